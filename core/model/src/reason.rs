@@ -197,7 +197,7 @@ mod tests {
             }
             .words()
         };
-        for (told, expected) in [
+        for (text, expected) in [
             (
                 words(DifferenceKind::New, 1500.0, 3, 0, 0.0, 0.0),
                 "new: Comm::exchange, +1.5 ms (3 calls, usually none)",
@@ -219,7 +219,7 @@ mod tests {
                 "longer: Comm::exchange, +38 ms (usually 210 µs)",
             ),
         ] {
-            assert_eq!(told, expected);
+            assert_eq!(text, expected);
         }
     }
 

@@ -157,7 +157,7 @@ impl Contribution {
         parts
     }
 
-    /// At most so many bytes on the wire.
+    /// Its size on the wire in bytes, at most.
     fn wire_bytes(&self) -> usize {
         let models: usize = self.models.values().map(model_wire_bytes).sum();
         let counters = self.statistics.counters.keys();
@@ -270,7 +270,7 @@ impl ModelKind {
 /// A count, four sums of 16 to 40 bytes and two numbers of eight with their tags, and the tag and length around them.
 const MOMENTS_BYTES: usize = 160;
 
-/// At most so many bytes on the wire: a place takes at most ten, and ln p eight.
+/// Its size on the wire in bytes, at most: a place takes at most ten, and ln p eight.
 pub(crate) fn tree_p_values_bytes(of_rank: &TreePValues) -> usize {
     let bytes = |(name, recent): (&String, &RecentPValues)| {
         name.len() + MOMENTS_BYTES + 18 * recent.small().len()
@@ -278,7 +278,7 @@ pub(crate) fn tree_p_values_bytes(of_rank: &TreePValues) -> usize {
     of_rank.iter().map(bytes).sum()
 }
 
-/// At most so many bytes on the wire.
+/// Its size on the wire in bytes, at most.
 pub(crate) fn model_wire_bytes(model: &FuncModel) -> usize {
     // Distance and count of a bin are variable-length integers; few of either need more than seven bytes.
     let bytes = |histogram: &Histogram| 15 * histogram.bins().len();

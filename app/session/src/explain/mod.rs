@@ -1,4 +1,4 @@
-//! Trees told to a person: what sets one apart from the usual ones, why it is rare by design, and what it is made of in short.
+//! Trees for people: what sets one apart from the usual ones, why it is rare by design, and what it consists of in short.
 
 mod by_design;
 mod explainer;

@@ -71,7 +71,7 @@ impl WeightUnit {
         self.of_kind("duration", "weight")
     }
 
-    /// What so many vertices are called: `call` or `vertex`, or several of them.
+    /// What this number of vertices is called: `call` or `vertex`, or several of them.
     pub fn vertices(&self, count: u64) -> &'static str {
         match count {
             1 => self.of_kind("call", "vertex"),
@@ -79,7 +79,7 @@ impl WeightUnit {
         }
     }
 
-    /// What so many trees are called: `execution` or `tree`, or several of them.
+    /// What this number of trees is called: `execution` or `tree`, or several of them.
     pub fn trees(&self, count: u64) -> &'static str {
         match count {
             1 => self.of_kind("execution", "tree"),

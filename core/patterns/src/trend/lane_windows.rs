@@ -1,4 +1,4 @@
-//! Own times in windows: what is left of a series of calls where nobody keeps the calls.
+//! Own times in windows: a summary of a series of calls, for where the calls are not kept.
 
 use std::ops::Range;
 

@@ -21,7 +21,7 @@ const FACTS_SIZE: f32 = 12.0;
 /// Height of a card beside its words, in points.
 const MARGIN: f32 = WORDS_TOP + 8.0;
 
-/// Returns the commands that look at a trend: a time range that is selected is let go, as the trend has its own.
+/// Returns the commands that look at a trend: the selected time range is cleared, since the trend has its own.
 pub(super) fn look_at_trend(number: usize) -> [Command; 2] {
     [
         Command::SelectRange(None),

@@ -1,4 +1,4 @@
-//! The trends of the watched run, and the incidents that cost most, as a table in words.
+//! The trends of the watched run, and the incidents that cost most, as a table of sentences.
 
 use std::sync::Arc;
 

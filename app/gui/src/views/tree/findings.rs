@@ -377,7 +377,7 @@ mod tests {
         let time = WeightUnit::Time;
         let text =
             |kind, counts, times_us| difference_text(&time, &finding(kind, counts, times_us));
-        for (told, expected) in [
+        for (shown, expected) in [
             (
                 text(Longer, [1, 1], [38_210, 210]),
                 "+38 ms longer, usually 210 µs",
@@ -400,7 +400,7 @@ mod tests {
                 "1 call instead of 3, -4 µs",
             ),
         ] {
-            assert_eq!(told, expected);
+            assert_eq!(shown, expected);
         }
     }
 
@@ -425,7 +425,7 @@ mod tests {
             let share = share_text(&votes, &finding);
             format!("{}; {share}", difference_text(&votes, &finding))
         };
-        for (told, expected) in [
+        for (shown, expected) in [
             (
                 text(Longer, [1, 1], [38_210, 210]),
                 "+38,000 votes heavier, usually 210 votes; 25 % of the usual ones have it there",
@@ -443,7 +443,7 @@ mod tests {
                 "6 vertices instead of 3, +7 votes; 25 % of the usual ones have it there",
             ),
         ] {
-            assert_eq!(told, expected);
+            assert_eq!(shown, expected);
         }
     }
 }

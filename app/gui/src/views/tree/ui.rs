@@ -437,7 +437,7 @@ fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
     ui.label(format!("{:.1} % of the {}", 100.0 * share, unit.trees(1)));
 }
 
-/// So many calls, or vertices.
+/// A number of calls, or of vertices, as text.
 fn vertices_text(unit: &WeightUnit, count: usize) -> String {
     format!("{} {}", thousands(count), unit.vertices(count as u64))
 }
