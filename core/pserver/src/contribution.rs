@@ -19,7 +19,7 @@ pub struct Contribution {
     pub models: BTreeMap<FuncId, FuncModel>,
     /// Profile, anomalies and counters.
     pub statistics: Statistics,
-    /// What stood in each step, for incidents; whoever holds it bounds it.
+    /// The stalls of each step, for incidents; the owner bounds it.
     pub briefs: BTreeMap<BriefKey, StepBrief>,
     /// The last step of each rank whose executions the models hold, here and in what came before.
     pub learnt: BTreeMap<RankKey, StepId>,

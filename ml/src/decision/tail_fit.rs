@@ -40,7 +40,7 @@ pub(super) struct Pareto {
 ///
 /// Where the density hardly falls within the window, as where most noise is an interruption of some length,
 /// the likelihood hardly falls with σ. But what is wrong only adds to what lies beyond `limit`, so that a tail
-/// with more there than was seen is none: of each shape, larger scales are left out.
+/// with more there than was seen is not possible: of each shape, larger scales are left out.
 pub(super) fn fit_pareto(sorted: &[f64], threshold: f64, limit: f64, fallback: f64) -> Pareto {
     let first = sorted.partition_point(|&value| value <= threshold);
     let last = sorted.partition_point(|&value| value <= limit);

@@ -76,7 +76,7 @@ impl RankDetector {
         }
     }
 
-    /// What stood in the step, for incidents, and its own times, for trends.
+    /// The stalls of the step, for incidents, and its own times, for trends.
     pub(super) fn brief(
         &mut self,
         found: &[FoundOutliers],

@@ -191,7 +191,7 @@ fn paint_frame(
 }
 
 /// What the tree was in the delays of the run, or why it is rare by design, at the right of the first line; the sign alone
-/// where there is no room for words.
+/// where words do not fit.
 fn paint_facing(
     color: Color32,
     text: String,
