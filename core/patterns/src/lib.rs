@@ -13,3 +13,5 @@ pub mod cause;
 pub mod pattern;
 pub mod trend;
 mod wait_names;
+
+pub use wait_names::can_wait;

@@ -28,7 +28,7 @@ const BEGINNINGS: &[&str] = &[
 const ENDINGS: &[&str] = &["synchronize", "::wait", "::barrier", "thread::join"];
 
 /// Returns whether a lane can wait in a function of this name: one of MPI, of a barrier, or of a synchronisation.
-pub(crate) fn can_wait(name: &str) -> bool {
+pub fn can_wait(name: &str) -> bool {
     let name = FunctionName::parse(name);
     if name.is_mpi() {
         return true;

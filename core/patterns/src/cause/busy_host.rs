@@ -25,6 +25,8 @@ const SHARE: i64 = 5;
 const RANKS: usize = 3;
 /// Pieces at most so far apart are one time.
 const JOINED_BINS: i64 = 8;
+/// Pieces of all delays of a host that are looked at; of more, the longest delays are left out.
+const MOST_BINS: i64 = 1 << 22;
 /// Number of busy pieces from which on they are a busy time.
 const LEAST_BINS: usize = 3;
 /// Number of delays from which on they are a busy time.
@@ -76,7 +78,7 @@ pub(super) fn busy_times(
             })
             .collect();
         for (first, last) in busy_bins(segments, roots, &own, ranks.len()) {
-            let (start, end) = (TimeNs(first * BIN.0), TimeNs((last + 1) * BIN.0));
+            let (start, end) = (bin_start(first), bin_start(last.saturating_add(1)));
             let roots = within(roots, &own, start, end);
             if roots.len() >= LEAST_DELAYS {
                 found.push(BusyTime { start, end, roots });
@@ -84,6 +86,10 @@ pub(super) fn busy_times(
         }
     }
     found
+}
+
+fn bin_start(bin: i64) -> TimeNs {
+    TimeNs(bin.saturating_mul(BIN.0))
 }
 
 /// Runs of busy pieces: the first and the last of each.
@@ -95,13 +101,27 @@ fn busy_bins(
 ) -> Vec<(i64, i64)> {
     // By piece of time, then rank.
     let mut bins: BTreeMap<i64, BTreeMap<usize, DurationNs>> = BTreeMap::new();
+    let num_bins = |root: &DelayRoot| {
+        let first = root.start.0.div_euclid(BIN.0);
+        root.end.0.div_euclid(BIN.0).saturating_sub(first) + 1
+    };
+    let counts = own.iter().map(|&it| num_bins(&roots[it]));
+    let all = counts.fold(0, i64::saturating_add);
+    let most = if all > MOST_BINS {
+        MOST_BINS / i64::try_from(own.len()).unwrap_or(MOST_BINS).max(1)
+    } else {
+        i64::MAX
+    };
     for &it in own {
         let root = &roots[it];
+        if num_bins(root) > most {
+            continue;
+        }
         let process = segments.lane(root.lane).process;
         let length = root.end.since(root.start);
         for bin in root.start.0.div_euclid(BIN.0)..=root.end.0.div_euclid(BIN.0) {
-            let from = root.start.max(TimeNs(bin * BIN.0));
-            let part = root.end.min(TimeNs((bin + 1) * BIN.0)).since(from);
+            let from = root.start.max(bin_start(bin));
+            let part = root.end.min(bin_start(bin + 1)).since(from);
             let held = bins.entry(bin).or_default().entry(process).or_default();
             *held += share(part, root.amount.min(length), length);
         }

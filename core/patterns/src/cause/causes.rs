@@ -24,6 +24,7 @@ use super::release::{Partners, releases};
 use super::replay::{ChargedWait, Replayed, replay};
 use super::segments::{OperationRef, Segments};
 use super::standstill;
+use super::usual::ExcessSource;
 use super::wait::Waits;
 use super::wait_states::{call_path, collectives, wait_states};
 
@@ -56,21 +57,58 @@ impl Causes {
         if !is_timed(trace) {
             return Ok(Self::default());
         }
+        Self::search(trace, ExcessSource::Usual, progress)
+    }
+
+    /// Finds the same in an excerpt of a run: calls of which `is_stalled` says that they stalled, and the messages around
+    /// them. Nothing is usual in it, so all that a call took is a delay: its own work, or what it took after what it
+    /// waited for had come. A lane that a stalled call waited for, and that did not stall itself, was slow in work that
+    /// the excerpt does not show. Cost and errors are those of [`Causes::find`].
+    ///
+    /// # Errors
+    /// [`Cancelled`] if the caller asked to stop.
+    pub fn of_stalls(
+        trace: &Trace,
+        is_stalled: impl Fn(ExecRef) -> bool,
+        progress: Progress<'_>,
+    ) -> Result<Self, Cancelled> {
+        Self::search(trace, ExcessSource::Stalls(&is_stalled), progress)
+    }
+
+    fn search(
+        trace: &Trace,
+        source: ExcessSource<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Self, Cancelled> {
+        let is_excerpt = source.is_excerpt();
         let kinds = CallKind::of_all(&trace.names);
-        let clocks = Clocks::estimate(trace);
+        let clocks = if is_excerpt {
+            Clocks::of_excerpt(trace)
+        } else {
+            Clocks::estimate(trace)
+        };
         let segments = Segments::new(trace, &clocks, &kinds);
         progress.at(0.2)?;
         let partners = Partners::new(trace, &clocks, &segments);
-        let meetings = Meetings::find(&segments);
+        let meetings = if is_excerpt {
+            Meetings::of_excerpt(&segments)
+        } else {
+            Meetings::find(&segments)
+        };
         progress.at(0.3)?;
         let released = releases(&segments, &partners, &meetings);
         progress.at(0.4)?;
-        let mut replayed = replay(&segments, &partners, &meetings, &released);
+        let mut replayed = replay(&segments, &partners, &meetings, &released, source);
         progress.at(0.8)?;
         let Replayed { waits, roots, .. } = &mut replayed;
         standstill::settle(&segments, &partners, &clocks, waits, roots);
-        let clusters = group(&segments, &clocks, &mut replayed.roots);
-        let designed = designed(&segments, &released, &replayed.by_design);
+        let clusters = group(&segments, &clocks, &mut replayed.roots, is_excerpt);
+        // What recurs shows in a whole run only.
+        let designed = if is_excerpt {
+            Vec::new()
+        } else {
+            designed(&segments, &released, &replayed.by_design)
+        };
         progress.at(0.9)?;
         let facts = Found {
             trace,
@@ -143,7 +181,8 @@ impl Causes {
         };
         let hops = root.filter(|_| by.role == DelayRole::Victim).map(|root| {
             let local = |lane, time| self.clocks.local(lane, time);
-            self.held.hops(trace, lane, &time, root, local)
+            let since = common_start(&self.clocks, root.1);
+            self.held.hops(trace, lane, &time, (root.0, root.1, since), local)
         });
         DelayCause {
             role,
@@ -378,6 +417,11 @@ fn is_timed(trace: &Trace) -> bool {
     });
     let mut begin_later = begin_later.peekable();
     begin_later.peek().is_none() || begin_later.any(|it| it)
+}
+
+/// When a root began, on the common clock.
+fn common_start(clocks: &Clocks, root: &RootCause) -> TimeNs {
+    clocks.common(root.lane, root.start)
 }
 
 fn call_on(lane: LaneIdx, exec: ExecIdx) -> ExecRef {

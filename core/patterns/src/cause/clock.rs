@@ -51,6 +51,16 @@ pub struct Clocks {
 impl Clocks {
     /// Compares the clocks of all hosts. Cost: linear in messages.
     pub fn estimate(trace: &Trace) -> Self {
+        Self::compare(trace, false)
+    }
+
+    /// The same of an excerpt of a run, whose few messages may all be late: a clock is set right only where messages went
+    /// back in time.
+    pub(super) fn of_excerpt(trace: &Trace) -> Self {
+        Self::compare(trace, true)
+    }
+
+    fn compare(trace: &Trace, is_excerpt: bool) -> Self {
         let (names, host_of_lane) = hosts(trace);
         let mut clocks = Self {
             hosts: names
@@ -64,7 +74,7 @@ impl Clocks {
             host_of_lane,
             back_in_time: Vec::new(),
         };
-        clocks.set_right(&shortest(trace, &clocks.host_of_lane));
+        clocks.set_right(&shortest(trace, &clocks.host_of_lane), is_excerpt);
         clocks.count_back(trace);
         clocks
     }
@@ -97,7 +107,7 @@ impl Clocks {
         time + ahead.unwrap_or(DurationNs::ZERO)
     }
 
-    fn set_right(&mut self, shortest: &BTreeMap<(usize, usize), DurationNs>) {
+    fn set_right(&mut self, shortest: &BTreeMap<(usize, usize), DurationNs>, is_excerpt: bool) {
         let mut graph = UnGraph::<(), i64>::new_undirected();
         let nodes: Vec<_> = self.hosts.iter().map(|_| graph.add_node(())).collect();
         for (&(from, to), there) in shortest {
@@ -118,10 +128,13 @@ impl Clocks {
             let there = shortest.get(&(from, to)).map_or(0, |it| it.0);
             let back = shortest.get(&(to, from)).map_or(0, |it| it.0);
             let half = |sum: i64| DurationNs(sum / 2);
-            (
-                half(there.saturating_sub(back)),
-                half(there.saturating_add(back)),
-            )
+            let is_possible = is_excerpt && there >= 0 && back >= 0;
+            let ahead = if is_possible {
+                DurationNs::ZERO
+            } else {
+                half(there.saturating_sub(back))
+            };
+            (ahead, half(there.saturating_add(back)))
         };
         // The links are a tree, so each round reaches one more host or ends.
         while let Some(at) = links.iter().position(|&(from, to)| {

@@ -23,10 +23,14 @@ pub enum DelayRole {
 
 /// What kind of thing delayed the program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CauseKind {
     /// A rank was stopped, or computed in a function without calls in it: without events the trace cannot tell these apart.
+    // Documents of version 1 have other names.
+    #[serde(alias = "stood_still")]
     Stalled,
     /// A rank did its own work more slowly than usual, over several calls.
+    #[serde(alias = "own_work")]
     Slow,
     /// Messages were sent in time and arrived late.
     Transfer,
@@ -41,6 +45,7 @@ pub enum CauseKind {
     /// Small delays that every rank has often: the machine's.
     Noise,
     /// The trace does not say.
+    #[serde(alias = "untold")]
     Unknown,
 }
 

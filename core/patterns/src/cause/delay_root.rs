@@ -60,8 +60,14 @@ pub(super) struct DelayRoot {
     pub(super) last_wait_end: TimeNs,
     /// The lanes that its operation may have waited for.
     pub(super) peers: Arc<[LaneIdx]>,
-    /// Whether its operation can wait for any rank, since the trace has no messages.
+    /// Whether its operation may have waited for any lane.
+    pub(super) is_for_any: bool,
+    /// The same because the trace has no messages of it.
     pub(super) is_unmatched: bool,
+    /// Whether an excerpt of a run shows it only by what waited for it.
+    pub(super) is_unreported: bool,
+    /// Whether only the order of events says that others waited for it.
+    pub(super) is_unproven: bool,
     /// From here nothing happened on its lane.
     pub(super) silent_from: TimeNs,
     /// Until here it is known to have waited for others.
@@ -94,7 +100,10 @@ impl DelayRoot {
             victims: BTreeMap::new(),
             last_wait_end: end,
             peers: Arc::default(),
+            is_for_any: false,
             is_unmatched: false,
+            is_unreported: false,
+            is_unproven: false,
             silent_from: start,
             due: start,
             laid_to: None,
@@ -102,6 +111,24 @@ impl DelayRoot {
             margin: None,
             kind: CauseKind::Unknown,
         }
+    }
+
+    /// Own work that an excerpt of a run does not show, without its amount.
+    pub(super) fn unreported(lane: LaneIdx, call: ExecIdx, start: TimeNs, end: TimeNs) -> Self {
+        Self {
+            is_unreported: true,
+            ..Self::new(lane, call, start, end)
+        }
+    }
+
+    /// Extends own work that an excerpt does not show to a wait for it; all of it counts.
+    pub(super) fn cover(&mut self, start: TimeNs, end: TimeNs) {
+        self.start = self.start.min(start);
+        self.end = self.end.max(end);
+        self.last_wait_end = self.last_wait_end.max(end);
+        self.amount = self.end.since(self.start);
+        (self.silent_from, self.due) = (self.start, self.start);
+        self.largest = self.amount;
     }
 
     /// Goes on: another piece that was too long.

@@ -32,11 +32,15 @@ const LEAST_RANKS: usize = 3;
 const SMALL_COST: i64 = 10;
 /// … and is in the library, or shorter than a fiftieth.
 const SMALL_WORK: i64 = 50;
+/// Delays of a group of overlapping ones, the costliest first, to which smaller ones may belong; it bounds the time.
+const MOST_TOPS: usize = 4_096;
 /// Times in which a host is busy are one if they are closer than this.
 const JOINED: DurationNs = DurationNs::from_us(20_000);
 
 /// Without messages, which rank the others wait for is a guess by the order in which they fell silent: not measured.
 const UNMATCHED_PERCENT: u8 = 30;
+/// Without a message that says who waited for a delay, only that others stalled at once: not measured.
+const UNPROVEN_PERCENT: u8 = 50;
 /// In a collective, which ranks leave in the order in which the scheduler wakes them, a smaller margin than this says nothing.
 const CLEAR_COLLECTIVE: DurationNs = DurationNs::from_us(1_000);
 
@@ -61,8 +65,14 @@ struct Grouping<'a> {
     ranks: Vec<BTreeSet<usize>>,
 }
 
-/// Gives every root its kind, and groups those from a millisecond on. Cost: O(n log n) in roots.
-pub(super) fn group(segments: &Segments, clocks: &Clocks, roots: &mut [DelayRoot]) -> Vec<Cluster> {
+/// Gives every root its kind, and groups those from a millisecond on. In an excerpt nothing is usual, and so nothing noise. Cost:
+/// O(n log n) in roots.
+pub(super) fn group(
+    segments: &Segments,
+    clocks: &Clocks,
+    roots: &mut [DelayRoot],
+    is_excerpt: bool,
+) -> Vec<Cluster> {
     for root in roots.iter_mut().filter(|it| it.laid_to.is_none()) {
         root.kind = kind(segments, root);
     }
@@ -80,7 +90,11 @@ pub(super) fn group(segments: &Segments, clocks: &Clocks, roots: &mut [DelayRoot
     let mut large: Vec<usize> = (0..roots.len())
         .filter(|&it| roots[it].laid_to.is_none() && !is_taken[it] && roots[it].amount >= LEAST)
         .collect();
-    let noise = grouping.noise(&large);
+    let noise = if is_excerpt {
+        Vec::new()
+    } else {
+        grouping.noise(&large)
+    };
     large.retain(|it| noise.binary_search(it).is_err());
     let mut clusters = grouping.of_large(large);
     clusters.extend(busy.into_iter().map(|it| Cluster {
@@ -111,7 +125,7 @@ fn kind(segments: &Segments, root: &DelayRoot) -> CauseKind {
         CauseKind::TracerWrite
     } else if root.is_unmatched {
         CauseKind::Unknown
-    } else if segments.lane(root.lane).is_device || is_spread {
+    } else if segments.lane(root.lane).is_device || is_spread || root.is_unreported {
         CauseKind::Slow
     } else {
         CauseKind::Stalled
@@ -222,10 +236,12 @@ impl Grouping<'_> {
             clusters.push(self.cluster(CauseKind::BusyHost, group));
             return;
         }
+        let mut num_tops = 0;
         while let Some(&top) = group.first() {
+            num_tops += 1;
             let (folded, rest) = group[1..]
                 .iter()
-                .partition::<Vec<usize>, _>(|&&it| self.is_part(it, top));
+                .partition::<Vec<usize>, _>(|&&it| num_tops <= MOST_TOPS && self.is_part(it, top));
             let kind = self.roots[top].kind;
             let members: Vec<usize> = [top].into_iter().chain(folded).collect();
             if kind == CauseKind::TracerWrite {
@@ -316,6 +332,9 @@ pub(super) fn confidence_percent(root: &DelayRoot, meetings: &Meetings) -> u8 {
         CauseKind::BusyHost | CauseKind::Noise => return 80,
         CauseKind::Unknown => return UNMATCHED_PERCENT,
         _ => {}
+    }
+    if root.is_unproven {
+        return UNPROVEN_PERCENT;
     }
     let Some(operation) = root.operation else {
         return 95;

@@ -131,7 +131,11 @@ impl HeldLanes {
     }
 
     /// What overlaps a time of a lane.
-    fn within(&self, lane: LaneIdx, time: &Range<TimeNs>) -> impl Iterator<Item = &Held> {
+    fn within(
+        &self,
+        lane: LaneIdx,
+        time: &Range<TimeNs>,
+    ) -> impl DoubleEndedIterator<Item = &Held> {
         let held = self.lanes.get(lane.index()).map_or(&[][..], Vec::as_slice);
         let latest = self.latest.get(lane.index()).map_or(&[][..], Vec::as_slice);
         let from = latest.partition_point(|end| *end <= time.start);
@@ -193,13 +197,14 @@ impl HeldLanes {
         }
     }
 
-    /// The way from a lane's longest wait for a root within a time, to that root; `local` turns the common clock into a lane's.
+    /// The way from a lane's longest wait for a root within a time, to that root, which began at `since`; `local` turns the
+    /// common clock into a lane's.
     pub(super) fn hops(
         &self,
         trace: &Trace,
         lane: LaneIdx,
         time: &Range<TimeNs>,
-        (place, root): (usize, &RootCause),
+        (place, root, since): (usize, &RootCause, TimeNs),
         local: impl Fn(LaneIdx, TimeNs) -> TimeNs,
     ) -> Vec<Hop> {
         let mut hops: Vec<Hop> = Vec::new();
@@ -210,11 +215,10 @@ impl HeldLanes {
         while let Some((on, held)) = at.filter(|_| hops.len() < MOST_HOPS) {
             let Some(wait) = held.wait else { break };
             // What made the peer late was over when it came.
-            let until = TimeNs(i64::MIN)..held.end;
-            let before = self.within(wait.peer, &until).filter(is_for_root);
+            let until = since.min(held.start)..held.end;
+            let mut before = self.within(wait.peer, &until).filter(is_for_root);
             let next = before
-                .filter(|it| it.end <= held.end && it.start < held.start + held.amount)
-                .last()
+                .rfind(|it| it.end <= held.end && it.start < held.start + held.amount)
                 .filter(|it| {
                     wait.peer != root.lane && (it.start, it.end) != (held.start, held.end)
                 });

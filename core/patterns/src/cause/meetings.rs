@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId};
+use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, TimeNs};
 
 use super::call_kind::CallKind;
-use super::segments::{OperationKind, OperationRef, PathIdx, Segments, index, number};
+use super::segments::{Operation, OperationKind, OperationRef, PathIdx, Segments, index, number};
 
 /// Two times that are closer than this may be in either order: clocks tick, and ranks leave one after another.
 pub(super) const TIE: DurationNs = DurationNs::from_us(20);
@@ -57,28 +57,12 @@ impl Meetings {
         let mut series: BTreeMap<MeetingPlace, BTreeMap<LaneIdx, Vec<OperationRef>>> =
             BTreeMap::new();
         for (it, operation) in segments.operations() {
-            let OperationKind::Call(kind) = operation.kind else {
-                continue;
-            };
-            let process = segments.lane(it.lane).process;
-            let place = if kind.is_collective() {
-                MeetingPlace::Ranks(segments.processes[process].0, operation.path)
-            } else if kind == CallKind::ThreadSync {
-                let caller = segments.places.caller(operation.path);
-                MeetingPlace::Threads(process, operation.func, caller)
-            } else {
-                continue;
-            };
-            let lanes = series.entry(place).or_default();
-            lanes.entry(it.lane).or_default().push(it);
+            if let Some((place, _)) = place(segments, it, operation, CallKind::is_collective) {
+                let lanes = series.entry(place).or_default();
+                lanes.entry(it.lane).or_default().push(it);
+            }
         }
-        let lanes = segments.lanes.iter();
-        let mut found = Self {
-            all: Vec::new(),
-            of_operation: lanes
-                .map(|it| vec![u32::MAX; it.operations.len()])
-                .collect(),
-        };
+        let mut found = Self::none(segments);
         for lanes in series.into_values() {
             let mut alike: BTreeMap<usize, Series> = BTreeMap::new();
             for calls in lanes.into_values() {
@@ -89,6 +73,59 @@ impl Meetings {
             }
         }
         found
+    }
+
+    /// The meetings of an excerpt of a run, in which calls cannot be counted: those of one function that were all open at
+    /// one time. Cost: O(n log n) in operations.
+    pub(super) fn of_excerpt(segments: &Segments) -> Self {
+        // The probe may have stalled longer than the collective that it is in.
+        let is_collective = |kind: CallKind| kind.is_collective() || kind == CallKind::SyncProbe;
+        let mut calls: BTreeMap<MeetingPlace, (CallKind, Vec<OperationRef>)> = BTreeMap::new();
+        for (it, operation) in segments.operations() {
+            if let Some((place, kind)) = place(segments, it, operation, is_collective) {
+                let of_place = calls.entry(place).or_insert((kind, Vec::new()));
+                of_place.1.push(it);
+            }
+        }
+        let mut found = Self::none(segments);
+        for (kind, mut calls) in calls.into_values() {
+            calls.sort_unstable_by_key(|it| (segments.operation(*it).start, *it));
+            let mut open: BTreeMap<LaneIdx, OperationRef> = BTreeMap::new();
+            let mut first_end = TimeNs(i64::MAX);
+            for it in calls {
+                let operation = segments.operation(it);
+                if operation.start > first_end || open.contains_key(&it.lane) {
+                    found.add_meeting(std::mem::take(&mut open).into_values().collect(), kind);
+                    first_end = TimeNs(i64::MAX);
+                }
+                first_end = first_end.min(operation.end);
+                open.insert(it.lane, it);
+            }
+            found.add_meeting(open.into_values().collect(), kind);
+        }
+        found
+    }
+
+    fn none(segments: &Segments) -> Self {
+        let lanes = segments.lanes.iter();
+        Self {
+            all: Vec::new(),
+            of_operation: lanes
+                .map(|it| vec![u32::MAX; it.operations.len()])
+                .collect(),
+        }
+    }
+
+    /// Adds calls that were made together, in order of lane; one alone is no meeting.
+    fn add_meeting(&mut self, operations: Vec<OperationRef>, kind: CallKind) {
+        if operations.len() < 2 {
+            return;
+        }
+        let number = number(self.all.len());
+        for it in &operations {
+            self.of_operation[it.lane.index()][it.at] = number;
+        }
+        self.all.push(Meeting { operations, kind });
     }
 
     /// The meeting of an operation.
@@ -113,15 +150,32 @@ impl Meetings {
             }
             let lanes: Vec<&Vec<OperationRef>> = group.iter().map(|&lane| &series[lane]).collect();
             for (at, _) in lanes[0].iter().enumerate() {
-                let operations: Vec<_> = lanes.iter().map(|calls| calls[at]).collect();
-                let number = number(self.all.len());
-                for it in &operations {
-                    self.of_operation[it.lane.index()][it.at] = number;
-                }
-                self.all.push(Meeting { operations, kind });
+                self.add_meeting(lanes.iter().map(|calls| calls[at]).collect(), kind);
             }
         }
     }
+}
+
+/// Where calls are that an operation can be one meeting with, and of what kind it is.
+fn place(
+    segments: &Segments,
+    it: OperationRef,
+    operation: &Operation,
+    is_collective: impl Fn(CallKind) -> bool,
+) -> Option<(MeetingPlace, CallKind)> {
+    let OperationKind::Call(kind) = operation.kind else {
+        return None;
+    };
+    let process = segments.lane(it.lane).process;
+    let place = if is_collective(kind) {
+        MeetingPlace::Ranks(segments.processes[process].0, operation.path)
+    } else if kind == CallKind::ThreadSync {
+        let caller = segments.places.caller(operation.path);
+        MeetingPlace::Threads(process, operation.func, caller)
+    } else {
+        return None;
+    };
+    Some((place, kind))
 }
 
 /// How far two ranks are from each other over all their calls.

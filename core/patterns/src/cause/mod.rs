@@ -10,7 +10,8 @@
 //! | of several lanes that stalled in the library at once, which one the others waited for | `standstill` |
 //! | kinds, what a person would call one incident, and how sure that is | `grouping`, `busy_host`, `by_design` |
 //!
-//! [`Causes::find`] does all of it once; [`Causes::of`] answers for any execution, of whatever function.
+//! [`Causes::find`] does all of it once; [`Causes::of`] answers for any execution, of whatever function. [`Causes::of_stalls`] does the
+//! same with what ranks of a running job report, which is too little to say what is usual.
 //!
 //! The terms are Scalasca's: late sender, late receiver, wait at N×N and barrier, short-term and long-term delay costs
 //! (D. Böhme, M. Geimer, F. Wolf, L. Arnold: Identifying the root causes of wait states in large-scale parallel

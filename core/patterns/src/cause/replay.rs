@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
+use callgrove_model::{CommKind, DurationNs, ExecIdx, LaneIdx, TimeNs};
 
 use super::call_kind::CallKind;
 use super::delay_root::{DelayRoot, RootIdx};
@@ -16,12 +16,8 @@ use super::delay_root::{Lag, LagId, LagStore, add, keep_alive, share, take_off, 
 use super::meetings::Meetings;
 use super::release::{Partners, PeerState, Release, Released};
 use super::segments::{LaneSegments, Operation, OperationKind, OperationRef, Segments, index};
-use super::usual::{PlaceExcess, PlaceVisit, excesses};
+use super::usual::{ExcessSource, LEAST_WAIT, LEAST_WORK, PlaceExcess};
 
-/// Own work that is longer than usual by less than this is the clock's or the machine's.
-const LEAST_WORK: DurationNs = DurationNs::from_us(30);
-/// The same of calls and waits.
-pub(super) const LEAST_WAIT: DurationNs = DurationNs::from_us(60);
 /// Delays of own work closer than this are one.
 const JOINED: DurationNs = DurationNs::from_us(300);
 /// A root lasts until the end of a wait of which it caused more than a fifth, …
@@ -66,9 +62,10 @@ pub(super) fn replay(
     partners: &Partners<'_>,
     meetings: &Meetings,
     released: &[Vec<Released>],
+    source: ExcessSource<'_>,
 ) -> Replayed {
     let mut roots = Vec::new();
-    let work = work_excesses(segments, &mut roots);
+    let work = work_excesses(segments, source, &mut roots);
     let lanes = segments.lanes.iter();
     let unknown = |it: &LaneSegments| vec![LagId::UNKNOWN; it.operations.len()];
     let after: Vec<Vec<LagId>> = lanes.map(unknown).collect();
@@ -78,13 +75,15 @@ pub(super) fn replay(
         meetings,
         released,
         work,
-        rests: of_operations(segments, released, Released::rest),
-        unusual: of_operations(segments, released, Released::wait),
+        rests: source.of_operations(segments, released, Released::rest),
+        unusual: source.of_operations(segments, released, Released::wait),
         lags: LagStore::new(),
-        any_rank: partners.has_no_messages().then(|| {
-            let lanes = 0..segments.lanes.len();
-            lanes.map(LaneIdx::from_index).collect()
-        }),
+        is_excerpt: source.is_excerpt(),
+        has_no_messages: partners.has_no_messages(),
+        all_lanes: (0..segments.lanes.len())
+            .map(LaneIdx::from_index)
+            .collect(),
+        unreported: vec![Vec::new(); segments.lanes.len()],
         before: after.clone(),
         after,
         found: Replayed {
@@ -105,21 +104,12 @@ pub(super) fn replay(
 }
 
 /// Excesses of own work by lane, and their roots.
-fn work_excesses(segments: &Segments, roots: &mut Vec<DelayRoot>) -> Vec<Vec<LaneExcess>> {
-    let visits: Vec<PlaceVisit> = (0..)
-        .zip(&segments.lanes)
-        .flat_map(|(lane, it)| {
-            it.gaps.iter().map(move |gap| PlaceVisit {
-                place: gap.place,
-                lane,
-                duration: gap.duration(),
-                is_left_out: gap.is_written,
-            })
-        })
-        .collect();
-    let found = excesses(&visits, segments.places.len(), LEAST_WORK);
-    drop(visits);
-    let mut found = found.into_iter().peekable();
+fn work_excesses(
+    segments: &Segments,
+    source: ExcessSource<'_>,
+    roots: &mut Vec<DelayRoot>,
+) -> Vec<Vec<LaneExcess>> {
+    let mut found = source.of_work(segments).into_iter().peekable();
     let mut first = 0;
     let mut by_lane = Vec::with_capacity(segments.lanes.len());
     for (lane_at, lane) in segments.lanes.iter().enumerate() {
@@ -129,19 +119,17 @@ fn work_excesses(segments: &Segments, roots: &mut Vec<DelayRoot>) -> Vec<Vec<Lan
         for (at, gap) in lane.gaps.iter().enumerate() {
             let unusual = found.next_if(|it| it.visit == first + at);
             // Where nothing is known of a place, a write in it is still one.
-            let write = (gap.is_written && gap.duration() > LEAST_WORK).then(|| PlaceExcess {
-                visit: first + at,
-                usual: DurationNs::ZERO,
-                amount: gap.duration(),
-            });
+            let write = (gap.is_written && gap.duration() > LEAST_WORK)
+                .then(|| PlaceExcess::whole(first + at, gap.duration()));
             let Some(it) = unusual.or(write) else {
                 continue;
             };
             let operations_before = index(gap.operations_before);
             let goes_on = last.filter(|last| {
                 let known = &roots[last.root.index()];
-                let is_close = operations_before == last.operations_before
-                    || gap.start.since(known.end) < JOINED;
+                // What an excerpt has next to each other may be far apart.
+                let is_next = operations_before == last.operations_before && !source.is_excerpt();
+                let is_close = is_next || gap.start.since(known.end) < JOINED;
                 is_close && !gap.is_written && !known.is_written
             });
             let root = goes_on.map_or_else(
@@ -171,28 +159,6 @@ fn work_excesses(segments: &Segments, roots: &mut Vec<DelayRoot>) -> Vec<Vec<Lan
     by_lane
 }
 
-/// The operations a part of which took longer than usual on its call path, by lane and place.
-fn of_operations(
-    segments: &Segments,
-    released: &[Vec<Released>],
-    part: impl Fn(&Released, &Operation) -> DurationNs,
-) -> Vec<(OperationRef, PlaceExcess)> {
-    let refs: Vec<OperationRef> = segments.operations().map(|(it, _)| it).collect();
-    let visits: Vec<PlaceVisit> = segments
-        .operations()
-        .map(|(it, operation)| PlaceVisit {
-            place: operation.path,
-            lane: it.lane.0,
-            duration: part(&released[it.lane.index()][it.at], operation),
-            is_left_out: operation.kind == OperationKind::Idle,
-        })
-        .collect();
-    let found = excesses(&visits, segments.places.num_paths(), LEAST_WAIT);
-    let is_call = |it: &PlaceExcess| !visits[it.visit].is_left_out;
-    let calls = found.into_iter().filter(is_call);
-    calls.map(|it| (refs[it.visit], it)).collect()
-}
-
 fn excess_of(all: &[(OperationRef, PlaceExcess)], it: OperationRef) -> Option<PlaceExcess> {
     let at = all.binary_search_by_key(&it, |known| known.0).ok()?;
     Some(all[at].1)
@@ -207,8 +173,12 @@ struct Replay<'a> {
     rests: Vec<(OperationRef, PlaceExcess)>,
     unusual: Vec<(OperationRef, PlaceExcess)>,
     lags: LagStore,
-    /// All lanes, where the trace has no messages that say which of them an operation waits for.
-    any_rank: Option<Arc<[LaneIdx]>>,
+    is_excerpt: bool,
+    has_no_messages: bool,
+    /// For operations that may wait for any of them.
+    all_lanes: Arc<[LaneIdx]>,
+    /// The roots of each lane that an excerpt does not show, in the order in which they were found.
+    unreported: Vec<Vec<RootIdx>>,
     /// The lag with which each operation was entered, and left, by lane and operation.
     before: Vec<Vec<LagId>>,
     after: Vec<Vec<LagId>>,
@@ -233,6 +203,9 @@ impl Replay<'_> {
             let virtual_release = by.time + DurationNs(-other.0);
             let virtual_end = virtual_entry.max(virtual_release);
             let wait = released.wait(operation);
+            if self.is_excerpt && self.is_unexplained(it, &by, wait, other - own) {
+                self.add_unreported(operation, released, &by, &mut theirs);
+            }
             if wait > DurationNs::ZERO {
                 self.charge(it, operation, &lag, &theirs, wait);
                 lag = theirs;
@@ -247,6 +220,52 @@ impl Replay<'_> {
             self.begin_in_library(it, operation, released, excess, &mut lag);
         }
         self.after[it.lane.index()][it.at] = self.lags.keep(&lag, like);
+    }
+
+    /// Whether a stalled call waited for a message though its sender or receiver was not late enough to explain half of that.
+    fn is_unexplained(
+        &self,
+        it: OperationRef,
+        by: &Release,
+        wait: DurationNs,
+        further: DurationNs,
+    ) -> bool {
+        by.row.is_some()
+            && wait > LEAST_WAIT
+            && further.0.saturating_mul(2) < wait.0
+            && excess_of(&self.unusual, it).is_some()
+    }
+
+    /// Adds to the lag of a peer that it was late by own work that an excerpt does not show, from the start of the wait
+    /// to its release. Waits for one peer that overlap are for one piece of work.
+    fn add_unreported(
+        &mut self,
+        operation: &Operation,
+        released: Released,
+        by: &Release,
+        theirs: &mut Lag,
+    ) {
+        let (start, end) = (operation.start, released.at);
+        let of_lane = &mut self.unreported[by.peer.index()];
+        let roots = &mut self.found.roots;
+        let overlaps = |it: &&RootIdx| {
+            let root = &roots[it.index()];
+            root.start < end && start < root.end
+        };
+        let last = of_lane.iter().rev().take(MOST_PENDING).find(overlaps);
+        let index = last.copied().unwrap_or_else(|| {
+            let gaps = &self.segments.lane(by.peer).gaps;
+            let before = gaps.partition_point(|gap| gap.start <= start);
+            let gap = before.checked_sub(1).map(|at| &gaps[at]);
+            let call = gap.map_or(ExecIdx(0), |gap| gap.call);
+            roots.push(DelayRoot::unreported(by.peer, call, start, end));
+            let index = RootIdx::from_index(roots.len() - 1);
+            of_lane.push(index);
+            index
+        });
+        let root = &mut roots[index.index()];
+        root.cover(start, end);
+        add(theirs, index, root.amount, roots);
     }
 
     /// Lays a wait to the delays in which the one that it waited for was further behind.
@@ -329,10 +348,21 @@ impl Replay<'_> {
             excess.amount,
         );
         root.operation = Some(it);
-        root.is_unmatched = self.any_rank.is_some() && self.can_wait_unmatched(it, operation);
-        root.peers = match &self.any_rank {
-            Some(lanes) if root.is_unmatched => Arc::clone(lanes),
-            _ => self.peers(it, operation).into(),
+        let is_met = self.meetings.of(it).is_some();
+        // An excerpt has but the members of a meeting that stalled in it.
+        let may_be_any = match operation.kind {
+            OperationKind::Call(CallKind::PointToPoint) if !is_met => self.has_no_messages || self.is_excerpt,
+            OperationKind::Call(CallKind::ThreadSync | CallKind::DeviceSync) | OperationKind::Idle => false,
+            OperationKind::Call(_) => self.is_excerpt,
+        };
+        let is_sure = may_be_any && (self.has_no_messages || is_met);
+        let peers = if is_sure { Vec::new() } else { self.peers(it, operation) };
+        root.is_for_any = may_be_any && peers.is_empty();
+        root.is_unmatched = root.is_for_any && self.can_wait_unmatched(it, operation);
+        root.peers = if root.is_for_any {
+            Arc::clone(&self.all_lanes)
+        } else {
+            peers.into()
         };
         root.silent_from = operation.silence.start;
         let silence = operation.end.since(root.silent_from);

@@ -28,6 +28,12 @@ const TRANSFER_LANES: usize = 3;
 /// … of which most are within a factor of two of the median: the network was late, not the ranks.
 const TRANSFER_ALIKE_PERCENT: usize = 70;
 
+/// More pairs of delays and lanes than this in one group are not compared: then what may have waited for any lane is compared with
+/// the lanes of the earliest delays, …
+const MOST_PAIRS: usize = 1 << 22;
+/// … of which there are this number.
+const EARLIEST: usize = 64;
+
 /// Lays the delays within calls of the library to those that they are but a part of, and names those of the network.
 pub(super) fn settle(
     segments: &Segments,
@@ -52,7 +58,7 @@ pub(super) fn settle(
         group.push(it);
     }
     settle_group(segments, partners, clocks, &waits, roots, &group);
-    lay(segments, roots);
+    lay(segments, roots, partners.has_no_messages());
 }
 
 /// A wait that is laid to a root.
@@ -105,27 +111,16 @@ fn settle_group(
         return;
     }
     let graph = Graph::new(segments, partners, waits, roots, group);
+    let found = graph.earliest();
     for &it in group {
-        let waits_for = graph.all_from(it);
-        if waits_for.len() < 2 {
-            continue;
-        }
-        let is_sink = |it: &usize| graph.next(*it).is_empty();
-        let sinks: Vec<usize> = waits_for.iter().copied().filter(is_sink).collect();
-        let candidates = if sinks.is_empty() { &waits_for } else { &sinks };
-        let Some(&first) = candidates
-            .iter()
-            .min_by_key(|it| (earliness(&roots[**it]), **it))
-        else {
+        let Some(&Earliest { first, second }) = found.get(&it) else {
             continue;
         };
         let own = earliness(&roots[it]) + SILENCE_SAYS * i128::from(roots[it].amount.0);
         if first == it || earliness(&roots[first]) >= own {
             continue;
         }
-        let others = waits_for.iter().filter(|other| **other != first);
-        let second = others.min_by_key(|it| (earliness(&roots[**it]), **it));
-        let second = second.map(|&it| (earliness(&roots[it]), roots[it].lane));
+        let second = second.map(|it| (earliness(&roots[it]), roots[it].lane));
         let margin = second.map(|(at, _)| (at - earliness(&roots[first])) / (SILENCE_SAYS + 1));
         roots[it].laid_to = Some(RootIdx::from_index(first));
         roots[first].margin = margin.map(|it| DurationNs(i64::try_from(it).unwrap_or(i64::MAX)));
@@ -179,6 +174,16 @@ fn late_network(
 /// Which root of a group waits for which others.
 struct Graph {
     next: BTreeMap<usize, Vec<usize>>,
+    /// All roots of the group, the earliest first.
+    order: Vec<usize>,
+}
+
+/// Of the roots that one waits for, directly or not.
+struct Earliest {
+    /// The earliest of those that wait for none; of all, itself among them, where there are none.
+    first: usize,
+    /// The earliest of the others, itself among them.
+    second: Option<usize>,
 }
 
 impl Graph {
@@ -193,12 +198,23 @@ impl Graph {
         for &it in group {
             by_lane.entry(roots[it].lane).or_default().push(it);
         }
+        let mut order = group.to_vec();
+        order.sort_by_key(|&it| (earliness(&roots[it]), it));
+        let all = 0..segments.lanes.len();
+        let any_lanes = if all.len().saturating_mul(group.len()) <= MOST_PAIRS {
+            all.map(LaneIdx::from_index).collect()
+        } else {
+            let lanes = order.iter().take(EARLIEST).map(|&it| roots[it].lane);
+            let lanes: BTreeSet<LaneIdx> = lanes.collect();
+            lanes.into_iter().collect()
+        };
         let look = Look {
             segments,
             partners,
             waits,
             roots,
             by_lane,
+            any_lanes,
         };
         let next = group.iter().filter_map(|&it| {
             roots[it].operation?;
@@ -206,25 +222,55 @@ impl Graph {
         });
         Self {
             next: next.collect(),
+            order,
         }
     }
 
-    fn next(&self, it: usize) -> &[usize] {
-        self.next.get(&it).map_or(&[], Vec::as_slice)
+    fn waits(&self, it: usize) -> bool {
+        self.next.get(&it).is_some_and(|next| !next.is_empty())
     }
 
-    /// A root and all that it waits for, directly or not.
-    fn all_from(&self, it: usize) -> Vec<usize> {
-        let mut seen = vec![it];
-        let mut known = BTreeSet::from([it]);
-        let mut at = 0;
-        while let Some(&it) = seen.get(at) {
-            let new = self.next(it).iter().filter(|next| known.insert(**next));
-            seen.extend(new.collect::<Vec<_>>());
-            at += 1;
+    /// The earliest ones for every root that waits for another. Cost: linear in the graph.
+    fn earliest(&self) -> BTreeMap<usize, Earliest> {
+        let mut before: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (&it, next) in &self.next {
+            for &next in next {
+                before.entry(next).or_default().push(it);
+            }
         }
-        seen
+        let ends = self.order.iter().filter(|it| !self.waits(**it));
+        let ends = first_reached(ends.copied(), &before, 1);
+        let all = first_reached(self.order.iter().copied(), &before, 2);
+        let waiting = self.order.iter().filter(|it| self.waits(**it));
+        let found = waiting.filter_map(|it| {
+            let of_all = all.get(it)?;
+            let first = *ends.get(it).unwrap_or(of_all).first()?;
+            let second = of_all.iter().copied().find(|it| *it != first);
+            Some((*it, Earliest { first, second }))
+        });
+        found.collect()
     }
+}
+
+/// For each root the first `most` of `starts`, in their order, from which the edges `before` lead to it.
+fn first_reached(
+    starts: impl Iterator<Item = usize>,
+    before: &BTreeMap<usize, Vec<usize>>,
+    most: usize,
+) -> BTreeMap<usize, Vec<usize>> {
+    let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for start in starts {
+        let mut open = vec![start];
+        while let Some(it) = open.pop() {
+            let reached = found.entry(it).or_default();
+            // What has enough of them has been passed on with these.
+            if reached.len() < most && reached.last() != Some(&start) {
+                reached.push(start);
+                open.extend(before.get(&it).into_iter().flatten());
+            }
+        }
+    }
+    found
 }
 
 /// A look at the roots of a group for what one of them waits for.
@@ -235,6 +281,8 @@ struct Look<'a> {
     roots: &'a [DelayRoot],
     /// In order of time.
     by_lane: BTreeMap<LaneIdx, Vec<usize>>,
+    /// The lanes that a root is compared with which may have waited for any.
+    any_lanes: Vec<LaneIdx>,
 }
 
 impl Look<'_> {
@@ -252,13 +300,20 @@ impl Look<'_> {
 
     fn waits_for(&self, it: usize) -> Vec<usize> {
         let root = &self.roots[it];
-        let others = root.peers.iter().filter(|lane| **lane != root.lane);
-        let peers = others.filter_map(|lane| self.by_lane.get(lane));
-        let together: Vec<usize> = peers
+        let peers = if root.is_for_any {
+            &self.any_lanes[..]
+        } else {
+            &root.peers[..]
+        };
+        // What shares half of a silence is there in its middle.
+        let middle = root.silent_from + DurationNs(root.end.since(root.silent_from).0 / 2);
+        let others = peers.iter().filter(|lane| **lane != root.lane);
+        let others = others.filter_map(|lane| self.by_lane.get(lane));
+        let together: Vec<usize> = others
             .flat_map(|of_lane| {
-                let after = of_lane.partition_point(|&s| self.roots[s].end <= root.silent_from);
+                let after = of_lane.partition_point(|&s| self.roots[s].end < middle);
                 let here = of_lane[after..].iter().copied();
-                here.take_while(|&s| self.roots[s].silent_from < root.end)
+                here.take_while(|&s| self.roots[s].silent_from <= middle)
             })
             .filter(|&s| share_most(root, &self.roots[s]))
             .collect();
@@ -278,11 +333,11 @@ impl Look<'_> {
             return sending;
         }
         // A peer that waited meanwhile made no progress with what this one wants of it.
-        let waiting = root.peers.iter().flat_map(|lane| {
+        let waiting = peers.iter().flat_map(|lane| {
             let of_lane = &self.waits[lane.index()];
-            let after = of_lane.partition_point(|wait| wait.end <= root.silent_from);
+            let after = of_lane.partition_point(|wait| wait.end < middle);
             let here = of_lane[after..].iter();
-            here.take_while(|wait| wait.start < root.end)
+            here.take_while(|wait| wait.start <= middle)
         });
         let waiting = waiting.filter(|wait| {
             let shared = root
@@ -299,7 +354,7 @@ impl Look<'_> {
         let only_sends = senders.is_empty() && !receivers.is_empty();
         let lies_before = |s: &usize| {
             let other = &self.roots[*s];
-            let is_one_way = only_sends && !other.peers.contains(&root.lane);
+            let is_one_way = only_sends && other.peers.binary_search(&root.lane).is_err();
             let is_earlier = earliness(other) < earliness(root);
             other.operation.is_none() || is_one_way || is_earlier
         };
@@ -319,10 +374,23 @@ fn share_most(root: &DelayRoot, other: &DelayRoot) -> bool {
 }
 
 /// Follows every root to the one that it is laid to in the end, and gives that its costs.
-fn lay(segments: &Segments, roots: &mut [DelayRoot]) {
-    let ends: Vec<Option<RootIdx>> = (0..roots.len()).map(|it| end_of(roots, it)).collect();
-    for (root, end) in roots.iter_mut().zip(&ends) {
-        root.laid_to = *end;
+fn lay(segments: &Segments, roots: &mut [DelayRoot], has_no_messages: bool) {
+    let ends = ends_of_ways(roots);
+    // A wait, or a call whose messages are known, proves that the root was waited for.
+    let mut is_proven: Vec<bool> = (roots.iter())
+        .map(|it| it.cost > DurationNs::ZERO)
+        .collect();
+    for (it, end) in ends.iter().enumerate() {
+        roots[it].laid_to = *end;
+        if let Some(end) = end.filter(|_| !roots[it].is_for_any) {
+            is_proven[end.index()] = true;
+        }
+    }
+    for end in ends.iter().flatten() {
+        roots[end.index()].is_unproven = !is_proven[end.index()];
+    }
+    for (root, is_proven) in roots.iter_mut().zip(is_proven) {
+        root.is_unmatched &= has_no_messages || !is_proven;
     }
     for (it, end) in ends.iter().enumerate() {
         let Some(end) = end else { continue };
@@ -338,17 +406,30 @@ fn lay(segments: &Segments, roots: &mut [DelayRoot]) {
     }
 }
 
-/// The root at the end of the way from one; `None` for one that is laid to nothing, or to itself in the end.
-fn end_of(roots: &[DelayRoot], from: usize) -> Option<RootIdx> {
-    let mut at = roots[from].laid_to?;
-    for _ in 0..roots.len() {
-        match roots[at.index()].laid_to {
-            Some(next) if next.index() != from => at = next,
-            Some(_) => return None,
-            None => return Some(at),
+/// The root at the end of the way from each one; `None` for one that is laid to nothing, or to a circle. Cost: linear.
+fn ends_of_ways(roots: &[DelayRoot]) -> Vec<Option<RootIdx>> {
+    let mut ends: Vec<Option<usize>> = vec![None; roots.len()];
+    let mut is_known = vec![false; roots.len()];
+    let mut way: Vec<usize> = Vec::new();
+    for from in 0..roots.len() {
+        let mut at = from;
+        while !is_known[at] {
+            is_known[at] = true;
+            way.push(at);
+            match roots[at].laid_to {
+                Some(next) => at = next.index(),
+                None => ends[at] = Some(at),
+            }
+        }
+        // One that was known before has its end; one of this way is in a circle and has none.
+        let end = ends[at];
+        for it in way.drain(..) {
+            ends[it] = end;
         }
     }
-    None
+    let others = ends.into_iter().enumerate();
+    let others = others.map(|(it, end)| end.filter(|end| *end != it));
+    others.map(|end| end.map(RootIdx::from_index)).collect()
 }
 
 /// Whether one of two that stalled together moved clearly before the other: then it did not wait for the other.

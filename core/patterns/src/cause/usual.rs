@@ -6,9 +6,15 @@
 //! about 1.4. A lane that is slower than the others *and* unsteadier than they are was slow in most of its visits:
 //! the others say what is usual. One that is slower and steady has more to do.
 
-use callgrove_model::DurationNs;
+use callgrove_model::{DurationNs, ExecRef, LaneIdx};
 
-use super::segments::index;
+use super::release::Released;
+use super::segments::{Operation, OperationKind, OperationRef, Segments, index};
+
+/// Own work that is longer than usual by less than this is the clock's or the machine's.
+pub(super) const LEAST_WORK: DurationNs = DurationNs::from_us(30);
+/// The same of calls and waits.
+pub(super) const LEAST_WAIT: DurationNs = DurationNs::from_us(60);
 
 /// Standard deviations above the median from which on a visit is an excess.
 const DEVIATIONS: i64 = 8;
@@ -51,6 +57,101 @@ pub(super) struct PlaceExcess {
     pub(super) usual: DurationNs,
     /// How much longer it took.
     pub(super) amount: DurationNs,
+}
+
+/// Where it is known from what took longer than usual.
+#[derive(Clone, Copy)]
+pub(super) enum ExcessSource<'a> {
+    /// A whole run: every place was visited often enough to say what is usual there.
+    Usual,
+    /// An excerpt of a run with few visits: the calls that stalled are given, and all of their time is an excess.
+    Stalls(&'a dyn Fn(ExecRef) -> bool),
+}
+
+impl ExcessSource<'_> {
+    /// Returns whether the trace has only the stalled calls and the messages around them.
+    pub(super) fn is_excerpt(self) -> bool {
+        matches!(self, Self::Stalls(_))
+    }
+
+    /// The gaps that took longer than usual, numbered lane by lane; those of one lane in order of time.
+    pub(super) fn of_work(self, segments: &Segments) -> Vec<PlaceExcess> {
+        let gaps = || {
+            let lanes = segments.lanes.iter().enumerate();
+            lanes.flat_map(|(lane, it)| {
+                let lane = LaneIdx::from_index(lane);
+                it.gaps.iter().map(move |gap| (lane, gap))
+            })
+        };
+        match self {
+            Self::Usual => {
+                let visits: Vec<PlaceVisit> = gaps()
+                    .map(|(lane, gap)| PlaceVisit {
+                        place: gap.place,
+                        lane: lane.0,
+                        duration: gap.duration(),
+                        is_left_out: gap.is_written,
+                    })
+                    .collect();
+                excesses(&visits, segments.places.len(), LEAST_WORK)
+            }
+            Self::Stalls(is_stalled) => {
+                let exec = |lane, exec| ExecRef { lane, exec };
+                let gaps = gaps().enumerate();
+                gaps.filter(|(_, (lane, gap))| {
+                    gap.duration() > LEAST_WORK && is_stalled(exec(*lane, gap.call))
+                })
+                .map(|(visit, (_, gap))| PlaceExcess::whole(visit, gap.duration()))
+                .collect()
+            }
+        }
+    }
+
+    /// The operations a part of which took longer than usual on its call path, by lane and place.
+    pub(super) fn of_operations(
+        self,
+        segments: &Segments,
+        released: &[Vec<Released>],
+        part: impl Fn(&Released, &Operation) -> DurationNs,
+    ) -> Vec<(OperationRef, PlaceExcess)> {
+        let refs: Vec<OperationRef> = segments.operations().map(|(it, _)| it).collect();
+        let visits: Vec<PlaceVisit> = segments
+            .operations()
+            .map(|(it, operation)| PlaceVisit {
+                place: operation.path,
+                lane: it.lane.0,
+                duration: part(&released[it.lane.index()][it.at], operation),
+                is_left_out: operation.kind == OperationKind::Idle,
+            })
+            .collect();
+        let found = match self {
+            Self::Usual => excesses(&visits, segments.places.num_paths(), LEAST_WAIT),
+            Self::Stalls(is_stalled) => {
+                let calls = segments.operations().map(|(it, operation)| ExecRef {
+                    lane: it.lane,
+                    exec: operation.call,
+                });
+                let long = calls.zip(&visits).enumerate();
+                long.filter(|(_, (call, it))| it.duration > LEAST_WAIT && is_stalled(*call))
+                    .map(|(visit, (_, it))| PlaceExcess::whole(visit, it.duration))
+                    .collect()
+            }
+        };
+        let is_call = |it: &PlaceExcess| !visits[it.visit].is_left_out;
+        let calls = found.into_iter().filter(is_call);
+        calls.map(|it| (refs[it.visit], it)).collect()
+    }
+}
+
+impl PlaceExcess {
+    /// A visit of which all is an excess.
+    pub(super) fn whole(visit: usize, amount: DurationNs) -> Self {
+        Self {
+            visit,
+            usual: DurationNs::ZERO,
+            amount,
+        }
+    }
 }
 
 /// Median and spread of some durations.

@@ -10,6 +10,7 @@ use callgrove_model::{DurationNs, ExecRef, LaneIdx, ProgramId, RankId, TimeNs};
 
 /// How a call waited. The names are Scalasca's where it has one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WaitKind {
     /// A receive waited for a message that was sent later than it was asked for.
     LateSender,
