@@ -177,7 +177,7 @@ fn watch_the_job(app: &App) -> Result<()> {
     })?;
     app.click_at([incidents.rect[0] + 5.0, incidents.rect[1] + 5.0])?;
     app.item("a stop", |it| {
-        it.name.contains("rank ") && it.name.contains(" stood still")
+        it.name.to_lowercase().contains("rank ") && it.name.contains(" stalled ")
     })?;
     app.look("live-incidents")?;
     let rank = app.item("a rank", |it| is_rank(&it.name))?;

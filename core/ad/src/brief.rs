@@ -1,11 +1,11 @@
-//! The brief of a step for the parameter server: what stood in it, and the messages around that.
+//! The brief of a step for the parameter server: what stalled in it, and the messages around that.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use callgrove_model::{ExecIdx, ExecLabel, FuncEvents, FuncId, RankId, StepId, ThreadId, TimeNs};
-use callgrove_pserver::{MessageBrief, StepBrief, StoodBrief};
+use callgrove_pserver::{MessageBrief, StallBrief, StepBrief};
 
 use crate::by_function::ExecPosition;
 use crate::gaps::GapWatch;
@@ -13,12 +13,12 @@ use crate::message_numbers::MessageNumbers;
 use crate::node_state::epoch_us;
 use crate::record_builder::{JudgedLane, NamedFunction};
 
-/// Messages told of before something stood: those that it can have been waiting for.
+/// Messages that are reported before a stall: those that it can have been waiting for.
 const MESSAGES_BEFORE: usize = 16;
 /// And since then: those that it held up.
 const MESSAGES_SINCE: usize = 48;
-/// Most executions of a step, those that stood longest.
-const MAX_STOOD: usize = 1024;
+/// Most executions of a step, those that stalled longest.
+const MAX_STALLS: usize = 1024;
 /// Most messages of a step, the first ones.
 const MAX_MESSAGES: usize = 4096;
 
@@ -56,29 +56,29 @@ impl BriefState {
         self.gaps.begin_step(funcs);
     }
 
-    /// The brief of a judged step: its `anomalies`, and whatever else ended in it and stood unusually long. Who was
-    /// stopped makes so many others stand that neither may be rare enough for the detector.
+    /// The brief of a judged step: its `anomalies`, and all else that ended in it and stalled unusually long. A rank that was
+    /// stopped makes many others stall, so that neither may be rare enough for the detector.
     pub(crate) fn brief(&mut self, of: &BriefedStep<'_>, anomalies: &[ExecPosition]) -> StepBrief {
         let mut brief = StepBrief::default();
         let mut told: Vec<(usize, ExecIdx, Gap)> = Vec::new();
         for (at, lane) in of.lanes.iter().enumerate() {
-            let mut stood = self.long_gaps(of, *lane);
+            let mut stalls = self.long_gaps(of, *lane);
             for position in anomalies.iter().filter(|it| it.lane as usize == at) {
                 let exec = position.exec;
-                stood
+                stalls
                     .entry(exec)
                     .or_insert_with(|| self.longest_gap(*lane, exec, of.step));
             }
-            told.extend(stood.into_iter().map(|(exec, gap)| (at, exec, gap)));
+            told.extend(stalls.into_iter().map(|(exec, gap)| (at, exec, gap)));
         }
         told.sort_by_key(|&(at, exec, (from, to))| (Reverse(to.since(from)), at, exec));
-        told.truncate(MAX_STOOD);
+        told.truncate(MAX_STALLS);
         told.sort_by_key(|&(at, exec, _)| (at, exec));
         for (at, lane) in of.lanes.iter().enumerate() {
             let of_lane = || told.iter().filter(move |it| it.0 == at);
             brief
-                .stood
-                .extend(of_lane().map(|&(_, exec, gap)| stood(of, *lane, exec, gap)));
+                .stalls
+                .extend(of_lane().map(|&(_, exec, gap)| stall(of, *lane, exec, gap)));
             let gaps: Vec<Gap> = of_lane().map(|it| it.2).collect();
             let mut numbers = of.numbers.of_thread(lane.thread, lane.stack.comms());
             for row in self.rows_to_tell(*lane, &gaps) {
@@ -97,9 +97,9 @@ impl BriefState {
     fn long_gaps(&mut self, of: &BriefedStep<'_>, lane: JudgedLane<'_>) -> BTreeMap<ExecIdx, Gap> {
         let executions = lane.stack.executions();
         let open = &mut self.lanes.entry(lane.thread).or_default().open;
-        let mut stood: BTreeMap<ExecIdx, Gap> = BTreeMap::new();
+        let mut stalls: BTreeMap<ExecIdx, Gap> = BTreeMap::new();
         let mut take = |exec: ExecIdx, gap: Gap| {
-            let known = stood.entry(exec).or_insert(gap);
+            let known = stalls.entry(exec).or_insert(gap);
             *known = longer(*known, gap);
         };
         for (label, gap) in std::mem::take(open) {
@@ -122,14 +122,14 @@ impl BriefState {
                 take(exec, (from, to));
             }
         }
-        stood.retain(|&exec, gap| {
+        stalls.retain(|&exec, gap| {
             if executions.is_open(exec) {
                 open.insert(lane.label(of.rank, exec), *gap);
                 return false;
             }
             executions.closed[exec.index()]
         });
-        stood
+        stalls
     }
 
     /// The longest time in which an execution that has ended was on top of the stack and nothing happened. Of one that
@@ -157,7 +157,7 @@ impl BriefState {
         longer(longest, (last, exit))
     }
 
-    /// The rows of the messages around the times in which a lane stood, and those that steps before asked for.
+    /// The rows of the messages around the times in which a lane stalled, and those that steps before asked for.
     fn rows_to_tell(
         &mut self,
         lane: JudgedLane<'_>,
@@ -205,16 +205,19 @@ fn longer(one: Gap, other: Gap) -> Gap {
     }
 }
 
-fn stood(of: &BriefedStep<'_>, lane: JudgedLane<'_>, exec: ExecIdx, (from, to): Gap) -> StoodBrief {
+fn stall(of: &BriefedStep<'_>, lane: JudgedLane<'_>, exec: ExecIdx, (from, to): Gap) -> StallBrief {
     let func = lane.stack.executions().func[exec.index()];
     let fid = of.functions.get(func.index()).map_or(0, |it| it.fid);
-    StoodBrief {
+    let (entry_us, exit_us) = lane.times_us(exec);
+    StallBrief {
         label: lane.label(of.rank, exec),
         fid: FuncId(fid),
         thread: lane.thread,
         from_us: epoch_us(from),
         to_us: epoch_us(to),
         is_anomaly: lane.is_anomaly(exec),
+        entry_us,
+        exit_us,
     }
 }
 
@@ -230,5 +233,6 @@ fn message(of: &BriefedStep<'_>, lane: JudgedLane<'_>, row: usize, number: u64) 
         time_us,
         call: call.map(|exec| lane.label(of.rank, exec)),
         called_us: call.map_or(time_us, |exec| lane.times_us(exec).0),
+        thread: lane.thread,
     }
 }

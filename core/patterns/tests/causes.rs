@@ -436,3 +436,78 @@ fn without_messages_nobody_is_called_the_cause_of_waits_that_all_ranks_have() {
         (CauseKind::Unknown, 4)
     );
 }
+
+/// The causes among calls of a function that stalled, of an excerpt.
+fn of_stalls(trace: &Trace, stalled: &[&str]) -> Causes {
+    let is_stalled = |it| stalled.contains(&trace.function_name(it));
+    Causes::of_stalls(trace, is_stalled, Progress::none()).expect("nobody cancels")
+}
+
+/// Kind, rank of the root, its own delay in microseconds, its confidence, and the ranks of an excerpt's incidents.
+fn stalls(trace: &Trace, stalled: &[&str]) -> Vec<(CauseKind, u32, i64, u8, Vec<u32>)> {
+    let causes = of_stalls(trace, stalled);
+    let all = causes.incidents().all().iter();
+    all.map(|it| {
+        let ranks = it.ranks.iter().map(|rank| rank.0).collect();
+        let root = &it.root;
+        (
+            it.kind,
+            root.rank.0,
+            root.own_delay.as_us(),
+            root.confidence_percent,
+            ranks,
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn all_of_a_stall_that_no_message_explains_is_a_delay() {
+    let trace = only(&[
+        "0 +work 50000 -work 50010 +MPI_Send s1 50020 -MPI_Send",
+        "100 +MPI_Recv 50030 r0 50040 -MPI_Recv 50050 +MPI_Send s2 50060 -MPI_Send",
+        "200 +MPI_Recv 50080 r1 50090 -MPI_Recv",
+    ]);
+    let expected = (CauseKind::Stalled, 0, 50_000, 95, vec![0, 1, 2]);
+    assert_eq!(stalls(&trace, &["work", "MPI_Recv"]), [expected]);
+    // Nothing says that the work was a stall, and so it is not known how long it usually takes.
+    let expected = (CauseKind::Slow, 0, 49_910, 95, vec![0, 1, 2]);
+    assert_eq!(stalls(&trace, &["MPI_Recv"]), [expected]);
+    assert_eq!(stalls(&trace, &[]), []);
+    let causes = of_stalls(&trace, &["MPI_Recv"]);
+    let victim = causes.of(&trace, last(&trace, 2, "MPI_Recv"));
+    let peers: Vec<u32> = victim.hops.iter().map(|it| it.peer_rank.0).collect();
+    assert_eq!(peers, [1, 0]);
+}
+
+#[test]
+fn stalls_that_no_message_joins_have_an_unknown_cause_or_an_unsure_one() {
+    let wait = "100 +MPI_Wait 50000 -MPI_Wait";
+    let trace = only(&["90 +MPI_Wait 49990 -MPI_Wait", wait, wait]);
+    let expected = (CauseKind::Unknown, 0, 49_900, 30, vec![0, 1, 2]);
+    assert_eq!(stalls(&trace, &["MPI_Wait"]), [expected]);
+    let trace = only(&["90 +work 49990 -work", wait, wait]);
+    let expected = (CauseKind::Stalled, 0, 49_900, 50, vec![0, 1, 2]);
+    assert_eq!(stalls(&trace, &["MPI_Wait", "work"]), [expected]);
+}
+
+#[test]
+fn collectives_of_an_excerpt_are_those_that_overlap() {
+    // The first of rank 0 was not reported.
+    let trace = only(&[
+        "60000 +MPI_Allreduce 90000 -MPI_Allreduce",
+        "0 +MPI_Allreduce 30000 -MPI_Allreduce 60000 +MPI_Allreduce 90000 -MPI_Allreduce",
+        "10 +work 29900 -work 29990 +MPI_Allreduce 30000 -MPI_Allreduce 89980 +MPI_Allreduce 90000 -MPI_Allreduce",
+    ]);
+    let causes = of_stalls(&trace, &["MPI_Allreduce", "work"]);
+    let members: Vec<usize> = (causes.waits().collectives().iter())
+        .map(|it| it.calls.len())
+        .collect();
+    assert_eq!(members, [2, 3]);
+    let mut all = causes.incidents().all().iter();
+    let of_work = all.find(|it| it.root.func == trace.names.get("work").expect("it is called"));
+    assert_eq!(
+        of_work.map(|it| it.ranks.clone()),
+        Some(vec![RankId(1), RankId(2)])
+    );
+}

@@ -1,4 +1,4 @@
-//! What an AD instance adds to the server: models, statistics, and what stood. The server's own state is the sum of
+//! What an AD instance adds to the server: models, statistics, and what stalled. The server's own state is the sum of
 //! all contributions, so whatever was lost can be sent again, merged or in parts.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ pub struct Contribution {
     pub models: BTreeMap<FuncId, FuncModel>,
     /// Profile, anomalies and counters.
     pub statistics: Statistics,
-    /// The stalls of each step, for incidents; the owner bounds it.
+    /// What stalled in each step, for incidents; its owner bounds it.
     pub briefs: BTreeMap<BriefKey, StepBrief>,
     /// The last step of each rank whose executions the models hold, here and in what came before.
     pub learnt: BTreeMap<RankKey, StepId>,
@@ -81,8 +81,8 @@ impl Contribution {
         }
         let mut briefs = self.briefs;
         for brief in briefs.values_mut() {
-            for stood in &mut brief.stood {
-                stood.fid = renumber(stood.fid);
+            for stall in &mut brief.stalls {
+                stall.fid = renumber(stall.fid);
             }
             for own in &mut brief.own_times {
                 own.fid = renumber(own.fid);
@@ -124,8 +124,8 @@ impl Contribution {
         let of_briefs = self.briefs.values().flat_map(|brief| {
             let own_times = brief.own_times.iter();
             let own_times = own_times.flat_map(|own| [Some(own.fid), own.caller]);
-            let stood = brief.stood.iter().map(|stood| stood.fid);
-            stood.chain(own_times.flatten())
+            let stalls = brief.stalls.iter().map(|stall| stall.fid);
+            stalls.chain(own_times.flatten())
         });
         let of_functions = self.statistics.functions.keys().copied();
         let final_anomalies = self.final_anomalies.values();

@@ -50,7 +50,7 @@ pub use exchange_session::ExchangeSession;
 pub use final_anomalies::FinalAnomalies;
 pub use functions::{FunctionRequest, FunctionTable, MAX_FUNCTIONS};
 pub use in_process::InProcess;
-pub use incident::{BriefKey, IncidentDocument, MessageBrief, OwnTimeBrief, StepBrief, StoodBrief};
+pub use incident::{BriefKey, IncidentDocument, MessageBrief, OwnTimeBrief, StallBrief, StepBrief};
 pub use model_exchange::{Hello, Link, ModelExchange, RunProgress, Synced, Welcome};
 pub use monotonic_clock::MonotonicClock;
 pub use protocol::{

@@ -4,11 +4,12 @@
 //! What the collection `counter_stats` has is a [`CounterStats`](crate::packet::CounterStats).
 
 use callgrove_detect::RunStats;
+use callgrove_patterns::cause::{CauseKind, WaitKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Version of the schema of incidents.
-pub const INCIDENT_VERSION: u32 = 1;
+pub const INCIDENT_VERSION: u32 = 2;
 /// Version of the schema of trends.
 pub const TREND_VERSION: u32 = 1;
 
@@ -71,7 +72,7 @@ pub struct AdModelRecord {
     pub model: Value,
 }
 
-/// Executions of several ranks that stood together: a document of `incidents`.
+/// Executions of several ranks that stalled together: a document of `incidents`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncidentRecord {
     /// [`INCIDENT_VERSION`].
@@ -82,25 +83,34 @@ pub struct IncidentRecord {
     pub joined_to: Option<String>,
     /// Program.
     pub pid: u32,
-    /// The last I/O step in which one of its executions was told.
+    /// The last I/O step in which one of its executions was reported.
     pub io_step: u64,
-    /// From here the first execution stood.
+    /// The first delay begins.
     pub start: u64,
-    /// Until here the last one did.
+    /// The last delay ends.
     pub end: u64,
-    /// What its root did.
-    pub kind: IncidentKind,
-    /// Rank of the root; none if nobody could be told.
+    /// What kind of cause it has. Documents of version 1 have other names for three of them.
+    pub kind: CauseKind,
+    /// Rank of the root; none where it is unknown, or no rank's doing.
     pub rid: Option<u32>,
-    /// Global index of the function of the root's execution.
+    /// Global index of the function of the root's execution; none if that was not reported.
     pub fid: Option<u32>,
     /// Its name.
     pub func: Option<String>,
-    /// Label of the root's execution; none if it has no anomaly.
+    /// Label of the root's execution.
     pub event_id: Option<String>,
-    /// How long the root stood.
+    /// How long the root stalled, or how much it was late.
     pub stood: Option<u64>,
-    /// How long all executions together stood.
+    /// In how many of a hundred such cases the root is the right one; none in documents of version 1.
+    #[serde(default)]
+    pub confidence: Option<u8>,
+    /// The rank that it is if it is not `rid`; where that is none, the likeliest one.
+    #[serde(default)]
+    pub next_best: Option<u32>,
+    /// The host that was busy.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// How long all ranks together were held up, the root's own delay among it.
     pub delay: u64,
     /// Number of `members`.
     pub num_executions: usize,
@@ -110,24 +120,12 @@ pub struct IncidentRecord {
     pub num_ranks: usize,
     /// Those of members and root, ascending.
     pub ranks: Vec<u32>,
-    /// Labels of the executions, in the order in which they began to stand.
+    /// Labels of the executions, in the order in which they began to stall.
     pub members: Vec<String>,
     /// Who waited for whom.
     pub hops: Vec<IncidentHopRecord>,
     /// Messages of which both ends are known.
     pub messages: Vec<IncidentMessageRecord>,
-}
-
-/// What the root of an incident did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IncidentKind {
-    /// Nothing at all.
-    StoodStill,
-    /// Work, for longer than usual.
-    OwnWork,
-    /// There is no root.
-    Untold,
 }
 
 /// An execution of an incident that waited for another rank.
@@ -143,24 +141,14 @@ pub struct IncidentHopRecord {
     pub func: String,
     /// How long it waited.
     pub waited: u64,
-    /// Who came late.
-    pub kind: HopKind,
+    /// How it waited.
+    pub kind: WaitKind,
     /// The rank that it waited for.
     pub peer_rid: u32,
     /// Label of the execution there.
     pub peer_event_id: Option<String>,
-    /// Place in the messages of the incident.
-    pub message: usize,
-}
-
-/// For whom an execution waited.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HopKind {
-    /// For whoever sent.
-    LateSender,
-    /// For whoever received.
-    LateReceiver,
+    /// Place in the messages of the incident; none where it waited for no message that is known.
+    pub message: Option<usize>,
 }
 
 /// A message of which both ends are known.

@@ -402,8 +402,8 @@ fn an_incident_without_a_record_says_what_is_known_of_it() {
     assert_eq!(request.collection, "incidents");
     window.say(WatchUpdate::Packet(Box::new(packet(0))));
     let incident = serde_json::json!({
-        "version": 1, "incident_id": "2:3:7", "joined_to": null, "pid": 0, "io_step": 3,
-        "start": 1_795_231_715_000_000_u64, "end": 1_795_231_715_060_000_u64, "kind": "stood_still",
+        "version": 2, "incident_id": "2:3:7", "joined_to": null, "pid": 0, "io_step": 3,
+        "start": 1_795_231_715_000_000_u64, "end": 1_795_231_715_060_000_u64, "kind": "stalled", "confidence": 88,
         "rid": 2, "fid": 0, "func": WAIT, "event_id": "2:3:7", "stood": 60_000, "delay": 900_000,
         "num_executions": 2, "num_anomalies": 0, "num_ranks": 4, "ranks": [1, 2],
         "members": ["2:3:7", "1:3:2"], "hops": [], "messages": [],
@@ -414,7 +414,7 @@ fn an_incident_without_a_record_says_what_is_known_of_it() {
         total: None,
     });
     window.click("Incidents");
-    let row = "rank 2 stood still 60 ms in MPI_Wait; 3 ranks waited";
+    let row = "Rank 2 stalled 60 ms in MPI_Wait; 3 ranks waited 840 ms in all";
     window.harness.get_by_label_contains(row).click();
     window.harness.run();
     window.answer(0, 0);

@@ -23,6 +23,7 @@ pub use cascade::{Cascade, CascadeStep};
 pub use rows::{CauseRow, HopRow, IncidentRow};
 pub use trees::{TreeCause, TreeCauses};
 pub use words::{CauseEvidence, CausePhrase};
+pub(crate) use words::{IncidentFacts, RootFacts};
 
 /// The causes of all delays of a run. Who waited for whom, delay or not, is known only where its calls are: views ask
 /// for it ([`WaitsIn`]).

@@ -69,7 +69,7 @@ impl RunCauses {
         match (cause.role, root) {
             (DelayRole::OnTime, _) => Vec::new(),
             (DelayRole::Root, Some(root)) => {
-                vec![CausePhrase::call(self.did(root, root.own_delay), root.call)]
+                vec![CausePhrase::call(self.facts(root).did(), root.call)]
             }
             (DelayRole::Victim, Some(root)) => self.waited(rank, cause, root),
             (_, _) => vec![CausePhrase::plain(format!(
@@ -82,61 +82,31 @@ impl RunCauses {
     /// An incident in one line: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s in all`.
     pub fn incident_words(&self, incident: &Incident) -> String {
         let root = &incident.root;
-        let length = incident.end.since(incident.start);
-        let cost = incident.delay;
-        let others = match incident.ranks.len().saturating_sub(1) {
-            0 => "no rank waited".to_owned(),
-            others => format!("{} waited {} in all", ranks(others), root.caused),
+        let facts = IncidentFacts {
+            kind: incident.kind,
+            root: self.facts(root),
+            confidence_percent: root.confidence_percent,
+            next_best: root.next_best,
+            host: self.host(root),
+            length: incident.end.since(incident.start),
+            caused: root.caused,
+            cost: incident.delay,
+            num_ranks: incident.ranks.len(),
+            times: incident.times,
+            every: incident.every,
         };
-        match incident.kind {
-            CauseKind::BusyHost => format!(
-                "{} busy for {length}: {} slowed by {cost} in all",
-                self.host(root),
-                ranks(incident.ranks.len())
-            ),
-            CauseKind::Transfer => format!(
-                "Messages between hosts were up to {} late; {} waited {cost} in all",
-                root.own_delay,
-                ranks(incident.ranks.len())
-            ),
-            CauseKind::TracerWrite if incident.times > 1 => format!(
-                "The tracer wrote its data {} times, {cost} in all; the costliest took {} on rank {}",
-                incident.times, root.own_delay, root.rank
-            ),
-            CauseKind::Serial => format!(
-                "By design: rank {} runs {} while {} wait, {}, {cost} in all",
-                root.rank,
-                self.function(root),
-                ranks(incident.ranks.len().saturating_sub(1)),
-                times(incident)
-            ),
-            CauseKind::Imbalance => format!(
-                "By design: uneven work in {}, {}; ranks waited {cost} in all, longest for rank {}",
-                self.function(root),
-                times(incident),
-                root.rank
-            ),
-            CauseKind::Unknown => format!(
-                "{} waited {cost} in all, perhaps for rank {} in {}; the trace has no messages to show for which",
-                ranks(incident.ranks.len()),
-                root.rank,
-                self.function(root)
-            ),
-            CauseKind::Noise => format!(
-                "{} short delays that most ranks have, {cost} in all; probably the machine",
-                incident.times
-            ),
-            _ => {
-                let doubt = doubt(root);
-                let who = if doubt.is_empty() { "Rank" } else { "rank" };
-                let sentence = format!(
-                    "{doubt}{who} {} {}{}; {others}",
-                    root.rank,
-                    self.did(root, root.own_delay),
-                    alternative(root)
-                );
-                capitalised(sentence)
-            }
+        facts.in_words()
+    }
+
+    /// What is said of a root.
+    fn facts(&self, root: &RootCause) -> RootFacts<'_> {
+        RootFacts {
+            kind: root.kind,
+            rank: Some(root.rank),
+            function: self.function(root),
+            own_delay: root.own_delay,
+            usual: Some(root.usual),
+            is_in_library: root.is_in_library,
         }
     }
 
@@ -146,7 +116,7 @@ impl RunCauses {
             // What delays a rank though no other did: its host, the tracer, or another thread.
             return vec![
                 CausePhrase::plain(format!("was delayed by {waited}: ")),
-                CausePhrase::call(self.did(root, root.own_delay), root.call),
+                CausePhrase::call(self.facts(root).did(), root.call),
             ];
         }
         let name = self.function(root);
@@ -169,12 +139,11 @@ impl RunCauses {
                 "waited {waited} for messages that were late in the network"
             ))];
         }
-        let comma = if doubt(root).is_empty() { "" } else { ", " };
+        let doubt = doubt(root.confidence_percent);
+        let comma = if doubt.is_empty() { "" } else { ", " };
         let mut phrases = vec![
             part(format!("waited {waited}")),
-            CausePhrase::plain(
-                format!("{comma}{} for ", doubt(root).trim_end()).replace("  ", " "),
-            ),
+            CausePhrase::plain(format!("{comma}{} for ", doubt.trim_end()).replace("  ", " ")),
         ];
         if let Some(hop) = hop.filter(|hop| hop.peer_rank != root.rank) {
             phrases.push(CausePhrase::rank(hop.peer_rank, hop.peer));
@@ -186,66 +155,185 @@ impl RunCauses {
         phrases
     }
 
-    /// What a root did, and how long.
-    fn did(&self, root: &RootCause, how_long: DurationNs) -> String {
-        let name = self.function(root);
-        let is_long = how_long.0 > root.usual.0.saturating_mul(STOP_FACTOR);
-        match root.kind {
-            CauseKind::Stalled if root.is_in_library => format!("stalled {how_long} in {name}"),
-            // Without events within it the trace cannot tell one from the other.
-            CauseKind::Stalled if is_long => {
-                format!("computed or was stopped {how_long} longer than usual in {name}")
-            }
-            CauseKind::Stalled => format!("took {how_long} longer than usual in {name}"),
-            CauseKind::Slow => format!("was slow in {name}, {how_long} longer than usual"),
-            CauseKind::TracerWrite => format!("lost {how_long} while the tracer wrote its data"),
-            CauseKind::BusyHost => format!("lost {how_long} in {name} while its host was busy"),
-            _ => format!("was late by {how_long} in {name}"),
-        }
-    }
-
     /// The name of a root's function, as people call it.
     fn function(&self, root: &RootCause) -> &str {
         FunctionName::parse(self.trace().names.name(root.func)).short
     }
 
-    /// The host of a root, as a sentence begins with it.
-    fn host(&self, root: &RootCause) -> String {
+    /// The host of a root; empty where it has no name.
+    fn host(&self, root: &RootCause) -> &str {
         let clocks = self.found().clocks();
         let host = clocks.hosts().get(clocks.host_of(root.lane));
-        match host.map(|it| it.host.as_str()) {
-            Some(name) if !name.is_empty() => format!("Host {name}"),
-            _ => "The host was".to_owned(),
+        host.map_or("", |it| it.host.as_str())
+    }
+}
+
+/// What a sentence says of the root of a delay.
+pub(crate) struct RootFacts<'a> {
+    pub(crate) kind: CauseKind,
+    /// `None` where it is unknown.
+    pub(crate) rank: Option<RankId>,
+    /// As people call it; empty where it is unknown.
+    pub(crate) function: &'a str,
+    pub(crate) own_delay: DurationNs,
+    /// How long it usually takes; `None` where too little of the run is known.
+    pub(crate) usual: Option<DurationNs>,
+    pub(crate) is_in_library: bool,
+}
+
+impl RootFacts<'_> {
+    /// What it did, and how long.
+    fn did(&self) -> String {
+        let how_long = self.own_delay;
+        let usual = self.usual.unwrap_or_default();
+        let is_long = how_long.0 > usual.0.saturating_mul(STOP_FACTOR);
+        let within = self.within();
+        let more = if self.usual.is_some() {
+            " longer than usual"
+        } else {
+            ""
+        };
+        match self.kind {
+            CauseKind::Stalled if self.is_in_library => format!("stalled {how_long}{within}"),
+            // Without events within it the trace cannot tell one from the other.
+            CauseKind::Stalled if is_long => {
+                format!("computed or was stopped {how_long}{more}{within}")
+            }
+            CauseKind::Stalled => format!("took {how_long}{more}{within}"),
+            CauseKind::Slow if self.usual.is_some() => {
+                format!("was slow{within}, {how_long} longer than usual")
+            }
+            CauseKind::TracerWrite => format!("lost {how_long} while the tracer wrote its data"),
+            CauseKind::BusyHost => format!("lost {how_long}{within} while its host was busy"),
+            _ => format!("was late by {how_long}{within}"),
+        }
+    }
+
+    /// ` in MPI_Wait`; nothing where the function is unknown.
+    fn within(&self) -> String {
+        match self.function {
+            "" => String::new(),
+            name => format!(" in {name}"),
+        }
+    }
+
+    fn rank(&self) -> String {
+        self.rank
+            .map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"))
+    }
+}
+
+/// What the sentence of an incident says, of a recorded run or of a running job.
+pub(crate) struct IncidentFacts<'a> {
+    pub(crate) kind: CauseKind,
+    pub(crate) root: RootFacts<'a>,
+    pub(crate) confidence_percent: u8,
+    pub(crate) next_best: Option<RankId>,
+    /// Empty where it has no name.
+    pub(crate) host: &'a str,
+    pub(crate) length: DurationNs,
+    /// What others waited for the root.
+    pub(crate) caused: DurationNs,
+    /// What all ranks lost.
+    pub(crate) cost: DurationNs,
+    /// With the root's.
+    pub(crate) num_ranks: usize,
+    pub(crate) times: u32,
+    pub(crate) every: Option<DurationNs>,
+}
+
+impl IncidentFacts<'_> {
+    /// In one line.
+    pub(crate) fn in_words(&self) -> String {
+        let (root, length, cost) = (&self.root, self.length, self.cost);
+        let all = ranks(self.num_ranks);
+        let num_others = self.num_ranks.saturating_sub(1);
+        match self.kind {
+            CauseKind::BusyHost => {
+                let host = match self.host {
+                    "" => "The host was".to_owned(),
+                    name => format!("Host {name}"),
+                };
+                format!("{host} busy for {length}: {all} slowed by {cost} in all")
+            }
+            CauseKind::Transfer => format!(
+                "Messages between hosts were up to {} late; {all} waited {cost} in all",
+                root.own_delay
+            ),
+            CauseKind::TracerWrite if self.times > 1 => format!(
+                "The tracer wrote its data {} times, {cost} in all; the costliest took {} on {}",
+                self.times,
+                root.own_delay,
+                root.rank()
+            ),
+            CauseKind::Serial => format!(
+                "By design: {} runs {} while {} wait, {}, {cost} in all",
+                root.rank(),
+                root.function,
+                ranks(num_others),
+                self.times()
+            ),
+            CauseKind::Imbalance => format!(
+                "By design: uneven work in {}, {}; ranks waited {cost} in all, longest for {}",
+                root.function,
+                self.times(),
+                root.rank()
+            ),
+            CauseKind::Unknown if root.rank.is_none() => {
+                format!("{all} waited {cost} in all; no message shows for which")
+            }
+            CauseKind::Unknown => format!(
+                "{all} waited {cost} in all, perhaps for {}{}; the trace has no messages to show for which",
+                root.rank(),
+                root.within()
+            ),
+            CauseKind::Noise => format!(
+                "{} short delays that most ranks have, {cost} in all; probably the machine",
+                self.times
+            ),
+            _ => {
+                let others = match num_others {
+                    0 => "no rank waited".to_owned(),
+                    others => format!("{} waited {} in all", ranks(others), self.caused),
+                };
+                let sentence = format!(
+                    "{}{} {}{}; {others}",
+                    doubt(self.confidence_percent),
+                    root.rank(),
+                    root.did(),
+                    self.alternative()
+                );
+                capitalised(sentence)
+            }
+        }
+    }
+
+    /// The other rank that it may have been.
+    fn alternative(&self) -> String {
+        let is_sure = self.confidence_percent >= SURE_PERCENT;
+        let other = self.next_best.filter(|_| !is_sure);
+        let other = other.filter(|other| Some(*other) != self.root.rank);
+        other.map_or(String::new(), |other| format!(" (or rank {other})"))
+    }
+
+    /// `14 times, about every 52.1 ms`.
+    fn times(&self) -> String {
+        let every = self
+            .every
+            .map_or(String::new(), |it| format!(" every {it}"));
+        match self.times {
+            1 => "once".to_owned(),
+            times => format!("{times} times{every}"),
         }
     }
 }
 
 /// How a sentence begins that is not sure.
-fn doubt(root: &RootCause) -> &'static str {
-    match root.confidence_percent {
+fn doubt(confidence_percent: u8) -> &'static str {
+    match confidence_percent {
         SURE_PERCENT.. => "",
         LIKELY_PERCENT.. => "probably ",
         _ => "perhaps ",
-    }
-}
-
-/// The other rank that it may have been.
-fn alternative(root: &RootCause) -> String {
-    let other = root
-        .next_best
-        .filter(|_| root.confidence_percent < SURE_PERCENT);
-    let other = other.filter(|other| *other != root.rank);
-    other.map_or(String::new(), |other| format!(" (or rank {other})"))
-}
-
-/// `14 times, about every 52.1 ms`.
-fn times(incident: &Incident) -> String {
-    let every = incident
-        .every
-        .map_or(String::new(), |it| format!(" every {it}"));
-    match incident.times {
-        1 => "once".to_owned(),
-        times => format!("{times} times{every}"),
     }
 }
 

@@ -1,14 +1,16 @@
-//! An incident as the parameter server recorded it: what a person is told of it.
+//! An incident as the parameter server recorded it, in words.
 
-use callgrove_model::FunctionName;
+use callgrove_model::{DurationNs, FunctionName, RankId};
+use callgrove_patterns::cause::CauseKind;
 use callgrove_provdb::{CommType, CommWindowEntry};
 use callgrove_pserver::record::{IncidentRecord, MessageEnd};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::ExecutionDocument;
+use crate::causes::{IncidentFacts, RootFacts};
 
-/// Executions of several ranks that stood together.
+/// Executions of several ranks that stalled together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordedIncident {
     /// The document.
@@ -22,30 +24,36 @@ impl RecordedIncident {
         (!record.members.is_empty()).then_some(Self { record })
     }
 
-    /// For people: `rank 6 stood still 52.8 ms in MPI_Send; 15 ranks waited`. `duration` words a length of time in
-    /// microseconds.
-    pub fn in_words(&self, duration: impl Fn(f64) -> String) -> String {
+    /// For people, as an incident of a recorded run: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s in all`.
+    pub fn in_words(&self) -> String {
         let record = &self.record;
-        let Some(rank) = record.rid else {
-            let longest = duration(record.end.saturating_sub(record.start) as f64);
-            return format!(
-                "{} ranks stood together, within {longest}",
-                record.num_ranks
-            );
+        let own_us = record.stood.unwrap_or(0);
+        let func = record.func.as_deref().unwrap_or_default();
+        let short = FunctionName::parse(func).short;
+        let is_unknown = record.kind == CauseKind::Unknown;
+        let likeliest = record.next_best.filter(|_| is_unknown);
+        let facts = IncidentFacts {
+            kind: record.kind,
+            root: RootFacts {
+                kind: record.kind,
+                rank: record.rid.or(likeliest).map(RankId),
+                function: if short.is_empty() { func } else { short },
+                own_delay: duration(own_us),
+                usual: None,
+                is_in_library: callgrove_patterns::can_wait(func),
+            },
+            // Documents of version 1 have none.
+            confidence_percent: record.confidence.unwrap_or(100),
+            next_best: record.next_best.map(RankId),
+            host: record.host.as_deref().unwrap_or_default(),
+            length: duration(record.end.saturating_sub(record.start)),
+            caused: duration(record.delay.saturating_sub(own_us)),
+            cost: duration(record.delay),
+            num_ranks: record.num_ranks,
+            times: 1,
+            every: None,
         };
-        let did = match (&record.func, record.stood) {
-            (Some(func), Some(stood_us)) => {
-                let short = FunctionName::parse(func).short;
-                let name = if short.is_empty() { func } else { short };
-                format!("stood still {} in {name}", duration(stood_us as f64))
-            }
-            _ => "came late".to_owned(),
-        };
-        let others = match record.num_ranks.saturating_sub(1) {
-            1 => "1 rank waited".to_owned(),
-            others => format!("{others} ranks waited"),
-        };
-        format!("rank {rank} {did}; {others}")
+        facts.in_words()
     }
 
     /// The other end of a recorded message of an execution, if it is known.
@@ -66,4 +74,8 @@ impl RecordedIncident {
             CommType::Recv => &found.sent,
         })
     }
+}
+
+fn duration(duration_us: u64) -> DurationNs {
+    DurationNs::from_us(i64::try_from(duration_us).unwrap_or(i64::MAX))
 }

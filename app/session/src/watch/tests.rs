@@ -115,9 +115,9 @@ fn asked(carrier: &WatchCarrier) -> QueryRequest {
 
 fn incident() -> Value {
     json!({
-        "version": 1, "incident_id": "6:3:7", "joined_to": null, "pid": 0, "io_step": 3, "start": 1_000, "end": 53_800,
-        "kind": "stood_still", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:7", "stood": 52_800,
-        "delay": 800_000, "num_executions": 2, "num_anomalies": 2, "num_ranks": 16, "ranks": [5, 6],
+        "version": 2, "incident_id": "6:3:7", "joined_to": null, "pid": 0, "io_step": 3, "start": 1_000, "end": 53_800,
+        "kind": "stalled", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:7", "stood": 52_800,
+        "confidence": 88, "next_best": 5, "host": null, "delay": 832_800, "num_executions": 2, "num_anomalies": 2, "num_ranks": 16, "ranks": [5, 6],
         "members": ["6:3:7", "5:3:2"], "hops": [],
         "messages": [{
             "src": 6, "tar": 5, "tag": 9, "number": 17,
@@ -160,10 +160,9 @@ fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
         found(request.id, vec![incident(), part]),
     );
     let known = watcher.watch().incidents().to_vec();
-    let words = known[0].in_words(|us| format!("{} ms", us / 1e3));
     assert_eq!(
-        words,
-        "rank 6 stood still 52.8 ms in MPI_Send; 15 ranks waited"
+        known[0].in_words(),
+        "Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 780 ms in all"
     );
     assert_eq!(known.len(), 1, "what is part of another is not listed");
 

@@ -677,9 +677,10 @@ fn messages_lead_from_a_rank_that_waits_to_the_one_that_was_late() {
 }
 
 #[test]
-fn a_stream_that_was_joined_late_has_no_numbers_and_its_incidents_no_root() {
+fn a_stream_that_was_joined_late_has_no_numbers_and_its_root_is_not_sure() {
     let incidents = incidents_of_a_pair([0, 3]);
     assert_eq!(incidents.len(), 1, "{incidents:#?}");
-    assert_eq!(incidents[0]["rid"], serde_json::Value::Null);
+    assert_eq!(incidents[0]["rid"], 0);
+    assert_eq!(incidents[0]["confidence"], 50);
     assert_eq!(incidents[0]["messages"], json!([]));
 }

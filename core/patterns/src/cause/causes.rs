@@ -182,7 +182,8 @@ impl Causes {
         let hops = root.filter(|_| by.role == DelayRole::Victim).map(|root| {
             let local = |lane, time| self.clocks.local(lane, time);
             let since = common_start(&self.clocks, root.1);
-            self.held.hops(trace, lane, &time, (root.0, root.1, since), local)
+            self.held
+                .hops(trace, lane, &time, (root.0, root.1, since), local)
         });
         DelayCause {
             role,

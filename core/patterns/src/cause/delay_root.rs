@@ -172,6 +172,32 @@ impl DelayRoot {
     }
 }
 
+/// The root at the end of the way from each one; `None` for one that is laid to nothing, or to a circle. Cost: linear.
+pub(super) fn ends_of_ways(roots: &[DelayRoot]) -> Vec<Option<RootIdx>> {
+    let mut ends: Vec<Option<usize>> = vec![None; roots.len()];
+    let mut is_known = vec![false; roots.len()];
+    let mut way: Vec<usize> = Vec::new();
+    for from in 0..roots.len() {
+        let mut at = from;
+        while !is_known[at] {
+            is_known[at] = true;
+            way.push(at);
+            match roots[at].laid_to {
+                Some(next) => at = next.index(),
+                None => ends[at] = Some(at),
+            }
+        }
+        // One that was known before has its end; one of this way is in a circle and has none.
+        let end = ends[at];
+        for it in way.drain(..) {
+            ends[it] = end;
+        }
+    }
+    let others = ends.into_iter().enumerate();
+    let others = others.map(|(it, end)| end.filter(|end| *end != it));
+    others.map(|end| end.map(RootIdx::from_index)).collect()
+}
+
 /// Delays that are kept apart; the ones that ended first are forgotten.
 const MOST_PARTS: usize = 32;
 /// A delay can make others wait for three times its amount after the last wait for it.

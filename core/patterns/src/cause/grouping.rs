@@ -32,7 +32,7 @@ const LEAST_RANKS: usize = 3;
 const SMALL_COST: i64 = 10;
 /// … and is in the library, or shorter than a fiftieth.
 const SMALL_WORK: i64 = 50;
-/// Delays of a group of overlapping ones, the costliest first, to which smaller ones may belong; it bounds the time.
+/// Number of delays of a group of overlapping ones, the costliest, to which smaller ones may belong; it bounds the time.
 const MOST_TOPS: usize = 4_096;
 /// Times in which a host is busy are one if they are closer than this.
 const JOINED: DurationNs = DurationNs::from_us(20_000);
@@ -236,35 +236,50 @@ impl Grouping<'_> {
             clusters.push(self.cluster(CauseKind::BusyHost, group));
             return;
         }
-        let mut num_tops = 0;
-        while let Some(&top) = group.first() {
-            num_tops += 1;
-            let (folded, rest) = group[1..]
-                .iter()
-                .partition::<Vec<usize>, _>(|&&it| num_tops <= MOST_TOPS && self.is_part(it, top));
-            let kind = self.roots[top].kind;
-            let members: Vec<usize> = [top].into_iter().chain(folded).collect();
+        for members in self.folded(&group) {
+            let kind = self.roots[members[0]].kind;
             if kind == CauseKind::TracerWrite {
                 writes.extend(members);
             } else {
                 clusters.push(self.cluster(kind, members));
             }
-            group = rest;
         }
     }
 
-    /// Whether a root lies within a costlier one and is small beside it, or has an unknown cause as that has.
+    /// The roots of a group, the costliest first, each with those that belong to it.
+    fn folded(&self, group: &[usize]) -> Vec<Vec<usize>> {
+        let mut tops: Vec<Vec<usize>> = Vec::new();
+        let mut first_unknown = None;
+        for &it in group {
+            let is_unknown = self.roots[it].kind == CauseKind::Unknown;
+            let larger = tops.partition_point(|top| self.is_small(it, top[0]));
+            let mut larger = tops[..larger.min(MOST_TOPS)].iter();
+            let part = larger.position(|top| self.is_part(it, top[0]));
+            let unknown = first_unknown.filter(|_| is_unknown);
+            if let Some(top) = part.into_iter().chain(unknown).min() {
+                tops[top].push(it);
+                continue;
+            }
+            if is_unknown {
+                first_unknown = Some(tops.len());
+            }
+            tops.push(vec![it]);
+        }
+        tops
+    }
+
+    fn is_small(&self, it: usize, top: usize) -> bool {
+        self.cost(it).0.saturating_mul(SMALL_COST) < self.cost(top).0
+    }
+
+    /// Whether a root lies within a costlier one and is small beside it. All with unknown causes are one, too.
     fn is_part(&self, it: usize, top: usize) -> bool {
         let (small, large) = (&self.roots[it], &self.roots[top]);
-        if small.kind == CauseKind::Unknown && large.kind == CauseKind::Unknown {
-            return true;
-        }
         let is_within =
             small.start + LEAST >= large.start && small.end <= large.last_wait_end + LEAST;
-        let is_small = self.cost(it).0.saturating_mul(SMALL_COST) < self.cost(top).0;
         let is_weak =
             small.operation.is_some() || small.amount.0.saturating_mul(SMALL_WORK) < large.amount.0;
-        is_within && is_small && is_weak
+        is_within && self.is_small(it, top) && is_weak
     }
 
     /// Joins what lies close together on a busy host.
@@ -333,9 +348,15 @@ pub(super) fn confidence_percent(root: &DelayRoot, meetings: &Meetings) -> u8 {
         CauseKind::Unknown => return UNMATCHED_PERCENT,
         _ => {}
     }
-    if root.is_unproven {
-        return UNPROVEN_PERCENT;
-    }
+    let most = if root.is_unproven {
+        UNPROVEN_PERCENT
+    } else {
+        100
+    };
+    most.min(percent_of_a_rank(root, meetings))
+}
+
+fn percent_of_a_rank(root: &DelayRoot, meetings: &Meetings) -> u8 {
     let Some(operation) = root.operation else {
         return 95;
     };

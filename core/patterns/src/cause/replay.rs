@@ -80,9 +80,7 @@ pub(super) fn replay(
         lags: LagStore::new(),
         is_excerpt: source.is_excerpt(),
         has_no_messages: partners.has_no_messages(),
-        all_lanes: (0..segments.lanes.len())
-            .map(LaneIdx::from_index)
-            .collect(),
+        all_lanes: (0..segments.lanes.len()).map(LaneIdx::from_index).collect(),
         unreported: vec![Vec::new(); segments.lanes.len()],
         before: after.clone(),
         after,
@@ -351,12 +349,19 @@ impl Replay<'_> {
         let is_met = self.meetings.of(it).is_some();
         // An excerpt has but the members of a meeting that stalled in it.
         let may_be_any = match operation.kind {
-            OperationKind::Call(CallKind::PointToPoint) if !is_met => self.has_no_messages || self.is_excerpt,
-            OperationKind::Call(CallKind::ThreadSync | CallKind::DeviceSync) | OperationKind::Idle => false,
+            OperationKind::Call(CallKind::PointToPoint) if !is_met => {
+                self.has_no_messages || self.is_excerpt
+            }
+            OperationKind::Call(CallKind::ThreadSync | CallKind::DeviceSync)
+            | OperationKind::Idle => false,
             OperationKind::Call(_) => self.is_excerpt,
         };
         let is_sure = may_be_any && (self.has_no_messages || is_met);
-        let peers = if is_sure { Vec::new() } else { self.peers(it, operation) };
+        let peers = if is_sure {
+            Vec::new()
+        } else {
+            self.peers(it, operation)
+        };
         root.is_for_any = may_be_any && peers.is_empty();
         root.is_unmatched = root.is_for_any && self.can_wait_unmatched(it, operation);
         root.peers = if root.is_for_any {

@@ -1,6 +1,6 @@
 //! What a lane does, in two kinds of pieces: gaps of own work between events, and operations in which it can wait.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use callgrove_model::{
@@ -176,18 +176,15 @@ impl Segments {
     /// Cuts every lane into pieces. Cost: linear in events.
     pub(super) fn new(trace: &Trace, clocks: &Clocks, kinds: &[CallKind]) -> Self {
         let processes: Vec<_> = trace.ranks().into_iter().collect();
-        let syncs: Vec<bool> = processes
-            .iter()
-            .map(|&rank| waits_for_device(trace, kinds, rank))
-            .collect();
+        let syncs = wait_for_device(trace, kinds);
         let mut places = Places::new();
         let lanes = trace.lanes().map(|(index, lane)| {
-            let process = processes.binary_search(&(lane.program, lane.rank));
-            let process = process.unwrap_or_else(|at| at);
+            let rank = (lane.program, lane.rank);
+            let process = processes.binary_search(&rank).unwrap_or_else(|at| at);
             let mut walk = Walk::new(trace, clocks, kinds, index, &mut places);
             walk.lane();
             LaneSegments {
-                is_device: lane.thread != ThreadId(0) && syncs.get(process) == Some(&true),
+                is_device: lane.thread != ThreadId(0) && syncs.contains(&rank),
                 process,
                 ..walk.found
             }
@@ -228,16 +225,15 @@ impl Segments {
     }
 }
 
-/// Whether the first thread of a rank waits for a device anywhere.
-fn waits_for_device(trace: &Trace, kinds: &[CallKind], rank: (ProgramId, RankId)) -> bool {
+/// The ranks whose first thread waits for a device anywhere.
+fn wait_for_device(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<(ProgramId, RankId)> {
     let lanes = trace.lanes.iter();
-    let mut first = lanes.filter(|it| (it.program, it.rank) == rank && it.thread == ThreadId(0));
-    first.any(|lane| {
-        let funcs = lane.executions.func.iter();
-        funcs
-            .map(|func| kinds[func.index()])
-            .any(|it| it == CallKind::DeviceSync)
-    })
+    let first = lanes.filter(|it| it.thread == ThreadId(0));
+    let waits = first.filter(|lane| {
+        let mut funcs = lane.executions.func.iter();
+        funcs.any(|func| kinds[func.index()] == CallKind::DeviceSync)
+    });
+    waits.map(|it| (it.program, it.rank)).collect()
 }
 
 /// The way through the events of one lane.

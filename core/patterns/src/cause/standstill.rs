@@ -10,7 +10,7 @@ use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
 
 use super::clock::Clocks;
 use super::delay::CauseKind;
-use super::delay_root::{DelayRoot, RootIdx};
+use super::delay_root::{DelayRoot, RootIdx, ends_of_ways};
 use super::release::{Partners, STILL_SENDING};
 use super::replay::ChargedWait;
 use super::segments::{OperationRef, Segments};
@@ -28,11 +28,10 @@ const TRANSFER_LANES: usize = 3;
 /// … of which most are within a factor of two of the median: the network was late, not the ranks.
 const TRANSFER_ALIKE_PERCENT: usize = 70;
 
-/// More pairs of delays and lanes than this in one group are not compared: then what may have waited for any lane is compared with
-/// the lanes of the earliest delays, …
-const MOST_PAIRS: usize = 1 << 22;
-/// … of which there are this number.
-const EARLIEST: usize = 64;
+/// What may have waited for any lane is compared with this number of the delays beside it, the earliest.
+const EARLIEST: usize = 32;
+/// And with the waits of all lanes, unless these are more pairs of delays and lanes in one group.
+const MOST_PAIRS: usize = 1 << 16;
 
 /// Lays the delays within calls of the library to those that they are but a part of, and names those of the network.
 pub(super) fn settle(
@@ -204,9 +203,7 @@ impl Graph {
         let any_lanes = if all.len().saturating_mul(group.len()) <= MOST_PAIRS {
             all.map(LaneIdx::from_index).collect()
         } else {
-            let lanes = order.iter().take(EARLIEST).map(|&it| roots[it].lane);
-            let lanes: BTreeSet<LaneIdx> = lanes.collect();
-            lanes.into_iter().collect()
+            Vec::new()
         };
         let look = Look {
             segments,
@@ -215,6 +212,7 @@ impl Graph {
             roots,
             by_lane,
             any_lanes,
+            beside: beside(roots, group),
         };
         let next = group.iter().filter_map(|&it| {
             roots[it].operation?;
@@ -281,8 +279,52 @@ struct Look<'a> {
     roots: &'a [DelayRoot],
     /// In order of time.
     by_lane: BTreeMap<LaneIdx, Vec<usize>>,
-    /// The lanes that a root is compared with which may have waited for any.
+    /// The lanes with whose waits a root is compared that may have waited for any.
     any_lanes: Vec<LaneIdx>,
+    /// Of these roots, the earliest ones of other lanes that are there in the middle of their silence.
+    beside: BTreeMap<usize, Vec<usize>>,
+}
+
+/// The middle of a silence: what shares half of that is there.
+fn middle(root: &DelayRoot) -> TimeNs {
+    root.silent_from + DurationNs(root.end.since(root.silent_from).0 / 2)
+}
+
+/// Of the roots of a group that may have waited for any lane, the earliest ones of other lanes that are there in the middle of
+/// their silence. Cost: O(n log n).
+fn beside(roots: &[DelayRoot], group: &[usize]) -> BTreeMap<usize, Vec<usize>> {
+    let mut events: Vec<(TimeNs, u8, usize)> = Vec::new();
+    for &it in group {
+        events.push((roots[it].silent_from, 0, it));
+        if roots[it].is_for_any {
+            events.push((middle(&roots[it]), 1, it));
+        }
+        events.push((roots[it].end, 2, it));
+    }
+    if events.len() == 2 * group.len() {
+        return BTreeMap::new();
+    }
+    events.sort_unstable();
+    let mut there: BTreeSet<(i128, usize)> = BTreeSet::new();
+    let mut found = BTreeMap::new();
+    for (_, event, it) in events {
+        let root = &roots[it];
+        let key = (earliness(root), it);
+        match event {
+            0 => {
+                there.insert(key);
+            }
+            1 => {
+                let others = there.iter().map(|it| it.1);
+                let others = others.filter(|other| roots[*other].lane != root.lane);
+                found.insert(it, others.take(EARLIEST).collect());
+            }
+            _ => {
+                there.remove(&key);
+            }
+        }
+    }
+    found
 }
 
 impl Look<'_> {
@@ -305,18 +347,19 @@ impl Look<'_> {
         } else {
             &root.peers[..]
         };
-        // What shares half of a silence is there in its middle.
-        let middle = root.silent_from + DurationNs(root.end.since(root.silent_from).0 / 2);
+        let middle = middle(root);
         let others = peers.iter().filter(|lane| **lane != root.lane);
-        let others = others.filter_map(|lane| self.by_lane.get(lane));
-        let together: Vec<usize> = others
-            .flat_map(|of_lane| {
-                let after = of_lane.partition_point(|&s| self.roots[s].end < middle);
-                let here = of_lane[after..].iter().copied();
-                here.take_while(|&s| self.roots[s].silent_from <= middle)
-            })
-            .filter(|&s| share_most(root, &self.roots[s]))
-            .collect();
+        let of_peers = others.filter_map(|lane| self.by_lane.get(lane));
+        let of_peers = of_peers.flat_map(|of_lane| {
+            let after = of_lane.partition_point(|&s| self.roots[s].end < middle);
+            let here = of_lane[after..].iter().copied();
+            here.take_while(|&s| self.roots[s].silent_from <= middle)
+        });
+        let mut together: Vec<usize> = match self.beside.get(&it) {
+            Some(beside) => beside.clone(),
+            None => of_peers.collect(),
+        };
+        together.retain(|&s| share_most(root, &self.roots[s]));
         let senders = self.mates(it, CommKind::Recv);
         let receivers = self.mates(it, CommKind::Send);
         let is_in = |s: usize, of: &[OperationRef]| {
@@ -355,7 +398,7 @@ impl Look<'_> {
         let lies_before = |s: &usize| {
             let other = &self.roots[*s];
             let is_one_way = only_sends && other.peers.binary_search(&root.lane).is_err();
-            let is_earlier = earliness(other) < earliness(root);
+            let is_earlier = (earliness(other), *s) < (earliness(root), it);
             other.operation.is_none() || is_one_way || is_earlier
         };
         together
@@ -404,32 +447,6 @@ fn lay(segments: &Segments, roots: &mut [DelayRoot], has_no_messages: bool) {
         *whole.victims.entry(process).or_default() += part.amount;
         whole.last_wait_end = whole.last_wait_end.max(part.last_wait_end);
     }
-}
-
-/// The root at the end of the way from each one; `None` for one that is laid to nothing, or to a circle. Cost: linear.
-fn ends_of_ways(roots: &[DelayRoot]) -> Vec<Option<RootIdx>> {
-    let mut ends: Vec<Option<usize>> = vec![None; roots.len()];
-    let mut is_known = vec![false; roots.len()];
-    let mut way: Vec<usize> = Vec::new();
-    for from in 0..roots.len() {
-        let mut at = from;
-        while !is_known[at] {
-            is_known[at] = true;
-            way.push(at);
-            match roots[at].laid_to {
-                Some(next) => at = next.index(),
-                None => ends[at] = Some(at),
-            }
-        }
-        // One that was known before has its end; one of this way is in a circle and has none.
-        let end = ends[at];
-        for it in way.drain(..) {
-            ends[it] = end;
-        }
-    }
-    let others = ends.into_iter().enumerate();
-    let others = others.map(|(it, end)| end.filter(|end| *end != it));
-    others.map(|end| end.map(RootIdx::from_index)).collect()
 }
 
 /// Whether one of two that stalled together moved clearly before the other: then it did not wait for the other.

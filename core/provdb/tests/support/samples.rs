@@ -223,8 +223,9 @@ pub(crate) fn trend() -> Value {
 /// An incident of two ranks, whose root is known.
 pub(crate) fn incident() -> Value {
     json!({
-        "version": 1, "incident_id": "6:3:122", "joined_to": null, "pid": 0, "io_step": 3, "start": 1_000,
-        "end": 53_800, "kind": "stood_still", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:122", "stood": 52_800,
+        "version": 2, "incident_id": "6:3:122", "joined_to": null, "pid": 0, "io_step": 3, "start": 1_000,
+        "end": 53_800, "kind": "stalled", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:122", "stood": 52_800,
+        "confidence": 88, "next_best": 5, "host": null,
         "delay": 105_000, "num_executions": 2, "num_anomalies": 1, "num_ranks": 2,
         "ranks": [5, 6], "members": ["6:3:122", "5:3:40"],
         "hops": [{
@@ -242,7 +243,15 @@ pub(crate) fn incident() -> Value {
 /// What is left of an incident that turned out to be part of another.
 pub(crate) fn joined_incident() -> Value {
     let mut incident = incident();
-    for field in ["rid", "fid", "func", "event_id", "stood"] {
+    for field in [
+        "rid",
+        "fid",
+        "func",
+        "event_id",
+        "stood",
+        "confidence",
+        "next_best",
+    ] {
         incident[field] = Value::Null;
     }
     for field in ["ranks", "members", "hops", "messages"] {
@@ -251,7 +260,7 @@ pub(crate) fn joined_incident() -> Value {
     for field in ["delay", "num_executions", "num_anomalies", "num_ranks"] {
         incident[field] = json!(0);
     }
-    incident["kind"] = json!("untold");
+    incident["kind"] = json!("unknown");
     incident["incident_id"] = json!("7:3:9");
     incident["joined_to"] = json!("6:3:122");
     incident

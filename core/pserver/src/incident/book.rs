@@ -1,15 +1,14 @@
-//! The open steps of a run: what ranks told of them, and which of their incidents the database has.
+//! The open steps of a run: what ranks reported of them, and which of their incidents the database has.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use callgrove_model::{ExecLabel, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
-use super::brief::{BriefKey, StepBrief, StoodBrief};
-use super::join::{JoinedIncident, joined};
-use super::link::StoodCall;
-use super::message_ends::MessageEnds;
-use crate::record::IncidentKind;
+use super::brief::{BriefKey, StallBrief, StepBrief};
+use super::excerpt::Excerpt;
+use super::joined::{JoinedIncident, joined};
+use crate::functions::FunctionTable;
 use crate::statistics::pairs;
 
 /// Most executions and messages that are kept, about 10 MB; then the older half of the steps is closed.
@@ -47,6 +46,9 @@ struct OpenSteps {
     closed_until: Option<StepId>,
     #[serde(with = "pairs")]
     briefs: BTreeMap<(StepId, RankId), StepBrief>,
+    /// Earlier releases did not keep them.
+    #[serde(default, with = "pairs")]
+    hosts: BTreeMap<RankId, String>,
     /// The names of incidents that were told: each that of one of its members.
     ids: BTreeSet<ExecLabel>,
     /// Incidents that are told once more and then never again.
@@ -69,10 +71,22 @@ struct OpenSteps {
 }
 
 impl IncidentBook {
-    /// Takes in what ranks told. A step that a rank told before is not told again.
-    pub(crate) fn take_in(&mut self, briefs: BTreeMap<BriefKey, StepBrief>) {
-        for ((program, step, rank), brief) in briefs {
+    /// Takes in what ranks reported. A step that a rank reported before does not count again.
+    pub(crate) fn take_in(
+        &mut self,
+        briefs: BTreeMap<BriefKey, StepBrief>,
+        functions: &FunctionTable,
+    ) {
+        for ((program, step, rank), mut brief) in briefs {
             let open = self.programs.entry(program).or_default();
+            let host = std::mem::take(&mut brief.host);
+            if !host.is_empty() && open.hosts.get(&rank) != Some(&host) {
+                open.hosts.insert(rank, host);
+                open.revision += 1;
+            }
+            if brief.is_empty() {
+                continue;
+            }
             let is_late = open.closed_until.is_some_and(|closed| step <= closed);
             if is_late || open.briefs.contains_key(&(step, rank)) {
                 continue;
@@ -81,17 +95,21 @@ impl IncidentBook {
             open.weight += brief.weight();
             open.briefs.insert((step, rank), brief);
             if open.weight > MAX_WEIGHT {
-                open.close_older();
+                open.close_older(program, functions);
             }
         }
     }
 
     /// The incidents that are complete, or waited for long enough, and those that were told before; with their
     /// programs, in order.
-    pub(crate) fn due(&mut self, progress: &RankProgress) -> Vec<(ProgramId, JoinedIncident)> {
+    pub(crate) fn due(
+        &mut self,
+        progress: &RankProgress,
+        functions: &FunctionTable,
+    ) -> Vec<(ProgramId, JoinedIncident)> {
         let mut due = Vec::new();
         for (&program, open) in &mut self.programs {
-            let incidents = open.due(program, progress);
+            let incidents = open.due(program, progress, functions);
             due.extend(incidents.into_iter().map(|incident| (program, incident)));
         }
         due
@@ -126,21 +144,16 @@ impl IncidentBook {
 
 impl OpenSteps {
     /// All incidents of the open steps, each under its name if it has one, and the steps of its members.
-    fn joined(&self) -> Vec<JoinedIncident> {
-        let told = self
-            .briefs
-            .iter()
-            .flat_map(|(&(_, rank), brief)| brief.messages.iter().map(move |it| (rank, it)));
-        let ends = MessageEnds::new(told);
-        let calls = self
-            .briefs
-            .iter()
-            .flat_map(|(&(step, _), brief)| brief.stood.iter().map(move |stood| (step, stood)));
-        let calls = calls.map(|(step, brief)| StoodCall::new(step, brief, &ends));
-        joined(calls.collect(), &ends)
+    fn joined(&self, program: ProgramId, functions: &FunctionTable) -> Vec<JoinedIncident> {
+        joined(&Excerpt::new(program, &self.briefs, &self.hosts, functions))
     }
 
-    fn due(&mut self, program: ProgramId, progress: &RankProgress) -> Vec<JoinedIncident> {
+    fn due(
+        &mut self,
+        program: ProgramId,
+        progress: &RankProgress,
+        functions: &FunctionTable,
+    ) -> Vec<JoinedIncident> {
         if self.stored_at == Some(self.revision) {
             return Vec::new();
         }
@@ -149,7 +162,9 @@ impl OpenSteps {
         }
         let mut due = Vec::new();
         let mut is_all = true;
-        for mut incident in self.joined() {
+        let joined = self.joined(program, functions);
+        self.withdraw(&joined);
+        for mut incident in joined {
             let is_told = incident.members.iter().any(|it| self.ids.contains(it));
             if is_told || self.is_due(program, &incident, progress) {
                 self.name(&mut incident);
@@ -203,23 +218,35 @@ impl OpenSteps {
         for other in others {
             self.ids.remove(&other);
             self.closed.push_back(JoinedIncident {
-                id: other,
                 joined_to: Some(incident.id),
-                kind: IncidentKind::Untold,
-                root: None,
-                delay_us: 0,
-                num_anomalies: 0,
-                ranks: Vec::new(),
-                members: Vec::new(),
-                hops: Vec::new(),
-                messages: Vec::new(),
-                ..*incident
+                ..JoinedIncident::empty(other, incident.step, incident.start_us, incident.end_us)
             });
         }
     }
 
+    /// What was reported later can show that executions did not belong together after all: then their incident is
+    /// written once more, without executions.
+    fn withdraw(&mut self, joined: &[JoinedIncident]) {
+        let members: BTreeSet<ExecLabel> =
+            joined.iter().flat_map(|it| &it.members).copied().collect();
+        let withdrawn: Vec<ExecLabel> = self.ids.difference(&members).copied().collect();
+        for id in withdrawn {
+            self.ids.remove(&id);
+            let mut reported = self.briefs.iter().flat_map(|(&(step, _), brief)| {
+                let stalls = brief.stalls.iter();
+                stalls.map(move |stall| (step, stall))
+            });
+            let stall = reported.find(|(_, stall)| stall.label == id);
+            let (step, start_us, end_us) = stall.map_or((id.step, 0, 0), |(step, stall)| {
+                (step, stall.from_us, stall.to_us)
+            });
+            self.closed
+                .push_back(JoinedIncident::empty(id, step, start_us, end_us));
+        }
+    }
+
     /// Closes the older half of the steps, with all incidents that have members there.
-    fn close_older(&mut self) {
+    fn close_older(&mut self, program: ProgramId, functions: &FunctionTable) {
         let mut kept = self.weight;
         let mut last = None;
         for (&(step, _), brief) in &self.briefs {
@@ -233,10 +260,10 @@ impl OpenSteps {
         let closing: BTreeSet<ExecLabel> = self
             .briefs
             .range(..=(last, RankId(u32::MAX)))
-            .flat_map(|(_, brief)| brief.stood.iter().map(|it| it.label))
+            .flat_map(|(_, brief)| brief.stalls.iter().map(|it| it.label))
             .collect();
         let mut gone = BTreeSet::new();
-        for mut incident in self.joined() {
+        for mut incident in self.joined(program, functions) {
             if incident.members.iter().any(|it| closing.contains(it)) {
                 self.name(&mut incident);
                 gone.extend(incident.members.iter().copied());
@@ -248,8 +275,8 @@ impl OpenSteps {
         self.closed.drain(..num_lost);
         self.briefs.retain(|&(step, _), brief| {
             brief
-                .stood
-                .retain(|it: &StoodBrief| !gone.contains(&it.label));
+                .stalls
+                .retain(|it: &StallBrief| !gone.contains(&it.label));
             step > last
         });
         self.heard_ms.retain(|&(step, _), _| step > last);

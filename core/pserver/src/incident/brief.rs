@@ -1,4 +1,4 @@
-//! What an AD instance tells of a step, so that it can be compared with those of other ranks.
+//! What an AD instance reports of a step, so that it can be compared with those of other ranks.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,19 @@ use serde::{Deserialize, Serialize};
 /// A step of a rank: program, I/O step, rank; so the oldest steps come first.
 pub type BriefKey = (ProgramId, StepId, RankId);
 
-/// What stood in one I/O step of one rank, and the messages around that.
+/// What stalled in one I/O step of one rank, and the messages around that.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepBrief {
     /// Executions that ended in the step, each once.
-    pub stood: Vec<StoodBrief>,
+    #[serde(rename = "stood")]
+    pub stalls: Vec<StallBrief>,
     /// Messages whose number is known, in these or shortly before or after.
     pub messages: Vec<MessageBrief>,
     /// Own times of the functions that took most of them, for trends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_times: Vec<OwnTimeBrief>,
-    /// Host of the rank; empty without `own_times`.
+    /// Host of the rank; may be empty where an earlier step had it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub host: String,
 }
@@ -37,23 +38,29 @@ pub struct OwnTimeBrief {
     pub window: TimeWindow,
 }
 
-/// An execution that stood: an anomaly, or one that stood longer than nearly all others of its rank. Times are
+/// An execution that stalled: an anomaly, or one that stalled longer than nearly all others of its rank. Times are
 /// microseconds since the epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StoodBrief {
+pub struct StallBrief {
     /// Its label.
     pub label: ExecLabel,
     /// Global index of its function.
     pub fid: FuncId,
     /// Its thread.
     pub thread: ThreadId,
-    /// From here it stood: the longest time in which nothing happened on its thread while it was on top of the stack.
+    /// From here it stalled: the longest time in which nothing happened on its thread while it was on top of the stack.
     pub from_us: u64,
     /// To here.
     pub to_us: u64,
     /// Whether the detector found it.
     pub is_anomaly: bool,
+    /// When it was entered, and left. Older instances report neither; then both are 0.
+    #[serde(default)]
+    pub entry_us: u64,
+    /// See `entry_us`.
+    #[serde(default)]
+    pub exit_us: u64,
 }
 
 /// One end of a message. Times are microseconds since the epoch.
@@ -74,18 +81,21 @@ pub struct MessageBrief {
     pub call: Option<ExecLabel>,
     /// When that was entered; the time of the message without one.
     pub called_us: u64,
+    /// Its thread. Older instances do not report it; then it is 0.
+    #[serde(default)]
+    pub thread: ThreadId,
 }
 
 impl StepBrief {
-    /// Nothing is told.
+    /// Nothing is reported.
     pub fn is_empty(&self) -> bool {
-        self.stood.is_empty() && self.messages.is_empty() && self.own_times.is_empty()
+        self.stalls.is_empty() && self.messages.is_empty() && self.own_times.is_empty()
     }
 
     /// What it takes of a bound: its entries, and one for itself. Own times have a bound of their own, so that they never
     /// displace what incidents are made of.
     pub(crate) fn weight(&self) -> usize {
-        1 + self.stood.len() + self.messages.len()
+        1 + self.stalls.len() + self.messages.len()
     }
 
     /// Number of entries of all kinds, and one for itself.

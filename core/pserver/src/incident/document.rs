@@ -3,10 +3,10 @@
 use callgrove_model::{ExecLabel, FuncId, ProgramId, fnv1a};
 use serde_json::json;
 
-use super::join::{IncidentHop, JoinedIncident, MatedMessage};
+use super::joined::{IncidentHop, JoinedIncident, MatedMessage};
 use crate::functions::FunctionTable;
 use crate::record::{
-    HopKind, INCIDENT_VERSION, IncidentHopRecord, IncidentMessageRecord, IncidentRecord, MessageEnd,
+    INCIDENT_VERSION, IncidentHopRecord, IncidentMessageRecord, IncidentRecord, MessageEnd,
 };
 
 /// An incident as it is stored.
@@ -58,7 +58,10 @@ fn record(
         fid: call.map(|call| call.fid.0),
         func: call.map(|call| name(functions, call.fid)),
         event_id: label(call.map(|call| call.label)),
-        stood: call.map(|call| call.stood_us),
+        stood: incident.own_us.or(call.map(|call| call.stalled_us)),
+        confidence: incident.confidence_percent,
+        next_best: incident.next_best.map(|rank| rank.0),
+        host: incident.host.clone(),
         delay: incident.delay_us,
         num_executions: incident.members.len(),
         num_anomalies: incident.num_anomalies,
@@ -77,11 +80,7 @@ fn hop(hop: &IncidentHop, functions: &FunctionTable) -> IncidentHopRecord {
         fid: hop.fid.0,
         func: name(functions, hop.fid),
         waited: hop.waited_us,
-        kind: if hop.is_for_sender {
-            HopKind::LateSender
-        } else {
-            HopKind::LateReceiver
-        },
+        kind: hop.kind,
         peer_rid: hop.peer.0,
         peer_event_id: label(hop.peer_label),
         message: hop.message,

@@ -7,6 +7,7 @@ use callgrove_detect::{FuncModel, Moments};
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
 use crate::contribution::{merge_learnt, merge_model};
+use crate::functions::FunctionTable;
 use crate::incident::IncidentBook;
 use crate::statistics::{
     Metrics, RankKey, Statistics, StepSummary, bound_steps, merge_maps, with_zeros,
@@ -81,7 +82,7 @@ pub(crate) struct PacketDelta {
 
 impl GlobalState {
     /// Adds a partial state, as of `version`.
-    pub(crate) fn add(&mut self, partial: Contribution, version: u64) {
+    pub(crate) fn add(&mut self, partial: Contribution, version: u64, functions: &FunctionTable) {
         if partial.is_empty() {
             return;
         }
@@ -90,12 +91,10 @@ impl GlobalState {
         }
         let mut briefs = partial.briefs;
         for (&key, brief) in &mut briefs {
-            let host = std::mem::take(&mut brief.host);
             let own_times = std::mem::take(&mut brief.own_times);
-            self.trends.take_in(key, &host, own_times);
+            self.trends.take_in(key, &brief.host, own_times);
         }
-        briefs.retain(|_, brief| !brief.is_empty());
-        self.incidents.take_in(briefs);
+        self.incidents.take_in(briefs, functions);
         for (rank, step) in &partial.learnt {
             if self.learnt.get(rank) < Some(step) {
                 self.learnt_in.insert(rank.0, version);

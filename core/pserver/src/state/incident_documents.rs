@@ -31,8 +31,8 @@ impl ServerState {
         let untold = global.ended.iter();
         let untold = untold.filter(|rank| told(rank) < global.learnt.get(rank).copied());
         progress.unjudged = untold.map(|&(program, _)| program).collect();
-        let due = global.incidents.due(&progress);
         let functions = self.function_table();
+        let due = global.incidents.due(&progress, &functions);
         let documents = due
             .iter()
             .map(|(program, incident)| IncidentDocument::new(*program, incident, &functions));

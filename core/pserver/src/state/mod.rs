@@ -206,7 +206,7 @@ impl ServerState {
                 contribution.briefs.clear();
             }
             changed |= !contribution.is_empty();
-            global.add(contribution, next);
+            global.add(contribution, next, &self.function_table());
         }
         // The version counts in any case: a partial taken while empty is complete up to it.
         global.version = next;

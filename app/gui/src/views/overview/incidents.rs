@@ -103,7 +103,7 @@ pub(super) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentTableS
         let delay_us = incident.record.delay as f64;
         vec![
             Cell::Text(clock(incident.record.start)),
-            Cell::Text(incident.in_words(duration)),
+            Cell::Text(incident.in_words()),
             Cell::Text(incident.record.io_step.to_string()),
             bar(delay_us),
         ]

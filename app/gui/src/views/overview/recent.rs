@@ -155,7 +155,7 @@ fn header_ui(state: &mut RecentState, nothing_new: bool, ui: &mut Ui) -> bool {
         }
         state.lists_incidents |= incidents.clicked();
         incidents.on_hover_text(
-            "When several ranks stood together, and which of them made the others wait",
+            "When several ranks stalled together, and which of them made the others wait",
         );
         whole.on_hover_text("All anomalies since the run began");
         newest.on_hover_text(

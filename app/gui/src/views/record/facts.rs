@@ -126,7 +126,7 @@ fn messages_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui)
     let incident = ctx.snapshot.watch.incident();
     part_ui("Messages", ui, |ui| {
         if let Some(incident) = incident {
-            ui.add(Label::new(incident.in_words(duration)).wrap());
+            ui.add(Label::new(incident.in_words()).wrap());
         }
         let rows: Vec<(&str, String)> = own
             .into_iter()

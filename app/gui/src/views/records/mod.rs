@@ -12,7 +12,7 @@ use callgrove_session::watch::{
 use egui::{CentralPanel, Frame, Margin, Panel, RichText, Ui, Vec2};
 
 use crate::context::{ViewContext, label_name, short_name};
-use crate::text::{dash, duration, duration_or_dash, number_or_dash, utc};
+use crate::text::{dash, duration_or_dash, number_or_dash, utc};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use crate::widgets::{thousands, view_header};
 use form::FormState;
@@ -149,7 +149,7 @@ fn results_ui(
     if results.documents.is_empty() {
         if results.is_complete {
             let known = results.incident.as_ref().map(|incident| {
-                let incident = incident.in_words(duration);
+                let incident = incident.in_words();
                 format!(
                     "Of this incident no execution is recorded, for none was an anomaly that is kept: {incident}. A trace of the run has them all."
                 )

@@ -1,4 +1,4 @@
-//! Briefs of stood as messages.
+//! Briefs as messages of the protocol.
 
 use callgrove_model::{
     CommKind, DurationNs, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId, TimeNs,
@@ -7,7 +7,7 @@ use callgrove_model::{
 use super::error::{Result, damaged};
 use crate::incident::BriefKey;
 use crate::net::proto;
-use crate::{MessageBrief, OwnTimeBrief, StepBrief, StoodBrief, TimeWindow};
+use crate::{MessageBrief, OwnTimeBrief, StallBrief, StepBrief, TimeWindow};
 
 pub(super) fn brief_to_wire(key: BriefKey, brief: &StepBrief) -> proto::Brief {
     let (program, step, rank) = key;
@@ -15,7 +15,7 @@ pub(super) fn brief_to_wire(key: BriefKey, brief: &StepBrief) -> proto::Brief {
         program: program.0,
         rank: rank.0,
         step: step.0,
-        stood: brief.stood.iter().map(stood_to_wire).collect(),
+        stalls: brief.stalls.iter().map(stall_to_wire).collect(),
         messages: brief.messages.iter().map(message_to_wire).collect(),
         own_times: brief.own_times.iter().map(own_time_to_wire).collect(),
         host: brief.host.clone(),
@@ -24,11 +24,11 @@ pub(super) fn brief_to_wire(key: BriefKey, brief: &StepBrief) -> proto::Brief {
 
 pub(super) fn brief_from_wire(brief: &proto::Brief) -> Result<(BriefKey, StepBrief)> {
     let rank = RankId(brief.rank);
-    let stood = brief.stood.iter();
+    let stalls = brief.stalls.iter();
     let messages = brief.messages.iter();
-    let told = StepBrief {
-        stood: stood
-            .map(|stood| stood_from_wire(rank, stood))
+    let reported = StepBrief {
+        stalls: stalls
+            .map(|stall| stall_from_wire(rank, stall))
             .collect::<Result<_>>()?,
         messages: messages
             .map(|message| message_from_wire(rank, message))
@@ -36,7 +36,10 @@ pub(super) fn brief_from_wire(brief: &proto::Brief) -> Result<(BriefKey, StepBri
         own_times: brief.own_times.iter().map(own_time_from_wire).collect(),
         host: brief.host.clone(),
     };
-    Ok(((ProgramId(brief.program), StepId(brief.step), rank), told))
+    Ok((
+        (ProgramId(brief.program), StepId(brief.step), rank),
+        reported,
+    ))
 }
 
 fn own_time_to_wire(own: &OwnTimeBrief) -> proto::BriefOwnTime {
@@ -64,28 +67,32 @@ fn own_time_from_wire(own: &proto::BriefOwnTime) -> OwnTimeBrief {
     }
 }
 
-fn stood_to_wire(stood: &StoodBrief) -> proto::BriefStood {
-    proto::BriefStood {
-        label: Some(call_to_wire(stood.label)),
-        fid: stood.fid.0,
-        thread: stood.thread.0,
-        from_us: stood.from_us,
-        to_us: stood.to_us,
-        is_anomaly: stood.is_anomaly,
+fn stall_to_wire(stall: &StallBrief) -> proto::BriefStall {
+    proto::BriefStall {
+        label: Some(call_to_wire(stall.label)),
+        fid: stall.fid.0,
+        thread: stall.thread.0,
+        from_us: stall.from_us,
+        to_us: stall.to_us,
+        is_anomaly: stall.is_anomaly,
+        entry_us: stall.entry_us,
+        exit_us: stall.exit_us,
     }
 }
 
-fn stood_from_wire(rank: RankId, stood: &proto::BriefStood) -> Result<StoodBrief> {
-    let Some(label) = stood.label else {
+fn stall_from_wire(rank: RankId, stall: &proto::BriefStall) -> Result<StallBrief> {
+    let Some(label) = stall.label else {
         return Err(damaged(&"an execution without a label"));
     };
-    Ok(StoodBrief {
+    Ok(StallBrief {
         label: call_from_wire(rank, label),
-        fid: FuncId(stood.fid),
-        thread: ThreadId(stood.thread),
-        from_us: stood.from_us,
-        to_us: stood.to_us,
-        is_anomaly: stood.is_anomaly,
+        fid: FuncId(stall.fid),
+        thread: ThreadId(stall.thread),
+        from_us: stall.from_us,
+        to_us: stall.to_us,
+        is_anomaly: stall.is_anomaly,
+        entry_us: stall.entry_us,
+        exit_us: stall.exit_us,
     })
 }
 
@@ -98,6 +105,7 @@ fn message_to_wire(message: &MessageBrief) -> proto::BriefMessage {
         time_us: message.time_us,
         call: message.call.map(call_to_wire),
         called_us: message.called_us,
+        thread: message.thread.0,
     }
 }
 
@@ -114,6 +122,7 @@ fn message_from_wire(rank: RankId, message: &proto::BriefMessage) -> MessageBrie
         time_us: message.time_us,
         call: message.call.map(|call| call_from_wire(rank, call)),
         called_us: message.called_us,
+        thread: ThreadId(message.thread),
     }
 }
 

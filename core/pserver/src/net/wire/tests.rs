@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, MessageBrief,
-    OwnTimeBrief, PserverError, Registered, StepBrief, StepReport, StoodBrief, SyncRequest,
+    OwnTimeBrief, PserverError, Registered, StallBrief, StepBrief, StepReport, SyncRequest,
     TimeWindow, TreePValues, Welcome,
 };
 
@@ -92,13 +92,15 @@ fn brief(values: &[u64]) -> StepBrief {
         step: StepId(4),
         row,
     };
-    let stood = |(row, &value): (u32, &u64)| StoodBrief {
+    let stall = |(row, &value): (u32, &u64)| StallBrief {
         label: label(row),
         fid: FuncId(7),
         thread: ThreadId(1),
         from_us: value,
         to_us: value.saturating_add(8),
         is_anomaly: row % 2 == 0,
+        entry_us: value / 2,
+        exit_us: value.saturating_add(9),
     };
     let message = |(row, &value): (u32, &u64)| MessageBrief {
         kind: if row % 2 == 0 {
@@ -112,6 +114,7 @@ fn brief(values: &[u64]) -> StepBrief {
         time_us: value,
         call: (row % 3 > 0).then(|| label(row)),
         called_us: value,
+        thread: ThreadId(row),
     };
     let own_time = |(fid, &value): (u32, &u64)| OwnTimeBrief {
         fid: FuncId(fid),
@@ -124,7 +127,7 @@ fn brief(values: &[u64]) -> StepBrief {
         },
     };
     StepBrief {
-        stood: (0..).zip(values).map(stood).collect(),
+        stalls: (0..).zip(values).map(stall).collect(),
         messages: (0..).zip(values).map(message).collect(),
         own_times: (0..).zip(values).map(own_time).collect(),
         host: "nid00001".to_owned(),

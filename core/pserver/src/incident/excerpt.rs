@@ -1,0 +1,458 @@
+//! The open briefs of a program as a small trace, in which the engine of recorded runs (`core/patterns`) finds causes.
+//!
+//! Each thread of a rank is a lane of the calls that are known: those that stalled, and those that sent or received. A call
+//! in which a lane can wait is as long as it was, another one as long as it stalled. Messages are mates by sender,
+//! receiver, tag and number, since their order is not complete.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use callgrove_model::{
+    CommKind, CommRef, Comms, Counters, DurationNs, ExecIdx, ExecLabel, ExecRef, Executions,
+    FuncId, Lane, LaneIdx, Message, Metadata, NameTable, ProgramId, RankId, StepId, ThreadId,
+    TimeNs, Trace,
+};
+use callgrove_patterns::can_wait;
+
+use super::brief::{MessageBrief, StallBrief, StepBrief};
+use crate::functions::FunctionTable;
+
+/// Around all that is known of a lane: the rest of the program.
+const PROGRAM: &str = "program";
+/// A call of which only the message is known.
+const MESSAGE: &str = "MPI_Message()";
+/// By this the program begins before its first known call, and ends after its last one.
+const AROUND: DurationNs = DurationNs(1);
+
+/// A message: sender, receiver, tag, number. MPI keeps the order of messages with the first three in common, so the SEND
+/// and the RECV with one number are mates.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct MessageKey {
+    pub(super) source: RankId,
+    pub(super) destination: RankId,
+    pub(super) tag: u64,
+    pub(super) number: u64,
+}
+
+/// A message of which both ends were reported.
+pub(super) struct ReportedMessage<'a> {
+    pub(super) key: MessageKey,
+    pub(super) send: &'a MessageBrief,
+    pub(super) recv: &'a MessageBrief,
+}
+
+/// A stall, and the step in which it was reported.
+#[derive(Clone, Copy)]
+pub(super) struct ReportedStall<'a> {
+    pub(super) step: StepId,
+    pub(super) brief: &'a StallBrief,
+}
+
+/// What the open briefs of a program say of its run.
+pub(super) struct Excerpt<'a> {
+    pub(super) trace: Trace,
+    /// In order of the trace's messages.
+    pub(super) messages: Vec<ReportedMessage<'a>>,
+    /// By call, places among the messages, in order.
+    messages_of: BTreeMap<ExecLabel, Vec<usize>>,
+    /// By lane and execution.
+    stalls: Vec<Vec<Option<ReportedStall<'a>>>>,
+    /// Whether it, or a call of the library within it, stalled; by lane and execution.
+    is_stalled: Vec<Vec<bool>>,
+}
+
+/// A call of a lane.
+struct Span<'a> {
+    start: TimeNs,
+    end: TimeNs,
+    func: FuncId,
+    can_wait: bool,
+    label: Option<ExecLabel>,
+    stall: Option<ReportedStall<'a>>,
+}
+
+/// What is known of a lane.
+#[derive(Default)]
+struct LaneFacts<'a> {
+    spans: Vec<Span<'a>>,
+    /// The time of each end of a message, whether it is received, and the place among the messages.
+    ends: Vec<(TimeNs, bool, usize)>,
+}
+
+impl<'a> Excerpt<'a> {
+    /// Of briefs, and the hosts of ranks. What was reported twice counts once; times that are impossible are left out. Cost:
+    /// O(n log n) in entries.
+    pub(super) fn new(
+        program: ProgramId,
+        briefs: &'a BTreeMap<(StepId, RankId), StepBrief>,
+        hosts: &BTreeMap<RankId, String>,
+        functions: &FunctionTable,
+    ) -> Self {
+        let mut names = NameTable::default();
+        let program_func = names.intern(PROGRAM);
+        let message_func = names.intern(MESSAGE);
+        let mut known: BTreeMap<FuncId, (FuncId, bool)> = BTreeMap::new();
+        let mut lanes: BTreeMap<(RankId, ThreadId), LaneFacts<'a>> = BTreeMap::new();
+        let stalls = stalls(briefs);
+        for (&label, &stall) in &stalls {
+            let fid = stall.brief.fid;
+            let (func, can_wait) = *known.entry(fid).or_insert_with(|| {
+                let name = functions.get(fid).map_or("", |(_, name)| name);
+                (names.intern(name), can_wait(name))
+            });
+            if let Some((start, end)) = span_of(stall.brief, can_wait) {
+                let lane = lanes.entry((label.rank, stall.brief.thread)).or_default();
+                lane.spans.push(Span {
+                    start,
+                    end,
+                    func,
+                    can_wait,
+                    label: Some(label),
+                    stall: Some(stall),
+                });
+            }
+        }
+        let messages = mated(briefs);
+        let mut calls: BTreeMap<(RankId, ThreadId, CallKey), (TimeNs, TimeNs)> = BTreeMap::new();
+        for (at, message) in messages.iter().enumerate() {
+            for (rank, end) in [
+                (message.key.source, message.send),
+                (message.key.destination, message.recv),
+            ] {
+                let stall = end.call.and_then(|call| stalls.get(&call));
+                let thread = stall.map_or(end.thread, |stall| stall.brief.thread);
+                let Some(time) = TimeNs::from_us(end.time_us) else {
+                    continue;
+                };
+                let is_recv = end.kind == CommKind::Recv;
+                let lane = lanes.entry((rank, thread)).or_default();
+                lane.ends.push((time, is_recv, at));
+                if stall.is_none() {
+                    let called = TimeNs::from_us(end.called_us).unwrap_or(time).min(time);
+                    let key = (rank, thread, CallKey::of(end, message.key));
+                    let call = calls.entry(key).or_insert((called, time));
+                    *call = (call.0.min(called), call.1.max(time));
+                }
+            }
+        }
+        for ((rank, thread, call), (start, end)) in calls {
+            let lane = lanes.entry((rank, thread)).or_default();
+            lane.spans.push(Span {
+                start,
+                end,
+                func: message_func,
+                can_wait: true,
+                label: call.label(),
+                stall: None,
+            });
+        }
+        let metadata = hosts.iter().map(|(&rank, host)| Metadata {
+            rank,
+            thread: ThreadId(0),
+            key: "Hostname".to_owned(),
+            value: host.clone(),
+        });
+        let mut excerpt = Self {
+            trace: Trace {
+                names,
+                metadata: metadata.collect(),
+                ..Trace::default()
+            },
+            messages: Vec::new(),
+            messages_of: BTreeMap::new(),
+            stalls: Vec::with_capacity(lanes.len()),
+            is_stalled: Vec::with_capacity(lanes.len()),
+        };
+        let mut places: Vec<[Option<CommRef>; 2]> = vec![[None; 2]; messages.len()];
+        for ((rank, thread), facts) in lanes {
+            excerpt.add_lane(
+                program,
+                (rank, thread),
+                facts,
+                program_func,
+                &messages,
+                &mut places,
+            );
+        }
+        excerpt.add_messages(messages, &places);
+        excerpt
+    }
+
+    /// Returns whether an execution stalled, or another one within this call of the library.
+    pub(super) fn is_stalled(&self, it: ExecRef) -> bool {
+        let of_lane = self.is_stalled.get(it.lane.index());
+        of_lane
+            .and_then(|of_lane| of_lane.get(it.exec.index()))
+            .is_some_and(|it| *it)
+    }
+
+    /// The stall that an execution is.
+    pub(super) fn stall(&self, it: ExecRef) -> Option<ReportedStall<'a>> {
+        let of_lane = self.stalls.get(it.lane.index())?;
+        *of_lane.get(it.exec.index())?
+    }
+
+    /// The stalls in an execution that stalled: itself, and those within.
+    pub(super) fn stalls_in(
+        &self,
+        it: ExecRef,
+    ) -> impl Iterator<Item = (ExecRef, ReportedStall<'a>)> {
+        let executions = &self.trace.lane(it.lane).executions;
+        let rows = if self.is_stalled(it) {
+            executions.subtree(it.exec)
+        } else {
+            0..0
+        };
+        rows.filter_map(move |row| {
+            let exec = ExecIdx::from_index(row);
+            let call = ExecRef { exec, ..it };
+            Some((call, self.stall(call)?))
+        })
+    }
+
+    /// The messages with an end in a call, places among [`Excerpt::messages`].
+    pub(super) fn messages_of(&self, call: ExecLabel) -> &[usize] {
+        self.messages_of.get(&call).map_or(&[], Vec::as_slice)
+    }
+
+    fn add_lane(
+        &mut self,
+        program: ProgramId,
+        (rank, thread): (RankId, ThreadId),
+        facts: LaneFacts<'a>,
+        program_func: FuncId,
+        messages: &[ReportedMessage<'a>],
+        places: &mut [[Option<CommRef>; 2]],
+    ) {
+        let lane = LaneIdx::from_index(self.trace.lanes.len());
+        let LaneFacts { spans, mut ends } = facts;
+        // A thread that neither sends nor receives has its work from the first one.
+        let is_whole = thread == ThreadId(0) || !ends.is_empty();
+        let calls = LaneCalls::new(spans, is_whole.then_some(program_func));
+        ends.sort_unstable();
+        let mut comms = Comms::default();
+        for (time, is_recv, at) in ends {
+            let (message, side) = (&messages[at], usize::from(is_recv));
+            let (kind, partner) = match is_recv {
+                true => (CommKind::Recv, message.key.source),
+                false => (CommKind::Send, message.key.destination),
+            };
+            places[at][side] = Some(CommRef {
+                lane,
+                row: ExecIdx::from_index(comms.len()).0,
+            });
+            comms.time.push(time);
+            comms.kind.push(kind);
+            comms.partner.push(partner);
+            comms.tag.push(message.key.tag);
+            comms.size_bytes.push(0);
+            comms.exec.push(None);
+            comms.mate.push(None);
+        }
+        self.stalls.push(calls.stalls);
+        self.is_stalled.push(calls.is_stalled);
+        self.trace.lanes.push(Lane {
+            program,
+            rank,
+            thread,
+            executions: calls.executions,
+            comms,
+            counters: Counters::default(),
+        });
+    }
+
+    /// Makes the ends mates, in order of sending.
+    fn add_messages(
+        &mut self,
+        messages: Vec<ReportedMessage<'a>>,
+        places: &[[Option<CommRef>; 2]],
+    ) {
+        let mut found = Vec::with_capacity(messages.len());
+        for (message, places) in messages.into_iter().zip(places) {
+            if let [Some(send), Some(recv)] = *places {
+                let sent = self.set_mate(send, recv);
+                self.set_mate(recv, send);
+                found.push((sent, Message { send, recv }, message));
+            }
+        }
+        found.sort_by_key(|(sent, ends, _)| (*sent, ends.send));
+        for (_, ends, message) in found {
+            for call in [message.send.call, message.recv.call].into_iter().flatten() {
+                let of_call = self.messages_of.entry(call).or_default();
+                of_call.push(self.messages.len());
+            }
+            self.trace.messages.push(ends);
+            self.messages.push(message);
+        }
+    }
+
+    /// Returns the time of the first end.
+    fn set_mate(&mut self, of: CommRef, mate: CommRef) -> TimeNs {
+        let comms = &mut self.trace.lanes[of.lane.index()].comms;
+        let row = ExecIdx(of.row).index();
+        comms.mate[row] = Some(mate);
+        comms.time[row]
+    }
+}
+
+/// What names a call of which only messages are known: its label, or the message where it has none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum CallKey {
+    Labelled(ExecLabel),
+    Message(MessageKey),
+}
+
+impl CallKey {
+    fn of(end: &MessageBrief, message: MessageKey) -> Self {
+        end.call.map_or(Self::Message(message), Self::Labelled)
+    }
+
+    fn label(self) -> Option<ExecLabel> {
+        match self {
+            Self::Labelled(label) => Some(label),
+            Self::Message(_) => None,
+        }
+    }
+}
+
+/// All stalls, each as it was reported first.
+fn stalls(
+    briefs: &BTreeMap<(StepId, RankId), StepBrief>,
+) -> BTreeMap<ExecLabel, ReportedStall<'_>> {
+    let mut found = BTreeMap::new();
+    for (&(step, _), brief) in briefs {
+        for stall in &brief.stalls {
+            let reported = ReportedStall { step, brief: stall };
+            found.entry(stall.label).or_insert(reported);
+        }
+    }
+    found
+}
+
+/// From when to when the call of a stall is on its lane.
+fn span_of(stall: &StallBrief, can_wait: bool) -> Option<(TimeNs, TimeNs)> {
+    let is_whole = stall.entry_us <= stall.from_us && stall.to_us <= stall.exit_us;
+    let (start_us, end_us) = if can_wait && is_whole {
+        (stall.entry_us, stall.exit_us)
+    } else {
+        (stall.from_us, stall.to_us)
+    };
+    let (start, end) = (TimeNs::from_us(start_us)?, TimeNs::from_us(end_us)?);
+    (start < end).then_some((start, end))
+}
+
+/// The messages of which both ends were reported, by key, but those that a rank sent to itself.
+fn mated(briefs: &BTreeMap<(StepId, RankId), StepBrief>) -> Vec<ReportedMessage<'_>> {
+    let mut ends: BTreeMap<MessageKey, [Option<&MessageBrief>; 2]> = BTreeMap::new();
+    for (&(_, rank), brief) in briefs {
+        for end in &brief.messages {
+            let (source, destination) = match end.kind {
+                CommKind::Send => (rank, end.partner),
+                CommKind::Recv => (end.partner, rank),
+            };
+            let key = MessageKey {
+                source,
+                destination,
+                tag: end.tag,
+                number: end.number,
+            };
+            let side = usize::from(end.kind == CommKind::Recv);
+            if source != destination && TimeNs::from_us(end.time_us).is_some() {
+                ends.entry(key).or_default()[side].get_or_insert(end);
+            }
+        }
+    }
+    let both = ends.into_iter().filter_map(|(key, [send, recv])| {
+        let (send, recv) = (send?, recv?);
+        Some(ReportedMessage { key, send, recv })
+    });
+    both.collect()
+}
+
+/// The calls of one lane as executions.
+#[derive(Default)]
+struct LaneCalls<'a> {
+    executions: Executions,
+    stalls: Vec<Option<ReportedStall<'a>>>,
+    is_stalled: Vec<bool>,
+}
+
+impl<'a> LaneCalls<'a> {
+    /// Of calls in any order; what begins in another call ends with that at the latest. With `around`, all are in a call of it.
+    fn new(mut spans: Vec<Span<'a>>, around: Option<FuncId>) -> Self {
+        // What took no time was over before what begins then.
+        spans.sort_unstable_by_key(|it| (it.start, it.start < it.end, Reverse(it.end), it.label));
+        let mut found = Self::default();
+        let mut open: Vec<(usize, TimeNs)> = Vec::new();
+        let first = spans.iter().map(|it| it.start).min();
+        let last = spans.iter().map(|it| it.end).max();
+        if let (Some(func), Some(first), Some(last)) = (around, first, last) {
+            let (start, end) = (first + DurationNs(-AROUND.0), last + AROUND);
+            found.begin(&[], func, (start, end), None, None);
+            open.push((0, end));
+        }
+        let mut can_wait = vec![false; found.stalls.len()];
+        for span in spans {
+            while let Some((row, _)) = open.pop_if(|(_, end)| *end <= span.start) {
+                found.end(row);
+            }
+            let most = open.last().map_or(span.end, |it| it.1);
+            let end = span.end.min(most);
+            let time = (span.start, end);
+            let row = found.begin(&open, span.func, time, span.label, span.stall);
+            can_wait.push(span.can_wait);
+            open.push((row, end));
+        }
+        for (row, _) in open {
+            found.end(row);
+        }
+        for row in (0..found.is_stalled.len()).rev() {
+            let caller = found.executions.parent(ExecIdx::from_index(row));
+            let caller = caller.map(ExecIdx::index).filter(|it| can_wait[*it]);
+            if let Some(caller) = caller.filter(|_| found.is_stalled[row]) {
+                found.is_stalled[caller] = true;
+            }
+        }
+        found
+    }
+
+    fn begin(
+        &mut self,
+        open: &[(usize, TimeNs)],
+        func: FuncId,
+        (start, end): (TimeNs, TimeNs),
+        label: Option<ExecLabel>,
+        stall: Option<ReportedStall<'a>>,
+    ) -> usize {
+        let caller = open.last().map(|it| it.0);
+        let length = end.since(start);
+        let executions = &mut self.executions;
+        if let Some(caller) = caller {
+            executions.exclusive[caller] = executions.exclusive[caller] - length;
+        }
+        let row = executions.len();
+        executions.func.push(func);
+        executions.entry.push(start);
+        executions.inclusive.push(length);
+        executions.exclusive.push(length);
+        let caller = caller.map(|caller| ExecIdx::from_index(caller).into());
+        executions.parent.push(caller);
+        executions.subtree_end.push(ExecIdx::from_index(row + 1));
+        let depth = u16::try_from(open.len()).unwrap_or(u16::MAX);
+        executions.depth.push(depth);
+        executions
+            .step
+            .push(label.map(|it| it.step).unwrap_or_default());
+        executions
+            .row
+            .push(label.map(|it| it.row).unwrap_or_default());
+        executions.closed.push(true);
+        self.stalls.push(stall);
+        self.is_stalled.push(stall.is_some());
+        row
+    }
+
+    fn end(&mut self, row: usize) {
+        self.executions.subtree_end[row] = ExecIdx::from_index(self.executions.len());
+    }
+}

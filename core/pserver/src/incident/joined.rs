@@ -1,0 +1,317 @@
+//! Incidents of several ranks among the open steps, as the engine of recorded runs finds them in their excerpt.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callgrove_model::{ExecLabel, ExecRef, FuncId, Progress, RankId, StepId, TimeNs};
+use callgrove_patterns::cause::{
+    CauseKind, Causes, DelayRole, Hop, Incident, RootCause, WaitKind, WaitedFor,
+};
+use serde::{Deserialize, Serialize};
+
+use super::excerpt::{Excerpt, MessageKey, ReportedStall};
+
+/// Most messages of an incident.
+const MAX_MESSAGES: usize = 4096;
+/// Most executions of all incidents together that are asked what they waited for.
+const MAX_HOPS: usize = 1 << 14;
+
+/// Executions of several ranks that stalled together. Times are microseconds since the epoch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct JoinedIncident {
+    /// Its name; that of its earliest member until it has been given another.
+    pub(super) id: ExecLabel,
+    /// The incident that it turned out to be part of.
+    pub(super) joined_to: Option<ExecLabel>,
+    /// The last step in which one of its members was reported.
+    pub(super) step: StepId,
+    pub(super) start_us: u64,
+    pub(super) end_us: u64,
+    pub(super) kind: CauseKind,
+    /// `None` where it is no rank's doing, or unknown.
+    pub(super) root: Option<IncidentRoot>,
+    /// How much its root was late by itself; `None` where the root is unknown.
+    #[serde(default)]
+    pub(super) own_us: Option<u64>,
+    /// In how many of a hundred such cases the root is the right one; `None` in states of earlier releases.
+    #[serde(default)]
+    pub(super) confidence_percent: Option<u8>,
+    /// The rank that it is if it is not the root's.
+    #[serde(default)]
+    pub(super) next_best: Option<RankId>,
+    /// The busy host.
+    #[serde(default)]
+    pub(super) host: Option<String>,
+    /// How long all ranks together were held up, the root's own delay among it.
+    pub(super) delay_us: u64,
+    /// Those of members and root, ascending.
+    pub(super) ranks: Vec<RankId>,
+    /// In the order in which they began to stall.
+    pub(super) members: Vec<ExecLabel>,
+    /// Members that the detector found.
+    pub(super) num_anomalies: usize,
+    pub(super) hops: Vec<IncidentHop>,
+    pub(super) messages: Vec<MatedMessage>,
+}
+
+impl JoinedIncident {
+    /// One that has no executions any more.
+    pub(super) fn empty(id: ExecLabel, step: StepId, start_us: u64, end_us: u64) -> Self {
+        Self {
+            id,
+            joined_to: None,
+            step,
+            start_us,
+            end_us,
+            kind: CauseKind::Unknown,
+            root: None,
+            own_us: None,
+            confidence_percent: None,
+            next_best: None,
+            host: None,
+            delay_us: 0,
+            ranks: Vec::new(),
+            members: Vec::new(),
+            num_anomalies: 0,
+            hops: Vec::new(),
+            messages: Vec::new(),
+        }
+    }
+}
+
+/// Where an incident came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct IncidentRoot {
+    pub(super) rank: RankId,
+    /// Its stall; `None` if none was reported.
+    pub(super) call: Option<RootCall>,
+}
+
+/// The stall that an incident came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct RootCall {
+    pub(super) label: ExecLabel,
+    pub(super) fid: FuncId,
+    #[serde(rename = "stood_us")]
+    pub(super) stalled_us: u64,
+}
+
+/// A member that waited for another rank.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct IncidentHop {
+    pub(super) label: ExecLabel,
+    pub(super) fid: FuncId,
+    pub(super) waited_us: u64,
+    /// Earlier releases said only whether it waited to receive.
+    #[serde(default = "late_sender")]
+    pub(super) kind: WaitKind,
+    pub(super) peer: RankId,
+    pub(super) peer_label: Option<ExecLabel>,
+    /// Place in the messages of the incident; `None` where no message between the two is known.
+    pub(super) message: Option<usize>,
+}
+
+fn late_sender() -> WaitKind {
+    WaitKind::LateSender
+}
+
+/// A message of which both ends are known: when, and the execution that each is in.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct MatedMessage {
+    pub(super) source: RankId,
+    pub(super) destination: RankId,
+    pub(super) tag: u64,
+    pub(super) number: u64,
+    pub(super) sent: (u64, Option<ExecLabel>),
+    pub(super) received: (u64, Option<ExecLabel>),
+}
+
+/// The incidents of several ranks, in order of their beginning. Cost: that of [`Causes::of_stalls`].
+pub(super) fn joined(excerpt: &Excerpt<'_>) -> Vec<JoinedIncident> {
+    let is_stalled = |it: ExecRef| excerpt.is_stalled(it);
+    let Ok(causes) = Causes::of_stalls(&excerpt.trace, is_stalled, Progress::none()) else {
+        return Vec::new();
+    };
+    let mut join = Join {
+        excerpt,
+        causes: &causes,
+        taken: BTreeSet::new(),
+        num_hops: 0,
+    };
+    // The costliest first: what two have in common belongs to that.
+    let all = causes.incidents().all().iter();
+    let mut incidents: Vec<JoinedIncident> = all.filter_map(|it| join.incident(it)).collect();
+    incidents.sort_by_key(|it| (it.start_us, it.id));
+    incidents
+}
+
+/// From the engine's incidents to those that are recorded.
+struct Join<'a> {
+    excerpt: &'a Excerpt<'a>,
+    causes: &'a Causes,
+    /// Members of the incidents so far.
+    taken: BTreeSet<ExecLabel>,
+    num_hops: usize,
+}
+
+impl Join<'_> {
+    fn incident(&mut self, incident: &Incident) -> Option<JoinedIncident> {
+        let mut members: Vec<(ExecRef, ReportedStall<'_>)> = incident
+            .members
+            .iter()
+            .flat_map(|&it| self.excerpt.stalls_in(it))
+            .filter(|(_, stall)| !self.taken.contains(&stall.brief.label))
+            .collect();
+        members.sort_by_key(|(_, stall)| (stall.brief.from_us, stall.brief.label));
+        members.dedup_by_key(|(_, stall)| stall.brief.label);
+        let of_members = || members.iter().map(|(_, stall)| stall.brief);
+        let mut ranks: BTreeSet<RankId> = of_members().map(|it| it.label.rank).collect();
+        if ranks.len() < 2 {
+            return None;
+        }
+        let (is_known, found) = (incident.kind != CauseKind::Unknown, &incident.root);
+        let root = (is_known && incident.kind.is_of_a_rank()).then(|| self.root(found));
+        ranks.extend(root.map(|root| root.rank));
+        let hops = if is_known {
+            self.hops(&members)
+        } else {
+            Vec::new()
+        };
+        let (messages, places) = self.messages(&members, &hops);
+        let hops = hops.into_iter().map(|(hop, message)| IncidentHop {
+            message: message.and_then(|it| places.get(&it).copied()),
+            ..hop
+        });
+        self.taken.extend(of_members().map(|it| it.label));
+        Some(JoinedIncident {
+            id: of_members().map(|it| it.label).next()?,
+            joined_to: None,
+            step: members.iter().map(|(_, stall)| stall.step).max()?,
+            start_us: as_us(incident.start),
+            end_us: as_us(incident.end),
+            kind: incident.kind,
+            root,
+            own_us: is_known.then(|| length_us(found.own_delay.as_us())),
+            confidence_percent: Some(found.confidence_percent),
+            next_best: if is_known {
+                found.next_best
+            } else {
+                Some(found.rank)
+            },
+            host: self.busy_host(incident),
+            delay_us: length_us(incident.delay.as_us()),
+            ranks: ranks.into_iter().collect(),
+            members: of_members().map(|it| it.label).collect(),
+            num_anomalies: of_members().filter(|it| it.is_anomaly).count(),
+            hops: hops.collect(),
+            messages,
+        })
+    }
+
+    fn root(&self, root: &RootCause) -> IncidentRoot {
+        let call = self.excerpt.stalls_in(root.call).next();
+        IncidentRoot {
+            rank: root.rank,
+            call: call.map(|(_, stall)| RootCall {
+                label: stall.brief.label,
+                fid: stall.brief.fid,
+                stalled_us: length_us(root.own_delay.as_us()),
+            }),
+        }
+    }
+
+    fn busy_host(&self, incident: &Incident) -> Option<String> {
+        let clocks = self.causes.clocks();
+        let host = clocks.hosts().get(clocks.host_of(incident.root.lane))?;
+        (incident.kind == CauseKind::BusyHost).then(|| host.host.clone())
+    }
+
+    /// Whom each member waited for, with the message where one is known; a place among the messages of the excerpt.
+    fn hops(
+        &mut self,
+        members: &[(ExecRef, ReportedStall<'_>)],
+    ) -> Vec<(IncidentHop, Option<usize>)> {
+        let num_left = MAX_HOPS.saturating_sub(self.num_hops);
+        self.num_hops += members.len().min(num_left);
+        let asked = members.iter().take(num_left);
+        asked
+            .filter_map(|&(call, stall)| {
+                let cause = self.causes.of(&self.excerpt.trace, call);
+                let hop = cause.hops.first()?;
+                let is_other = hop.peer_rank != stall.brief.label.rank;
+                (cause.role == DelayRole::Victim && is_other).then(|| self.hop(stall, hop))
+            })
+            .collect()
+    }
+
+    fn hop(&self, stall: ReportedStall<'_>, hop: &Hop) -> (IncidentHop, Option<usize>) {
+        let label = stall.brief.label;
+        let waits = self.causes.waits().of_call(hop.call);
+        let waits = waits.filter(|it| it.peer == Some(hop.peer));
+        let mut waited_for = waits.filter_map(|it| match it.waited_for {
+            WaitedFor::Message(number) => usize::try_from(number).ok(),
+            _ => None,
+        });
+        let mut between = self
+            .excerpt
+            .messages_of(label)
+            .iter()
+            .copied()
+            .filter(|&at| {
+                let key = self.excerpt.messages[at].key;
+                [key.source, key.destination].contains(&hop.peer_rank)
+            });
+        let peer_call = hop
+            .peer_call
+            .and_then(|it| self.excerpt.stalls_in(it).next());
+        let hop = IncidentHop {
+            label,
+            fid: stall.brief.fid,
+            waited_us: length_us(hop.handed_on.as_us()),
+            kind: hop.kind,
+            peer: hop.peer_rank,
+            peer_label: peer_call.map(|(_, stall)| stall.brief.label),
+            message: None,
+        };
+        (hop, waited_for.next().or_else(|| between.next()))
+    }
+
+    /// The messages of the members, by key: those of hops in any case. And where each is, by its place in the excerpt.
+    fn messages(
+        &self,
+        members: &[(ExecRef, ReportedStall<'_>)],
+        hops: &[(IncidentHop, Option<usize>)],
+    ) -> (Vec<MatedMessage>, BTreeMap<usize, usize>) {
+        let all = &self.excerpt.messages;
+        let of_hops = hops.iter().filter_map(|(_, message)| *message);
+        let keyed = |at: usize| all.get(at).map(|it| (it.key, at));
+        let mut keys: BTreeMap<MessageKey, usize> = of_hops.filter_map(keyed).collect();
+        let of_members = members
+            .iter()
+            .flat_map(|(_, stall)| self.excerpt.messages_of(stall.brief.label));
+        for &at in of_members {
+            if keys.len() < MAX_MESSAGES {
+                keys.extend(keyed(at));
+            }
+        }
+        let places = keys.values().enumerate().map(|(place, &at)| (at, place));
+        let places = places.collect();
+        let mated = keys.into_iter().map(|(key, at)| MatedMessage {
+            source: key.source,
+            destination: key.destination,
+            tag: key.tag,
+            number: key.number,
+            sent: (all[at].send.time_us, all[at].send.call),
+            received: (all[at].recv.time_us, all[at].recv.call),
+        });
+        (mated.collect(), places)
+    }
+}
+
+fn as_us(time: TimeNs) -> u64 {
+    length_us(time.as_us())
+}
+
+/// What is negative counts as none.
+fn length_us(length_us: i64) -> u64 {
+    u64::try_from(length_us).unwrap_or(0)
+}
