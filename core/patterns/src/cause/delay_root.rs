@@ -296,6 +296,11 @@ pub(super) fn keep_alive(lag: &mut Lag, time: TimeNs, roots: &[DelayRoot]) {
     });
 }
 
+/// Forgets the delays that were over, with all waits for them, when a wait began: an excerpt does not show how lanes catch up.
+pub(super) fn keep_overlapping(lag: &mut Lag, start: TimeNs, roots: &[DelayRoot]) {
+    lag.retain(|part| start <= roots[part.root.index()].last_wait_end);
+}
+
 /// Takes slack off a lag, from each delay in proportion.
 pub(super) fn take_off(lag: &mut Lag, slack: DurationNs) {
     if slack <= DurationNs::ZERO {

@@ -12,7 +12,9 @@ use callgrove_model::{CommKind, DurationNs, ExecIdx, LaneIdx, TimeNs};
 
 use super::call_kind::CallKind;
 use super::delay_root::{DelayRoot, RootIdx};
-use super::delay_root::{Lag, LagId, LagStore, add, keep_alive, share, take_off, total};
+use super::delay_root::{
+    Lag, LagId, LagStore, add, keep_alive, keep_overlapping, share, take_off, total,
+};
 use super::meetings::Meetings;
 use super::release::{Partners, PeerState, Release, Released};
 use super::segments::{LaneSegments, Operation, OperationKind, OperationRef, Segments, index};
@@ -194,8 +196,13 @@ impl Replay<'_> {
             let theirs = self.lag_of(&by);
             like = theirs;
             let mut theirs = self.lags.get(theirs).to_vec();
-            keep_alive(&mut lag, released.at, &self.found.roots);
-            keep_alive(&mut theirs, released.at, &self.found.roots);
+            if self.is_excerpt {
+                keep_overlapping(&mut lag, operation.start, &self.found.roots);
+                keep_overlapping(&mut theirs, operation.start, &self.found.roots);
+            } else {
+                keep_alive(&mut lag, released.at, &self.found.roots);
+                keep_alive(&mut theirs, released.at, &self.found.roots);
+            }
             let (own, other) = (total(&lag), total(&theirs));
             let virtual_entry = operation.start + DurationNs(-own.0);
             let virtual_release = by.time + DurationNs(-other.0);
