@@ -33,6 +33,10 @@ struct PathPart {
 
 /// Own work, or a call of the library, that took longer than usual. Times are on the common clock.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are facts that do not depend on each other"
+)]
 pub(super) struct DelayRoot {
     pub(super) lane: LaneIdx,
     /// The call that is named: the one with most of it on the call path with most of it.

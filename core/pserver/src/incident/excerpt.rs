@@ -233,9 +233,10 @@ impl<'a> Excerpt<'a> {
         let mut comms = Comms::default();
         for (time, is_recv, at) in ends {
             let (message, side) = (&messages[at], usize::from(is_recv));
-            let (kind, partner) = match is_recv {
-                true => (CommKind::Recv, message.key.source),
-                false => (CommKind::Send, message.key.destination),
+            let (kind, partner) = if is_recv {
+                (CommKind::Recv, message.key.source)
+            } else {
+                (CommKind::Send, message.key.destination)
             };
             places[at][side] = Some(CommRef {
                 lane,
