@@ -173,7 +173,7 @@ fn late_network(
 /// Which root of a group waits for which others.
 struct Graph {
     next: BTreeMap<usize, Vec<usize>>,
-    /// All roots of the group, the earliest first.
+    /// All of them, the earliest first.
     order: Vec<usize>,
 }
 
@@ -197,8 +197,6 @@ impl Graph {
         for &it in group {
             by_lane.entry(roots[it].lane).or_default().push(it);
         }
-        let mut order = group.to_vec();
-        order.sort_by_key(|&it| (earliness(&roots[it]), it));
         let all = 0..segments.lanes.len();
         let any_lanes = if all.len().saturating_mul(group.len()) <= MOST_PAIRS {
             all.map(LaneIdx::from_index).collect()
@@ -218,10 +216,12 @@ impl Graph {
             roots[it].operation?;
             Some((it, look.waits_for(it)))
         });
-        Self {
-            next: next.collect(),
-            order,
-        }
+        let next: BTreeMap<usize, Vec<usize>> = next.collect();
+        // What is waited for may lie outside the group.
+        let all: BTreeSet<usize> = group.iter().chain(next.values().flatten()).copied().collect();
+        let mut order: Vec<usize> = all.into_iter().collect();
+        order.sort_by_key(|&it| (earliness(&roots[it]), it));
+        Self { next, order }
     }
 
     fn waits(&self, it: usize) -> bool {
@@ -347,13 +347,12 @@ impl Look<'_> {
         } else {
             &root.peers[..]
         };
-        let middle = middle(root);
         let others = peers.iter().filter(|lane| **lane != root.lane);
         let of_peers = others.filter_map(|lane| self.by_lane.get(lane));
         let of_peers = of_peers.flat_map(|of_lane| {
-            let after = of_lane.partition_point(|&s| self.roots[s].end < middle);
+            let after = of_lane.partition_point(|&s| self.roots[s].end <= root.silent_from);
             let here = of_lane[after..].iter().copied();
-            here.take_while(|&s| self.roots[s].silent_from <= middle)
+            here.take_while(|&s| self.roots[s].silent_from < root.end)
         });
         let mut together: Vec<usize> = match self.beside.get(&it) {
             Some(beside) => beside.clone(),
@@ -378,9 +377,9 @@ impl Look<'_> {
         // A peer that waited meanwhile made no progress with what this one wants of it.
         let waiting = peers.iter().flat_map(|lane| {
             let of_lane = &self.waits[lane.index()];
-            let after = of_lane.partition_point(|wait| wait.end < middle);
+            let after = of_lane.partition_point(|wait| wait.end <= root.silent_from);
             let here = of_lane[after..].iter();
-            here.take_while(|wait| wait.start <= middle)
+            here.take_while(|wait| wait.start < root.end)
         });
         let waiting = waiting.filter(|wait| {
             let shared = root
