@@ -18,7 +18,7 @@ pub enum Collection {
     CounterStats,
     /// The final model of each function, global.
     AdModel,
-    /// Executions of several ranks that stood together, and where that came from; global.
+    /// Executions of several ranks that one delay held up, and where it began; global.
     Incidents,
     /// Persistent and slow changes of the run; global.
     Trends,

@@ -99,8 +99,9 @@ pub struct IncidentRecord {
     pub func: Option<String>,
     /// Label of the root's execution.
     pub event_id: Option<String>,
-    /// How long the root stalled, or how much it was late.
-    pub stood: Option<u64>,
+    /// How long the root stalled, or how much it was late: µs. `stood` in documents of version 1.
+    #[serde(alias = "stood")]
+    pub own_delay: Option<u64>,
     /// In how many of a hundred such cases the root is the right one; none in documents of version 1.
     #[serde(default)]
     pub confidence: Option<u8>,

@@ -19,7 +19,7 @@ pub struct StepReport {
     pub functions: Vec<FunctionReport>,
     /// The counters with values in the step, each at most once, in any order.
     pub counters: Vec<CounterReport>,
-    /// What stood in it, for incidents.
+    /// What stalled in it, for incidents.
     pub brief: StepBrief,
     /// For the models that judged trees of the step: the p-values of the rank's last trees, those of the step included.
     pub tree_p_values: TreePValues,

@@ -211,7 +211,7 @@ fn default_columns(collection: Collection) -> Vec<String> {
             "num_executions",
             "kind",
             "rid",
-            "stood",
+            "own_delay",
             "event_id",
             "func",
         ],

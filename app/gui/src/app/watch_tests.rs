@@ -404,7 +404,7 @@ fn an_incident_without_a_record_says_what_is_known_of_it() {
     let incident = serde_json::json!({
         "version": 2, "incident_id": "2:3:7", "joined_to": null, "pid": 0, "io_step": 3,
         "start": 1_795_231_715_000_000_u64, "end": 1_795_231_715_060_000_u64, "kind": "stalled", "confidence": 88,
-        "rid": 2, "fid": 0, "func": WAIT, "event_id": "2:3:7", "stood": 60_000, "delay": 900_000,
+        "rid": 2, "fid": 0, "func": WAIT, "event_id": "2:3:7", "own_delay": 60_000, "delay": 900_000,
         "num_executions": 2, "num_anomalies": 0, "num_ranks": 4, "ranks": [1, 2],
         "members": ["2:3:7", "1:3:2"], "hops": [], "messages": [],
     });

@@ -27,7 +27,7 @@ impl RecordedIncident {
     /// For people, as an incident of a recorded run: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s in all`.
     pub fn in_words(&self) -> String {
         let record = &self.record;
-        let own_us = record.stood.unwrap_or(0);
+        let own_us = record.own_delay.unwrap_or(0);
         let func = record.func.as_deref().unwrap_or_default();
         let short = FunctionName::parse(func).short;
         let is_unknown = record.kind == CauseKind::Unknown;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_model::RunIdentity;
+use callgrove_patterns::cause::CauseKind;
 use serde_json::{Value, json};
 
 use super::packet::{
@@ -116,7 +117,7 @@ fn asked(carrier: &WatchCarrier) -> QueryRequest {
 fn incident() -> Value {
     json!({
         "version": 2, "incident_id": "6:3:7", "joined_to": null, "pid": 0, "io_step": 3, "start": 1_000, "end": 53_800,
-        "kind": "stalled", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:7", "stood": 52_800,
+        "kind": "stalled", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:7", "own_delay": 52_800,
         "confidence": 88, "next_best": 5, "host": null, "delay": 832_800, "num_executions": 2, "num_anomalies": 2, "num_ranks": 16, "ranks": [5, 6],
         "members": ["6:3:7", "5:3:2"], "hops": [],
         "messages": [{
@@ -124,6 +125,29 @@ fn incident() -> Value {
             "sent": {"timestamp": 53_790, "event_id": "6:3:30"}, "received": {"timestamp": 53_800, "event_id": "5:3:2"}
         }],
     })
+}
+
+#[test]
+fn incidents_of_version_1_are_read() {
+    let mut old = incident();
+    let fields = old.as_object_mut().expect("an object");
+    for name in ["own_delay", "confidence", "next_best", "host"] {
+        fields.remove(name);
+    }
+    fields.insert("version".to_owned(), json!(1));
+    fields.insert("stood".to_owned(), json!(52_800));
+    for (kind, now) in [
+        ("stood_still", CauseKind::Stalled),
+        ("own_work", CauseKind::Slow),
+        ("untold", CauseKind::Unknown),
+    ] {
+        old["kind"] = json!(kind);
+        let read = RecordedIncident::new(&old).expect("an incident");
+        assert_eq!(
+            (read.record.kind, read.record.own_delay),
+            (now, Some(52_800))
+        );
+    }
 }
 
 fn found(id: u64, documents: Vec<Value>) -> WatchUpdate {

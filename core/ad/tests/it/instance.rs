@@ -664,7 +664,7 @@ fn messages_lead_from_a_rank_that_waits_to_the_one_that_was_late() {
         (&json!(0), &json!("work"))
     );
     assert_eq!(
-        (&incident["stood"], &incident["num_ranks"]),
+        (&incident["own_delay"], &incident["num_ranks"]),
         (&json!(50_000), &json!(2))
     );
     let message = &incident["messages"][0];

@@ -227,7 +227,8 @@ impl Replay<'_> {
         self.after[it.lane.index()][it.at] = self.lags.keep(&lag, like);
     }
 
-    /// Whether a stalled call waited for a message though its sender or receiver was not late enough to explain half of that.
+    /// Whether a stalled call waited for a message though half of that is neither a known delay of its sender or receiver
+    /// nor time that it waited itself.
     fn is_unexplained(
         &self,
         it: OperationRef,
@@ -235,10 +236,13 @@ impl Replay<'_> {
         wait: DurationNs,
         further: DurationNs,
     ) -> bool {
-        by.row.is_some()
-            && wait > LEAST_WAIT
-            && further.0.saturating_mul(2) < wait.0
+        let came_late = by.row.is_some() && matches!(by.state, PeerState::Before(_));
+        let is_long = wait > LEAST_WAIT && further.0.saturating_mul(2) < wait.0;
+        let peer = self.segments.lane(by.peer);
+        came_late
+            && is_long
             && excess_of(&self.unusual, it).is_some()
+            && peer.in_operations(by.time + DurationNs(-wait.0)..by.time) < DurationNs(wait.0 / 2)
     }
 
     /// Adds to the lag of a peer that it was late by own work that an excerpt does not show, from the start of the wait
@@ -447,12 +451,9 @@ impl Replay<'_> {
     /// The lag of a lane after its first operations and the own work after them, up to a time.
     fn with_work(&mut self, lane: LaneIdx, num_operations: usize, until: Option<TimeNs>) -> LagId {
         let last = num_operations.checked_sub(1);
-        let base = last.map_or(LagId::NONE, |at| self.after[lane.index()][at]);
-        let base = if base == LagId::UNKNOWN {
-            LagId::NONE
-        } else {
-            base
-        };
+        let known = last.map(|at| self.after[lane.index()][at]);
+        let known = known.filter(|it| *it != LagId::UNKNOWN);
+        let base = known.unwrap_or(LagId::NONE);
         let work = &self.work[lane.index()];
         let from = work.partition_point(|it| it.operations_before < num_operations);
         let here = work[from..].iter();

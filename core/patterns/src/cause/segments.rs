@@ -172,6 +172,17 @@ pub(super) struct Segments {
     pub(super) processes: Vec<(ProgramId, RankId)>,
 }
 
+impl LaneSegments {
+    /// How much of a time the lane was in operations.
+    pub(super) fn in_operations(&self, time: Range<TimeNs>) -> DurationNs {
+        let from = self.operations.partition_point(|it| it.end <= time.start);
+        let within = self.operations[from..].iter();
+        let within = within.take_while(|it| it.start < time.end);
+        let parts = within.map(|it| it.end.min(time.end).since(it.start.max(time.start)));
+        parts.sum()
+    }
+}
+
 impl Segments {
     /// Cuts every lane into pieces. Cost: linear in events.
     pub(super) fn new(trace: &Trace, clocks: &Clocks, kinds: &[CallKind]) -> Self {

@@ -218,7 +218,11 @@ impl Graph {
         });
         let next: BTreeMap<usize, Vec<usize>> = next.collect();
         // What is waited for may lie outside the group.
-        let all: BTreeSet<usize> = group.iter().chain(next.values().flatten()).copied().collect();
+        let all: BTreeSet<usize> = group
+            .iter()
+            .chain(next.values().flatten())
+            .copied()
+            .collect();
         let mut order: Vec<usize> = all.into_iter().collect();
         order.sort_by_key(|&it| (earliness(&roots[it]), it));
         Self { next, order }
@@ -398,7 +402,8 @@ impl Look<'_> {
             let other = &self.roots[*s];
             let is_one_way = only_sends && other.peers.binary_search(&root.lane).is_err();
             let is_earlier = (earliness(other), *s) < (earliness(root), it);
-            other.operation.is_none() || is_one_way || is_earlier
+            let is_work = other.operation.is_none() && !other.is_unreported;
+            is_work || is_one_way || is_earlier
         };
         together
             .into_iter()

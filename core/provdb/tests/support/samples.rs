@@ -224,7 +224,7 @@ pub(crate) fn trend() -> Value {
 pub(crate) fn incident() -> Value {
     json!({
         "version": 2, "incident_id": "6:3:122", "joined_to": null, "pid": 0, "io_step": 3, "start": 1_000,
-        "end": 53_800, "kind": "stalled", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:122", "stood": 52_800,
+        "end": 53_800, "kind": "stalled", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:122", "own_delay": 52_800,
         "confidence": 88, "next_best": 5, "host": null,
         "delay": 105_000, "num_executions": 2, "num_anomalies": 1, "num_ranks": 2,
         "ranks": [5, 6], "members": ["6:3:122", "5:3:40"],
@@ -248,7 +248,7 @@ pub(crate) fn joined_incident() -> Value {
         "fid",
         "func",
         "event_id",
-        "stood",
+        "own_delay",
         "confidence",
         "next_best",
     ] {

@@ -14,7 +14,8 @@ pub type BriefKey = (ProgramId, StepId, RankId);
 #[serde(deny_unknown_fields)]
 pub struct StepBrief {
     /// Executions that ended in the step, each once.
-    #[serde(rename = "stood")]
+    // Saved states of earlier releases have another name.
+    #[serde(alias = "stood")]
     pub stalls: Vec<StallBrief>,
     /// Messages whose number is known, in these or shortly before or after.
     pub messages: Vec<MessageBrief>,

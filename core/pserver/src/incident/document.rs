@@ -58,7 +58,7 @@ fn record(
         fid: call.map(|call| call.fid.0),
         func: call.map(|call| name(functions, call.fid)),
         event_id: label(call.map(|call| call.label)),
-        stood: incident.own_us.or(call.map(|call| call.stalled_us)),
+        own_delay: incident.own_us.or(call.map(|call| call.stalled_us)),
         confidence: incident.confidence_percent,
         next_best: incident.next_best.map(|rank| rank.0),
         host: incident.host.clone(),

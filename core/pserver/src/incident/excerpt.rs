@@ -4,25 +4,22 @@
 //! in which a lane can wait is as long as it was, another one as long as it stalled. Messages are mates by sender,
 //! receiver, tag and number, since their order is not complete.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use callgrove_model::{
-    CommKind, CommRef, Comms, Counters, DurationNs, ExecIdx, ExecLabel, ExecRef, Executions,
-    FuncId, Lane, LaneIdx, Message, Metadata, NameTable, ProgramId, RankId, StepId, ThreadId,
-    TimeNs, Trace,
+    CommKind, CommRef, Comms, Counters, ExecIdx, ExecLabel, ExecRef, FuncId, Lane, LaneIdx,
+    Message, Metadata, NameTable, ProgramId, RankId, StepId, ThreadId, TimeNs, Trace,
 };
 use callgrove_patterns::can_wait;
 
 use super::brief::{MessageBrief, StallBrief, StepBrief};
+use super::nested_calls::{KnownCall, NestedCalls, ReportedStall};
 use crate::functions::FunctionTable;
 
 /// Around all that is known of a lane: the rest of the program.
 const PROGRAM: &str = "program";
 /// A call of which only the message is known.
 const MESSAGE: &str = "MPI_Message()";
-/// By this the program begins before its first known call, and ends after its last one.
-const AROUND: DurationNs = DurationNs(1);
 
 /// A message: sender, receiver, tag, number. MPI keeps the order of messages with the first three in common, so the SEND
 /// and the RECV with one number are mates.
@@ -41,13 +38,6 @@ pub(super) struct ReportedMessage<'a> {
     pub(super) recv: &'a MessageBrief,
 }
 
-/// A stall, and the step in which it was reported.
-#[derive(Clone, Copy)]
-pub(super) struct ReportedStall<'a> {
-    pub(super) step: StepId,
-    pub(super) brief: &'a StallBrief,
-}
-
 /// What the open briefs of a program say of its run.
 pub(super) struct Excerpt<'a> {
     pub(super) trace: Trace,
@@ -61,20 +51,10 @@ pub(super) struct Excerpt<'a> {
     is_stalled: Vec<Vec<bool>>,
 }
 
-/// A call of a lane.
-struct Span<'a> {
-    start: TimeNs,
-    end: TimeNs,
-    func: FuncId,
-    can_wait: bool,
-    label: Option<ExecLabel>,
-    stall: Option<ReportedStall<'a>>,
-}
-
 /// What is known of a lane.
 #[derive(Default)]
 struct LaneFacts<'a> {
-    spans: Vec<Span<'a>>,
+    spans: Vec<KnownCall<'a>>,
     /// The time of each end of a message, whether it is received, and the place among the messages.
     ends: Vec<(TimeNs, bool, usize)>,
 }
@@ -91,61 +71,11 @@ impl<'a> Excerpt<'a> {
         let mut names = NameTable::default();
         let program_func = names.intern(PROGRAM);
         let message_func = names.intern(MESSAGE);
-        let mut known: BTreeMap<FuncId, (FuncId, bool)> = BTreeMap::new();
-        let mut lanes: BTreeMap<(RankId, ThreadId), LaneFacts<'a>> = BTreeMap::new();
         let stalls = stalls(briefs);
-        for (&label, &stall) in &stalls {
-            let fid = stall.brief.fid;
-            let (func, can_wait) = *known.entry(fid).or_insert_with(|| {
-                let name = functions.get(fid).map_or("", |(_, name)| name);
-                (names.intern(name), can_wait(name))
-            });
-            if let Some((start, end)) = span_of(stall.brief, can_wait) {
-                let lane = lanes.entry((label.rank, stall.brief.thread)).or_default();
-                lane.spans.push(Span {
-                    start,
-                    end,
-                    func,
-                    can_wait,
-                    label: Some(label),
-                    stall: Some(stall),
-                });
-            }
-        }
         let messages = mated(briefs);
-        let mut calls: BTreeMap<(RankId, ThreadId, CallKey), (TimeNs, TimeNs)> = BTreeMap::new();
-        for (at, message) in messages.iter().enumerate() {
-            for (rank, end) in [
-                (message.key.source, message.send),
-                (message.key.destination, message.recv),
-            ] {
-                let stall = end.call.and_then(|call| stalls.get(&call));
-                let thread = stall.map_or(end.thread, |stall| stall.brief.thread);
-                let Some(time) = TimeNs::from_us(end.time_us) else {
-                    continue;
-                };
-                let is_recv = end.kind == CommKind::Recv;
-                let lane = lanes.entry((rank, thread)).or_default();
-                lane.ends.push((time, is_recv, at));
-                if stall.is_none() {
-                    let called = TimeNs::from_us(end.called_us).unwrap_or(time).min(time);
-                    let key = (rank, thread, CallKey::of(end, message.key));
-                    let call = calls.entry(key).or_insert((called, time));
-                    *call = (call.0.min(called), call.1.max(time));
-                }
-            }
-        }
-        for ((rank, thread, call), (start, end)) in calls {
-            let lane = lanes.entry((rank, thread)).or_default();
-            lane.spans.push(Span {
-                start,
-                end,
-                func: message_func,
-                can_wait: true,
-                label: call.label(),
-                stall: None,
-            });
-        }
+        let mut lanes = KnownLanes::new();
+        add_stalls(&mut lanes, &stalls, functions, &mut names);
+        add_messages(&mut lanes, &messages, &stalls, message_func);
         let metadata = hosts.iter().map(|(&rank, host)| Metadata {
             rank,
             thread: ThreadId(0),
@@ -228,7 +158,7 @@ impl<'a> Excerpt<'a> {
         let LaneFacts { spans, mut ends } = facts;
         // A thread that neither sends nor receives has its work from the first one.
         let is_whole = thread == ThreadId(0) || !ends.is_empty();
-        let calls = LaneCalls::new(spans, is_whole.then_some(program_func));
+        let calls = NestedCalls::new(spans, is_whole.then_some(program_func));
         ends.sort_unstable();
         let mut comms = Comms::default();
         for (time, is_recv, at) in ends {
@@ -293,6 +223,78 @@ impl<'a> Excerpt<'a> {
         let row = ExecIdx(of.row).index();
         comms.mate[row] = Some(mate);
         comms.time[row]
+    }
+}
+
+type KnownLanes<'a> = BTreeMap<(RankId, ThreadId), LaneFacts<'a>>;
+
+/// Adds the calls that stalled to their lanes.
+fn add_stalls<'a>(
+    lanes: &mut KnownLanes<'a>,
+    stalls: &BTreeMap<ExecLabel, ReportedStall<'a>>,
+    functions: &FunctionTable,
+    names: &mut NameTable,
+) {
+    let mut known: BTreeMap<FuncId, (FuncId, bool)> = BTreeMap::new();
+    for (&label, &stall) in stalls {
+        let fid = stall.brief.fid;
+        let (func, can_wait) = *known.entry(fid).or_insert_with(|| {
+            let name = functions.get(fid).map_or("", |(_, name)| name);
+            (names.intern(name), can_wait(name))
+        });
+        if let Some((start, end)) = span_of(stall.brief, can_wait) {
+            let lane = lanes.entry((label.rank, stall.brief.thread)).or_default();
+            lane.spans.push(KnownCall {
+                start,
+                end,
+                func,
+                can_wait,
+                label: Some(label),
+                stall: Some(stall),
+            });
+        }
+    }
+}
+
+/// Adds the ends of messages to their lanes, and as calls of a function those that did not stall.
+fn add_messages(
+    lanes: &mut KnownLanes<'_>,
+    messages: &[ReportedMessage<'_>],
+    stalls: &BTreeMap<ExecLabel, ReportedStall<'_>>,
+    func: FuncId,
+) {
+    let mut calls: BTreeMap<(RankId, ThreadId, CallKey), (TimeNs, TimeNs)> = BTreeMap::new();
+    for (at, message) in messages.iter().enumerate() {
+        for (rank, end) in [
+            (message.key.source, message.send),
+            (message.key.destination, message.recv),
+        ] {
+            let stall = end.call.and_then(|call| stalls.get(&call));
+            let thread = stall.map_or(end.thread, |stall| stall.brief.thread);
+            let Some(time) = TimeNs::from_us(end.time_us) else {
+                continue;
+            };
+            let is_recv = end.kind == CommKind::Recv;
+            let lane = lanes.entry((rank, thread)).or_default();
+            lane.ends.push((time, is_recv, at));
+            if stall.is_none() {
+                let called = TimeNs::from_us(end.called_us).unwrap_or(time).min(time);
+                let key = (rank, thread, CallKey::of(end, message.key));
+                let call = calls.entry(key).or_insert((called, time));
+                *call = (call.0.min(called), call.1.max(time));
+            }
+        }
+    }
+    for ((rank, thread, call), (start, end)) in calls {
+        let lane = lanes.entry((rank, thread)).or_default();
+        lane.spans.push(KnownCall {
+            start,
+            end,
+            func,
+            can_wait: true,
+            label: call.label(),
+            stall: None,
+        });
     }
 }
 
@@ -368,92 +370,4 @@ fn mated(briefs: &BTreeMap<(StepId, RankId), StepBrief>) -> Vec<ReportedMessage<
         Some(ReportedMessage { key, send, recv })
     });
     both.collect()
-}
-
-/// The calls of one lane as executions.
-#[derive(Default)]
-struct LaneCalls<'a> {
-    executions: Executions,
-    stalls: Vec<Option<ReportedStall<'a>>>,
-    is_stalled: Vec<bool>,
-}
-
-impl<'a> LaneCalls<'a> {
-    /// Of calls in any order; what begins in another call ends with that at the latest. With `around`, all are in a call of it.
-    fn new(mut spans: Vec<Span<'a>>, around: Option<FuncId>) -> Self {
-        // What took no time was over before what begins then.
-        spans.sort_unstable_by_key(|it| (it.start, it.start < it.end, Reverse(it.end), it.label));
-        let mut found = Self::default();
-        let mut open: Vec<(usize, TimeNs)> = Vec::new();
-        let first = spans.iter().map(|it| it.start).min();
-        let last = spans.iter().map(|it| it.end).max();
-        if let (Some(func), Some(first), Some(last)) = (around, first, last) {
-            let (start, end) = (first + DurationNs(-AROUND.0), last + AROUND);
-            found.begin(&[], func, (start, end), None, None);
-            open.push((0, end));
-        }
-        let mut can_wait = vec![false; found.stalls.len()];
-        for span in spans {
-            while let Some((row, _)) = open.pop_if(|(_, end)| *end <= span.start) {
-                found.end(row);
-            }
-            let most = open.last().map_or(span.end, |it| it.1);
-            let end = span.end.min(most);
-            let time = (span.start, end);
-            let row = found.begin(&open, span.func, time, span.label, span.stall);
-            can_wait.push(span.can_wait);
-            open.push((row, end));
-        }
-        for (row, _) in open {
-            found.end(row);
-        }
-        for row in (0..found.is_stalled.len()).rev() {
-            let caller = found.executions.parent(ExecIdx::from_index(row));
-            let caller = caller.map(ExecIdx::index).filter(|it| can_wait[*it]);
-            if let Some(caller) = caller.filter(|_| found.is_stalled[row]) {
-                found.is_stalled[caller] = true;
-            }
-        }
-        found
-    }
-
-    fn begin(
-        &mut self,
-        open: &[(usize, TimeNs)],
-        func: FuncId,
-        (start, end): (TimeNs, TimeNs),
-        label: Option<ExecLabel>,
-        stall: Option<ReportedStall<'a>>,
-    ) -> usize {
-        let caller = open.last().map(|it| it.0);
-        let length = end.since(start);
-        let executions = &mut self.executions;
-        if let Some(caller) = caller {
-            executions.exclusive[caller] = executions.exclusive[caller] - length;
-        }
-        let row = executions.len();
-        executions.func.push(func);
-        executions.entry.push(start);
-        executions.inclusive.push(length);
-        executions.exclusive.push(length);
-        let caller = caller.map(|caller| ExecIdx::from_index(caller).into());
-        executions.parent.push(caller);
-        executions.subtree_end.push(ExecIdx::from_index(row + 1));
-        let depth = u16::try_from(open.len()).unwrap_or(u16::MAX);
-        executions.depth.push(depth);
-        executions
-            .step
-            .push(label.map(|it| it.step).unwrap_or_default());
-        executions
-            .row
-            .push(label.map(|it| it.row).unwrap_or_default());
-        executions.closed.push(true);
-        self.stalls.push(stall);
-        self.is_stalled.push(stall.is_some());
-        row
-    }
-
-    fn end(&mut self, row: usize) {
-        self.executions.subtree_end[row] = ExecIdx::from_index(self.executions.len());
-    }
 }

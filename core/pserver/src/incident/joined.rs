@@ -8,7 +8,8 @@ use callgrove_patterns::cause::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::excerpt::{Excerpt, MessageKey, ReportedStall};
+use super::excerpt::{Excerpt, MessageKey};
+use super::nested_calls::ReportedStall;
 
 /// Most messages of an incident.
 const MAX_MESSAGES: usize = 4096;
@@ -91,7 +92,7 @@ pub(crate) struct IncidentRoot {
 pub(crate) struct RootCall {
     pub(super) label: ExecLabel,
     pub(super) fid: FuncId,
-    #[serde(rename = "stood_us")]
+    #[serde(alias = "stood_us")]
     pub(super) stalled_us: u64,
 }
 

@@ -22,6 +22,7 @@ mod brief;
 mod document;
 mod excerpt;
 mod joined;
+mod nested_calls;
 #[cfg(test)]
 mod tests;
 

@@ -205,7 +205,7 @@ fn a_late_sender_is_the_root_and_the_message_has_both_ends() {
     let database = all_told(late_sender());
     let expected = json!({
         "version": 2, "incident_id": "1:4:3", "joined_to": null, "pid": 0, "io_step": 4, "start": 900, "end": 51_000,
-        "kind": "stalled", "rid": 1, "fid": 0, "func": "MPI_Wait()", "event_id": "1:4:3", "stood": 50_000,
+        "kind": "stalled", "rid": 1, "fid": 0, "func": "MPI_Wait()", "event_id": "1:4:3", "own_delay": 50_000,
         "confidence": 50, "next_best": null, "host": null, "delay": 99_950, "num_executions": 2, "num_anomalies": 2, "num_ranks": 2, "ranks": [0, 1],
         "members": ["1:4:3", "0:4:10"],
         "hops": [{
