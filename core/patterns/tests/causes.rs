@@ -481,6 +481,17 @@ fn all_of_a_stall_that_no_message_explains_is_a_delay() {
 }
 
 #[test]
+fn a_lane_hands_a_delay_on_after_calls_without_a_wait() {
+    let trace = only(&[
+        "0 +work 50000 -work 50002 +MPI_Send s1 50004 -MPI_Send 50006 +MPI_Send s1 50008 -MPI_Send",
+        "100 +MPI_Recv 50005 r0 50010 -MPI_Recv 50012 +MPI_Recv 50013 r0 50014 -MPI_Recv 50400 +MPI_Send s2 50402 -MPI_Send",
+        "200 +MPI_Recv 50405 r1 50410 -MPI_Recv",
+    ]);
+    let expected = (CauseKind::Stalled, 0, 50_000, 95, vec![0, 1, 2]);
+    assert_eq!(stalls(&trace, &["work", "MPI_Recv"]), [expected]);
+}
+
+#[test]
 fn stalls_that_no_message_joins_have_an_unknown_cause_or_an_unsure_one() {
     let wait = "100 +MPI_Wait 50000 -MPI_Wait";
     let trace = only(&["90 +MPI_Wait 49990 -MPI_Wait", wait, wait]);

@@ -300,9 +300,14 @@ pub(super) fn keep_alive(lag: &mut Lag, time: TimeNs, roots: &[DelayRoot]) {
     });
 }
 
-/// Forgets the delays that were over, with all waits for them, when a wait began: an excerpt does not show how lanes catch up.
-pub(super) fn keep_overlapping(lag: &mut Lag, start: TimeNs, roots: &[DelayRoot]) {
-    lag.retain(|part| start <= roots[part.root.index()].last_wait_end);
+/// Forgets the delays that were over, with all waits for them, when an operation began: an excerpt does not show how lanes
+/// catch up. One that did not wait itself may hand a delay on shortly after it ended.
+pub(super) fn keep_overlapping(lag: &mut Lag, start: TimeNs, is_wait: bool, roots: &[DelayRoot]) {
+    lag.retain(|part| {
+        let root = &roots[part.root.index()];
+        let hands_on = !is_wait && start <= root.end + DurationNs(root.amount.0 / 4);
+        hands_on || start <= root.last_wait_end
+    });
 }
 
 /// Takes slack off a lag, from each delay in proportion.

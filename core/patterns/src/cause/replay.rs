@@ -196,18 +196,19 @@ impl Replay<'_> {
             let theirs = self.lag_of(&by);
             like = theirs;
             let mut theirs = self.lags.get(theirs).to_vec();
-            if self.is_excerpt {
-                keep_overlapping(&mut lag, operation.start, &self.found.roots);
-                keep_overlapping(&mut theirs, operation.start, &self.found.roots);
-            } else {
+            let wait = released.wait(operation);
+            if !self.is_excerpt {
                 keep_alive(&mut lag, released.at, &self.found.roots);
                 keep_alive(&mut theirs, released.at, &self.found.roots);
+            } else {
+                let is_wait = wait > DurationNs::ZERO;
+                keep_overlapping(&mut lag, operation.start, is_wait, &self.found.roots);
+                keep_overlapping(&mut theirs, operation.start, is_wait, &self.found.roots);
             }
             let (own, other) = (total(&lag), total(&theirs));
             let virtual_entry = operation.start + DurationNs(-own.0);
             let virtual_release = by.time + DurationNs(-other.0);
             let virtual_end = virtual_entry.max(virtual_release);
-            let wait = released.wait(operation);
             if self.is_excerpt && self.is_unexplained(it, &by, wait, other - own) {
                 self.add_unreported(operation, released, &by, &mut theirs);
             }
