@@ -197,13 +197,13 @@ impl Replay<'_> {
             like = theirs;
             let mut theirs = self.lags.get(theirs).to_vec();
             let wait = released.wait(operation);
-            if !self.is_excerpt {
-                keep_alive(&mut lag, released.at, &self.found.roots);
-                keep_alive(&mut theirs, released.at, &self.found.roots);
-            } else {
+            if self.is_excerpt {
                 let is_wait = wait > DurationNs::ZERO;
                 keep_overlapping(&mut lag, operation.start, is_wait, &self.found.roots);
                 keep_overlapping(&mut theirs, operation.start, is_wait, &self.found.roots);
+            } else {
+                keep_alive(&mut lag, released.at, &self.found.roots);
+                keep_alive(&mut theirs, released.at, &self.found.roots);
             }
             let (own, other) = (total(&lag), total(&theirs));
             let virtual_entry = operation.start + DurationNs(-own.0);
