@@ -391,6 +391,49 @@ fn models_of_other_versions_and_damaged_ones_are_refused() {
 }
 
 #[test]
+fn models_that_no_training_gives_are_refused() {
+    let forest = forest_with_one_long_wait();
+    let embedding = embed(&forest, DetectorParams::default());
+    let detector = detect(&embedding, &[None; 100], None);
+    let model = ModelArtifact::new(&forest, &embedding, &detector, Progress::none()).unwrap();
+    let json = serde_json::to_value(&model).unwrap();
+    let read = |json: &serde_json::Value| {
+        let artifact = ModelArtifact::read(json.to_string().as_bytes()).unwrap();
+        TreeModel::new(artifact)
+    };
+    assert!(read(&json).is_ok());
+    for (path, number) in [
+        ("/svm/rho", 1e300),
+        ("/svm/rho", -1e300),
+        ("/svm/rho", 0.5 * model.svm.rho),
+        ("/svm/gamma", -1.0),
+        ("/svm/gamma", 1e308),
+        ("/svm/support/0/alpha", 2.0),
+        ("/svm/support/0/alpha", -0.1),
+        ("/scale", 1e300),
+        ("/params/nu", 7.0),
+        ("/tail/threshold", 1e300),
+        ("/tail/threshold", -1e300),
+        ("/tail/scale", 1e300),
+        ("/tail/shape", 1e300),
+        ("/tail/tail_share", 0.999),
+        ("/tail_of_one/num_effective", 1e300),
+        ("/svm_tail/tail/threshold", 1e300),
+        ("/svm_tail/middle", 1e300),
+        ("/svm_tail/scale", 1e300),
+    ] {
+        let mut wrong = json.clone();
+        *wrong.pointer_mut(path).expect(path) = number.into();
+        let error = read(&wrong).expect_err(path);
+        let is_known = matches!(
+            error,
+            MlError::DamagedModel { .. } | MlError::InvalidParam { .. }
+        );
+        assert!(is_known, "{path} = {number}: {error}");
+    }
+}
+
+#[test]
 fn too_few_trees_still_have_scores() {
     for times in [vec![(5, 5)], vec![(5, 5), (6, 5)], vec![(5, 5); 4]] {
         let forest = plain_forest(&times);

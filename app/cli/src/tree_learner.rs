@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use callgrove_model::{Forest, FunctionName, Progress};
 use callgrove_provdb::{AccessMode, Collection, Filter, OpenOptions, Query, Store, TreeRecord};
-use callgrove_pserver::{MonotonicClock, ServerState};
+use callgrove_pserver::{ModelPublication, MonotonicClock, PserverError, ServerState};
 use callgrove_server::background::Background;
 use callgrove_session::watch::recorded_forest;
 use callgrove_session::{LearnSettings, SavedModel, analyze};
@@ -154,10 +154,21 @@ impl Work {
                 100.0 * share
             );
         }
-        let text = learned.model_text()?;
+        let publication = ModelPublication {
+            name,
+            model: learned.model_text()?,
+            note,
+            by: OWN_NAME.to_owned(),
+        };
         let time_us = MonotonicClock::new().now_ms() * 1000;
-        self.state
-            .publish_tree_model(&name, &text, &note, OWN_NAME, time_us)?;
+        let published = self
+            .state
+            .publish_tree_model(&publication, model.functions(), time_us);
+        match published {
+            // A person published one for it under another name.
+            Err(PserverError::UnfitTreeModel { .. }) => return Ok(()),
+            published => published?,
+        };
         let num_trees = forest.len();
         self.learnt.insert(function, Learnt { num_trees, model });
         Ok(())

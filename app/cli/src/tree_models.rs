@@ -51,6 +51,11 @@ impl TreeJudge for Judge {
         self.0.false_discovery_rate()
     }
 
+    fn abnormal_share(&self) -> f64 {
+        let training = self.0.tree_model().artifact();
+        training.num_abnormal as f64 / training.num_trees.max(1) as f64
+    }
+
     fn judge(&self, forest: &Forest) -> std::result::Result<Vec<TreeVerdict>, String> {
         self.0.verdicts(forest).map_err(|error| error.to_string())
     }

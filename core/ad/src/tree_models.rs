@@ -7,8 +7,12 @@ use callgrove_detect::{TreeJudge, TreeModelReader, TreeVerdict};
 use callgrove_model::{FuncId, FunctionName, FunctionPattern, NameTable};
 use callgrove_pserver::TreeModelUpdate;
 
-/// Trees that a model has judged when it is decided whether it fits the run.
+/// Trees that a model has judged when it is decided whether it is for such trees at all.
 const NUM_TRIED: u64 = 20;
+/// Trees that a model has judged when it is decided whether it knows a difference between them.
+const NUM_COMPARED: u64 = 200;
+/// A p-value that a fifth of usual trees have: of 200 without one, the model cannot have been fitted to such trees.
+const COMMON_P_VALUE: f64 = 0.2;
 
 /// Which trees are grown.
 #[derive(Clone, Debug, Default)]
@@ -35,25 +39,86 @@ pub(crate) struct ModelFit {
     num_trees: u64,
     /// Those of which its training says little.
     num_unlike: u64,
+    /// Those that it calls abnormal.
+    num_abnormal: u64,
+    /// Those that are as unusual as a fifth of usual ones, or more.
+    num_distinct: u64,
+    /// Share of its training that it calls abnormal.
+    share_in_training: f64,
+}
+
+/// What a model that is tried has shown.
+enum Trial {
+    /// Too few trees for that.
+    Open,
+    Good,
+    /// Why it is not used.
+    Bad(String),
 }
 
 impl TreeModelInForce {
     /// How it fared with trees.
     pub(crate) fn fit(&self, verdicts: &[TreeVerdict]) -> ModelFit {
-        let is_unlike = verdicts.iter().map(|it| u64::from(it.is_unlike_training));
+        let count = |is_it: fn(&TreeVerdict) -> bool| {
+            let counted = verdicts.iter().filter(|it| is_it(it)).count();
+            u64::try_from(counted).unwrap_or(u64::MAX)
+        };
         ModelFit {
             name: Arc::clone(&self.name),
             version: self.version,
-            num_trees: u64::try_from(verdicts.len()).unwrap_or(u64::MAX),
-            num_unlike: is_unlike.sum(),
+            num_trees: count(|_| true),
+            num_unlike: count(|it| it.is_unlike_training),
+            num_abnormal: count(|it| it.is_abnormal),
+            num_distinct: count(|it| it.p_value <= COMMON_P_VALUE),
+            share_in_training: self.judge.abnormal_share(),
         }
     }
 }
 
 impl ModelFit {
-    /// Whether the training says enough of most trees so far.
+    /// Adds what it did with further trees.
+    fn add(&mut self, other: &Self) {
+        self.num_trees += other.num_trees;
+        self.num_unlike += other.num_unlike;
+        self.num_abnormal += other.num_abnormal;
+        self.num_distinct += other.num_distinct;
+    }
+
+    /// Whether the training says enough of most trees so far, and does not call nearly all of them abnormal.
     fn is_good(&self) -> bool {
-        2 * self.num_unlike <= self.num_trees
+        2 * self.num_unlike <= self.num_trees && !self.calls_nearly_all()
+    }
+
+    fn calls_nearly_all(&self) -> bool {
+        self.num_trees >= NUM_TRIED
+            && 10 * self.num_abnormal >= 9 * self.num_trees
+            && self.share_in_training < 0.5
+    }
+
+    fn trial(&self) -> Trial {
+        let Self { num_trees, .. } = *self;
+        if num_trees < NUM_TRIED {
+            Trial::Open
+        } else if self.calls_nearly_all() {
+            Trial::Bad(format!(
+                "it calls {} of {num_trees} trees abnormal, of its training {:.1} %",
+                self.num_abnormal,
+                100.0 * self.share_in_training
+            ))
+        } else if !self.is_good() {
+            Trial::Bad(format!(
+                "its training had nothing like {} of {num_trees} trees",
+                self.num_unlike
+            ))
+        } else if num_trees < NUM_COMPARED {
+            Trial::Open
+        } else if self.num_distinct == 0 {
+            Trial::Bad(format!(
+                "it finds none of {num_trees} trees even slightly unusual, as one of five is where nothing is wrong"
+            ))
+        } else {
+            Trial::Good
+        }
     }
 }
 
@@ -137,8 +202,9 @@ impl TreeModels {
         refused
     }
 
-    /// Takes note of how models fared. One that knows few of the first trees that it judged is for another run: the
-    /// former comes back, and the answer says so.
+    /// Takes note of how models fared. One that knows few of the first trees that it judged, calls nearly
+    /// all of them abnormal, or makes no difference between them, is for another run: the former comes back, and the answer
+    /// says so.
     pub(crate) fn note_fits(
         &mut self,
         fits: impl Iterator<Item = ModelFit>,
@@ -148,20 +214,19 @@ impl TreeModels {
         for fit in fits {
             let tried = self.tried.get_mut(&fit.name);
             if let Some(tried) = tried.filter(|tried| tried.fit.version == fit.version) {
-                tried.fit.num_trees += fit.num_trees;
-                tried.fit.num_unlike += fit.num_unlike;
+                tried.fit.add(&fit);
             }
         }
-        let is_over = |_: &Arc<str>, tried: &mut TriedModel| tried.fit.num_trees >= NUM_TRIED;
+        let is_over =
+            |_: &Arc<str>, tried: &mut TriedModel| !matches!(tried.fit.trial(), Trial::Open);
         let mut refused = None;
         for (name, TriedModel { fit, former }) in self.tried.extract_if(.., is_over) {
-            if fit.is_good() {
+            let Trial::Bad(cause) = fit.trial() else {
                 continue;
-            }
+            };
             refused = Some(format!(
-                "version {} of the tree model {name} does not fit this run: its training had nothing like {} of {} \
-                 trees; learn one from this run",
-                fit.version, fit.num_unlike, fit.num_trees
+                "version {} of the tree model {name} does not fit this run: {cause}; learn one from this run",
+                fit.version
             ));
             match former {
                 Some(former) => drop(self.models.insert(name, former)),

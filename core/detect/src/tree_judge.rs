@@ -39,6 +39,11 @@ pub trait TreeJudge: Debug + Send + Sync {
         0.1
     }
 
+    /// Share of the trees of its training that it calls abnormal, 0..=1.
+    fn abnormal_share(&self) -> f64 {
+        0.0
+    }
+
     /// Judges trees, shape `[n_trees]`. Only whether a tree is called abnormal depends on the trees beside it.
     ///
     /// # Errors

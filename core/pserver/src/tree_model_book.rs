@@ -121,6 +121,9 @@ struct Kept {
     about: TreeModelVersion,
     /// The model: text, as all models are.
     model: Arc<str>,
+    /// The functions that it judges; unknown in states of earlier releases.
+    #[serde(default)]
+    functions: Vec<String>,
 }
 
 /// The book of a server, and up to which generation it is on disk.
@@ -140,18 +143,23 @@ impl TreeModelBook {
         self.generation
     }
 
-    /// Takes a model in as the next version of its name, and in force. The answer is its number.
+    /// Takes a model of these functions in as the next version of its name, and in force. The answer is its number.
     ///
     /// # Errors
-    /// [`PserverError::Limit`] for what is too large or too many.
+    /// [`PserverError::Limit`] for what is too large or too many; [`PserverError::UnfitTreeModel`] where a model of another
+    /// name is in force for one of the functions.
     pub fn publish(
         &mut self,
-        name: &str,
-        model: &str,
-        note: &str,
-        by: &str,
+        publication: &ModelPublication,
+        functions: &[String],
         time_us: u64,
     ) -> Result<u32, PserverError> {
+        let ModelPublication {
+            name,
+            model,
+            note,
+            by,
+        } = publication;
         let limit = |what: String, limit, remedy| {
             Err(PserverError::Limit {
                 what,
@@ -171,6 +179,7 @@ impl TreeModelBook {
             let what = "an empty name, or a name or note of a tree model".to_owned();
             return limit(what, MAX_TEXT_BYTES, "say it in fewer words");
         }
+        self.check_free(name, functions)?;
         if !self.models.contains_key(name) && self.models.len() >= MAX_MODELS {
             let what = format!("the tree model {name}");
             return limit(what, MAX_MODELS, "publish it under the name of another");
@@ -192,20 +201,40 @@ impl TreeModelBook {
         entry.versions.push(Kept {
             about: TreeModelVersion {
                 version,
-                note: note.to_owned(),
-                by: by.to_owned(),
+                note: note.clone(),
+                by: by.clone(),
                 time_us,
                 num_bytes: model.len(),
             },
-            model: model.into(),
+            model: model.as_str().into(),
+            functions: functions.to_vec(),
         });
         Ok(version)
+    }
+
+    /// Whether no model of another name is in force for one of these functions: a function is judged by one model.
+    fn check_free(&self, name: &str, functions: &[String]) -> Result<(), PserverError> {
+        for (other, entry) in self.models.iter().filter(|(other, _)| *other != name) {
+            let mut kept = entry.versions.iter();
+            let in_force = kept.find(|kept| Some(kept.about.version) == entry.in_force);
+            let judged = in_force.map_or(&[][..], |kept| &kept.functions);
+            if let Some(function) = functions.iter().find(|it| judged.contains(it)) {
+                return Err(PserverError::UnfitTreeModel {
+                    name: name.to_owned(),
+                    cause: format!(
+                        "the tree model {other} is in force for {function}; publish under that name (without --name), or \
+                         take it out of force first (`callgrove model rollback '{other}' --off`)"
+                    ),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Puts a version in force again, or takes the model out of force. The answer is the version that was.
     ///
     /// # Errors
-    /// [`PserverError::UnknownTreeModel`].
+    /// [`PserverError::UnknownTreeModel`]; [`PserverError::UnfitTreeModel`] as [`TreeModelBook::publish`].
     pub fn put_in_force(
         &mut self,
         name: &str,
@@ -213,6 +242,13 @@ impl TreeModelBook {
     ) -> Result<Option<u32>, PserverError> {
         if let Some(version) = version {
             self.model(name, Some(version))?;
+            let mut kept = self
+                .models
+                .get(name)
+                .into_iter()
+                .flat_map(|it| &it.versions);
+            let wanted = kept.find(|kept| kept.about.version == version);
+            self.check_free(name, wanted.map_or(&[][..], |kept| &kept.functions))?;
         }
         let unknown = || unknown(name, None);
         let entry = self.models.get_mut(name).ok_or_else(unknown)?;
@@ -318,7 +354,35 @@ mod tests {
     use super::*;
 
     fn publish(book: &mut TreeModelBook, name: &str, model: &str) -> u32 {
-        book.publish(name, model, "note", "me", 7).expect("it fits")
+        let of_name = [format!("function {name}")];
+        book.publish(&publication(name, model), &of_name, 7)
+            .expect("it fits")
+    }
+
+    fn publication(name: &str, model: &str) -> ModelPublication {
+        ModelPublication {
+            name: name.to_owned(),
+            model: model.to_owned(),
+            note: "note".to_owned(),
+            by: "me".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_function_is_judged_by_one_model() {
+        let mut book = TreeModelBook::default();
+        publish(&mut book, "a", "1");
+        let of_a = ["function a".to_owned()];
+        let refused = book.publish(&publication("b", "2"), &of_a, 7);
+        let cause = refused.expect_err("a judges it").to_string();
+        assert!(
+            cause.contains("the tree model a is in force for function a"),
+            "{cause}"
+        );
+        assert_eq!(book.put_in_force("a", None), Ok(Some(1)));
+        assert_eq!(book.publish(&publication("b", "2"), &of_a, 7), Ok(1));
+        assert!(book.put_in_force("a", Some(1)).is_err());
+        assert_eq!(publish(&mut book, "c", "3"), 1);
     }
 
     fn told(book: &TreeModelBook, since: u64) -> (Vec<(String, Option<u32>)>, u64) {
@@ -375,12 +439,12 @@ mod tests {
     fn what_is_too_much_is_refused() {
         let mut book = TreeModelBook::default();
         let large = "x".repeat(MAX_TREE_MODEL_BYTES + 1);
-        assert!(book.publish("a", &large, "", "", 0).is_err());
-        assert!(book.publish("", "m", "", "", 0).is_err());
+        assert!(book.publish(&publication("a", &large), &[], 0).is_err());
+        assert!(book.publish(&publication("", "m"), &[], 0).is_err());
         for at in 0..MAX_MODELS {
             publish(&mut book, &at.to_string(), "m");
         }
-        assert!(book.publish("one more", "m", "", "", 0).is_err());
+        assert!(book.publish(&publication("one more", "m"), &[], 0).is_err());
         for _ in 0..2 * MAX_VERSIONS {
             publish(&mut book, "0", "m");
         }

@@ -43,9 +43,10 @@ impl SvmTail {
 
     /// Whether its numbers can be those of a fit.
     pub(crate) fn is_whole(&self) -> bool {
-        self.middle.is_finite()
-            && self.scale.is_finite()
+        // Scores are differences of kernels, so between -1 and 1, and those of labelled ones are brought to that scale.
+        (-1.0..=1.0).contains(&self.middle)
             && self.scale > 0.0
+            && self.scale <= 8.0
             && self.tail.is_whole()
     }
 }

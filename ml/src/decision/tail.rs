@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::quantiles::{ascending, lower_scale, quantile};
-use super::tail_fit::fit_pareto;
+use super::tail_fit::{LARGEST_SCALE, LARGEST_SHAPE, fit_pareto};
 use crate::real::{Real, whole};
 
 /// Quantiles that may be trusted, each with the one at which its tail begins and that of a standard
@@ -26,6 +26,8 @@ const HARMLESS: f64 = 2.0;
 const BEYOND_DOUBT: f64 = 0.01;
 /// Values that are needed before a tail is believed.
 const MIN_VALUES: usize = 30;
+/// Numbers of a fit that differ by less were written by rounding.
+const ROUNDING: f64 = 1e-6;
 /// Quantiles of the body that are kept, beside the least value.
 const NUM_BODY: usize = 64;
 
@@ -152,15 +154,24 @@ impl NullTail {
     /// Whether its numbers can be those of a fit.
     pub(crate) fn is_whole(&self) -> bool {
         let is_finite = |number: &f64| number.is_finite();
-        let numbers = [self.threshold, self.scale, self.shape, self.num_effective];
-        self.body.len() == NUM_BODY + 1
-            && self.body.is_sorted()
-            && self.body.iter().chain(&numbers).all(is_finite)
-            && self.tail_share > 0.0
-            && self.tail_share < 1.0
+        let numbers = [self.threshold, self.scale, self.num_effective];
+        let is_sorted = self.body.len() == NUM_BODY + 1 && self.body.is_sorted();
+        let is_window = |begin: f64| (1.0 - begin - self.tail_share).abs() < ROUNDING;
+        let mut begins = WINDOWS.iter().map(|window| window.1).chain([LAST_WINDOW.1]);
+        if !is_sorted || !self.body.iter().chain(&numbers).all(is_finite) || !begins.any(is_window)
+        {
+            return false;
+        }
+        let range = self.body[NUM_BODY] - self.body[0];
+        let close = ROUNDING * (1.0 + range);
+        let below = whole((1.0 - self.tail_share) * NUM_BODY.real());
+        let knots = self.body[below] - close..=self.body[below + 1] + close;
+        knots.contains(&self.threshold)
             && self.scale > 0.0
-            && self.shape >= 0.0
+            && self.scale <= LARGEST_SCALE * range + close
+            && (0.0..=LARGEST_SHAPE + ROUNDING).contains(&self.shape)
             && self.num_effective >= 1.0
+            && self.num_effective <= self.num_values.max(1).real() + ROUNDING
     }
 }
 

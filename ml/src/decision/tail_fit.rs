@@ -10,6 +10,10 @@ const SHAPE: f64 = 0.15;
 const SHAPE_DEVIATION: f64 = 0.1;
 const NUM_SHAPES: u32 = 11;
 const SHAPE_STEP: f64 = 0.05;
+/// The largest shape of a fit.
+pub(super) const LARGEST_SHAPE: f64 = 0.5;
+/// The largest scale of a fit in ranges of the values: 12.2 times their mean excess is tried.
+pub(super) const LARGEST_SCALE: f64 = 13.0;
 /// Scales that are tried for each shape.
 const NUM_SCALES: u32 = 60;
 /// Exceedances that the likelihood looks at; of more, evenly spaced ones stand for all.

@@ -207,9 +207,6 @@ impl ModelArtifact {
             return damaged("its vocabulary does not fit its features");
         }
         let num_columns = self.features.num_columns();
-        if !self.svm.rho.is_finite() {
-            return damaged("its support vectors are not finite numbers");
-        }
         let labelled = self.labelled.sums();
         let labelled = labelled.map(|sum| (sum.gamma, &sum.terms));
         for (gamma, terms) in labelled
@@ -217,8 +214,9 @@ impl ModelArtifact {
             .chain([(self.svm.gamma, &self.svm.support)])
         {
             let alphas = terms.iter().map(|term| term.alpha);
-            if !std::iter::once(gamma).chain(alphas).all(f64::is_finite) {
-                return damaged("its support vectors are not finite numbers");
+            let is_possible = |number: f64| number.is_finite() && number >= 0.0;
+            if !std::iter::once(gamma).chain(alphas).all(is_possible) {
+                return damaged("its support vectors are not finite numbers from 0 on");
             }
             let is_whole = |term: &SupportVector| {
                 let columns = &term.row.columns;
@@ -231,6 +229,16 @@ impl ModelArtifact {
             if !terms.iter().all(is_whole) {
                 return damaged("a support vector has columns that cannot be");
             }
+        }
+        if !self.params.gamma.can_give(self.svm.gamma) {
+            return damaged("its gamma is larger than a training can give");
+        }
+        if !self.svm.is_optimal(num_columns, Progress::none())? {
+            return damaged("its support vectors, gamma and rho are not the result of a training");
+        }
+        // The scale brings rho to that of a training without labels, which is 1 at most.
+        if self.scale * self.svm.rho > 1.0 + 1e-6 {
+            return damaged("its scale is larger than a training can give");
         }
         Ok(())
     }

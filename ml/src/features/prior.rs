@@ -22,6 +22,17 @@ impl GammaRule {
         let gamma = factor / typical;
         if gamma.is_finite() { gamma } else { 1.0 }
     }
+
+    /// Whether it can be the γ of some rows: no column count is below 1 and no norm is taken for less than
+    /// [`LEAST_NORM`]; distances may be as small as they like.
+    pub(crate) fn can_give(self, gamma: f64) -> bool {
+        let most = match self {
+            Self::NumColumns(factor) => factor,
+            Self::NormalNorm(factor) => factor / LEAST_NORM.powi(2),
+            Self::MeanDistance(_) | Self::MedianDistance(_) => f64::MAX,
+        };
+        gamma <= most.max(1.0) * (1.0 + 1e-9)
+    }
 }
 
 fn median_squared_distance(rows: &Rows) -> f64 {

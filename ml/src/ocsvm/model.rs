@@ -10,7 +10,7 @@ use super::params::ValidOcsvmParams;
 use super::problem::Problem;
 use super::row_sums::RowSums;
 use super::solver::solve;
-use crate::dataset::Rows;
+use crate::dataset::{Rows, SparseRows};
 use crate::error::Result;
 
 /// What is needed to score rows of another run.
@@ -169,7 +169,35 @@ impl Trained {
     }
 }
 
+/// What rounding may do to Σ α, and to a score against ρ.
+const ROUNDING: f64 = 1e-6;
+
 impl Ocsvm {
+    /// Whether it can be the solution of Eq. 1 on some rows: γ ≥ 0, all α > 0 with sum 1, and the conditions of the
+    /// optimum at its support vectors, f ≤ ρ for all and ρ no larger than twice the largest f. (ρ is the f of those between their
+    /// bounds; where there are none, it lies above the largest.) One kernel for each two support vectors.
+    ///
+    /// # Errors
+    /// [`crate::MlError::BadNumber`] if a support vector is not finite, [`crate::MlError::Cancelled`].
+    pub fn is_optimal(&self, num_columns: usize, progress: Progress<'_>) -> Result<bool> {
+        let alphas = || self.support.iter().map(|term| term.alpha);
+        let sum: f64 = alphas().sum();
+        let is_possible = self.gamma.is_finite()
+            && self.gamma >= 0.0
+            && alphas().all(|alpha| alpha > 0.0)
+            && (sum - 1.0).abs() <= ROUNDING
+            && self.rho > 0.0
+            && self.rho <= 1.0 + ROUNDING;
+        if !is_possible {
+            return Ok(false);
+        }
+        let support = self.support.iter().map(|term| term.row.clone());
+        let support = Rows::Sparse(SparseRows::new(num_columns, support)?);
+        let scores = self.scores(&support, progress)?;
+        let largest = scores.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        Ok((-self.rho / 2.0..=ROUNDING * self.rho.max(ROUNDING)).contains(&largest))
+    }
+
     /// Scores of rows: negative = abnormal. A row of the training gets its training score.
     ///
     /// # Errors

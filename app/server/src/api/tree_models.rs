@@ -82,25 +82,14 @@ pub(super) async fn publish(
     let (reader, state) = (Arc::clone(&desk.reader), Arc::clone(&desk.state));
     // Reading a large model takes long enough to hold up other requests.
     let published = tokio::task::spawn_blocking(move || {
-        let ModelPublication {
-            name,
-            model,
-            note,
-            by,
-        } = publication;
         let unfit = |cause| PserverError::UnfitTreeModel {
-            name: name.clone(),
+            name: publication.name.clone(),
             cause,
         };
-        let judge = reader.read(model.as_bytes()).map_err(unfit)?;
+        let judge = reader.read(publication.model.as_bytes()).map_err(unfit)?;
         check_fit(&*judge, &state).map_err(unfit)?;
-        state.publish_tree_model(
-            &name,
-            &model,
-            &note,
-            &by,
-            MonotonicClock::new().now_ms() * 1000,
-        )
+        let time_us = MonotonicClock::new().now_ms() * 1000;
+        state.publish_tree_model(&publication, judge.functions(), time_us)
     });
     let published = published.await.map_err(|error| ApiError::defect(&error))?;
     let (version, generation) = published.map_err(|error| refusal(&error))?;

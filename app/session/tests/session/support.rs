@@ -63,9 +63,7 @@ impl RunningJob for Job {
 
     fn publish(&mut self, it: &ModelPublication) -> Result<u32, HostError> {
         let mut book = self.0.lock().unwrap();
-        Ok(book
-            .publish(&it.name, &it.model, &it.note, &it.by, 0)
-            .unwrap())
+        Ok(book.publish(it, &[], 0).unwrap())
     }
 
     fn put_in_force(&mut self, wanted: &ModelInForce) -> Result<(), HostError> {

@@ -8,7 +8,7 @@ use callgrove_ad::{AdOptions, Instance, Status};
 use callgrove_detect::{Params, TreeJudge, TreeModelReader, TreeVerdict};
 use callgrove_model::{DifferenceKind, Forest, FunctionPattern, Reason, TreeIdx};
 use callgrove_provdb::{Collection::Trees, MAX_RECORDED_REASONS, Store, TreeRecord};
-use callgrove_pserver::{ServerState, StateOptions};
+use callgrove_pserver::{ModelPublication, ServerState, StateOptions};
 use serde_json::Value;
 
 /// Of the functions it names, calls abnormal what takes longer than so many microseconds: `f,g 300`; `f,g -300` was
@@ -88,6 +88,15 @@ impl TreeJudge for LongerThan {
     }
 }
 
+fn of(name: &str, model: &str) -> ModelPublication {
+    ModelPublication {
+        name: name.to_owned(),
+        model: model.to_owned(),
+        note: String::new(),
+        by: String::new(),
+    }
+}
+
 fn watching(sampled: &[&str]) -> AdOptions {
     let mut options = options(Params::default());
     options.trees.reader = Some(Arc::new(Reader));
@@ -151,7 +160,9 @@ fn two_calls_a_step(num: u32) -> Script {
 #[test]
 fn an_abnormal_tree_says_why_and_a_normal_one_is_not_explained() {
     let server = server();
-    server.publish_tree_model("f", "f 300", "", "", 0).unwrap();
+    server
+        .publish_tree_model(&of("f", "f 300"), &[], 0)
+        .unwrap();
     let (_, records) = follow(&two_calls_a_step(3), watching(&["f"]), &server, |_| {});
     let judged: Vec<_> = records.iter().filter_map(|it| it.judged.as_ref()).collect();
     assert_eq!(judged.len(), 6);
@@ -173,7 +184,7 @@ fn judged_by(records: &[TreeRecord]) -> Vec<(u64, Option<u32>)> {
 #[test]
 fn each_step_is_judged_by_the_model_in_force_and_goes_back_with_it() {
     let server = server();
-    let publish = |model: &str| server.publish_tree_model("f", model, "", "", 0).unwrap();
+    let publish = |model: &str| server.publish_tree_model(&of("f", model), &[], 0).unwrap();
     let (status, records) = follow(
         &two_calls_a_step(6),
         watching(&[]),
@@ -223,14 +234,14 @@ fn a_tree_that_spans_steps_is_judged_whole_and_one_that_began_before_the_model_i
         options.window = 1;
         let (_, records) = follow(&script, options, &server, |step| {
             if step == model_comes_after {
-                server.publish_tree_model("f", "f 1", "", "", 0).unwrap();
+                server.publish_tree_model(&of("f", "f 1"), &[], 0).unwrap();
             }
         });
         records.iter().map(|it| it.num_calls).collect::<Vec<_>>()
     };
     assert_eq!(calls(1), [81], "the first began before");
     let server = server();
-    server.publish_tree_model("f", "f 1", "", "", 0).unwrap();
+    server.publish_tree_model(&of("f", "f 1"), &[], 0).unwrap();
     let (_, records) = follow(&script, watching(&[]), &server, |_| {});
     let calls: Vec<u64> = records.iter().map(|it| it.num_calls).collect();
     assert_eq!(calls, [81, 81]);
@@ -251,7 +262,7 @@ fn recursive_trees_are_judged_each() {
         .exit(0, "f", 1_000);
     let server = server();
     server
-        .publish_tree_model("all", "f,g 0", "", "", 0)
+        .publish_tree_model(&of("all", "f,g 0"), &[], 0)
         .unwrap();
     let (_, records) = follow(&script, watching(&[]), &server, |_| {});
     let seen: Vec<_> = records
@@ -270,7 +281,7 @@ fn a_model_that_cannot_be_read_is_told_and_the_former_stays() {
     let server = server();
     let (status, records) = follow(&two_calls_a_step(3), watching(&[]), &server, |step| {
         let model = if step == 1 { "f 300" } else { "nonsense" };
-        server.publish_tree_model("f", model, "", "", 0).unwrap();
+        server.publish_tree_model(&of("f", model), &[], 0).unwrap();
     });
     assert_eq!(judged_by(&records), [(1, Some(1)), (2, Some(1))]);
     let trouble = status.tree_trouble.unwrap();
@@ -289,7 +300,7 @@ fn a_model_of_other_trees_is_told_and_the_former_comes_back() {
             3 => "f -300",
             _ => return,
         };
-        server.publish_tree_model("f", model, "", "", 0).unwrap();
+        server.publish_tree_model(&of("f", model), &[], 0).unwrap();
     });
     let by_second = |(_, version): &(u64, Option<u32>)| *version == Some(2);
     let versions = judged_by(&records);
@@ -305,10 +316,49 @@ fn a_model_of_other_trees_is_told_and_the_former_comes_back() {
     let server = self::server();
     let (status, records) = follow(&two_calls_a_step(30), watching(&[]), &server, |step| {
         if step == 1 {
-            server.publish_tree_model("f", "f -300", "", "", 0).unwrap();
+            server
+                .publish_tree_model(&of("f", "f -300"), &[], 0)
+                .unwrap();
         }
     });
     assert_eq!((records.len(), status.num_trees), (10, 20));
+}
+
+#[test]
+fn a_model_that_calls_all_or_finds_none_unusual_goes_out_of_force() {
+    let num_by_second = |model: &str, num_steps| {
+        let server = server();
+        let (status, records) = follow(
+            &two_calls_a_step(num_steps),
+            watching(&[]),
+            &server,
+            |step| {
+                let model = match step {
+                    1 => "f 300",
+                    3 => model,
+                    _ => return,
+                };
+                server.publish_tree_model(&of("f", model), &[], 0).unwrap();
+            },
+        );
+        let judged = judged_by(&records);
+        let by_second = judged.iter().filter(|(_, version)| *version == Some(2));
+        (by_second.count(), status.tree_trouble)
+    };
+    // All last longer than nothing: seen after 20 trees, two a step.
+    let (num, trouble) = num_by_second("f 0", 40);
+    assert_eq!(num, 20);
+    let trouble = trouble.expect("it is said");
+    assert!(
+        trouble.contains("calls 20 of 20 trees abnormal"),
+        "{trouble}"
+    );
+    // None is longer than an hour: seen after 200 trees.
+    let (_, trouble) = num_by_second("f 3600000000", 90);
+    assert_eq!(trouble, None);
+    let (_, trouble) = num_by_second("f 3600000000", 110);
+    let trouble = trouble.expect("it is said");
+    assert!(trouble.contains("none of 200 trees"), "{trouble}");
 }
 
 #[test]
@@ -348,7 +398,7 @@ fn an_instance_that_comes_back_goes_on_with_the_p_values_of_the_last_trees() {
         decisions
     };
     let publish = |server: &Arc<ServerState>, limit: &str| {
-        server.publish_tree_model("f", limit, "", "", 0).unwrap();
+        server.publish_tree_model(&of("f", limit), &[], 0).unwrap();
     };
     let undisturbed = server();
     publish(&undisturbed, "f 300");

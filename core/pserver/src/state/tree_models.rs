@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use super::{ServerState, lock};
-use crate::{PserverError, TreeModelBook, TreeModelInfo, TreeModelUpdate};
+use crate::{ModelPublication, PserverError, TreeModelBook, TreeModelInfo, TreeModelUpdate};
 
 /// Tree models of about so many bytes go into one answer, and at least one.
 const MAX_REPLY_BYTES: usize = 1 << 20;
@@ -15,17 +15,15 @@ impl ServerState {
     /// the version, and the generation that [`ServerState::has_saved_tree_models`] takes.
     ///
     /// # Errors
-    /// [`PserverError::Limit`]; [`PserverError::RunIsOver`].
+    /// Those of [`TreeModelBook::publish`]; [`PserverError::RunIsOver`].
     pub fn publish_tree_model(
         &self,
-        name: &str,
-        model: &str,
-        note: &str,
-        by: &str,
+        publication: &ModelPublication,
+        functions: &[String],
         time_us: u64,
     ) -> Result<(u32, u64), PserverError> {
         let mut book = self.open_book()?;
-        let version = book.publish(name, model, note, by, time_us)?;
+        let version = book.publish(publication, functions, time_us)?;
         Ok((version, book.generation()))
     }
 
@@ -33,7 +31,7 @@ impl ServerState {
     /// generation.
     ///
     /// # Errors
-    /// [`PserverError::UnknownTreeModel`]; [`PserverError::RunIsOver`].
+    /// Those of [`TreeModelBook::put_in_force`]; [`PserverError::RunIsOver`].
     pub fn put_tree_model_in_force(
         &self,
         name: &str,

@@ -134,11 +134,11 @@ fn publish(client: &Client, args: &PublishArgs) -> Result<()> {
 /// The model of a job that a person named as functions are named: by its name, or the end of it.
 fn known(client: &Client, named: &str) -> Result<TreeModelInfo> {
     let pattern = FunctionPattern::new(named);
-    let is_named = |model: &TreeModelInfo| {
-        model.name == named || pattern.matches(&FunctionName::parse(&model.name))
-    };
     let mut found: Vec<TreeModelInfo> = client.tree_models()?.models;
-    found.retain(is_named);
+    if let Some(at) = found.iter().position(|model| model.name == named) {
+        return Ok(found.swap_remove(at));
+    }
+    found.retain(|model| pattern.matches(&FunctionName::parse(&model.name)));
     match found.len() {
         1 => Ok(found.remove(0)),
         0 => bail!(
