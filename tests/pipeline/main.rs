@@ -5,6 +5,7 @@
 mod equal;
 mod faults;
 mod finding;
+mod hostile;
 mod kills;
 #[cfg(unix)]
 #[path = "../../core/provdb/tests/support/postgres_server.rs"]

@@ -164,6 +164,35 @@ pub enum ProvDbError {
     /// Plain SQL that does something else than read, or fails.
     #[error("{0}: write one SELECT over the collections")]
     PlainSql(String),
+    /// Plain SQL for a server that does not answer it.
+    #[error(
+        "this server does not answer plain SQL: its operator allows that by `callgrove provdb … --allow-sql`; ask by \
+         collection, --where and --sort instead, or read the database itself, in {0}"
+    )]
+    SqlNotAllowed(String),
+    /// Reading took longer than it may.
+    #[error(
+        "the answer takes longer than {limit_s} s: ask for less, by a narrower filter or without --sort"
+    )]
+    TooSlow {
+        /// Longest that it may take.
+        limit_s: u64,
+    },
+    /// An answer that does not fit into memory.
+    #[error(
+        "the answer has {found} {what}, more than {most}: ask for fewer columns or rows (LIMIT)"
+    )]
+    AnswerTooLarge {
+        /// What it has too many of.
+        what: String,
+        /// Their number when reading ended.
+        found: u64,
+        /// The bound.
+        most: u64,
+    },
+    /// Reading was ended before its answer was complete.
+    #[error("the request was cancelled, because its client has gone or the server ends: ask again")]
+    Interrupted,
     /// More than fits into memory or a message.
     #[error("{what} has {found_bytes} bytes, more than {most_bytes}: {remedy}")]
     TooLarge {

@@ -29,6 +29,7 @@ mod open;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod query;
+mod read_bounds;
 mod record;
 mod run;
 #[cfg(feature = "sqlite")]
@@ -45,6 +46,7 @@ pub use open::open;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use query::{Filter, FilterError, Literal, Op, Path, PathStep, Query, SortKey, SqlTable, Test};
+pub use read_bounds::{ReadBounds, ReadLimits};
 pub use record::{
     CallStackEntry, CommType, CommWindowEntry, CounterEvent, EventWindow, ExecWindowEntry,
     ExecutionRecord, GpuLocation, GpuParent, MetadataRecord, NodeState, NodeStateField, VERSION,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use callgrove_model::RunIdentity;
 
-use crate::{Collection, Document, ProvDbError, Query, SqlTable, run};
+use crate::{Collection, Document, ProvDbError, Query, ReadBounds, SqlTable, run};
 
 /// Documents that are fetched together: enough to make the way worth it, few enough for memory.
 const NUM_AT_ONCE: usize = 64;
@@ -104,6 +104,11 @@ pub trait Store: Send {
     /// # Errors
     /// The place cannot be read.
     fn count(&mut self, query: &Query) -> Result<u64, ProvDbError>;
+
+    /// Bounds the reads that follow, which [`ReadBounds::interrupt`] then ends. Without a call, reads end with their
+    /// answers, and plain SQL has [`ReadLimits::LOCAL`](crate::ReadLimits::LOCAL). Of a store elsewhere it bounds the
+    /// time only, for its server bounds the rest.
+    fn bound_reads(&mut self, _bounds: &ReadBounds) {}
 
     /// Answers one SELECT over the collections. Each is a table with the columns `id`, `key`, `pid`, `rid`, `fid`,
     /// `func`, `event_id`, `io_step`, `entry`, `outlier_score`, `outlier_severity` and `doc` (the JSON); the rest is

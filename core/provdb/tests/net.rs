@@ -13,7 +13,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use callgrove_model::RunIdentity;
-use callgrove_provdb::net::{MAX_MESSAGE_BYTES, ProvDbService, RemoteStore, ServedStore};
+use callgrove_provdb::net::{
+    MAX_MESSAGE_BYTES, ProvDbService, ReadPolicy, RemoteStore, ServedStore,
+};
 use callgrove_provdb::{
     AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, RemoteOptions,
     SqlTable, Store, open,
@@ -38,10 +40,17 @@ struct TestServer {
 
 impl TestServer {
     fn start(folder: &Path) -> Self {
-        Self::on(free_address(), sqlite(folder), None)
+        Self::on(free_address(), sqlite(folder), folder, None)
     }
 
-    fn on(address: SocketAddr, store: Box<dyn Store>, identity: Option<Identity>) -> Self {
+    /// One that writes by `store`, and reads the database in `folder`.
+    fn on(
+        address: SocketAddr,
+        store: Box<dyn Store>,
+        folder: &Path,
+        identity: Option<Identity>,
+    ) -> Self {
+        let open_reader = reader_of(folder);
         let (stop, stopped) = oneshot::channel::<()>();
         let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
         let serve = move || {
@@ -57,7 +66,8 @@ impl TestServer {
                         .tls_config(ServerTlsConfig::new().identity(identity))
                         .expect("TLS");
                 }
-                let (service, _) = ProvDbService::serve_alone(store).expect("a thread");
+                let (service, _) = ProvDbService::serve(store, open_reader, ReadPolicy::PlainSql)
+                    .expect("a thread");
                 let router = server.add_service(InterceptedService::new(service, check));
                 ready.send(()).expect("somebody waits");
                 // Drops all connections at once, as a killed server does.
@@ -110,6 +120,18 @@ fn sqlite(folder: &Path) -> Box<dyn Store> {
         ..OpenOptions::default()
     };
     open(folder.to_str().expect("UTF-8"), &options).expect("made")
+}
+
+/// Opens a database for reading, whenever it is called.
+fn reader_of(
+    folder: &Path,
+) -> impl Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync + 'static {
+    let folder = folder.to_str().expect("UTF-8").to_owned();
+    let options = OpenOptions {
+        mode: AccessMode::ReadOnly,
+        ..OpenOptions::default()
+    };
+    move || open(&folder, &options)
 }
 
 fn remote(url: &str) -> RemoteStore {
@@ -192,6 +214,7 @@ fn tokens_and_certificates_are_checked() {
     let server = TestServer::on(
         free_address(),
         sqlite(&folder.path().join("db")),
+        &folder.path().join("db"),
         Some(identity),
     );
     let url = format!("https://localhost:{}", server.address.port());
@@ -323,7 +346,7 @@ fn a_restart_of_the_server_loses_nothing_and_no_claim() {
             gate: None,
         };
         eventually_bound(address);
-        TestServer::on(address, Box::new(store), None)
+        TestServer::on(address, Box::new(store), folder.path(), None)
     };
     let server = start();
     let mut store = remote(&server.url());
@@ -372,7 +395,7 @@ fn a_rank_that_another_took_during_a_break_stops_the_first_instance() {
     // The folder is claimed by somebody else before the server is back.
     let mut thief = eventually(|| Some(sqlite(folder.path())));
     let _stolen = eventually(|| thief.claim(0, 5, "thief").ok());
-    let _server = TestServer::on(address, sqlite(folder.path()), None);
+    let _server = TestServer::on(address, sqlite(folder.path()), folder.path(), None);
     let error = eventually(|| first.put(&[anomaly(5, 1)]).err());
     assert!(
         matches!(
@@ -420,16 +443,17 @@ fn the_dead_hold_no_rank() {
     let _claim = eventually(|| store.claim(0, 5, "the parent").ok());
 }
 
-/// A server with a store to write and one to read.
-struct TwoStores {
+/// A server that the test closes itself.
+struct ClosingServer {
     runtime: tokio::runtime::Runtime,
     url: String,
     served: ServedStore,
 }
 
-impl TwoStores {
-    fn start(store: Box<dyn Store>, reader: Box<dyn Store>) -> Self {
-        let (service, served) = ProvDbService::serve(store, reader).expect("threads");
+impl ClosingServer {
+    fn start(store: Box<dyn Store>, folder: &Path, policy: ReadPolicy) -> Self {
+        let (service, served) =
+            ProvDbService::serve(store, reader_of(folder), policy).expect("a thread");
         let address = free_address();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -459,7 +483,11 @@ impl TwoStores {
 #[test]
 fn what_a_served_database_has_is_in_its_files_when_it_is_closed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let server = TwoStores::start(sqlite(folder.path()), sqlite(folder.path()));
+    let server = ClosingServer::start(
+        sqlite(folder.path()),
+        folder.path(),
+        ReadPolicy::QueriesOnly,
+    );
     let mut client = server.client();
     client.put(&[anomaly(0, 1)]).expect("stored");
     assert_eq!(
@@ -483,7 +511,7 @@ fn a_panic_of_what_stores_is_seen_by_who_serves() {
         claims: Arc::default(),
         gate: Some(gate),
     };
-    let server = TwoStores::start(Box::new(broken), sqlite(folder.path()));
+    let server = ClosingServer::start(Box::new(broken), folder.path(), ReadPolicy::QueriesOnly);
     assert!(!server.served.has_fault());
     let lost = server.client().put(&[anomaly(0, 1)]);
     let told = lost.expect_err("nobody stores it").to_string();
@@ -492,7 +520,7 @@ fn a_panic_of_what_stores_is_seen_by_who_serves() {
 }
 
 #[test]
-fn a_second_store_answers_while_the_first_writes() {
+fn readers_answer_while_the_store_writes() {
     let folder = tempfile::tempdir().expect("a folder");
     let (go_on, gate) = oneshot::channel();
     let slow = Observed {
@@ -500,7 +528,7 @@ fn a_second_store_answers_while_the_first_writes() {
         claims: Arc::default(),
         gate: Some(gate),
     };
-    let server = TwoStores::start(Box::new(slow), sqlite(folder.path()));
+    let server = ClosingServer::start(Box::new(slow), folder.path(), ReadPolicy::QueriesOnly);
     let mut writer = server.client();
     let mut reader = server.client();
     let everything = Query::all(Collection::Anomalies);
@@ -539,7 +567,7 @@ fn reading_only_is_kept_to() {
         ..OpenOptions::default()
     };
     let store = open(folder.path().to_str().expect("UTF-8"), &read_only).expect("opened");
-    let server = TestServer::on(free_address(), store, None);
+    let server = TestServer::on(free_address(), store, folder.path(), None);
     let error = remote(&server.url())
         .put(&[anomaly(0, 1)])
         .expect_err("the server only reads");

@@ -7,10 +7,11 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 use std::thread;
+use std::time::Duration;
 
 use callgrove_provdb::{
-    AccessMode, Collection, Document, OpenOptions, PostgresStore, ProvDbError, Query,
-    RemoteOptions, Store, open,
+    AccessMode, Collection, Document, OpenOptions, PostgresStore, ProvDbError, Query, ReadBounds,
+    ReadLimits, RemoteOptions, Store, open,
 };
 use support::conforms::{conforms, eventually};
 use support::execution;
@@ -163,6 +164,48 @@ fn plain_sql_cannot_write_by_any_way() {
         .expect("read");
     let expected = serde_json::json!([["Comm::exchange(int [*])", 1, 1.5, "NaN", true]]);
     assert_eq!(serde_json::to_value(table.rows).expect("JSON"), expected);
+}
+
+#[test]
+fn what_a_read_may_take_bounds_it_on_the_server_too() {
+    // Takes hours, and no disk.
+    const PAIRS: &str = "from generate_series(1, 100000) x, generate_series(1, 100000) y, generate_series(1, 100000) z";
+    let endless = format!("select count(*) {PAIRS}");
+    let server = PostgresServer::start(&[]);
+    let mut store = writer(&server.url());
+    store.put(&[anomaly(0, 1, 1)]).expect("stored");
+    let limits = |time| ReadLimits {
+        time,
+        num_rows: 100,
+        ..ReadLimits::LOCAL
+    };
+    store.bound_reads(&ReadBounds::new(limits(Duration::from_millis(300))));
+    let error = store.find_plain_sql(&endless).expect_err("too slow");
+    assert!(matches!(error, ProvDbError::TooSlow { .. }), "{error:?}");
+
+    let bounds = ReadBounds::new(limits(Duration::from_mins(5)));
+    store.bound_reads(&bounds);
+    let error = thread::scope(|scope| {
+        let read = scope.spawn(|| store.find_plain_sql(&endless));
+        thread::sleep(Duration::from_millis(500));
+        bounds.interrupt();
+        read.join().expect("no panic").expect_err("interrupted")
+    });
+    assert!(matches!(error, ProvDbError::Interrupted), "{error:?}");
+    let refused = store.count(&Query::all(Collection::Anomalies));
+    assert!(matches!(refused, Err(ProvDbError::Interrupted)));
+
+    store.bound_reads(&ReadBounds::new(limits(Duration::from_mins(5))));
+    let rows = format!("select x, y, z {PAIRS}");
+    let error = store.find_plain_sql(&rows).expect_err("too many rows");
+    assert!(
+        matches!(error, ProvDbError::AnswerTooLarge { .. }),
+        "{error:?}"
+    );
+    assert_eq!(
+        store.count(&Query::all(Collection::Anomalies)).ok(),
+        Some(1)
+    );
 }
 
 /// Has a server encrypt its connections by a certificate.

@@ -83,6 +83,10 @@ pub(crate) struct ProvDbServerArgs {
     /// Where AD instances and monitors connect; port 0 takes any free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5560")]
     pub(crate) listen: SocketAddr,
+    /// Answer plain SQL (`callgrove query URL --sql`) too: read-only, one statement at a time, for at most 30 s and with
+    /// at most a million rows or 64 MiB
+    #[arg(long)]
+    pub(crate) allow_sql: bool,
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
 }
@@ -119,7 +123,8 @@ pub(crate) struct QueryArgs {
     /// Only say how many there are
     #[arg(long, conflicts_with = "sql")]
     pub(crate) count: bool,
-    /// Plain SQL instead, read-only, over one table per collection whose column `doc` is the JSON
+    /// Plain SQL instead, read-only, over one table per collection whose column `doc` is the JSON; a server answers it
+    /// if it was started with --allow-sql
     #[arg(long, value_name = "SELECT …")]
     pub(crate) sql: Option<String>,
     /// Fields to show in tables and CSV, such as rid,func,event_window.comm_window

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use callgrove_provdb::net::ProvDbService;
+use callgrove_provdb::net::{ProvDbService, ReadPolicy};
 use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::{RunningServer, grpc};
@@ -25,12 +25,20 @@ pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
         ..OpenOptions::default()
     };
     let store = open_store(&args.provdb, &options)?;
-    // Questions go another way, so that a slow one delays nobody who stores.
-    let to_read = OpenOptions {
-        mode: AccessMode::ReadOnly,
-        ..OpenOptions::default()
+    // Questions have stores of their own, so that a slow one delays no instance that stores.
+    let (place, to_read) = (
+        args.provdb.clone(),
+        OpenOptions {
+            mode: AccessMode::ReadOnly,
+            ..OpenOptions::default()
+        },
+    );
+    let open_reader = move || callgrove_provdb::open(&place, &to_read);
+    let policy = if args.allow_sql {
+        ReadPolicy::PlainSql
+    } else {
+        ReadPolicy::QueriesOnly
     };
-    let reader = open_store(&args.provdb, &to_read)?;
     let api = Api {
         live: Live::Absent,
         tree_models: None,
@@ -38,7 +46,7 @@ pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
     };
     let config = server_config(args.listen, &args.serve)?;
     let stop = StopSignal::listen()?;
-    let (service, served) = ProvDbService::serve(store, reader)?;
+    let (service, served) = ProvDbService::serve(store, open_reader, policy)?;
     let server = RunningServer::start(config, || grpc::mount(router(api), service))?;
     complain(&format!(
         "the provenance database {} is served at {}",
@@ -52,6 +60,7 @@ pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
         (!served.is_idle(SILENCE)).then(|| "those who still write".to_owned())
     });
     let has_fault = served.has_fault();
+    served.stop_reading();
     server.stop()?;
     served.close();
     ensure!(

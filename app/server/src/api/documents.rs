@@ -1,16 +1,18 @@
 //! Questions to the provenance database: documents, their number, and the schemas that they keep to.
 
-use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query as Parameters, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use axum::{Extension, Json};
 use callgrove_provdb::{Collection, Filter, PACKET_SCHEMA, Query, SortKey, UnknownCollection};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::ApiError;
+use super::live::stopped;
 use super::state::{Api, written};
+use crate::connection::Stopping;
 
 /// Documents of one answer unless asked for fewer or more.
 pub const DEFAULT_LIMIT: u64 = 100;
@@ -47,6 +49,7 @@ fn default_limit() -> u64 {
 pub(super) async fn documents(
     State(api): State<Api>,
     Path(collection): Path<String>,
+    stopping: Option<Extension<Stopping>>,
     wanted: Result<Parameters<Wanted>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let documents = api.documents()?;
@@ -76,7 +79,9 @@ pub(super) async fn documents(
         limit: Some(wanted.limit),
         offset: wanted.offset,
     };
-    let found = documents.ask(move |store| store.find(&query)).await?;
+    let found = documents
+        .ask(stopped(stopping), move |store| store.find(&query))
+        .await?;
     Ok(written(format!("[{}]", found.join(",")).into_bytes()))
 }
 
@@ -91,6 +96,7 @@ pub(super) struct Counted {
 pub(super) async fn count(
     State(api): State<Api>,
     Path(collection): Path<String>,
+    stopping: Option<Extension<Stopping>>,
     counted: Result<Parameters<Counted>, QueryRejection>,
 ) -> Result<Json<Value>, ApiError> {
     let documents = api.documents()?;
@@ -105,7 +111,9 @@ pub(super) async fn count(
         filter,
         ..Query::all(known(&collection)?)
     };
-    let count = documents.ask(move |store| store.count(&query)).await?;
+    let count = documents
+        .ask(stopped(stopping), move |store| store.count(&query))
+        .await?;
     Ok(Json(json!({ "count": count })))
 }
 

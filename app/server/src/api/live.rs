@@ -101,7 +101,7 @@ fn page(hub: &Hub, after: u64) -> Result<Response, ApiError> {
 }
 
 /// Ready once the server is told to stop, so that whoever waits is answered and not cut off.
-async fn stopped(stopping: Option<Extension<Stopping>>) {
+pub(super) async fn stopped(stopping: Option<Extension<Stopping>>) {
     match stopping {
         // An error means that the server is gone.
         Some(Extension(Stopping(mut stopping))) => drop(stopping.wait_for(|stop| *stop).await),

@@ -1,28 +1,26 @@
 //! The provenance database as the endpoints ask it: a few stores, each opened when it is needed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::http::StatusCode;
-use callgrove_provdb::{ProvDbError, Store};
-use tokio::sync::Semaphore;
+use callgrove_provdb::net::ReaderPool;
+use callgrove_provdb::{ProvDbError, ReadLimits, Store};
 
 use super::error::ApiError;
+
+/// How much one question may cost: as long as a request of the JSON interface may take, and the documents of one answer.
+const LIMITS: ReadLimits = ReadLimits {
+    time: Duration::from_mins(2),
+    num_rows: u64::MAX,
+    num_bytes: 256 << 20,
+    work_bytes: u64::MAX,
+};
 
 /// The provenance database, for a few questions at once. It is opened when the first question comes, so it may come
 /// into being after the server.
 #[derive(Clone)]
 pub struct Documents {
-    pool: Arc<Pool>,
-}
-
-type Open = dyn Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync;
-
-struct Pool {
-    open: Box<Open>,
-    /// Open stores that nobody asks just now.
-    idle: Mutex<Vec<Box<dyn Store>>>,
-    /// As many as may be open.
-    places: Arc<Semaphore>,
+    pool: ReaderPool,
 }
 
 impl Documents {
@@ -32,62 +30,35 @@ impl Documents {
         max_at_once: usize,
         open: impl Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync + 'static,
     ) -> Self {
-        let places = Arc::new(Semaphore::new(max_at_once.clamp(1, Semaphore::MAX_PERMITS)));
-        let pool = Pool {
-            open: Box::new(open),
-            idle: Mutex::default(),
-            places,
-        };
         Self {
-            pool: Arc::new(pool),
+            pool: ReaderPool::new(max_at_once, LIMITS, open),
         }
     }
 
-    /// The answer of a store, asked on a thread that may block.
+    /// The answer of a store, asked on a thread that may block. A question ends with the future, and with `stopped`.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
+        stopped: impl Future<Output = ()>,
         question: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let Ok(place) = Arc::clone(&self.pool.places).acquire_owned().await else {
-            let message = "the server is about to stop";
-            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message));
+        let answer = tokio::select! {
+            answer = self.pool.read(question) => answer,
+            () = stopped => Err(ProvDbError::Interrupted),
         };
-        let pool = Arc::clone(&self.pool);
-        let answer = tokio::task::spawn_blocking(move || {
-            let answer = pool.ask(question);
-            // A client that leaves does not end its question, which keeps its place until it is answered.
-            drop(place);
-            answer
-        })
-        .await;
-        match answer {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(refusal(&error)),
-            Err(error) => Err(ApiError::defect(&error)),
-        }
-    }
-}
-
-impl Pool {
-    fn ask<T>(
-        &self,
-        question: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError>,
-    ) -> Result<T, ProvDbError> {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = idle().pop();
-        let mut store = known.map_or_else(|| (self.open)(), Ok)?;
-        let answer = question(store.as_mut())?;
-        // After a failure the store is opened anew: the folder may be another one, the server may have come back.
-        idle().push(store);
-        Ok(answer)
+        answer.map_err(|error| refusal(&error))
     }
 }
 
 fn refusal(error: &ProvDbError) -> ApiError {
     let status = match error {
         ProvDbError::Missing(_) => StatusCode::NOT_FOUND,
-        ProvDbError::Filter(_) | ProvDbError::TooLarge { .. } => StatusCode::BAD_REQUEST,
-        ProvDbError::Unreachable { .. } | ProvDbError::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+        ProvDbError::Filter(_)
+        | ProvDbError::TooLarge { .. }
+        | ProvDbError::AnswerTooLarge { .. } => StatusCode::BAD_REQUEST,
+        ProvDbError::Unreachable { .. }
+        | ProvDbError::Busy(_)
+        | ProvDbError::TooSlow { .. }
+        | ProvDbError::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
     ApiError::new(status, error.to_string())

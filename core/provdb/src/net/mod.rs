@@ -5,12 +5,17 @@
 
 mod lease_client;
 mod lease_server;
+mod outflow;
+mod reader_pool;
 mod remote;
+mod served_readers;
 mod service;
 mod store_thread;
 mod wire;
 
+pub use reader_pool::ReaderPool;
 pub use remote::RemoteStore;
+pub use served_readers::ReadPolicy;
 pub use service::{ProvDbService, ServedStore};
 
 /// Larger messages are refused. Both sides split what they send well below; a single document must fit.

@@ -15,7 +15,8 @@ use super::proto::prov_db_client::ProvDbClient;
 use super::{MAX_MESSAGE_BYTES, RemoteClient, proto, wire};
 use crate::store::without_secrets;
 use crate::{
-    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, run,
+    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, ReadBounds, SqlTable,
+    Store, run,
 };
 
 /// Documents that are removed at once; their keys are short.
@@ -30,6 +31,9 @@ const RETRY_FOR: Duration = Duration::from_secs(30);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
+/// How often a call looks whether it is to end.
+const BOUNDS_POLL: Duration = Duration::from_millis(50);
+
 /// A provenance database behind another process. Calls wait, and so belong on threads that may.
 pub struct RemoteStore {
     client: RemoteClient,
@@ -38,6 +42,8 @@ pub struct RemoteStore {
     lease: String,
     mode: AccessMode,
     place: String,
+    /// Of the reads that follow.
+    bounds: Option<ReadBounds>,
 }
 
 impl RemoteStore {
@@ -70,6 +76,7 @@ impl RemoteStore {
             lease: format!("{:016x}", RandomState::new().hash_one(std::process::id())),
             mode: options.mode,
             place,
+            bounds: None,
         };
         let request = async |mut client: RemoteClient| client.health(proto::HealthRequest {}).await;
         store.call(Duration::ZERO, request)?;
@@ -104,13 +111,30 @@ impl RemoteStore {
                 pause = (2 * pause).min(LONGEST_PAUSE);
             }
         };
+        let within_bounds = async {
+            tokio::select! {
+                result = attempts => result,
+                failure = self.ended() => Err(failure),
+            }
+        };
         match &self.background.0 {
-            Some(runtime) => runtime.block_on(attempts),
+            Some(runtime) => runtime.block_on(within_bounds),
             None => Err(ProvDbError::Unreachable {
                 cause: "the client has ended".to_owned(),
                 place: self.place.clone(),
             }),
         }
+    }
+
+    /// Ready, with the reason, when the bounds of what is read end it. The server learns so from the end of the request.
+    async fn ended(&self) -> ProvDbError {
+        let Some(bounds) = &self.bounds else {
+            return std::future::pending().await;
+        };
+        while !bounds.is_over() {
+            tokio::time::sleep(BOUNDS_POLL).await;
+        }
+        bounds.failure()
     }
 
     /// Whether this may write, and still has all ranks that it claimed.
@@ -228,6 +252,10 @@ impl Store for RemoteStore {
         self.call(RETRY_FOR, async |mut client: RemoteClient| {
             Ok(client.count(request.clone()).await?.into_inner().count)
         })
+    }
+
+    fn bound_reads(&mut self, bounds: &ReadBounds) {
+        self.bounds = Some(bounds.clone());
     }
 
     fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {

@@ -1,23 +1,26 @@
 //! The server's side: any store as a gRPC service.
 
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tonic::codegen::tokio_stream::{self, Stream};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::lease_server::{self, Leases};
+use super::outflow::{Outflow, Replies, outflow, replies, replies_within};
 use super::proto::prov_db_server::{ProvDb, ProvDbServer};
+use super::served_readers::{ReadPolicy, ServedReaders};
 use super::store_thread::StoreThread;
-use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, proto, wire};
+use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, PART_BYTES, proto, wire};
 use crate::{Collection, ProvDbError, Store, run};
+
+/// Documents that are read together and sent before the next ones are read.
+const DOCUMENTS_PER_READ: usize = 16;
 
 /// Stores and answers what clients send.
 #[derive(Clone)]
 pub struct ProvDbService {
     writer: StoreThread,
-    reader: StoreThread,
+    readers: ServedReaders,
     writers: Writers,
 }
 
@@ -41,7 +44,8 @@ impl Writers {
 /// A database behind a service, for whoever runs the server.
 pub struct ServedStore {
     writers: Writers,
-    threads: [StoreThread; 2],
+    writer: StoreThread,
+    readers: ServedReaders,
 }
 
 impl ServedStore {
@@ -55,70 +59,58 @@ impl ServedStore {
         self.writers.leases.is_empty() && last_write.is_none_or(|last| last.elapsed() >= silence)
     }
 
-    /// Whether a panic has ended what stores or what reads: all requests of its kind fail from then on.
+    /// Whether a panic has ended what stores or a read.
     pub fn has_fault(&self) -> bool {
-        self.threads.iter().any(StoreThread::has_ended)
+        self.writer.has_ended() || self.readers.has_panicked()
+    }
+
+    /// Ends all that is read, and answers no more questions, so that the server can end at once. What is being written
+    /// goes on.
+    pub fn stop_reading(&self) {
+        self.readers.close();
     }
 
     /// Waits until the database is closed, once its server has ended.
     pub fn close(self) {
-        drop(self.writers);
-        StoreThread::finish(self.threads);
+        // Those that only read keep files from being settled.
+        self.readers.finish();
+        drop((self.writers, self.readers));
+        StoreThread::finish([self.writer]);
     }
 }
 
 impl ProvDbService {
-    /// The gRPC service of a store, to be mounted on a server that sees to tokens and TLS. It has a second store on the
-    /// same database for what is read, so that no question delays what AD instances write; each gets a thread of its own.
+    /// The gRPC service of a store, to be mounted on a server that sees to tokens and TLS. It reads by other stores on the
+    /// same database, which `open_reader` opens when they are needed, so that no question delays what AD instances write.
     ///
     /// # Errors
     /// [`ProvDbError::Thread`].
     pub fn serve(
         store: Box<dyn Store>,
-        reader: Box<dyn Store>,
+        open_reader: impl Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync + 'static,
+        policy: ReadPolicy,
     ) -> Result<(ProvDbServer<Self>, ServedStore), ProvDbError> {
-        let start = |name, store| StoreThread::start(name, store).map_err(ProvDbError::Thread);
-        let writer = start("provdb-store", store)?;
-        let reader = start("provdb-reader", reader)?;
-        Ok(Self::on(writer, reader))
-    }
-
-    /// The same on one store, whose thread does one thing after the other.
-    ///
-    /// # Errors
-    /// [`ProvDbError::Thread`].
-    pub fn serve_alone(
-        store: Box<dyn Store>,
-    ) -> Result<(ProvDbServer<Self>, ServedStore), ProvDbError> {
-        let store = StoreThread::start("provdb-store", store).map_err(ProvDbError::Thread)?;
-        Ok(Self::on(store.clone(), store))
-    }
-
-    fn on(writer: StoreThread, reader: StoreThread) -> (ProvDbServer<Self>, ServedStore) {
+        let writer = StoreThread::start("provdb-store", store).map_err(ProvDbError::Thread)?;
+        let readers = ServedReaders::new(policy, open_reader);
         let writers = Writers {
             leases: Leases::new(writer.clone()),
             last_write: Arc::default(),
         };
         let served = ServedStore {
             writers: writers.clone(),
-            threads: [writer.clone(), reader.clone()],
+            writer: writer.clone(),
+            readers: readers.clone(),
         };
         let service = Self {
             writer,
-            reader,
+            readers,
             writers,
         };
         let server = ProvDbServer::new(service)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
-        (server, served)
+        Ok((server, served))
     }
-}
-
-type Replies<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-
-fn replies<T: Send + 'static>(messages: Vec<T>) -> Response<Replies<T>> {
-    Response::new(Box::pin(tokio_stream::iter(messages.into_iter().map(Ok))))
 }
 
 /// Adds to what a request has brought so far.
@@ -234,9 +226,10 @@ impl ProvDb for ProvDbService {
         request: Request<proto::StateRequest>,
     ) -> Result<Response<Self::StateStream>, Status> {
         let name = request.into_inner().name;
-        let state = self.reader.run(move |store| store.state(&name)).await;
+        let read = move |store: &mut dyn Store| store.state(&name);
+        let state = self.readers.lookups.read(read).await;
         match state.map_err(wire::status)? {
-            Some(bytes) => Ok(replies(wire::parts(&bytes))),
+            Some(bytes) => Ok(replies(wire::parts(bytes))),
             None => Err(Status::not_found("no state of that name: store one first")),
         }
     }
@@ -246,8 +239,12 @@ impl ProvDb for ProvDbService {
         request: Request<proto::QueryRequest>,
     ) -> Result<Response<Self::FindIdsStream>, Status> {
         let query = wire::query(request.get_ref()).map_err(wire::status)?;
-        let found = self.reader.run(move |store| store.find_ids(&query)).await;
-        Ok(replies(wire::ids_replies(&found.map_err(wire::status)?)))
+        let place = self.readers.large_answer().await.map_err(wire::status)?;
+        let find = move |store: &mut dyn Store| store.find_ids(&query);
+        let ids = self.readers.queries.read(find).await;
+        let ids = ids.map_err(wire::status)?;
+        let place = (size_of_val(ids.as_slice()) > PART_BYTES).then_some(place);
+        Ok(replies_within(wire::ids_replies(ids), place))
     }
 
     async fn documents(
@@ -257,9 +254,26 @@ impl ProvDb for ProvDbService {
         let proto::DocumentsRequest { collection, ids } = request.into_inner();
         let collection = collection.parse::<Collection>();
         let collection = collection.map_err(|it| wire::status(it.into()))?;
-        let read = move |store: &mut dyn Store| store.documents(collection, &ids);
-        let found = self.reader.run(read).await.map_err(wire::status)?;
-        Ok(replies(wire::documents_replies(found)))
+        let lookups = self.readers.lookups.clone();
+        let write = |out: Outflow<proto::DocumentsReply>| async move {
+            for ids in ids.chunks(DOCUMENTS_PER_READ) {
+                let ids = ids.to_vec();
+                let read = move |store: &mut dyn Store| store.documents(collection, &ids);
+                let messages = match lookups.read(read).await {
+                    Ok(found) => wire::documents_replies(found),
+                    Err(error) => {
+                        out.send(Err(error)).await;
+                        return;
+                    }
+                };
+                for message in messages {
+                    if !out.send(Ok(message)).await {
+                        return;
+                    }
+                }
+            }
+        };
+        Ok(outflow(write))
     }
 
     async fn count(
@@ -267,11 +281,9 @@ impl ProvDb for ProvDbService {
         request: Request<proto::QueryRequest>,
     ) -> Result<Response<proto::CountReply>, Status> {
         let query = wire::query(request.get_ref()).map_err(wire::status)?;
-        let count = self
-            .reader
-            .run(move |store| store.count(&query))
-            .await
-            .map_err(wire::status)?;
+        let count = move |store: &mut dyn Store| store.count(&query);
+        let count = self.readers.queries.read(count).await;
+        let count = count.map_err(wire::status)?;
         Ok(Response::new(proto::CountReply { count }))
     }
 
@@ -279,13 +291,16 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<proto::PlainSqlRequest>,
     ) -> Result<Response<Self::FindPlainSqlStream>, Status> {
+        let statements = self.readers.statements().map_err(wire::status)?;
         let sql = request.into_inner().sql;
+        let place = self.readers.large_table().await.map_err(wire::status)?;
         let answer = move |store: &mut dyn Store| {
             let table = store.find_plain_sql(&sql)?;
             serde_json::to_vec(&table).map_err(|error| ProvDbError::PlainSql(error.to_string()))
         };
-        let json = self.reader.run(answer).await.map_err(wire::status)?;
-        Ok(replies(wire::parts(&json)))
+        let json = statements.read(answer).await.map_err(wire::status)?;
+        let place = (json.len() > PART_BYTES).then_some(place);
+        Ok(replies_within(wire::parts(json), place))
     }
 
     async fn claim(

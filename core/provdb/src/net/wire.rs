@@ -55,16 +55,14 @@ pub(super) fn documents(request: proto::PutRequest) -> Result<Vec<Document>, Pro
     request.documents.into_iter().map(document).collect()
 }
 
-/// Bytes in parts, at least one.
-pub(super) fn parts(bytes: &[u8]) -> Vec<proto::Part> {
-    let mut parts: Vec<proto::Part> = bytes
-        .chunks(PART_BYTES)
-        .map(|it| proto::Part { bytes: it.to_vec() })
-        .collect();
-    if parts.is_empty() {
-        parts.push(proto::Part::default());
-    }
-    parts
+/// Bytes in parts, at least one, each made when it is sent.
+pub(super) fn parts(bytes: Vec<u8>) -> impl Iterator<Item = proto::Part> {
+    let num_parts = bytes.len().div_ceil(PART_BYTES).max(1);
+    (0..num_parts).map(move |part| {
+        let rest = bytes.get(part * PART_BYTES..).unwrap_or_default();
+        let bytes = rest.get(..PART_BYTES).unwrap_or(rest).to_vec();
+        proto::Part { bytes }
+    })
 }
 
 /// A state in messages.
@@ -83,7 +81,7 @@ pub(super) fn state_requests(
         name: name.to_owned(),
         bytes: part.bytes,
     };
-    Ok(parts(bytes).into_iter().map(request).collect())
+    Ok(parts(bytes.to_vec()).map(request).collect())
 }
 
 pub(super) fn join_run_request(run: &RunIdentity) -> Result<proto::JoinRunRequest, ProvDbError> {
@@ -103,12 +101,16 @@ fn run_json(run: &RunIdentity) -> Result<String, ProvDbError> {
     })
 }
 
-/// Found ids in messages.
-pub(super) fn ids_replies(ids: &[i64]) -> Vec<proto::IdsReply> {
-    let reply = |ids: &[i64]| proto::IdsReply { ids: ids.to_vec() };
-    ids.chunks(PART_BYTES / size_of::<i64>())
-        .map(reply)
-        .collect()
+/// Found ids in messages, each made when it is sent.
+pub(super) fn ids_replies(ids: Vec<i64>) -> impl Iterator<Item = proto::IdsReply> {
+    const NUM_IDS: usize = PART_BYTES / size_of::<i64>();
+    let num_replies = ids.len().div_ceil(NUM_IDS);
+    (0..num_replies).map(move |reply| {
+        let ids = ids.iter().skip(reply * NUM_IDS).take(NUM_IDS);
+        proto::IdsReply {
+            ids: ids.copied().collect(),
+        }
+    })
 }
 
 /// Found documents in messages.
@@ -224,6 +226,13 @@ pub(super) fn status(error: ProvDbError) -> Status {
             Code::DataLoss,
             Kind::Damaged(proto::Damaged { cause, place }),
         ),
+        ProvDbError::SqlNotAllowed(_) => (Code::PermissionDenied, Kind::SqlNotAllowed(true)),
+        ProvDbError::TooSlow { limit_s } => (Code::DeadlineExceeded, Kind::TooSlowLimitS(limit_s)),
+        ProvDbError::AnswerTooLarge { what, found, most } => (
+            Code::OutOfRange,
+            Kind::AnswerTooLarge(proto::AnswerTooLarge { what, found, most }),
+        ),
+        ProvDbError::Interrupted => (Code::Cancelled, Kind::Interrupted(true)),
         ProvDbError::UnknownCollection(_) | ProvDbError::Filter(_) => {
             (Code::InvalidArgument, Kind::Other(message.clone()))
         }
@@ -290,6 +299,12 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
             cause: it.cause,
             place: it.place,
         },
+        Some(Kind::SqlNotAllowed(_)) => ProvDbError::SqlNotAllowed(place),
+        Some(Kind::TooSlowLimitS(limit_s)) => ProvDbError::TooSlow { limit_s },
+        Some(Kind::AnswerTooLarge(proto::AnswerTooLarge { what, found, most })) => {
+            ProvDbError::AnswerTooLarge { what, found, most }
+        }
+        Some(Kind::Interrupted(_)) => ProvDbError::Interrupted,
         Some(Kind::Other(cause)) => ProvDbError::Database { cause, place },
         None => match status.code() {
             Code::Unauthenticated | Code::PermissionDenied => ProvDbError::Database {

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use postgres::config::SslMode;
 use postgres::error::SqlState;
-use postgres::{Client, Config, Error, NoTls};
+use postgres::{CancelToken, Client, Config, Error, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::store::without_secrets;
-use crate::{AccessMode, OpenOptions, ProvDbError};
+use crate::{AccessMode, OpenOptions, ProvDbError, ReadBounds};
 
 use super::advisory_lock;
 use super::trust::trusting;
@@ -33,6 +33,10 @@ pub(super) struct PostgresConnection {
     place: String,
     /// Instance by program and rank. The server frees them when the connection breaks.
     pub(super) claims: BTreeMap<(u32, u32), String>,
+    /// Of the reads that follow.
+    bounds: Option<ReadBounds>,
+    /// The `statement_timeout` of the connection; none unless one was set.
+    timeout_ms: Option<u128>,
 }
 
 impl PostgresConnection {
@@ -74,6 +78,8 @@ impl PostgresConnection {
             mode,
             place,
             claims: BTreeMap::new(),
+            bounds: None,
+            timeout_ms: None,
         };
         let client = connection
             .connect()
@@ -84,6 +90,16 @@ impl PostgresConnection {
 
     pub(super) fn place(&self) -> &str {
         &self.place
+    }
+
+    /// The bounds of the reads that follow.
+    pub(super) fn bounds(&self) -> Option<&ReadBounds> {
+        self.bounds.as_ref()
+    }
+
+    /// Bounds the reads that follow, or has them go on to their ends.
+    pub(super) fn bound(&mut self, bounds: Option<&ReadBounds>) {
+        self.bounds = bounds.cloned();
     }
 
     /// Does what may be done twice; after a break, on a new connection, with the same claims.
@@ -98,6 +114,9 @@ impl PostgresConnection {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
+            if let Some(bounds) = &self.bounds {
+                bounds.check()?;
+            }
             if !is_break(&error) || Instant::now() + pause > deadline {
                 return Err(self.failure(&error));
             }
@@ -134,12 +153,45 @@ impl PostgresConnection {
                 }
             }
             self.client = Some(client);
+            self.timeout_ms = None;
+        }
+        if let Err(error) = self.watch()? {
+            return Ok(Err(error));
         }
         Ok(self
             .client
             .as_mut()
             .map(operation)
             .expect("it was connected above"))
+    }
+
+    /// Has the server end the statements that follow when their bounds say so. The outer error is final.
+    fn watch(&mut self) -> Result<Result<(), Error>, ProvDbError> {
+        let Some(client) = &mut self.client else {
+            return Ok(Ok(()));
+        };
+        let limit_ms = self.bounds.as_ref().map(|it| it.limits().time.as_millis());
+        if limit_ms != self.timeout_ms {
+            // 0 is no limit.
+            let set = format!("set statement_timeout = {}", limit_ms.unwrap_or(0));
+            if let Err(error) = client.batch_execute(&set) {
+                return Ok(Err(error));
+            }
+            self.timeout_ms = limit_ms;
+            let work_bytes = self.bounds.as_ref().map(|it| it.limits().work_bytes);
+            if let Some(work_bytes) = work_bytes.filter(|it| *it < u64::MAX) {
+                let limit_disk = format!("set temp_file_limit = {}", work_bytes >> 10);
+                // Few roles may set that. Of others the time alone bounds the files.
+                client.batch_execute(&limit_disk).ok();
+            }
+        }
+        if let Some(bounds) = &self.bounds {
+            let (token, tls) = (client.cancel_token(), self.tls.clone());
+            bounds.on_interrupt(move || cancel(token, tls));
+            // Unless it was interrupted before.
+            bounds.check()?;
+        }
+        Ok(Ok(()))
     }
 
     /// Gives the connection, if it is up.
@@ -162,12 +214,29 @@ impl PostgresConnection {
 
     pub(super) fn failure(&self, error: &Error) -> ProvDbError {
         let (cause, place) = (words(error), self.place.clone());
-        match error.code() {
-            Some(code) if *code == SqlState::DISK_FULL => ProvDbError::DiskFull { cause, place },
+        match (error.code(), &self.bounds) {
+            (Some(code), _) if *code == SqlState::DISK_FULL => {
+                ProvDbError::DiskFull { cause, place }
+            }
+            (Some(code), Some(bounds)) if *code == SqlState::QUERY_CANCELED => bounds.failure(),
             _ if is_break(error) => ProvDbError::Unreachable { cause, place },
             _ => ProvDbError::Database { cause, place },
         }
     }
+}
+
+/// Has the server end the statement of a connection. That takes a connection of its own, which a thread waits for:
+/// a read may be interrupted by a task.
+fn cancel(token: CancelToken, tls: Option<MakeRustlsConnect>) {
+    let work = move || match tls {
+        Some(tls) => token.cancel_query(tls),
+        None => token.cancel_query(NoTls),
+    };
+    // Without a thread or a connection, the statement ends by its timeout.
+    thread::Builder::new()
+        .name("postgres-cancel".to_owned())
+        .spawn(work)
+        .ok();
 }
 
 /// What the server or system says, all of it.

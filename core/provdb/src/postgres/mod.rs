@@ -20,7 +20,8 @@ use postgres::types::ToSql;
 use crate::columns::{COLUMNS, ColumnKind, ColumnValue, Columns, with_id};
 use crate::query::postgres_sql;
 use crate::{
-    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, run,
+    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, ReadBounds,
+    ReadLimits, SqlTable, Store, run,
 };
 
 use connection::PostgresConnection;
@@ -28,6 +29,9 @@ use connection::PostgresConnection;
 const SELECT_STATE: &str = "select bytes from state where name = $1";
 const REPLACE_STATE: &str = "insert into state (name, bytes) values ($1, $2) \
      on conflict (name) do update set bytes = excluded.bytes";
+
+/// Documents that one statement reads, so that few are in memory before their size is known.
+const IDS_PER_QUERY: usize = 64;
 
 /// A provenance database on a PostgreSQL server.
 pub struct PostgresStore {
@@ -154,11 +158,20 @@ impl Store for PostgresStore {
         ids: &[i64],
     ) -> Result<Vec<String>, ProvDbError> {
         let sql = postgres_sql::documents(collection);
-        let rows = self
-            .connection()
-            .run(|client| client.query(&sql, &[&ids]))?;
-        let document = |row: &postgres::Row| with_id(row.get(1), row.get(0));
-        Ok(rows.iter().map(document).collect())
+        let mut connection = self.connection();
+        let mut found = Vec::with_capacity(ids.len());
+        let mut num_bytes = 0;
+        for ids in ids.chunks(IDS_PER_QUERY) {
+            for row in connection.run(|client| client.query(&sql, &[&ids]))? {
+                let document: &str = row.get(1);
+                num_bytes += document.len();
+                found.push(with_id(document, row.get(0)));
+            }
+            if let Some(bounds) = connection.bounds() {
+                bounds.check_size(0, num_bytes)?;
+            }
+        }
+        Ok(found)
     }
 
     fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
@@ -172,8 +185,19 @@ impl Store for PostgresStore {
         Ok(row.get::<_, i64>(0).unsigned_abs())
     }
 
+    fn bound_reads(&mut self, bounds: &ReadBounds) {
+        self.connection().bound(Some(bounds));
+    }
+
     fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
-        plain::select(&mut self.connection(), sql)
+        let mut connection = self.connection();
+        let before = connection.bounds().cloned();
+        let own = || ReadBounds::new(ReadLimits::LOCAL);
+        let bounds = before.clone().unwrap_or_else(own);
+        connection.bound(Some(&bounds));
+        let table = plain::select(&mut connection, sql, &bounds);
+        connection.bound(before.as_ref());
+        table
     }
 
     fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {

@@ -1,47 +1,53 @@
 //! Plain SQL of users: one SELECT, read through a cursor in a transaction that cannot write.
 
+use postgres::error::SqlState;
 use postgres::types::Type;
 use postgres::{Error, SimpleQueryMessage, Transaction};
 use serde_json::{Number, Value};
 
-use crate::{ProvDbError, SqlTable};
+use crate::{ProvDbError, ReadBounds, SqlTable};
 
 use super::connection::{PostgresConnection, words};
 
-/// Longest that a statement may run.
-const MOST_TIME_MS: u32 = 60_000;
-/// Most bytes of an answer.
-const MOST_BYTES: u64 = 256 << 20;
-/// Rows that are fetched at once.
-const ROWS_PER_FETCH: u32 = 1_000;
+/// Rows that are fetched together. One of them may be as large as a document.
+const ROWS_PER_FETCH: u32 = 64;
 
-/// Answers one SELECT.
+/// Answers one SELECT within its bounds, which the connection watches.
 pub(super) fn select(
     connection: &mut PostgresConnection,
     sql: &str,
+    bounds: &ReadBounds,
 ) -> Result<SqlTable, ProvDbError> {
     // The connection is seen to first, so that what fails below is the statement.
     connection.run(|client| client.batch_execute(""))?;
     let Some(client) = connection.client() else {
         return Ok(SqlTable::default());
     };
-    let wrong = |error: Error| ProvDbError::PlainSql(words(&error));
+    let wrong = |error: Error| failure(&error, bounds);
     let mut transaction = client
         .build_transaction()
         .read_only(true)
         .start()
         .map_err(wrong)?;
-    let table = read(&mut transaction, sql);
+    let table = read(&mut transaction, sql, bounds);
     transaction.rollback().map_err(wrong)?;
     table
 }
 
-fn read(transaction: &mut Transaction<'_>, sql: &str) -> Result<SqlTable, ProvDbError> {
-    let wrong = |error: Error| ProvDbError::PlainSql(words(&error));
+fn failure(error: &Error, bounds: &ReadBounds) -> ProvDbError {
+    if error.code() == Some(&SqlState::QUERY_CANCELED) {
+        return bounds.failure();
+    }
+    ProvDbError::PlainSql(words(error))
+}
+
+fn read(
+    transaction: &mut Transaction<'_>,
+    sql: &str,
+    bounds: &ReadBounds,
+) -> Result<SqlTable, ProvDbError> {
+    let wrong = |error: Error| failure(&error, bounds);
     let refuse = |cause: &str| Err(ProvDbError::PlainSql(cause.to_owned()));
-    transaction
-        .batch_execute(&format!("set local statement_timeout = {MOST_TIME_MS}"))
-        .map_err(wrong)?;
     // Only what is prepared is known to be one statement; only a SELECT that writes nothing gets a cursor.
     let statement = transaction.prepare(sql).map_err(wrong)?;
     if statement.columns().is_empty() {
@@ -68,7 +74,7 @@ fn read(transaction: &mut Transaction<'_>, sql: &str) -> Result<SqlTable, ProvDb
         .iter()
         .map(postgres::Column::type_)
         .collect();
-    let mut found_bytes = 0;
+    let mut num_bytes = 0;
     loop {
         let fetch = format!("fetch {ROWS_PER_FETCH} from callgrove_rows");
         let messages = transaction.simple_query(&fetch).map_err(wrong)?;
@@ -78,10 +84,11 @@ fn read(transaction: &mut Transaction<'_>, sql: &str) -> Result<SqlTable, ProvDb
                 continue;
             };
             let texts = (0..row.len()).map(|index| row.get(index));
-            found_bytes += texts
+            num_bytes += size_of::<Vec<Value>>();
+            num_bytes += texts
                 .clone()
-                .map(|it| (size_of::<Value>() + it.map_or(0, str::len)) as u64)
-                .sum::<u64>();
+                .map(|it| size_of::<Value>() + it.map_or(0, str::len))
+                .sum::<usize>();
             table.rows.push(
                 texts
                     .zip(&types)
@@ -89,14 +96,9 @@ fn read(transaction: &mut Transaction<'_>, sql: &str) -> Result<SqlTable, ProvDb
                     .collect(),
             );
         }
-        if found_bytes > MOST_BYTES {
-            return Err(ProvDbError::TooLarge {
-                what: "the answer".to_owned(),
-                found_bytes,
-                most_bytes: MOST_BYTES,
-                remedy: "ask for fewer columns or rows (LIMIT)",
-            });
-        }
+        bounds.check_size(table.rows.len(), num_bytes)?;
+        // Each fetch is a statement with a time of its own.
+        bounds.check()?;
         if table.rows.len() == before {
             return Ok(table);
         }

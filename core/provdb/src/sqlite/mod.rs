@@ -12,6 +12,7 @@
 mod claim;
 mod error;
 mod files;
+mod memory_watch;
 mod plain;
 mod reader;
 mod schema;
@@ -23,12 +24,12 @@ use std::path::{Path, PathBuf};
 use callgrove_model::RunIdentity;
 
 use crate::{
-    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store,
-    columns::Columns, run,
+    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, ReadBounds,
+    ReadLimits, SqlTable, Store, columns::Columns, run,
 };
 
 use error::io_at;
-use reader::Reader;
+use reader::{Reader, TempStore};
 use writer::ShardFile;
 
 /// Most shards of a database: all of them must be attached to one connection for queries.
@@ -44,6 +45,8 @@ pub struct SqliteStore {
     shards: Vec<Option<ShardFile>>,
     /// Opened with the first query.
     reader: Option<Reader>,
+    /// Of the reads that follow.
+    bounds: Option<ReadBounds>,
 }
 
 impl SqliteStore {
@@ -72,6 +75,7 @@ impl SqliteStore {
             global,
             shards: (0..num_shards).map(|_| None).collect(),
             reader: None,
+            bounds: None,
         })
     }
 
@@ -98,7 +102,13 @@ impl SqliteStore {
     fn reader(&mut self) -> Result<&mut Reader, ProvDbError> {
         match &mut self.reader {
             Some(reader) => Ok(reader),
-            slot @ None => Ok(slot.insert(Reader::open(&self.folder, self.num_shards)?)),
+            slot @ None => {
+                let mut reader = Reader::open(&self.folder, self.num_shards, TempStore::Files)?;
+                if let Some(bounds) = &self.bounds {
+                    reader.bound(bounds)?;
+                }
+                Ok(slot.insert(reader))
+            }
         }
     }
 }
@@ -177,8 +187,24 @@ impl Store for SqliteStore {
         self.reader()?.count(query)
     }
 
+    fn bound_reads(&mut self, bounds: &ReadBounds) {
+        self.bounds = Some(bounds.clone());
+        // A reader that takes no bounds is opened anew with the next query, which then fails.
+        if let Some(reader) = &mut self.reader
+            && reader.bound(bounds).is_err()
+        {
+            self.reader = None;
+        }
+    }
+
     fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
-        self.reader()?.find_plain_sql(sql)
+        let Some(bounds) = self.bounds.clone() else {
+            let bounds = ReadBounds::new(ReadLimits::LOCAL);
+            return self.reader()?.find_plain_sql(sql, &bounds);
+        };
+        // Bounded memory has to hold what the statement would put into files.
+        let mut reader = Reader::open(&self.folder, self.num_shards, TempStore::Memory)?;
+        reader.find_plain_sql(sql, &bounds)
     }
 
     fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {

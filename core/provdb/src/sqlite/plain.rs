@@ -1,20 +1,29 @@
 //! Plain SQL of users: one SELECT, which reads the collections and nothing else.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Error};
+use rusqlite::{Connection, Error, ErrorCode};
 use serde_json::Value;
 
-use crate::{ProvDbError, SqlTable};
+use crate::{ProvDbError, ReadBounds, SqlTable};
 
-/// Longest that a query may run.
-const MOST_TIME: Duration = Duration::from_mins(1);
-/// Most bytes of an answer.
-const MOST_BYTES: u64 = 256 << 20;
-/// Steps of SQLite's machine between two looks at the clock.
-const STEPS_PER_LOOK: i32 = 100_000;
+use super::memory_watch::MemoryWatch;
+
+/// What one statement may take of SQLite: a text or blob holds two documents of the largest size, and what is compiled
+/// joins every collection of 64 shards with itself.
+const LIMITS: [(Limit, i32); 4] = [
+    (Limit::SQLITE_LIMIT_LENGTH, 32 << 20),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, 64 << 10),
+    (Limit::SQLITE_LIMIT_VDBE_OP, 1 << 20),
+    (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1 << 10),
+];
+
+/// Steps of SQLite's machine between two checks of the bounds: a step on a large document can take a millisecond.
+pub(super) const STEPS_PER_CHECK: i32 = 1_000;
 
 /// Keeps every statement that is prepared from now on from doing anything but reading.
 pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
@@ -29,22 +38,52 @@ pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
     }))
 }
 
-/// Answers one SELECT.
-pub(super) fn select(connection: &mut Connection, sql: &str) -> Result<SqlTable, ProvDbError> {
-    let start = Instant::now();
-    let is_late = move || start.elapsed() > MOST_TIME;
+/// Answers one SELECT within its bounds. The connection has no progress handler afterwards.
+pub(super) fn select(
+    connection: &mut Connection,
+    sql: &str,
+    bounds: &ReadBounds,
+) -> Result<SqlTable, ProvDbError> {
+    let work_bytes = bounds.limits().work_bytes;
+    let takes_too_much = Arc::new(AtomicBool::new(false));
+    let is_over = {
+        let (bounds, takes_too_much) = (bounds.clone(), Arc::clone(&takes_too_much));
+        let memory = MemoryWatch::new(work_bytes);
+        move || {
+            let is_over = memory.is_over();
+            if is_over {
+                takes_too_much.store(true, Ordering::Relaxed);
+            }
+            is_over || bounds.is_over()
+        }
+    };
+    let fail = |cause: Error| failure(&cause, bounds);
     connection
-        .progress_handler(STEPS_PER_LOOK, Some(is_late))
-        .map_err(|cause| wrong(&cause))?;
-    let table = read(connection, sql);
+        .progress_handler(STEPS_PER_CHECK, Some(is_over))
+        .map_err(fail)?;
+    // Queries by the query language have no such limits.
+    let mut before = Vec::with_capacity(LIMITS.len());
+    for (limit, most) in LIMITS {
+        before.push((limit, connection.set_limit(limit, most).map_err(fail)?));
+    }
+    let table = read(connection, sql, bounds);
+    for (limit, most) in before {
+        connection.set_limit(limit, most).map_err(fail)?;
+    }
     connection
         .progress_handler(0, None::<fn() -> bool>)
-        .map_err(|cause| wrong(&cause))?;
+        .map_err(fail)?;
+    if takes_too_much.load(Ordering::Relaxed) {
+        let limit_mib = work_bytes >> 20;
+        return Err(ProvDbError::PlainSql(format!(
+            "the statement takes more than {limit_mib} MiB of memory"
+        )));
+    }
     table
 }
 
-fn read(connection: &Connection, sql: &str) -> Result<SqlTable, ProvDbError> {
-    let fail = |cause: Error| wrong(&cause);
+fn read(connection: &Connection, sql: &str, bounds: &ReadBounds) -> Result<SqlTable, ProvDbError> {
+    let fail = |cause: Error| failure(&cause, bounds);
     let mut statement = connection.prepare(sql).map_err(fail)?;
     if statement.parameter_count() > 0 {
         return Err(ProvDbError::PlainSql(
@@ -52,30 +91,20 @@ fn read(connection: &Connection, sql: &str) -> Result<SqlTable, ProvDbError> {
         ));
     }
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let mut found_bytes = 0;
+    let mut num_bytes = 0;
     let mut rows = Vec::new();
     let mut found = statement.query(()).map_err(fail)?;
     while let Some(row) = found.next().map_err(fail)? {
         let mut values = Vec::with_capacity(columns.len());
         for index in 0..columns.len() {
             let value = row.get_ref(index).map_err(fail)?;
-            found_bytes += size_of::<Value>() as u64
-                + value
-                    .as_bytes_or_null()
-                    .ok()
-                    .flatten()
-                    .map_or(0, |it| it.len() as u64);
+            let text = value.as_bytes_or_null().ok().flatten();
+            num_bytes += size_of::<Value>() + text.map_or(0, <[u8]>::len);
             values.push(to_json(value));
         }
+        num_bytes += size_of::<Vec<Value>>();
         rows.push(values);
-        if found_bytes > MOST_BYTES {
-            return Err(ProvDbError::TooLarge {
-                what: "the answer".to_owned(),
-                found_bytes,
-                most_bytes: MOST_BYTES,
-                remedy: "ask for fewer columns or rows (LIMIT)",
-            });
-        }
+        bounds.check_size(rows.len(), num_bytes)?;
     }
     Ok(SqlTable { columns, rows })
 }
@@ -97,14 +126,12 @@ fn to_json(value: ValueRef<'_>) -> Value {
     }
 }
 
-fn wrong(error: &Error) -> ProvDbError {
-    ProvDbError::PlainSql(match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::OperationInterrupted) => {
-            format!("it ran longer than {} s", MOST_TIME.as_secs())
+fn failure(error: &Error, bounds: &ReadBounds) -> ProvDbError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => bounds.failure(),
+        Some(ErrorCode::AuthorizationForStatementDenied) => {
+            ProvDbError::PlainSql("it does more than read".to_owned())
         }
-        Some(rusqlite::ErrorCode::AuthorizationForStatementDenied) => {
-            "it does more than read".to_owned()
-        }
-        _ => error.to_string(),
-    })
+        _ => ProvDbError::PlainSql(error.to_string()),
+    }
 }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use crate::columns::{names_with_key_and_doc, with_id};
 use crate::query::sqlite_sql;
-use crate::{Collection, ProvDbError, Query, SqlTable};
+use crate::{Collection, ProvDbError, Query, ReadBounds, SqlTable};
 
 use super::error::at;
 use super::files::{global_path, shard_path};
@@ -19,11 +19,22 @@ use super::{plain, schema};
 /// How long a query waits while a file is locked, which in WAL mode is short.
 const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// Where queries put what they sort and join.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum TempStore {
+    /// Files, once it is more than a cache holds.
+    Files,
+    /// Memory.
+    Memory,
+}
+
 /// A connection to the global file with all shards attached, each sharded collection being a view of all of them.
 pub(super) struct Reader {
     connection: Connection,
     folder: PathBuf,
     num_shards: u32,
+    /// Of the reads that follow.
+    bounds: Option<ReadBounds>,
 }
 
 impl Reader {
@@ -42,9 +53,19 @@ impl Reader {
     }
 
     /// Attaches all files.
-    pub(super) fn open(folder: &Path, num_shards: u32) -> Result<Self, ProvDbError> {
+    pub(super) fn open(
+        folder: &Path,
+        num_shards: u32,
+        temp_store: TempStore,
+    ) -> Result<Self, ProvDbError> {
         let path = global_path(folder);
         let mut connection = connect(&path)?;
+        if temp_store == TempStore::Memory {
+            // Before there are views, for these are temporary.
+            connection
+                .pragma_update(None, "temp_store", "memory")
+                .map_err(at(&path))?;
+        }
         let most = connection
             .limit(Limit::SQLITE_LIMIT_ATTACHED)
             .map_err(at(&path))?;
@@ -75,7 +96,14 @@ impl Reader {
             connection,
             folder: folder.to_owned(),
             num_shards,
+            bounds: None,
         })
+    }
+
+    /// Bounds the reads that follow.
+    pub(super) fn bound(&mut self, bounds: &ReadBounds) -> Result<(), ProvDbError> {
+        self.bounds = Some(bounds.clone());
+        self.watch().map_err(at(&self.folder))
     }
 
     pub(super) fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError> {
@@ -105,7 +133,13 @@ impl Reader {
             let of_file = by_file.entry(id.rem_euclid(num_files)).or_default();
             of_file.push(id.to_string());
         }
-        let read = || -> rusqlite::Result<Vec<String>> {
+        let check_size = |num_bytes: usize| {
+            let bounds = self.bounds.as_ref();
+            bounds.map_or(Ok(()), |it| it.check_size(0, num_bytes))
+        };
+        let mut num_bytes = 0;
+        let mut size = Ok(());
+        let mut read = || -> rusqlite::Result<Vec<String>> {
             let mut found: BTreeMap<i64, String> = BTreeMap::new();
             for (shard, ids) in &by_file {
                 let file = if collection.is_global() {
@@ -119,12 +153,19 @@ impl Reader {
                 let mut rows = statement.query(())?;
                 while let Some(row) = rows.next()? {
                     let id = row.get(0)?;
-                    found.insert(id, with_id(row.get_ref(1)?.as_str()?, id));
+                    let document = row.get_ref(1)?.as_str()?;
+                    num_bytes += document.len();
+                    size = check_size(num_bytes);
+                    if size.is_err() {
+                        return Ok(Vec::new());
+                    }
+                    found.insert(id, with_id(document, id));
                 }
             }
             Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
         };
-        read().map_err(|error| self.failure(error))
+        let found = read().map_err(|error| self.failure(error))?;
+        size.map(|()| found)
     }
 
     pub(super) fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
@@ -141,6 +182,11 @@ impl Reader {
 
     /// An error of a query over several files; one of damage names the file that has it.
     fn failure(&self, error: rusqlite::Error) -> ProvDbError {
+        if let Some(bounds) = &self.bounds
+            && error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted)
+        {
+            return bounds.failure();
+        }
         let failure = at(&self.folder)(error);
         let ProvDbError::Damaged { cause, .. } = failure else {
             return failure;
@@ -164,8 +210,22 @@ impl Reader {
             .map_err(at(&global_path(&self.folder)))
     }
 
-    pub(super) fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
-        plain::select(&mut self.connection, sql)
+    /// Answers plain SQL within bounds of its own.
+    pub(super) fn find_plain_sql(
+        &mut self,
+        sql: &str,
+        bounds: &ReadBounds,
+    ) -> Result<SqlTable, ProvDbError> {
+        let table = plain::select(&mut self.connection, sql, bounds);
+        self.watch().map_err(at(&self.folder))?;
+        table
+    }
+
+    /// Has the queries that follow end when their bounds say so, or go on to their ends.
+    fn watch(&mut self) -> rusqlite::Result<()> {
+        let is_over = self.bounds.clone().map(|bounds| move || bounds.is_over());
+        self.connection
+            .progress_handler(plain::STEPS_PER_CHECK, is_over)
     }
 }
 

@@ -1,0 +1,210 @@
+//! Stores that only read, a bounded number of them, each of which reads for one client at a time.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+use crate::{ProvDbError, ReadBounds, ReadLimits, Store};
+
+/// How long an engine has to end a read that has used up its time.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long the end waits for what was interrupted.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Pause between two looks at it.
+const CLOSE_POLL: Duration = Duration::from_millis(2);
+
+type OpenReader = dyn Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync;
+
+/// Reads a database for clients, at most a number of them at the same time; more wait. Stores are opened when they are
+/// needed. What a client does not wait for any longer is interrupted.
+#[derive(Clone)]
+pub struct ReaderPool {
+    shared: Arc<PoolState>,
+}
+
+/// Whether a store reads for one client after the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reuse {
+    /// Until it fails.
+    Always,
+    /// A store reads once, for plain SQL can change the session that it runs in.
+    Never,
+}
+
+struct PoolState {
+    open: Arc<OpenReader>,
+    limits: ReadLimits,
+    reuse: Reuse,
+    num_places: usize,
+    places: Arc<Semaphore>,
+    reads: Mutex<Reads>,
+}
+
+/// What a pool does just now.
+#[derive(Default)]
+struct Reads {
+    is_closed: bool,
+    has_panicked: bool,
+    next: u64,
+    under_way: BTreeMap<u64, ReadBounds>,
+    idle: Vec<Box<dyn Store>>,
+}
+
+/// A read that a client waits for. Dropping it interrupts the read.
+struct AwaitedRead {
+    pool: Arc<PoolState>,
+    number: u64,
+    bounds: ReadBounds,
+}
+
+impl Drop for AwaitedRead {
+    fn drop(&mut self) {
+        self.pool.reads().under_way.remove(&self.number);
+        // Of a read that has finished this has no effect.
+        self.bounds.interrupt();
+    }
+}
+
+impl ReaderPool {
+    /// At most `max_at_once` (at least 1) reads at a time, each within `limits`, by stores that `open` opens.
+    pub fn new(
+        max_at_once: usize,
+        limits: ReadLimits,
+        open: impl Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync + 'static,
+    ) -> Self {
+        Self::sharing(max_at_once, limits, Reuse::Always, Arc::new(open))
+    }
+
+    /// The same with what opens the stores of other pools, too.
+    pub(super) fn sharing(
+        max_at_once: usize,
+        limits: ReadLimits,
+        reuse: Reuse,
+        open: Arc<OpenReader>,
+    ) -> Self {
+        let num_places = max_at_once.clamp(1, Semaphore::MAX_PERMITS);
+        let state = PoolState {
+            open,
+            limits,
+            reuse,
+            num_places,
+            places: Arc::new(Semaphore::new(num_places)),
+            reads: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(state),
+        }
+    }
+
+    /// The answer of a store, which is asked on a thread that may block. Dropping the future interrupts the read.
+    ///
+    /// # Errors
+    /// Those of the store, [`ProvDbError::Interrupted`] once the pool is closed, and [`ProvDbError::TooSlow`].
+    pub async fn read<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError> + Send + 'static,
+    ) -> Result<T, ProvDbError> {
+        let Ok(place) = Arc::clone(&self.shared.places).acquire_owned().await else {
+            return Err(ProvDbError::Interrupted);
+        };
+        let awaited = self.shared.begin()?;
+        let (pool, bounds) = (Arc::clone(&self.shared), awaited.bounds.clone());
+        let mut answer = tokio::task::spawn_blocking(move || {
+            let answer = pool.answer(&bounds, question);
+            drop(place);
+            answer
+        });
+        let answer = tokio::select! {
+            answer = &mut answer => answer,
+            // An engine that has not ended it in time is interrupted.
+            () = tokio::time::sleep(self.shared.limits.time + GRACE) => {
+                awaited.bounds.interrupt();
+                answer.await
+            }
+        };
+        match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.shared.reads().has_panicked |= error.is_panic();
+                Err(ProvDbError::Unreachable {
+                    cause: "the thread of the store has ended".to_owned(),
+                    place: "this process".to_owned(),
+                })
+            }
+        }
+    }
+
+    /// Whether a read has ended by a panic.
+    pub(super) fn has_panicked(&self) -> bool {
+        self.shared.reads().has_panicked
+    }
+
+    /// Interrupts all reads, and refuses those that come.
+    pub fn close(&self) {
+        let (under_way, idle) = {
+            let mut reads = self.shared.reads();
+            reads.is_closed = true;
+            let under_way: Vec<_> = reads.under_way.values().cloned().collect();
+            (under_way, std::mem::take(&mut reads.idle))
+        };
+        self.shared.places.close();
+        for bounds in under_way {
+            bounds.interrupt();
+        }
+        drop(idle);
+    }
+
+    /// Waits until what was interrupted has ended, and its stores are closed.
+    pub(super) fn finish(&self) {
+        let give_up = Instant::now() + CLOSE_TIMEOUT;
+        let is_idle = || self.shared.places.available_permits() == self.shared.num_places;
+        while !is_idle() && Instant::now() < give_up {
+            thread::sleep(CLOSE_POLL);
+        }
+    }
+}
+
+impl PoolState {
+    fn reads(&self) -> MutexGuard<'_, Reads> {
+        self.reads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(self: &Arc<Self>) -> Result<AwaitedRead, ProvDbError> {
+        let bounds = ReadBounds::new(self.limits);
+        let mut reads = self.reads();
+        if reads.is_closed {
+            return Err(ProvDbError::Interrupted);
+        }
+        let number = reads.next;
+        reads.next += 1;
+        reads.under_way.insert(number, bounds.clone());
+        Ok(AwaitedRead {
+            pool: Arc::clone(self),
+            number,
+            bounds,
+        })
+    }
+
+    fn answer<T>(
+        &self,
+        bounds: &ReadBounds,
+        question: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError>,
+    ) -> Result<T, ProvDbError> {
+        let idle = self.reads().idle.pop();
+        let mut store = idle.map_or_else(|| (self.open)(), Ok)?;
+        store.bound_reads(bounds);
+        let answer = question(store.as_mut());
+        let is_interrupted = bounds.finish();
+        let answer = answer?;
+        // After a failure the store is opened anew: the folder may be another one, the server may have come back. An
+        // interruption may still be on its way to a server, and must not meet the next read.
+        let mut reads = self.reads();
+        if self.reuse == Reuse::Always && !is_interrupted && !reads.is_closed {
+            reads.idle.push(store);
+        }
+        Ok(answer)
+    }
+}

@@ -1,0 +1,60 @@
+//! How much memory the process takes beyond what it had when a statement began, as Linux tells it.
+
+use std::cell::Cell;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// Pause between two looks, which take some microseconds each.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Bytes of a page, at least.
+const PAGE_BYTES: u64 = 4096;
+
+/// Watches the memory of the process while one statement runs. What others take meanwhile counts as well.
+pub(super) struct MemoryWatch {
+    most_bytes: u64,
+    next_look: Cell<Instant>,
+}
+
+impl MemoryWatch {
+    /// Allows `growth_bytes` more than the process has now. Where the system does not tell, all is allowed.
+    pub(super) fn new(growth_bytes: u64) -> Self {
+        let now_bytes = resident_bytes().unwrap_or(u64::MAX);
+        Self {
+            most_bytes: now_bytes.saturating_add(growth_bytes),
+            next_look: Cell::new(Instant::now()),
+        }
+    }
+
+    /// Whether the process has grown too much.
+    pub(super) fn is_over(&self) -> bool {
+        let now = Instant::now();
+        if now < self.next_look.get() {
+            return false;
+        }
+        self.next_look.set(now + POLL_INTERVAL);
+        resident_bytes().is_some_and(|now_bytes| now_bytes > self.most_bytes)
+    }
+}
+
+fn resident_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/statm").ok()?;
+    let num_pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    num_pages.checked_mul(PAGE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn growth_is_seen() {
+        let watch = MemoryWatch::new(64 << 20);
+        assert!(!watch.is_over());
+        let grown = vec![1_u8; 256 << 20];
+        std::thread::sleep(2 * POLL_INTERVAL);
+        assert!(watch.is_over());
+        drop(grown);
+        assert!(!MemoryWatch::new(u64::MAX).is_over());
+    }
+}

@@ -1,0 +1,76 @@
+//! Servers beside clients that ask for too much, leave, or ask for what is not there.
+
+use std::process::Output;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::{command, example, start, stdout};
+
+/// Counts for minutes, in no memory.
+const ENDLESS: &str =
+    "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
+/// Far below the time that the statement may run.
+const SOON: Duration = Duration::from_secs(15);
+
+fn refusal(args: &[&str]) -> String {
+    let Output { status, stderr, .. } = command(args).output().unwrap();
+    assert_eq!(status.code(), Some(1), "{args:?}");
+    String::from_utf8(stderr).unwrap()
+}
+
+#[test]
+fn plain_sql_from_afar_is_off_unless_it_is_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let server = start(&["provdb", &provdb, "--listen", "127.0.0.1:0"]);
+    let url = server.url().unwrap();
+    let complaint = refusal(&["query", &url, "--sql", "select 1 as one"]);
+    assert!(complaint.contains("--allow-sql"), "{complaint}");
+    assert_eq!(stdout(&["query", &url, "--count"]).trim(), "0");
+    server.terminate().unwrap();
+    // A folder is the user's own.
+    let sql = [
+        "query",
+        &provdb,
+        "--sql",
+        "select 1 as one",
+        "--format",
+        "csv",
+    ];
+    assert_eq!(stdout(&sql), "one\n1\n");
+}
+
+#[test]
+fn slow_statements_hold_up_neither_others_nor_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let server = start(&["provdb", &provdb, "--listen", "127.0.0.1:0", "--allow-sql"]);
+    let url = server.url().unwrap();
+    let sql = ["query", &url, "--sql"];
+    let mut killed = start(&[&sql[..], &[ENDLESS]].concat());
+    thread::sleep(Duration::from_millis(500));
+    killed.kill().unwrap();
+    let begun = Instant::now();
+    stdout(&[&sql[..], &["select 1"]].concat());
+    assert!(
+        begun.elapsed() < SOON,
+        "the statement of a killed client went on"
+    );
+
+    let slow: Vec<_> = (0..3)
+        .map(|_| start(&[&sql[..], &[ENDLESS]].concat()))
+        .collect();
+    thread::sleep(Duration::from_millis(500));
+    let begun = Instant::now();
+    let (trace, found) = (example(), ["--provdb", &url]);
+    let ad = [&["ad", &trace][..], &found].concat();
+    stdout(&ad);
+    let num_anomalies = stdout(&["query", &url, "--count"]);
+    assert_ne!(num_anomalies.trim(), "0");
+    println!("an instance and a query took {:?}", begun.elapsed());
+    server.terminate().unwrap();
+    assert!(begun.elapsed() < 2 * SOON, "it took {:?}", begun.elapsed());
+    for client in slow {
+        client.line_with("cancelled").unwrap();
+    }
+}
