@@ -4,6 +4,8 @@ use std::process::Output;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use callgrove_provdb::{Collection, Document, OpenOptions, open};
+
 use crate::support::{command, example, start, stdout};
 
 /// Counts for minutes, in no memory.
@@ -73,4 +75,59 @@ fn slow_statements_hold_up_neither_others_nor_the_end() {
     for client in slow {
         client.line_with("cancelled").unwrap();
     }
+}
+
+#[test]
+fn a_field_that_nothing_has_is_an_error_with_the_nearest_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    stdout(&["run", &example(), "--provdb", &provdb]);
+    // As another program writes it, beside what the schema has.
+    let own = r#"{"pid":0,"rid":0,"tid":0,"descr":"weather","value":"wet","humidity":7}"#;
+    let own = Document::from_json(Collection::Metadata, 0, "own", own);
+    let mut store = open(&provdb, &OpenOptions::default()).unwrap();
+    store.put(&[own]).unwrap();
+    drop(store);
+    let server = start(&["provdb", &provdb, "--listen", "127.0.0.1:0"]);
+    let url = server.url().unwrap();
+    for place in [&provdb, &url] {
+        for (args, complaint) in [
+            (
+                ["anomalies", "--where", "severty > 5"],
+                "no field 'severty' in anomalies; did you mean 'outlier_severity'?",
+            ),
+            (
+                ["anomalies", "--sort", "outlier_scor"],
+                "no field 'outlier_scor' in anomalies; did you mean 'outlier_score'?",
+            ),
+            (
+                ["anomalies", "--columns", "rid,event_window.com_window"],
+                "no field 'event_window.com_window' in anomalies; did you mean 'event_window.comm_window'?",
+            ),
+            (
+                ["metadata", "--where", "descr like '*' and wetness is null"],
+                "no field 'wetness' in metadata; take one of __id, descr, pid, rid, tid, value",
+            ),
+        ] {
+            let refused = refusal(&[&["query", place], &args[..]].concat());
+            assert_eq!(refused.trim(), format!("callgrove: {complaint}"));
+        }
+        let beside_schema = [
+            "query",
+            place,
+            "metadata",
+            "--where",
+            "humidity > 5",
+            "--columns",
+            "humidity",
+            "--sort",
+            "humidity",
+            "--format",
+            "csv",
+        ];
+        assert_eq!(stdout(&beside_schema), "humidity\n7\n");
+        let aliases = ["query", place, "--sort", "severity", "-n", "1"];
+        assert!(stdout(&aliases).starts_with("event_id"));
+    }
+    server.terminate().unwrap();
 }

@@ -144,6 +144,14 @@ fn questions_that_cannot_be_answered_tell_the_place_and_the_remedy() {
         filter.contains("in the filter") && filter.contains('^'),
         "{filter}"
     );
+    let field = refusal(DocumentsRequest {
+        filter: Some("severty > 5".to_owned()),
+        ..all()
+    });
+    assert!(
+        field.contains("did you mean 'outlier_severity'?"),
+        "{field}"
+    );
     let sort = refusal(DocumentsRequest {
         sort: Some("a[*]".to_owned()),
         ..all()

@@ -2,7 +2,7 @@
 
 use callgrove_model::RunMismatch;
 
-use crate::{Collection, FilterError, UnknownCollection};
+use crate::{Collection, FilterError, UnknownCollection, UnknownField};
 
 /// Why a provenance database did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -164,6 +164,9 @@ pub enum ProvDbError {
     /// Plain SQL that does something else than read, or fails.
     #[error("{0}: write one SELECT over the collections")]
     PlainSql(String),
+    /// A field of a query that neither the schema of the collection nor any document has.
+    #[error(transparent)]
+    UnknownField(#[from] UnknownField),
     /// Plain SQL for a server that does not answer it.
     #[error(
         "this server does not answer plain SQL: its operator allows that by `callgrove provdb … --allow-sql`; ask by \

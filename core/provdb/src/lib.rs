@@ -45,7 +45,10 @@ pub use error::ProvDbError;
 pub use open::open;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
-pub use query::{Filter, FilterError, Literal, Op, Path, PathStep, Query, SortKey, SqlTable, Test};
+pub use query::{
+    Filter, FilterError, Literal, Op, Path, PathStep, Query, SortKey, SqlTable, Test, UnknownField,
+    check_fields,
+};
 pub use read_bounds::{ReadBounds, ReadLimits};
 pub use record::{
     CallStackEntry, CommType, CommWindowEntry, CounterEvent, EventWindow, ExecWindowEntry,

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
 use callgrove_model::RunIdentity;
-use callgrove_provdb::{AccessMode, Collection, Filter, Path, Query, SortKey, Store};
+use callgrove_provdb::{AccessMode, Collection, Filter, Path, Query, SortKey, Store, check_fields};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -46,6 +46,11 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
     }
     let collection: Collection = args.collection.parse()?;
     let query = query(args, collection)?;
+    let named = args.columns.iter().flatten();
+    let named: Vec<Path> = named
+        .map(|it| Path::of_names(it.split('.')))
+        .collect::<Result<_, _>>()?;
+    check_fields(store.as_mut(), &query, &named)?;
     if args.count {
         let count = store.count(&query)?;
         return print(|out| writeln!(out, "{count}"));

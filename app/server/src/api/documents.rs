@@ -5,7 +5,9 @@ use axum::extract::{Path, Query as Parameters, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::{Extension, Json};
-use callgrove_provdb::{Collection, Filter, PACKET_SCHEMA, Query, SortKey, UnknownCollection};
+use callgrove_provdb::{
+    Collection, Filter, PACKET_SCHEMA, Query, SortKey, UnknownCollection, check_fields,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -80,7 +82,10 @@ pub(super) async fn documents(
         offset: wanted.offset,
     };
     let found = documents
-        .ask(stopped(stopping), move |store| store.find(&query))
+        .ask(stopped(stopping), move |store| {
+            check_fields(store, &query, &[])?;
+            store.find(&query)
+        })
         .await?;
     Ok(written(format!("[{}]", found.join(",")).into_bytes()))
 }
@@ -112,7 +117,10 @@ pub(super) async fn count(
         ..Query::all(known(&collection)?)
     };
     let count = documents
-        .ask(stopped(stopping), move |store| store.count(&query))
+        .ask(stopped(stopping), move |store| {
+            check_fields(store, &query, &[])?;
+            store.count(&query)
+        })
         .await?;
     Ok(Json(json!({ "count": count })))
 }

@@ -53,6 +53,7 @@ fn refusal(error: &ProvDbError) -> ApiError {
     let status = match error {
         ProvDbError::Missing(_) => StatusCode::NOT_FOUND,
         ProvDbError::Filter(_)
+        | ProvDbError::UnknownField(_)
         | ProvDbError::TooLarge { .. }
         | ProvDbError::AnswerTooLarge { .. } => StatusCode::BAD_REQUEST,
         ProvDbError::Unreachable { .. }

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! text ─ lex ─ parse ─ Filter ─ sql (one per engine) ─ parameterised SQL
+//!                         └─── field_check: are there such fields?
 //! ```
 
 mod display;
+mod field_check;
 mod filter;
 mod lex;
 mod parse;
@@ -14,7 +16,10 @@ pub(crate) mod postgres_sql;
 pub(crate) mod sql;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite_sql;
+mod unknown_field;
 
+pub use field_check::check_fields;
 pub use filter::{
     Filter, FilterError, Literal, Op, Path, PathStep, Query, SortKey, SqlTable, Test,
 };
+pub use unknown_field::UnknownField;

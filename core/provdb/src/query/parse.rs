@@ -61,6 +61,15 @@ impl SortKey {
 }
 
 impl Path {
+    /// The path through objects by these names of fields, at least one, whatever characters they have.
+    ///
+    /// # Errors
+    /// A name is empty, or has characters that no field can be asked for by.
+    pub fn of_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<Self, FilterError> {
+        let quoted: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
+        Self::parse(&quoted.join("."))
+    }
+
     /// Reads a path such as `event_window.comm_window[*].tar`.
     ///
     /// # Errors

@@ -1,0 +1,167 @@
+//! Whether the fields that a query names can be in documents: those of the schema, and those that documents have beside it.
+
+use serde_json::Value;
+
+use super::filter::{Filter, Path, PathStep, Query, Test};
+use super::unknown_field::UnknownField;
+use crate::{Collection, ProvDbError, Store};
+
+/// Deepest chain of references in a schema, so that one which refers to itself ends.
+const MAX_REFERENCES: usize = 16;
+
+/// Checks that each field that a query names, and each of `columns`, is in the schema of the collection or in some
+/// document. Documents are read only for fields that the schema does not have.
+///
+/// # Errors
+/// [`ProvDbError::UnknownField`] for the first field that is not there; the place cannot be read.
+pub fn check_fields(
+    store: &mut dyn Store,
+    query: &Query,
+    columns: &[Path],
+) -> Result<(), ProvDbError> {
+    let mut paths = Vec::new();
+    if let Some(filter) = &query.filter {
+        add_paths(filter, &mut paths);
+    }
+    paths.extend(query.sort.as_ref().map(|sort| &sort.path));
+    paths.extend(columns);
+    let schema: Value =
+        serde_json::from_str(query.collection.schema()).map_err(|error| ProvDbError::Database {
+            cause: error.to_string(),
+            place: format!("the schema of {}", query.collection),
+        })?;
+    for path in paths {
+        if let Err(unknown) = find_in_schema(&schema, query.collection, path)
+            && !is_in_documents(store, query.collection, path)?
+        {
+            return Err(unknown.into());
+        }
+    }
+    Ok(())
+}
+
+fn add_paths<'q>(filter: &'q Filter, paths: &mut Vec<&'q Path>) {
+    match filter {
+        Filter::And(parts) | Filter::Or(parts) => {
+            for part in parts {
+                add_paths(part, paths);
+            }
+        }
+        Filter::Not(part) => add_paths(part, paths),
+        Filter::Test(path, _) if paths.contains(&path) => {}
+        Filter::Test(path, _) => paths.push(path),
+    }
+}
+
+fn is_in_documents(
+    store: &mut dyn Store,
+    collection: Collection,
+    path: &Path,
+) -> Result<bool, ProvDbError> {
+    let having = Query {
+        filter: Some(Filter::Test(path.clone(), Test::IsNotNull)),
+        limit: Some(1),
+        ..Query::all(collection)
+    };
+    Ok(!store.find_ids(&having)?.is_empty())
+}
+
+/// Follows a path through the schema, up to the first step that no document of the schema can take.
+fn find_in_schema(schema: &Value, collection: Collection, path: &Path) -> Result<(), UnknownField> {
+    let mut places = Vec::new();
+    add_alternatives(schema, schema, &mut places, 0);
+    for (idx, step) in path.steps().iter().enumerate() {
+        let mut next = Vec::new();
+        for place in &places {
+            let below = match step {
+                PathStep::Field(name) => place.get("properties").and_then(|it| it.get(name)),
+                PathStep::Index(_) | PathStep::Any => place.get("items"),
+            };
+            if let Some(below) = below {
+                add_alternatives(schema, below, &mut next, 0);
+            }
+        }
+        if next.is_empty() {
+            let (before, _) = path.steps().split_at(idx);
+            let named = |step: PathStep| {
+                let steps = before.iter().cloned().chain([step]);
+                Path(steps.collect()).to_string()
+            };
+            let known = places.iter().filter_map(|place| place.get("properties"));
+            let known = known.filter_map(Value::as_object).flat_map(|it| it.keys());
+            let known = known.map(|name| named(PathStep::Field(name.clone())));
+            return Err(UnknownField::new(
+                named(step.clone()),
+                collection,
+                known.collect(),
+            ));
+        }
+        places = next;
+    }
+    Ok(())
+}
+
+/// Adds what a part of a schema says a value may be: itself, or each of its alternatives.
+fn add_alternatives<'s>(
+    root: &'s Value,
+    schema: &'s Value,
+    places: &mut Vec<&'s Value>,
+    num_references: usize,
+) {
+    places.push(schema);
+    if num_references == MAX_REFERENCES {
+        return;
+    }
+    let referred = schema.get("$ref").and_then(Value::as_str);
+    let referred = referred.and_then(|it| root.pointer(it.strip_prefix('#')?));
+    let parts = ["oneOf", "anyOf", "allOf"].into_iter();
+    let parts = parts.filter_map(|name| schema.get(name)?.as_array());
+    for part in referred.into_iter().chain(parts.flatten()) {
+        add_alternatives(root, part, places, num_references + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unknown(collection: Collection, path: &str) -> Option<String> {
+        let schema = serde_json::from_str(collection.schema()).expect("a schema");
+        let path = Path::parse(path).expect("a path");
+        let found = find_in_schema(&schema, collection, &path);
+        found.err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn schemas_are_followed_through_references_alternatives_and_arrays() {
+        for path in [
+            "__id",
+            "outlier_severity",
+            "event_window.comm_window[*].tar",
+            "call_stack[0].func",
+            "gpu_parent.call_stack[*].event_id",
+            "algo_params.histogram.\"Histogram Bin Edges\"[0]",
+            "algo_params.mean",
+        ] {
+            assert_eq!(unknown(Collection::Anomalies, path), None, "{path}");
+        }
+        for collection in Collection::ALL {
+            assert_eq!(unknown(collection, "__id"), None, "{collection}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_step_is_named_with_the_way_to_it() {
+        let told = unknown(Collection::Anomalies, "event_window.com_window[*].tar");
+        assert_eq!(
+            told.as_deref(),
+            Some(
+                "no field 'event_window.com_window' in anomalies; did you mean 'event_window.comm_window'?"
+            )
+        );
+        let told = unknown(Collection::Anomalies, "rid[0]");
+        assert_eq!(told.as_deref(), Some("no field 'rid[0]' in anomalies"));
+        let told = unknown(Collection::FuncStats, "rid").expect("unknown");
+        assert!(told.starts_with("no field 'rid' in func_stats"), "{told}");
+    }
+}
