@@ -46,11 +46,13 @@ impl ServerConfig {
         let Limits {
             max_body_bytes,
             max_connections,
+            max_newcomers,
             ..
         } = self.limits;
         for (name, bound) in [
             ("max_body_bytes", max_body_bytes),
             ("max_connections", max_connections),
+            ("max_newcomers", max_newcomers),
         ] {
             if bound == 0 {
                 return Err(ServerError::ZeroLimit { name });
@@ -66,8 +68,10 @@ pub struct Limits {
     /// Bytes of one request to the JSON interface; more is answered by 413. Messages of gRPC are bounded by their
     /// services. Default: 32 MiB.
     pub max_body_bytes: usize,
-    /// Connections at once; more wait until one ends. Default: 1024.
+    /// Connections of clients that have made a valid request; more wait until one ends. Default: 1024.
     pub max_connections: usize,
+    /// Connections without a valid request yet; if there are more, the oldest is cut off. Default: 512.
+    pub max_newcomers: usize,
     /// From the connection to its first request with a valid token, TLS included, and from then on for the headers of
     /// each request of HTTP/1.1: whoever takes longer is cut off. Default: 15 s.
     pub header_timeout: Duration,
@@ -83,6 +87,7 @@ impl Default for Limits {
         Self {
             max_body_bytes: 32 << 20,
             max_connections: 1024,
+            max_newcomers: 512,
             header_timeout: Duration::from_secs(15),
             stall_timeout: Duration::from_mins(1),
             shutdown_grace: Duration::from_secs(5),

@@ -1,5 +1,8 @@
 //! One connection from its first byte to its last.
 
+pub(crate) mod admission;
+mod stall;
+
 use std::convert::Infallible;
 use std::pin::pin;
 use std::task::{Context, Poll};
@@ -19,8 +22,9 @@ use tonic::codegen::Service;
 use tracing::debug;
 
 use crate::Limits;
-use crate::stall::Stalling;
-use crate::token_check::Admission;
+
+use admission::Admission;
+use stall::Stalling;
 
 /// Requests of one connection of HTTP/2 that may be under way at once.
 const MAX_STREAMS: u32 = 256;
@@ -40,7 +44,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Serves one client until it leaves, breaks a bound, or the server stops.
-    pub(crate) async fn serve(self, socket: TcpStream) {
+    pub(crate) async fn serve(self, socket: TcpStream, admission: Admission) {
         let deadline = Instant::now() + self.limits.header_timeout;
         // Answers are written whole, so waiting for more to send with them only delays them.
         if let Err(error) = socket.set_nodelay(true) {
@@ -49,9 +53,9 @@ impl Shared {
         }
         let socket = Stalling::new(socket, self.limits.stall_timeout);
         match self.acceptor.clone() {
-            None => self.speak_http(socket, deadline).await,
+            None => self.speak_http(socket, deadline, admission).await,
             Some(acceptor) => match timeout_at(deadline, acceptor.accept(socket)).await {
-                Ok(Ok(stream)) => self.speak_http(stream, deadline).await,
+                Ok(Ok(stream)) => self.speak_http(stream, deadline, admission).await,
                 Ok(Err(error)) => debug!(%error, "no TLS connection came about"),
                 Err(_) => debug!("cut off: the client took too long over TLS"),
             },
@@ -60,11 +64,10 @@ impl Shared {
 
     /// HTTP/2 if the client opens with its preface, else HTTP/1.1. Until a request has passed the guard the deadline
     /// holds, however the client spends the time: silent, byte by byte, or answering pings.
-    async fn speak_http<S>(self, stream: S, deadline: Instant)
+    async fn speak_http<S>(self, stream: S, deadline: Instant, admission: Admission)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let admission = Admission::default();
         let service = TowerToHyperService::new(Labelled {
             routes: self.routes.clone(),
             admission: admission.clone(),
@@ -84,7 +87,7 @@ impl Shared {
                     }
                     return;
                 }
-                () = admission.0.notified(), if !admitted => admitted = true,
+                () = admission.admitted(), if !admitted => admitted = true,
                 () = sleep_until(deadline), if !admitted => {
                     debug!("cut off: the client made no valid request in time");
                     return;

@@ -16,7 +16,6 @@ pub mod past;
 mod questions;
 mod saver;
 mod server;
-mod stall;
 mod tls;
 mod token;
 mod token_check;

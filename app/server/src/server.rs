@@ -17,10 +17,11 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tonic::Status;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::api::ApiError;
 use crate::connection::Shared;
+use crate::connection::admission::Newcomers;
 use crate::token_check::{Gate, check_token};
 use crate::{ServerConfig, ServerError, grpc};
 
@@ -28,6 +29,8 @@ use crate::{ServerConfig, ServerError, grpc};
 const MAX_THREADS: usize = 16;
 /// How long to wait when the system gives no more sockets.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long to wait after a connection had to give way, so that it is closed.
+const RELIEF_PAUSE: Duration = Duration::from_millis(5);
 
 /// A server that listens; [`serve`](Self::serve) makes it answer.
 pub struct Server {
@@ -123,38 +126,48 @@ impl Server {
     }
 }
 
-/// Takes up connections for ever, each as a task of `connections`.
+/// Takes up connections for ever, each as a task of `connections`. Those of clients that have made a valid request have
+/// places; the others give way to each other.
 async fn accept(listener: TcpListener, shared: Shared, connections: &mut JoinSet<()>) {
     let max_connections = shared.limits.max_connections.min(Semaphore::MAX_PERMITS);
-    let room = Arc::new(Semaphore::new(max_connections));
+    let places = Arc::new(Semaphore::new(max_connections));
+    let newcomers = Newcomers::new(shared.limits.max_newcomers);
     let mut is_full = false;
     loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
-            return;
-        };
-        let socket = accept_one(&listener, connections).await;
+        let socket = accept_one(&listener, &newcomers, connections).await;
         let shared = shared.clone();
+        let admission = newcomers.enter(&places);
         connections.spawn(async move {
-            shared.serve(socket).await;
-            drop(place);
+            tokio::select! {
+                () = shared.serve(socket, admission.clone()) => {}
+                () = admission.ended() => debug!("cut off: the client made no valid request before many others came"),
+            }
         });
-        let num_free = room.available_permits();
+        let num_free = places.available_permits();
         if num_free == 0 && !is_full {
             warn!(
                 max_connections,
                 "all connections are in use; further clients wait"
             );
         }
-        // Told again only after some relief: at the bound every connection would tell.
+        // The next warning comes after some relief only: at the bound every connection would cause one.
         is_full = num_free == 0 || (is_full && num_free < max_connections / 2);
     }
 }
 
-async fn accept_one(listener: &TcpListener, connections: &mut JoinSet<()>) -> TcpStream {
+async fn accept_one(
+    listener: &TcpListener,
+    newcomers: &Newcomers,
+    connections: &mut JoinSet<()>,
+) -> TcpStream {
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((socket, _)) => return socket,
+                Err(error) if newcomers.end_oldest() => {
+                    debug!(%error, "a connection gives way, because no other could be taken up");
+                    sleep(RELIEF_PAUSE).await;
+                }
                 Err(error) => {
                     warn!(%error, "a connection could not be taken up");
                     sleep(ACCEPT_PAUSE).await;

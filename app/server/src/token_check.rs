@@ -1,21 +1,15 @@
 //! Who may pass: the token of every request, and for servers without one, the name that the client called; and no
 //! page of another site.
 
-use std::sync::Arc;
-
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header, uri::Authority};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use tokio::sync::Notify;
 use tonic::Status;
 
 use crate::api::ApiError;
+use crate::connection::admission::Admission;
 use crate::{Token, cookie, grpc, page};
-
-/// Told once a request on this connection has passed; an extension of each request.
-#[derive(Clone, Default)]
-pub(crate) struct Admission(pub(crate) Arc<Notify>);
 
 /// What requests are checked against.
 #[derive(Clone)]
@@ -37,7 +31,7 @@ pub(crate) async fn check_token(
     if let (Some(token), Some(sent)) = (&gate.token, cookie::token_in_address(request.uri()))
         && token.matches(sent.as_bytes())
     {
-        admit(&request);
+        admit(admission(&request)).await;
         return page::guarded(cookie::exchange(token, request.uri(), gate.is_tls)).await;
     }
     let refusal = if comes_from_elsewhere(&request) {
@@ -64,14 +58,19 @@ pub(crate) async fn check_token(
     if let Some((status, message)) = refusal {
         return refuse(&request, status, message);
     }
-    admit(&request);
+    admit(admission(&request)).await;
     next.run(request).await
 }
 
-/// Tells the connection that its client may stay.
-fn admit(request: &Request) {
-    if let Some(admission) = request.extensions().get::<Admission>() {
-        admission.0.notify_one();
+/// What lets the connection of a request stay; none for a request of this process.
+fn admission(request: &Request) -> Option<Admission> {
+    request.extensions().get::<Admission>().cloned()
+}
+
+/// Lets a connection stay, which may have to wait for a place.
+async fn admit(admission: Option<Admission>) {
+    if let Some(admission) = admission {
+        admission.admit().await;
     }
 }
 

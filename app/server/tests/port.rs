@@ -273,8 +273,15 @@ fn connections_beyond_the_bound_wait_for_a_place() {
         ..config().limits
     };
     let server = start(ServerConfig { limits, ..config() }, Live::Absent);
-    let silent: Vec<TcpStream> = (0..2)
-        .map(|_| TcpStream::connect(server.local_addr()).unwrap())
+    // Clients that have been answered keep their places while they are silent.
+    let request = get("/api/health", "").replace("Connection: close", "Connection: keep-alive");
+    let answered: Vec<TcpStream> = (0..2)
+        .map(|_| {
+            let mut socket = TcpStream::connect(server.local_addr()).unwrap();
+            socket.write_all(request.as_bytes()).unwrap();
+            assert_ne!(socket.read(&mut [0; 1024]).unwrap(), 0);
+            socket
+        })
         .collect();
     let begun = Instant::now();
     assert!(client(&server, &ClientOptions::default()).health().is_ok());
@@ -282,7 +289,55 @@ fn connections_beyond_the_bound_wait_for_a_place() {
         begun.elapsed() > Duration::from_millis(200),
         "there was a place at once"
     );
-    drop(silent);
+    drop(answered);
+}
+
+#[test]
+fn strangers_give_way_to_clients() {
+    const NUM_STRANGERS: usize = 200;
+    let limits = Limits {
+        header_timeout: Duration::from_mins(2),
+        max_connections: 8,
+        max_newcomers: 16,
+        ..config().limits
+    };
+    let guarded = ServerConfig {
+        token: Some(token()),
+        limits,
+        ..config()
+    };
+    let server = start(guarded, Live::Absent);
+    // Some silent, some with a wrong token.
+    let mut strangers: Vec<TcpStream> = (0..NUM_STRANGERS)
+        .map(|index| {
+            let mut socket = TcpStream::connect(server.local_addr()).unwrap();
+            if index % 2 == 0 {
+                let refused = "GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+                socket.write_all(refused.as_bytes()).unwrap();
+            }
+            socket
+        })
+        .collect();
+    let options = ClientOptions {
+        token: Some(token()),
+        ca_file: None,
+    };
+    let begun = Instant::now();
+    for _ in 0..20 {
+        assert!(client(&server, &options).health().is_ok());
+    }
+    let elapsed = begun.elapsed();
+    assert!(elapsed < Duration::from_secs(20), "it took {elapsed:?}");
+    // The first of them are cut off, long before their time is over.
+    for socket in strangers.iter_mut().take(NUM_STRANGERS / 2) {
+        socket
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        let mut answer = Vec::new();
+        let ended = socket.read_to_end(&mut answer);
+        let is_late = ended.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
+        assert!(!is_late, "a stranger was not cut off");
+    }
 }
 
 #[test]
