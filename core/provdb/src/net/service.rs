@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::time::timeout;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::lease_server::{self, Leases};
@@ -15,6 +16,9 @@ use crate::{Collection, ProvDbError, Store, run};
 
 /// Documents that are read together and sent before the next ones are read.
 const DOCUMENTS_PER_READ: usize = 16;
+
+/// Longest time between two parts of one request.
+const PART_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Stores and answers what clients send.
 #[derive(Clone)]
@@ -113,6 +117,14 @@ impl ProvDbService {
     }
 }
 
+/// The next message of a request that comes in parts; a client that stops in the middle is cut off, since the server has
+/// the former parts in memory.
+async fn next_part<T>(messages: &mut Streaming<T>) -> Result<Option<T>, Status> {
+    let next = timeout(PART_TIMEOUT, messages.message()).await;
+    let stalled = |_elapsed| Status::deadline_exceeded("the request has stalled: send it again");
+    next.map_err(stalled)?
+}
+
 /// Adds to what a request has brought so far.
 fn grow(total_bytes: &mut usize, bytes: usize) -> Result<(), Status> {
     *total_bytes += bytes;
@@ -148,7 +160,7 @@ impl ProvDb for ProvDbService {
     ) -> Result<Response<proto::PutReply>, Status> {
         let mut messages = request.into_inner();
         let (mut documents, mut total_bytes) = (Vec::new(), 0);
-        while let Some(message) = messages.message().await? {
+        while let Some(message) = next_part(&mut messages).await? {
             grow(&mut total_bytes, prost::Message::encoded_len(&message))?;
             documents.extend(wire::documents(message).map_err(wire::status)?);
         }
@@ -195,11 +207,11 @@ impl ProvDb for ProvDbService {
         request: Request<Streaming<proto::ReplaceStateRequest>>,
     ) -> Result<Response<proto::ReplaceStateReply>, Status> {
         let mut messages = request.into_inner();
-        let Some(mut state) = messages.message().await? else {
+        let Some(mut state) = next_part(&mut messages).await? else {
             return Err(Status::invalid_argument("no state was sent: name one"));
         };
         let mut total_bytes = state.bytes.len();
-        while let Some(message) = messages.message().await? {
+        while let Some(message) = next_part(&mut messages).await? {
             grow(&mut total_bytes, message.bytes.len())?;
             state.bytes.extend(message.bytes);
         }
