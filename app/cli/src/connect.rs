@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use callgrove_provdb::{AccessMode, OpenOptions, ProvDbError, RemoteOptions, Store};
 use callgrove_server::api::Documents;
-use callgrove_server::{ServerConfig, TlsFiles, Token};
+use callgrove_server::{Limits, ServerConfig, TlsFiles, Token};
 
 use crate::args::{CaArgs, ConnectArgs, ServeArgs};
 use crate::output::complain;
@@ -34,7 +34,10 @@ pub(crate) fn server_config(
         listen,
         token: Token::find(args.token_file.as_deref())?,
         tls: tls.map(|(cert, key)| TlsFiles { cert, key }),
-        ..ServerConfig::default()
+        limits: Limits {
+            max_connections: args.max_connections.get(),
+            ..Limits::default()
+        },
     })
 }
 

@@ -68,8 +68,11 @@ pub struct Limits {
     /// Bytes of one request to the JSON interface; more is answered by 413. Messages of gRPC are bounded by their
     /// services. Default: 32 MiB.
     pub max_body_bytes: usize,
-    /// Connections of clients that have made a valid request; more wait until one ends. Default: 1024.
+    /// Connections of clients that have made a valid request; a further one is refused in words once it has waited for
+    /// [`Limits::place_timeout`]. Fewer where the system allows the process fewer open files. Default: 4096.
     pub max_connections: usize,
+    /// How long a request waits until its connection may stay. Default: 5 s.
+    pub place_timeout: Duration,
     /// Connections without a valid request yet; if there are more, the oldest is cut off. Default: 512.
     pub max_newcomers: usize,
     /// From the connection to its first request with a valid token, TLS included, and from then on for the headers of
@@ -86,7 +89,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_body_bytes: 32 << 20,
-            max_connections: 1024,
+            max_connections: 4096,
+            place_timeout: Duration::from_secs(5),
             max_newcomers: 512,
             header_timeout: Duration::from_secs(15),
             stall_timeout: Duration::from_mins(1),

@@ -1,6 +1,7 @@
 //! One connection from its first byte to its last.
 
 pub(crate) mod admission;
+pub(crate) mod open_files;
 mod stall;
 
 use std::convert::Infallible;

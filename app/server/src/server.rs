@@ -22,6 +22,7 @@ use tracing::{debug, info, warn};
 use crate::api::ApiError;
 use crate::connection::Shared;
 use crate::connection::admission::Newcomers;
+use crate::connection::open_files::connections_within;
 use crate::token_check::{Gate, check_token};
 use crate::{ServerConfig, ServerError, grpc};
 
@@ -51,8 +52,10 @@ impl Server {
             listen,
             token,
             tls,
-            limits,
+            mut limits,
         } = config.check()?;
+        let wanted = limits.max_connections.min(Semaphore::MAX_PERMITS);
+        limits.max_connections = connections_within(wanted, limits.max_newcomers);
         let acceptor = tls.map(|files| files.acceptor(listen.ip())).transpose()?;
         let failed = |source| ServerError::Bind { listen, source };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
@@ -63,6 +66,8 @@ impl Server {
         let gate = Gate {
             token,
             is_tls: acceptor.is_some(),
+            max_connections: limits.max_connections,
+            place_timeout: limits.place_timeout,
         };
         let routes = routes
             .fallback(nothing_here)
@@ -129,7 +134,7 @@ impl Server {
 /// Takes up connections for ever, each as a task of `connections`. Those of clients that have made a valid request have
 /// places; the others give way to each other.
 async fn accept(listener: TcpListener, shared: Shared, connections: &mut JoinSet<()>) {
-    let max_connections = shared.limits.max_connections.min(Semaphore::MAX_PERMITS);
+    let max_connections = shared.limits.max_connections;
     let places = Arc::new(Semaphore::new(max_connections));
     let newcomers = Newcomers::new(shared.limits.max_newcomers);
     let mut is_full = false;
@@ -147,7 +152,7 @@ async fn accept(listener: TcpListener, shared: Shared, connections: &mut JoinSet
         if num_free == 0 && !is_full {
             warn!(
                 max_connections,
-                "all connections are in use; further clients wait"
+                "all connections are in use, and further clients are refused: see --max-connections"
             );
         }
         // The next warning comes after some relief only: at the bound every connection would cause one.

@@ -1,6 +1,8 @@
 //! Who may pass: the token of every request, and for servers without one, the name that the client called; and no
 //! page of another site.
 
+use std::time::Duration;
+
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header, uri::Authority};
 use axum::middleware::Next;
@@ -17,6 +19,9 @@ pub(crate) struct Gate {
     pub(crate) token: Option<Token>,
     /// Whether browsers may send their cookie over TLS only.
     pub(crate) is_tls: bool,
+    /// How many connections may stay, and how long a request waits for that.
+    pub(crate) max_connections: usize,
+    pub(crate) place_timeout: Duration,
 }
 
 /// Lets a request pass that has the token, in its header or as a browser's cookie, or answers 401; without a token,
@@ -31,7 +36,9 @@ pub(crate) async fn check_token(
     if let (Some(token), Some(sent)) = (&gate.token, cookie::token_in_address(request.uri()))
         && token.matches(sent.as_bytes())
     {
-        admit(admission(&request)).await;
+        if let Err(full) = gate.admit(admission(&request)).await {
+            return refuse(&request, StatusCode::SERVICE_UNAVAILABLE, &full);
+        }
         return page::guarded(cookie::exchange(token, request.uri(), gate.is_tls)).await;
     }
     let refusal = if comes_from_elsewhere(&request) {
@@ -58,7 +65,9 @@ pub(crate) async fn check_token(
     if let Some((status, message)) = refusal {
         return refuse(&request, status, message);
     }
-    admit(admission(&request)).await;
+    if let Err(full) = gate.admit(admission(&request)).await {
+        return refuse(&request, StatusCode::SERVICE_UNAVAILABLE, &full);
+    }
     next.run(request).await
 }
 
@@ -67,10 +76,17 @@ fn admission(request: &Request) -> Option<Admission> {
     request.extensions().get::<Admission>().cloned()
 }
 
-/// Lets a connection stay, which may have to wait for a place.
-async fn admit(admission: Option<Admission>) {
-    if let Some(admission) = admission {
-        admission.admit().await;
+impl Gate {
+    /// Lets a connection stay, which may have to wait for a place. The error says that there is none.
+    async fn admit(&self, admission: Option<Admission>) -> Result<(), String> {
+        match admission {
+            Some(admission) if !admission.admit(self.place_timeout).await => Err(format!(
+                "the server has all of its {} connections in use: start it with a larger --max-connections (and allow it as \
+                 many open files, `ulimit -n`), or let an AD instance read more ranks",
+                self.max_connections
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -78,6 +94,7 @@ fn refuse(request: &Request, status: StatusCode, message: &str) -> Response {
     if grpc::is_grpc(request.headers()) {
         let status = match status {
             StatusCode::UNAUTHORIZED => Status::unauthenticated(message),
+            StatusCode::SERVICE_UNAVAILABLE => Status::unavailable(message),
             _ => Status::permission_denied(message),
         };
         return status.into_http();

@@ -293,6 +293,32 @@ fn connections_beyond_the_bound_wait_for_a_place() {
 }
 
 #[test]
+fn a_connection_without_a_place_is_refused_with_what_to_do() {
+    let limits = Limits {
+        max_connections: 1,
+        place_timeout: Duration::from_millis(50),
+        ..config().limits
+    };
+    let server = start(ServerConfig { limits, ..config() }, Live::Absent);
+    let request = get("/api/health", "").replace("Connection: close", "Connection: keep-alive");
+    let mut first = TcpStream::connect(server.local_addr()).unwrap();
+    first.write_all(request.as_bytes()).unwrap();
+    assert_ne!(first.read(&mut [0; 1024]).unwrap(), 0);
+    let answer = raw(server.local_addr(), &get("/api/health", ""));
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    assert!(answer.contains("all of its 1 connections"), "{answer}");
+    block_on(async {
+        let status = echo(server.url(), None, "hello")
+            .await
+            .expect_err("no place");
+        assert_eq!(status.code(), Code::Unavailable, "{status}");
+        assert!(status.message().contains("--max-connections"), "{status}");
+    });
+    drop(first);
+    assert!(client(&server, &ClientOptions::default()).health().is_ok());
+}
+
+#[test]
 fn strangers_give_way_to_clients() {
     const NUM_STRANGERS: usize = 200;
     let limits = Limits {

@@ -1,6 +1,7 @@
 //! The command line of the pipeline beside a running job.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -410,6 +411,9 @@ pub(crate) struct ServeArgs {
     /// Its key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
+    /// Most clients that are connected at the same time, each AD instance one; further ones are refused
+    #[arg(long, value_name = "N", default_value = "4096")]
+    pub(crate) max_connections: NonZeroUsize,
 }
 
 /// What to show to, and expect of, servers.

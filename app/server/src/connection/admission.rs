@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, OnceCell, OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 /// The newcomers of a server. Where there are too many, the oldest gives way.
 #[derive(Clone)]
@@ -80,14 +82,18 @@ impl Newcomers {
 }
 
 impl Admission {
-    /// Lets the connection stay, once there is a place for it. Until then it is a newcomer.
-    pub(crate) async fn admit(&self) {
+    /// Lets the connection stay, if there is a place for it within `patience`. Until then it is a newcomer. Returns whether
+    /// it may stay.
+    pub(crate) async fn admit(&self, patience: Duration) -> bool {
         let state = &self.0;
         let acquire = || Arc::clone(&state.places).acquire_owned();
-        if state.place.get_or_try_init(acquire).await.is_ok() {
+        let place = timeout(patience, state.place.get_or_try_init(acquire));
+        let is_placed = matches!(place.await, Ok(Ok(_)));
+        if is_placed {
             state.newcomers.waiting().ends.remove(&state.number);
             state.is_admitted.notify_one();
         }
+        is_placed
     }
 
     /// Ready once the connection may stay.
@@ -115,7 +121,7 @@ mod tests {
     async fn the_oldest_that_is_not_admitted_gives_way() {
         let (newcomers, places) = (Newcomers::new(2), Arc::new(Semaphore::new(8)));
         let [first, second] = [(); 2].map(|()| newcomers.enter(&places));
-        first.admit().await;
+        assert!(first.admit(Duration::ZERO).await);
         first.admitted().await;
         assert_eq!(places.available_permits(), 7);
         let third = newcomers.enter(&places);
@@ -127,5 +133,15 @@ mod tests {
         drop((first, second, fourth));
         assert_eq!(places.available_permits(), 8);
         assert!(newcomers.end_oldest() && !newcomers.end_oldest());
+    }
+
+    #[tokio::test]
+    async fn without_a_place_none_is_admitted() {
+        let (newcomers, places) = (Newcomers::new(2), Arc::new(Semaphore::new(1)));
+        let [first, second] = [(); 2].map(|()| newcomers.enter(&places));
+        assert!(first.admit(Duration::ZERO).await);
+        assert!(!second.admit(Duration::from_millis(1)).await);
+        drop(first);
+        assert!(second.admit(Duration::ZERO).await);
     }
 }

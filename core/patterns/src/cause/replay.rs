@@ -193,9 +193,8 @@ impl Replay<'_> {
         let mut lag = self.lags.get(entered).to_vec();
         let mut like = entered;
         if let Some(by) = released.by {
-            let theirs = self.lag_of(&by);
-            like = theirs;
-            let mut theirs = self.lags.get(theirs).to_vec();
+            like = self.lag_of(&by);
+            let mut theirs = self.lags.get(like).to_vec();
             let wait = released.wait(operation);
             if self.is_excerpt {
                 let is_wait = wait > DurationNs::ZERO;
