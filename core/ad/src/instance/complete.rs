@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::deltas::Deltas;
 use super::round::at_work;
 use super::turn::{TurnLimit, TurnSteps, take_turns};
-use super::{Instance, LONG, PATIENCE, SETTLE_WAIT, Status};
+use super::{Instance, LONG, PATIENCE, Status, pause};
 use crate::AdError;
 use crate::announced::Announced;
 use crate::compiled_model::{CompleteModels, compile_models};
@@ -148,7 +148,7 @@ impl Instance {
                 self.status.awaited = None;
                 return Ok(progress.learnt_in);
             }
-            std::thread::sleep(SETTLE_WAIT);
+            std::thread::sleep(pause(start.elapsed()));
             let reports = self.settled_reports();
             if !reports.is_empty() {
                 self.exchange.sync_and_report(Vec::new(), &reports)?;

@@ -10,7 +10,7 @@ use callgrove_provdb::{Collection, Filter, Path, ProvDbError, Query, SortKey, St
 use callgrove_pserver::{PserverError, StepReport, Welcome};
 use serde_json::Value;
 
-use super::{Instance, LONG, PATIENCE, SETTLE_WAIT, Status};
+use super::{Instance, LONG, PATIENCE, Status, pause};
 use crate::AdError;
 use crate::provenance_writer::ProvenanceWriter;
 use crate::stream_reader::StepInput;
@@ -79,7 +79,7 @@ impl Instance {
             }
             self.status.link_down = Some(cause).filter(|_| waited > LONG);
             let _is_enough = watch(&self.status);
-            std::thread::sleep(SETTLE_WAIT);
+            std::thread::sleep(pause(waited));
         }
         self.status.link_down = None;
         Ok(self.exchange.goodbye()?)

@@ -38,8 +38,8 @@ use turn::ExchangePace;
 
 /// How long the end waits for a parameter server that is away or has not saved what it was told.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Pause between two looks at it.
-const SETTLE_WAIT: Duration = Duration::from_millis(50);
+/// Pause between two looks at it, at first and at most.
+const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 /// Who waits longer is told why.
 const LONG: Duration = Duration::from_secs(2);
 
@@ -317,4 +317,10 @@ impl Instance {
         }
         Ok(())
     }
+}
+
+/// Pause until the next look at what has been awaited for so long: an eighth of that, so that many instances that wait for
+/// long cost the server next to nothing.
+fn pause(waited: Duration) -> Duration {
+    (waited / 8).clamp(PAUSES[0], PAUSES[1])
 }
