@@ -31,6 +31,23 @@ fn info_tells_the_figures_of_the_example_trace() -> Result<()> {
 }
 
 #[test]
+fn log_lines_have_the_form_that_was_asked_for() -> Result<()> {
+    let plain = complaint(&["info", "nowhere"])?;
+    let json = complaint(&["--log-format", "json", "info", "nowhere"])?;
+    let sentence = plain.trim_end().trim_start_matches("callgrove: ");
+    let line: Value = serde_json::from_str(&json).with_context(|| json.clone())?;
+    assert_eq!(
+        (&line["level"], &line["message"]),
+        (&"ERROR".into(), &sentence.into())
+    );
+    let time = line["timestamp"].as_str().context("no time")?;
+    assert!(time.ends_with('Z'), "{time}");
+    let full = complaint(&["info", "nowhere", "--log-format", "full"])?;
+    assert!(full.contains("ERROR") && full.contains(sentence), "{full}");
+    Ok(())
+}
+
+#[test]
 fn info_as_json_agrees_for_both_engines() -> Result<()> {
     for trace in ["assets/lammps-4r-small", "tests/data/lammps-4r-small-bp4"] {
         let text = stdout(&["info", &data(trace).to_string_lossy(), "--format", "json"])?;

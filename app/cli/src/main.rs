@@ -9,6 +9,7 @@ mod exit;
 mod follow;
 mod host;
 mod journal_file;
+mod log_lines;
 mod output;
 mod pages;
 mod platform;
@@ -21,12 +22,18 @@ mod window;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tracing::Level;
 
 use args::{Cli, CliCommand};
 use exit::Exit;
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command.unwrap_or_else(CliCommand::start);
+    let Cli {
+        command,
+        log_format,
+    } = Cli::parse();
+    log_lines::start(log_format);
+    let command = command.unwrap_or_else(CliCommand::start);
     let result = match command {
         CliCommand::Info(args) => cmd::info::run(&args),
         CliCommand::Analyze(args) => cmd::analyze::run(&args),
@@ -53,7 +60,7 @@ fn main() -> ExitCode {
         // Whoever read our output has seen enough, as `head` does.
         Err(error) if output::is_broken_pipe(&error) => Exit::Success.into(),
         Err(error) => {
-            output::complain(&format!("{error:#}"));
+            log_lines::say(Level::ERROR, &output::with_remedy(&format!("{error:#}")));
             Exit::Failure.into()
         }
     }

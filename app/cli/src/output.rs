@@ -8,6 +8,9 @@ use std::time::Instant;
 
 use callgrove_model::{Progress, Warnings};
 use serde::Serialize;
+use tracing::Level;
+
+use crate::log_lines::say;
 
 /// What libraries say of a connection that a person cannot know, and what to do about it.
 const REMEDIES: [(&str, &str); 2] = [
@@ -24,12 +27,17 @@ const REMEDIES: [(&str, &str); 2] = [
 
 /// Says what went wrong on standard error.
 pub(crate) fn complain(text: &str) {
-    for line in text.lines() {
+    say(Level::WARN, &with_remedy(text));
+}
+
+/// A text with what to do about the lines of other programs in it that are riddles.
+pub(crate) fn with_remedy(text: &str) -> String {
+    let lines = text.lines().map(|line| {
         let remedy = REMEDIES.iter().find(|(riddle, _)| line.contains(riddle));
         let remedy = remedy.map_or_else(String::new, |(_, remedy)| format!(" ({remedy})"));
-        // There is nowhere left to report that standard error cannot be written.
-        writeln!(std::io::stderr(), "callgrove: {}{remedy}", shown(line)).ok();
-    }
+        format!("{}{remedy}", shown(line))
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// What is wrong at present; each thing is told when it begins.

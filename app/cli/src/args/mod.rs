@@ -31,6 +31,20 @@ pub(crate) struct Cli {
     /// Without one, the window opens and asks
     #[command(subcommand)]
     pub(crate) command: Option<CliCommand>,
+    /// How what the program has to say is written to standard error
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum LogFormat {
+    /// A sentence a line
+    #[default]
+    Plain,
+    /// Time (UTC), level, sentence and fields
+    Full,
+    /// The same as one JSON object a line
+    Json,
 }
 
 impl CliCommand {

@@ -14,12 +14,14 @@ use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::keeper::{Keeper, KeeperConfig, KeeperEnd, STATE_NAME, TREE_MODELS_NAME};
 use callgrove_server::{Router, RunningServer, Token, grpc};
+use tracing::Level;
 
 use crate::args::{CaArgs, PserverArgs, StatsArgs};
 use crate::connect::{documents, open_store, server_config, store_options};
 use crate::exit::Exit;
 use crate::follow::Reach;
 use crate::host::replace_file;
+use crate::log_lines::say;
 use crate::output::{Troubles, complain};
 use crate::pages;
 use crate::stop::{LOOK, StopSignal};
@@ -62,7 +64,10 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         let routes = || grpc::mount(router(api).merge(page), service(state));
         RunningServer::start(config, routes)?
     };
-    complain(&format!("the parameter server listens at {}", server.url()));
+    say(
+        Level::INFO,
+        &format!("the parameter server listens at {}", server.url()),
+    );
     let learner = match &args.provdb {
         Some(url) => Some(TreeLearner::start(&state, url, &options)?),
         None => None,
