@@ -1,8 +1,8 @@
 //! The maintenance of a parameter server: one thread folds and publishes packets, another saves, so that those who watch
 //! see what happens while a database is away.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callgrove_provdb::Store;
@@ -12,6 +12,7 @@ use callgrove_pserver::{MonotonicClock, ServerState};
 use crate::ServerError;
 use crate::background::Background;
 use crate::hub::Hub;
+use crate::monitoring::DatabaseHealth;
 use crate::saver::{SETTLE_INTERVAL, Saver};
 
 pub use crate::saver::{STATE_NAME, TREE_MODELS_NAME};
@@ -21,8 +22,8 @@ pub struct Keeper {
     publisher: Background<()>,
     /// Without a database, nothing is saved.
     saver: Option<Background<Result<(), ServerError>>>,
-    /// Why nothing can be saved at present, in words.
-    unsaved: Arc<Mutex<Option<String>>>,
+    /// Of the database, if there is one.
+    health: Option<Arc<DatabaseHealth>>,
     state: Arc<ServerState>,
     hub: Arc<Hub>,
     posters: Arc<Vec<Poster>>,
@@ -64,28 +65,33 @@ impl Keeper {
             hub: Arc::clone(&config.hub),
             posters: Arc::clone(&posters),
         };
-        let unsaved = Arc::<Mutex<Option<String>>>::default();
-        let saver = config.store.map(|store| {
+        let health = config.store.is_some().then(Arc::<DatabaseHealth>::default);
+        let saver = config.store.zip(health.clone()).map(|(store, health)| {
             let mut saver = Saver {
                 state: Arc::clone(&config.state),
                 store,
-                trouble: Arc::clone(&unsaved),
+                health,
             };
             Background::start("saving", move |stopped| saver.run(stopped))
         });
         Ok(Self {
             saver: saver.transpose()?,
             publisher: Background::start("publishing", move |stopped| publisher.run(stopped))?,
-            unsaved,
+            health,
             state: config.state,
             hub: config.hub,
             posters,
         })
     }
 
+    /// The health of the database, if there is one, for requests that ask whether the server is ready.
+    pub fn database_health(&self) -> Option<Arc<DatabaseHealth>> {
+        self.health.clone()
+    }
+
     /// What cannot be saved or delivered at present, and why, in words.
     pub fn troubles(&self) -> Vec<String> {
-        let unsaved = self.unsaved.lock().unwrap_or_else(PoisonError::into_inner);
+        let unsaved = self.health.as_ref().and_then(|health| health.trouble());
         let faults = [
             self.publisher.fault(),
             self.saver.as_ref().and_then(Background::fault),
@@ -96,7 +102,7 @@ impl Keeper {
                 "{url} does not take packets: {failure}; the next has them too"
             ))
         });
-        let own = unsaved.iter().cloned().chain(faults.into_iter().flatten());
+        let own = unsaved.into_iter().chain(faults.into_iter().flatten());
         own.chain(undelivered).collect()
     }
 

@@ -10,6 +10,7 @@ mod error;
 pub mod grpc;
 pub mod hub;
 pub mod keeper;
+pub mod monitoring;
 mod own_certificate;
 pub mod page;
 pub mod past;

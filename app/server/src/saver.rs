@@ -1,7 +1,7 @@
 //! What a parameter server has is saved: statistics, models, incidents and trends as documents, and the state to go on from.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callgrove_provdb::{Document, ProvDbError, Store};
@@ -10,6 +10,7 @@ use callgrove_pserver::{
 };
 
 use crate::ServerError;
+use crate::monitoring::{DatabaseHealth, PanicGuard};
 
 /// Where the state of the parameter server is kept in the global database.
 pub const STATE_NAME: &str = "parameter server";
@@ -26,13 +27,15 @@ pub(crate) const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
 pub(crate) struct Saver {
     pub(crate) state: Arc<ServerState>,
     pub(crate) store: Box<dyn Store>,
-    /// Why it cannot at present, in words.
-    pub(crate) trouble: Arc<Mutex<Option<String>>>,
+    /// What requests see of it.
+    pub(crate) health: Arc<DatabaseHealth>,
 }
 
 impl Saver {
     /// Saves at intervals, soon after the last word of an instance, and at the end.
     pub(crate) fn run(&mut self, stopped: &Receiver<()>) -> Result<(), ServerError> {
+        let health = Arc::clone(&self.health);
+        let _guard = PanicGuard(&health);
         let clock = MonotonicClock::new();
         let mut unsaved = None;
         let mut last_saved = Instant::now();
@@ -40,6 +43,7 @@ impl Saver {
         while stopped.recv_timeout(SETTLE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             // Nothing came since the last look: whoever told it may be waiting to end.
             let unsaved_now = self.state.unsaved_version();
+            health.begin();
             let tree_models = self.save_tree_models().err();
             let is_quiet = unsaved_now.is_some() && unsaved_now == unsaved_before;
             unsaved_before = unsaved_now;
@@ -52,10 +56,13 @@ impl Saver {
             let trouble = error.map(|error| {
                 format!("{error}; the statistics of the run are kept and saved later")
             });
-            *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+            health.end(trouble);
         }
+        health.begin();
         let tree_models = self.save_tree_models();
-        tree_models.and(self.save(clock.now_ms(), true))
+        let saved = tree_models.and(self.save(clock.now_ms(), true));
+        health.end(saved.as_ref().err().map(ToString::to_string));
+        saved
     }
 
     /// Writes the tree models, if they changed.

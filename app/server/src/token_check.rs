@@ -11,7 +11,7 @@ use tonic::Status;
 
 use crate::api::ApiError;
 use crate::connection::admission::Admission;
-use crate::{Token, cookie, grpc, page};
+use crate::{Token, cookie, grpc, monitoring, page};
 
 /// What requests are checked against.
 #[derive(Clone)]
@@ -27,12 +27,17 @@ pub(crate) struct Gate {
 /// Lets a request pass that has the token, in its header or as a browser's cookie, or answers 401; without a token,
 /// see [`calls_this_machine`]. What a page of another site sends is refused in any case.
 ///
-/// It stands before every route, gRPC and JSON, known or not: a stranger learns nothing.
+/// It stands before every route, gRPC and JSON, known or not: a stranger learns nothing but that the server runs, and
+/// whether it is ready.
 pub(crate) async fn check_token(
     State(gate): State<Gate>,
     request: Request,
     next: Next,
 ) -> Response {
+    if monitoring::is_probe(&request) {
+        // Not admitted: the connection keeps its deadline, and gives way to others as those of strangers do.
+        return next.run(request).await;
+    }
     if let (Some(token), Some(sent)) = (&gate.token, cookie::token_in_address(request.uri()))
         && token.matches(sent.as_bytes())
     {

@@ -4,107 +4,20 @@
 
 mod support;
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use callgrove_model::{RankId, RunIdentity};
-use callgrove_provdb::{
-    Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store,
-};
+use callgrove_provdb::OpenOptions;
 use callgrove_pserver::{ServerState, StateOptions};
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::{Keeper, STATE_NAME};
-use serde_json::Value;
+use callgrove_server::keeper::Keeper;
+use support::disturbed::disturbed;
 use support::{report_one_anomaly, saved_in};
 
 /// Longer than any machine takes; a test that waits so long fails.
 const PATIENCE: Duration = Duration::from_mins(2);
-
-/// A database in which something happens before documents are stored.
-struct Disturbed<F> {
-    store: Box<dyn Store>,
-    before_put: F,
-}
-
-impl<F: FnMut() + Send> Store for Disturbed<F> {
-    fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
-        (self.before_put)();
-        self.store.put(documents)
-    }
-
-    fn forget_step(&mut self, program: u32, rank: u32, step: u32) -> Result<(), ProvDbError> {
-        self.store.forget_step(program, rank, step)
-    }
-
-    fn remove(&mut self, of: Collection, rank: u32, keys: &[String]) -> Result<(), ProvDbError> {
-        self.store.remove(of, rank, keys)
-    }
-
-    /// What is said to be safe here has documents.
-    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
-        if name == STATE_NAME {
-            let state: Value = serde_json::from_slice(bytes).unwrap();
-            let named = state["functions"].as_array().unwrap().iter();
-            let names: Vec<String> = named.map(|it| it[2].as_str().unwrap().to_owned()).collect();
-            let stored = self.find(&Query::all(Collection::FuncStats))?.concat();
-            for name in names {
-                assert!(stored.contains(&name), "{name}: {stored}");
-            }
-        }
-        self.store.replace_state(name, bytes)
-    }
-
-    fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {
-        self.store.state(name)
-    }
-
-    fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError> {
-        self.store.find_ids(query)
-    }
-
-    fn documents(&mut self, of: Collection, ids: &[i64]) -> Result<Vec<String>, ProvDbError> {
-        self.store.documents(of, ids)
-    }
-
-    fn find_each(
-        &mut self,
-        query: &Query,
-        take: &mut dyn FnMut(String) -> ControlFlow<()>,
-    ) -> Result<(), ProvDbError> {
-        self.store.find_each(query, take)
-    }
-
-    fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
-        self.store.count(query)
-    }
-
-    fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
-        self.store.find_plain_sql(sql)
-    }
-
-    fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {
-        self.store.join_run(run)
-    }
-
-    fn claim(&mut self, program: u32, rank: u32, name: &str) -> Result<Claim, ProvDbError> {
-        self.store.claim(program, rank, name)
-    }
-}
-
-/// A keeper of a state, in whose database something happens before documents are stored.
-fn disturbed(
-    place: &str,
-    state: &Arc<ServerState>,
-    hub: &Arc<Hub>,
-    before_put: impl FnMut() + Send + 'static,
-) -> Keeper {
-    let mut config = saved_in(place, state, hub);
-    let store = config.store.take().unwrap();
-    config.store = Some(Box::new(Disturbed { store, before_put }));
-    Keeper::start(config).unwrap()
-}
 
 fn folder() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
@@ -123,6 +36,7 @@ fn packets_come_while_the_database_does_not_answer() {
         asked.send(()).unwrap();
         // Nothing more is waited for once the test has dropped its end.
         may_answer.recv().ok();
+        Ok(())
     });
     report_one_anomaly(state.session(), RankId(0), "MPI_Wait");
     is_asked.recv_timeout(PATIENCE).unwrap();
@@ -148,6 +62,7 @@ fn what_is_told_while_documents_are_stored_is_not_said_to_be_safe_before_it_has_
         if let Some((function, rank)) = others.next() {
             report_one_anomaly(told.session(), RankId(rank), function);
         }
+        Ok(())
     });
     keeper.finish().saved.unwrap();
 }

@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use callgrove_provdb::net::{ProvDbService, ReadPolicy};
 use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_server::api::{Api, Live, router};
+use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::{RunningServer, grpc};
 
 use crate::args::ProvDbServerArgs;
@@ -47,7 +48,8 @@ pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
     let config = server_config(args.listen, &args.serve)?;
     let stop = StopSignal::listen()?;
     let (service, served) = ProvDbService::serve(store, open_reader, policy)?;
-    let server = RunningServer::start(config, || grpc::mount(router(api), service))?;
+    let routes = router(api).merge(monitoring::router(Monitored::default()));
+    let server = RunningServer::start(config, || grpc::mount(routes, service))?;
     complain(&format!(
         "the provenance database {} is served at {}",
         args.provdb,

@@ -13,6 +13,7 @@ use callgrove_pserver::{
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::keeper::{Keeper, KeeperConfig, KeeperEnd, STATE_NAME, TREE_MODELS_NAME};
+use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::{Router, RunningServer, Token, grpc};
 use tracing::Level;
 
@@ -58,7 +59,9 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         live: Live::Published(hub),
         documents: args.provdb.as_ref().map(|url| documents(url, &options)),
     };
-    let page = watching_page(&api)?;
+    let page = watching_page(&api)?.merge(monitoring::router(Monitored {
+        database: keeper.database_health(),
+    }));
     let server = {
         let state = Arc::clone(&state);
         let routes = || grpc::mount(router(api).merge(page), service(state));

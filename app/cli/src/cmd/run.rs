@@ -8,6 +8,7 @@ use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_pserver::{MonotonicClock, ServerState};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
+use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::{RunningServer, Token};
 
 use super::{ad, pserver};
@@ -51,7 +52,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         token.as_ref(),
         &args.connect,
     )?;
-    let server = listen(args, &state, &hub, &to_store)?;
+    let monitored = Monitored {
+        database: keeper.database_health(),
+    };
+    let server = listen(args, &state, &hub, &to_store, monitored)?;
     let learner = match &args.provdb.provdb {
         Some(url) if !args.detect.trees.is_empty() => {
             Some(TreeLearner::start(&state, url, &to_store)?)
@@ -95,6 +99,7 @@ fn listen(
     state: &Arc<ServerState>,
     hub: &Arc<Hub>,
     to_store: &OpenOptions,
+    monitored: Monitored,
 ) -> Result<Option<RunningServer>> {
     let Some(listen) = args.listen else {
         return Ok(None);
@@ -106,7 +111,7 @@ fn listen(
         documents: provdb.map(|url| documents(url, to_store)),
     };
     let config = server_config(listen, &args.serve)?;
-    let page = pserver::watching_page(&api)?;
+    let page = pserver::watching_page(&api)?.merge(monitoring::router(monitored));
     let server = RunningServer::start(config, || router(api).merge(page))?;
     let url = server.url();
     let or_page = if pages::is_built() {

@@ -6,6 +6,8 @@
     reason = "in a test a panic is the report; each test file uses its part of this"
 )]
 
+pub mod disturbed;
+
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::io::{Read as _, Write as _};

@@ -1,0 +1,113 @@
+//! The health of what saves in a database, written by the thread that saves and read by requests.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A save that takes longer counts as a database that does not answer.
+const SAVE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The health of the database as the last save found it.
+#[derive(Debug, Default)]
+pub struct DatabaseHealth {
+    save: Mutex<SaveProgress>,
+}
+
+/// The save under way and what became of the last one.
+#[derive(Debug, Default)]
+struct SaveProgress {
+    begun_at: Option<Instant>,
+    trouble: Option<String>,
+    has_ended_early: bool,
+}
+
+/// Marks the database as unserved if the thread that saves ends by a panic.
+#[derive(Debug)]
+pub(crate) struct PanicGuard<'health>(pub(crate) &'health DatabaseHealth);
+
+impl DatabaseHealth {
+    /// Notes that the database is being asked.
+    pub(crate) fn begin(&self) {
+        self.progress().begun_at = Some(Instant::now());
+    }
+
+    /// Notes the answer: why nothing can be saved at present, if that is so.
+    pub(crate) fn end(&self, trouble: Option<String>) {
+        let mut progress = self.progress();
+        progress.begun_at = None;
+        progress.trouble = trouble;
+    }
+
+    /// Why nothing can be saved at present, for the operator's terminal.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.progress().trouble.clone()
+    }
+
+    /// Checks that the database takes what is saved.
+    ///
+    /// # Errors
+    /// The reason as one line that names neither paths nor addresses, since strangers may read it.
+    pub fn check(&self) -> Result<(), &'static str> {
+        self.check_at(Instant::now())
+    }
+
+    fn check_at(&self, now: Instant) -> Result<(), &'static str> {
+        let progress = self.progress();
+        let save_time = progress
+            .begun_at
+            .map(|begun_at| now.saturating_duration_since(begun_at));
+        if progress.has_ended_early {
+            Err("saving has ended by a fault of the program")
+        } else if progress.trouble.is_some() {
+            Err("the database did not take the last save")
+        } else if save_time.is_some_and(|save_time| save_time > SAVE_TIMEOUT) {
+            Err("the database does not answer")
+        } else {
+            Ok(())
+        }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, SaveProgress> {
+        self.save.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for PanicGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.progress().has_ended_early = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_refuses_or_does_not_answer_is_not_ready() {
+        let health = DatabaseHealth::default();
+        health.begin();
+        let now = Instant::now();
+        assert_eq!(health.check_at(now), Ok(()));
+        let later = now + SAVE_TIMEOUT + Duration::from_secs(1);
+        assert_eq!(health.check_at(later), Err("the database does not answer"));
+        health.end(Some("/a/path is full".to_owned()));
+        let reason = health.check_at(later).expect_err("refused");
+        assert!(!reason.contains("/a/path"), "{reason}");
+        health.end(None);
+        assert_eq!(health.check_at(later), Ok(()));
+    }
+
+    #[test]
+    fn a_panic_of_what_saves_is_not_ready() {
+        let health = DatabaseHealth::default();
+        let saved = std::thread::scope(|scope| {
+            let saving = scope.spawn(|| -> () {
+                let _guard = PanicGuard(&health);
+                panic!("of the test");
+            });
+            saving.join()
+        });
+        assert!(saved.is_err() && health.check().is_err());
+    }
+}
