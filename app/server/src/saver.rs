@@ -91,6 +91,7 @@ impl Saver {
             self.store.join_run(&run)?;
         }
         self.store.put(&all)?;
+        self.health.documents().add_stored(all.len());
         self.store
             .replace_state(STATE_NAME, saved.json.as_bytes())?;
         self.state.confirm_saved(saved.version);
@@ -99,9 +100,13 @@ impl Saver {
         };
         let documents: Result<Vec<Document>, ProvDbError> =
             incidents.iter().map(of_incident).collect();
-        self.store.put(&documents?)?;
+        let documents = documents?;
+        self.store.put(&documents)?;
+        self.health.documents().add_stored(documents.len());
         self.state.confirm_incidents(&incidents);
-        self.save_trends()
+        self.save_trends()?;
+        self.health.note_saved();
+        Ok(())
     }
 
     /// Writes the trends that are new or have changed.
@@ -110,7 +115,11 @@ impl Saver {
         let of_trend =
             |it: &TrendDocument| Document::trend(it.program.0, &it.record.trend_id, &it.record);
         let documents: Result<Vec<Document>, ProvDbError> = trends.iter().map(of_trend).collect();
-        let stored = documents.and_then(|documents| self.store.put(&documents));
+        let stored = documents.and_then(|documents| {
+            self.store.put(&documents)?;
+            self.health.documents().add_stored(documents.len());
+            Ok(())
+        });
         self.state.confirm_trends(&trends, stored.is_ok());
         Ok(stored?)
     }

@@ -3,18 +3,20 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use callgrove_model::RankId;
 use callgrove_provdb::ProvDbError;
-use callgrove_pserver::{ServerState, StateOptions};
+use callgrove_pserver::{MonotonicClock, ServerState, StateOptions};
 use callgrove_server::hub::Hub;
-use callgrove_server::monitoring::{Monitored, router};
+use callgrove_server::keeper::Keeper;
+use callgrove_server::monitoring::{DocumentCounts, Monitored, router};
 use callgrove_server::{Limits, RunningServer, ServerConfig};
 use support::disturbed::disturbed;
-use support::{Certificate, SECRET, config, raw, report_one_anomaly, token};
+use support::{Certificate, SECRET, config, raw, report_one_anomaly, saved_in, token};
 
 /// Longer than any machine takes.
 const TIMEOUT: Duration = Duration::from_mins(2);
@@ -54,6 +56,7 @@ fn probes_need_no_token_and_all_else_does() {
         ("GET", "/healthz/"),
         ("GET", "//healthz"),
         ("GET", "/api/health"),
+        ("GET", "/metrics"),
         ("GET", "/"),
     ] {
         let answer = ask(&server, method, path, "Content-Length: 0\r\n");
@@ -136,6 +139,7 @@ fn a_server_whose_database_is_away_is_not_ready() {
     });
     let monitored = Monitored {
         database: keeper.database_health(),
+        ..Monitored::default()
     };
     let server = start(guarded(), monitored);
     assert!(get(&server, "/readyz").starts_with("HTTP/1.1 200"));
@@ -160,4 +164,175 @@ fn await_status(server: &RunningServer, status: u16) -> String {
         assert!(begun.elapsed() < TIMEOUT, "{answer}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Metrics as they were sent: each sample by its name and labels, in order of the text.
+#[derive(Debug)]
+struct Scrape {
+    samples: Vec<(String, f64)>,
+}
+
+impl Scrape {
+    fn value(&self, sample: &str) -> Option<f64> {
+        let mut samples = self.samples.iter();
+        samples.find(|(name, _)| name == sample).map(|it| it.1)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.samples.iter().map(|it| it.0.as_str()).collect()
+    }
+}
+
+/// Asks for the metrics with the token, and checks each line.
+fn scrape(server: &RunningServer) -> Scrape {
+    let bearer = format!("Authorization: Bearer {SECRET}\r\n");
+    let answer = ask(server, "GET", "/metrics", &bearer);
+    let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    let head = head.to_lowercase();
+    assert!(
+        head.contains("content-type: text/plain; version=0.0.4"),
+        "{head}"
+    );
+    parse(text)
+}
+
+fn parse(text: &str) -> Scrape {
+    assert!(text.ends_with('\n'), "{text}");
+    let mut kinds = BTreeMap::new();
+    let mut samples = Vec::new();
+    let mut lines = text.lines();
+    let mut current = String::new();
+    while let Some(line) = lines.next() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            let (name, help) = help.split_once(' ').unwrap();
+            assert!(!help.is_empty(), "{line}");
+            let kind = lines.next().unwrap().strip_prefix("# TYPE ").unwrap();
+            let (of, kind) = kind.split_once(' ').unwrap();
+            assert_eq!(of, name);
+            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+            assert_eq!(
+                kinds.insert(name.to_owned(), kind),
+                None,
+                "{name} occurs twice"
+            );
+            name.clone_into(&mut current);
+            continue;
+        }
+        let (sample, value) = line.rsplit_once(' ').unwrap();
+        let (name, labels) = sample.split_once('{').unwrap_or((sample, "}"));
+        assert!(name.starts_with("callgrove_"), "{line}");
+        assert!(
+            name.chars().all(|it| it == '_' || it.is_ascii_lowercase()),
+            "{line}"
+        );
+        let of_histogram = ["_bucket", "_sum", "_count"].map(|part| format!("{current}{part}"));
+        let is_part = kinds[&current] == "histogram" && of_histogram.iter().any(|it| it == name);
+        assert!(name == current || is_part, "{line} is not of {current}");
+        let labels = labels.strip_suffix('}').unwrap();
+        for label in labels.split(',').filter(|it| !it.is_empty()) {
+            let (label, value) = label.split_once('=').unwrap();
+            assert!(
+                label.chars().all(|it| it == '_' || it.is_ascii_lowercase()),
+                "{line}"
+            );
+            let value = value.strip_prefix('"').unwrap().strip_suffix('"').unwrap();
+            assert!(!value.contains(['"', '\\']), "{line}");
+        }
+        let is_new = samples.iter().all(|(known, _)| known != sample);
+        assert!(is_new, "{sample} occurs twice");
+        samples.push((sample.to_owned(), value.parse::<f64>().unwrap()));
+    }
+    Scrape { samples }
+}
+
+#[test]
+fn counters_rise_with_reports() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().to_string_lossy().into_owned();
+    let state = Arc::new(ServerState::new(StateOptions::default()));
+    let keeper = Keeper::start(saved_in(&place, &state, &Arc::new(Hub::new(0)))).unwrap();
+    let instance_documents = Arc::new(DocumentCounts::default());
+    instance_documents.replace(5, 1, 2);
+    let monitored = Monitored {
+        state: Some(Arc::clone(&state)),
+        database: keeper.database_health(),
+        instance_documents: Some(instance_documents),
+        clock: MonotonicClock::new(),
+    };
+    let server = start(guarded(), monitored);
+    let before = scrape(&server);
+    assert_eq!(before.value("callgrove_exchange_seconds_count"), Some(0.0));
+    assert_eq!(before.value("callgrove_last_report_age_seconds"), None);
+    for (rank, num_reports) in [(0, 1.0), (1, 2.0)] {
+        report_one_anomaly(state.session(), RankId(rank), "MPI_Wait");
+        state.fold();
+        let now = scrape(&server);
+        for counted in [
+            "steps_total",
+            "executions_total",
+            "anomalies",
+            "ranks_reported",
+        ] {
+            let sample = format!("callgrove_{counted}{{program=\"0\"}}");
+            assert_eq!(now.value(&sample), Some(num_reports), "{sample}");
+        }
+        let age = now.value("callgrove_last_report_age_seconds").unwrap();
+        assert!((0.0..TIMEOUT.as_secs_f64()).contains(&age), "{age}");
+    }
+    keeper.finish().saved.unwrap();
+    let last = scrape(&server);
+    assert_is_a_histogram(&last);
+    let stored = "callgrove_documents_stored_total";
+    // A function, with its model where it has one.
+    assert!(last.value(&format!("{stored}{{writer=\"parameter_server\"}}")) >= Some(1.0));
+    assert_eq!(
+        last.value(&format!("{stored}{{writer=\"instance\"}}")),
+        Some(5.0)
+    );
+    assert_eq!(last.value("callgrove_documents_lost_total"), Some(1.0));
+    assert_eq!(last.value("callgrove_documents_waiting"), Some(2.0));
+    assert!(last.value("callgrove_last_save_age_seconds").is_some());
+    #[cfg(target_os = "linux")]
+    assert!(last.value("callgrove_resident_memory_bytes") > Some(1e6));
+    // The order of the text does not change.
+    assert_eq!(last.names(), scrape(&server).names());
+}
+
+fn assert_is_a_histogram(scrape: &Scrape) {
+    let prefix = "callgrove_exchange_seconds_bucket{le=\"";
+    let buckets: Vec<(f64, f64)> = scrape
+        .samples
+        .iter()
+        .filter_map(|(name, count)| {
+            let bound = name.strip_prefix(prefix)?.strip_suffix("\"}")?;
+            Some((bound.parse().unwrap(), *count))
+        })
+        .collect();
+    assert!(
+        buckets.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1),
+        "{buckets:?}"
+    );
+    let &(last_bound, in_all) = buckets.last().unwrap();
+    assert!(last_bound.is_infinite());
+    // One exchange or more of each of the two instances.
+    assert!(in_all >= 2.0, "{in_all}");
+    assert_eq!(
+        scrape.value("callgrove_exchange_seconds_count"),
+        Some(in_all)
+    );
+    assert!(scrape.value("callgrove_exchange_seconds_sum") > Some(0.0));
+}
+
+#[test]
+fn a_server_without_a_run_has_metrics_of_the_process_alone() {
+    let server = start(guarded(), Monitored::default());
+    let names = scrape(&server);
+    let names = names.names();
+    assert!(
+        names[0].starts_with("callgrove_build_info{version="),
+        "{names:?}"
+    );
+    assert!(names.len() <= 2, "{names:?}");
 }

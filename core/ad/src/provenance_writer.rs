@@ -36,6 +36,8 @@ pub struct StorageStatus {
     pub num_bytes: u64,
     /// Refused and given up.
     pub num_lost: u64,
+    /// In memory until the database has taken them.
+    pub num_waiting: u64,
     /// Why the first of those was refused that no database takes, if any was.
     pub first_unfit: Option<String>,
     /// What the database said last, if it refuses at present.
@@ -203,7 +205,10 @@ impl ProvenanceWriter {
 
     /// The counts so far.
     pub(crate) fn stored(&self) -> StorageStatus {
-        let mut stored = self.shared.lock().stored.clone();
+        let queue = self.shared.lock();
+        let mut stored = queue.stored.clone();
+        stored.num_waiting = queue.num_unsettled;
+        drop(queue);
         if self.thread.is_finished() && !stored.is_closed {
             stored.is_closed = true;
             stored.refusal = Some(FAULT.to_owned());

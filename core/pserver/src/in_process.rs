@@ -1,6 +1,7 @@
 //! The exchange inside one process: requests are calls.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use callgrove_model::{FuncId, ProgramId};
 
@@ -57,7 +58,10 @@ impl Transport for InProcess {
     }
 
     fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError> {
-        self.state.sync(request, self.clock.now_ms())
+        let begun = Instant::now();
+        let reply = self.state.sync(request, self.clock.now_ms());
+        self.state.count_exchange(begun.elapsed());
+        reply
     }
 
     fn progress(

@@ -58,7 +58,10 @@ pub use protocol::{
     Transport,
 };
 pub use report::{AnomalySummary, CounterReport, FunctionReport, StepReport};
-pub use state::{GlobalDocuments, SavedGlobalState, ServerState, StateOptions};
+pub use state::{
+    EXCHANGE_BOUNDS, ExchangeTimes, GlobalDocuments, ProgramTally, RunTally, SavedGlobalState,
+    ServerState, StateOptions,
+};
 pub use statistics::{Metrics, Profile, RankKey, RankTotals, Statistics, StepSummary};
 pub use tree_model_book::{
     InstanceModels, MAX_TREE_MODEL_BYTES, ModelInForce, ModelPublication, TreeModelBook,

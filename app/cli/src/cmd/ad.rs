@@ -44,7 +44,7 @@ pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
     };
     let start = Instant::now();
     let opened = streams::open(&args.streams)?;
-    let status = follow(opened, options, exchange, store, &stop, &Vec::new)?;
+    let status = follow(opened, options, exchange, store, &stop, &|_| Vec::new())?;
     summarize(&status, start, args.format)?;
     Ok(Exit::after(&status.warnings))
 }
@@ -66,7 +66,7 @@ pub(super) fn follow(
     exchange: Box<dyn ModelExchange>,
     store: Option<Box<dyn Store>>,
     stop: &StopSignal,
-    others: &dyn Fn() -> Vec<String>,
+    others: &dyn Fn(&Status) -> Vec<String>,
 ) -> Result<Status> {
     let name = format!("{}-{}", host(), std::process::id());
     let OpenedStreams { streams, warnings } = opened;
@@ -85,7 +85,7 @@ pub(super) fn follow(
             awaited.map(|what| format!("{what}; they are waited for before all is judged"));
         let opening = status.opening.iter().cloned();
         let also = unfit.chain(trees).chain(awaited).chain(opening);
-        told.tell(own.chain(also).chain(others()).collect());
+        told.tell(own.chain(also).chain(others(status)).collect());
         stop.flow()
     })?;
     status.warnings.join(warnings);

@@ -60,7 +60,10 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         documents: args.provdb.as_ref().map(|url| documents(url, &options)),
     };
     let page = watching_page(&api)?.merge(monitoring::router(Monitored {
+        state: Some(Arc::clone(&state)),
         database: keeper.database_health(),
+        clock,
+        ..Monitored::default()
     }));
     let server = {
         let state = Arc::clone(&state);

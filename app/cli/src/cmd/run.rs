@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use callgrove_ad::Status;
 use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_pserver::{MonotonicClock, ServerState};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
-use callgrove_server::monitoring::{self, Monitored};
+use callgrove_server::monitoring::{self, DocumentCounts, Monitored};
 use callgrove_server::{RunningServer, Token};
 
 use super::{ad, pserver};
@@ -52,8 +53,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         token.as_ref(),
         &args.connect,
     )?;
+    let documents = Arc::<DocumentCounts>::default();
     let monitored = Monitored {
+        state: Some(Arc::clone(&state)),
         database: keeper.database_health(),
+        instance_documents: of_instance.is_some().then(|| Arc::clone(&documents)),
+        clock,
     };
     let server = listen(args, &state, &hub, &to_store, monitored)?;
     let learner = match &args.provdb.provdb {
@@ -61,6 +66,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
             Some(TreeLearner::start(&state, url, &to_store)?)
         }
         _ => None,
+    };
+    let note = |status: &Status| {
+        let stored = &status.stored;
+        documents.replace(stored.num_documents, stored.num_lost, stored.num_waiting);
     };
     let start = Instant::now();
     let streams = streams::open(&args.streams)?;
@@ -70,7 +79,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         Box::new(state.session()),
         of_instance,
         &stop,
-        &|| {
+        &|status| {
+            note(status);
             let learning = learner.as_ref().and_then(TreeLearner::trouble);
             keeper.troubles().into_iter().chain(learning).collect()
         },
@@ -82,6 +92,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let kept = pserver::finish(keeper);
     pserver::save_model(&state, args.stats.save_model.as_deref())?;
     let status = followed?;
+    note(&status);
     let exit = kept?.and(Exit::after(&status.warnings));
     ad::summarize(&status, start, args.format)?;
     if let Some(server) = server {

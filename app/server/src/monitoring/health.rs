@@ -3,6 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::document_counts::DocumentCounts;
+
 /// A save that takes longer counts as a database that does not answer.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -10,12 +12,14 @@ const SAVE_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub struct DatabaseHealth {
     save: Mutex<SaveProgress>,
+    documents: DocumentCounts,
 }
 
 /// The save under way and what became of the last one.
 #[derive(Debug, Default)]
 struct SaveProgress {
     begun_at: Option<Instant>,
+    saved_at: Option<Instant>,
     trouble: Option<String>,
     has_ended_early: bool,
 }
@@ -35,6 +39,22 @@ impl DatabaseHealth {
         let mut progress = self.progress();
         progress.begun_at = None;
         progress.trouble = trouble;
+    }
+
+    /// Notes that the state is saved.
+    pub(crate) fn note_saved(&self) {
+        self.progress().saved_at = Some(Instant::now());
+    }
+
+    /// The documents that were saved.
+    pub(crate) fn documents(&self) -> &DocumentCounts {
+        &self.documents
+    }
+
+    /// The time since the state was saved, if it was.
+    pub(super) fn save_age(&self) -> Option<Duration> {
+        let saved_at = self.progress().saved_at;
+        saved_at.map(|saved_at| saved_at.elapsed())
     }
 
     /// Why nothing can be saved at present, for the operator's terminal.

@@ -1,10 +1,18 @@
 //! What an operator asks of a server: whether it runs, whether it does its work, and its metrics.
 
+mod document_counts;
 mod health;
+mod metrics;
+mod monitored;
 mod probes;
+mod resident_memory;
+mod routes;
+mod text;
 
+pub use document_counts::DocumentCounts;
 pub use health::DatabaseHealth;
-pub use probes::{Monitored, router};
+pub use monitored::Monitored;
+pub use routes::router;
 
 pub(crate) use health::PanicGuard;
 pub(crate) use probes::is_probe;

@@ -1,28 +1,9 @@
 //! `GET /healthz` and `GET /readyz`, which need no token.
 
-use std::sync::Arc;
-
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
-use axum::routing::get;
 
-use super::health::DatabaseHealth;
-
-/// What a server can report of itself. Default: that it answers.
-#[derive(Clone, Debug, Default)]
-pub struct Monitored {
-    /// The database of a parameter server.
-    pub database: Option<Arc<DatabaseHealth>>,
-}
-
-/// The routes that an operator and their tools ask.
-pub fn router(monitored: Monitored) -> Router {
-    Router::new()
-        .route("/healthz", get(async || "ok\n"))
-        .route("/readyz", get(readiness))
-        .with_state(monitored)
-}
+use super::monitored::Monitored;
 
 /// Returns true for requests that are answered without a token. Their connections stay in the budget of those without
 /// a valid request.
@@ -31,7 +12,7 @@ pub(crate) fn is_probe(request: &Request) -> bool {
     is_read && matches!(request.uri().path(), "/healthz" | "/readyz")
 }
 
-async fn readiness(State(monitored): State<Monitored>) -> (StatusCode, String) {
+pub(super) async fn readiness(State(monitored): State<Monitored>) -> (StatusCode, String) {
     let checked = monitored
         .database
         .map_or(Ok(()), |database| database.check());

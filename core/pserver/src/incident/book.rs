@@ -54,6 +54,9 @@ struct OpenSteps {
     /// Incidents that are told once more and then never again.
     closed: VecDeque<JoinedIncident>,
     weight: usize,
+    /// Incidents that were reported so far, those of closed steps included. Earlier releases did not count them.
+    #[serde(default)]
+    num_reported: u64,
     /// When each step of a rank was first seen here.
     #[serde(skip)]
     heard_ms: BTreeMap<(StepId, RankId), u64>,
@@ -113,6 +116,12 @@ impl IncidentBook {
             due.extend(incidents.into_iter().map(|incident| (program, incident)));
         }
         due
+    }
+
+    /// How many incidents of each program were reported and are neither withdrawn nor joined to others.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (ProgramId, u64)> {
+        let programs = self.programs.iter();
+        programs.map(|(&program, open)| (program, open.num_reported))
     }
 
     /// Whether the database has a document of an incident already, by its hash.
@@ -214,9 +223,11 @@ impl OpenSteps {
         if self.ids.insert(incident.id) {
             // It may have lost the name to another one before.
             self.closed.retain(|it| it.id != incident.id);
+            self.num_reported += 1;
         }
         for other in others {
             self.ids.remove(&other);
+            self.num_reported = self.num_reported.saturating_sub(1);
             self.closed.push_back(JoinedIncident {
                 joined_to: Some(incident.id),
                 ..JoinedIncident::empty(other, incident.step, incident.start_us, incident.end_us)
@@ -232,6 +243,7 @@ impl OpenSteps {
         let withdrawn: Vec<ExecLabel> = self.ids.difference(&members).copied().collect();
         for id in withdrawn {
             self.ids.remove(&id);
+            self.num_reported = self.num_reported.saturating_sub(1);
             let mut reported = self.briefs.iter().flat_map(|(&(step, _), brief)| {
                 let stalls = brief.stalls.iter();
                 stalls.map(move |stall| (step, stall))

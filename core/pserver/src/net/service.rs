@@ -1,6 +1,7 @@
 //! The server's side of the protocol: calls to a [`ServerState`].
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use callgrove_model::ProgramId;
 use tonic::{Code, Request, Response, Status};
@@ -78,9 +79,12 @@ impl Pserver for PserverService {
         &self,
         request: Request<proto::SyncRequest>,
     ) -> Result<Response<proto::SyncReply>, Status> {
+        let begun = Instant::now();
         let synced = wire::request_from_wire(request.into_inner())
             .and_then(|request| self.state.sync(request, self.clock.now_ms()));
-        reply(synced.map(|synced| wire::reply_to_wire(&synced)))
+        let reply = reply(synced.map(|synced| wire::reply_to_wire(&synced)));
+        self.state.count_exchange(begun.elapsed());
+        reply
     }
 
     async fn heartbeat(

@@ -11,6 +11,7 @@
 //! all instances except to read the pointer of the published models and the table of functions; whoever
 //! writes these does so in a moment.
 
+mod exchange_counters;
 pub(crate) mod global;
 mod global_documents;
 mod incident_documents;
@@ -18,6 +19,7 @@ mod partial;
 mod published_models;
 mod registrations;
 mod saved_state;
+mod tally;
 mod tree_models;
 mod trend_documents;
 
@@ -28,8 +30,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use callgrove_detect::Params;
 use callgrove_model::{FuncId, MAX_COUNTER_NAME_BYTES, ProgramId, RunIdentity, fnv1a};
 
+pub use exchange_counters::{EXCHANGE_BOUNDS, ExchangeTimes};
 pub use global_documents::GlobalDocuments;
 pub use saved_state::SavedGlobalState;
+pub use tally::{ProgramTally, RunTally};
 
 use crate::contribution::ModelKind;
 use crate::functions::{FunctionRequest, FunctionTable, check_name};
@@ -37,6 +41,7 @@ use crate::protocol::{Retention, SyncReply, SyncRequest};
 use crate::statistics::RankKey;
 use crate::tree_model_book::SharedTreeModels;
 use crate::{Contribution, PserverError};
+use exchange_counters::ExchangeCounters;
 use global::GlobalState;
 use partial::PartialState;
 use published_models::PublishedModels;
@@ -96,6 +101,9 @@ pub struct ServerState {
     saved_version: AtomicU64,
     model_kind: ModelKind,
     tree_models: SharedTreeModels,
+    exchanges: ExchangeCounters,
+    /// The numbers of ranks that recorded runs state.
+    announced_ranks: Mutex<BTreeMap<ProgramId, u32>>,
 }
 
 impl ServerState {
@@ -114,6 +122,8 @@ impl ServerState {
             saved_version: AtomicU64::new(0),
             model_kind: ModelKind::default(),
             tree_models: SharedTreeModels::default(),
+            exchanges: ExchangeCounters::default(),
+            announced_ranks: Mutex::default(),
             options,
         }
     }
@@ -163,9 +173,13 @@ impl ServerState {
         if self.options.frozen {
             contribution.models.clear();
         }
+        let has_steps = !contribution.statistics.steps.is_empty();
         let partial_state = self.partial_state(&request.instance);
         let included_in =
             lock(partial_state).add(&request.instance, request.sequence, contribution, now_ms)?;
+        if has_steps {
+            self.exchanges.note_report(now_ms);
+        }
         if self.options.fold_on_sync {
             self.fold();
         }

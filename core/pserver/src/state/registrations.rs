@@ -60,8 +60,14 @@ impl ServerState {
 
     /// How far the ranks of a program are: those that anybody reads or has read, and all up to `num_ranks`.
     pub fn progress(&self, program: ProgramId, num_ranks: u32, now_ms: u64) -> RunProgress {
+        let num_ranks = num_ranks.min(MAX_WORLD);
+        if num_ranks > 0 {
+            let mut announced = lock(&self.announced_ranks);
+            let announced = announced.entry(program).or_default();
+            *announced = num_ranks.max(*announced);
+        }
         let mut live = BTreeSet::new();
-        let mut known: BTreeSet<RankId> = (0..num_ranks.min(MAX_WORLD)).map(RankId).collect();
+        let mut known: BTreeSet<RankId> = (0..num_ranks).map(RankId).collect();
         for (&(of, rank), holder) in &*lock(&self.claims) {
             if of == program {
                 known.insert(rank);

@@ -1,0 +1,38 @@
+//! The counts of the documents that a part of the process hands to a database.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The documents of one writer. It notes them, requests read them.
+#[derive(Debug, Default)]
+pub struct DocumentCounts {
+    stored: AtomicU64,
+    lost: AtomicU64,
+    waiting: AtomicU64,
+}
+
+impl DocumentCounts {
+    /// Adds documents that the database has taken.
+    pub fn add_stored(&self, num_documents: usize) {
+        let num_documents = u64::try_from(num_documents).unwrap_or(u64::MAX);
+        self.stored.fetch_add(num_documents, Ordering::Relaxed);
+    }
+
+    /// Replaces the counts by those of a writer that counts by itself.
+    pub fn replace(&self, stored: u64, lost: u64, waiting: u64) {
+        self.stored.store(stored, Ordering::Relaxed);
+        self.lost.store(lost, Ordering::Relaxed);
+        self.waiting.store(waiting, Ordering::Relaxed);
+    }
+
+    pub(super) fn stored(&self) -> u64 {
+        self.stored.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}

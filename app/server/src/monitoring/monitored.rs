@@ -1,0 +1,28 @@
+//! What a server can report of itself.
+
+use std::sync::Arc;
+
+use callgrove_pserver::{MonotonicClock, RunTally, ServerState};
+
+use super::document_counts::DocumentCounts;
+use super::health::DatabaseHealth;
+
+/// The parts of a process that are monitored. Default: that it answers.
+#[derive(Clone, Debug, Default)]
+pub struct Monitored {
+    /// The parameter server.
+    pub state: Option<Arc<ServerState>>,
+    /// Its database.
+    pub database: Option<Arc<DatabaseHealth>>,
+    /// The documents of the AD instance in this process, if it has one that stores.
+    pub instance_documents: Option<Arc<DocumentCounts>>,
+    /// The clock for the age of reports.
+    pub clock: MonotonicClock,
+}
+
+impl Monitored {
+    pub(super) fn tally(&self) -> Option<RunTally> {
+        let state = self.state.as_ref()?;
+        Some(state.tally(self.clock.now_ms()))
+    }
+}

@@ -1,0 +1,17 @@
+//! The routes of monitoring.
+
+use axum::Router;
+use axum::routing::get;
+
+use super::metrics::metrics;
+use super::monitored::Monitored;
+use super::probes::readiness;
+
+/// The routes that an operator and their tools ask.
+pub fn router(monitored: Monitored) -> Router {
+    Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(readiness))
+        .route("/metrics", get(metrics))
+        .with_state(monitored)
+}
