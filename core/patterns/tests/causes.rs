@@ -481,6 +481,17 @@ fn all_of_a_stall_that_no_message_explains_is_a_delay() {
 }
 
 #[test]
+fn what_all_ranks_of_an_excerpt_did_alike_delays_none() {
+    let trace = only(&[
+        "0 +start 50000 +MPI_Recv 90000 r1 90010 -MPI_Recv 90020 -start",
+        "100 +start 89990 +MPI_Send s0 90000 -MPI_Send 90020 -start",
+    ]);
+    let all = stalls(&trace, &["start", "MPI_Recv"]);
+    let own: Vec<(u32, i64)> = all.iter().map(|it| (it.1, it.2)).collect();
+    assert_eq!(own, [(1, 39_890)]);
+}
+
+#[test]
 fn a_lane_hands_a_delay_on_after_calls_without_a_wait() {
     let trace = only(&[
         "0 +work 50000 -work 50002 +MPI_Send s1 50004 -MPI_Send 50006 +MPI_Send s1 50008 -MPI_Send",

@@ -6,10 +6,12 @@
 //! about 1.4. A lane that is slower than the others *and* unsteadier than they are was slow in most of its visits:
 //! the others say what is usual. One that is slower and steady has more to do.
 
+use std::collections::BTreeSet;
+
 use callgrove_model::{DurationNs, ExecRef, LaneIdx};
 
 use super::release::Released;
-use super::segments::{Operation, OperationKind, OperationRef, Segments, index};
+use super::segments::{Gap, Operation, OperationKind, OperationRef, Segments, index};
 
 /// Own work that is longer than usual by less than this is the clock's or the machine's.
 pub(super) const LEAST_WORK: DurationNs = DurationNs::from_us(30);
@@ -98,11 +100,18 @@ impl ExcessSource<'_> {
             Self::Stalls(is_stalled) => {
                 let exec = |lane, exec| ExecRef { lane, exec };
                 let gaps = gaps().enumerate();
-                gaps.filter(|(_, (lane, gap))| {
-                    gap.duration() > LEAST_WORK && is_stalled(exec(*lane, gap.call))
-                })
-                .map(|(visit, (_, gap))| PlaceExcess::whole(visit, gap.duration()))
-                .collect()
+                let stalled: Vec<StalledGap<'_>> = gaps
+                    .filter(|(_, (lane, gap))| {
+                        gap.duration() > LEAST_WORK && is_stalled(exec(*lane, gap.call))
+                    })
+                    .map(|(visit, (lane, gap))| StalledGap { visit, lane, gap })
+                    .collect();
+                let common = common_parts(segments, &stalled);
+                let own = stalled
+                    .iter()
+                    .zip(common)
+                    .map(|(it, common)| PlaceExcess::whole(it.visit, it.gap.duration() - common));
+                own.filter(|it| it.amount > LEAST_WORK).collect()
             }
         }
     }
@@ -141,6 +150,45 @@ impl ExcessSource<'_> {
         let calls = found.into_iter().filter(is_call);
         calls.map(|it| (refs[it.visit], it)).collect()
     }
+}
+
+/// A gap of an excerpt in a call that stalled.
+struct StalledGap<'a> {
+    visit: usize,
+    lane: LaneIdx,
+    gap: &'a Gap,
+}
+
+/// How much of each of some gaps every rank spent in the same function at the same time, as at the start of a program: no
+/// rank waits for another because of that. Cost: O(n log n).
+fn common_parts(segments: &Segments, stalled: &[StalledGap<'_>]) -> Vec<DurationNs> {
+    let func = |it: &StalledGap<'_>| {
+        let path = segments.places.path_of(it.gap.place);
+        segments.places.func(path)
+    };
+    let mut order: Vec<usize> = (0..stalled.len()).collect();
+    order.sort_by_key(|&at| (func(&stalled[at]), stalled[at].gap.start, at));
+    let mut common = vec![DurationNs::ZERO; stalled.len()];
+    let mut rest = &order[..];
+    while let Some(&first) = rest.first() {
+        let mut ranks = BTreeSet::new();
+        let mut first_end = stalled[first].gap.end;
+        let together = rest.iter().take_while(|&&at| {
+            let it = &stalled[at];
+            let is_same = func(it) == func(&stalled[first]) && it.gap.start < first_end;
+            first_end = first_end.min(it.gap.end);
+            is_same && ranks.insert(segments.lane(it.lane).process)
+        });
+        let (group, others) = rest.split_at(together.count().max(1));
+        rest = others;
+        if ranks.len() > 1 && ranks.len() == segments.processes.len() {
+            let shortest = group.iter().map(|&at| stalled[at].gap.duration()).min();
+            for &at in group {
+                common[at] = shortest.unwrap_or(DurationNs::ZERO);
+            }
+        }
+    }
+    common
 }
 
 impl PlaceExcess {
