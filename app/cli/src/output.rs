@@ -30,7 +30,7 @@ pub(crate) fn complain(text: &str) {
     say(Level::WARN, &with_remedy(text));
 }
 
-/// A text with what to do about the lines of other programs in it that are riddles.
+/// Adds to lines of libraries that a person cannot understand what to do about them.
 pub(crate) fn with_remedy(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let remedy = REMEDIES.iter().find(|(riddle, _)| line.contains(riddle));
@@ -45,8 +45,8 @@ pub(crate) fn with_remedy(text: &str) -> String {
 pub(crate) struct Troubles(Vec<String>);
 
 impl Troubles {
-    /// Tells what was not there the last time.
-    pub(crate) fn tell(&mut self, now: Vec<String>) {
+    /// Says what was not there the last time.
+    pub(crate) fn report(&mut self, now: Vec<String>) {
         for trouble in now.iter().filter(|it| !self.0.contains(it)) {
             complain(trouble);
         }

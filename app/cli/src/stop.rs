@@ -46,13 +46,13 @@ impl StopSignal {
     /// has words for what is waited for, which are told, and no longer than `limit`.
     pub(crate) fn stay_for(&self, limit: Duration, others: impl Fn() -> Option<String>) {
         let give_up = Instant::now() + limit;
-        let mut told = Troubles::default();
+        let mut troubles = Troubles::default();
         while self.is_set()
             && Instant::now() < give_up
             && let Some(others) = others()
         {
             let words = format!("waiting for {others}; a second signal ends it at once");
-            told.tell(vec![words]);
+            troubles.report(vec![words]);
             std::thread::sleep(LOOK);
         }
     }

@@ -68,8 +68,8 @@ pub struct Limits {
     /// Bytes of one request to the JSON interface; more is answered by 413. Messages of gRPC are bounded by their
     /// services. Default: 32 MiB.
     pub max_body_bytes: usize,
-    /// Connections of clients that have made a valid request; a further one is refused in words once it has waited for
-    /// [`Limits::place_timeout`]. Fewer where the system allows the process fewer open files. Default: 4096.
+    /// Connections of clients that have made a valid request; a further one is refused, with what to do, once it has
+    /// waited for [`Limits::place_timeout`]. Fewer where the system allows the process fewer open files. Default: 4096.
     pub max_connections: usize,
     /// How long a request waits until its connection may stay. Default: 5 s.
     pub place_timeout: Duration,

@@ -82,7 +82,7 @@ fn admission(request: &Request) -> Option<Admission> {
 }
 
 impl Gate {
-    /// Lets a connection stay, which may have to wait for a place. The error says that there is none.
+    /// Lets a connection stay, which may have to wait for a place. The error says why it cannot.
     async fn admit(&self, admission: Option<Admission>) -> Result<(), String> {
         match admission {
             Some(admission) if !admission.admit(self.place_timeout).await => Err(format!(

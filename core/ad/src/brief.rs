@@ -36,7 +36,7 @@ pub(crate) struct BriefState {
 struct BriefedLane {
     /// The longest long gap so far of each execution that is still open.
     open: BTreeMap<ExecLabel, Gap>,
-    /// Messages after the one at this time are to be told still, so many.
+    /// The number of messages after this time that are still to be reported.
     wanted: Option<(TimeNs, usize)>,
 }
 
@@ -60,7 +60,7 @@ impl BriefState {
     /// stopped makes many others stall, so that neither may be rare enough for the detector.
     pub(crate) fn brief(&mut self, of: &BriefedStep<'_>, anomalies: &[ExecPosition]) -> StepBrief {
         let mut brief = StepBrief::default();
-        let mut told: Vec<(usize, ExecIdx, Gap)> = Vec::new();
+        let mut stalled: Vec<(usize, ExecIdx, Gap)> = Vec::new();
         for (at, lane) in of.lanes.iter().enumerate() {
             let mut stalls = self.long_gaps(of, *lane);
             for position in anomalies.iter().filter(|it| it.lane as usize == at) {
@@ -69,13 +69,13 @@ impl BriefState {
                     .entry(exec)
                     .or_insert_with(|| self.longest_gap(*lane, exec, of.step));
             }
-            told.extend(stalls.into_iter().map(|(exec, gap)| (at, exec, gap)));
+            stalled.extend(stalls.into_iter().map(|(exec, gap)| (at, exec, gap)));
         }
-        told.sort_by_key(|&(at, exec, (from, to))| (Reverse(to.since(from)), at, exec));
-        told.truncate(MAX_STALLS);
-        told.sort_by_key(|&(at, exec, _)| (at, exec));
+        stalled.sort_by_key(|&(at, exec, (from, to))| (Reverse(to.since(from)), at, exec));
+        stalled.truncate(MAX_STALLS);
+        stalled.sort_by_key(|&(at, exec, _)| (at, exec));
         for (at, lane) in of.lanes.iter().enumerate() {
-            let of_lane = || told.iter().filter(move |it| it.0 == at);
+            let of_lane = || stalled.iter().filter(move |it| it.0 == at);
             brief
                 .stalls
                 .extend(of_lane().map(|&(_, exec, gap)| stall(of, *lane, exec, gap)));

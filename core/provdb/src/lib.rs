@@ -31,6 +31,7 @@ mod postgres;
 mod query;
 mod read_bounds;
 mod record;
+mod resident_memory;
 mod run;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -54,6 +55,7 @@ pub use record::{
     CallStackEntry, CommType, CommWindowEntry, CounterEvent, EventWindow, ExecWindowEntry,
     ExecutionRecord, GpuLocation, GpuParent, MetadataRecord, NodeState, NodeStateField, VERSION,
 };
+pub use resident_memory::resident_bytes;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteStore, is_database};
 pub use store::{AccessMode, Claim, OpenOptions, RemoteOptions, Store};

@@ -105,7 +105,7 @@ pub struct IncidentRecord {
     /// In how many of a hundred such cases the root is the right one; none in documents of version 1.
     #[serde(default)]
     pub confidence: Option<u8>,
-    /// The rank that it is if it is not `rid`; where that is none, the likeliest one.
+    /// The rank that it is if it is not `rid`; where `rid` is null, the likeliest one.
     #[serde(default)]
     pub next_best: Option<u32>,
     /// The host that was busy.

@@ -71,7 +71,7 @@ pub(super) fn follow(
     let name = format!("{}-{}", host(), std::process::id());
     let OpenedStreams { streams, warnings } = opened;
     let instance = Instance::start(streams, options, exchange, store, &name)?;
-    let mut told = Troubles::default();
+    let mut troubles = Troubles::default();
     let mut status = instance.run(|status| {
         let own = [&status.link_down, &status.stored.refusal];
         let own = own.into_iter().flatten();
@@ -85,7 +85,7 @@ pub(super) fn follow(
             awaited.map(|what| format!("{what}; they are waited for before all is judged"));
         let opening = status.opening.iter().cloned();
         let also = unfit.chain(trees).chain(awaited).chain(opening);
-        told.tell(own.chain(also).chain(others(status)).collect());
+        troubles.report(own.chain(also).chain(others(status)).collect());
         stop.flow()
     })?;
     status.warnings.join(warnings);

@@ -78,12 +78,12 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         Some(url) => Some(TreeLearner::start(&state, url, &options)?),
         None => None,
     };
-    let mut told = Troubles::default();
+    let mut troubles = Troubles::default();
     let is_over = || args.auto_shutdown && state.is_abandoned(clock.now_ms());
     while !stop.is_set() && !is_over() {
         std::thread::sleep(LOOK);
         let learning = learner.as_ref().and_then(TreeLearner::trouble);
-        told.tell(keeper.troubles().into_iter().chain(learning).collect());
+        troubles.report(keeper.troubles().into_iter().chain(learning).collect());
     }
     if let Some(learner) = learner {
         learner.finish();

@@ -11,12 +11,13 @@ use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::monitoring::{self, DocumentCounts, Monitored};
 use callgrove_server::{RunningServer, Token};
+use tracing::Level;
 
 use super::{ad, pserver};
 use crate::args::RunArgs;
 use crate::connect::{documents, open_store, server_config, store_options};
 use crate::exit::Exit;
-use crate::output::complain;
+use crate::log_lines::say;
 use crate::pages;
 use crate::stop::StopSignal;
 use crate::streams;
@@ -130,6 +131,9 @@ fn listen(
     } else {
         ""
     };
-    complain(&format!("watch it with: callgrove monitor {url}{or_page}"));
+    say(
+        Level::INFO,
+        &format!("watch it with: callgrove monitor {url}{or_page}"),
+    );
     Ok(Some(server))
 }

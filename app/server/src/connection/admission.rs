@@ -66,7 +66,7 @@ impl Newcomers {
         }))
     }
 
-    /// Ends the one that has waited longest. Returns false if there is none.
+    /// Ends the one that has waited longest. Returns whether there was one.
     pub(crate) fn end_oldest(&self) -> bool {
         let oldest = self.waiting().ends.pop_first();
         let is_found = oldest.is_some();

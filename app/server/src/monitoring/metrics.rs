@@ -6,10 +6,10 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use callgrove_model::ProgramId;
+use callgrove_provdb::resident_bytes;
 use callgrove_pserver::{EXCHANGE_BOUNDS, ExchangeTimes, ProgramTally, RunTally};
 
 use super::monitored::Monitored;
-use super::resident_memory::resident_bytes;
 use super::text::{CONTENT_TYPE, MetricKind, MetricsText};
 use crate::api::ApiError;
 

@@ -5,7 +5,6 @@ mod health;
 mod metrics;
 mod monitored;
 mod probes;
-mod resident_memory;
 mod routes;
 mod text;
 

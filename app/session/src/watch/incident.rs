@@ -1,4 +1,4 @@
-//! An incident as the parameter server recorded it, in words.
+//! An incident as the parameter server recorded it, and its sentence.
 
 use callgrove_model::{DurationNs, FunctionName, RankId};
 use callgrove_patterns::cause::CauseKind;

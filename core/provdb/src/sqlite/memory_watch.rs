@@ -1,13 +1,12 @@
 //! How much memory the process takes beyond what it had when a statement began, as Linux tells it.
 
 use std::cell::Cell;
-use std::fs;
 use std::time::{Duration, Instant};
+
+use crate::resident_bytes;
 
 /// Pause between two looks, which take some microseconds each.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// Bytes of a page, at least.
-const PAGE_BYTES: u64 = 4096;
 
 /// Watches the memory of the process while one statement runs. What others take meanwhile counts as well.
 pub(super) struct MemoryWatch {
@@ -34,12 +33,6 @@ impl MemoryWatch {
         self.next_look.set(now + POLL_INTERVAL);
         resident_bytes().is_some_and(|now_bytes| now_bytes > self.most_bytes)
     }
-}
-
-fn resident_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/self/statm").ok()?;
-    let num_pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    num_pages.checked_mul(PAGE_BYTES)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 /// Resident bytes, where the system says: on Linux. `/proc/self/status` states them in kibibytes, `statm` in pages, whose
 /// size this program does not know.
-pub(super) fn resident_bytes() -> Option<u64> {
+pub fn resident_bytes() -> Option<u64> {
     resident_bytes_of(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
