@@ -5,9 +5,11 @@ use std::io::{Write as _, stderr};
 use std::sync::OnceLock;
 
 use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
-use tracing_subscriber::{fmt, registry::LookupSpan};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{Layer as _, fmt, prelude::*, registry};
 
 use crate::args::LogFormat;
 
@@ -35,26 +37,32 @@ where
 
 static FORMAT: OnceLock<LogFormat> = OnceLock::new();
 
-/// Has all that the libraries report printed as well: warnings and errors, in lines with a time also what they note.
+/// Has what our libraries report printed as well: warnings and errors, in lines with a time also what they note. What other
+/// libraries report, such as that of the window, helps none who reads it.
 pub(crate) fn start(format: LogFormat) {
-    let lines = fmt()
+    let lines = fmt::layer()
         .with_writer(stderr)
         .with_ansi(false)
         .with_target(false);
+    let ours = |level| Targets::new().with_target("callgrove", level);
     // This is the first and only time.
     let is_started = match format {
-        LogFormat::Plain => lines
-            .with_max_level(Level::WARN)
-            .event_format(PlainLines)
+        LogFormat::Plain => {
+            let plain = lines.event_format(PlainLines);
+            registry()
+                .with(plain.with_filter(ours(Level::WARN)))
+                .try_init()
+        }
+        LogFormat::Full => registry()
+            .with(lines.with_filter(ours(Level::INFO)))
             .try_init(),
-        LogFormat::Full => lines.with_max_level(Level::INFO).try_init(),
-        LogFormat::Json => lines
-            .with_max_level(Level::INFO)
-            .json()
-            .flatten_event(true)
-            .with_current_span(false)
-            .with_span_list(false)
-            .try_init(),
+        LogFormat::Json => {
+            let json = lines.json().flatten_event(true).with_current_span(false);
+            let json = json.with_span_list(false);
+            registry()
+                .with(json.with_filter(ours(Level::INFO)))
+                .try_init()
+        }
     };
     debug_assert!(is_started.is_ok());
     FORMAT.get_or_init(|| format);
