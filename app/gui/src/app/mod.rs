@@ -178,6 +178,8 @@ impl CallgroveApp {
 
 impl eframe::App for CallgroveApp {
     fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
+        let longest_click = longest_click(ctx.input(egui::InputState::any_touches));
+        ctx.options_mut(|options| options.input_options.max_click_duration = longest_click);
         self.update(ctx);
         let name = self.snapshot().name.clone();
         if name.is_some() && self.preferences.name.as_deref() != name.as_deref() {
@@ -196,5 +198,15 @@ impl eframe::App for CallgroveApp {
 
     fn on_exit(&mut self, _: Option<&eframe::glow::Context>) {
         self.store_preferences();
+    }
+}
+
+/// Seconds after which a press is no click any more. By mouse there are none: with slow frames much time can pass between
+/// the frame of the press and that of the release. A finger that is held opens a menu after egui's usual time.
+fn longest_click(is_touch: bool) -> f64 {
+    if is_touch {
+        egui::InputOptions::default().max_click_duration
+    } else {
+        f64::INFINITY
     }
 }
