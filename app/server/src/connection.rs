@@ -64,8 +64,9 @@ impl Shared {
     }
 
     /// HTTP/2 if the client opens with its preface, else HTTP/1.1. Until a request has passed the guard the deadline
-    /// holds, however the client spends the time: silent, byte by byte, or answering pings.
-    async fn speak_http<S>(self, stream: S, deadline: Instant, admission: Admission)
+    /// holds, however the client spends the time: silent, byte by byte, or answering pings. What such a request waits for a
+    /// place is not counted.
+    async fn speak_http<S>(self, stream: S, mut deadline: Instant, admission: Admission)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -78,6 +79,7 @@ impl Shared {
         let mut connection =
             pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
         let mut stopping = self.stopping;
+        let mut asked = false;
         let mut admitted = false;
         let mut stopped = false;
         loop {
@@ -87,6 +89,10 @@ impl Shared {
                         debug!(error, "a connection broke");
                     }
                     return;
+                }
+                () = admission.asked(), if !asked => {
+                    asked = true;
+                    deadline += self.limits.place_timeout;
                 }
                 () = admission.admitted(), if !admitted => admitted = true,
                 () = sleep_until(deadline), if !admitted => {

@@ -268,7 +268,7 @@ fn clients_that_dawdle_are_cut_off_and_hold_nobody_up() {
 #[test]
 fn connections_beyond_the_bound_wait_for_a_place() {
     let limits = Limits {
-        header_timeout: Duration::from_secs(2),
+        header_timeout: Duration::from_secs(1),
         max_connections: 2,
         ..config().limits
     };

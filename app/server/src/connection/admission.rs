@@ -33,6 +33,7 @@ struct AdmissionState {
     /// The places of admitted connections, and that of this one.
     places: Arc<Semaphore>,
     place: OnceCell<OwnedSemaphorePermit>,
+    has_asked: Notify,
     is_admitted: Notify,
 }
 
@@ -62,6 +63,7 @@ impl Newcomers {
             end,
             places: Arc::clone(places),
             place: OnceCell::new(),
+            has_asked: Notify::new(),
             is_admitted: Notify::new(),
         }))
     }
@@ -86,6 +88,7 @@ impl Admission {
     /// it may stay.
     pub(crate) async fn admit(&self, patience: Duration) -> bool {
         let state = &self.0;
+        state.has_asked.notify_one();
         let acquire = || Arc::clone(&state.places).acquire_owned();
         let place = timeout(patience, state.place.get_or_try_init(acquire));
         let is_placed = matches!(place.await, Ok(Ok(_)));
@@ -94,6 +97,11 @@ impl Admission {
             state.is_admitted.notify_one();
         }
         is_placed
+    }
+
+    /// Ready once a valid request has asked for a place.
+    pub(crate) async fn asked(&self) {
+        self.0.has_asked.notified().await;
     }
 
     /// Ready once the connection may stay.
