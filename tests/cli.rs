@@ -601,7 +601,7 @@ fn a_reader_that_has_seen_enough_is_no_error() -> Result<()> {
 #[test]
 fn without_a_display_the_window_says_so() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let output = Command::new(program::path()?)
+    let output = program::command()?
         .arg("demo")
         .env_remove("DISPLAY")
         .env_remove("WAYLAND_DISPLAY")

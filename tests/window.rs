@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -16,7 +15,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A window on the example trace whose journal and cache are in `home`.
 fn demo(display: &Display, home: &Path) -> Result<Running> {
-    let mut command = Command::new(program::path()?);
+    let mut command = program::command()?;
     command
         .arg("demo")
         .env("XDG_STATE_HOME", home.join("state"))

@@ -20,8 +20,8 @@ pub(crate) fn example() -> String {
 }
 
 pub(crate) fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(program::path().unwrap());
-    command.args(args).env_remove("CALLGROVE_TOKEN");
+    let mut command = program::command().unwrap();
+    command.args(args);
     command
 }
 

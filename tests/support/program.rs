@@ -9,6 +9,9 @@ use serde_json::Value;
 /// The environment variable that names the program to test, such as a release build.
 pub const VARIABLE: &str = "CALLGROVE_PROGRAM";
 
+/// The token of servers and clients in tests.
+pub const TOKEN: &str = "a-token-for-tests-only";
+
 /// Where the program is: what [`VARIABLE`] names (`cargo xtask test` builds it once and sets this), else what
 /// cargo builds now. So no test ever runs a stale program: cargo tells tests of other packages neither that
 /// they need it nor where it is.
@@ -29,6 +32,17 @@ pub fn path() -> Result<PathBuf> {
         .context("cannot start cargo")?;
     ensure!(build.status.success(), "callgrove does not compile");
     executable(&String::from_utf8(build.stdout)?).context("cargo named no executable")
+}
+
+/// A run of the program. Its servers and clients have the same [`TOKEN`], so that no test reads or writes the folder of the
+/// person who runs it.
+///
+/// # Errors
+/// The program does not compile.
+pub fn command() -> Result<Command> {
+    let mut command = Command::new(path()?);
+    command.env("CALLGROVE_TOKEN", TOKEN);
+    Ok(command)
 }
 
 /// The executable that cargo's messages (one JSON object a line) name.

@@ -46,8 +46,7 @@ pub fn copy_of(run: &Path) -> Result<TempDir> {
 /// # Errors
 /// It does not start.
 pub fn callgrove(args: &[&str]) -> Result<Output> {
-    let program = program::path()?;
-    Command::new(program)
+    program::command()?
         .args(args)
         .output()
         .context("callgrove does not start")

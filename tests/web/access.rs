@@ -55,7 +55,6 @@ fn a_page_whose_server_has_another_token_says_what_to_do_and_then_goes_on() -> R
         Server::start_at(port, &args, Some(disk.path()))
     };
     let server = start(0, &before)?;
-    let let_in = server.address.replace("before", "after");
     let browser = Browser::start(&Options::default())?;
     let app = App::open_run(&browser, &server.address)?;
     // The token leaves the address.
@@ -64,10 +63,10 @@ fn a_page_whose_server_has_another_token_says_what_to_do_and_then_goes_on() -> R
     app.wait_for_text("Trying again")?;
     app.press('x')?;
     app.wait_for_text("to be sent")?;
-    let _server = start(port, &after)?;
+    let server = start(port, &after)?;
     app.wait_for_text("wants another token")?;
     app.look("locked-out")?;
-    App::open(&browser, &let_in)?;
+    App::open(&browser, &server.address)?;
     // Learned on the server that came back.
     app.item("a label", |it| it.num_labels().is_some())?;
     app.wait_for("!document.body.textContent.includes('Trying again')")?;
@@ -82,7 +81,7 @@ fn the_persons_browser_is_given_the_address_and_nobody_needs_one() -> Result<()>
     let serve = |script: String| {
         fs::write(&browser, script)?;
         fs::set_permissions(&browser, fs::Permissions::from_mode(0o755))?;
-        let mut serve = Command::new(program::path()?);
+        let mut serve = program::command()?;
         serve.args(["serve", "--port", "0", "--open"]);
         // The shell of the script is found by its path.
         Process::start(serve.env("PATH", folder.path()))
@@ -101,10 +100,8 @@ fn the_persons_browser_is_given_the_address_and_nobody_needs_one() -> Result<()>
 
 #[test]
 fn other_machines_are_served_with_a_token_that_was_made_for_them() -> Result<()> {
-    let [first, second] = [
-        Server::start(&["--bind", "0.0.0.0"])?,
-        Server::start(&["--bind", "0.0.0.0"])?,
-    ];
+    let [first, second] = [(); 2].map(|()| Server::start_for_others());
+    let (first, second) = (first?, second?);
     let token = |server: &Server| Some(server.address.split_once("/?token=")?.1.to_owned());
     let (one, other) = (
         token(&first).context("a token")?,
@@ -116,7 +113,7 @@ fn other_machines_are_served_with_a_token_that_was_made_for_them() -> Result<()>
 
 #[test]
 fn the_page_is_packed_kept_and_guarded() -> Result<()> {
-    let server = Server::start(&[])?;
+    let server = Server::start(&["--no-token"])?;
     let (head, index) = server.ask("/", &[])?;
     assert!(
         head.starts_with("http/1.1 200") && head.contains("cache-control: no-cache"),
@@ -165,7 +162,7 @@ fn the_page_is_packed_kept_and_guarded() -> Result<()> {
 
 #[test]
 fn strangers_are_refused_and_the_server_goes_on() -> Result<()> {
-    let server = Server::start(&[])?;
+    let server = Server::start(&["--no-token"])?;
     for headers in [
         &[("Host", "callgrove.example")][..],
         &[("Host", "127.0.0.1.nip.io:80")],

@@ -131,7 +131,7 @@ fn an_exported_run_needs_no_server_of_ours() -> Result<()> {
     let disk = tempfile::tempdir()?;
     let folder = disk.path().join("page");
     let args = [&["export"][..], crate::server::SERVE_RUN, &["--web"]].concat();
-    let exported = std::process::Command::new(callgrove_tests::program::path()?)
+    let exported = callgrove_tests::program::command()?
         .args(args)
         .arg(&folder)
         .status()?;

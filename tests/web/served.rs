@@ -1,6 +1,5 @@
 //! The page on a session that a server keeps: shared, linked to, lost and found again, and beside a running job.
 
-use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -136,22 +135,20 @@ fn a_page_watches_a_running_job_from_its_own_port() -> Result<()> {
     let path = |name: &str| disk.path().join(name).to_string_lossy().into_owned();
     let (live, found) = (path("live"), path("found"));
     let names = (0..4).map(|rank| format!("{live}/tau-metrics-lmp_tau-{rank}.bp"));
-    let mut run = Command::new(program::path()?);
+    let mut run = program::command()?;
     run.args(["run", "--provdb", &found, "--listen", "127.0.0.1:0"]);
     run.args(["--trees", "PairEAM::compute"]);
     run.args(["--stay", "--interval", "0.1", "--sst"])
         .args(names);
-    let run = Process::start(
-        run.env_remove("CALLGROVE_TOKEN")
-            .env("XDG_STATE_HOME", disk.path()),
-    )?;
+    let run = Process::start(run.env("XDG_STATE_HOME", disk.path()))?;
     let browser = Browser::start(&Options::default())?;
-    let app = App::open(&browser, &run.url()?)?;
+    let address = format!("{}/?token={}", run.url()?, program::TOKEN);
+    let app = App::open(&browser, &address)?;
     wait_until("a page that watches", || {
         Ok(app.status()?.starts_with("Watching"))
     })?;
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/lammps-4r-small");
-    let mut replay = Command::new(program::path()?);
+    let mut replay = program::command()?;
     let replay = replay.args(["replay", example, "--out", &live, "--speed", "4"]);
     let replay = Process::start(replay)?;
     watch_the_job(&app)?;

@@ -33,18 +33,25 @@ impl Server {
         Self::start_at(0, SERVE_RUN, Some(journals))
     }
 
+    /// Serves the machines around on a free port, without a token that was stated.
+    pub(crate) fn start_for_others() -> Result<Self> {
+        let mut command = program::command()?;
+        command.env_remove("CALLGROVE_TOKEN");
+        Self::start_as(command.args(["serve", "--port", "0", "--bind", "0.0.0.0"]))
+    }
+
     /// Serves on a port, with journals in a folder.
     pub(crate) fn start_at(port: u16, args: &[&str], journals: Option<&Path>) -> Result<Self> {
-        let mut command = Command::new(program::path()?);
+        let mut command = program::command()?;
         if let Some(journals) = journals {
             command.env("XDG_STATE_HOME", journals);
         }
-        let mut program = command
-            .args(["serve", "--port", &port.to_string()])
-            .args(args)
-            .env_remove("CALLGROVE_TOKEN")
-            .stdout(Stdio::piped())
-            .spawn()?;
+        command.args(["serve", "--port", &port.to_string()]);
+        Self::start_as(command.args(args))
+    }
+
+    fn start_as(command: &mut Command) -> Result<Self> {
+        let mut program = command.stdout(Stdio::piped()).spawn()?;
         let out = program.stdout.take().context("it was piped")?;
         let mut server = Self {
             program,

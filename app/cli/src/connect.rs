@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use callgrove_provdb::{AccessMode, OpenOptions, ProvDbError, RemoteOptions, Store};
 use callgrove_server::api::Documents;
-use callgrove_server::{Limits, ServerConfig, TlsFiles, Token};
+use callgrove_server::{Credential, Limits, ServerConfig, TlsFiles, Token};
 
 use crate::args::{CaArgs, ConnectArgs, ServeArgs};
 use crate::output::complain;
+use crate::user_token;
 
 /// Questions to the provenance database that are answered at the same time.
 const MAX_QUESTIONS: usize = 4;
@@ -18,21 +19,55 @@ const STARTUP_WAIT: Duration = Duration::from_secs(30);
 /// Pause between two attempts.
 const STARTUP_PAUSE: Duration = Duration::from_millis(200);
 
-/// The token to show, if there is one.
-pub(crate) fn secret(args: &ConnectArgs) -> Result<Option<String>> {
-    let token = Token::find(args.token_file.as_deref())?;
-    Ok(token.map(|token| token.secret().to_owned()))
+/// Returns what servers are shown, unless nothing shall be.
+pub(crate) fn credential(args: &ConnectArgs) -> Result<Option<Credential>> {
+    if args.no_token {
+        return Ok(None);
+    }
+    Ok(Some(match Token::find(args.token_file.as_deref())? {
+        Some(token) => token.stated(),
+        None => user_token::found()?.map_or(Credential::of_user(None), |it| it.of_user()),
+    }))
 }
 
-/// How a server listens.
+/// Returns what a process that listens shows to other servers: what it asks for itself, if a token was stated.
+pub(crate) fn credential_of_server(args: &ServeArgs) -> Result<Option<Credential>> {
+    credential(&ConnectArgs {
+        token_file: args.token_file.clone(),
+        no_token: args.no_token,
+        ..ConnectArgs::default()
+    })
+}
+
+/// How a server listens. Where no token is stated, it asks for that of the user.
 pub(crate) fn server_config(
     listen: std::net::SocketAddr,
     args: &ServeArgs,
 ) -> Result<ServerConfig> {
+    server_config_with(listen, args, user_token::found_or_made)
+}
+
+/// The same with another token where none is stated.
+pub(crate) fn server_config_with(
+    listen: std::net::SocketAddr,
+    args: &ServeArgs,
+    token: impl FnOnce() -> Result<Token>,
+) -> Result<ServerConfig> {
     let tls = args.tls_cert.clone().zip(args.tls_key.clone());
+    let token = if args.no_token {
+        complain(&format!(
+            "--no-token: every user of this machine can read and change everything at {listen}"
+        ));
+        None
+    } else {
+        Some(match Token::find(args.token_file.as_deref())? {
+            Some(token) => token,
+            None => token()?,
+        })
+    };
     Ok(ServerConfig {
         listen,
-        token: Token::find(args.token_file.as_deref())?,
+        token,
         tls: tls.map(|(cert, key)| TlsFiles { cert, key }),
         limits: Limits {
             max_connections: args.max_connections.get(),
@@ -45,14 +80,14 @@ pub(crate) fn server_config(
 pub(crate) fn store_options(
     mode: AccessMode,
     num_shards: Option<u32>,
-    token: Option<String>,
+    credential: Option<Credential>,
     ca: &CaArgs,
 ) -> OpenOptions {
     OpenOptions {
         mode,
         num_shards,
         remote: RemoteOptions {
-            token,
+            credential,
             ca_file: ca.ca_file.clone(),
         },
     }

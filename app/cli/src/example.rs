@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use callgrove_session::Command;
 
-use crate::host::replace_file;
+use crate::files::{Readers, replace_file, user_folder};
 
 macro_rules! example_files {
     ($($rank:literal)*) => {
@@ -50,18 +50,14 @@ fn unpack() -> Result<PathBuf> {
             continue;
         }
         fs::create_dir_all(&bp)
-            .and_then(|()| replace_file(&path, content))
+            .and_then(|()| replace_file(&path, content, Readers::ByMask))
             .with_context(|| format!("cannot unpack the example trace to {}", path.display()))?;
     }
     Ok(folder)
 }
 
 fn cache_folder() -> Result<PathBuf> {
-    let from_env = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path: &PathBuf| path.is_absolute())
-    };
-    let cache = from_env("XDG_CACHE_HOME").or_else(|| Some(from_env("HOME")?.join(".cache")));
-    Ok(cache.context("neither XDG_CACHE_HOME nor HOME is set; give one a folder to unpack the example trace to")?.join("callgrove"))
+    user_folder("XDG_CACHE_HOME", ".cache").context(
+        "neither XDG_CACHE_HOME nor HOME is set; give one a folder to unpack the example trace to",
+    )
 }

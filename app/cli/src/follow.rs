@@ -15,7 +15,7 @@ use callgrove_pserver::MonotonicClock;
 use callgrove_server::api::{Api, Live};
 use callgrove_server::client::{Client, ClientError, ClientOptions, DocumentsRequest};
 use callgrove_server::hub::Hub;
-use callgrove_server::{Token, past};
+use callgrove_server::{Credential, Token, past};
 use callgrove_session::Wake;
 use callgrove_session::watch::{
     ConnectionId, QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
@@ -33,8 +33,8 @@ const RETRY: Duration = Duration::from_secs(2);
 pub(crate) struct Reach {
     /// Certificates to trust instead of the public authorities.
     pub(crate) ca_file: Option<PathBuf>,
-    /// Shown to servers for which none is typed.
-    pub(crate) token: Option<String>,
+    /// What servers are shown for which no token is typed.
+    pub(crate) credential: Option<Credential>,
     /// The run that this program watches itself, and the address that stands for it.
     pub(crate) own: Option<(String, Api)>,
 }
@@ -66,12 +66,11 @@ impl Reach {
         } else {
             format!("http://{address}")
         };
-        let token = token.or_else(|| self.token.clone());
-        let token = token
+        let typed = token
             .map(|secret| Token::new(&secret, "the token typed in"))
             .transpose()?;
         let options = ClientOptions {
-            token,
+            credential: typed.map_or_else(|| self.credential.clone(), |it| Some(it.stated())),
             ca_file: self.ca_file.clone(),
         };
         Ok(Some(Client::new(&address, &options)?))

@@ -9,7 +9,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use callgrove_model::{Forest, Progress, RunIdentity, TimeNs, Trace};
-use callgrove_server::Token;
 use callgrove_session::watch::RECORDED_TREES;
 use callgrove_session::wire::{TRACE_FILE_EXTENSION, read_trace_file};
 use callgrove_session::{
@@ -18,6 +17,9 @@ use callgrove_session::{
 };
 use callgrove_trace::{ReadOptions, TraceError, find_streams};
 
+use crate::args::ConnectArgs;
+use crate::connect::credential;
+use crate::files::{Readers, replace_file};
 use crate::follow::Reach;
 use crate::journal_file::JournalFile;
 use crate::streams;
@@ -136,16 +138,16 @@ impl Host for NativeHost {
     }
 
     fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), HostError> {
-        replace_file(Path::new(path), content)
+        replace_file(Path::new(path), content, Readers::User)
             .map_err(|error| HostError::Failed(format!("cannot write {path}: {error}")))
     }
 }
 
 /// Reads the trace that a person named.
 pub(crate) fn read_trace(source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
-    let token = Token::find(None).map_err(|error| HostError::Failed(error.to_string()))?;
+    let credential = credential(&ConnectArgs::default());
     let reach = Reach {
-        token: token.map(|token| token.secret().to_owned()),
+        credential: credential.map_err(|error| failed(&error))?,
         ..Reach::default()
     };
     read_source(source, &reach, progress)
@@ -211,30 +213,6 @@ pub(crate) fn read_forest_file(
         Ok(read_forest(BufReader::new(file), num_bytes, progress)?)
     };
     read().with_context(|| format!("cannot use the forest file {source}"))
-}
-
-/// Replaces a file as a whole or not at all.
-pub(crate) fn replace_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    replace_file_with(path, |file| std::io::Write::write_all(file, content))
-}
-
-/// The same with what `write` writes.
-pub(crate) fn replace_file_with<E: From<std::io::Error>>(
-    path: &Path,
-    write: impl FnOnce(&mut File) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let replace = || {
-        let mut file = File::create(&part)?;
-        write(&mut file)?;
-        file.sync_all()?;
-        Ok(std::fs::rename(&part, path)?)
-    };
-    replace().inspect_err(|_| {
-        std::fs::remove_file(&part).ok();
-    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use anyhow::{Context, Result, bail};
 use callgrove_model::{RunIdentity, RunMatch, fnv1a};
 use callgrove_session::journal_run;
 
+use crate::files::{Readers, user_folder};
+
 /// An open journal; nobody else can open it meanwhile.
 pub(crate) struct JournalFile {
     file: File,
@@ -45,11 +47,10 @@ impl JournalFile {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
         let is_new = !path.exists();
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = Readers::User
+            .of_new_file(&mut options)
             .open(path)
             .with_context(in_file)?;
         match file.try_lock() {
@@ -154,15 +155,7 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
 
 /// Where journals live: `$XDG_STATE_HOME/callgrove`, or `~/.local/state/callgrove`.
 pub(crate) fn default_folder() -> Result<PathBuf> {
-    let from_env = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path: &PathBuf| path.is_absolute())
-    };
-    let state = from_env("XDG_STATE_HOME").or_else(|| Some(from_env("HOME")?.join(".local/state")));
-    Ok(state
-        .context("neither XDG_STATE_HOME nor HOME is set")?
-        .join("callgrove"))
+    user_folder("XDG_STATE_HOME", ".local/state").context("neither XDG_STATE_HOME nor HOME is set")
 }
 
 /// The same trace has the same journal whatever way it was named.

@@ -6,6 +6,7 @@ mod connect;
 mod engine;
 mod example;
 mod exit;
+mod files;
 mod follow;
 mod host;
 mod journal_file;
@@ -17,6 +18,7 @@ mod stop;
 mod streams;
 mod tree_learner;
 mod tree_models;
+mod user_token;
 mod window;
 
 use std::process::ExitCode;

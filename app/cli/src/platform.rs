@@ -7,8 +7,8 @@ use callgrove_session::Command;
 use callgrove_session::watch::RECORDED_TREES;
 
 use crate::example::open_example;
+use crate::files::{Readers, config_folder, replace_file};
 use crate::follow::is_server;
-use crate::host::replace_file;
 use crate::output::complain;
 
 /// The largest file that can be a saved session; larger ones are not looked into.
@@ -26,17 +26,6 @@ impl NativePlatform {
             preferences: config_folder().map(|folder| folder.join("window.json")),
         }
     }
-}
-
-/// `$XDG_CONFIG_HOME/callgrove`, or `~/.config/callgrove`.
-fn config_folder() -> Option<PathBuf> {
-    let from_env = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path: &PathBuf| path.is_absolute())
-    };
-    let config = from_env("XDG_CONFIG_HOME").or_else(|| Some(from_env("HOME")?.join(".config")))?;
-    Some(config.join("callgrove"))
 }
 
 /// What opening something means that was named on the command line or in the window.
@@ -114,8 +103,8 @@ impl Platform for NativePlatform {
             return;
         };
         let folder = path.parent().unwrap_or(path);
-        let stored =
-            std::fs::create_dir_all(folder).and_then(|()| replace_file(path, text.as_bytes()));
+        let stored = std::fs::create_dir_all(folder)
+            .and_then(|()| replace_file(path, text.as_bytes(), Readers::User));
         if let Err(error) = stored {
             let path = path.display();
             complain(&format!(

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgrove_net::certificates;
+use callgrove_net::{Credential, certificates};
 use callgrove_provdb::Collection;
 use callgrove_pserver::overview::Overview;
 use callgrove_pserver::packet::Packet;
@@ -27,7 +27,6 @@ pub use error::ClientError;
 pub use far_session::FarSession;
 use within::Within;
 
-use crate::Token;
 use crate::api::{Api, Health, MAX_WAIT, router};
 use crate::view::{VIEW_HEADER, WATCH_HEADER};
 
@@ -46,8 +45,8 @@ const MAX_REFUSAL_BYTES: u64 = 64 << 10;
 /// How to get in.
 #[derive(Clone, Debug, Default)]
 pub struct ClientOptions {
-    /// The server's token, if it has one.
-    pub token: Option<Token>,
+    /// What the server is shown.
+    pub credential: Option<Credential>,
     /// PEM file of the certificates to trust, instead of the public authorities.
     pub ca_file: Option<PathBuf>,
 }
@@ -64,7 +63,7 @@ pub struct Client {
 enum Line {
     Network {
         agent: Agent,
-        bearer: Option<String>,
+        credential: Option<Credential>,
         /// Authorities that are trusted instead of the public ones.
         trusted: Option<Arc<Vec<Certificate<'static>>>>,
     },
@@ -162,15 +161,11 @@ impl Client {
             // The proxy of a site cannot see this machine's loopback.
             config = config.proxy(None);
         }
-        let bearer = options
-            .token
-            .as_ref()
-            .map(|token| format!("Bearer {}", token.secret()));
         let base = uri.to_string().trim_end_matches('/').to_owned();
         Ok(Self {
             line: Line::Network {
                 agent: config.build().into(),
-                bearer,
+                credential: options.credential.clone(),
                 trusted,
             },
             base,
@@ -193,11 +188,11 @@ impl Client {
     /// # Errors
     /// The server cannot be asked, or refuses.
     pub fn session(&self) -> Result<Option<ServedSession>, ClientError> {
-        let Line::Network { agent, bearer, .. } = &self.line else {
+        let Line::Network { agent, .. } = &self.line else {
             return Ok(None);
         };
         let mut request = agent.head(format!("{}/", self.base));
-        if let Some(bearer) = bearer {
+        if let Some(bearer) = self.bearer()? {
             request = request.header("authorization", bearer);
         }
         let answer = request.call();
@@ -210,12 +205,18 @@ impl Client {
         Ok(text(VIEW_HEADER).map(|path| ServedSession { path, watched }))
     }
 
-    /// What shows the token, if there is one.
-    fn bearer(&self) -> Option<&str> {
-        match &self.line {
-            Line::Network { bearer, .. } => bearer.as_deref(),
-            Line::Within(_) => None,
-        }
+    /// The header that shows the token, if the server is shown one.
+    fn bearer(&self) -> Result<Option<String>, ClientError> {
+        let Line::Network {
+            credential: Some(credential),
+            ..
+        } = &self.line
+        else {
+            return Ok(None);
+        };
+        let token = credential.for_server(&base(&self.base)?);
+        let token = token.map_err(|cause| ClientError::OtherUser { cause })?;
+        Ok(token.map(|token| format!("Bearer {token}")))
     }
 
     /// Certificates of authorities that are trusted instead of the public ones.
@@ -276,9 +277,9 @@ impl Client {
         content: &impl Serialize,
     ) -> Result<T, ClientError> {
         match &self.line {
-            Line::Network { agent, bearer, .. } => {
+            Line::Network { agent, .. } => {
                 let mut request = agent.post(format!("{}{path}", self.base));
-                if let Some(bearer) = bearer {
+                if let Some(bearer) = self.bearer()? {
                     request = request.header("authorization", bearer);
                 }
                 self.read(request.send_json(content))
@@ -330,8 +331,8 @@ impl Client {
         parameters: &[(&str, String)],
         wait: Duration,
     ) -> Result<T, ClientError> {
-        let (agent, bearer) = match &self.line {
-            Line::Network { agent, bearer, .. } => (agent, bearer),
+        let agent = match &self.line {
+            Line::Network { agent, .. } => agent,
             Line::Within(within) => {
                 let parameters = serde_urlencoded::to_string(parameters);
                 let parameters = parameters.map_err(|error| self.unfit(&error))?;
@@ -343,7 +344,7 @@ impl Client {
         for (name, value) in parameters {
             request = request.query(name, value);
         }
-        if let Some(bearer) = bearer {
+        if let Some(bearer) = self.bearer()? {
             request = request.header("authorization", bearer);
         }
         let request = request
@@ -469,7 +470,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ca.pem");
         let options = ClientOptions {
-            token: None,
+            credential: None,
             ca_file: Some(path.clone()),
         };
         let made = || {

@@ -23,6 +23,12 @@ where
     routes.route_service(&format!("/{}/{{*method}}", S::NAME), service)
 }
 
+/// Whether a path is that of a method of a service, `/package.Service/Method`, whatever the request says of its content.
+pub(crate) fn is_method(path: &str) -> bool {
+    let mut segments = path.trim_start_matches('/').split('/');
+    segments.next().is_some_and(|service| service.contains('.')) && segments.next().is_some()
+}
+
 /// Whether a request speaks gRPC, so that its refusal must, too.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     headers

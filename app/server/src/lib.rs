@@ -23,6 +23,7 @@ mod token_check;
 pub mod view;
 
 pub use axum::Router;
+pub use callgrove_net::Credential;
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
 pub use cookie::address_with_token;
 pub use error::ServerError;

@@ -63,7 +63,9 @@ impl Server {
         if acceptor.is_none() && !listen.ip().to_canonical().is_loopback() {
             warn!(%local_addr, "without TLS the token and all data cross the network in the clear; consider --tls-cert and --tls-key");
         }
+        let page_token = token.as_ref().map(|it| it.for_page(local_addr.port()));
         let gate = Gate {
+            page_token: page_token.transpose()?,
             token,
             is_tls: acceptor.is_some(),
             max_connections: limits.max_connections,

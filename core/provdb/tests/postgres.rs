@@ -232,7 +232,7 @@ fn trusting(file: PathBuf, certificate: &rcgen::Certificate) -> OpenOptions {
     fs::write(&file, certificate.pem()).expect("written");
     OpenOptions {
         remote: RemoteOptions {
-            token: None,
+            credential: None,
             ca_file: Some(file),
         },
         ..OpenOptions::default()

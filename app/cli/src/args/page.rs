@@ -35,8 +35,8 @@ pub(crate) struct PageArgs {
     /// Port to listen on; 0 takes any free port
     #[arg(long, value_name = "PORT", default_value_t = callgrove_server::DEFAULT_PORT)]
     pub(crate) port: u16,
-    /// Address to listen on. Any other than a loopback address needs a token; without --token-file a new one is made and
-    /// printed in the address
+    /// Address to listen on. For any other than a loopback address a new token is made, unless one is stated, and printed in
+    /// the address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) bind: IpAddr,
     /// Open the page in the browser of this machine

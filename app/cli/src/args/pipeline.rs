@@ -402,9 +402,13 @@ pub(crate) struct StatsArgs {
 /// What a server shows to those who connect.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
-    /// File with the token that everybody who connects must show; or set CALLGROVE_TOKEN
+    /// File with the token that clients must show; or set CALLGROVE_TOKEN. Default: the token of your configuration folder
+    /// (~/.config/callgrove/token), made at the first start, which your own commands on this machine find
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Ask for no token: every user of this machine can then read and change everything. On loopback addresses only
+    #[arg(long, conflicts_with = "token_file")]
+    pub(crate) no_token: bool,
     /// Certificate of the server (PEM), for https
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -419,9 +423,13 @@ pub(crate) struct ServeArgs {
 /// What to show to, and expect of, servers.
 #[derive(Args, Debug, Default)]
 pub(crate) struct ConnectArgs {
-    /// File with the token that the servers want; or set CALLGROVE_TOKEN
+    /// File with the token that the servers want; or set CALLGROVE_TOKEN. Default: the token of your configuration folder
+    /// (~/.config/callgrove/token), for your own servers on this machine and over https
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Show no token, and use a server on this machine whichever user it belongs to
+    #[arg(long, conflicts_with = "token_file")]
+    pub(crate) no_token: bool,
     #[command(flatten)]
     pub(crate) ca: CaArgs,
 }

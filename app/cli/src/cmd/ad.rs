@@ -11,7 +11,7 @@ use callgrove_pserver::{ModelExchange, Retention, ServerState, StateOptions};
 use serde_json::json;
 
 use crate::args::{AdArgs, SummaryFormat};
-use crate::connect::{open_store, secret, store_options};
+use crate::connect::{credential, open_store, store_options};
 use crate::exit::Exit;
 use crate::output::{Troubles, complain, print, tell_damage, thousands};
 use crate::stop::StopSignal;
@@ -19,13 +19,13 @@ use crate::streams::{self, OpenedStreams};
 
 pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
-    let token = secret(&args.connect)?;
+    let credential = credential(&args.connect)?;
     let options = streams::options(&args.streams, &args.detect)?;
     let exchange: Box<dyn ModelExchange> = match &args.pserver {
         None => Box::new(alone().session()),
         Some(address) => {
             let mut options = ExchangeOptions::new(address);
-            options.token.clone_from(&token);
+            options.credential.clone_from(&credential);
             options.ca_file.clone_from(&args.connect.ca.ca_file);
             Box::new(connect(options)?)
         }
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
             let options = store_options(
                 AccessMode::ReadWrite,
                 args.provdb.shards,
-                token,
+                credential,
                 &args.connect.ca,
             );
             Some(open_store(url, &options)?)

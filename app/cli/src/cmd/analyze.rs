@@ -19,7 +19,8 @@ use super::forest::forest_of;
 use super::trends;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::exit::Exit;
-use crate::host::{is_forest_file, replace_file};
+use crate::files::{Readers, replace_file};
+use crate::host::is_forest_file;
 use crate::output::{Clock, TextTable, complain, thousands, with_progress};
 use crate::tree_models::read_model;
 
@@ -197,7 +198,7 @@ fn check_labels(labels: &LabelSet, forest: &Forest) -> Vec<Option<Label>> {
 }
 
 fn save_model(learned: &Learned, path: &Path) -> Result<()> {
-    replace_file(path, learned.model_text()?.as_bytes())
+    replace_file(path, learned.model_text()?.as_bytes(), Readers::User)
         .with_context(|| format!("cannot write {}", path.display()))
 }
 

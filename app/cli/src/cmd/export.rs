@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::forest::trace_of;
 use crate::args::ExportArgs;
 use crate::exit::Exit;
-use crate::host::{replace_file, replace_file_with};
+use crate::files::{Readers, replace_file, replace_file_with};
 use crate::output::{Clock, complain};
 use crate::pages;
 
@@ -50,14 +50,18 @@ fn export_page(args: &ExportArgs, folder: &Path) -> Result<Exit> {
         opened.push(run.clone());
         if let Some(mut session) = session {
             session["source"] = run.into();
-            replace_file(&folder.join(SESSION), session.to_string().as_bytes())?;
+            replace_file(
+                &folder.join(SESSION),
+                session.to_string().as_bytes(),
+                Readers::ByMask,
+            )?;
             opened.push(SESSION.to_owned());
         }
     }
     let files = page::folder_files(pages::files(), &opened, args.function.as_deref())?;
     for (name, content) in files {
         let path = folder.join(name);
-        replace_file(&path, &content)
+        replace_file(&path, &content, Readers::ByMask)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     complain(&format!(
@@ -86,6 +90,7 @@ fn export_trace(source: &str, out: &Path) -> Result<Exit> {
     let trace = trace_of(source, &mut Clock::new(false))?;
     let write =
         |file: &mut fs::File| write_trace_file(&trace, &mut BufWriter::new(file), Progress::none());
-    replace_file_with(out, write).with_context(|| format!("cannot write {}", out.display()))?;
+    replace_file_with(out, Readers::ByMask, write)
+        .with_context(|| format!("cannot write {}", out.display()))?;
     Ok(Exit::after(&trace.warnings))
 }

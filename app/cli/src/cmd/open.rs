@@ -4,7 +4,7 @@ use anyhow::Result;
 use callgrove_session::Command;
 
 use crate::args::OpenArgs;
-use crate::connect::secret;
+use crate::connect::credential;
 use crate::follow::Reach;
 use crate::platform::open_command;
 use crate::window;
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &OpenArgs) -> Result<()> {
     }
     let reach = Reach {
         ca_file: args.connect.ca.ca_file.clone(),
-        token: secret(&args.connect)?,
+        credential: credential(&args.connect)?,
         own: None,
     };
     window::show(commands, reach)

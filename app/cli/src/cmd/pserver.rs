@@ -14,14 +14,14 @@ use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::keeper::{Keeper, KeeperConfig, KeeperEnd, STATE_NAME, TREE_MODELS_NAME};
 use callgrove_server::monitoring::{self, Monitored};
-use callgrove_server::{Router, RunningServer, Token, grpc};
+use callgrove_server::{Credential, Router, RunningServer, grpc};
 use tracing::Level;
 
 use crate::args::{CaArgs, PserverArgs, StatsArgs};
-use crate::connect::{documents, open_store, server_config, store_options};
+use crate::connect::{credential_of_server, documents, open_store, server_config, store_options};
 use crate::exit::Exit;
+use crate::files::{Readers, replace_file};
 use crate::follow::Reach;
-use crate::host::replace_file;
 use crate::log_lines::say;
 use crate::output::{Troubles, complain};
 use crate::pages;
@@ -37,8 +37,8 @@ const FAREWELL: Duration = Duration::from_millis(LEASE_MS);
 pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
     let config = server_config(args.listen, &args.serve)?;
-    let secret = config.token.as_ref().map(|token| token.secret().to_owned());
-    let options = store_options(AccessMode::ReadWrite, None, secret, &args.ca);
+    let credential = credential_of_server(&args.serve)?;
+    let options = store_options(AccessMode::ReadWrite, None, credential.clone(), &args.ca);
     let mut store = match &args.provdb {
         Some(url) => Some(open_store(url, &options)?),
         None => None,
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         &hub,
         store,
         &args.stats,
-        config.token.as_ref(),
+        credential.as_ref(),
         &args.ca,
     )?;
     let api = Api {
@@ -182,7 +182,7 @@ pub(super) fn keeper(
     hub: &Arc<Hub>,
     store: Option<Box<dyn Store>>,
     args: &StatsArgs,
-    token: Option<&Token>,
+    credential: Option<&Credential>,
     ca: &CaArgs,
 ) -> Result<Keeper> {
     ensure!(
@@ -193,7 +193,7 @@ pub(super) fn keeper(
     let mut posters = Vec::new();
     for url in &args.post {
         let mut options = PosterOptions::new(url);
-        options.token = token.map(|token| token.secret().to_owned());
+        options.credential = credential.cloned();
         options.ca_file.clone_from(&ca.ca_file);
         posters.push(Poster::start(options)?);
     }
@@ -218,7 +218,7 @@ pub(super) fn watching_page(api: &Api) -> Result<Router> {
 /// Writes the models to a file, if one is named.
 pub(super) fn save_model(state: &ServerState, path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
-    if let Err(error) = replace_file(path, state.save()?.json.as_bytes()) {
+    if let Err(error) = replace_file(path, state.save()?.json.as_bytes(), Readers::User) {
         bail!("cannot save the models to {}: {error}", path.display());
     }
     Ok(())

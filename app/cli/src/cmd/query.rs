@@ -13,14 +13,14 @@ use serde_json::value::RawValue;
 
 use super::info::run_json;
 use crate::args::{QueryArgs, TableFormat};
-use crate::connect::{open_store, secret, store_options};
+use crate::connect::{credential, open_store, store_options};
 use crate::output::{TextTable, complain, print};
 
 pub(crate) fn run(args: &QueryArgs) -> Result<()> {
     let options = store_options(
         AccessMode::ReadOnly,
         None,
-        secret(&args.connect)?,
+        credential(&args.connect)?,
         &args.connect.ca,
     );
     let mut store = open_store(&args.provdb, &options)?;

@@ -7,15 +7,15 @@ use anyhow::Result;
 use callgrove_ad::Status;
 use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_pserver::{MonotonicClock, ServerState};
+use callgrove_server::RunningServer;
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::monitoring::{self, DocumentCounts, Monitored};
-use callgrove_server::{RunningServer, Token};
 use tracing::Level;
 
 use super::{ad, pserver};
 use crate::args::RunArgs;
-use crate::connect::{documents, open_store, server_config, store_options};
+use crate::connect::{credential_of_server, documents, open_store, server_config, store_options};
 use crate::exit::Exit;
 use crate::log_lines::say;
 use crate::pages;
@@ -26,13 +26,12 @@ use crate::tree_models;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
-    let token = Token::find(args.serve.token_file.as_deref())?;
-    let secret = token.as_ref().map(|token| token.secret().to_owned());
+    let credential = credential_of_server(&args.serve)?;
     let options = streams::options(&args.streams, &args.detect)?;
     let to_store = store_options(
         AccessMode::ReadWrite,
         args.provdb.shards,
-        secret,
+        credential.clone(),
         &args.connect,
     );
     let open = || {
@@ -51,7 +50,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         &hub,
         of_server,
         &args.stats,
-        token.as_ref(),
+        credential.as_ref(),
         &args.connect,
     )?;
     let documents = Arc::<DocumentCounts>::default();

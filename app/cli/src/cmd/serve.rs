@@ -12,7 +12,7 @@ use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
 use callgrove_session::Command as SessionCommand;
 
 use crate::args::PageArgs;
-use crate::connect::server_config;
+use crate::connect::{credential_of_server, server_config, server_config_with};
 use crate::follow::Reach;
 use crate::output::{complain, print};
 use crate::pages;
@@ -29,10 +29,13 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
     let page = pages::routes(session(args)?)?;
     let server = RunningServer::start(config, || page.merge(api::router(api)))?;
     let base = server.url();
-    let address = token.as_ref().map_or_else(
-        || format!("{base}/"),
-        |token| address_with_token(&with_name(base), token),
-    );
+    let address = match &token {
+        None => format!("{base}/"),
+        Some(token) => {
+            let token = token.for_page(server.local_addr().port())?;
+            address_with_token(&with_name(base), &token)
+        }
+    };
     print(|out| writeln!(out, "{address}"))?;
     if let Some(tunnel) = tunnel(server.local_addr(), |name| env::var(name).ok()) {
         complain(&format!(
@@ -56,8 +59,7 @@ fn session(args: &PageArgs) -> Result<Option<ViewedSession>> {
             SessionCommand::Watch(_) if watched.is_none() => {
                 let reach = Reach {
                     ca_file: args.ca.ca_file.clone(),
-                    token: Token::find(args.serve.token_file.as_deref())?
-                        .map(|token| token.secret().to_owned()),
+                    credential: credential_of_server(&args.serve)?,
                     own: None,
                 };
                 watched = Some((source.clone(), reach));
@@ -78,14 +80,14 @@ fn session(args: &PageArgs) -> Result<Option<ViewedSession>> {
     pages::session(opened, watched).map(Some)
 }
 
-/// As asked for; an address that other machines reach gets a token if there is none.
+/// As asked for. For an address that other machines reach the token is made anew each time: the person who is given the
+/// address is not given the token of all other servers of the user.
 fn config(args: &PageArgs) -> Result<ServerConfig> {
     let listen = SocketAddr::new(args.bind, args.port);
-    let mut config = server_config(listen, &args.serve)?;
-    if config.token.is_none() && !args.bind.to_canonical().is_loopback() {
-        config.token = Some(Token::random()?);
+    if args.bind.to_canonical().is_loopback() {
+        return server_config(listen, &args.serve);
     }
-    Ok(config)
+    server_config_with(listen, &args.serve, || Ok(Token::random()?))
 }
 
 /// An address under which other machines find this one, instead of one that means "any".

@@ -210,3 +210,36 @@ fn longest_click(is_touch: bool) -> f64 {
         f64::INFINITY
     }
 }
+
+#[cfg(test)]
+mod click_tests {
+    use egui::Modifiers;
+    use egui_kittest::Harness;
+    use egui_kittest::kittest::Queryable as _;
+
+    use super::CallgroveApp;
+    use super::tests::Window;
+    use crate::test_support::demo_snapshot;
+
+    #[test]
+    fn a_click_is_one_however_long_a_frame_takes() {
+        let mut window = Window::new(demo_snapshot());
+        let file = window.harness.get_by_label("File").rect().center();
+        let later = |harness: &mut Harness<'_, CallgroveApp>| {
+            let time = harness.input().time.unwrap_or_default();
+            harness.input_mut().time = Some(time + 3.0);
+            harness.step();
+        };
+        for pressed in [true, false] {
+            window.harness.event(egui::Event::PointerButton {
+                pos: file,
+                button: egui::PointerButton::Primary,
+                pressed,
+                modifiers: Modifiers::NONE,
+            });
+            later(&mut window.harness);
+        }
+        window.harness.run();
+        window.harness.get_by_label_contains("Save the model…");
+    }
+}

@@ -560,28 +560,6 @@ fn commands_that_the_session_cannot_take_yet_are_sent_later_in_order() {
 }
 
 #[test]
-fn a_click_is_one_however_long_a_frame_takes() {
-    let mut window = Window::new(demo_snapshot());
-    let file = window.harness.get_by_label("File").rect().center();
-    let later = |harness: &mut Harness<'_, CallgroveApp>| {
-        let time = harness.input().time.unwrap_or_default();
-        harness.input_mut().time = Some(time + 3.0);
-        harness.step();
-    };
-    for pressed in [true, false] {
-        window.harness.event(egui::Event::PointerButton {
-            pos: file,
-            button: egui::PointerButton::Primary,
-            pressed,
-            modifiers: Modifiers::NONE,
-        });
-        later(&mut window.harness);
-    }
-    window.harness.run();
-    window.harness.get_by_label_contains("Save the model…");
-}
-
-#[test]
 fn after_a_label_the_session_s_question_comes_next() {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);

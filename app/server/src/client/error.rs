@@ -75,9 +75,16 @@ pub enum ClientError {
         /// The server.
         url: String,
     },
+    /// The server belongs to another user of this machine.
+    #[error("{cause}")]
+    OtherUser {
+        /// Whose it is, and what to do.
+        cause: String,
+    },
     /// The token is missing or wrong.
     #[error(
-        "{url} refuses the token or wants one: pass the file that the server has with --token-file, or set CALLGROVE_TOKEN"
+        "{url} refuses the token or wants one: pass the server's with --token-file, or set CALLGROVE_TOKEN (a server for which \
+         none was stated has that of its user, ~/.config/callgrove/token)"
     )]
     Unauthorized {
         /// The server.

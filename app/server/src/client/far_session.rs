@@ -26,7 +26,7 @@ const RETRY: Duration = Duration::from_secs(2);
 pub struct FarSession {
     server: FarServer,
     path: String,
-    bearer: Option<String>,
+    client: Client,
     link: SessionLink,
     wake: Wake,
 }
@@ -40,6 +40,8 @@ enum Lost {
     Io(#[from] std::io::Error),
     #[error("The connection to the server is lost: {0}")]
     Socket(Box<tungstenite::Error>),
+    #[error("The server is not connected to: {0}")]
+    OtherUser(#[from] ClientError),
     #[error("The server is not understood: {0}")]
     Wire(#[from] WireError),
 }
@@ -72,7 +74,7 @@ impl FarSession {
         let session = Self {
             server,
             path: served.path.clone(),
-            bearer: client.bearer().map(str::to_owned),
+            client: client.clone(),
             link,
             wake,
         };
@@ -120,8 +122,8 @@ impl FarSession {
         // The line is encrypted already where it shall be.
         let address = format!("ws://{}{}", self.server.authority(), self.path);
         let mut request = address.into_client_request()?;
-        if let Some(bearer) = &self.bearer {
-            let bearer = HeaderValue::from_str(bearer).map_err(tungstenite::Error::from)?;
+        if let Some(bearer) = self.client.bearer()? {
+            let bearer = HeaderValue::from_str(&bearer).map_err(tungstenite::Error::from)?;
             request.headers_mut().insert("authorization", bearer);
         }
         let line = self.server.connect(PATIENCE)?;

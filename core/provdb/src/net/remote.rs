@@ -60,7 +60,7 @@ impl RemoteStore {
         };
         let target = GrpcTarget {
             address: url,
-            token: options.remote.token.as_deref(),
+            credential: options.remote.credential.as_ref(),
             ca_file: options.remote.ca_file.as_deref(),
             connect_timeout: CONNECT_TIMEOUT,
             ping_timeout: PING_TIMEOUT,

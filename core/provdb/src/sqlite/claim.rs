@@ -1,12 +1,13 @@
 //! Claims of ranks, by locks of the operating system, which vanish with their process.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
 
 use crate::{Claim, ProvDbError};
 
 use super::error::io_at;
+use super::files::create_folder;
 
 /// Claims a rank: locks its file and writes there who did, for whoever comes second.
 pub(super) fn claim(
@@ -16,7 +17,7 @@ pub(super) fn claim(
     instance: &str,
 ) -> Result<Claim, ProvDbError> {
     let claims = folder.join("claims");
-    fs::create_dir_all(&claims).map_err(io_at(&claims))?;
+    create_folder(&claims).map_err(io_at(&claims))?;
     let path = claims.join(format!("{program}.{rank}.lock"));
     let fail = io_at(&path);
     let mut file = File::options()

@@ -18,7 +18,6 @@ mod reader;
 mod schema;
 mod writer;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use callgrove_model::RunIdentity;
@@ -64,7 +63,7 @@ impl SqliteStore {
         let (global, num_shards) = match options.mode {
             AccessMode::ReadOnly => (None, Reader::num_shards(folder, options.num_shards)?),
             AccessMode::ReadWrite => {
-                fs::create_dir_all(folder).map_err(io_at(folder))?;
+                files::create_folder(folder).map_err(io_at(folder))?;
                 let (file, num_shards) = ShardFile::open_global(folder, options.num_shards)?;
                 (Some(file), num_shards)
             }

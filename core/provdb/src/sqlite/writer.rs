@@ -12,8 +12,8 @@ use rusqlite::{
 use crate::columns::{ColumnValue, Columns, names_with_key_and_doc};
 use crate::{Collection, Document, ProvDbError};
 
-use super::error::at;
-use super::files::{global_path, shard_path};
+use super::error::{at, io_at};
+use super::files::{create_file, global_path, shard_path};
 use super::schema::{self, FORMAT};
 
 /// How long a write waits for those of other processes.
@@ -208,6 +208,9 @@ fn replace_state(connection: &Connection, name: &str, bytes: &[u8]) -> rusqlite:
 
 /// Opens a file in which a commit is on disk when it returns.
 fn connect(path: &Path, or_create: OpenFlags) -> Result<Connection, ProvDbError> {
+    if or_create == OpenFlags::SQLITE_OPEN_CREATE {
+        create_file(path).map_err(io_at(path))?;
+    }
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | or_create;
         let connection = Connection::open_with_flags(path, flags)?;

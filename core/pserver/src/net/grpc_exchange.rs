@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callgrove_model::{FuncId, ProgramId, RankId, fnv1a};
-use callgrove_net::{GrpcLine, GrpcTarget, innermost_cause, is_break};
+use callgrove_net::{Credential, GrpcLine, GrpcTarget, innermost_cause, is_break};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tonic::{Code, Response, Status};
@@ -37,8 +37,8 @@ const REGISTER_AGAIN: Duration = Duration::from_millis(500);
 pub struct ExchangeOptions {
     /// `host:port`, `http://host:port` or `https://host:port`.
     pub address: String,
-    /// Bearer token.
-    pub token: Option<String>,
+    /// What the server is shown.
+    pub credential: Option<Credential>,
     /// Certificate of the authority that signed the server's, as PEM; `https` needs it.
     pub ca_file: Option<PathBuf>,
     /// Longest time for a connection to come about.
@@ -55,7 +55,7 @@ impl ExchangeOptions {
     pub fn new(address: impl Into<String>) -> Self {
         Self {
             address: address.into(),
-            token: None,
+            credential: None,
             ca_file: None,
             connect_timeout: Duration::from_secs(3),
             deadline: Duration::from_secs(5),
@@ -107,7 +107,7 @@ impl Grpc {
     fn new(options: ExchangeOptions) -> Result<Self, PserverError> {
         let target = GrpcTarget {
             address: &options.address,
-            token: options.token.as_deref(),
+            credential: options.credential.as_ref(),
             ca_file: options.ca_file.as_deref(),
             connect_timeout: options.connect_timeout,
             ping_timeout: options.deadline,

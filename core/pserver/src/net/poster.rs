@@ -5,8 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use callgrove_net::certificates;
+use callgrove_net::{Credential, certificates};
 use ureq::Agent;
+use ureq::http::Uri;
 use ureq::tls::{RootCerts, TlsConfig};
 
 use crate::PserverError;
@@ -17,8 +18,8 @@ use crate::packet::Packet;
 pub struct PosterOptions {
     /// `http://` or `https://`, with any path.
     pub url: String,
-    /// Bearer token.
-    pub token: Option<String>,
+    /// What the receiver is shown.
+    pub credential: Option<Credential>,
     /// Certificate of the authority that signed the receiver's, as PEM; without it, the public authorities count.
     pub ca_file: Option<PathBuf>,
     /// Longest time for one packet.
@@ -28,11 +29,11 @@ pub struct PosterOptions {
 }
 
 impl PosterOptions {
-    /// Without a token; packets take 10 s at most, and the next attempt comes 1 s after a failure.
+    /// Options without a credential; packets take 10 s at most, and the next attempt comes 1 s after a failure.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
-            token: None,
+            credential: None,
             ca_file: None,
             timeout: Duration::from_secs(10),
             retry_after: Duration::from_secs(1),
@@ -196,7 +197,9 @@ fn post_all(agent: &Agent, options: &PosterOptions, slot: &Slot) {
 
 fn post(agent: &Agent, options: &PosterOptions, packet: &Packet) -> Result<(), String> {
     let mut request = agent.post(&options.url);
-    if let Some(token) = &options.token {
+    let url: Uri = request.uri_ref().cloned().unwrap_or_default();
+    let credential = options.credential.as_ref();
+    if let Some(token) = credential.map_or(Ok(None), |it| it.for_server(&url))? {
         request = request.header("Authorization", format!("Bearer {token}"));
     }
     let answer = request

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use callgrove_net::Credential;
 use callgrove_pserver::net::{ExchangeOptions, GrpcExchange, connect, service};
 use callgrove_pserver::{
     Hello, Link, ModelExchange, PserverError, Refusal, Retention, ServerState, StateOptions,
@@ -257,7 +258,7 @@ fn a_server_that_is_not_there_is_told_from_a_wrong_option() {
             ..ExchangeOptions::new("https://localhost:1")
         },
         ExchangeOptions {
-            token: Some(String::from("with\nnewline")),
+            credential: Some(Credential::stated("with\nnewline")),
             ..ExchangeOptions::new("localhost:1")
         },
     ];
@@ -306,7 +307,7 @@ fn the_token_goes_with_every_call_and_a_wrong_one_is_refused() {
     });
     let with_token = |token: &str| {
         connect(ExchangeOptions {
-            token: Some(token.to_owned()),
+            credential: Some(Credential::stated(token)),
             ..ExchangeOptions::new(server.address.to_string())
         })
         .expect("the address is one")

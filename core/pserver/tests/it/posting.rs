@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use callgrove_net::Credential;
 use callgrove_pserver::net::{Poster, PosterOptions};
 use callgrove_pserver::packet::Packet;
 use callgrove_pserver::{ModelExchange, PserverError, StateOptions};
@@ -89,7 +90,7 @@ fn wait_until(condition: impl Fn() -> bool) {
 fn a_packet_arrives_as_json_with_the_token() {
     let (listener, url) = listen();
     let poster = Poster::start(PosterOptions {
-        token: Some(String::from("secret")),
+        credential: Some(Credential::stated("secret")),
         ..PosterOptions::new(url)
     })
     .expect("the URL is one");

@@ -20,7 +20,7 @@ pub(crate) use self::truth::TruthTable;
 use super::forest::forest_of;
 use crate::args::{EvaluateArgs, EvaluateFormat, Strategy};
 use crate::exit::Exit;
-use crate::host::replace_file;
+use crate::files::{Readers, replace_file};
 use crate::output::{Clock, complain, with_progress};
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
         curves,
     };
     if let Some(file) = plot_file {
-        replace_file(file.path(), &file.draw(&report)?)
+        replace_file(file.path(), &file.draw(&report)?, Readers::ByMask)
             .with_context(|| format!("cannot write {}", file.path().display()))?;
     }
     let mut out = BufWriter::new(std::io::stdout().lock());

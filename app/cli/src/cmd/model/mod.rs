@@ -19,9 +19,9 @@ use self::evaluate::evaluate;
 use self::show::show;
 use self::trial::DryRun;
 use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, SummaryFormat};
-use crate::connect::secret;
+use crate::connect::credential;
+use crate::files::{Readers, replace_file};
 use crate::follow::Reach;
-use crate::host::replace_file;
 use crate::output::{TextTable, json_lines, print};
 use crate::tree_models::read_model;
 
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<()> {
                 let name = known(&client, model)?.name;
                 let found = client.tree_model(&name, *version)?;
                 if let Some(path) = save {
-                    replace_file(path, found.model.as_bytes())
+                    replace_file(path, found.model.as_bytes(), Readers::User)
                         .with_context(|| format!("cannot write {}", path.display()))?;
                 }
                 let read = SavedModel::read(found.model.as_bytes())?;
@@ -73,7 +73,7 @@ fn of(server: &ServerArgs) -> Result<Client> {
 fn client(url: &str, connect: &crate::args::ConnectArgs) -> Result<Client> {
     let reach = Reach {
         ca_file: connect.ca.ca_file.clone(),
-        token: secret(connect)?,
+        credential: credential(connect)?,
         ..Reach::default()
     };
     let client = reach.server(url)?;

@@ -1,0 +1,153 @@
+//! Which user of this machine a server on a loopback address belongs to.
+//!
+//! Linux lists the listening sockets of a network namespace with their owners in `/proc/net/tcp` and `/proc/net/tcp6`
+//! (proc(5)). On other systems the owner is unknown.
+
+/// Whose server listens on a port of this machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ListenerOwner {
+    /// All sockets that listen on the port belong to the user of this process.
+    ThisUser,
+    /// No socket listens on the port.
+    Absent,
+    /// The system does not say.
+    Unknown,
+}
+
+/// Looks up who listens on a port of the loopback addresses.
+///
+/// # Errors
+/// As text, if a socket of another user does, or the list cannot be read.
+#[cfg(target_os = "linux")]
+pub(crate) fn owner_of_listener(port: u16) -> Result<ListenerOwner, String> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let unread = |error: std::io::Error| {
+        format!(
+            "{error}: cannot look up which user the server on port {port} belongs to; pass its token with --token-file"
+        )
+    };
+    let own = std::fs::metadata("/proc/self").map_err(unread)?.uid();
+    let mut table = std::fs::read_to_string("/proc/net/tcp").map_err(unread)?;
+    // Systems without IPv6 have no such file.
+    table += &std::fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
+    owner_in_table(&table, port, own)
+}
+
+/// Looks up who listens on a port of the loopback addresses.
+///
+/// # Errors
+/// None; on Linux there are some.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn owner_of_listener(_port: u16) -> Result<ListenerOwner, String> {
+    Ok(ListenerOwner::Unknown)
+}
+
+#[cfg(target_os = "linux")]
+fn owner_in_table(table: &str, port: u16, own: u32) -> Result<ListenerOwner, String> {
+    let mut owner = ListenerOwner::Absent;
+    for socket in table.lines().filter_map(ListeningSocket::parse) {
+        if socket.port != port || !socket.takes_loopback {
+            continue;
+        }
+        if socket.uid != own {
+            return Err(format!(
+                "the server on port {port} of this machine belongs to another user (uid {}): it gets neither your token nor \
+                 your data. Take another port; if you trust that server, pass its token with --token-file, or --no-token",
+                socket.uid
+            ));
+        }
+        owner = ListenerOwner::ThisUser;
+    }
+    Ok(owner)
+}
+
+/// A line of the table whose socket listens.
+#[cfg(target_os = "linux")]
+struct ListeningSocket {
+    port: u16,
+    /// Whether connections to a loopback address can reach it.
+    takes_loopback: bool,
+    uid: u32,
+}
+
+#[cfg(target_os = "linux")]
+impl ListeningSocket {
+    /// `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid …`; addresses are hexadecimal, in words
+    /// of 32 bits in the order of the machine.
+    fn parse(line: &str) -> Option<Self> {
+        const LISTEN: &str = "0A";
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let (address, port) = fields.next()?.split_once(':')?;
+        let _peer = fields.next()?;
+        if fields.next()? != LISTEN {
+            return None;
+        }
+        let uid = fields.nth(3)?.parse().ok()?;
+        Some(Self {
+            port: u16::from_str_radix(port, 16).ok()?,
+            takes_loopback: takes_loopback(address)?,
+            uid,
+        })
+    }
+}
+
+/// Whether an address of the table is a loopback address or stands for all addresses.
+#[cfg(target_os = "linux")]
+fn takes_loopback(address: &str) -> Option<bool> {
+    use std::net::{IpAddr, Ipv6Addr};
+
+    let words = address.as_bytes().chunks(8).map(|word| {
+        let word = str::from_utf8(word).ok()?;
+        u32::from_str_radix(word, 16).ok().map(u32::to_ne_bytes)
+    });
+    let words: Vec<[u8; 4]> = words.collect::<Option<_>>()?;
+    let address = match &words[..] {
+        [word] => IpAddr::from(*word),
+        [a, b, c, d] => {
+            let bytes = [a, b, c, d].map(|word| u32::from_be_bytes(*word));
+            let bits = bytes
+                .iter()
+                .fold(0, |bits, &word| bits << 32 | u128::from(word));
+            IpAddr::V6(Ipv6Addr::from_bits(bits)).to_canonical()
+        }
+        _ => return None,
+    };
+    Some(address.is_loopback() || address.is_unspecified())
+}
+
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Linux prints it on a machine of little-endian order: 127.0.0.1:5559 of user 1000, 0.0.0.0:5560 of user 1001,
+    /// 10.0.0.5:5561 of user 1002, a connection from port 5562 of user 1003, and [::1]:5563 of user 1004.
+    const TABLE: &str = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:15B7 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1683 1 0 100 0 0 10 0
+   1: 00000000:15B8 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 1684 1 0 100 0 0 10 0
+   2: 0500000A:15B9 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1002        0 1685 1 0 100 0 0 10 0
+   3: 0100007F:15BA 0100007F:15B7 01 00000000:00000000 00:00000000 00000000  1003        0 1686 1 0 100 0 0 10 0
+  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 00000000000000000000000001000000:15BB 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000  1004 0 1687 1 0 100 0 0 10 0
+   a line of something else
+";
+
+    #[cfg(target_endian = "little")]
+    #[test]
+    fn the_owner_of_each_listening_socket_is_read() {
+        for (port, uid) in [(5559, 1000), (5560, 1001), (5563, 1004)] {
+            assert_eq!(
+                owner_in_table(TABLE, port, uid),
+                Ok(ListenerOwner::ThisUser)
+            );
+            let refused = owner_in_table(TABLE, port, 1).expect_err("another user");
+            assert!(refused.contains(&format!("uid {uid}")), "{refused}");
+            assert!(refused.contains("--token-file"), "{refused}");
+        }
+        for absent in [5561, 5562, 80] {
+            assert_eq!(owner_in_table(TABLE, absent, 1), Ok(ListenerOwner::Absent));
+        }
+    }
+}

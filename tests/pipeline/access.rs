@@ -1,0 +1,119 @@
+//! Who gets in, and who can read what is stored.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use callgrove_tests::process::Process;
+
+use crate::support::{command, example, stdout};
+
+/// A run of the program by a user whose configuration is in a folder, and who states no token.
+fn command_of(config: &Path, args: &[&str]) -> Command {
+    let mut command = command(args);
+    command.env_remove("CALLGROVE_TOKEN");
+    command.env("XDG_CONFIG_HOME", config);
+    command
+}
+
+/// The head of the answer to a request without a token.
+fn answer_without_token(url: &str, path: &str) -> String {
+    let authority = url.strip_prefix("http://").unwrap();
+    let mut socket = TcpStream::connect(authority).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn own_commands_find_the_token_that_the_first_server_makes_and_others_get_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let [own, other] = ["own", "other"].map(|name| folder.path().join(name));
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let serve = |args: &[&str]| Process::start(&mut command_of(&own, args)).unwrap();
+    let database = serve(&["provdb", &provdb, "--listen", "127.0.0.1:0"]);
+    let database_url = database.url().unwrap();
+    let pserver = serve(&[
+        "pserver",
+        "--provdb",
+        &database_url,
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    let url = pserver.url().unwrap();
+    assert_eq!(mode(&own.join("callgrove/token")), 0o600);
+
+    for args in [
+        &["model", "list", "--server", &url][..],
+        &["query", &database_url, "--count"],
+    ] {
+        let mine = command_of(&own, args).output().unwrap();
+        assert!(
+            mine.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&mine.stderr)
+        );
+        let stranger = command_of(&other, args).output().unwrap();
+        let complaint = String::from_utf8_lossy(&stranger.stderr).into_owned();
+        assert_eq!(stranger.status.code(), Some(1), "{args:?}: {complaint}");
+        assert!(complaint.contains("--token-file"), "{args:?}: {complaint}");
+    }
+    for (path, status) in [("/api/health", "401"), ("/", "401"), ("/healthz", "200")] {
+        let answer = answer_without_token(&url, path);
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{path}: {answer}"
+        );
+    }
+    pserver.terminate().unwrap();
+    database.terminate().unwrap();
+}
+
+#[test]
+fn a_server_without_a_token_says_what_that_means() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["pserver", "--no-token", "--listen", "127.0.0.1:0"];
+    let server = Process::start(&mut command_of(folder.path(), &args)).unwrap();
+    server.line_with("every user of this machine").unwrap();
+    let url = server.url().unwrap();
+    assert!(answer_without_token(&url, "/api/health").starts_with("HTTP/1.1 200"));
+    assert!(!folder.path().join("callgrove").exists());
+    server.terminate().unwrap();
+}
+
+#[test]
+fn what_is_stored_is_for_its_user_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (provdb, model) = (path("found"), path("model.json"));
+    stdout(&[
+        "run",
+        &example(),
+        "--provdb",
+        &provdb,
+        "--save-model",
+        &model,
+    ]);
+    assert_eq!(mode(Path::new(&model)), 0o600);
+    assert_eq!(mode(Path::new(&provdb)), 0o700);
+    let files: Vec<_> = fs::read_dir(&provdb)
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        .collect();
+    let (folders, files): (Vec<_>, Vec<_>) = files.iter().partition(|path| path.is_dir());
+    assert!(!files.is_empty());
+    assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
+    assert!(
+        folders.iter().all(|folder| mode(folder) == 0o700),
+        "{folders:?}"
+    );
+}
