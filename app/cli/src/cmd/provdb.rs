@@ -57,7 +57,10 @@ fn serve(place: &str, args: &ProvDbServerArgs) -> Result<()> {
     let config = server_config(args.listen, &args.serve)?;
     let stop = StopSignal::listen()?;
     let (service, served) = ProvDbService::serve(store, open_reader, policy)?;
-    let routes = router(api).merge(monitoring::router(Monitored::default()));
+    let routes = router(api).merge(monitoring::router(Monitored {
+        served: Some(served.monitor()),
+        ..Monitored::default()
+    }));
     let server = RunningServer::start(config, || grpc::mount(routes, service))?;
     complain(&format!(
         "the provenance database {place} is served at {}",
