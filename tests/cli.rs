@@ -615,3 +615,49 @@ fn without_a_display_the_window_says_so() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn a_database_is_copied_trimmed_and_compacted() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let place = |name: &str| disk.path().join(name).to_string_lossy().into_owned();
+    let [golden, original, copy] = ["golden", "original", "copy"].map(place);
+    fs::create_dir(&golden)?;
+    for file in ["provdb.global.sqlite", "provdb.0.sqlite"] {
+        let from = data("tests/data/provdb-format-1").join(file);
+        fs::copy(from, disk.path().join("golden").join(file))?;
+    }
+    let counts = "3 anomalies, 3 normalexecs, 3 metadata, 3 func_stats, 3 counter_stats, 3 ad_model, 3 incidents, \
+                  1 trends, 3 trees";
+    let copied = stdout(&["provdb", "backup", &golden, &original])?;
+    let expected = format!("{original} has a verified copy of {golden}: {counts} (51.7 kB)\n");
+    assert_eq!(copied, expected);
+    let again = complaint(&["provdb", "backup", &golden, &original])?;
+    assert!(again.contains("there is something already"), "{again}");
+    assert_eq!(
+        stdout(&["provdb", "upgrade", &original])?,
+        format!("{original} is of the newest format (1)\n")
+    );
+    let statistics = || stdout(&["query", &original, "func_stats", "--format", "json"]);
+    let before = statistics()?;
+    let rules = [
+        "provdb",
+        "retain",
+        &original,
+        "--below-severity-us",
+        "41000",
+    ];
+    let numbers = "1 of 3 anomalies, 1 of 3 normalexecs, 0 of 3 trees\n";
+    assert_eq!(stdout(&rules)?, format!("would delete {numbers}"));
+    assert_eq!(stdout(&rules)?, format!("would delete {numbers}"));
+    let deleted = stdout(&[&rules[..], &["--yes"]].concat())?;
+    assert_eq!(deleted, format!("deleted {numbers}"));
+    assert_eq!(statistics()?, before);
+    assert_eq!(stdout(&["query", &original, "--count"])?, "2\n");
+    let compacted = stdout(&["provdb", "compact", &original])?;
+    let smaller = format!("{original}: 51.7 kB before, 4");
+    assert!(compacted.starts_with(&smaller), "{compacted}");
+    stdout(&["provdb", "backup", &original, &copy])?;
+    let output = callgrove(&["provdb", "retain", &copy, "--program", "0"])?;
+    assert_eq!(output.status.code(), Some(2), "it names no rule");
+    Ok(())
+}

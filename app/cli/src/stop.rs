@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::exit::Exit;
 use crate::output::Troubles;
 
 /// How often a server looks whether it shall end.
@@ -72,8 +73,7 @@ impl StopSignal {
     reason = "the main thread may be stuck in what is to be ended"
 )]
 fn exit_at_once() {
-    // As a shell reports a program that Ctrl+C ended.
-    std::process::exit(130)
+    std::process::exit(Exit::Interrupted.code().into())
 }
 
 #[cfg(unix)]

@@ -4,18 +4,22 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use callgrove_model::RankId;
-use callgrove_provdb::ProvDbError;
+use callgrove_provdb::net::{ProvDbService, ReadPolicy, ServedStore};
+use callgrove_provdb::{
+    AccessMode, Collection, Document, OpenOptions, ProvDbError, Query, RemoteOptions,
+};
 use callgrove_pserver::{MonotonicClock, ServerState, StateOptions};
 use callgrove_server::hub::Hub;
 use callgrove_server::keeper::Keeper;
 use callgrove_server::monitoring::{DocumentCounts, Monitored, router};
-use callgrove_server::{Limits, RunningServer, ServerConfig};
-use support::disturbed::disturbed;
+use callgrove_server::{Limits, RunningServer, ServerConfig, grpc};
+use support::disturbed::{Disturbed, disturbed};
 use support::{Certificate, SECRET, config, raw, report_one_anomaly, saved_in, token};
 
 /// Longer than any machine takes.
@@ -153,6 +157,110 @@ fn a_server_whose_database_is_away_is_not_ready() {
     keeper.finish().saved.unwrap();
 }
 
+/// How a served database takes writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Disk {
+    Works,
+    IsFull,
+    Stalls,
+}
+
+/// A served database whose disk is as `disk` says.
+fn serve(folder: &Path, disk: &Arc<Mutex<Disk>>) -> (RunningServer, ServedStore) {
+    let place = folder.to_string_lossy().into_owned();
+    let store = callgrove_provdb::open(&place, &OpenOptions::default()).unwrap();
+    let disk = Arc::clone(disk);
+    let before_put = move || {
+        while *disk.lock().unwrap() == Disk::Stalls {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        match *disk.lock().unwrap() {
+            Disk::IsFull => Err(ProvDbError::DiskFull {
+                cause: "full".to_owned(),
+                place: "/a/path".to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    };
+    let store = Box::new(Disturbed { store, before_put });
+    let options = OpenOptions {
+        mode: AccessMode::ReadOnly,
+        ..OpenOptions::default()
+    };
+    let open_reader = move || callgrove_provdb::open(&place, &options);
+    let (service, served) =
+        ProvDbService::serve(store, open_reader, ReadPolicy::QueriesOnly).unwrap();
+    let monitored = Monitored {
+        served: Some(served.monitor()),
+        ..Monitored::default()
+    };
+    let routes = || grpc::mount(router(monitored), service);
+    (RunningServer::start(guarded(), routes).unwrap(), served)
+}
+
+#[test]
+fn a_served_database_that_takes_no_writes_is_not_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Arc::new(Mutex::new(Disk::Works));
+    let (server, served) = serve(folder.path(), &disk);
+    assert!(get(&server, "/readyz").starts_with("HTTP/1.1 200"));
+    for (state, reason) in [
+        (Disk::IsFull, "the disk of the database is full\n"),
+        (Disk::Stalls, "the database does not answer\n"),
+    ] {
+        *disk.lock().unwrap() = state;
+        let answer = await_status(&server, 503);
+        assert_eq!(answer.split_once("\r\n\r\n").unwrap().1, reason);
+        assert!(get(&server, "/healthz").starts_with("HTTP/1.1 200"));
+        *disk.lock().unwrap() = Disk::Works;
+        await_status(&server, 200);
+    }
+    server.stop().unwrap();
+    served.close();
+}
+
+#[test]
+fn a_served_database_counts_what_clients_store_and_ask() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Arc::new(Mutex::new(Disk::Works));
+    let (server, served) = serve(folder.path(), &disk);
+    let options = OpenOptions {
+        remote: RemoteOptions {
+            token: Some(SECRET.to_owned()),
+            ca_file: None,
+        },
+        ..OpenOptions::default()
+    };
+    let mut client = callgrove_provdb::open(server.url(), &options).unwrap();
+    let document = |key: &str, json: &str| {
+        Document::from_json(Collection::Anomalies, 0, key.to_owned(), json.to_owned())
+    };
+    client
+        .put(&[document("0:0:1:2", "{}"), document("0:0:1:3", "{}")])
+        .unwrap();
+    client.put(&[document("0:0:1:4", "no JSON")]).unwrap_err();
+    let everything = Query::all(Collection::Anomalies);
+    assert_eq!(client.count(&everything).unwrap(), 2);
+    let metrics = scrape(&server);
+    let stored = |of: &str| {
+        metrics.value(&format!(
+            "callgrove_documents_stored_total{{collection=\"{of}\"}}"
+        ))
+    };
+    assert_eq!(
+        (stored("anomalies"), stored("trees")),
+        (Some(2.0), Some(0.0))
+    );
+    let asked =
+        |method: &str| metrics.value(&format!("callgrove_requests_total{{method=\"{method}\"}}"));
+    assert_eq!((asked("put"), asked("count")), (Some(2.0), Some(1.0)));
+    // A document that is refused for itself says nothing about the database.
+    assert!(get(&server, "/readyz").starts_with("HTTP/1.1 200"));
+    drop(client);
+    server.stop().unwrap();
+    served.close();
+}
+
 /// The first answer of `/readyz` with a status.
 fn await_status(server: &RunningServer, status: u16) -> String {
     let begun = Instant::now();
@@ -260,6 +368,7 @@ fn counters_rise_with_reports() {
         database: keeper.database_health(),
         instance_documents: Some(instance_documents),
         clock: MonotonicClock::new(),
+        ..Monitored::default()
     };
     let server = start(guarded(), monitored);
     let before = scrape(&server);

@@ -68,6 +68,35 @@ pub enum ProvDbError {
         /// The database.
         place: String,
     },
+    /// Written by an older release, in a layout that this one does not read as it is.
+    #[error(
+        "format {found} is older than {known}: bring it up to date by `callgrove provdb upgrade` {place}"
+    )]
+    OlderFormat {
+        /// As stored.
+        found: u32,
+        /// The newest that this release reads.
+        known: u32,
+        /// The database.
+        place: String,
+    },
+    /// Another process has the database open, and what was asked for needs it alone.
+    #[error(
+        "another process has the database open: end what uses it (`callgrove run`, `ad`, `pserver`, `provdb`, `query`, or a \
+         window), then try again; in {0}"
+    )]
+    InUse(String),
+    /// Something is where a new database is to be written.
+    #[error("there is something already: remove it, or name another place than {0}")]
+    Exists(String),
+    /// A task that is not done on this kind of database, and what to do instead.
+    #[error("this works on the folder of a database, not on {place}: {remedy}")]
+    NotForThisStore {
+        /// What to do instead.
+        remedy: String,
+        /// The place, without secrets.
+        place: String,
+    },
     /// A write to a database that was opened for reading.
     #[error("opened for reading only: open it for writing to change {0}")]
     ReadOnly(String),
@@ -226,6 +255,7 @@ impl ProvDbError {
                 | Self::Claimed { .. }
                 | Self::ReadOnly(_)
                 | Self::NewerFormat { .. }
+                | Self::OlderFormat { .. }
                 | Self::Damaged { .. }
         )
     }

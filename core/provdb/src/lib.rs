@@ -39,6 +39,8 @@ mod store;
 mod tree_record;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod unknown_run;
+#[cfg(feature = "sqlite")]
+pub mod upkeep;
 
 pub use collection::{Collection, PACKET_SCHEMA, UnknownCollection};
 pub use document::Document;

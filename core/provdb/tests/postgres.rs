@@ -332,3 +332,25 @@ fn errors_name_the_server_and_no_password() {
         assert!(!error.contains("secret"), "{error}");
     }
 }
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn rules_delete_what_they_say_unless_an_instance_writes() {
+    use callgrove_provdb::upkeep::{RetentionMode, RetentionRules, retain};
+    let server = PostgresServer::start(&[]);
+    support::retained::rules_delete_what_they_say(&server.url());
+    let mut store = writer(&server.url());
+    let delete = || {
+        let rules = RetentionRules::default();
+        let options = OpenOptions::default();
+        retain(&server.url(), &options, &rules, RetentionMode::Delete)
+    };
+    // Nothing is recorded of rank 6.
+    let _other = store.claim(0, 6, "of another rank").expect("free");
+    delete().expect("nobody writes rank 0");
+    let claim = store.claim(0, 0, "an instance").expect("free");
+    let refusal = delete().expect_err("refused").to_string();
+    assert!(refusal.contains("an instance"), "{refusal}");
+    drop(claim);
+    eventually(|| delete().ok());
+}

@@ -5,6 +5,7 @@ mod common;
 mod page;
 mod part;
 mod pipeline;
+mod provdb;
 
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ pub(crate) use pipeline::{
     ProvDbServerArgs, PserverArgs, PublishArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs,
     ServeArgs, ServerArgs, StatsArgs, StreamArgs, SummaryFormat,
 };
+pub(crate) use provdb::{ProvDbCommandArgs, RetainArgs, UpkeepTask};
 
 /// Finds the anomalous executions in traces of parallel programs, shows why, and learns from you.
 #[derive(Parser, Debug)]
@@ -86,8 +88,8 @@ pub(crate) enum CliCommand {
     Ad(AdArgs),
     /// Join the models and statistics of all AD instances
     Pserver(PserverArgs),
-    /// Serve a provenance database to AD instances and monitors elsewhere
-    Provdb(ProvDbServerArgs),
+    /// Serve a provenance database to AD instances and monitors elsewhere; or back it up, compact, trim or upgrade it
+    Provdb(ProvDbCommandArgs),
     /// Search a provenance database, while the job runs or after
     Query(QueryArgs),
     /// Tree models of a running job: show, list, publish, roll back, compare

@@ -76,8 +76,8 @@ pub(crate) struct PserverArgs {
 #[derive(Args, Debug)]
 pub(crate) struct ProvDbServerArgs {
     /// Where the database is: a folder (made if missing) or postgres://…
-    #[arg(value_name = "FOLDER|URL")]
-    pub(crate) provdb: String,
+    #[arg(value_name = "FOLDER|URL", required = true)]
+    pub(crate) provdb: Option<String>,
     /// Files to spread the ranks over, when the database is made
     #[arg(long, value_name = "N")]
     pub(crate) shards: Option<u32>,

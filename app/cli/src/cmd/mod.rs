@@ -18,3 +18,4 @@ pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod trends;
+mod upkeep;

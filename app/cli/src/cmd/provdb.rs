@@ -1,15 +1,16 @@
-//! `callgrove provdb`: serves a provenance database to other machines.
+//! `callgrove provdb`: serves a provenance database to other machines, or does its upkeep.
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use callgrove_provdb::net::{ProvDbService, ReadPolicy};
 use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::{RunningServer, grpc};
 
-use crate::args::ProvDbServerArgs;
+use super::upkeep;
+use crate::args::{ProvDbCommandArgs, ProvDbServerArgs};
 use crate::connect::{documents, open_store, server_config};
 use crate::output::complain;
 use crate::stop::{LOOK, StopSignal};
@@ -19,22 +20,30 @@ const SILENCE: Duration = Duration::from_secs(6);
 /// How long a server that is told to end waits for that. Batch systems kill after 30 s.
 const FAREWELL: Duration = Duration::from_secs(25);
 
-pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
+pub(crate) fn run(args: &ProvDbCommandArgs) -> Result<()> {
+    match (&args.task, &args.serve.provdb) {
+        (Some(task), _) => upkeep::run(task),
+        (None, Some(place)) => serve(place, &args.serve),
+        (None, None) => bail!("no database is named: give its folder or postgres://…"),
+    }
+}
+
+fn serve(place: &str, args: &ProvDbServerArgs) -> Result<()> {
     let options = OpenOptions {
         mode: AccessMode::ReadWrite,
         num_shards: args.shards,
         ..OpenOptions::default()
     };
-    let store = open_store(&args.provdb, &options)?;
+    let store = open_store(place, &options)?;
     // Questions have stores of their own, so that a slow one delays no instance that stores.
-    let (place, to_read) = (
-        args.provdb.clone(),
+    let (to_open, to_read) = (
+        place.to_owned(),
         OpenOptions {
             mode: AccessMode::ReadOnly,
             ..OpenOptions::default()
         },
     );
-    let open_reader = move || callgrove_provdb::open(&place, &to_read);
+    let open_reader = move || callgrove_provdb::open(&to_open, &to_read);
     let policy = if args.allow_sql {
         ReadPolicy::PlainSql
     } else {
@@ -43,16 +52,18 @@ pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
     let api = Api {
         live: Live::Absent,
         tree_models: None,
-        documents: Some(documents(&args.provdb, &options)),
+        documents: Some(documents(place, &options)),
     };
     let config = server_config(args.listen, &args.serve)?;
     let stop = StopSignal::listen()?;
     let (service, served) = ProvDbService::serve(store, open_reader, policy)?;
-    let routes = router(api).merge(monitoring::router(Monitored::default()));
+    let routes = router(api).merge(monitoring::router(Monitored {
+        served: Some(served.monitor()),
+        ..Monitored::default()
+    }));
     let server = RunningServer::start(config, || grpc::mount(routes, service))?;
     complain(&format!(
-        "the provenance database {} is served at {}",
-        args.provdb,
+        "the provenance database {place} is served at {}",
         server.url()
     ));
     while !stop.is_set() && !served.has_fault() {

@@ -59,6 +59,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         database: keeper.database_health(),
         instance_documents: of_instance.is_some().then(|| Arc::clone(&documents)),
         clock,
+        ..Monitored::default()
     };
     let server = listen(args, &state, &hub, &to_store, monitored)?;
     let learner = match &args.provdb.provdb {

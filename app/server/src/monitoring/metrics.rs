@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use callgrove_model::ProgramId;
+use callgrove_provdb::net::ServedMonitor;
 use callgrove_provdb::resident_bytes;
 use callgrove_pserver::{EXCHANGE_BOUNDS, ExchangeTimes, ProgramTally, RunTally};
 
@@ -81,6 +82,9 @@ fn written(monitored: &Monitored) -> String {
         add_run(&mut metrics, &tally);
     }
     add_documents(&mut metrics, monitored);
+    if let Some(served) = &monitored.served {
+        add_served(&mut metrics, served);
+    }
     if let Some(resident_bytes) = resident_bytes() {
         metrics.single(
             "callgrove_resident_memory_bytes",
@@ -177,6 +181,21 @@ fn add_documents(metrics: &mut MetricsText, monitored: &Monitored) {
             "Time since the state of the parameter server was saved.",
             age.as_secs_f64(),
         );
+    }
+}
+
+fn add_served(metrics: &mut MetricsText, served: &ServedMonitor) {
+    let documents = "callgrove_documents_stored_total";
+    let help = "Documents that clients stored; those that replaced one count again.";
+    metrics.begin(documents, MetricKind::Counter, help);
+    for (collection, number) in served.documents() {
+        metrics.sample(documents, &[("collection", collection.name())], number);
+    }
+    let requests = "callgrove_requests_total";
+    let help = "Requests to the database, those that failed too.";
+    metrics.begin(requests, MetricKind::Counter, help);
+    for (method, number) in served.requests() {
+        metrics.sample(requests, &[("method", method)], number);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callgrove_provdb::net::ServedMonitor;
 use callgrove_pserver::{MonotonicClock, RunTally, ServerState};
 
 use super::document_counts::DocumentCounts;
@@ -16,6 +17,8 @@ pub struct Monitored {
     pub database: Option<Arc<DatabaseHealth>>,
     /// The documents of the AD instance in this process, if it has one that stores.
     pub instance_documents: Option<Arc<DocumentCounts>>,
+    /// The database that this process serves.
+    pub served: Option<ServedMonitor>,
     /// The clock for the age of reports.
     pub clock: MonotonicClock,
 }

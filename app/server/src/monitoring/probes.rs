@@ -13,9 +13,12 @@ pub(crate) fn is_probe(request: &Request) -> bool {
 }
 
 pub(super) async fn readiness(State(monitored): State<Monitored>) -> (StatusCode, String) {
-    let checked = monitored
+    let mut checked = monitored
         .database
         .map_or(Ok(()), |database| database.check());
+    if let Some(served) = monitored.served {
+        checked = checked.and(served.check().await);
+    }
     match checked {
         Ok(()) => (StatusCode::OK, "ready\n".to_owned()),
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),

@@ -14,8 +14,8 @@ use super::saved_in;
 
 /// A database in which something happens before documents are stored, or stops that.
 pub struct Disturbed<F> {
-    store: Box<dyn Store>,
-    before_put: F,
+    pub store: Box<dyn Store>,
+    pub before_put: F,
 }
 
 impl<F: FnMut() -> Result<(), ProvDbError> + Send> Store for Disturbed<F> {
@@ -34,6 +34,9 @@ impl<F: FnMut() -> Result<(), ProvDbError> + Send> Store for Disturbed<F> {
 
     /// What is said to be safe here has documents.
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
+        if name == "readiness probe" {
+            (self.before_put)()?;
+        }
         if name == STATE_NAME {
             let state: Value = serde_json::from_slice(bytes).unwrap();
             let named = state["functions"].as_array().unwrap().iter();

@@ -8,6 +8,7 @@ mod lease_server;
 mod outflow;
 mod reader_pool;
 mod remote;
+mod served_monitor;
 mod served_readers;
 mod service;
 mod store_thread;
@@ -15,6 +16,7 @@ mod wire;
 
 pub use reader_pool::ReaderPool;
 pub use remote::RemoteStore;
+pub use served_monitor::ServedMonitor;
 pub use served_readers::ReadPolicy;
 pub use service::{ProvDbService, ServedStore};
 

@@ -9,6 +9,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::lease_server::{self, Leases};
 use super::outflow::{Outflow, Replies, outflow, replies, replies_within};
 use super::proto::prov_db_server::{ProvDb, ProvDbServer};
+use super::served_monitor::{self, ServedMonitor};
 use super::served_readers::{ReadPolicy, ServedReaders};
 use super::store_thread::StoreThread;
 use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, PART_BYTES, proto, wire};
@@ -26,6 +27,7 @@ pub struct ProvDbService {
     writer: StoreThread,
     readers: ServedReaders,
     writers: Writers,
+    monitor: ServedMonitor,
 }
 
 /// Those who write to a server.
@@ -50,9 +52,15 @@ pub struct ServedStore {
     writers: Writers,
     writer: StoreThread,
     readers: ServedReaders,
+    monitor: ServedMonitor,
 }
 
 impl ServedStore {
+    /// What an operator can ask of it.
+    pub fn monitor(&self) -> ServedMonitor {
+        self.monitor.clone()
+    }
+
     /// Whether nobody has a rank and nobody wrote for so long.
     pub fn is_idle(&self, silence: Duration) -> bool {
         let last_write = *self
@@ -78,7 +86,7 @@ impl ServedStore {
     pub fn close(self) {
         // Those that only read keep files from being settled.
         self.readers.finish();
-        drop((self.writers, self.readers));
+        drop((self.writers, self.readers, self.monitor));
         StoreThread::finish([self.writer]);
     }
 }
@@ -100,15 +108,18 @@ impl ProvDbService {
             leases: Leases::new(writer.clone()),
             last_write: Arc::default(),
         };
+        let monitor = ServedMonitor::new(writer.clone());
         let served = ServedStore {
             writers: writers.clone(),
             writer: writer.clone(),
             readers: readers.clone(),
+            monitor: monitor.clone(),
         };
         let service = Self {
             writer,
             readers,
             writers,
+            monitor,
         };
         let server = ProvDbServer::new(service)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
@@ -158,6 +169,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<Streaming<proto::PutRequest>>,
     ) -> Result<Response<proto::PutReply>, Status> {
+        self.monitor.count_request("put");
         let mut messages = request.into_inner();
         let (mut documents, mut total_bytes) = (Vec::new(), 0);
         while let Some(message) = next_part(&mut messages).await? {
@@ -165,10 +177,11 @@ impl ProvDb for ProvDbService {
             documents.extend(wire::documents(message).map_err(wire::status)?);
         }
         self.writers.note_write();
-        self.writer
-            .run(move |store| store.put(&documents))
-            .await
-            .map_err(wire::status)?;
+        let counts = served_monitor::counts(&documents);
+        let stored = self.writer.run(move |store| store.put(&documents)).await;
+        self.monitor.note_outcome(&stored);
+        stored.map_err(wire::status)?;
+        self.monitor.count_documents(counts);
         Ok(Response::new(proto::PutReply {}))
     }
 
@@ -176,6 +189,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<proto::ForgetStepRequest>,
     ) -> Result<Response<proto::ForgetStepReply>, Status> {
+        self.monitor.count_request("forget_step");
         let proto::ForgetStepRequest {
             program,
             rank,
@@ -190,6 +204,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<proto::RemoveRequest>,
     ) -> Result<Response<proto::RemoveReply>, Status> {
+        self.monitor.count_request("remove");
         let proto::RemoveRequest {
             collection,
             rank,
@@ -206,6 +221,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<Streaming<proto::ReplaceStateRequest>>,
     ) -> Result<Response<proto::ReplaceStateReply>, Status> {
+        self.monitor.count_request("replace_state");
         let mut messages = request.into_inner();
         let Some(mut state) = next_part(&mut messages).await? else {
             return Err(Status::invalid_argument("no state was sent: name one"));
@@ -217,7 +233,9 @@ impl ProvDb for ProvDbService {
         }
         self.writers.note_write();
         let write = move |store: &mut dyn Store| store.replace_state(&state.name, &state.bytes);
-        self.writer.run(write).await.map_err(wire::status)?;
+        let written = self.writer.run(write).await;
+        self.monitor.note_outcome(&written);
+        written.map_err(wire::status)?;
         Ok(Response::new(proto::ReplaceStateReply {}))
     }
 
@@ -225,6 +243,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<proto::JoinRunRequest>,
     ) -> Result<Response<proto::JoinRunReply>, Status> {
+        self.monitor.count_request("join_run");
         let run_json = request.into_inner().run_json;
         let run = run::parse(run_json.as_bytes(), "the request").map_err(wire::status)?;
         let join = move |store: &mut dyn Store| store.join_run(&run);
@@ -237,6 +256,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<proto::StateRequest>,
     ) -> Result<Response<Self::StateStream>, Status> {
+        self.monitor.count_request("state");
         let name = request.into_inner().name;
         let read = move |store: &mut dyn Store| store.state(&name);
         let state = self.readers.lookups.read(read).await;
@@ -250,6 +270,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<proto::QueryRequest>,
     ) -> Result<Response<Self::FindIdsStream>, Status> {
+        self.monitor.count_request("find_ids");
         let query = wire::query(request.get_ref()).map_err(wire::status)?;
         let place = self.readers.large_answer().await.map_err(wire::status)?;
         let find = move |store: &mut dyn Store| store.find_ids(&query);
@@ -263,6 +284,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<proto::DocumentsRequest>,
     ) -> Result<Response<Self::DocumentsStream>, Status> {
+        self.monitor.count_request("documents");
         let proto::DocumentsRequest { collection, ids } = request.into_inner();
         let collection = collection.parse::<Collection>();
         let collection = collection.map_err(|it| wire::status(it.into()))?;
@@ -292,6 +314,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<proto::QueryRequest>,
     ) -> Result<Response<proto::CountReply>, Status> {
+        self.monitor.count_request("count");
         let query = wire::query(request.get_ref()).map_err(wire::status)?;
         let count = move |store: &mut dyn Store| store.count(&query);
         let count = self.readers.queries.read(count).await;
@@ -303,6 +326,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<proto::PlainSqlRequest>,
     ) -> Result<Response<Self::FindPlainSqlStream>, Status> {
+        self.monitor.count_request("find_plain_sql");
         let statements = self.readers.statements().map_err(wire::status)?;
         let sql = request.into_inner().sql;
         let place = self.readers.large_table().await.map_err(wire::status)?;
@@ -319,6 +343,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<Streaming<proto::ClaimRequest>>,
     ) -> Result<Response<Self::ClaimStream>, Status> {
+        self.monitor.count_request("claim");
         let replies =
             lease_server::grant(self.writers.leases.clone(), request.into_inner()).await?;
         Ok(Response::new(Box::pin(replies)))

@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(2);
 type Job = Box<dyn FnOnce(&mut dyn Store) + Send>;
 
 /// Gives jobs to the thread of a store, which closes it and ends when the last of its clones is gone.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct StoreThread {
     jobs: mpsc::Sender<Job>,
     thread: Arc<JoinHandle<()>>,

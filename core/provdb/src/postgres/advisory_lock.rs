@@ -3,7 +3,7 @@
 use postgres::{Client, Error};
 
 /// The lock of a rank: one number for each schema, program and rank.
-const LOCK: &str =
+pub(super) const LOCK: &str =
     "hashtextextended(current_schema() || ' ' || $1::bigint || ' ' || $2::bigint, 4711)";
 
 /// Tries to lock a rank, and tells the server who did.

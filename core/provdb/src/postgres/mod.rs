@@ -8,6 +8,8 @@ mod advisory_lock;
 mod claim;
 mod connection;
 mod plain;
+#[cfg(feature = "sqlite")]
+mod retain;
 mod schema;
 mod trust;
 

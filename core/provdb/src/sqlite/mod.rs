@@ -16,6 +16,7 @@ mod memory_watch;
 mod plain;
 mod reader;
 mod schema;
+pub(crate) mod upkeep;
 mod writer;
 
 use std::path::{Path, PathBuf};

@@ -238,7 +238,7 @@ fn is_sound(path: &Path) -> bool {
 }
 
 /// Opens a file for reading.
-fn connect(path: &Path) -> Result<Connection, ProvDbError> {
+pub(super) fn connect(path: &Path) -> Result<Connection, ProvDbError> {
     let uri = readable(path).map_err(at(path))?;
     let connection = open(&uri).map_err(at(path))?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(at(path))?;

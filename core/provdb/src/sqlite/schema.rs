@@ -104,7 +104,8 @@ pub(super) fn open_shard(
     Ok(connection)
 }
 
-fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+/// Whether a file has a table.
+pub(super) fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     connection.query_row(
         "select count(*) > 0 from sqlite_schema where type = 'table' and name = ?1",
         [name],
@@ -122,6 +123,11 @@ pub(super) fn check(
     let place = || place.to_owned();
     match (format, found, asked) {
         (Some(format), _, _) if format > FORMAT => Err(ProvDbError::NewerFormat {
+            found: format,
+            known: FORMAT,
+            place: place(),
+        }),
+        (Some(format), _, _) if format < FORMAT => Err(ProvDbError::OlderFormat {
             found: format,
             known: FORMAT,
             place: place(),

@@ -12,6 +12,8 @@ pub(crate) mod conforms;
 pub(crate) mod oracle;
 #[cfg(all(unix, feature = "postgres"))]
 pub(crate) mod postgres_server;
+#[cfg(feature = "sqlite")]
+pub(crate) mod retained;
 mod samples;
 
 pub(crate) use samples::{document, execution, one_of_each, tree};

@@ -1,0 +1,136 @@
+//! What an operator asks of a served database: whether it takes writes, and what it has counted.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+
+use super::store_thread::StoreThread;
+use crate::{Collection, Document, ProvDbError};
+
+/// The state that a probe replaces.
+const PROBE_STATE: &str = "readiness probe";
+/// A write that was acknowledged or refused so recently answers for a probe.
+const FRESH: Duration = Duration::from_secs(2);
+/// A probe that takes longer counts as a database that does not answer. Writes of clients may be before it.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The counts of a served database, and whether it takes writes. Clones are of the same database.
+#[derive(Clone, Debug)]
+pub struct ServedMonitor {
+    writer: StoreThread,
+    state: Arc<Mutex<MonitorState>>,
+}
+
+#[derive(Debug, Default)]
+struct MonitorState {
+    requests: BTreeMap<&'static str, u64>,
+    documents: BTreeMap<Collection, u64>,
+    /// The time of the last write that says something about the database, and what is wrong.
+    checked_at: Option<Instant>,
+    trouble: Option<&'static str>,
+    /// The start of the probe that is under way.
+    probing_since: Option<Instant>,
+}
+
+impl ServedMonitor {
+    pub(super) fn new(writer: StoreThread) -> Self {
+        Self {
+            writer,
+            state: Arc::default(),
+        }
+    }
+
+    /// Checks that the database takes writes: by the last write of a client if that is recent, else by a small one.
+    ///
+    /// # Errors
+    /// The reason as one line that names neither paths nor addresses, since strangers may read it.
+    pub async fn check(&self) -> Result<(), &'static str> {
+        if self.begin_probe() {
+            let monitor = self.clone();
+            // A task, for a client that goes must not leave the probe unfinished.
+            let probe = tokio::spawn(async move {
+                let write = |store: &mut dyn crate::Store| store.replace_state(PROBE_STATE, b"");
+                let written = monitor.writer.run(write).await;
+                monitor.note_outcome(&written);
+                monitor.state().probing_since = None;
+            });
+            // The outcome is in the state.
+            timeout(PROBE_TIMEOUT, probe).await.ok();
+        }
+        let state = self.state();
+        let is_silent = state
+            .probing_since
+            .is_some_and(|since| since.elapsed() >= PROBE_TIMEOUT);
+        match state.trouble {
+            _ if is_silent => Err("the database does not answer"),
+            Some(trouble) => Err(trouble),
+            None => Ok(()),
+        }
+    }
+
+    /// The number of requests of each method so far, those that failed too.
+    pub fn requests(&self) -> Vec<(&'static str, u64)> {
+        let state = self.state();
+        state.requests.iter().map(|it| (*it.0, *it.1)).collect()
+    }
+
+    /// The number of documents of each collection that clients have stored so far; those that replaced one count again.
+    pub fn documents(&self) -> Vec<(Collection, u64)> {
+        let state = self.state();
+        let number = |it| state.documents.get(&it).copied().unwrap_or_default();
+        Collection::ALL.map(|it| (it, number(it))).to_vec()
+    }
+
+    pub(super) fn count_request(&self, method: &'static str) {
+        *self.state().requests.entry(method).or_default() += 1;
+    }
+
+    pub(super) fn count_documents(&self, counts: BTreeMap<Collection, u64>) {
+        let mut state = self.state();
+        for (collection, number) in counts {
+            *state.documents.entry(collection).or_default() += number;
+        }
+    }
+
+    /// Notes what a write says about the database; one that was refused for itself says nothing.
+    pub(super) fn note_outcome<T>(&self, outcome: &Result<T, ProvDbError>) {
+        let trouble = match outcome {
+            Ok(_) => None,
+            Err(ProvDbError::DiskFull { .. }) => Some("the disk of the database is full"),
+            Err(ProvDbError::Unreachable { .. }) => Some("the database cannot be reached"),
+            Err(
+                ProvDbError::Busy(_) | ProvDbError::Database { .. } | ProvDbError::Damaged { .. },
+            ) => Some("the database did not take the last write"),
+            Err(_) => return,
+        };
+        let mut state = self.state();
+        state.trouble = trouble;
+        state.checked_at = Some(Instant::now());
+    }
+
+    /// Begins a probe, if one is needed and none is under way.
+    fn begin_probe(&self) -> bool {
+        let mut state = self.state();
+        let is_fresh = state.checked_at.is_some_and(|it| it.elapsed() < FRESH);
+        let is_needed = !is_fresh && state.probing_since.is_none();
+        if is_needed {
+            state.probing_since = Some(Instant::now());
+        }
+        is_needed
+    }
+
+    fn state(&self) -> MutexGuard<'_, MonitorState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The number of documents of each collection.
+pub(super) fn counts(documents: &[Document]) -> BTreeMap<Collection, u64> {
+    let mut counts = BTreeMap::new();
+    for document in documents {
+        *counts.entry(document.collection).or_default() += 1;
+    }
+    counts
+}

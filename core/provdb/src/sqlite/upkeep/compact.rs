@@ -1,0 +1,29 @@
+//! Gives free space back.
+
+use std::path::{Path, PathBuf};
+
+use crate::ProvDbError;
+use crate::upkeep::CompactSummary;
+
+use super::super::error::at;
+use super::exclusive::{hold_newest, size_bytes};
+
+/// Writes each file anew without its free pages.
+pub(crate) fn compact(folder: &Path) -> Result<CompactSummary, ProvDbError> {
+    let files = hold_newest(folder)?;
+    let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+    let before_bytes = size_bytes(&paths);
+    for file in &files {
+        let vacuum = || {
+            file.connection.execute_batch("vacuum")?;
+            let sql = "pragma wal_checkpoint(truncate)";
+            file.connection.query_row(sql, (), |_| Ok(()))
+        };
+        vacuum().map_err(at(&file.path))?;
+    }
+    drop(files);
+    Ok(CompactSummary {
+        before_bytes,
+        after_bytes: size_bytes(&paths),
+    })
+}

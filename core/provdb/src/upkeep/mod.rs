@@ -1,0 +1,167 @@
+//! Upkeep of a database: copies, space, retention and formats. These are tasks of an operator, not of the pipeline.
+
+mod retention;
+
+use std::path::Path;
+
+#[cfg(feature = "postgres")]
+pub(crate) use retention::ResolvedRules;
+pub use retention::{Retained, RetentionMode, RetentionRules};
+
+use crate::sqlite::upkeep;
+use crate::store::without_secrets;
+#[cfg(feature = "postgres")]
+use crate::{AccessMode, PostgresStore};
+use crate::{Collection, OpenOptions, ProvDbError};
+
+/// A finished copy of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupSummary {
+    /// The number of documents in each collection, equal in the copy and in what was copied.
+    pub documents: Vec<(Collection, u64)>,
+    /// The size of the files of the copy.
+    pub size_bytes: u64,
+}
+
+/// The size of a database before and after it was compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompactSummary {
+    /// The size of its files before.
+    pub before_bytes: u64,
+    /// Their size after.
+    pub after_bytes: u64,
+}
+
+/// The change that an upgrade made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpgradeSummary {
+    /// The format before.
+    pub from: u32,
+    /// The format after, which is the newest.
+    pub to: u32,
+    /// Tables and indexes that were missing and are made now.
+    pub num_made: u64,
+}
+
+/// Copies the database in the folder `from` to the new folder `to`, while others write and read it. The copy appears under
+/// its name once it is complete, on disk and verified. Each file is copied as of one moment, the statistics first, so that no
+/// statistics of the copy count more than its records.
+///
+/// # Errors
+/// The place is no folder; there is something at `to` or at `to` with `.part`; the copy differs; files cannot be read or
+/// written.
+pub fn back_up(from: &str, to: &Path) -> Result<BackupSummary, ProvDbError> {
+    let folder = folder(from, || {
+        (
+            format!(
+                "use PostgreSQL's own tool: `pg_dump --format=custom --file=run.dump {}`, with the user and schema as in \
+                 the URL, and `pg_restore` to read it back",
+                without_secrets(from)
+            ),
+            "copy the folder that the server serves, on the server's machine; the server can go on meanwhile",
+        )
+    })?;
+    upkeep::back_up(folder, to)
+}
+
+/// Gives the free space inside the files back to the file system.
+///
+/// # Errors
+/// The place is no folder; [`ProvDbError::InUse`]; the disk has no space for a second copy of the largest file.
+pub fn compact(place: &str) -> Result<CompactSummary, ProvDbError> {
+    let folder = folder(place, || {
+        (
+            format!(
+                "PostgreSQL reuses free space by itself; to have it done now, run `psql {} --command 'vacuum (analyze)'`",
+                without_secrets(place)
+            ),
+            "end the server, then compact the folder that it serves, on its machine",
+        )
+    })?;
+    upkeep::compact(folder)
+}
+
+/// Brings a database of an older release to the newest format, and makes the tables that an older release did not have.
+///
+/// # Errors
+/// The place is no folder; [`ProvDbError::InUse`]; [`ProvDbError::NewerFormat`]; files cannot be written.
+pub fn upgrade(place: &str) -> Result<UpgradeSummary, ProvDbError> {
+    let folder = folder(place, || {
+        (
+            "tables on PostgreSQL are brought up to date by every command that opens them for writing, such as `callgrove \
+             provdb`"
+                .to_owned(),
+            "end the server, then upgrade the folder that it serves, on its machine",
+        )
+    })?;
+    upkeep::upgrade(folder)
+}
+
+/// Counts or deletes the documents that `rules` are about. Statistics, models, incidents, trends and metadata stay.
+///
+/// # Errors
+/// Another process has the database open (a folder) or writes ranks (PostgreSQL); the place is a server or cannot be
+/// written.
+pub fn retain(
+    place: &str,
+    options: &OpenOptions,
+    rules: &RetentionRules,
+    mode: RetentionMode,
+) -> Result<Retained, ProvDbError> {
+    if place.starts_with("postgres://") || place.starts_with("postgresql://") {
+        return retain_in_postgres(place, options, rules, mode);
+    }
+    let folder = folder(place, || {
+        (
+            String::new(),
+            "end the server, then do this to the folder or PostgreSQL database that it serves",
+        )
+    })?;
+    upkeep::retain(folder, rules, mode)
+}
+
+#[cfg(feature = "postgres")]
+fn retain_in_postgres(
+    url: &str,
+    options: &OpenOptions,
+    rules: &RetentionRules,
+    mode: RetentionMode,
+) -> Result<Retained, ProvDbError> {
+    // Opened for writing, tables would be made where there are none.
+    let mut reading = options.clone();
+    reading.mode = AccessMode::ReadOnly;
+    drop(PostgresStore::open(url, &reading)?);
+    PostgresStore::open(url, options)?.retain(rules, mode)
+}
+
+#[cfg(not(feature = "postgres"))]
+fn retain_in_postgres(
+    url: &str,
+    _: &OpenOptions,
+    _: &RetentionRules,
+    _: RetentionMode,
+) -> Result<Retained, ProvDbError> {
+    Err(ProvDbError::NotBuilt {
+        feature: "postgres",
+        url: without_secrets(url),
+    })
+}
+
+/// The folder that `place` names, or else what to do with PostgreSQL and with a server.
+fn folder(
+    place: &str,
+    remedies: impl FnOnce() -> (String, &'static str),
+) -> Result<&Path, ProvDbError> {
+    let Some((scheme, _)) = place.split_once("://") else {
+        return Ok(Path::new(place));
+    };
+    let (of_postgres, of_server) = remedies();
+    let remedy = match scheme {
+        "postgres" | "postgresql" => of_postgres,
+        _ => of_server.to_owned(),
+    };
+    Err(ProvDbError::NotForThisStore {
+        remedy,
+        place: without_secrets(place),
+    })
+}
