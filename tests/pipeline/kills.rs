@@ -1,6 +1,8 @@
 //! Processes of the pipeline are killed at random while a run goes on: nothing that was acknowledged is lost, and nothing
 //! counts twice. `CALLGROVE_KILLS=200` kills more often than the tests of every day.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use callgrove_provdb::Collection;
@@ -206,4 +208,94 @@ fn published_models_and_recorded_trees_survive_whatever_is_killed() {
     start(&following(&live, &servers)).finish().unwrap();
     server.terminate().unwrap();
     assert_eq!(judged_trees(&store), judged_trees(&undisturbed));
+}
+
+/// The records of two runs say the same of the executions that both have.
+fn assert_judged_alike(store: &str, undisturbed: &str) {
+    let records = |provdb: &str| -> BTreeMap<String, Value> {
+        let both = Collection::JUDGED.map(|collection| documents(provdb, collection));
+        let of = |mut record: Value| {
+            record.as_object_mut().unwrap().remove("__id");
+            (record["event_id"].as_str().unwrap().to_owned(), record)
+        };
+        both.into_iter().flatten().map(of).collect()
+    };
+    let (found, expected) = (records(store), records(undisturbed));
+    let num_in_both = found.keys().filter(|it| expected.contains_key(*it)).count();
+    assert!(num_in_both > 20, "{num_in_both}");
+    for (event_id, record) in &found {
+        if let Some(expected) = expected.get(event_id) {
+            assert_eq!(record["algo_params"], expected["algo_params"], "{event_id}");
+            assert_eq!(
+                record["outlier_score"], expected["outlier_score"],
+                "{event_id}"
+            );
+        }
+    }
+}
+
+/// A live run of four ranks, each with an instance of its own, whose parameter server may be killed a moment before the
+/// end.
+fn run_to_the_end(live: &str, store: &str, is_killed: bool) -> Vec<Option<i32>> {
+    let (mut provdb, provdb_url) = Member::serve(&["provdb", store]);
+    let (mut pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
+    let replay = growing(live, "bp5", "0.04");
+    let instances = streams(Path::new(live)).into_iter().map(|stream| {
+        let stream = stream.to_string_lossy().into_owned();
+        let servers = ["--pserver", &url, "--provdb", &provdb_url];
+        start(&following(&stream, &servers))
+    });
+    let instances: Vec<Process> = instances.collect();
+    if is_killed {
+        std::thread::sleep(Duration::from_millis(2_500));
+        pserver.process.kill().unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        pserver.die_and_return();
+    }
+    replay.finish().unwrap();
+    let codes = instances.into_iter().map(|it| it.code().unwrap()).collect();
+    pserver.process.terminate().unwrap();
+    provdb.process.terminate().unwrap();
+    codes
+}
+
+#[test]
+fn a_server_killed_at_the_end_waits_for_all_its_ranks_before_they_are_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name| place(&folder, name);
+    let (undisturbed, store) = (place("undisturbed"), place("served"));
+    assert_eq!(
+        run_to_the_end(&place("first"), &undisturbed, false),
+        [Some(0); 4]
+    );
+    assert_eq!(run_to_the_end(&place("second"), &store, true), [Some(0); 4]);
+    assert_judged_alike(&store, &undisturbed);
+}
+
+#[test]
+fn what_was_judged_too_early_is_judged_again_on_demand() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name| place(&folder, name);
+    let (undisturbed, store) = (place("undisturbed"), place("served"));
+    assert_eq!(
+        run_to_the_end(&place("first"), &undisturbed, false),
+        [Some(0); 4]
+    );
+    let (pserver, url) = crate::support::pserver(&store);
+    let (slow, fast) = (place("slow"), place("fast"));
+    let servers = ["--pserver", &url, "--provdb", &store];
+    let replay = growing(&slow, "bp5", "0.02");
+    let late = start(&following(&format!("{slow}/*[23].bp"), &servers));
+    wait_for_records(&store, "metadata");
+    growing(&fast, "bp5", "100").finish().unwrap();
+    let early = start(&following(&format!("{fast}/*[01].bp"), &servers));
+    early.line_with("ranks still learn").unwrap();
+    early.ask_to_end().unwrap();
+    early.line_with("--rejudge").unwrap();
+    assert_eq!(early.code().unwrap(), Some(3));
+    replay.finish().unwrap();
+    assert_eq!(late.code().unwrap(), Some(0));
+    pserver.terminate().unwrap();
+    stdout(&["run", "--rejudge", &store]);
+    assert_judged_alike(&store, &undisturbed);
 }

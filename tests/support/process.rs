@@ -82,6 +82,16 @@ impl Process {
         Ok(text)
     }
 
+    /// The exit code of a process that ends by itself.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn code(mut self) -> Result<Option<i32>> {
+        let mut out = self.child.stdout.take().context("it was piped")?;
+        out.read_to_string(&mut String::new())?;
+        Ok(self.child.wait()?.code())
+    }
+
     /// Asks it to end, as a batch system does.
     ///
     /// # Errors

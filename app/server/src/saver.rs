@@ -48,7 +48,8 @@ impl Saver {
             let is_quiet = unsaved_now.is_some() && unsaved_now == unsaved_before;
             unsaved_before = unsaved_now;
             let may_save = unsaved.is_none() || last_saved.elapsed() >= SAVE_PAUSE;
-            if last_saved.elapsed() >= SAVE_INTERVAL || (is_quiet && may_save) {
+            let is_soon = is_quiet || self.state.has_unsaved_ranks();
+            if last_saved.elapsed() >= SAVE_INTERVAL || (is_soon && may_save) {
                 unsaved = self.save(clock.now_ms(), false).err();
                 last_saved = Instant::now();
             }

@@ -32,6 +32,10 @@ pub(crate) struct AdArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) streams: StreamArgs,
+    /// Judge the records of a live run in this provenance database once more, by the complete models, with the detector's
+    /// options of the run. For instances that ended with 3 because they had to judge before the models held everything
+    #[arg(long, value_name = "FOLDER|URL", group = "input", conflicts_with_all = ["provdb", "listen"])]
+    pub(crate) rejudge: Option<String>,
     #[command(flatten)]
     pub(crate) detect: DetectArgs,
     #[command(flatten)]

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
     let opened = streams::open(&args.streams)?;
     let status = follow(opened, options, exchange, store, &stop, &|_| Vec::new())?;
     summarize(&status, start, args.format)?;
-    Ok(Exit::after(&status.warnings))
+    Ok(exit_of(&status))
 }
 
 /// A parameter server for one AD instance that has no other: it ends with the instance.
@@ -68,7 +68,7 @@ pub(super) fn follow(
     stop: &StopSignal,
     others: &dyn Fn(&Status) -> Vec<String>,
 ) -> Result<Status> {
-    let name = format!("{}-{}", host(), std::process::id());
+    let name = instance_name();
     let OpenedStreams { streams, warnings } = opened;
     let instance = Instance::start(streams, options, exchange, store, &name)?;
     let mut troubles = Troubles::default();
@@ -100,6 +100,12 @@ pub(super) fn follow(
             status.absent.len()
         ));
     }
+    if status.is_judged_early {
+        complain(
+            "the records were judged before the models held everything. Once all instances have ended, `callgrove run --rejudge \
+             DATABASE` judges those of a live run again; of a recorded run, start the instances again",
+        );
+    }
     if stop.is_set() {
         complain("stopped before the end: this is what was found until then");
     }
@@ -108,6 +114,21 @@ pub(super) fn follow(
     }
     tell_damage(&status.warnings);
     Ok(status)
+}
+
+/// How a run through the streams of an instance ends.
+pub(super) fn exit_of(status: &Status) -> Exit {
+    let judged = if status.is_judged_early {
+        Exit::Partial
+    } else {
+        Exit::Success
+    };
+    Exit::after(&status.warnings).and(judged)
+}
+
+/// The name of an instance in this process.
+pub(super) fn instance_name() -> String {
+    format!("{}-{}", host(), std::process::id())
 }
 
 /// A name for this machine and moment, so that no two processes are ever called the same.

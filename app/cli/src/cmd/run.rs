@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use callgrove_ad::Status;
+use anyhow::{Result, ensure};
+use callgrove_ad::{Instance, Status};
 use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_pserver::{MonotonicClock, ServerState};
 use callgrove_server::RunningServer;
@@ -18,6 +18,7 @@ use crate::args::RunArgs;
 use crate::connect::{credential_of_server, documents, open_store, server_config, store_options};
 use crate::exit::Exit;
 use crate::log_lines::say;
+use crate::output::{complain, thousands};
 use crate::pages;
 use crate::stop::StopSignal;
 use crate::streams;
@@ -25,6 +26,9 @@ use crate::tree_learner::TreeLearner;
 use crate::tree_models;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
+    if let Some(place) = &args.rejudge {
+        return rejudge(args, place);
+    }
     let stop = StopSignal::listen()?;
     let credential = credential_of_server(&args.serve)?;
     let options = streams::options(&args.streams, &args.detect)?;
@@ -94,7 +98,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     pserver::save_model(&state, args.stats.save_model.as_deref())?;
     let status = followed?;
     note(&status);
-    let exit = kept?.and(Exit::after(&status.warnings));
+    let exit = kept?.and(ad::exit_of(&status));
     ad::summarize(&status, start, args.format)?;
     if let Some(server) = server {
         while args.stay && !stop.is_set() {
@@ -103,6 +107,42 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         server.stop()?;
     }
     Ok(exit)
+}
+
+/// Judges the records of a live run once more, by the complete models.
+fn rejudge(args: &RunArgs, place: &str) -> Result<Exit> {
+    let credential = credential_of_server(&args.serve)?;
+    let to_store = store_options(
+        AccessMode::ReadWrite,
+        args.provdb.shards,
+        credential.clone(),
+        &args.connect,
+    );
+    let options = streams::options(&args.streams, &args.detect)?;
+    let (of_server, of_instance) = (open_store(place, &to_store)?, open_store(place, &to_store)?);
+    let (mut of_server, clock) = (Some(of_server), MonotonicClock::new());
+    let state = pserver::state(&args.stats, &mut of_server, true, &clock)?;
+    ensure!(
+        !state.run().is_empty(),
+        "{place} has no models of a run to judge by: name the database that the run's parameter server saved in"
+    );
+    let hub = Arc::new(Hub::new(clock.now_ms()));
+    let keeper = pserver::keeper(
+        &state,
+        &hub,
+        of_server,
+        &args.stats,
+        credential.as_ref(),
+        &args.connect,
+    )?;
+    let session = Box::new(state.session());
+    let judged = Instance::rejudge(options, session, of_instance, &ad::instance_name());
+    let kept = pserver::finish(keeper);
+    complain(&format!(
+        "by the complete models {} of the recorded executions are anomalies",
+        thousands(usize::try_from(judged?.num_anomalies)?)
+    ));
+    kept
 }
 
 /// Serves the live overview, if that is wanted, and tells where.
@@ -127,9 +167,9 @@ fn listen(
     let server = RunningServer::start(config, || router(api).merge(page))?;
     let url = server.url();
     let or_page = if pages::is_built() {
-        " (or open that address in a browser)"
+        format!(" (or, in a browser, callgrove serve {url})")
     } else {
-        ""
+        String::new()
     };
     say(
         Level::INFO,

@@ -72,6 +72,11 @@ impl Instance {
             return Ok(());
         }
         let learnt_in = self.wait_for_others(is_live, watch)?;
+        self.take_complete(learnt_in, is_live)
+    }
+
+    /// Takes the models as the parameter server has them now.
+    pub(super) fn take_complete(&mut self, learnt_in: u64, is_live: bool) -> Result<(), AdError> {
         let parts = self.models.iter().zip(&self.fids);
         let parts = parts.map(|(model, &fid)| {
             let new = || FuncModel::new(&self.options.params);
@@ -132,6 +137,7 @@ impl Instance {
             let is_enough = is_complete || last_change.elapsed() > PATIENCE;
             if progress.num_learning == 0 && is_enough {
                 self.status.awaited = None;
+                self.status.is_judged_early = !is_complete;
                 return Ok(progress.learnt_in);
             }
             self.status.awaited = (start.elapsed() > LONG).then(|| match &self.status.absent[..] {
@@ -146,6 +152,7 @@ impl Instance {
             });
             if watch(&self.status).is_break() {
                 self.status.awaited = None;
+                self.status.is_judged_early = progress.num_learning > 0 || !is_complete;
                 return Ok(progress.learnt_in);
             }
             std::thread::sleep(pause(start.elapsed()));

@@ -10,6 +10,7 @@ mod deltas;
 mod final_pass;
 mod joining;
 mod opening;
+mod rejudge;
 mod round;
 mod status;
 mod turn;
@@ -295,18 +296,7 @@ impl Instance {
         let new: Vec<String> = (num_known..self.functions.len())
             .map(|number| self.functions.name(FuncId::from_index(number)).to_owned())
             .collect();
-        if !new.is_empty() {
-            self.fids
-                .extend(self.exchange.functions(self.options.program, &new)?);
-        }
-        self.tree_models
-            .name_functions(new.iter().map(String::as_str), &self.options.trees);
-        for name in &new {
-            self.models.push(None);
-            self.thresholds_reached.push(RunningThreshold::default());
-            self.is_ignored.push(self.options.rules.is_ignored(name));
-            self.thresholds.push(self.options.rules.threshold(name));
-        }
+        self.add_functions(&new)?;
         for (position, number) in numbers {
             let named = NamedFunction {
                 name: Arc::from(self.functions.name(number)),
@@ -314,6 +304,23 @@ impl Instance {
             };
             let is_judged = !self.is_ignored[number.index()];
             self.detectors[position].name_function(named, is_judged.then_some(number.0));
+        }
+        Ok(())
+    }
+
+    /// Gives functions that follow those which are known their global indices.
+    fn add_functions(&mut self, new: &[String]) -> Result<(), AdError> {
+        if !new.is_empty() {
+            self.fids
+                .extend(self.exchange.functions(self.options.program, new)?);
+        }
+        self.tree_models
+            .name_functions(new.iter().map(String::as_str), &self.options.trees);
+        for name in new {
+            self.models.push(None);
+            self.thresholds_reached.push(RunningThreshold::default());
+            self.is_ignored.push(self.options.rules.is_ignored(name));
+            self.thresholds.push(self.options.rules.threshold(name));
         }
         Ok(())
     }

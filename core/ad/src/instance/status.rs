@@ -36,6 +36,8 @@ pub struct Status {
     pub awaited: Option<String>,
     /// The ranks that nobody read, so that the models lack them.
     pub absent: Vec<RankId>,
+    /// Whether all was judged for good before the models held everything of the ranks that are known.
+    pub is_judged_early: bool,
     /// At the end: the rules, as they were written, that match no function.
     pub idle_rules: Vec<String>,
     /// What was found wrong in the streams that have ended.

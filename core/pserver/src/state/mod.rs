@@ -24,7 +24,7 @@ mod tree_models;
 mod trend_documents;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use callgrove_detect::Params;
@@ -94,6 +94,10 @@ pub struct ServerState {
     /// The run that all this is of: the first instance says which.
     run: Mutex<RunIdentity>,
     claims: Mutex<BTreeMap<RankKey, String>>,
+    /// The ranks that instances had before a restart, until an instance has them again.
+    former_ranks: Mutex<BTreeSet<RankKey>>,
+    /// Ranks have come or gone since the state was saved.
+    has_unsaved_ranks: AtomicBool,
     functions: RwLock<FunctionTable>,
     counters: RwLock<BTreeSet<(ProgramId, String)>>,
     pub(crate) global: Mutex<GlobalState>,
@@ -115,6 +119,8 @@ impl ServerState {
             partial_states: (0..num_workers).map(new_state).collect(),
             run: Mutex::default(),
             claims: Mutex::default(),
+            former_ranks: Mutex::default(),
+            has_unsaved_ranks: AtomicBool::new(false),
             functions: RwLock::default(),
             counters: RwLock::default(),
             global: Mutex::default(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use callgrove_model::{ProgramId, RankId};
 
@@ -58,7 +59,8 @@ impl ServerState {
         lock(self.partial_state(instance)).touch(instance, now_ms)
     }
 
-    /// How far the ranks of a program are: those that anybody reads or has read, and all up to `num_ranks`.
+    /// How far the ranks of a program are: those that an instance reads or has read, also before a restart, and all up to
+    /// `num_ranks`.
     pub fn progress(&self, program: ProgramId, num_ranks: u32, now_ms: u64) -> RunProgress {
         let num_ranks = num_ranks.min(MAX_WORLD);
         if num_ranks > 0 {
@@ -78,6 +80,9 @@ impl ServerState {
                 }
             }
         }
+        let former = lock(&self.former_ranks);
+        known.extend(former.iter().filter(|it| it.0 == program).map(|it| it.1));
+        drop(former);
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
         known.retain(|&rank| !global.ended.contains(&(program, rank)));
@@ -96,6 +101,7 @@ impl ServerState {
         for rank in lock(self.partial_state(instance)).leave(instance) {
             if claims.get(&rank).is_some_and(|holder| holder == instance) {
                 claims.remove(&rank);
+                self.has_unsaved_ranks.store(true, Ordering::Release);
             }
         }
         self.forget_tree_generation(instance);
@@ -158,10 +164,28 @@ impl ServerState {
                 claims.remove(&rank);
             }
         }
+        let mut former_ranks = lock(&self.former_ranks);
         for rank in ranks {
-            claims.insert(*rank, hello.instance.clone());
+            former_ranks.remove(rank);
+            if claims.insert(*rank, hello.instance.clone()).is_none() {
+                self.has_unsaved_ranks.store(true, Ordering::Release);
+            }
         }
         Ok(())
+    }
+
+    /// Whether a state should be saved soon, since ranks have come or gone: a server that is started again waits for the
+    /// ranks that it knows of.
+    pub fn has_unsaved_ranks(&self) -> bool {
+        self.has_unsaved_ranks.load(Ordering::Acquire)
+    }
+
+    /// The ranks that instances have, or had before a restart.
+    pub(super) fn ranks_to_save(&self) -> BTreeSet<RankKey> {
+        self.has_unsaved_ranks.store(false, Ordering::Release);
+        let claims = lock(&self.claims);
+        let former_ranks = lock(&self.former_ranks);
+        claims.keys().chain(&*former_ranks).copied().collect()
     }
 
     fn welcome(&self, ranks: &BTreeSet<RankKey>) -> Welcome {

@@ -64,6 +64,9 @@ struct File {
     ended: BTreeSet<RankKey>,
     #[serde(default, with = "pairs")]
     judged_in: BTreeMap<RankKey, u64>,
+    /// The ranks that instances had. Earlier releases did not save them.
+    #[serde(default)]
+    registered: BTreeSet<RankKey>,
 }
 
 impl ServerState {
@@ -72,6 +75,7 @@ impl ServerState {
     /// # Errors
     /// [`PserverError::Damaged`] if a number is not finite, which only values beyond all measure can cause.
     pub fn save(&self) -> Result<SavedGlobalState, PserverError> {
+        let registered = self.ranks_to_save();
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
         let functions = self.function_table();
@@ -97,6 +101,7 @@ impl ServerState {
             learnt_in: global.learnt_in.clone(),
             ended: global.ended.clone(),
             judged_in: global.judged_in.clone(),
+            registered,
         };
         drop((global, functions));
         let json = serde_json::to_string(&file).map_err(|error| damaged(&error))?;
@@ -127,6 +132,7 @@ impl ServerState {
         }
         let state = Self::new(options);
         lock(&state.run).clone_from(&file.run);
+        *lock(&state.former_ranks) = file.registered;
         let counters = file.statistics.counters.keys().cloned().collect();
         *state
             .counters

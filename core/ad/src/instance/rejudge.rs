@@ -1,0 +1,84 @@
+//! The records of a live run are judged by the complete models after its end, where its instances could not do that.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use callgrove_model::{ProgramId, RankId};
+use callgrove_provdb::{Collection, Filter, ProvDbError, Query, Store};
+use callgrove_pserver::ModelExchange;
+use serde::Deserialize;
+
+use super::{Instance, Status};
+use crate::{AdError, AdOptions};
+
+/// What names a rank in the documents of `metadata`.
+#[derive(Deserialize)]
+struct OfRank {
+    rid: u32,
+}
+
+/// What names a function in the documents of `ad_model`.
+#[derive(Deserialize)]
+struct OfFunction {
+    func_name: String,
+}
+
+impl Instance {
+    /// Judges all stored records of the program once more, by the models that the parameter server has. It claims the ranks
+    /// as `name` meanwhile.
+    ///
+    /// # Errors
+    /// [`AdError::ProvDb`], also if an instance is at work on a rank; [`AdError::Exchange`].
+    pub fn rejudge(
+        options: AdOptions,
+        exchange: Box<dyn ModelExchange>,
+        mut store: Box<dyn Store>,
+        name: &str,
+    ) -> Result<Status, AdError> {
+        let mut instance = Self::start(Vec::new(), options, exchange, None, name)?;
+        let program = instance.options.program;
+        let ranks: BTreeSet<u32> =
+            stored(&mut *store, Collection::Metadata, program, |it: OfRank| {
+                it.rid
+            })?;
+        for &rank in &ranks {
+            instance.claims.push(store.claim(program.0, rank, name)?);
+        }
+        instance.hello.ranks = ranks.into_iter().map(RankId).collect();
+        instance.hello.run = store.run()?.unwrap_or_default();
+        instance.exchange.register(&instance.hello)?;
+        let functions: BTreeSet<String> = stored(
+            &mut *store,
+            Collection::AdModel,
+            program,
+            |it: OfFunction| it.func_name,
+        )?;
+        let functions: Vec<String> = functions.into_iter().collect();
+        for function in &functions {
+            instance.functions.intern(function);
+        }
+        instance.add_functions(&functions)?;
+        let progress = instance.exchange.progress(0)?.unwrap_or_default();
+        instance.take_complete(progress.learnt_in, true)?;
+        instance.judge_stored(&mut *store)?;
+        instance.take_leave(&mut |_| ControlFlow::Continue(()))?;
+        Ok(instance.status)
+    }
+}
+
+/// What the documents of a program in a collection have, each once.
+fn stored<T: for<'a> Deserialize<'a>, V: Ord>(
+    store: &mut dyn Store,
+    collection: Collection,
+    program: ProgramId,
+    value: impl Fn(T) -> V,
+) -> Result<BTreeSet<V>, ProvDbError> {
+    let query = Query {
+        filter: Some(Filter::parse(&format!("pid = {program}"))?),
+        ..Query::all(collection)
+    };
+    let documents = store.find(&query)?;
+    let read = documents.iter().map(|json| serde_json::from_str(json));
+    // What this release does not read, another one wrote.
+    Ok(read.flatten().map(value).collect())
+}
