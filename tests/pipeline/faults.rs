@@ -263,3 +263,54 @@ fn two_runs_never_mix_in_a_database() {
     assert!(run(&example()).status.success(), "the same run again");
     assert_eq!(stored().1, first.1, "nothing is counted twice");
 }
+
+/// Copies the streams of some ranks as they are.
+fn copy_ranks(from: &Path, to: &Path, ranks: &[u32]) {
+    for rank in ranks {
+        let name = format!("tau-metrics-lmp_tau-{rank}.bp");
+        let folder = to.join(&name);
+        std::fs::create_dir_all(&folder).unwrap();
+        for entry in std::fs::read_dir(from.join(&name))
+            .unwrap()
+            .map(Result::unwrap)
+        {
+            std::fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
+        }
+    }
+}
+
+#[test]
+fn ranks_that_open_their_files_late_are_followed_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, live) = (place(&folder, "whole"), place(&folder, "live"));
+    growing(&whole, "bp5", "100").finish().unwrap();
+    let (whole, live_folder) = (Path::new(&whole), Path::new(&live));
+    let pattern = format!("{live}/*.bp");
+    let instance = start(&["ad", &pattern, "--follow", "--format", "json"]);
+    instance.line_with("has no complete step yet").unwrap();
+    copy_ranks(whole, live_folder, &[2]);
+    instance
+        .line_with("3 ranks have no stream yet, the first is 0")
+        .unwrap();
+    copy_ranks(whole, live_folder, &[0, 1, 3]);
+    let summary = lines(&instance.finish().unwrap()).remove(0);
+    let all = lines(&stdout(&["run", &example(), "--format", "json"])).remove(0);
+    assert_eq!(summary["executions"], all["executions"]);
+}
+
+#[test]
+fn ranks_that_never_come_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, live) = (place(&folder, "whole"), place(&folder, "live"));
+    growing(&whole, "bp5", "100").finish().unwrap();
+    copy_ranks(Path::new(&whole), Path::new(&live), &[0, 3]);
+    let patient = ["ad", &live, "--follow", "--connect-timeout", "1"];
+    let output = command(&patient).output().unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(words.contains("rank 1 of 4"), "{words}");
+    // Nothing is missing of what a pattern names.
+    let of_two = format!("{live}/*[03].bp");
+    let output = command(&["ad", &of_two, "--follow"]).output().unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(!words.contains("rank 1 of 4"), "{words}");
+}

@@ -1,5 +1,7 @@
 //! The streams that an AD instance follows, and the settings it follows them by.
 
+mod growing;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +17,10 @@ use callgrove_trace::{
 };
 
 use crate::args::{DetectArgs, StreamArgs};
+use crate::stop::StopSignal;
 use crate::tree_models;
+
+use growing::find_growing;
 
 /// What the hidden subcommand is called.
 const READ_THROUGH: &str = "read-through";
@@ -49,14 +54,18 @@ pub(crate) struct OpenedStreams {
 
 /// Opens the streams; files that grow are waited for, all at once, and streams over SST are opened by who reads them. What
 /// cannot be opened is left out, unless nothing can.
-pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
+pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams> {
     let adios2 = LibraryOnDemand::of_this_machine();
     let program = ProgramId(args.program);
+    let timeout = Duration::from_secs(args.connect_timeout);
+    let mut warnings = Warnings::default();
     let (paths, engine) = match &args.input.trace {
-        Some(trace) => {
-            let engine = args.follow.then_some(LiveEngine::Bp);
-            (find_streams(Path::new(trace))?, engine)
+        Some(trace) if args.follow => {
+            let found = find_growing(Path::new(trace), timeout, &adios2, stop)?;
+            warnings.join(found.1);
+            (found.0, Some(LiveEngine::Bp))
         }
+        Some(trace) => (find_streams(Path::new(trace))?, None),
         None => (live_names(&args.input.sst)?, Some(LiveEngine::Sst)),
     };
     let guard = guard();
@@ -76,7 +85,7 @@ pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
             let (path, library) = (path.clone(), adios2.get()?);
             let mut options = LiveOptions::new(engine);
             options.program = program;
-            options.connect_timeout = Duration::from_secs(args.connect_timeout);
+            options.connect_timeout = timeout;
             Box::new(move || open_live(&path, &options, &library))
         };
         match engine {
@@ -97,7 +106,7 @@ pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
         });
         opened.collect()
     });
-    let (mut streams, mut warnings, mut failure) = (Vec::new(), Warnings::default(), None);
+    let (mut streams, mut failure) = (Vec::new(), None);
     for (path, opened) in paths.iter().zip(opened) {
         match opened {
             Ok(stream) => streams.push(stream),

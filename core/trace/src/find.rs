@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::TraceError;
-use crate::rank_in_name::rank_in_name;
+use crate::rank_in_name::{rank_in_name, with_rank_in_name};
 use crate::registry::sniff;
 
 /// The streams of one run: those in the folder `input` or one level below, `input` itself if it is
@@ -30,6 +30,26 @@ pub fn find_streams(input: &Path) -> Result<Vec<PathBuf>, TraceError> {
         }
     }
     Ok(streams.into_iter().map(|(_, stream)| stream).collect())
+}
+
+/// The streams of `num_ranks` ranks that `input` names, present or not, as far as the names of those which are present tell
+/// theirs: all of a folder's, and those that match a pattern. Without any in `found`, and where `input` is one stream, it is
+/// `found`.
+pub fn streams_to_come(input: &Path, found: &[PathBuf], num_ranks: u32) -> Vec<PathBuf> {
+    let is_one = found.iter().any(|stream| stream == input);
+    let Some(example) = found.first().filter(|_| !is_one) else {
+        return found.to_vec();
+    };
+    let pattern = glob::Pattern::new(&input.to_string_lossy()).ok();
+    let pattern = pattern.filter(|_| !input.exists());
+    let is_named = |stream: &PathBuf| {
+        let mut folders = stream.ancestors();
+        pattern
+            .as_ref()
+            .is_none_or(|pattern| folders.any(|it| pattern.matches_path(it)))
+    };
+    let all = (0..num_ranks).filter_map(|rank| with_rank_in_name(example, rank));
+    all.filter(is_named).collect()
 }
 
 fn matching(input: &Path) -> Result<Vec<PathBuf>, TraceError> {
@@ -180,6 +200,25 @@ mod tests {
         assert_eq!(ranks(&bp.join("*.bp")), [0, 2, 10]);
         assert_eq!(ranks(&bp.join("*-[12]*.bp")), [2, 10]);
         assert_eq!(ranks(&bp.join("tau-metrics-lmp_tau-2.bp")), [2]);
+    }
+
+    #[test]
+    fn streams_to_come_are_those_that_the_input_names() {
+        let run = run();
+        let bp = run.path().join("bp");
+        let to_come = |input: &Path| {
+            let found = find_streams(input).unwrap();
+            let streams = streams_to_come(input, &found, 4);
+            streams
+                .iter()
+                .map(|stream| rank_in_name(stream).unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(to_come(run.path()), [0, 1, 2, 3]);
+        assert_eq!(to_come(&bp.join("*.bp")), [0, 1, 2, 3]);
+        assert_eq!(to_come(&bp.join("*-[23].bp")), [2, 3]);
+        assert_eq!(to_come(&run.path().join("b?")), [0, 1, 2, 3]);
+        assert_eq!(to_come(&bp.join("tau-metrics-lmp_tau-2.bp")), [2]);
     }
 
     #[test]

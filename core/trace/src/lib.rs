@@ -36,7 +36,7 @@ mod source;
 
 pub use adios2::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub use error::TraceError;
-pub use find::find_streams;
+pub use find::{find_streams, streams_to_come};
 pub use guard::{StreamGuard, read_through};
 pub use live::open_live;
 pub use live_options::{LiveEngine, LiveOptions};

@@ -306,10 +306,11 @@ pub(crate) struct StreamInput {
 pub(crate) struct StreamArgs {
     #[command(flatten)]
     pub(crate) input: StreamInput,
-    /// Follow BP files that are still being written
+    /// Follow BP files that are still being written. Those of ranks that the run states and that are not there yet are waited
+    /// for, as far as TRACE names them
     #[arg(long, conflicts_with = "sst")]
     pub(crate) follow: bool,
-    /// Give up on a live stream that has not appeared after this many seconds
+    /// Give up on live streams that have not appeared after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) connect_timeout: u64,
     /// Number of this program in a workflow of several

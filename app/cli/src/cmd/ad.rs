@@ -43,7 +43,7 @@ pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
         }
     };
     let start = Instant::now();
-    let opened = streams::open(&args.streams)?;
+    let opened = streams::open(&args.streams, &stop)?;
     let status = follow(opened, options, exchange, store, &stop, &|_| Vec::new())?;
     summarize(&status, start, args.format)?;
     Ok(exit_of(&status))

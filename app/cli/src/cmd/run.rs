@@ -77,7 +77,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         documents.replace(stored.num_documents, stored.num_lost, stored.num_waiting);
     };
     let start = Instant::now();
-    let streams = streams::open(&args.streams)?;
+    let streams = streams::open(&args.streams, &stop)?;
     let followed = ad::follow(
         streams,
         options,

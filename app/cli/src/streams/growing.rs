@@ -1,0 +1,106 @@
+//! The files of a job that is still to begin, or of which some ranks have not opened theirs yet.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use callgrove_adios2_sys::LibraryOnDemand;
+use callgrove_model::{WarningKind, Warnings};
+use callgrove_trace::{
+    LiveEngine, LiveOptions, Next, TraceError, find_streams, open_live, rank_in_name,
+    streams_to_come,
+};
+
+use crate::output::Troubles;
+use crate::stop::StopSignal;
+
+/// Pause between two searches for files.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// A wait that takes longer is reported.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// Finds the streams that `input` names. Those of ranks that have not opened theirs yet are waited for, as many as the run
+/// states, for at most `timeout`; what is missing then is in the warnings.
+///
+/// # Errors
+/// As [`find_streams`], if there is none in time.
+pub(super) fn find_growing(
+    input: &Path,
+    timeout: Duration,
+    adios2: &LibraryOnDemand,
+    stop: &StopSignal,
+) -> Result<(Vec<PathBuf>, Warnings)> {
+    let start = Instant::now();
+    let (mut num_ranks, mut troubles) = (None, Troubles::default());
+    loop {
+        let is_last = stop.is_set() || start.elapsed() >= timeout;
+        let found = match find_streams(input) {
+            Ok(found) => found,
+            Err(error) if is_last || !may_come(&error) => return Err(error.into()),
+            Err(_) => Vec::new(),
+        };
+        if num_ranks.is_none() && found.first().is_some_and(|first| first != input) {
+            num_ranks = stated_num_ranks(&found[0], adios2)?;
+        }
+        let is_known = num_ranks.is_some() || found.first().is_some_and(|first| first == input);
+        let to_come = streams_to_come(input, &found, num_ranks.unwrap_or_default());
+        let present: BTreeSet<u32> = ranks(&found).collect();
+        let missing: Vec<u32> = ranks(&to_come)
+            .filter(|rank| !present.contains(rank))
+            .collect();
+        if is_last || (is_known && missing.is_empty()) {
+            let mut warnings = Warnings::default();
+            if let Some(first) = missing.first() {
+                let place = || format!("rank {first} of {}", num_ranks.unwrap_or_default());
+                warnings.count_many(WarningKind::MissingRank, None, missing.len() as u64, place);
+            }
+            return Ok((found, warnings));
+        }
+        if start.elapsed() > QUIET {
+            let what = match missing.first() {
+                Some(first) => format!(
+                    "{} ranks have no stream yet, the first is {first}",
+                    missing.len()
+                ),
+                None => format!("{} has no complete step yet", input.display()),
+            };
+            troubles.report(vec![format!(
+                "{what}; waiting for it up to {} s",
+                timeout.as_secs()
+            )]);
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+fn ranks(streams: &[PathBuf]) -> impl Iterator<Item = u32> {
+    streams.iter().filter_map(|stream| rank_in_name(stream))
+}
+
+/// Whether the files may appear that were not found.
+fn may_come(error: &TraceError) -> bool {
+    matches!(
+        error,
+        TraceError::NotFound { .. } | TraceError::NoMatch { .. } | TraceError::NoStreams { .. }
+    )
+}
+
+/// How many ranks the run has, as the first step of a stream states; none while it has no step.
+fn stated_num_ranks(stream: &Path, adios2: &LibraryOnDemand) -> Result<Option<u32>> {
+    let mut options = LiveOptions::new(LiveEngine::Bp);
+    options.connect_timeout = POLL_INTERVAL;
+    let opened = match open_live(stream, &options, &adios2.get()?) {
+        Err(TraceError::NoWriter { .. }) => return Ok(None),
+        opened => opened,
+    };
+    // A stream that cannot be read is named when it is opened to be followed.
+    let Ok(mut source) = opened else {
+        return Ok(Some(0));
+    };
+    Ok(match source.next_step(POLL_INTERVAL) {
+        Ok(Next::NotReady) => None,
+        Ok(Next::Step(_) | Next::End) | Err(_) => Some(source.num_ranks().unwrap_or_default()),
+    })
+}
