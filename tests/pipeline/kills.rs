@@ -130,13 +130,15 @@ fn a_recorded_run_ends_the_same_whatever_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name| place(&folder, name);
     let undisturbed = place("undisturbed");
-    stdout(&["run", &example(), "--provdb", &undisturbed]);
+    let trees = ["--trees", "PairEAM::compute"];
+    stdout(&[&["run", &example(), "--provdb", &undisturbed][..], &trees].concat());
     let store = place("served");
     let (provdb, provdb_url) = Member::serve(&["provdb", &store]);
     let (pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
     let instance = |ranks: &str| {
         let streams = format!("{}/bp/*[{ranks}].bp", example());
-        Member::start(&["ad", &streams, "--pserver", &url, "--provdb", &provdb_url])
+        let servers = ["--pserver", &url, "--provdb", &provdb_url];
+        Member::start(&[&["ad", &streams][..], &servers, &trees].concat())
     };
     let instances = [instance("02"), instance("13")];
     let [first, second] = instances;

@@ -113,6 +113,34 @@ pub(crate) fn open_store(url: &str, options: &OpenOptions) -> Result<Box<dyn Sto
     }
 }
 
+/// Opens the database, if there is one, and begins with what it has. A database that goes away meanwhile is opened again.
+pub(crate) fn begin_with_store<T>(
+    url: Option<&str>,
+    options: &OpenOptions,
+    begin: impl Fn(&mut Option<Box<dyn Store>>) -> Result<T>,
+) -> Result<(Option<Box<dyn Store>>, T)> {
+    let start = Instant::now();
+    loop {
+        let mut store = url.map(|url| open_store(url, options)).transpose()?;
+        match begin(&mut store) {
+            Ok(begun) => return Ok((store, begun)),
+            Err(error) if is_of_connection(&error) && start.elapsed() < STARTUP_WAIT => {
+                complain(&format!("{error:#}; opening the database again"));
+                thread::sleep(STARTUP_PAUSE);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether a database that was opened a moment ago may answer when it is opened again.
+fn is_of_connection(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(ProvDbError::Unreachable { .. } | ProvDbError::Database { .. })
+    )
+}
+
 /// The database as the JSON interface asks it.
 pub(crate) fn documents(url: &str, options: &OpenOptions) -> Documents {
     let (url, mut options) = (url.to_owned(), options.clone());

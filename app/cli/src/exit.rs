@@ -12,8 +12,8 @@ pub(crate) enum Exit {
     Success,
     /// Something could not be done; standard error says what.
     Failure,
-    /// It was done for a part of what was asked for: ranks could not be read, or not to their ends, or a receiver did not
-    /// take all packets. Standard error says which.
+    /// It was done for a part of what was asked for: ranks could not be read, or not to their ends, a receiver did not
+    /// take all packets, or records were judged before the models held everything. Standard error says which.
     Partial,
     /// A second signal ended it at once, as a shell reports a program that Ctrl+C ended.
     Interrupted,

@@ -18,7 +18,9 @@ use callgrove_server::{Credential, Router, RunningServer, grpc};
 use tracing::Level;
 
 use crate::args::{CaArgs, PserverArgs, StatsArgs};
-use crate::connect::{credential_of_server, documents, open_store, server_config, store_options};
+use crate::connect::{
+    begin_with_store, credential_of_server, documents, server_config, store_options,
+};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
 use crate::follow::Reach;
@@ -39,12 +41,10 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     let config = server_config(args.listen, &args.serve)?;
     let credential = credential_of_server(&args.serve)?;
     let options = store_options(AccessMode::ReadWrite, None, credential.clone(), &args.ca);
-    let mut store = match &args.provdb {
-        Some(url) => Some(open_store(url, &options)?),
-        None => None,
-    };
     let clock = MonotonicClock::new();
-    let state = state(&args.stats, &mut store, false, &clock)?;
+    let (store, state) = begin_with_store(args.provdb.as_deref(), &options, |store| {
+        state(&args.stats, store, false, &clock)
+    })?;
     let hub = Arc::new(Hub::new(clock.now_ms()));
     let keeper = keeper(
         &state,

@@ -96,7 +96,7 @@ pub struct ServerState {
     claims: Mutex<BTreeMap<RankKey, String>>,
     /// The ranks that instances had before a restart, until an instance has them again.
     former_ranks: Mutex<BTreeSet<RankKey>>,
-    /// Ranks have come or gone since the state was saved.
+    /// Ranks have come or gone, or their number was stated, since the state was saved.
     has_unsaved_ranks: AtomicBool,
     functions: RwLock<FunctionTable>,
     counters: RwLock<BTreeSet<(ProgramId, String)>>,

@@ -66,7 +66,10 @@ impl ServerState {
         if num_ranks > 0 {
             let mut announced = lock(&self.announced_ranks);
             let announced = announced.entry(program).or_default();
-            *announced = num_ranks.max(*announced);
+            if num_ranks > *announced {
+                *announced = num_ranks;
+                self.has_unsaved_ranks.store(true, Ordering::Release);
+            }
         }
         let mut live = BTreeSet::new();
         let mut known: BTreeSet<RankId> = (0..num_ranks).map(RankId).collect();
@@ -172,6 +175,11 @@ impl ServerState {
             }
         }
         Ok(())
+    }
+
+    /// Whether the run is a recorded one, as far as its instances have said so before they judge.
+    pub fn is_recorded(&self) -> bool {
+        !lock(&self.announced_ranks).is_empty()
     }
 
     /// Whether a state should be saved soon, since ranks have come or gone: a server that is started again waits for the

@@ -67,6 +67,9 @@ struct File {
     /// The ranks that instances had. Earlier releases did not save them.
     #[serde(default)]
     registered: BTreeSet<RankKey>,
+    /// The numbers of ranks that recorded runs state. Earlier releases did not save them.
+    #[serde(default)]
+    announced: BTreeMap<ProgramId, u32>,
 }
 
 impl ServerState {
@@ -76,6 +79,7 @@ impl ServerState {
     /// [`PserverError::Damaged`] if a number is not finite, which only values beyond all measure can cause.
     pub fn save(&self) -> Result<SavedGlobalState, PserverError> {
         let registered = self.ranks_to_save();
+        let announced = lock(&self.announced_ranks).clone();
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
         let functions = self.function_table();
@@ -102,6 +106,7 @@ impl ServerState {
             ended: global.ended.clone(),
             judged_in: global.judged_in.clone(),
             registered,
+            announced,
         };
         drop((global, functions));
         let json = serde_json::to_string(&file).map_err(|error| damaged(&error))?;
@@ -133,6 +138,7 @@ impl ServerState {
         let state = Self::new(options);
         lock(&state.run).clone_from(&file.run);
         *lock(&state.former_ranks) = file.registered;
+        *lock(&state.announced_ranks) = file.announced;
         let counters = file.statistics.counters.keys().cloned().collect();
         *state
             .counters
