@@ -239,7 +239,7 @@ fn assert_judged_alike(store: &str, undisturbed: &str) {
 /// A live run of four ranks, each with an instance of its own, whose parameter server may be killed a moment before the
 /// end.
 fn run_to_the_end(live: &str, store: &str, is_killed: bool) -> Vec<Option<i32>> {
-    let (mut provdb, provdb_url) = Member::serve(&["provdb", store]);
+    let (provdb, provdb_url) = Member::serve(&["provdb", store]);
     let (mut pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
     let replay = growing(live, "bp5", "0.04");
     let instances = streams(Path::new(live)).into_iter().map(|stream| {

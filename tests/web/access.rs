@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};

@@ -21,19 +21,31 @@ mod tree_models;
 mod user_token;
 mod window;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use tracing::Level;
 
-use args::{Cli, CliCommand};
+use args::{Cli, CliCommand, ConfigFile, LogFormat};
 use exit::Exit;
 
 fn main() -> ExitCode {
+    let mut cli = Cli::command();
+    cli.build();
+    let (arguments, config) = match with_config(&cli) {
+        Ok(read) => read,
+        Err(error) => {
+            log_lines::start(LogFormat::default());
+            log_lines::say(Level::ERROR, &format!("{error:#}"));
+            return Exit::Failure.into();
+        }
+    };
     let Cli {
         command,
         log_format,
-    } = Cli::parse();
+        ..
+    } = Cli::parse_from(arguments);
     log_lines::start(log_format);
     let command = command.unwrap_or_else(CliCommand::start);
     let result = match command {
@@ -54,6 +66,7 @@ fn main() -> ExitCode {
         CliCommand::Query(args) => done(cmd::query::run(&args)),
         CliCommand::Model(args) => done(cmd::model::run(&args)),
         CliCommand::Replay(args) => done(cmd::replay::run(&args)),
+        CliCommand::Config { print } => done(cmd::config::run(&config, print, &cli)),
         CliCommand::Demo => done(cmd::demo::run()),
         CliCommand::ReadThrough { stream } => done(streams::read_through(&stream)),
     };
@@ -66,6 +79,13 @@ fn main() -> ExitCode {
             Exit::Failure.into()
         }
     }
+}
+
+/// The arguments of this process, with the settings of the configuration file that they name.
+fn with_config(cli: &clap::Command) -> anyhow::Result<(Vec<OsString>, ConfigFile)> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let config = ConfigFile::of_arguments(&arguments, cli)?;
+    Ok((config.with_settings(arguments, cli)?, config))
 }
 
 fn done(result: anyhow::Result<()>) -> anyhow::Result<Exit> {

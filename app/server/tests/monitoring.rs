@@ -15,6 +15,7 @@ use callgrove_provdb::{
     AccessMode, Collection, Document, OpenOptions, ProvDbError, Query, RemoteOptions,
 };
 use callgrove_pserver::{MonotonicClock, ServerState, StateOptions};
+use callgrove_server::Credential;
 use callgrove_server::hub::Hub;
 use callgrove_server::keeper::Keeper;
 use callgrove_server::monitoring::{DocumentCounts, Monitored, router};
@@ -226,7 +227,7 @@ fn a_served_database_counts_what_clients_store_and_ask() {
     let (server, served) = serve(folder.path(), &disk);
     let options = OpenOptions {
         remote: RemoteOptions {
-            token: Some(SECRET.to_owned()),
+            credential: Some(Credential::stated(SECRET)),
             ca_file: None,
         },
         ..OpenOptions::default()

@@ -2,6 +2,7 @@
 
 mod causes;
 mod common;
+mod config_file;
 mod page;
 mod part;
 mod pipeline;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs, TrendsArgs};
 pub(crate) use common::TableFormat;
 use common::{ClassArgs, TRACE_HELP};
+pub(crate) use config_file::ConfigFile;
 pub(crate) use page::{ExportArgs, PageArgs};
 pub(crate) use part::Part;
 use part::PartArgs;
@@ -36,6 +38,9 @@ pub(crate) struct Cli {
     /// How what the program has to say is written to standard error
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) log_format: LogFormat,
+    /// Options of commands, in a file (`callgrove config --print` shows one); those of the command line hold before them
+    #[arg(long, global = true, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -96,6 +101,12 @@ pub(crate) enum CliCommand {
     Model(ModelArgs),
     /// Publish a recorded trace again, step by step, as TAU would
     Replay(ReplayArgs),
+    /// Check the configuration file that --config names
+    Config {
+        /// Print all options of all commands as a configuration file: those that are set, and as comments the others
+        #[arg(long)]
+        print: bool,
+    },
     /// Open the example trace: LAMMPS on 4 ranks, some of which were stopped now and then
     Demo,
     /// Read a stream to its end and tell nothing: what damage does to ADIOS2, it does to this process

@@ -1,0 +1,16 @@
+//! `callgrove config`: checks and prints a configuration file.
+
+use anyhow::Result;
+
+use crate::args::ConfigFile;
+use crate::output::print;
+
+pub(crate) fn run(config: &ConfigFile, prints: bool, cli: &clap::Command) -> Result<()> {
+    print(|out| {
+        if prints {
+            write!(out, "{}", config.print(cli))
+        } else {
+            writeln!(out, "{}", config.summary())
+        }
+    })
+}
