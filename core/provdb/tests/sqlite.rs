@@ -365,10 +365,17 @@ fn a_folder_that_may_not_be_written_can_be_read_after_the_run() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     write_all(folder.path(), 0, 3);
-    let permit = |mode| {
+    let permit_at = |path: &Path, mode| {
         let permissions = std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(folder.path(), permissions).expect("permitted");
+        std::fs::set_permissions(path, permissions).expect("permitted");
     };
+    // Files are their user's alone until that one lets others read them.
+    for file in std::fs::read_dir(folder.path()).expect("it is there") {
+        let file = file.expect("it can be listed");
+        assert_eq!(file.metadata().expect("it is there").mode() & 0o077, 0);
+        permit_at(&file.path(), 0o755);
+    }
+    let permit = |mode| permit_at(folder.path(), mode);
     permit(0o555);
     let test = "a_folder_that_may_not_be_written_can_be_read_after_the_run";
     let mut command = child(test, folder.path(), 0);
