@@ -12,5 +12,6 @@ mod kills;
 #[path = "../../core/provdb/tests/support/postgres_server.rs"]
 #[expect(dead_code, reason = "the tests of the store use more of it")]
 mod postgres_server;
+mod relay;
 mod support;
 mod trees;

@@ -65,6 +65,7 @@ fn main() -> ExitCode {
         CliCommand::Provdb(args) => done(cmd::provdb::run(&args)),
         CliCommand::Query(args) => done(cmd::query::run(&args)),
         CliCommand::Model(args) => done(cmd::model::run(&args)),
+        CliCommand::Relay(args) => cmd::relay::run(&args),
         CliCommand::Replay(args) => done(cmd::replay::run(&args)),
         CliCommand::Config { print } => done(cmd::config::run(&config, print, &cli)),
         CliCommand::Demo => done(cmd::demo::run()),

@@ -124,7 +124,7 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
 }
 
 /// Streams that a job may not have opened yet.
-fn live_names(names: &[String]) -> Result<Vec<PathBuf>> {
+pub(crate) fn live_names(names: &[String]) -> Result<Vec<PathBuf>> {
     if let Some(pattern) = names.iter().find(|name| name.contains(['*', '?'])) {
         bail!(
             "{pattern} is a pattern, but streams that a job has not opened yet cannot be found by one; \

@@ -43,5 +43,5 @@ pub use live_options::{LiveEngine, LiveOptions};
 pub use rank_in_name::rank_in_name;
 pub use read::{ReadOptions, read_trace};
 pub use registry::open_stream;
-pub use replay::{ReplayOptions, ReplaySummary, replay};
+pub use replay::{RelayOptions, RelaySummary, ReplayOptions, ReplaySummary, relay, replay};
 pub use source::{Announcement, Next, TraceSource};

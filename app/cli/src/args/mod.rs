@@ -7,6 +7,7 @@ mod page;
 mod part;
 mod pipeline;
 mod provdb;
+mod relay;
 
 use std::path::PathBuf;
 
@@ -27,6 +28,7 @@ pub(crate) use pipeline::{
     ServeArgs, ServerArgs, StatsArgs, StreamArgs, SummaryFormat,
 };
 pub(crate) use provdb::{ProvDbCommandArgs, RetainArgs, UpkeepTask};
+pub(crate) use relay::RelayArgs;
 
 /// Finds the anomalous executions in traces of parallel programs, shows why, and learns from you.
 #[derive(Parser, Debug)]
@@ -99,6 +101,8 @@ pub(crate) enum CliCommand {
     Query(QueryArgs),
     /// Tree models of a running job: show, list, publish, roll back, compare
     Model(ModelArgs),
+    /// Take the live streams of a job and keep them in files, so that no AD instance can hold up the job
+    Relay(RelayArgs),
     /// Publish a recorded trace again, step by step, as TAU would
     Replay(ReplayArgs),
     /// Check the configuration file that --config names

@@ -15,6 +15,7 @@ pub(crate) mod patterns;
 pub(crate) mod provdb;
 pub(crate) mod pserver;
 pub(crate) mod query;
+pub(crate) mod relay;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;

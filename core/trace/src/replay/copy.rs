@@ -93,7 +93,7 @@ values!(
 );
 
 impl Copier {
-    /// Takes in the step at which `engine` is.
+    /// Takes in the step at which `engine` is. Attributes of steps before that were not written stay.
     pub(super) fn read(&mut self, engine: &AdiosEngine) -> Result<(), Adios2Error> {
         self.variables.clear();
         for variable in engine.io().variables()? {
@@ -113,7 +113,6 @@ impl Copier {
                 });
             }
         }
-        self.attributes.clear();
         for attribute in engine.io().attributes()? {
             let name = attribute.name()?;
             if !self.known.contains(&name)
@@ -147,6 +146,7 @@ impl Copier {
             }
             values.put(engine, name, shape)?;
         }
+        self.attributes.clear();
         engine.end_step()
     }
 

@@ -1,6 +1,7 @@
 //! A recorded trace published again, step by step, as TAU published it: a live source without the program.
 
 mod copy;
+mod relay;
 mod replay_clock;
 
 use std::fs;
@@ -18,6 +19,8 @@ use crate::rank_in_name::rank_in_name;
 use crate::{TraceError, WriterEngine};
 use copy::Copier;
 use replay_clock::ReplayClock;
+
+pub use relay::{RelayOptions, RelaySummary, relay};
 
 /// How often the caller is asked whether to go on.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -1,0 +1,52 @@
+//! `callgrove relay`: takes the streams of a running job, and keeps them in files for AD instances.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use callgrove_adios2_sys::LibraryOnDemand;
+use callgrove_model::Progress;
+use callgrove_trace::{RelayOptions, relay};
+
+use crate::args::RelayArgs;
+use crate::exit::Exit;
+use crate::output::{complain, print, tell_damage, thousands};
+use crate::stop::StopSignal;
+use crate::streams::live_names;
+
+pub(crate) fn run(args: &RelayArgs) -> Result<Exit> {
+    let stop = StopSignal::listen()?;
+    let streams = live_names(&args.sst)?;
+    let options = RelayOptions {
+        out: args.out.clone(),
+        connect_timeout: Duration::from_secs(args.connect_timeout),
+        max_bytes: args
+            .max_mb
+            .map(|megabytes| megabytes.saturating_mul(1_000_000)),
+        adios2: LibraryOnDemand::of_this_machine(),
+    };
+    complain(&format!(
+        "relaying {} streams; follow them with: callgrove ad {} --follow",
+        streams.len(),
+        args.out.display()
+    ));
+    let ask = |_: f32| stop.flow();
+    let summary = relay(&streams, &options, Progress::new(&ask))
+        .map_err(|error| anyhow!(error.with_causes()))?;
+    tell_damage(&summary.warnings);
+    let num_steps = thousands(usize::try_from(summary.num_steps)?);
+    print(|out| {
+        writeln!(
+            out,
+            "{num_steps} steps of {} streams relayed",
+            streams.len()
+        )
+    })?;
+    if summary.num_dropped == 0 {
+        return Ok(Exit::after(&summary.warnings));
+    }
+    complain(&format!(
+        "{} steps were dropped, since the files had no space for them; the job did not wait",
+        thousands(usize::try_from(summary.num_dropped)?)
+    ));
+    Ok(Exit::Partial)
+}

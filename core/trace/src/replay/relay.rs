@@ -1,0 +1,265 @@
+//! The streams of a running job, copied to files as they come: a reader that the job can rely on, whatever becomes of those
+//! that detect.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::thread;
+use std::time::Duration;
+
+use callgrove_adios2_sys::{AdiosEngine, Library, LibraryOnDemand};
+use callgrove_model::{Progress, RankId, WarningKind, Warnings};
+
+use super::copy::Copier;
+use super::{POLL_INTERVAL, QUEUE_LEN};
+use crate::adios2::{Begun, BpStream, write_error};
+use crate::rank_in_name::rank_in_name;
+use crate::{LiveEngine, LiveOptions, TraceError, WriterEngine};
+
+/// How streams are relayed.
+#[derive(Clone, Debug)]
+pub struct RelayOptions {
+    /// The folder for the files, which get the names of the streams; it is made if it is not there.
+    pub out: PathBuf,
+    /// How long to wait for the job's streams.
+    pub connect_timeout: Duration,
+    /// Bytes of all files together from which on steps are dropped; without it, when the disk is full.
+    pub max_bytes: Option<u64>,
+    /// The ADIOS2 to read and write with.
+    pub adios2: LibraryOnDemand,
+}
+
+/// What was relayed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RelaySummary {
+    /// Steps of all streams together that are in the files.
+    pub num_steps: u64,
+    /// Steps that were taken from the job and are in no file.
+    pub num_dropped: u64,
+    /// What was wrong with the streams and files.
+    pub warnings: Warnings,
+}
+
+/// Copies live streams over SST to BP5 files, each on its own thread, until all have ended or the caller has enough. A step is
+/// taken from the job as soon as it is there. Where the files cannot take it, it is dropped and counted, whole; the names that
+/// it announced come with the next one that is written.
+///
+/// # Errors
+/// [`TraceError::Io`] if there is no folder for the files; if no stream can be opened, why the first cannot.
+pub fn relay(
+    streams: &[PathBuf],
+    options: &RelayOptions,
+    progress: Progress<'_>,
+) -> Result<RelaySummary, TraceError> {
+    let library = options.adios2.get()?;
+    fs::create_dir_all(&options.out).map_err(|source| TraceError::Io {
+        source,
+        path: options.out.clone(),
+    })?;
+    let shared = Arc::new(Shared {
+        max_bytes: options.max_bytes.unwrap_or(u64::MAX),
+        ..Shared::default()
+    });
+    let (sender, reports) = mpsc::sync_channel(QUEUE_LEN);
+    for path in streams {
+        let link = Link {
+            path: path.clone(),
+            out: options.out.join(path.file_name().unwrap_or_default()),
+            connect_timeout: options.connect_timeout,
+            library: library.clone(),
+            shared: Arc::clone(&shared),
+        };
+        let sender: SyncSender<Done> = sender.clone();
+        let started = thread::Builder::new()
+            .name("relay".to_owned())
+            .spawn(move || {
+                let outcome = link.run();
+                // The caller waits for all links.
+                sender.send((link.path, outcome)).ok();
+            });
+        if let Err(source) = started {
+            shared.is_stopped.store(true, Ordering::Relaxed);
+            return Err(TraceError::Io {
+                source,
+                path: path.clone(),
+            });
+        }
+    }
+    drop(sender);
+    collect(&reports, &shared, streams.len(), progress)
+}
+
+/// The stream of a link, and what became of it.
+type Done = (PathBuf, Result<Warnings, TraceError>);
+
+/// Waits for all links, and asks them to end once the caller wants that.
+fn collect(
+    reports: &Receiver<Done>,
+    shared: &Shared,
+    num_streams: usize,
+    progress: Progress<'_>,
+) -> Result<RelaySummary, TraceError> {
+    let (mut warnings, mut failures) = (Warnings::default(), Vec::new());
+    loop {
+        match reports.recv_timeout(POLL_INTERVAL) {
+            Ok((_, Ok(of_link))) => warnings.join(of_link),
+            Ok((path, Err(error))) => {
+                let rank = rank_in_name(&path).map(RankId);
+                warnings.count(WarningKind::RankUnreadable, rank, || error.with_causes());
+                failures.push(error);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if progress.at(0.0).is_err() {
+            shared.is_stopped.store(true, Ordering::Relaxed);
+        }
+    }
+    if failures.len() == num_streams
+        && let Some(error) = failures.into_iter().next()
+    {
+        return Err(error);
+    }
+    Ok(RelaySummary {
+        num_steps: shared.num_steps.load(Ordering::Relaxed),
+        num_dropped: shared.num_dropped.load(Ordering::Relaxed),
+        warnings,
+    })
+}
+
+/// What all links share.
+#[derive(Default)]
+struct Shared {
+    is_stopped: AtomicBool,
+    max_bytes: u64,
+    num_bytes: AtomicU64,
+    num_steps: AtomicU64,
+    num_dropped: AtomicU64,
+}
+
+/// One stream and its files.
+struct Link {
+    path: PathBuf,
+    out: PathBuf,
+    connect_timeout: Duration,
+    library: Library,
+    shared: Arc<Shared>,
+}
+
+/// The files of a stream, as long as they can be written.
+struct Files {
+    copier: Copier,
+    engine: Option<AdiosEngine>,
+    num_bytes: u64,
+}
+
+impl Link {
+    fn run(&self) -> Result<Warnings, TraceError> {
+        let mut options = LiveOptions::new(LiveEngine::Sst);
+        options.connect_timeout = self.connect_timeout;
+        let mut stream = BpStream::open_live(&self.path, &options, &self.library)?;
+        let mut warnings = Warnings::default();
+        let mut files = self.open_files(&mut warnings);
+        while !self.shared.is_stopped.load(Ordering::Relaxed) {
+            match self.take_step(&mut stream, &mut files.copier, &mut warnings) {
+                Ok(Taken::Step) => self.write(&mut files, &mut warnings),
+                Ok(Taken::NotReady) => {}
+                Ok(Taken::End) => break,
+                Err(reason) => {
+                    self.warn(&mut warnings, &reason);
+                    break;
+                }
+            }
+        }
+        if let Some(Err(source)) = files.engine.map(AdiosEngine::close) {
+            self.warn(&mut warnings, &write_error(source, &self.out).with_causes());
+        }
+        Ok(warnings)
+    }
+
+    /// Copies the next step into memory, after which the job needs it no more. The error says why there will be none.
+    fn take_step(
+        &self,
+        stream: &mut BpStream,
+        copier: &mut Copier,
+        warnings: &mut Warnings,
+    ) -> Result<Taken, String> {
+        match stream
+            .begin_step(POLL_INTERVAL)
+            .map_err(|error| error.with_causes())?
+        {
+            Begun::Step(step, missing) => {
+                let num_missing = u64::try_from(missing).unwrap_or(u64::MAX);
+                let place = || format!("before step {step}: {}", self.path.display());
+                warnings.count_many(WarningKind::StepMissing, self.rank(), num_missing, place);
+                let read = stream.engine().map_or(Ok(()), |it| copier.read(it));
+                read.map_err(|error| error.to_string())?;
+                stream.end_step().map_err(|error| error.with_causes())?;
+                Ok(Taken::Step)
+            }
+            Begun::NotReady => Ok(Taken::NotReady),
+            Begun::End => Ok(Taken::End),
+            Begun::Truncated(reason) => Err(reason),
+        }
+    }
+
+    fn open_files(&self, warnings: &mut Warnings) -> Files {
+        let opened = WriterEngine::Bp5.open(&self.out, &self.library, |_| Ok(()));
+        Files {
+            copier: Copier::default(),
+            engine: opened
+                .map_err(|error| self.warn(warnings, &error.with_causes()))
+                .ok(),
+            num_bytes: 0,
+        }
+    }
+
+    /// Writes the step that was taken, or drops it.
+    fn write(&self, files: &mut Files, warnings: &mut Warnings) {
+        let shared = &*self.shared;
+        let is_full = shared.num_bytes.load(Ordering::Relaxed) >= shared.max_bytes;
+        let written = match &mut files.engine {
+            Some(engine) if !is_full => files.copier.write(engine),
+            _ => {
+                shared.num_dropped.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        };
+        if let Err(source) = written {
+            shared.num_dropped.fetch_add(1, Ordering::Relaxed);
+            self.warn(warnings, &write_error(source, &self.out).with_causes());
+            files.engine = None;
+            return;
+        }
+        shared.num_steps.fetch_add(1, Ordering::Relaxed);
+        let num_bytes = bytes_in(&self.out);
+        let added = num_bytes.saturating_sub(files.num_bytes);
+        shared.num_bytes.fetch_add(added, Ordering::Relaxed);
+        files.num_bytes = num_bytes;
+    }
+
+    fn rank(&self) -> Option<RankId> {
+        rank_in_name(&self.path).map(RankId)
+    }
+
+    fn warn(&self, warnings: &mut Warnings, reason: &str) {
+        let place = || format!("{reason}: {}", self.path.display());
+        warnings.count(WarningKind::StreamTruncated, self.rank(), place);
+    }
+}
+
+/// What became of a look for the next step.
+enum Taken {
+    Step,
+    NotReady,
+    End,
+}
+
+/// Bytes of the files in a folder; of those that can be seen.
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter_map(|entry| entry.metadata().ok());
+    files.map(|file| file.len()).sum()
+}
