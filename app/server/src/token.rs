@@ -110,7 +110,7 @@ impl Token {
     }
 
     /// Returns the token of the address of the page that a server has on a port. A person can hand it on: it lets in to the
-    /// page and the JSON interface of that server, and nobody can tell the token from it. It is the same after a restart.
+    /// page and the JSON interface of that server, and the token cannot be computed from it. It is the same after a restart.
     ///
     /// # Errors
     /// None, as its digits are fit for a token.

@@ -73,8 +73,8 @@ struct ListeningSocket {
 
 #[cfg(target_os = "linux")]
 impl ListeningSocket {
-    /// `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid …`; addresses are hexadecimal, in words
-    /// of 32 bits in the order of the machine.
+    /// `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid …`; addresses are hexadecimal, as
+    /// integers of 32 bits in the order of the machine.
     fn parse(line: &str) -> Option<Self> {
         const LISTEN: &str = "0A";
         let mut fields = line.split_ascii_whitespace().skip(1);

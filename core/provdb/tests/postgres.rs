@@ -347,7 +347,7 @@ fn rules_delete_what_they_say_unless_an_instance_writes() {
     };
     // Nothing is recorded of rank 6.
     let _other = store.claim(0, 6, "of another rank").expect("free");
-    delete().expect("nobody writes rank 0");
+    delete().expect("no instance writes rank 0");
     let claim = store.claim(0, 0, "an instance").expect("free");
     let refusal = delete().expect_err("refused").to_string();
     assert!(refusal.contains("an instance"), "{refusal}");

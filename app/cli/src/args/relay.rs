@@ -14,7 +14,7 @@ pub(crate) struct RelayArgs {
     /// the fastest
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: PathBuf,
-    /// Drop further steps once the files have so many megabytes together; without it, once the disk is full
+    /// Size of all files, in megabytes, from which on steps are dropped; without it, once the disk is full
     #[arg(long, value_name = "MB")]
     pub(crate) max_mb: Option<u64>,
     /// Give up on streams that have not appeared after this many seconds
