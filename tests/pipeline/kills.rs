@@ -261,15 +261,18 @@ fn run_to_the_end(live: &str, store: &str, is_killed: bool) -> Vec<Option<i32>> 
     codes
 }
 
+/// The database of the same run without a kill.
+fn undisturbed_run(folder: &tempfile::TempDir) -> String {
+    let (live, store) = (place(folder, "first"), place(folder, "undisturbed"));
+    assert_eq!(run_to_the_end(&live, &store, false), [Some(0); 4]);
+    store
+}
+
 #[test]
 fn a_server_killed_at_the_end_waits_for_all_its_ranks_before_they_are_judged() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name| place(&folder, name);
-    let (undisturbed, store) = (place("undisturbed"), place("served"));
-    assert_eq!(
-        run_to_the_end(&place("first"), &undisturbed, false),
-        [Some(0); 4]
-    );
+    let (undisturbed, store) = (undisturbed_run(&folder), place("served"));
     assert_eq!(run_to_the_end(&place("second"), &store, true), [Some(0); 4]);
     assert_judged_alike(&store, &undisturbed);
 }
@@ -278,11 +281,7 @@ fn a_server_killed_at_the_end_waits_for_all_its_ranks_before_they_are_judged() {
 fn what_was_judged_too_early_is_judged_again_on_demand() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name| place(&folder, name);
-    let (undisturbed, store) = (place("undisturbed"), place("served"));
-    assert_eq!(
-        run_to_the_end(&place("first"), &undisturbed, false),
-        [Some(0); 4]
-    );
+    let (undisturbed, store) = (undisturbed_run(&folder), place("served"));
     let (pserver, url) = crate::support::pserver(&store);
     let (slow, fast) = (place("slow"), place("fast"));
     let servers = ["--pserver", &url, "--provdb", &store];

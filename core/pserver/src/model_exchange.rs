@@ -144,9 +144,10 @@ pub trait ModelExchange: Send {
     /// As `sync_and_report`.
     fn unsettled(&mut self) -> Result<Option<String>, PserverError>;
 
-    /// Takes leave, so that the ranks are free and the server may end.
+    /// Takes leave, so that the ranks are free and the server may end. A server that has everything and cannot be reached
+    /// frees them by itself, once their lease is over.
     ///
     /// # Errors
-    /// As `sync_and_report`; and here it is an error if the server cannot be reached.
+    /// As `sync_and_report`; and here it is an error if the server lacks something and cannot be reached.
     fn goodbye(&mut self) -> Result<(), PserverError>;
 }

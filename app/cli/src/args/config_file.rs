@@ -83,7 +83,8 @@ impl ConfigFile {
         }
         let mut settings: BTreeMap<&str, &Value> = BTreeMap::new();
         for table in tables {
-            settings.extend(table.iter().map(|(name, value)| (name.as_str(), value)));
+            let of_options = table.iter().filter(|(_, value)| !value.is_table());
+            settings.extend(of_options.map(|(name, value)| (name.as_str(), value)));
         }
         let mut before = Vec::new();
         for option in options(command) {
@@ -362,6 +363,12 @@ mod tests {
         assert!(
             of_run.contains(&"--trees=CommBrick::*".to_owned()),
             "{of_run:?}"
+        );
+        // A table of the command `model` is no value of the option `--model`.
+        assert!(
+            !with(FILE, "callgrove analyze bp/")
+                .iter()
+                .any(|it| it.starts_with("--model"))
         );
         let of_publish = with(FILE, "callgrove model publish model.json");
         assert_eq!(of_publish[..3], ["callgrove", "model", "publish"]);

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use callgrove_ad::{Instance, Status};
-use callgrove_provdb::{AccessMode, OpenOptions};
+use callgrove_provdb::{AccessMode, OpenOptions, Store};
 use callgrove_pserver::{MonotonicClock, ServerState};
-use callgrove_server::RunningServer;
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::monitoring::{self, DocumentCounts, Monitored};
+use callgrove_server::{Credential, RunningServer};
 use tracing::Level;
 
 use super::{ad, pserver};
@@ -30,24 +30,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         return rejudge(args, place);
     }
     let stop = StopSignal::listen()?;
-    let credential = credential_of_server(&args.serve)?;
     let options = streams::options(&args.streams, &args.detect)?;
-    let to_store = store_options(
-        AccessMode::ReadWrite,
-        args.provdb.shards,
-        credential.clone(),
-        &args.connect,
-    );
-    let open = || {
-        args.provdb
-            .provdb
-            .as_ref()
-            .map(|url| open_store(url, &to_store))
-            .transpose()
-    };
-    let (mut of_server, of_instance) = (open()?, open()?);
-    let clock = MonotonicClock::new();
-    let state = pserver::state(&args.stats, &mut of_server, true, &clock)?;
+    let OwnServer {
+        credential,
+        to_store,
+        of_server,
+        of_instance,
+        clock,
+        state,
+    } = OwnServer::open(args, args.provdb.provdb.as_deref())?;
     let hub = Arc::new(Hub::new(clock.now_ms()));
     let keeper = pserver::keeper(
         &state,
@@ -109,19 +100,52 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     Ok(exit)
 }
 
+/// The parameter server of this process, and the databases that it and the instance write.
+struct OwnServer {
+    credential: Option<Credential>,
+    to_store: OpenOptions,
+    of_server: Option<Box<dyn Store>>,
+    of_instance: Option<Box<dyn Store>>,
+    clock: MonotonicClock,
+    state: Arc<ServerState>,
+}
+
+impl OwnServer {
+    fn open(args: &RunArgs, provdb: Option<&str>) -> Result<Self> {
+        let credential = credential_of_server(&args.serve)?;
+        let to_store = store_options(
+            AccessMode::ReadWrite,
+            args.provdb.shards,
+            credential.clone(),
+            &args.connect,
+        );
+        let open = || provdb.map(|url| open_store(url, &to_store)).transpose();
+        let (mut of_server, of_instance) = (open()?, open()?);
+        let clock = MonotonicClock::new();
+        let state = pserver::state(&args.stats, &mut of_server, true, &clock)?;
+        Ok(Self {
+            credential,
+            to_store,
+            of_server,
+            of_instance,
+            clock,
+            state,
+        })
+    }
+}
+
 /// Judges the records of a live run once more, by the complete models.
 fn rejudge(args: &RunArgs, place: &str) -> Result<Exit> {
-    let credential = credential_of_server(&args.serve)?;
-    let to_store = store_options(
-        AccessMode::ReadWrite,
-        args.provdb.shards,
-        credential.clone(),
-        &args.connect,
-    );
     let options = streams::options(&args.streams, &args.detect)?;
-    let (of_server, of_instance) = (open_store(place, &to_store)?, open_store(place, &to_store)?);
-    let (mut of_server, clock) = (Some(of_server), MonotonicClock::new());
-    let state = pserver::state(&args.stats, &mut of_server, true, &clock)?;
+    let OwnServer {
+        credential,
+        of_server,
+        of_instance,
+        clock,
+        state,
+        ..
+    } = OwnServer::open(args, Some(place))?;
+    let of_instance = of_instance.context("no database was opened")?;
     ensure!(
         !state.run().is_empty(),
         "{place} has no models of a run to judge by: name the database that the run's parameter server saved in"

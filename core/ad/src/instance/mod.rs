@@ -326,8 +326,8 @@ impl Instance {
     }
 }
 
-/// Pause until the next look at what has been awaited for so long: an eighth of that, so that many instances that wait for
-/// long cost the server next to nothing.
+/// Returns the pause until the next look at what has been awaited for a time: an eighth of it, so that many instances which
+/// wait cost the server next to nothing.
 fn pause(waited: Duration) -> Duration {
     (waited / 8).clamp(PAUSES[0], PAUSES[1])
 }

@@ -152,16 +152,19 @@ mod tests {
 
     #[test]
     fn a_wrong_step_is_named_with_the_way_to_it() {
-        let told = unknown(Collection::Anomalies, "event_window.com_window[*].tar");
+        let message = unknown(Collection::Anomalies, "event_window.com_window[*].tar");
         assert_eq!(
-            told.as_deref(),
+            message.as_deref(),
             Some(
                 "no field 'event_window.com_window' in anomalies; did you mean 'event_window.comm_window'?"
             )
         );
-        let told = unknown(Collection::Anomalies, "rid[0]");
-        assert_eq!(told.as_deref(), Some("no field 'rid[0]' in anomalies"));
-        let told = unknown(Collection::FuncStats, "rid").expect("unknown");
-        assert!(told.starts_with("no field 'rid' in func_stats"), "{told}");
+        let message = unknown(Collection::Anomalies, "rid[0]");
+        assert_eq!(message.as_deref(), Some("no field 'rid[0]' in anomalies"));
+        let message = unknown(Collection::FuncStats, "rid").expect("unknown");
+        assert!(
+            message.starts_with("no field 'rid' in func_stats"),
+            "{message}"
+        );
     }
 }

@@ -334,10 +334,13 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
 
     fn goodbye(&mut self) -> Result<(), PserverError> {
         self.transport.begin_call();
-        self.try_flush()?;
-        match &self.hello {
+        let gone = self.try_flush().and_then(|()| match &self.hello {
             Some(hello) => self.transport.goodbye(&hello.instance),
             None => Ok(()),
+        });
+        match gone {
+            Err(PserverError::NotConnected { .. }) if self.outbox.is_settled() => Ok(()),
+            gone => gone,
         }
     }
 }

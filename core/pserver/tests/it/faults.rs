@@ -496,3 +496,35 @@ fn names_and_ranks_beyond_measure_are_refused() {
     let refused = state.register(&everything, 0);
     assert!(matches!(refused, Err(PserverError::Limit { .. })));
 }
+
+#[test]
+fn a_server_that_has_everything_need_not_hear_the_goodbye() {
+    let world = Arc::new(World::default());
+    let state = new_state(StateOptions {
+        retention: Retention::Nothing,
+        ..StateOptions::default()
+    });
+    *world.server.lock().expect("no test panics") = Some(Arc::clone(&state));
+    let mut session = ExchangeSession::new(Unreliable(Arc::clone(&world)));
+    session.register(&hello(0)).expect("the rank is free");
+    let fid = session.functions(PROGRAM, &names(&["f"])).expect("short")[0];
+    let plan = |fates: &[Fate]| {
+        *world.plan.lock().expect("no test panics") = fates.iter().copied().collect();
+    };
+    plan(&[Fate::RequestIsLost]);
+    let lost = session.sync_and_report(vec![(fid, model(&[1]))], &[]);
+    assert!(matches!(
+        lost.expect("absence is no error").link,
+        Link::Down { .. }
+    ));
+    plan(&[Fate::ServerIsAway]);
+    let refused = session.goodbye();
+    assert!(matches!(refused, Err(PserverError::NotConnected { .. })));
+    plan(&[]);
+    session
+        .sync_and_report(Vec::new(), &[])
+        .expect("it is back");
+    plan(&[Fate::ServerIsAway]);
+    session.goodbye().expect("it has everything");
+    assert_eq!(global_model(&state, "f").moments().count(), 1);
+}
