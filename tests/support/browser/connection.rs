@@ -28,6 +28,8 @@ pub(super) struct Events {
     pub(super) received_bytes: u64,
     /// Finished loads of the page.
     pub(super) num_loads: u64,
+    /// Statuses of the server's answers for documents, by the protocol's name of their load.
+    pub(super) statuses: BTreeMap<String, u16>,
     /// File inputs whose dialog was asked for, by the protocol's number of their node.
     pub(super) file_inputs: Vec<u64>,
 }
@@ -130,6 +132,11 @@ impl Connection {
             }
             "Log.entryAdded" if params["entry"]["level"] == "error" => {
                 events.errors.push(text(&params["entry"]["text"]));
+            }
+            "Network.responseReceived" if params["type"] == "Document" => {
+                let status = params["response"]["status"].as_u64().unwrap_or_default();
+                let load = text(&params["loaderId"]);
+                events.statuses.insert(load, u16::try_from(status)?);
             }
             "Network.loadingFinished" => {
                 let bytes = params["encodedDataLength"].as_f64().unwrap_or_default();

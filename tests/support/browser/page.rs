@@ -77,7 +77,7 @@ impl Page {
         Ok(())
     }
 
-    /// Opens an address, waits until it is loaded, and returns the status of the server's answer (0 without a server).
+    /// Opens an address, waits until it is loaded, and returns the status of the server's answer (0 without one).
     ///
     /// # Errors
     /// Nothing answers there, or it is not loaded in time.
@@ -90,12 +90,12 @@ impl Page {
             bail!("{failure}: {address}");
         }
         // A new fragment of the same page loads nothing.
-        if !reply["loaderId"].is_null() {
-            self.wait_for_load(num_loads)?;
-        }
-        let status =
-            self.evaluate("performance.getEntriesByType('navigation')[0].responseStatus")?;
-        Ok(u16::try_from(status.as_u64().unwrap_or_default())?)
+        let Some(load) = reply["loaderId"].as_str() else {
+            return Ok(0);
+        };
+        self.wait_for_load(num_loads)?;
+        // The page cannot be asked: it may be leaving for another one already.
+        Ok(self.events()?.statuses.get(load).copied().unwrap_or(0))
     }
 
     /// Loads the page again.
