@@ -390,6 +390,70 @@ fn clocks_are_compared_by_messages_and_causes_found_all_the_same() {
     );
 }
 
+/// One host sends to another, which never answers; the last message comes after `late`.
+fn one_way(ahead_us: i64, send: &str, receive: &str, late: &str) -> Trace {
+    run(vec![
+        rank_on(0, "near", 0, &format!("{send} {late}")),
+        rank_on(
+            1,
+            "far",
+            ahead_us,
+            &format!("{receive} 100 +MPI_Recv 50125 r0 50130 -MPI_Recv"),
+        ),
+    ])
+}
+
+#[test]
+fn a_clock_that_is_known_from_one_side_hides_no_root() {
+    for ahead_us in [-50_000, 50_000] {
+        let trace = one_way(
+            ahead_us,
+            "0 +MPI_Send s1 5 -MPI_Send",
+            "0 +MPI_Recv 10 r0 12 -MPI_Recv",
+            "100 +work 50100 -work 50110 +MPI_Send s1 50120 -MPI_Send",
+        );
+        let causes = find(&trace);
+        let far = &causes.clocks().hosts()[1];
+        let ahead = far.ahead.expect("messages go there");
+        let off = ahead - DurationNs::from_us(ahead_us);
+        assert!(off.0.abs() <= 20_000, "{ahead}");
+        assert!(far.is_one_way);
+        let victim = causes.of(&trace, last(&trace, 1, "MPI_Recv"));
+        let found = (victim.role, root_rank(&causes, &victim));
+        assert_eq!(found, (DelayRole::Victim, Some(0)), "{ahead_us}");
+    }
+}
+
+#[test]
+fn what_hangs_on_the_order_of_such_clocks_is_unsure() {
+    let stalled = "100 +MPI_Send s1 50120 -MPI_Send";
+    let trace = one_way(
+        50_000,
+        "0 +MPI_Send s1 5 -MPI_Send",
+        "0 +MPI_Recv 10 r0 12 -MPI_Recv",
+        stalled,
+    );
+    let causes = find(&trace);
+    let root = &causes.incidents().all()[0].root;
+    assert!(root.is_in_library && root.is_clock_unsure, "{root:?}");
+    assert!(root.confidence_percent <= 50, "{}", root.confidence_percent);
+}
+
+#[test]
+fn a_receiver_that_comes_late_each_time_is_no_clock() {
+    // How late it comes differs from message to message: no constant is behind it.
+    let (mut send, mut receive) = (String::new(), String::new());
+    for round in 0..8 {
+        let at = round * 10;
+        send += &format!("{at} +MPI_Send s1 {} -MPI_Send ", at + 2);
+        let at = round * 11 + 4;
+        receive += &format!("{at} +MPI_Recv {} r0 {} -MPI_Recv ", at + 1, at + 2);
+    }
+    let late = "100 +work 50100 -work 50110 +MPI_Send s1 50120 -MPI_Send";
+    let causes = find(&one_way(0, &send, &receive, late));
+    assert_eq!(causes.clocks().hosts()[1].ahead, None);
+}
+
 #[test]
 fn a_run_without_anything_has_no_causes() {
     let causes = find(&Trace::default());

@@ -86,6 +86,7 @@ impl RunCauses {
             kind: incident.kind,
             root: self.facts(root),
             confidence_percent: root.confidence_percent,
+            is_clock_unsure: root.is_clock_unsure,
             next_best: root.next_best,
             host: self.host(root),
             length: incident.end.since(incident.start),
@@ -228,6 +229,7 @@ pub(crate) struct IncidentFacts<'a> {
     pub(crate) kind: CauseKind,
     pub(crate) root: RootFacts<'a>,
     pub(crate) confidence_percent: u8,
+    pub(crate) is_clock_unsure: bool,
     pub(crate) next_best: Option<RankId>,
     /// Empty where it has no name.
     pub(crate) host: &'a str,
@@ -296,8 +298,13 @@ impl IncidentFacts<'_> {
                     0 => "no rank waited".to_owned(),
                     others => format!("{} waited {} in all", ranks(others), self.caused),
                 };
+                let clocks = if self.is_clock_unsure {
+                    " (clocks are compared by one-way messages only)"
+                } else {
+                    ""
+                };
                 let sentence = format!(
-                    "{}{} {}{}; {others}",
+                    "{}{} {}{}{clocks}; {others}",
                     doubt(self.confidence_percent),
                     root.rank(),
                     root.did(),

@@ -44,6 +44,7 @@ impl RecordedIncident {
             },
             // Documents of version 1 have none.
             confidence_percent: record.confidence.unwrap_or(100),
+            is_clock_unsure: false,
             next_best: record.next_best.map(RankId),
             host: record.host.as_deref().unwrap_or_default(),
             length: duration(record.end.saturating_sub(record.start)),

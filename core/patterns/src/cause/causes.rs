@@ -31,6 +31,9 @@ use super::wait_states::{call_path, collectives, wait_states};
 /// What ranks wait for every time shows in many waits: an assumption, not measured.
 const DESIGNED_PERCENT: u8 = 95;
 
+/// Most of a rank that the order on clocks decided of which messages bound one side only: an assumption.
+const UNSURE_CLOCK_PERCENT: u8 = 50;
+
 /// Causes of every delay of a run.
 ///
 /// Its serialised form is without the waits, which are many.
@@ -256,11 +259,22 @@ impl Found<'_> {
         self.segments.processes[process].1
     }
 
+    /// Whether a root or one of its victims has a clock that is bounded from one side only.
+    fn is_one_way(&self, root: &DelayRoot) -> bool {
+        let victims = root.victims.keys();
+        let lanes = victims.filter_map(|it| self.segments.first_thread(self.trace, *it));
+        lanes
+            .chain([root.lane])
+            .any(|lane| self.clocks.is_one_way(lane))
+    }
+
     fn root_cause(&self, root: &DelayRoot) -> RootCause {
         let lane = self.trace.lane(root.lane);
         let own = self.segments.lane(root.lane).process;
         let others = root.victims.keys().filter(|process| **process != own);
         let local = |time| self.clocks.local(root.lane, time);
+        let is_clock_unsure = root.operation.is_some() && self.is_one_way(root);
+        let confidence_percent = confidence_percent(root, self.meetings);
         RootCause {
             kind: root.kind,
             lane: root.lane,
@@ -274,7 +288,12 @@ impl Found<'_> {
             is_in_library: root.operation.is_some(),
             caused: root.cost,
             num_victims: u32::try_from(others.count()).unwrap_or(u32::MAX),
-            confidence_percent: confidence_percent(root, self.meetings),
+            is_clock_unsure,
+            confidence_percent: if is_clock_unsure {
+                confidence_percent.min(UNSURE_CLOCK_PERCENT)
+            } else {
+                confidence_percent
+            },
             next_best: root.next_best.map(|process| self.rank(process)),
         }
     }
@@ -391,6 +410,7 @@ impl Found<'_> {
                 is_in_library: false,
                 caused: it.cost,
                 num_victims: u32::try_from(victims.len()).unwrap_or(u32::MAX),
+                is_clock_unsure: false,
                 confidence_percent: DESIGNED_PERCENT,
                 next_best: None,
             },

@@ -9,6 +9,11 @@ use petgraph::algo::min_spanning_tree;
 use petgraph::data::Element;
 use petgraph::graph::UnGraph;
 
+/// Smallest number of messages without answers that can show a clock.
+const LEAST_MESSAGES: u64 = 8;
+/// The share of messages that must take about as long as the shortest, as a divisor.
+const NEAR_PART: u64 = 4;
+
 /// The clock of one host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HostClock {
@@ -18,6 +23,9 @@ pub struct HostClock {
     pub ahead: Option<DurationNs>,
     /// The estimate may be off by this to either side: half the shortest way there and back.
     pub uncertainty: DurationNs,
+    /// Whether messages lead there, or back, only: the estimate takes the fastest of them to need no time, and
+    /// [`HostClock::uncertainty`] does not hold.
+    pub is_one_way: bool,
 }
 
 /// Messages that were received before they were sent, between two ranks.
@@ -35,12 +43,16 @@ pub struct BackInTime {
     pub num_unexplained: u64,
 }
 
-/// What messages tell of the clocks.
+/// The clocks of all hosts, as far as messages show them.
 ///
 /// A message takes at least no time, so the shortest time from host a to b and the shortest from b to a bound how
 /// far the clocks are apart; their half difference is the estimate (Cristian 1989), and the smallest half sums lead
 /// from host to host. Drift within the run is not estimated: it stays in the uncertainty. TAU stamps a message when
 /// the send is entered and when the receive ends, so that on one host none goes back.
+///
+/// Messages that go one way bound a clock from one side. It is set right by the shortest of them if they go back in time,
+/// or if a quarter of at least [`LEAST_MESSAGES`] take nearly as long as the shortest: what delays a message differs
+/// from one to the next, a clock does not. The other side of the bound stays open.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Clocks {
     hosts: Vec<HostClock>,
@@ -69,12 +81,13 @@ impl Clocks {
                     host,
                     ahead: None,
                     uncertainty: DurationNs::ZERO,
+                    is_one_way: false,
                 })
                 .collect(),
             host_of_lane,
             back_in_time: Vec::new(),
         };
-        clocks.set_right(&shortest(trace, &clocks.host_of_lane), is_excerpt);
+        clocks.set_right(&flights(trace, &clocks.host_of_lane), is_excerpt);
         clocks.count_back(trace);
         clocks
     }
@@ -94,6 +107,12 @@ impl Clocks {
         self.host_of_lane.get(lane.index()).copied().unwrap_or(0)
     }
 
+    /// Whether the clock of a lane's host is bounded from one side only.
+    pub(super) fn is_one_way(&self, lane: LaneIdx) -> bool {
+        let host = self.hosts.get(self.host_of(lane));
+        host.is_some_and(|it| it.is_one_way)
+    }
+
     /// A time of a lane on the clock of the first host.
     pub fn common(&self, lane: LaneIdx, time: TimeNs) -> TimeNs {
         let ahead = self.hosts.get(self.host_of(lane)).and_then(|it| it.ahead);
@@ -107,13 +126,18 @@ impl Clocks {
         time + ahead.unwrap_or(DurationNs::ZERO)
     }
 
-    fn set_right(&mut self, shortest: &BTreeMap<(usize, usize), DurationNs>, is_excerpt: bool) {
+    fn set_right(&mut self, flights: &Flights, is_excerpt: bool) {
         let mut graph = UnGraph::<(), i64>::new_undirected();
         let nodes: Vec<_> = self.hosts.iter().map(|_| graph.add_node(())).collect();
-        for (&(from, to), there) in shortest {
-            if let (true, Some(back)) = (from < to, shortest.get(&(to, from))) {
-                graph.add_edge(nodes[from], nodes[to], there.0.saturating_add(back.0) / 2);
-            }
+        for (&(from, to), there) in flights {
+            let weight = match flights.get(&(to, from)) {
+                Some(_) if to < from => continue,
+                Some(back) => there.shortest.0.saturating_add(back.shortest.0) / 2,
+                // The last choice.
+                None if there.is_of_clocks(is_excerpt) => i64::MAX,
+                None => continue,
+            };
+            graph.add_edge(nodes[from], nodes[to], weight);
         }
         let mut links: Vec<(usize, usize)> = Vec::new();
         for element in min_spanning_tree(&graph) {
@@ -124,18 +148,6 @@ impl Clocks {
         if let Some(first) = self.hosts.first_mut() {
             first.ahead = Some(DurationNs::ZERO);
         }
-        let apart = |from: usize, to: usize| {
-            let there = shortest.get(&(from, to)).map_or(0, |it| it.0);
-            let back = shortest.get(&(to, from)).map_or(0, |it| it.0);
-            let half = |sum: i64| DurationNs(sum / 2);
-            let is_possible = is_excerpt && there >= 0 && back >= 0;
-            let ahead = if is_possible {
-                DurationNs::ZERO
-            } else {
-                half(there.saturating_sub(back))
-            };
-            (ahead, half(there.saturating_add(back)))
-        };
         // The links are a tree, so each round reaches one more host or ends.
         while let Some(at) = links.iter().position(|&(from, to)| {
             self.hosts[from].ahead.is_some() != self.hosts[to].ahead.is_some()
@@ -145,11 +157,12 @@ impl Clocks {
                 Some(_) => (from, to),
                 None => (to, from),
             };
-            let (ahead, uncertainty) = apart(known, new);
+            let link = Link::between(flights, known, new, is_excerpt);
             let base = self.hosts[known].clone();
             let host = &mut self.hosts[new];
-            host.ahead = base.ahead.map(|of_base| of_base + ahead);
-            host.uncertainty = base.uncertainty + uncertainty;
+            host.ahead = base.ahead.map(|of_base| of_base + link.ahead);
+            host.uncertainty = base.uncertainty + link.uncertainty;
+            host.is_one_way = base.is_one_way || link.is_one_way;
         }
     }
 
@@ -203,19 +216,85 @@ pub(crate) fn hosts(trace: &Trace) -> (Vec<String>, Vec<usize>) {
     (names, host_of_lane)
 }
 
-/// The shortest time that a message took from host to host, on the clocks as recorded.
-fn shortest(trace: &Trace, host_of_lane: &[usize]) -> BTreeMap<(usize, usize), DurationNs> {
-    let mut shortest = BTreeMap::new();
-    for message in &trace.messages {
-        let from = host_of_lane[message.send.lane.index()];
-        let to = host_of_lane[message.recv.lane.index()];
-        if from != to {
-            let took = flight(trace, message.send, message.recv);
-            let least = shortest.entry((from, to)).or_insert(took);
-            *least = took.min(*least);
+/// Durations of the messages from one host to another, on the clocks as recorded.
+#[derive(Clone, Copy)]
+struct Flight {
+    shortest: DurationNs,
+    num_messages: u64,
+    /// Messages that took at most a tenth longer than the shortest.
+    num_near: u64,
+}
+
+/// By sending and receiving host.
+type Flights = BTreeMap<(usize, usize), Flight>;
+
+impl Flight {
+    /// Whether messages that have no answers show how far two clocks are apart.
+    fn is_of_clocks(&self, is_excerpt: bool) -> bool {
+        let is_constant = self.num_messages >= LEAST_MESSAGES
+            && self.num_near.saturating_mul(NEAR_PART) >= self.num_messages;
+        self.shortest < DurationNs::ZERO || (is_constant && !is_excerpt)
+    }
+}
+
+/// How a clock differs from one that is known.
+struct Link {
+    ahead: DurationNs,
+    uncertainty: DurationNs,
+    is_one_way: bool,
+}
+
+impl Link {
+    fn between(flights: &Flights, known: usize, new: usize, is_excerpt: bool) -> Self {
+        let shortest = |from, to| flights.get(&(from, to)).map(|it| it.shortest.0);
+        let half = |sum: i64| DurationNs(sum / 2);
+        match (shortest(known, new), shortest(new, known)) {
+            (Some(there), Some(back)) => Self {
+                ahead: if is_excerpt && there >= 0 && back >= 0 {
+                    DurationNs::ZERO
+                } else {
+                    half(there.saturating_sub(back))
+                },
+                uncertainty: half(there.saturating_add(back)),
+                is_one_way: false,
+            },
+            (there, back) => Self {
+                ahead: DurationNs(there.unwrap_or_else(|| back.map_or(0, i64::saturating_neg))),
+                uncertainty: DurationNs::ZERO,
+                is_one_way: true,
+            },
         }
     }
-    shortest
+}
+
+/// Durations of the messages between hosts.
+fn flights(trace: &Trace, host_of_lane: &[usize]) -> Flights {
+    let mut found = Flights::new();
+    let each = |visit: &mut dyn FnMut((usize, usize), DurationNs)| {
+        for message in &trace.messages {
+            let from = host_of_lane[message.send.lane.index()];
+            let to = host_of_lane[message.recv.lane.index()];
+            if from != to {
+                visit((from, to), flight(trace, message.send, message.recv));
+            }
+        }
+    };
+    each(&mut |hosts, took| {
+        let known = found.entry(hosts).or_insert(Flight {
+            shortest: took,
+            num_messages: 0,
+            num_near: 0,
+        });
+        known.shortest = took.min(known.shortest);
+        known.num_messages += 1;
+    });
+    each(&mut |hosts, took| {
+        if let Some(known) = found.get_mut(&hosts) {
+            let near = known.shortest.0.saturating_add(known.shortest.0 / 10);
+            known.num_near += u64::from(took.0 <= near);
+        }
+    });
+    found
 }
 
 fn time(trace: &Trace, event: CommRef) -> TimeNs {

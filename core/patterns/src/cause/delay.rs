@@ -115,6 +115,8 @@ pub struct RootCause {
     pub caused: DurationNs,
     /// Number of ranks that waited because of it.
     pub num_victims: u32,
+    /// Whether the rank was found by the order of events on clocks that messages bound from one side only.
+    pub is_clock_unsure: bool,
     /// In how many of a hundred such cases the rank is the right one.
     pub confidence_percent: u8,
     /// The rank that it is if it is not this one, where the trace leaves a choice.
