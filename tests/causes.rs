@@ -1,9 +1,13 @@
 //! Who did it, as a person at a shell asks: real stops of ranks in, roles, roots and incidents out.
 
 use std::fs;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use callgrove_model::{DurationNs, ExecIdx, FuncId, Lane, Progress, TimeNs};
+use callgrove_session::{CauseKind, RunCauses};
 use callgrove_tests::shell::{COMPUTE, callgrove, complaint, data, example, ground_truth, stdout};
+use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use serde_json::Value;
 
 /// Rows of one JSON object a line.
@@ -188,5 +192,51 @@ fn trees_of_a_file_wait_for_nobody() -> Result<()> {
     fs::write(&file, text)?;
     let said = complaint(&["causes", &file.to_string_lossy()])?;
     assert!(said.contains("needs a trace"), "{said}");
+    Ok(())
+}
+
+/// The call that a lane was in longest within a time range, not counting what it called, and the calls around it.
+fn longest_segment(lane: &Lane, from: TimeNs, to: TimeNs) -> Vec<FuncId> {
+    let calls = &lane.executions;
+    let overlap = |at: usize| {
+        let end = (calls.entry[at] + calls.inclusive[at]).min(to);
+        let time = end.since(calls.entry[at].max(from));
+        time.max(DurationNs::ZERO)
+    };
+    let own = |at: usize| {
+        let mut time = overlap(at);
+        let mut inner = at + 1;
+        while inner < calls.subtree_end[at].index() {
+            time = time - overlap(inner);
+            inner = calls.subtree_end[inner].index();
+        }
+        time
+    };
+    let mut call = (0..calls.func.len()).max_by_key(|&at| own(at));
+    let mut stack = Vec::new();
+    while let Some(at) = call {
+        stack.push(calls.func[at]);
+        call = calls.parent[at].map(|it| ExecIdx::from(it).index());
+    }
+    stack
+}
+
+#[test]
+fn the_longest_bar_of_an_incidents_root_is_in_the_call_that_its_sentence_names() -> Result<()> {
+    let streams = find_streams(&example().join("bp"))?;
+    let options = ReadOptions::of_this_machine();
+    let trace = Arc::new(read_trace(&streams, &options, Progress::none())?);
+    let causes = RunCauses::find(&trace, Progress::none())?;
+    let incidents = causes.incidents().iter();
+    let of_a_rank = incidents.filter(|it| matches!(it.kind, CauseKind::Stalled | CauseKind::Slow));
+    let mut num_compared = 0;
+    for incident in of_a_rank {
+        let root = &incident.root;
+        let drawn = longest_segment(trace.lane(root.lane), root.start, root.end);
+        let words = causes.incident_words(incident);
+        assert!(drawn.contains(&root.func), "{words}: {drawn:?}");
+        num_compared += 1;
+    }
+    assert!(num_compared > 4, "{num_compared} incidents");
     Ok(())
 }
