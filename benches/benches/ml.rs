@@ -3,13 +3,13 @@
 use std::hint::black_box;
 
 use callgrove_benches::molecular_dynamics_forest;
-use callgrove_ml::Progress;
-use callgrove_ml::detector::{
+use callgrove_judge::detector::{
     Detector, DetectorParams, Embedding, Label, ModelArtifact, TreeModel, Yardstick, order_by_score,
 };
-use callgrove_ml::stack2vec::{self, Corpus, Objective, Stack2vecParams};
-use callgrove_ml::wl::{WlParams, relabel};
+use callgrove_learn::stack2vec::{self, Corpus, Objective, Stack2vecParams};
 use callgrove_model::Forest;
+use callgrove_trees::Progress;
+use callgrove_trees::wl::{WlParams, relabel};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 const NUM_TREES: usize = 5_792;

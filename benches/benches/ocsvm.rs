@@ -3,9 +3,9 @@
 use std::hint::black_box;
 
 use callgrove_benches::clustered_rows;
-use callgrove_ml::Progress;
-use callgrove_ml::dataset::{RowRef, Rows};
-use callgrove_ml::ocsvm::{OcsvmParams, Trained, ValidOcsvmParams, train};
+use callgrove_learn::ocsvm::{OcsvmParams, Trained, ValidOcsvmParams, train};
+use callgrove_trees::Progress;
+use callgrove_trees::dataset::{RowRef, Rows};
 use criterion::{Criterion, criterion_group, criterion_main};
 use linfa::prelude::*;
 use linfa_svm::Svm;

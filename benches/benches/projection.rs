@@ -2,12 +2,12 @@
 
 use std::hint::black_box;
 
-use callgrove_ml::Progress;
-use callgrove_ml::dataset::{DenseRows, Rows};
-use callgrove_ml::knn::all_nearest;
-use callgrove_ml::projection::{
+use callgrove_map::knn::all_nearest;
+use callgrove_map::projection::{
     Affinities, MdsParams, Smacof, Tsne, TsneParams, landmark_mds, pivot_mds, tsne_start,
 };
+use callgrove_trees::Progress;
+use callgrove_trees::dataset::{DenseRows, Rows};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

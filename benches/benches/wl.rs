@@ -4,14 +4,14 @@
 use std::hint::black_box;
 
 use callgrove_benches::generator::{ForestSpec, Shape, make_forest};
-use callgrove_ml::Progress;
-use callgrove_ml::dataset::SparseRows;
-use callgrove_ml::detector::{Detector, DetectorParams, Embedding};
-use callgrove_ml::features::{ExcessModel, ExcessParams, Reference, Translation, Windows};
-use callgrove_ml::wl::{
+use callgrove_judge::detector::{Detector, DetectorParams, Embedding};
+use callgrove_learn::features::{ExcessModel, ExcessParams, Reference, Translation, Windows};
+use callgrove_model::{Forest, TreeIdx};
+use callgrove_trees::Progress;
+use callgrove_trees::dataset::SparseRows;
+use callgrove_trees::wl::{
     Relabeler, Siblings, Signature, Subtrees, ValidWlParams, WlParams, relabel,
 };
-use callgrove_model::{Forest, TreeIdx};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 const NUM_TREES: usize = 5_792;

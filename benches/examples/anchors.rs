@@ -8,9 +8,9 @@ use std::error::Error;
 
 use callgrove_benches::generator::{ForestSpec, Shape, make_forest};
 use callgrove_benches::meter::cpu_seconds;
-use callgrove_ml::Progress;
-use callgrove_ml::detector::{DetectorParams, Embedding};
-use callgrove_ml::ocsvm::{Anchors, Trained, train, train_on_anchors};
+use callgrove_judge::detector::{DetectorParams, Embedding};
+use callgrove_learn::ocsvm::{Anchors, Trained, train, train_on_anchors};
+use callgrove_trees::Progress;
 
 const FORESTS: [&str; 4] = ["small:10000", "full:30000", "small:100000", "full:100000"];
 /// p-value of a score that is counted.

@@ -15,16 +15,16 @@ use std::path::Path;
 use callgrove_benches::RandomTrees;
 use callgrove_benches::generator::{ForestSpec, Shape, make_forest};
 use callgrove_benches::meter::{cpu_seconds, memory_bytes, peak_memory_bytes, reset_peak_memory};
-use callgrove_ml::detector::{
+use callgrove_judge::detector::{
     Detector, DetectorParams, Embedding, Features, Label, order_by_score,
 };
-use callgrove_ml::features::{
+use callgrove_learn::features::{
     ContextModel, ExcessModel, ExcessParams, Reference, Translation, Windows,
 };
-use callgrove_ml::forest_file::{ForestFile, ForestFileLimits, read_forest};
-use callgrove_ml::projection::landmark_mds;
-use callgrove_ml::wl::relabel;
-use callgrove_ml::{MlError, Progress};
+use callgrove_map::projection::landmark_mds;
+use callgrove_trees::forest_file::{ForestFile, ForestFileLimits, read_forest};
+use callgrove_trees::wl::relabel;
+use callgrove_trees::{MlError, Progress};
 
 const FORESTS: [&str; 7] = [
     "small:10000",

@@ -1,7 +1,7 @@
 //! Large trees of random shape: nearly every one has a structure of its own.
 
-use callgrove_ml::forest_file::{ForestBuilder, ForestFile, PlainTree, TreeFault, Weights};
 use callgrove_model::{FuncId, RankId};
+use callgrove_trees::forest_file::{ForestBuilder, ForestFile, PlainTree, TreeFault, Weights};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -1,6 +1,6 @@
 //! Rows without a forest behind them.
 
-use callgrove_ml::dataset::{DenseRows, Rows};
+use callgrove_trees::dataset::{DenseRows, Rows};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -15,7 +15,7 @@ pub fn clustered_rows(
     num_rows: usize,
     num_columns: usize,
     seed: u64,
-) -> callgrove_ml::Result<Rows> {
+) -> callgrove_trees::Result<Rows> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let centres: Vec<f64> = (0..NUM_CLUSTERS * num_columns)
         .map(|_| normal(&mut rng))

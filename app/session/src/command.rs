@@ -1,6 +1,6 @@
 //! Everything a person can ask for.
 
-use callgrove_ml::active::QueryStrategy;
+use callgrove_judge::active::QueryStrategy;
 use callgrove_model::{ExecLabel, ExecRef, Forest, ProgramId, RunIdentity, TimeNs, TreeIdx};
 use callgrove_pserver::ModelInForce;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Scores become a list, and two lists become what a training changed.
 
-use callgrove_ml::decision::DesignClass;
-use callgrove_ml::detector::{Cause, is_alarm, listed_scores, order_by_score};
+use callgrove_judge::decision::DesignClass;
+use callgrove_judge::detector::{Cause, is_alarm, listed_scores, order_by_score};
 use callgrove_model::{Label, TreeIdx};
 
 use crate::{Change, Detection, Judged, Move};
@@ -160,7 +160,7 @@ impl Change {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_ml::decision::ByDesign;
+    use callgrove_judge::decision::ByDesign;
 
     use super::*;
 

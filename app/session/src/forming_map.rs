@@ -1,8 +1,8 @@
 //! The map of all trees while it forms.
 
-use callgrove_ml::MlError;
-use callgrove_ml::projection::{Smacof, Tsne, TsneParams, trustworthiness_sampled};
+use callgrove_map::projection::{Smacof, Tsne, TsneParams, trustworthiness_sampled};
 use callgrove_model::Progress;
+use callgrove_trees::MlError;
 
 use crate::learning::{Learned, LearningError};
 use crate::{MapMethod, TreeMap};

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use callgrove_detect::TreeVerdict;
-use callgrove_ml::MlError;
-use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
-use callgrove_ml::decision::ByDesign;
-use callgrove_ml::detector::{
+use callgrove_judge::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
+use callgrove_judge::decision::ByDesign;
+use callgrove_judge::detector::{
     Cause, DecisionRule, Detector, DetectorParams, Embedding, FeatureArtifact, Misfit,
     ModelArtifact, TreeModel, Yardstick, causes,
 };
-use callgrove_ml::function_match::MatchedFunctions;
-use callgrove_ml::knn::nearest;
-use callgrove_ml::suggest;
-use callgrove_ml::wl::Siblings;
+use callgrove_map::knn::nearest;
 use callgrove_model::{DurationNs, Forest, FunctionName, Label, Progress, Trace, TreeIdx};
+use callgrove_trees::MlError;
+use callgrove_trees::function_match::MatchedFunctions;
+use callgrove_trees::suggest;
+use callgrove_trees::wl::Siblings;
 
 use crate::root::median_duration;
 use crate::{Analysis, ModelOrigin, ModelSettings, Suggestion};

@@ -47,16 +47,16 @@ mod viewer;
 pub mod watch;
 pub mod wire;
 
-pub use callgrove_ml::active::{Doubt, QueryStrategy};
-pub use callgrove_ml::cause::WriteShare;
-pub use callgrove_ml::decision::{ByDesign, DesignClass, DesignKind};
-pub use callgrove_ml::detector::{Cause, Misfit};
-pub use callgrove_ml::explain::{Difference, DifferenceKind};
-pub use callgrove_ml::forest_file::ForestFileError;
+pub use callgrove_judge::active::{Doubt, QueryStrategy};
+pub use callgrove_judge::decision::{ByDesign, DesignClass, DesignKind};
+pub use callgrove_judge::detector::{Cause, Misfit};
+pub use callgrove_learn::cause::WriteShare;
 pub use callgrove_model::{Label, Reason};
 pub use callgrove_pserver::{
     ModelInForce, ModelPublication, TreeModelInfo, TreeModelList, TreeModelVersion,
 };
+pub use callgrove_trees::explain::{Difference, DifferenceKind};
+pub use callgrove_trees::forest_file::ForestFileError;
 pub use calls::{
     AskCalls, AskState, BarsOf, CallOf, CallQuestion, CallTimes, CallWay, Calls, CallsNamed,
     CallsOfFunction, CallsOutside, CallsRefusal, CallsReply, FoundCall, FoundCalls, Labelled,

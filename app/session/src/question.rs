@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_ml::detector::Misfit;
+use callgrove_judge::detector::Misfit;
 use callgrove_model::TreeIdx;
 
 use crate::ModelOrigin;

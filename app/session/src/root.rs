@@ -3,10 +3,10 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use callgrove_ml::forest_file::{self, ForestFileError, ForestFileLimits};
 use callgrove_model::{
     DurationNs, Forest, FuncId, FunctionName, FunctionPattern, Progress, Trace, TreeIdx,
 };
+use callgrove_trees::forest_file::{self, ForestFileError, ForestFileLimits};
 
 /// Names offered when a pattern matches nothing.
 const NUM_NEAR: usize = 6;
@@ -87,7 +87,7 @@ pub fn grow_forest(trace: &Arc<Trace>, pattern: &str) -> Result<(Forest, String)
     Ok((forest, name))
 }
 
-/// Reads a forest of any trees ([`callgrove_ml::forest_file`] has the format); the answer names its
+/// Reads a forest of any trees ([`callgrove_trees::forest_file`] has the format); the answer names its
 /// roots. `num_bytes` is the length of the text.
 ///
 /// # Errors

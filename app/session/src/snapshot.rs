@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_ml::active::{Doubt, QueryStrategy};
-use callgrove_ml::cause::WriteShare;
-use callgrove_ml::decision::{ByDesign, DesignClass};
-use callgrove_ml::detector::Cause;
-use callgrove_ml::explain::Difference;
+use callgrove_judge::active::{Doubt, QueryStrategy};
+use callgrove_judge::decision::{ByDesign, DesignClass};
+use callgrove_judge::detector::Cause;
+use callgrove_learn::cause::WriteShare;
 use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, TimeNs, Trace, TreeIdx};
+use callgrove_trees::explain::Difference;
 
 use crate::watch::{ExecutionDocument, Watch};
 use crate::{

@@ -1,6 +1,6 @@
 //! The table that `callgrove analyze` prints: one row per tree, with fixed names.
 
-use callgrove_ml::detector::Cause;
+use callgrove_judge::detector::Cause;
 use callgrove_model::{DurationNs, Forest, Label, TreeIdx, WeightUnit};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -9,7 +9,7 @@ use crate::{DelayRole, Detection, Reason, RunCauses, design_words};
 
 /// One CSTree of the forest.
 ///
-/// Trees of a forest file ([`callgrove_ml::forest_file`]) fill the same columns: rank and index are the
+/// Trees of a forest file ([`callgrove_trees::forest_file`]) fill the same columns: rank and index are the
 /// group and the place in it, the event label is `rank:0:id`, program and thread are 0. Where the unit
 /// of the file is no time, columns `entry`, `weight` and `unit` stand for `entry_us` and `exit_us`.
 #[derive(Clone, PartialEq, Debug)]

@@ -5,12 +5,12 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use callgrove_ml::Progress;
-use callgrove_ml::baselines::ValidBaselineParams;
-use callgrove_ml::detector::{Detector, DetectorParams, Embedding, is_alarm, listed_scores};
-use callgrove_ml::evaluate::{Class, Quality, Truth, Workbench};
+use callgrove_evaluate::baselines::ValidBaselineParams;
+use callgrove_evaluate::evaluate::{Class, Quality, Truth, Workbench};
+use callgrove_judge::detector::{Detector, DetectorParams, Embedding, is_alarm, listed_scores};
 use callgrove_model::{Forest, FunctionPattern, TimeNs, TreeIdx};
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
+use callgrove_trees::Progress;
 use serde::Deserialize;
 
 use callgrove_benches::markdown_table::{MarkdownTable, share, texts};

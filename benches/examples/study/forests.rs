@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use callgrove_benches::generator::varied::{Family, VariedForest};
-use callgrove_ml::Progress;
-use callgrove_ml::evaluate::{Class, Truth};
-use callgrove_ml::forest_file::{ForestFile, ForestFileLimits, read_forest};
+use callgrove_evaluate::evaluate::{Class, Truth};
 use callgrove_model::Label;
+use callgrove_trees::Progress;
+use callgrove_trees::forest_file::{ForestFile, ForestFileLimits, read_forest};
 use serde::Deserialize;
 
 use crate::rivals::{Subject, rivals};

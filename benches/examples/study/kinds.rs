@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-use callgrove_ml::detector::DetectorParams;
-use callgrove_ml::evaluate::{Alarms, Class, Truth};
+use callgrove_evaluate::evaluate::{Alarms, Class, Truth};
+use callgrove_judge::detector::DetectorParams;
 
 use crate::case::{Case, ranking};
 use callgrove_benches::markdown_table::{MarkdownTable, texts};

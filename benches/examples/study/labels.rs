@@ -2,10 +2,10 @@
 
 use std::error::Error;
 
-use callgrove_ml::Progress;
-use callgrove_ml::active::QueryStrategy;
-use callgrove_ml::detector::{DetectorParams, LabelRule};
-use callgrove_ml::evaluate::{CurveParams, CurvePoint, Quality, learning_curve};
+use callgrove_evaluate::evaluate::{CurveParams, CurvePoint, Quality, learning_curve};
+use callgrove_judge::active::QueryStrategy;
+use callgrove_judge::detector::{DetectorParams, LabelRule};
+use callgrove_trees::Progress;
 
 use crate::case::Case;
 use callgrove_benches::markdown_table::{MarkdownTable, share};

@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use callgrove_ml::baselines::{Baseline, BaselineParams, Rule};
-use callgrove_ml::evaluate::{Method, RowsOf};
-use callgrove_ml::{MlError, Progress};
+use callgrove_evaluate::baselines::{Baseline, BaselineParams, Rule};
+use callgrove_evaluate::evaluate::{Method, RowsOf};
+use callgrove_trees::{MlError, Progress};
 
 use crate::case::{Case, ranking};
 use crate::rivals::{Subject, rivals};

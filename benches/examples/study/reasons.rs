@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
-use callgrove_ml::Progress;
-use callgrove_ml::detector::{DetectorParams, is_alarm};
-use callgrove_ml::evaluate::Class;
-use callgrove_ml::explain::{CallPaths, Difference, UsualTrees, explain};
+use callgrove_evaluate::evaluate::Class;
+use callgrove_judge::detector::{DetectorParams, is_alarm};
 use callgrove_model::{Forest, FuncId, TreeIdx};
+use callgrove_trees::Progress;
+use callgrove_trees::explain::{CallPaths, Difference, UsualTrees, explain};
 
 use crate::case::{Case, STRUCTURE};
 use callgrove_benches::markdown_table::{MarkdownTable, share, texts};

@@ -2,11 +2,11 @@
 
 use std::error::Error;
 
-use callgrove_ml::Progress;
-use callgrove_ml::baselines::{Baseline, BaselineParams, Rule};
-use callgrove_ml::detector::DetectorParams;
-use callgrove_ml::evaluate::{Method, Quality, RowsOf, Truth, Workbench};
+use callgrove_evaluate::baselines::{Baseline, BaselineParams, Rule};
+use callgrove_evaluate::evaluate::{Method, Quality, RowsOf, Truth, Workbench};
+use callgrove_judge::detector::DetectorParams;
 use callgrove_model::Forest;
+use callgrove_trees::Progress;
 
 use callgrove_benches::markdown_table::{MarkdownTable, share};
 

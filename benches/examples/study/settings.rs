@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use callgrove_ml::detector::DetectorParams;
-use callgrove_ml::features::{ExcessParams, Prior, Representation};
-use callgrove_ml::wl::{Signature, WlParams};
+use callgrove_judge::detector::DetectorParams;
+use callgrove_learn::features::{ExcessParams, Prior, Representation};
+use callgrove_trees::wl::{Signature, WlParams};
 
 use crate::case::{Case, average_precision};
 use callgrove_benches::markdown_table::{MarkdownTable, share};

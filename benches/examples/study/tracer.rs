@@ -3,11 +3,11 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use callgrove_ml::Progress;
-use callgrove_ml::cause::{WriteShare, write_shares};
-use callgrove_ml::detector::{Detector, DetectorParams, causes, listed_scores};
-use callgrove_ml::evaluate::{Alarms, Class};
+use callgrove_evaluate::evaluate::{Alarms, Class};
+use callgrove_judge::detector::{Detector, DetectorParams, causes, listed_scores};
+use callgrove_learn::cause::{WriteShare, write_shares};
 use callgrove_model::{Comms, DurationNs, Forest, Trace, TracerWrite};
+use callgrove_trees::Progress;
 
 use crate::case::{Case, average_precision};
 use callgrove_benches::markdown_table::{MarkdownTable, share, texts};

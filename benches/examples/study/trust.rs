@@ -2,14 +2,14 @@
 
 use std::error::Error;
 
-use callgrove_ml::Progress;
-use callgrove_ml::active::QueryStrategy;
-use callgrove_ml::detector::{
+use callgrove_evaluate::evaluate::{Alarms, CurveParams, Truth, learning_curve};
+use callgrove_judge::active::QueryStrategy;
+use callgrove_judge::detector::{
     Detector, DetectorParams, Embedding, Judgement, Label, ModelArtifact, TreeModel, Yardstick,
     listed_scores,
 };
-use callgrove_ml::evaluate::{Alarms, CurveParams, Truth, learning_curve};
 use callgrove_model::Forest;
+use callgrove_trees::Progress;
 
 use crate::case::{Case, average_precision};
 use callgrove_benches::markdown_table::{MarkdownTable, share};

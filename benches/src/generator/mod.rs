@@ -13,8 +13,8 @@ pub mod varied;
 
 use std::io::{self, Write};
 
-use callgrove_ml::forest_file::{ForestBuilder, ForestFile, PlainTree, Weights};
 use callgrove_model::{Label, RankId, TimeNs};
+use callgrove_trees::forest_file::{ForestBuilder, ForestFile, PlainTree, Weights};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
@@ -126,9 +126,9 @@ pub fn write_forest(spec: ForestSpec, out: &mut dyn Write) -> io::Result<()> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use callgrove_ml::Progress;
-    use callgrove_ml::forest_file::{ForestFileLimits, read_forest};
-    use callgrove_ml::wl::{WlParams, relabel};
+    use callgrove_trees::Progress;
+    use callgrove_trees::forest_file::{ForestFileLimits, read_forest};
+    use callgrove_trees::wl::{WlParams, relabel};
 
     use super::*;
 
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    fn subtrees(file: &ForestFile) -> callgrove_ml::wl::Subtrees {
+    fn subtrees(file: &ForestFile) -> callgrove_trees::wl::Subtrees {
         let params = WlParams::paper().check().unwrap();
         relabel(&file.forest, params, Progress::none()).unwrap()
     }

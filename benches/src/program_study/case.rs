@@ -1,13 +1,13 @@
 //! A simulated run, and what is found in it.
 
-use callgrove_ml::detector::{
+use callgrove_evaluate::evaluate::Class;
+use callgrove_judge::detector::{
     DecisionRule, Detector, DetectorParams, Embedding, Judgement, ModelArtifact, TreeModel,
     Yardstick, causes,
 };
-use callgrove_ml::evaluate::Class;
-use callgrove_ml::metrics::ranking_quality;
-use callgrove_ml::{Progress, Result};
+use callgrove_learn::metrics::ranking_quality;
 use callgrove_model::{Forest, TreeIdx};
+use callgrove_trees::{Progress, Result};
 
 use crate::programs::{KINDS, STRUCTURE, SimulatedRun};
 
@@ -207,7 +207,7 @@ fn durations_ns(forest: &Forest) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_ml::features::GammaRule;
+    use callgrove_learn::features::GammaRule;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Settings are chosen on all programs but one, and measured on that one.
 
-use callgrove_ml::Result;
+use callgrove_trees::Result;
 
 use super::case::{DEFAULT, RunOutcome, Setting};
 use super::runs::ProgramCases;

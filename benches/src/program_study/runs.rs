@@ -1,6 +1,6 @@
 //! The runs of a program.
 
-use callgrove_ml::Result;
+use callgrove_trees::Result;
 
 use super::case::LearnedRun;
 use crate::programs::SimulatedProgram;

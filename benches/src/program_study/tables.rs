@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use callgrove_ml::Result;
+use callgrove_trees::Result;
 
 use super::case::{DEFAULT, LearnedRun, RunOutcome, SIZES};
 use super::folds::Folds;

@@ -21,7 +21,7 @@ pub const PROGRAMS: [SimulatedProgram; 12] = [
 
 #[cfg(test)]
 mod tests {
-    use callgrove_ml::evaluate::Class;
+    use callgrove_evaluate::evaluate::Class;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_ml::evaluate::Class;
+use callgrove_evaluate::evaluate::Class;
 use callgrove_model::Forest;
 
 use super::injection::{Injection, LaneUnit, draw};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_ml::evaluate::Class;
+use callgrove_evaluate::evaluate::Class;
 use callgrove_model::{Forest, TreeIdx};
 
 use super::injection::{Injection, InjectionKind, LaneUnit};

@@ -27,11 +27,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "core/provdb",
         ],
     ),
-    ("ml", &["core/model"]),
-    ("app/session", &["core/*", "ml"]),
+    ("ml/trees", &["core/model", "ml/tests"]),
+    ("ml/map", &["core/model", "ml/trees", "ml/tests"]),
+    ("ml/learn", &["core/model", "ml/trees", "ml/tests"]),
+    (
+        "ml/judge",
+        &["core/model", "ml/trees", "ml/map", "ml/learn", "ml/tests"],
+    ),
+    ("ml/evaluate", &["core/model", "ml/*"]),
+    ("ml/tests", &["core/model", "ml/trees"]),
+    (
+        "app/session",
+        &["core/*", "ml/trees", "ml/map", "ml/learn", "ml/judge"],
+    ),
     ("app/gui", &["app/session", "core/model"]),
-    ("app/server", &["core/*", "ml", "app/session", "app/gui"]),
-    ("app/cli", &["core/*", "ml", "app/*"]),
+    ("app/server", &["core/*", "app/session", "app/gui"]),
+    ("app/cli", &["core/*", "ml/*", "app/*"]),
     ("wasm", &["app/gui", "app/session", "core/model"]),
     ("tests", &["*"]),
     ("benches", &["*"]),
@@ -165,8 +176,8 @@ mod tests {
     #[test]
     fn downward_edges_pass() {
         let members = [
-            member("ml", &["core/model"], &[]),
-            member("app/session", &["core/detect", "ml"], &[]),
+            member("ml/trees", &["core/model"], &[]),
+            member("app/session", &["core/detect", "ml/learn"], &[]),
             member("tests", &["app/cli", "xtask"], &[]),
         ];
         assert_eq!(unknown_edges(&members), []);
@@ -176,10 +187,13 @@ mod tests {
     fn upward_and_sideways_edges_are_found() {
         for (from, to) in [
             ("core/model", "core/trace"),
-            ("core/trace", "ml"),
-            ("core/ad", "ml"),
-            ("core/pserver", "ml"),
-            ("ml", "app/session"),
+            ("core/trace", "ml/trees"),
+            ("core/ad", "ml/judge"),
+            ("core/pserver", "ml/judge"),
+            ("ml/judge", "app/session"),
+            ("ml/trees", "ml/learn"),
+            ("ml/learn", "ml/map"),
+            ("app/session", "ml/evaluate"),
             ("app/gui", "core/trace"),
             ("app/session", "app/gui"),
         ] {
@@ -199,28 +213,31 @@ mod tests {
         let folders = MAY_USE.iter().map(|(folder, _)| *folder);
         let all: Vec<Member> = folders.map(|folder| member(folder, &[], &[])).collect();
         assert_eq!(absent_members(&all), []);
-        let without_ml: Vec<Member> = all.into_iter().filter(|it| it.folder != "ml").collect();
-        let findings = absent_members(&without_ml);
+        let without_trees: Vec<Member> = all
+            .into_iter()
+            .filter(|it| it.folder != "ml/trees")
+            .collect();
+        let findings = absent_members(&without_trees);
         assert!(!findings.is_empty());
         assert!(
             findings
                 .iter()
-                .all(|it| it.message.starts_with("ml is no member"))
+                .all(|it| it.message.starts_with("ml/trees is no member"))
         );
     }
 
     #[test]
     fn a_debt_is_tolerated_until_it_is_paid() {
         let debts = [Debt {
-            from: "ml",
+            from: "ml/trees",
             to: "core/trace",
             issue: 7,
         }];
         assert_eq!(
-            check_edges(&[member("ml", &["core/trace"], &[])], &debts),
+            check_edges(&[member("ml/trees", &["core/trace"], &[])], &debts),
             []
         );
-        let findings = check_edges(&[member("ml", &[], &[])], &debts);
+        let findings = check_edges(&[member("ml/trees", &[], &[])], &debts);
         assert!(findings[0].message.contains("issue 7"), "{findings:?}");
     }
 

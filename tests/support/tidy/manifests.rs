@@ -154,10 +154,10 @@ mod tests {
     fn a_crate_for_the_browser_that_is_not_there_is_found() {
         let root = TextFile::new(
             "Cargo.toml",
-            "[workspace.metadata.callgrove]\nbrowser-crates = [\n    \"callgrove-ml\",\n    \"callgrove-gone\",\n]\nother = [\"x\"]\n",
+            "[workspace.metadata.callgrove]\nbrowser-crates = [\n    \"callgrove-learn\",\n    \"callgrove-gone\",\n]\nother = [\"x\"]\n",
         );
         let ml = Member {
-            name: "callgrove-ml".to_owned(),
+            name: "callgrove-learn".to_owned(),
             folder: "ml".to_owned(),
             uses: Vec::new(),
             third_party: Vec::new(),

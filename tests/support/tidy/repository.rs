@@ -199,7 +199,7 @@ mod tests {
         let metadata = serde_json::json!({
             "workspace_root": "/src",
             "packages": [
-                {"name": "callgrove-ml", "manifest_path": "/src/ml/Cargo.toml", "dependencies": [
+                {"name": "callgrove-learn", "manifest_path": "/src/ml/learn/Cargo.toml", "dependencies": [
                     {"name": "rand", "kind": null},
                     {"name": "callgrove-trace", "kind": "dev", "path": "/src/core/trace"},
                     {"name": "callgrove-model", "kind": null, "path": "/src/core/model"},

@@ -100,7 +100,7 @@ mod tests {
                 "workspace_root": "/src/callgrove",
                 "target_directory": "/cache/target",
                 "metadata": {"callgrove": {
-                    "browser-crates": ["callgrove-model", "callgrove-ml"]
+                    "browser-crates": ["callgrove-model", "callgrove-learn"]
                 }}
             }"#,
         )
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(workspace.target_dir(), Path::new("/cache/target"));
         assert_eq!(
             workspace.browser_crates(),
-            ["callgrove-model", "callgrove-ml"]
+            ["callgrove-model", "callgrove-learn"]
         );
     }
 

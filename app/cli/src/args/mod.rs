@@ -11,8 +11,8 @@ mod relay;
 
 use std::path::PathBuf;
 
-use callgrove_ml::active::QueryStrategy;
-use callgrove_ml::evaluate::Method;
+use callgrove_evaluate::evaluate::Method;
+use callgrove_judge::active::QueryStrategy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs, TrendsArgs};

@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use callgrove_ml::explain::CallPaths;
 use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
+use callgrove_trees::explain::CallPaths;
 
 use super::stop::Stop;
 use super::tried_out::TriedOut;

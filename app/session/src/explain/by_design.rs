@@ -1,6 +1,6 @@
 //! What is rare or long by design, as text.
 
-use callgrove_ml::decision::{DesignClass, DesignKind};
+use callgrove_judge::decision::{DesignClass, DesignKind};
 use callgrove_patterns::trend::ranges_in_words;
 
 /// Returns the class of an execution as text: `every 25 executions on rank 0`, `first execution on each rank`.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use callgrove_ml::explain::{CallPaths, Difference, TreeExplanation, UsualTrees, explain};
 use callgrove_model::{Forest, FuncId, FunctionName, NameTable, Progress, Reason, TreeIdx};
+use callgrove_trees::explain::{CallPaths, Difference, TreeExplanation, UsualTrees, explain};
 
 use crate::learning::{LearningError, SavedModel};
 use crate::{Detection, Label};

@@ -1,9 +1,9 @@
 //! The one-class SVM without weights: CPU time beside libsvm-rs, and how far the scores differ.
 
 use callgrove_benches::clustered_rows;
-use callgrove_ml::Progress;
-use callgrove_ml::dataset::{RowRef, Rows};
-use callgrove_ml::ocsvm::{OcsvmParams, train};
+use callgrove_trees::Progress;
+use callgrove_trees::dataset::{RowRef, Rows};
+use callgrove_learn::ocsvm::{OcsvmParams, train};
 use cpu_time::ProcessTime;
 use libsvm_rs::predict::predict_values;
 use libsvm_rs::train::svm_train;

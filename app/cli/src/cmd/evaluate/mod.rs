@@ -7,12 +7,12 @@ mod truth;
 use std::io::{BufWriter, Write};
 
 use anyhow::{Context, Result};
-use callgrove_ml::baselines::BaselineParams;
-use callgrove_ml::detector::DetectorParams;
-use callgrove_ml::evaluate::{
+use callgrove_evaluate::baselines::BaselineParams;
+use callgrove_evaluate::evaluate::{
     Alarms, CurveParams, Method, Quality, Truth, ValidCurveParams, Workbench,
 };
-use callgrove_ml::{MlError, Progress};
+use callgrove_judge::detector::DetectorParams;
+use callgrove_trees::{MlError, Progress};
 
 use self::plot::PlotFile;
 use self::report::{CurveReport, MethodReport, Report};

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use callgrove_ml::evaluate::Quality;
+use callgrove_evaluate::evaluate::Quality;
 use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
@@ -127,7 +127,7 @@ fn lines(report: &Report<'_>) -> Vec<Line> {
         let of_method = |curve: &&CurveReport| curve.method == method.method;
         let curves: Vec<&CurveReport> = report.curves.iter().filter(of_method).collect();
         for curve in &curves {
-            let points = |of: fn(&callgrove_ml::evaluate::CurvePoint) -> &Option<Quality>| {
+            let points = |of: fn(&callgrove_evaluate::evaluate::CurvePoint) -> &Option<Quality>| {
                 let labelled = curve.points.iter();
                 labelled
                     .filter_map(|at| {

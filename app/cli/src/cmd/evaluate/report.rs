@@ -2,8 +2,8 @@
 
 use std::io::{Result, Write};
 
-use callgrove_ml::active::QueryStrategy;
-use callgrove_ml::evaluate::{Alarms, CurvePoint, Method, Quality, Truth};
+use callgrove_evaluate::evaluate::{Alarms, CurvePoint, Method, Quality, Truth};
+use callgrove_judge::active::QueryStrategy;
 use serde_json::{Map, Value, json};
 
 use crate::output::{TextTable, thousands};

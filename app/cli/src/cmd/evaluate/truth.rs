@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use callgrove_ml::evaluate::{Class, Truth};
+use callgrove_evaluate::evaluate::{Class, Truth};
 use callgrove_model::{Forest, TreeIdx};
 use callgrove_session::{EventKey, LabelCsvError, LabelKey, label_rows};
 

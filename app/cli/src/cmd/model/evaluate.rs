@@ -3,8 +3,8 @@
 use std::io::{Result as IoResult, Write};
 
 use anyhow::{Context, Result};
-use callgrove_ml::detector::{Judgement, Misfit, Yardstick, listed_scores};
-use callgrove_ml::evaluate::{Alarms, Quality};
+use callgrove_evaluate::evaluate::{Alarms, Quality};
+use callgrove_judge::detector::{Judgement, Misfit, Yardstick, listed_scores};
 use callgrove_model::{Forest, FunctionName};
 use serde::Serialize;
 

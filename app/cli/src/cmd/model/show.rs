@@ -3,7 +3,7 @@
 use std::io::{Result as IoResult, Write};
 
 use anyhow::Result;
-use callgrove_ml::detector::{LabelDigest, ModelArtifact};
+use callgrove_judge::detector::{LabelDigest, ModelArtifact};
 use callgrove_model::{DurationNs, WeightUnit};
 use callgrove_session::SavedModel;
 use serde_json::json;

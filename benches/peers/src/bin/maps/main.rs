@@ -6,12 +6,12 @@ mod theirs;
 
 use std::time::Instant;
 
-use callgrove_ml::dataset::Rows;
-use callgrove_ml::knn::all_nearest;
-use callgrove_ml::projection::{
+use callgrove_trees::dataset::Rows;
+use callgrove_map::knn::all_nearest;
+use callgrove_map::projection::{
     Affinities, Tsne, TsneParams, kruskal_stress, neighbours_preserved, trustworthiness_sampled,
 };
-use callgrove_ml::{MlError, Progress};
+use callgrove_trees::{MlError, Progress};
 use cpu_time::ProcessTime;
 
 /// Rows that count for the quality numbers.

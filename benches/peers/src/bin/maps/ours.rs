@@ -2,10 +2,10 @@
 
 use std::error::Error;
 
-use callgrove_ml::Progress;
-use callgrove_ml::dataset::Rows;
-use callgrove_ml::knn::all_nearest;
-use callgrove_ml::projection::{
+use callgrove_trees::Progress;
+use callgrove_trees::dataset::Rows;
+use callgrove_map::knn::all_nearest;
+use callgrove_map::projection::{
     MdsParams, Smacof, Tsne, TsneParams, kruskal_stress, landmark_mds, pivot_mds,
 };
 

@@ -3,10 +3,10 @@
 #[path = "../../../../../ml/tests/support/mod.rs"]
 mod support;
 
-use callgrove_ml::Progress;
-use callgrove_ml::dataset::{DenseRows, RowRef, Rows};
-use callgrove_ml::stack2vec::{self, Corpus, Stack2vecParams};
-use callgrove_ml::wl::{WlParams, relabel};
+use callgrove_trees::Progress;
+use callgrove_trees::dataset::{DenseRows, RowRef, Rows};
+use callgrove_learn::stack2vec::{self, Corpus, Stack2vecParams};
+use callgrove_trees::wl::{WlParams, relabel};
 
 /// The vectors of a forest in the JSON-lines format of the fixtures; each `copies` times, all but the
 /// first shaken by 5 % of a column's standard deviation.

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use callgrove_ml::dataset::Rows;
+use callgrove_trees::dataset::Rows;
 use manifolds_rs::{TsneParams, tsne as manifolds_tsne};
 
 /// t-SNE with its defaults, but exact neighbours, as ours are.

@@ -1,0 +1,85 @@
+//! Isolation forest.
+
+use callgrove_model::Progress;
+use ndarray_of_clusters::Array2;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustyml::machine_learning::IsolationForest;
+
+use super::ValidBaselineParams;
+use callgrove_trees::dataset::Rows;
+use callgrove_trees::error::{MlError, Result};
+
+/// Rows of more columns are looked at along this many random directions.
+const NUM_DIRECTIONS: usize = 128;
+
+/// Isolation score of each row, shape `[num_rows]`, from 0 to 1; the larger, the more anomalous. Rows that
+/// are all equal have ½ each.
+///
+/// [`super::BaselineParams::num_isolation_trees`] trees, each of at most
+/// [`super::BaselineParams::isolation_sample`] rows drawn by chance, split a column drawn by chance between
+/// its smallest and largest number. Most columns of our rows are 0 in most rows, which leaves nothing to
+/// split; so rows of more than 128 columns are projected on 128 random (normal) directions first, and the
+/// splits are random hyperplanes as those of the extended isolation forest.
+///
+/// F. T. Liu, K. M. Ting, Z.-H. Zhou: Isolation forest, 2008 (doi:10.1109/ICDM.2008.17), computed by
+/// rustyml; S. Hariri, M. Carrasco Kind, R. Brunner: Extended isolation forest, 2019
+/// (doi:10.1109/TKDE.2019.2947676).
+///
+/// # Errors
+/// [`MlError::PeerFailed`]; [`MlError::Cancelled`] before it begins: the crate that does it cannot be
+/// stopped.
+pub fn isolation_forest(
+    rows: &Rows,
+    params: &ValidBaselineParams,
+    seed: u64,
+    progress: Progress<'_>,
+) -> Result<Vec<f64>> {
+    progress.at(0.0)?;
+    if rows.len() < 2 || rows.num_columns() == 0 {
+        return Ok(vec![0.5; rows.len()]);
+    }
+    let settings = params.get();
+    let matrix = directions(rows, seed);
+    let failed = |error: rustyml::error::Error| MlError::PeerFailed(error.to_string());
+    let mut forest = IsolationForest::new(settings.num_isolation_trees, settings.isolation_sample)
+        .map_err(failed)?
+        .with_random_state(seed);
+    forest.fit(&matrix).map_err(failed)?;
+    let scores = forest.score_samples(&matrix).map_err(failed)?;
+    Ok(scores.iter().map(|score| -score).collect())
+}
+
+/// The columns, or the rows along random directions.
+fn directions(rows: &Rows, seed: u64) -> Array2<f64> {
+    let num_columns = rows.num_columns();
+    if num_columns <= NUM_DIRECTIONS {
+        let mut matrix = Array2::zeros((rows.len(), num_columns));
+        for row in 0..rows.len() {
+            for (column, value) in rows.row(row).entries() {
+                matrix[[row, column]] = value;
+            }
+        }
+        return matrix;
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let directions: Vec<f64> = (0..num_columns * NUM_DIRECTIONS)
+        .map(|_| normal(&mut rng))
+        .collect();
+    let mut matrix = Array2::zeros((rows.len(), NUM_DIRECTIONS));
+    for (row, mut projected) in matrix.outer_iter_mut().enumerate() {
+        for (column, value) in rows.row(row).entries() {
+            let of_column = &directions[column * NUM_DIRECTIONS..][..NUM_DIRECTIONS];
+            for (sum, direction) in projected.iter_mut().zip(of_column) {
+                *sum += value * direction;
+            }
+        }
+    }
+    matrix
+}
+
+/// A normal number by Box and Muller's rule.
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
+}

@@ -1,0 +1,62 @@
+//! Labels that disagree with their neighbourhood.
+
+use serde::{Deserialize, Serialize};
+
+use callgrove_model::{Label, TreeIdx};
+
+use crate::decision::prior;
+use crate::detector::{Detector, Embedding};
+use callgrove_map::knn::nearest;
+
+/// Probability of the other class from which on a label is doubted.
+const DOUBTFUL: f64 = 0.9;
+
+/// A label that trees nearby contradict: a slip, or a difference that the rows do not show.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Doubt {
+    /// The labelled tree.
+    pub tree: TreeIdx,
+    /// Its label.
+    pub label: Label,
+    /// Probability that the other label is right, .9..=1.
+    pub strength: f64,
+    /// The nearest other tree that has the other label, or is called that.
+    pub witness: TreeIdx,
+}
+
+/// Labels that their neighbourhood contradicts, the most doubtful first; equal ones by tree.
+///
+/// A label is doubtful where p-value and the other labels nearby say with a probability of .9 that the tree
+/// is of the other class ([`crate::decision::LabelReach`], without the label itself). A doubtful label costs
+/// the distances to n trees.
+pub fn doubtful_labels(embedding: &Embedding, detector: &Detector) -> Vec<Doubt> {
+    let labels = detector.labels();
+    let decision = embedding.decision();
+    let doubt_of = |tree: usize| {
+        let label = labels[tree]?;
+        let prior = prior(decision.is_discovery[tree], decision.q_values[tree]);
+        let abnormal = detector.reach().without_own(tree, prior);
+        let strength = match label {
+            Label::Abnormal => 1.0 - abnormal,
+            Label::Normal => abnormal,
+        };
+        if strength <= DOUBTFUL {
+            return None;
+        }
+        let other = |other: usize| {
+            other != tree && detector.abnormal()[other] != (label == Label::Abnormal)
+        };
+        let witness = nearest(embedding.rows(), tree, 1, other)
+            .into_iter()
+            .next()?;
+        Some(Doubt {
+            tree: TreeIdx::from_index(tree),
+            label,
+            strength,
+            witness: TreeIdx::from_index(witness.0),
+        })
+    };
+    let mut doubts: Vec<Doubt> = (0..labels.len()).filter_map(doubt_of).collect();
+    doubts.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(a.tree.cmp(&b.tree)));
+    doubts
+}

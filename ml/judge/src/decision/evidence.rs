@@ -1,0 +1,380 @@
+//! What speaks against each tree, and how rare that is.
+
+use serde::{Deserialize, Serialize};
+
+use super::by_design::ByDesign;
+use super::discoveries::{Discoveries, discoveries};
+use super::locations::Locations;
+use super::placement::Placement;
+use super::quantiles::{ascending, lower_scale, quantile};
+use super::structures::Structures;
+use super::tail::{NullTail, Observation};
+use callgrove_learn::features::NUM_KINDS;
+use callgrove_trees::dataset::{RowRef, Rows};
+use callgrove_trees::real::Real;
+use callgrove_trees::wl::{Bags, SubtreeIdx};
+
+/// Least scale of the tail in decisions: 6 % of the usual duration in quiet programs.
+const CAUTIOUS_SCALE: f64 = 0.6;
+/// The same in the p-values of another run: a decision is more cautious than a p-value.
+const SHOWN_SCALE: f64 = 0.3;
+/// Least excess of an alarm, in usual durations: a third more than usual.
+const LEAST_EXCESS: f64 = 0.35;
+/// Least unit of surprise, nats.
+const LEAST_SURPRISE: f64 = 0.5;
+/// p-values between which the weight of a tree in the one-class SVM rises from 0 to 1.
+const WEIGHTS: (f64, f64) = (0.001, 0.05);
+/// A smaller weight carries nothing.
+const LEAST_WEIGHT: f64 = 0.02;
+/// Share of a score that the statistic itself has, so that equal p-values have an order.
+const TIE_BREAK: f64 = 1e-3;
+
+/// What trees are compared with.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expectation {
+    /// The times of like executions.
+    Times(Box<Locations>),
+    /// The norms of rows of surprises, where nearly every tree has a structure of its own.
+    Surprise {
+        /// Their median.
+        middle: f64,
+        /// Their scale, above 0.
+        scale: f64,
+    },
+}
+
+/// What speaks against each tree; all have shape `[n_trees]`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct TreeEvidence {
+    /// The statistic: larger is more abnormal.
+    pub statistics: Vec<f64>,
+    /// Largest excess of the whole or a part in usual durations; infinite where there are no durations.
+    pub excesses: Vec<f64>,
+    /// ln of the p-value of the structure, 0 where that is not odd; where parts are compared, of the most
+    /// surprising part.
+    pub structure_ln_p: Vec<f64>,
+    /// Whether a tree is long by design.
+    pub is_by_design: Vec<bool>,
+    /// Which trees are rare or long by design, and why.
+    pub design: ByDesign,
+}
+
+impl Expectation {
+    /// The expectation of surprises with these norms.
+    pub(crate) fn of_norms(norms: Vec<f64>) -> Self {
+        let sorted = ascending(norms);
+        Self::Surprise {
+            middle: quantile(&sorted, 0.5),
+            scale: lower_scale(&sorted, LEAST_SURPRISE),
+        }
+    }
+
+    /// What speaks against trees of this expectation, structures aside; `known` gives a subtree its number
+    /// in the training. The second answer is the excess of the whole in usual durations.
+    pub(crate) fn evidence(
+        &self,
+        bags: &Bags,
+        placement: &Placement,
+        rows: &Rows,
+        known: impl Fn(SubtreeIdx) -> Option<SubtreeIdx> + Sync,
+    ) -> (TreeEvidence, Vec<f64>) {
+        let num = bags.len();
+        let bare = |statistics: Vec<f64>, excesses: Vec<f64>| TreeEvidence {
+            statistics,
+            excesses,
+            structure_ln_p: vec![0.0; num],
+            is_by_design: vec![false; num],
+            design: ByDesign::default(),
+        };
+        match self {
+            Self::Times(locations) => {
+                let found = locations.deviations(bags, placement, known);
+                let statistics = found.iter().map(|tree| tree.statistic).collect();
+                let excess = found
+                    .iter()
+                    .map(|tree| tree.whole_share.max(tree.part_share));
+                let whole = found.iter().map(|tree| tree.whole_share).collect();
+                (bare(statistics, excess.collect()), whole)
+            }
+            Self::Surprise { middle, scale } => {
+                let norms = rows.norms().into_iter();
+                let statistics = norms.map(|norm| (norm - middle) / scale).collect();
+                let bare = bare(statistics, vec![f64::INFINITY; num]);
+                let evidence = TreeEvidence {
+                    structure_ln_p: (0..num).map(|tree| part_ln_p(rows.row(tree))).collect(),
+                    ..bare
+                };
+                (evidence, vec![0.0; num])
+            }
+        }
+    }
+
+    /// Whether structures recur, so that a rare one says something.
+    pub fn has_structures(&self) -> bool {
+        matches!(self, Self::Times(_))
+    }
+
+    /// The same as a model keeps it.
+    #[must_use]
+    pub fn kept(&self) -> Self {
+        match self {
+            Self::Times(locations) => Self::Times(Box::new(locations.kept())),
+            Self::Surprise { .. } => self.clone(),
+        }
+    }
+
+    /// Whether its numbers can be those of a training with a vocabulary of this length.
+    pub(crate) fn is_whole(&self, vocabulary_len: usize) -> bool {
+        match self {
+            Self::Times(locations) => locations.is_whole(vocabulary_len),
+            Self::Surprise { middle, scale } => {
+                middle.is_finite() && scale.is_finite() && *scale > 0.0
+            }
+        }
+    }
+}
+
+impl TreeEvidence {
+    /// Adds what the structures of the run say.
+    pub fn add_structures(&mut self, structures: Structures, design: ByDesign) {
+        self.design = design;
+        self.structure_ln_p = structures.ln_p;
+        self.is_by_design = structures.is_late_end;
+    }
+
+    /// The statistics of the trees of `is_usual` with their times, to fit a tail to.
+    pub(crate) fn observations(
+        &self,
+        placement: &Placement,
+        is_usual: &[bool],
+    ) -> Vec<Observation> {
+        observations(&self.statistics, placement, is_usual)
+    }
+
+    /// ln of the p-value that trees are ordered by, shape `[n_trees]`.
+    fn ranking_ln_p(&self, tail: &NullTail) -> Vec<f64> {
+        self.ln_p(tail, CAUTIOUS_SCALE)
+    }
+
+    /// ln of the p-value that decides about each tree: that of what is long by design, or hardly longer
+    /// than usual, is 0. Of several tails the one that speaks loudest counts, times their number (Bonferroni).
+    pub fn decision_ln_p(&self, tails: &[&NullTail]) -> Vec<f64> {
+        let of_tail = |value: f64, tail: &NullTail| tail.ln_p(value, CAUTIOUS_SCALE);
+        let num = tails.len().real().ln();
+        let ln_p = |value: f64| {
+            let least = tails.iter().map(|tail| of_tail(value, tail));
+            (least.fold(f64::INFINITY, f64::min) + num).min(0.0)
+        };
+        let of = |tree: usize| {
+            if self.is_by_design[tree] {
+                return 0.0;
+            }
+            let excess = if self.excesses[tree] >= LEAST_EXCESS {
+                ln_p(self.statistics[tree])
+            } else {
+                0.0
+            };
+            excess.min(self.structure_ln_p[tree])
+        };
+        (0..self.statistics.len()).map(of).collect()
+    }
+
+    /// Decides about the trees, such that a share `rate` of the alarms is expected to be false. What
+    /// `is_explained` otherwise is not part of the set, but is called abnormal where it would be a discovery.
+    /// Of too few trees none is.
+    pub fn decide(&self, tails: &[&NullTail], is_explained: &[bool], rate: f64) -> Discoveries {
+        let ln_p = self.decision_ln_p(tails);
+        if tails.iter().all(|tail| tail.is_too_small()) {
+            return Discoveries {
+                ln_threshold: (rate / ln_p.len().max(1).real()).ln(),
+                ..discoveries(&vec![0.0; ln_p.len()], rate)
+            };
+        }
+        let open = ln_p.iter().zip(is_explained);
+        let open = open.map(|(&ln_p, is_explained)| if *is_explained { 0.0 } else { ln_p });
+        let mut decided = discoveries(&open.collect::<Vec<_>>(), rate);
+        for (tree, &ln_p) in ln_p.iter().enumerate() {
+            if is_explained[tree] && ln_p <= decided.ln_threshold {
+                decided.is_discovery[tree] = true;
+                decided.q_values[tree] = rate;
+            }
+        }
+        decided
+    }
+
+    /// ln of the p-value of the excess alone, shape `[n_trees]`.
+    pub fn excess_ln_p(&self, tail: &NullTail) -> Vec<f64> {
+        let excess = self.statistics.iter();
+        excess
+            .map(|&value| tail.ln_p(value, CAUTIOUS_SCALE))
+            .collect()
+    }
+
+    /// The share of normal trees that stand out as much or more, in (0, 1], shape `[n_trees]`; `is_abnormal`
+    /// says which trees of these are not normal.
+    ///
+    /// Of a normal tree it is its place among the normal ones (conformal, Bates et al. 2023), so that p-values
+    /// of a run in which nothing is abnormal are uniform whatever its noise is. No place is as rare as an
+    /// abnormal tree may be: its p-value is that of the tail, where that is smaller.
+    pub fn p_values_within(&self, tail: &NullTail, is_abnormal: &[bool]) -> Vec<f64> {
+        let ln_p = self.ranking_ln_p(tail);
+        let normal = ln_p.iter().zip(is_abnormal).filter(|(_, it)| !**it);
+        let normal = ascending(normal.map(|(&ln_p, _)| ln_p).collect());
+        let of = |(&ln_p, is_abnormal): (&f64, &bool)| {
+            let num_rarer = normal.partition_point(|&other| other <= ln_p);
+            if *is_abnormal {
+                let place = (num_rarer + 1).real() / (normal.len() + 1).real();
+                place.min(ln_p.exp()).max(f64::MIN_POSITIVE)
+            } else {
+                num_rarer.real() / normal.len().real() // itself among them
+            }
+        };
+        ln_p.iter().zip(is_abnormal).map(of).collect()
+    }
+
+    /// The share of normal trees of the training that stand out as much or more, in (0, 1], shape `[n_trees]`.
+    pub fn p_values(&self, tail: &NullTail) -> Vec<f64> {
+        let ln_p = self.ln_p(tail, SHOWN_SCALE).into_iter();
+        ln_p.map(|ln_p| ln_p.exp().max(f64::MIN_POSITIVE)).collect()
+    }
+
+    /// Weights of unlabelled trees in the one-class SVM: what is wrong weighs nothing, however many of it
+    /// there are. Shape `[n_trees]`.
+    pub fn weights(&self, tail: &NullTail) -> Vec<f64> {
+        let weight = |ln_p: f64| {
+            let (none, full) = WEIGHTS;
+            let weight = ((ln_p.exp() - none) / (full - none)).clamp(0.0, 1.0);
+            if weight < LEAST_WEIGHT { 0.0 } else { weight }
+        };
+        self.excess_ln_p(tail).into_iter().map(weight).collect()
+    }
+
+    /// Scores of trees, the smallest the most abnormal: ln of the harmonic mean of the p-value that they
+    /// are ordered by and that of the one-class SVM (Wilson, PNAS 2019). Of too few trees for p-values it is the
+    /// statistic alone, with its sign turned. Shape `[n_trees]`.
+    pub fn scores(&self, tail: &NullTail, svm_ln_p: &[f64]) -> Vec<f64> {
+        if tail.is_too_small() {
+            return self.statistics.iter().map(|statistic| -statistic).collect();
+        }
+        let ranking_ln_p = self.ranking_ln_p(tail);
+        let pairs = ranking_ln_p.iter().zip(svm_ln_p).zip(&self.statistics);
+        pairs
+            .map(|((&own, &svm), statistic)| harmonic_mean(own, svm) - TIE_BREAK * statistic)
+            .collect()
+    }
+
+    fn ln_p(&self, tail: &NullTail, least_scale: f64) -> Vec<f64> {
+        let pairs = self.statistics.iter().zip(&self.structure_ln_p);
+        pairs
+            .map(|(&value, structure)| tail.ln_p(value, least_scale).min(*structure))
+            .collect()
+    }
+}
+
+/// Values of some trees with their times, to fit a tail to.
+pub(crate) fn observations(
+    values: &[f64],
+    placement: &Placement,
+    is_usual: &[bool],
+) -> Vec<Observation> {
+    let trees = values.iter().zip(&placement.places).zip(is_usual);
+    trees
+        .filter(|(_, is_usual)| **is_usual)
+        .map(|((&value, place), _)| Observation {
+            value,
+            entry_ns: place.entry_ns,
+            exit_ns: place.exit_ns,
+        })
+        .collect()
+}
+
+/// ln of the harmonic mean of two p-values, from their logarithms.
+fn harmonic_mean(a: f64, b: f64) -> f64 {
+    let (smaller, larger) = (a.min(b), a.max(b));
+    2.0_f64.ln() + smaller - (smaller - larger).exp().ln_1p()
+}
+
+/// ln of the p-value of the most surprising part of a tree, from its row: that of its kind times the number
+/// of kinds, and times 2, since the norm of the row speaks as well (Bonferroni). A tail that is fitted to
+/// norms is wide where many trees are abnormal; that of a kind, which few of them concern, is not.
+fn part_ln_p(row: RowRef<'_>) -> f64 {
+    let largest = row.entries().map(|(_, surprise)| surprise);
+    let num_looked_at = 2.0 * NUM_KINDS.real();
+    (num_looked_at.ln() - largest.fold(0.0, f64::max)).min(0.0)
+}
+
+/// The norm that a share of the rows which look normal reaches: their scale.
+pub fn normal_norm(norms: &[f64], ln_p: &[f64], share: f64) -> f64 {
+    let normal = norms
+        .iter()
+        .zip(ln_p)
+        .filter(|(_, ln_p)| **ln_p > WEIGHTS.1.ln());
+    let normal = ascending(normal.map(|(&norm, _)| norm).collect());
+    if normal.len().real() < 1.0 {
+        return quantile(&ascending(norms.to_vec()), share);
+    }
+    quantile(&normal, share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_harmonic_mean_is_that_of_p_values_and_does_not_underflow() {
+        let mean = harmonic_mean(0.1_f64.ln(), 0.4_f64.ln()).exp();
+        assert!((mean - 2.0 / (10.0 + 2.5)).abs() < 1e-12, "{mean}");
+        let far = harmonic_mean(-2_000.0, -1.0);
+        assert!((far + 2_000.0 - 2.0_f64.ln()).abs() < 1e-9, "{far}");
+    }
+
+    fn observed(statistics: Vec<f64>) -> (TreeEvidence, NullTail) {
+        let num = statistics.len();
+        let times = (0_i64..).zip(&statistics).map(|(at, &value)| Observation {
+            value,
+            entry_ns: 100 * at,
+            exit_ns: 100 * at + 90,
+        });
+        let tail = NullTail::fit(&times.collect::<Vec<_>>());
+        let evidence = TreeEvidence {
+            excesses: statistics.clone(),
+            statistics,
+            structure_ln_p: vec![0.0; num],
+            is_by_design: vec![false; num],
+            design: ByDesign::default(),
+        };
+        (evidence, tail)
+    }
+
+    #[test]
+    fn p_values_of_a_run_are_places_among_its_normal_trees_whatever_the_noise() {
+        // Heavy noise, the last three far out.
+        let noise = (0..1_000).map(|at| (1.0 - f64::from(at) / 1_000.0).powi(-2));
+        let (evidence, tail) = observed(noise.chain([1e9; 3]).collect());
+        let is_abnormal: Vec<bool> = (0..1_003).map(|tree| tree >= 1_000).collect();
+        let p_values = evidence.p_values_within(&tail, &is_abnormal);
+        for rate in [0.5, 0.1, 0.01, 0.001] {
+            let as_rare = p_values[..1_000].iter().filter(|&&p| p <= rate).count();
+            assert!(
+                (as_rare.real() - 1_000.0 * rate).abs() <= 1.0,
+                "{rate}: {as_rare}"
+            );
+        }
+        assert!(
+            p_values[1_000..]
+                .iter()
+                .all(|&p| p > 0.0 && p <= 1.0 / 1_001.0)
+        );
+    }
+
+    #[test]
+    fn of_two_tails_the_louder_speaks_at_half_its_voice() {
+        let (evidence, quiet) = observed((0..500).map(|at| f64::from(at) / 500.0).collect());
+        let (_, noisy) = observed((0..500).map(f64::from).collect());
+        let alone = evidence.decision_ln_p(&[&quiet]);
+        let both = evidence.decision_ln_p(&[&noisy, &quiet]);
+        assert!(alone[499] < 0.0);
+        assert!((both[499] - (alone[499] + 2.0_f64.ln()).min(0.0)).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,471 @@
+//! How much longer than like executions each tree took.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::TreeIdx;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::class_location::{ClassLocation, ClassPart, LikeCell, PartLocation};
+use super::drift::Drift;
+use super::period::{Timed, period};
+use super::placement::{LaneKey, Placement, TreePlace};
+use super::quantiles::{ascending, quantile};
+use callgrove_trees::real::Real;
+use callgrove_trees::wl::{Bag, Bags, SubtreeIdx};
+
+/// Trees that a structure class needs for medians of its own.
+const MIN_CLASS: usize = 8;
+/// Least unit of excess in usual durations.
+const LEAST_UNIT: f64 = 0.1;
+/// Ticks of the clock that a usual duration counts as at least.
+const SHORTEST_TICKS: f64 = 20.0;
+/// A tick that is a larger share of the median duration makes ties, which are spread.
+const COARSE_TICK: f64 = 0.003;
+/// Trees of a small class from which on their own lower third counts.
+const MIN_OF_SMALL: usize = 3;
+/// What the scale of an unknown structure is multiplied by.
+const UNKNOWN_STRUCTURE: f64 = 2.0;
+/// Cells of all parts that a model keeps at most; of more it keeps the classes only.
+const MAX_CELLS: usize = 200_000;
+
+/// Where the durations of like executions lie: same structure, lane and phase of a cycle.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Locations {
+    /// Tick of the clock, nanoseconds.
+    tick_ns: f64,
+    /// By how much times are spread to undo rounding; 0 where the tick is fine.
+    spread_ns: f64,
+    /// Of program, rank and thread, ascending.
+    lanes: Vec<LaneKey>,
+    /// Classes with medians of their own, ordered by root.
+    classes: Vec<ClassLocation>,
+    /// The others, ordered by root.
+    small: Vec<SmallClass>,
+    /// All trees together, for a forest without large classes.
+    all: PartLocation,
+}
+
+/// A class of too few trees, which has the times of the large class most like it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SmallClass {
+    root: SubtreeIdx,
+    /// Lower thirds of its own trees, from three trees on: of the whole, then by subtree.
+    own: Option<(f64, Vec<(SubtreeIdx, f64)>)>,
+}
+
+/// How much longer than like executions a tree took.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Deviation {
+    /// Mean of the standardised excess of the whole and the largest one of a part.
+    ///
+    /// The largest part finds a local delay that another part absorbs; the whole is not fooled by time
+    /// that only moved from one part to another.
+    pub statistic: f64,
+    /// Excess of the whole in usual durations.
+    pub whole_share: f64,
+    /// Excess of that part in usual durations.
+    pub part_share: f64,
+}
+
+/// The times of a tree with the clock's rounding undone.
+struct Times {
+    whole: f64,
+    parts: Vec<f64>,
+}
+
+impl Locations {
+    /// Fits the trees `fitted` of `bags`; `tick_ns` is the tick of the clock.
+    ///
+    /// Each part of n trees costs sorts of n.
+    pub fn fit(bags: &Bags, placement: &Placement, fitted: &[bool], tick_ns: f64) -> Self {
+        let mut trees_of: BTreeMap<SubtreeIdx, Vec<usize>> = BTreeMap::new();
+        for (tree, &root) in bags.roots().iter().enumerate() {
+            if fitted[tree] {
+                trees_of.entry(root).or_default().push(tree);
+            }
+        }
+        let durations = trees_of
+            .values()
+            .flatten()
+            .map(|&tree| duration(bags, tree));
+        let usual = quantile(&ascending(durations.collect()), 0.5);
+        let mut built = Self {
+            tick_ns,
+            spread_ns: if tick_ns > COARSE_TICK * usual {
+                tick_ns
+            } else {
+                0.0
+            },
+            lanes: placement.keys.clone(),
+            classes: Vec::new(),
+            small: Vec::new(),
+            all: PartLocation::fit((&[], &[]), &[], 0, 1.0),
+        };
+        for (root, trees) in &trees_of {
+            if trees.len() >= MIN_CLASS {
+                let class = built.class(*root, trees, bags, placement);
+                built.classes.push(class);
+            } else {
+                let small = built.small_class(*root, trees, bags, placement);
+                built.small.push(small);
+            }
+        }
+        if built.classes.is_empty() {
+            let trees = trees_of.values().flatten();
+            let times: Vec<f64> = trees
+                .map(|&tree| {
+                    built
+                        .times(&bags.bag(TreeIdx::from_index(tree)), tree, placement)
+                        .whole
+                })
+                .collect();
+            let floor = built.floor(built.shown(usual), 1);
+            built.all = PartLocation::fit((&times, &[]), &[], 0, floor);
+        }
+        built
+    }
+
+    /// The same as a model keeps it: without what depends on where in its run a tree is, which a stream does
+    /// not know, and without lanes where these are too many.
+    #[must_use]
+    pub fn kept(&self) -> Self {
+        let cells_of = |class: &ClassLocation| class.cells.len() * (1 + class.parts.len());
+        let mut kept = self.clone();
+        kept.spread_ns = 0.0;
+        let is_too_long = kept.classes.iter().map(cells_of).sum::<usize>() > MAX_CELLS;
+        for class in &mut kept.classes {
+            for location in class.locations() {
+                location.drift = Drift::default();
+            }
+            if is_too_long || class.period > 1 {
+                class.period = 1;
+                class.cells.clear();
+                class
+                    .locations()
+                    .for_each(|location| location.cells.clear());
+            }
+        }
+        kept
+    }
+
+    /// Deviations of all trees; `known` gives a subtree its number in the fit, `None` for one that was
+    /// not in it. Each depends on nothing but the tree.
+    pub fn deviations(
+        &self,
+        bags: &Bags,
+        placement: &Placement,
+        known: impl Fn(SubtreeIdx) -> Option<SubtreeIdx> + Sync,
+    ) -> Vec<Deviation> {
+        let keys = placement.keys.iter();
+        let lanes: Vec<Option<usize>> =
+            keys.map(|key| self.lanes.binary_search(key).ok()).collect();
+        (0..bags.len())
+            .into_par_iter()
+            .map(|tree| {
+                let bag = bags.bag(TreeIdx::from_index(tree));
+                let times = self.times(&bag, tree, placement);
+                let place = placement.places[tree];
+                let lane = lanes[place.lane];
+                self.deviation(&bag, &times, lane, place.index, &known)
+            })
+            .collect()
+    }
+
+    /// The large class with this structure.
+    fn large(&self, root: SubtreeIdx) -> Option<&ClassLocation> {
+        let found = self.classes.binary_search_by_key(&root, |class| class.root);
+        found.ok().map(|place| &self.classes[place])
+    }
+
+    fn deviation(
+        &self,
+        bag: &Bag<'_>,
+        times: &Times,
+        lane: Option<usize>,
+        index: u32,
+        known: &impl Fn(SubtreeIdx) -> Option<SubtreeIdx>,
+    ) -> Deviation {
+        let root = known(bag.root);
+        let own_class = root.and_then(|root| self.large(root));
+        let like = own_class.or_else(|| self.most_alike(bag, known));
+        let Some(class) = like else {
+            let (location, scale) = self.all.at(None, index);
+            let usual = self.shown(location);
+            return Deviation {
+                statistic: (times.whole - location) / (UNKNOWN_STRUCTURE * scale),
+                whole_share: (times.whole - location) / usual,
+                part_share: (times.whole - location) / usual,
+            };
+        };
+        let small = root.filter(|_| own_class.is_none()).and_then(|root| {
+            let found = self.small.binary_search_by_key(&root, |small| small.root);
+            self.small[found.ok()?].own.as_ref()
+        });
+        let widened = if own_class.is_some() {
+            1.0
+        } else {
+            UNKNOWN_STRUCTURE
+        };
+        let cell = class.cell(lane, index);
+        let excess = |value: f64, location: &PartLocation, own: Option<f64>| {
+            let (at, scale) = location.at(cell, index);
+            let excess = value - own.map_or(at, |own| at.max(own));
+            (excess / (widened * scale), excess / class.usual_ns)
+        };
+        let (whole, whole_share) = excess(times.whole, &class.whole, small.map(|small| small.0));
+        let mut part: Option<(f64, f64)> = None;
+        let mut from = 0;
+        for (&subtree, &time) in bag.subtree.iter().zip(&times.parts) {
+            let Some(subtree) = known(subtree) else {
+                continue;
+            };
+            let Some(found) = class.find(subtree, &mut from) else {
+                continue;
+            };
+            let own = small.and_then(|small| {
+                let place = small.1.binary_search_by_key(&subtree, |own| own.0);
+                place.ok().map(|place| small.1[place].1)
+            });
+            let found = excess(time, found, own);
+            if part.is_none_or(|part| found.0 > part.0) {
+                part = Some(found);
+            }
+        }
+        let (mut part, part_share) = part.unwrap_or((whole, whole_share));
+        if own_class.is_none() {
+            part = part.max(whole);
+        }
+        Deviation {
+            statistic: f64::midpoint(whole, part),
+            whole_share,
+            part_share,
+        }
+    }
+
+    /// The large class whose trees have most in common with a bag; of equals the first.
+    fn most_alike(
+        &self,
+        bag: &Bag<'_>,
+        known: &impl Fn(SubtreeIdx) -> Option<SubtreeIdx>,
+    ) -> Option<&ClassLocation> {
+        let unknown = SubtreeIdx(u32::MAX);
+        let counts = || {
+            let counts = bag.subtree.iter().zip(bag.count);
+            counts.map(|(&subtree, &count)| (known(subtree).unwrap_or(unknown), count))
+        };
+        let mut best: Option<(f64, &ClassLocation)> = None;
+        for class in &self.classes {
+            let likeness = class.likeness(counts());
+            if best.is_none_or(|best| likeness > best.0) {
+                best = Some((likeness, class));
+            }
+        }
+        best.map(|(_, class)| class)
+    }
+
+    /// The least difference that means anything.
+    fn floor(&self, usual_ns: f64, count: u64) -> f64 {
+        (LEAST_UNIT * usual_ns).max(self.tick_ns * count.real().sqrt())
+    }
+
+    /// A usual duration, and 20 ticks of the clock at least.
+    fn shown(&self, usual_ns: f64) -> f64 {
+        usual_ns.max(SHORTEST_TICKS * self.tick_ns).max(1.0)
+    }
+
+    /// Times in which a fixed sequence of low discrepancy undoes the rounding of a coarse clock, so that
+    /// ties make no steps in the tail.
+    fn times(&self, bag: &Bag<'_>, tree: usize, placement: &Placement) -> Times {
+        let whole = bag.duration_ns.real();
+        let parts = bag.inclusive_ns.iter().map(|time| time.real());
+        if self.spread_ns == 0.0 {
+            return Times {
+                whole,
+                parts: parts.collect(),
+            };
+        }
+        let place = placement.places[tree];
+        let LaneKey(program, rank, thread) = placement.keys[place.lane];
+        let start = f64::from(place.index) * 0.618_033_988_749_894_9
+            + f64::from(rank) * 0.754_877_666_246_692_7
+            + thread.real() * 0.569_840_290_998_053_3
+            + f64::from(program) * 0.324_717_957_244_746;
+        let spread = |step: f64| self.spread_ns * (2.0 * step.fract() - 1.0);
+        let whole = (whole + spread(start)).max(0.0);
+        if let [_] = bag.subtree {
+            return Times {
+                whole,
+                parts: vec![whole],
+            };
+        }
+        let parts = parts.enumerate();
+        let step = |at: usize| start + (at + 1).real() * 0.754_877_666_246_692_7;
+        Times {
+            whole,
+            parts: parts.map(|(at, time)| time + spread(step(at))).collect(),
+        }
+    }
+
+    fn class(
+        &self,
+        root: SubtreeIdx,
+        trees: &[usize],
+        bags: &Bags,
+        placement: &Placement,
+    ) -> ClassLocation {
+        let bag_of = |tree: usize| bags.bag(TreeIdx::from_index(tree));
+        let times: Vec<Times> = trees
+            .iter()
+            .map(|&tree| self.times(&bag_of(tree), tree, placement))
+            .collect();
+        let whole: Vec<f64> = times.iter().map(|times| times.whole).collect();
+        let usual_ns = self.shown(quantile(&ascending(whole.clone()), 0.5));
+        let place_of = |tree: usize| -> TreePlace { placement.places[tree] };
+        let timed = trees.iter().zip(&whole).map(|(&tree, &value)| Timed {
+            lane: place_of(tree).lane,
+            index: place_of(tree).index,
+            value,
+        });
+        let period = period(&timed.collect::<Vec<_>>());
+        let cell_at = |tree: usize| LikeCell {
+            lane: place_of(tree).lane,
+            phase: place_of(tree).index % period,
+        };
+        let mut cells: Vec<LikeCell> = trees.iter().map(|&tree| cell_at(tree)).collect();
+        cells.sort_unstable();
+        cells.dedup();
+        let cell_of: Vec<usize> = trees
+            .iter()
+            .filter_map(|&tree| cells.binary_search(&cell_at(tree)).ok())
+            .collect();
+        let index: Vec<u32> = trees.iter().map(|&tree| place_of(tree).index).collect();
+        let mut columns: BTreeMap<SubtreeIdx, Column> = BTreeMap::new();
+        for ((&tree, times), &cell) in trees.iter().zip(&times).zip(&cell_of) {
+            let bag = bag_of(tree);
+            for ((&subtree, &count), &time) in bag.subtree.iter().zip(bag.count).zip(&times.parts) {
+                let column = columns.entry(subtree).or_insert_with(|| Column::new(count));
+                column.times.push(time);
+                column.cell_of.push(cell);
+                column.index.push(place_of(tree).index);
+            }
+        }
+        let columns: Vec<(SubtreeIdx, Column)> = columns.into_iter().collect();
+        let fit = |(subtree, column): (SubtreeIdx, Column)| ClassPart {
+            subtree,
+            count: column.count,
+            location: (column.times.len() >= MIN_CLASS).then(|| {
+                let floor = self.floor(usual_ns, column.count);
+                let times = (column.times.as_slice(), column.index.as_slice());
+                PartLocation::fit(times, &column.cell_of, cells.len(), floor)
+            }),
+        };
+        ClassLocation {
+            root,
+            usual_ns,
+            period,
+            whole: PartLocation::fit(
+                (&whole, &index),
+                &cell_of,
+                cells.len(),
+                self.floor(usual_ns, 1),
+            ),
+            parts: columns.into_par_iter().map(fit).collect(),
+            cells,
+        }
+    }
+
+    fn small_class(
+        &self,
+        root: SubtreeIdx,
+        trees: &[usize],
+        bags: &Bags,
+        placement: &Placement,
+    ) -> SmallClass {
+        if trees.len() < MIN_OF_SMALL {
+            return SmallClass { root, own: None };
+        }
+        let mut whole = Vec::new();
+        let mut parts: BTreeMap<SubtreeIdx, Vec<f64>> = BTreeMap::new();
+        for &tree in trees {
+            let bag = bags.bag(TreeIdx::from_index(tree));
+            let times = self.times(&bag, tree, placement);
+            whole.push(times.whole);
+            for (&subtree, &time) in bag.subtree.iter().zip(&times.parts) {
+                parts.entry(subtree).or_default().push(time);
+            }
+        }
+        let third = |times: Vec<f64>| quantile(&ascending(times), 0.33);
+        let parts = parts
+            .into_iter()
+            .map(|(subtree, times)| (subtree, third(times)));
+        SmallClass {
+            root,
+            own: Some((third(whole), parts.collect())),
+        }
+    }
+
+    /// Whether its numbers can be those of a fit to a vocabulary of this length.
+    pub(crate) fn is_whole(&self, vocabulary_len: usize) -> bool {
+        let numbers = [
+            self.tick_ns,
+            self.spread_ns,
+            self.all.location,
+            self.all.scale,
+        ];
+        numbers
+            .into_iter()
+            .all(|number| number.is_finite() && number >= 0.0)
+            && self.lanes.is_sorted_by(|a, b| a < b)
+            && self.classes.is_sorted_by(|a, b| a.root < b.root)
+            && self.small.is_sorted_by(|a, b| a.root < b.root)
+            && self
+                .classes
+                .iter()
+                .all(|class| class.is_whole(vocabulary_len))
+    }
+}
+
+/// The times of one subtree in the trees of a class that have it.
+struct Column {
+    count: u64,
+    times: Vec<f64>,
+    cell_of: Vec<usize>,
+    index: Vec<u32>,
+}
+
+impl Column {
+    fn new(count: u64) -> Self {
+        Self {
+            count,
+            times: Vec::new(),
+            cell_of: Vec::new(),
+            index: Vec::new(),
+        }
+    }
+}
+
+impl ClassLocation {
+    /// The times of a subtree; `from` is where it was found last, since bags and parts have one order.
+    fn find(&self, subtree: SubtreeIdx, from: &mut usize) -> Option<&PartLocation> {
+        if self
+            .parts
+            .get(*from)
+            .is_none_or(|part| part.subtree != subtree)
+        {
+            *from = self
+                .parts
+                .binary_search_by_key(&subtree, |part| part.subtree)
+                .ok()?;
+        }
+        let found = self.parts[*from].location.as_ref();
+        *from += 1;
+        found
+    }
+}
+
+fn duration(bags: &Bags, tree: usize) -> f64 {
+    bags.bag(TreeIdx::from_index(tree)).duration_ns.real()
+}

@@ -1,0 +1,597 @@
+//! Which structures a run has by design, and how rare the others are.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::call_sets::CallSets;
+use super::placement::Placement;
+use callgrove_trees::real::Real;
+use callgrove_trees::wl::{SubtreeHash, SubtreeIdx};
+
+/// Share of the trees, and trees, from which on a structure is common.
+const COMMON_SHARE: f64 = 0.02;
+const COMMON_TREES: f64 = 8.0;
+/// Share of the trees up to which odd events are what is wrong rather than how the run varies.
+const FEW_ODD: f64 = 0.005;
+/// Positions at either end of a lane in which set-up and end are.
+const NUM_ENDS: usize = 2;
+/// Share of the lanes that do the same at once where it is by design.
+const MOST_LANES: f64 = 0.5;
+/// Lanes that are enough to say so.
+const MIN_LANES: usize = 3;
+/// Separate stretches of what recurs on most lanes.
+const MIN_STRETCHES: usize = 4;
+/// Stretches of what recurs on one lane at equal distances.
+const MIN_REGULAR: usize = 3;
+/// Largest standard deviation of equal distances, in means.
+const REGULAR: f64 = 0.1;
+/// Share of the run that recurring structures span.
+const SPANNED: f64 = 0.5;
+/// Excess that the first or last executions of most lanes have by design.
+pub(super) const LATE_START: f64 = 0.1;
+
+/// What the structure of a tree is in its run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StructureKind {
+    /// Many trees have it.
+    Common,
+    /// Most lanes begin or end with a structure that is not common.
+    Ends,
+    /// Most lanes have it at once, again and again.
+    Recurring,
+    /// A lane has it once every this many trees.
+    Every(u32),
+    /// None of these: the fewer there are, the rarer.
+    Odd,
+}
+
+/// The structures of the trees of a run; lists have shape `[n_trees]`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Structures {
+    /// What each is.
+    pub kinds: Vec<StructureKind>,
+    /// ln of the share of trees whose structures are odd and as rare or rarer, 0 for those that are not odd.
+    pub ln_p: Vec<f64>,
+    /// Whether a tree is one of the first or last, which take longer on most lanes.
+    pub is_late_end: Vec<bool>,
+    /// Odd structures that occur in one event only.
+    pub num_seen_once: usize,
+    /// Call sets whose counts vary, ascending.
+    varied: Vec<SubtreeHash>,
+}
+
+/// What a model knows of structures.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownStructures {
+    /// Structures that are odd in the training, each with the ln of its p-value; ordered.
+    odd: Vec<(SubtreeIdx, f64)>,
+    /// Call sets whose counts vary in the training, ascending.
+    varied: Vec<SubtreeHash>,
+    /// The same of a structure that the training lacks: such are as likely as those that it has once (Good,
+    /// Biometrika 1953).
+    unknown_ln_p: f64,
+}
+
+impl Structures {
+    /// Of trees with these roots and excesses of the whole, in usual durations.
+    ///
+    /// The p-value of an odd structure counts events: trees of one structure that follow each other on a lane are one
+    /// event, and so are such stretches that most lanes have at once. While events are few, each is as rare as one event:
+    /// 1 / (n + 1). A run in which nothing is wrong has hardly any, since what the program does by design is not odd. Where
+    /// they are many, the run varies by itself, and one says little: W / (n + 1), with W the events of the run.
+    ///
+    /// How often a path is taken may vary with the work. Where it does (of the trees of a lane that call the same, 2 % or
+    /// more are of another structure than most), no structure is odd for its counts.
+    ///
+    /// What is not odd in the training `reference` is not odd here.
+    pub(crate) fn of(
+        roots: &[SubtreeIdx],
+        call_sets: &CallSets,
+        placement: &Placement,
+        whole_shares: &[f64],
+        reference: Option<&StructureReference<'_>>,
+    ) -> Self {
+        let mut trees_of: BTreeMap<SubtreeIdx, Vec<usize>> = BTreeMap::new();
+        for (tree, &root) in roots.iter().enumerate() {
+            trees_of.entry(root).or_default().push(tree);
+        }
+        let least = (COMMON_SHARE * roots.len().real()).max(COMMON_TREES);
+        let varied = varied(&trees_of, call_sets, placement);
+        let is_usual = |root: SubtreeIdx| {
+            let call_set = call_sets.get(root);
+            varied.binary_search(&call_set).is_ok()
+                || reference.is_some_and(|reference| reference.has(root, call_set))
+        };
+        let lanes = Lanes::new(placement);
+        let mut kinds = vec![StructureKind::Common; roots.len()];
+        let rare: Vec<&mut Vec<usize>> = trees_of
+            .iter_mut()
+            .filter(|(root, trees)| trees.len().real() < least && !is_usual(**root))
+            .map(|(_, trees)| trees)
+            .collect();
+        let mut num_rare = NumRare::default();
+        for &tree in rare.iter().flat_map(|trees| trees.iter()) {
+            num_rare.count(&lanes, tree);
+        }
+        let (mut num_events, mut num_seen_once) = (0.0, 0);
+        for trees in rare {
+            trees.sort_by_key(|&tree| (placement.places[tree].lane, lanes.position(tree)));
+            lanes.judge(trees, &num_rare, &mut kinds);
+            let odd = trees
+                .iter()
+                .filter(|&&tree| kinds[tree] == StructureKind::Odd);
+            let of_class = lanes.num_events(&odd.copied().collect::<Vec<_>>());
+            num_events += of_class;
+            num_seen_once += usize::from((0.5..1.5).contains(&of_class));
+        }
+        let share = num_events / (roots.len().real() + 1.0);
+        let of_odd = if share <= FEW_ODD {
+            1.0 / (roots.len().real() + 1.0)
+        } else {
+            share
+        };
+        let of_odd = of_odd.ln().min(0.0);
+        let ln_p = |&kind: &StructureKind| {
+            if kind == StructureKind::Odd {
+                of_odd
+            } else {
+                0.0
+            }
+        };
+        let ln_p = kinds.iter().map(ln_p).collect();
+        Self {
+            kinds,
+            ln_p,
+            is_late_end: lanes.late_ends(whole_shares),
+            num_seen_once,
+            varied,
+        }
+    }
+
+    /// For `num_trees` trees whose structures say nothing.
+    pub fn none(num_trees: usize) -> Self {
+        Self {
+            kinds: vec![StructureKind::Common; num_trees],
+            ln_p: vec![0.0; num_trees],
+            is_late_end: vec![false; num_trees],
+            num_seen_once: 0,
+            varied: Vec::new(),
+        }
+    }
+
+    /// What a model keeps of them; `roots` are those of the trees.
+    pub fn known(&self, roots: &[SubtreeIdx]) -> KnownStructures {
+        let mut by_root: BTreeMap<SubtreeIdx, (bool, f64)> = BTreeMap::new();
+        for ((&root, &kind), &ln_p) in roots.iter().zip(&self.kinds).zip(&self.ln_p) {
+            let known = by_root.entry(root).or_insert((true, 0.0));
+            known.0 &= kind == StructureKind::Odd;
+            known.1 = ln_p;
+        }
+        let odd = by_root.into_iter().filter(|(_, known)| known.0);
+        let odd: Vec<_> = odd.map(|(root, known)| (root, known.1)).collect();
+        let unknown = (self.num_seen_once + 1).real() / (roots.len() + 1).real();
+        KnownStructures {
+            unknown_ln_p: unknown.ln().min(0.0),
+            varied: self.varied.clone(),
+            odd,
+        }
+    }
+}
+
+impl KnownStructures {
+    /// ln of the p-value of a structure: one of the training, or else with this call set.
+    pub(crate) fn ln_p(&self, root: Option<SubtreeIdx>, call_set: Option<SubtreeHash>) -> f64 {
+        let Some(root) = root else {
+            let is_varied = call_set.is_some_and(|it| self.varied.binary_search(&it).is_ok());
+            return if is_varied { 0.0 } else { self.unknown_ln_p };
+        };
+        let found = self.odd.binary_search_by_key(&root, |odd| odd.0);
+        found.map_or(0.0, |place| self.odd[place].1)
+    }
+
+    /// ln of the p-value of a structure that the training lacks.
+    pub(crate) fn unknown_ln_p(&self) -> f64 {
+        self.unknown_ln_p
+    }
+
+    /// Whether its numbers can be those of a training.
+    pub(crate) fn is_whole(&self) -> bool {
+        let ln_p = self.odd.iter().map(|odd| odd.1);
+        let is_ln_p = |ln_p: f64| ln_p.is_finite() && ln_p <= 0.0;
+        self.odd.is_sorted_by(|a, b| a.0 < b.0)
+            && self.varied.is_sorted_by(|a, b| a < b)
+            && ln_p.chain([self.unknown_ln_p]).all(is_ln_p)
+    }
+}
+
+/// A training, seen from the structures of another run.
+pub(crate) struct StructureReference<'a> {
+    pub(crate) structures: &'a KnownStructures,
+    /// The place of a structure in the training.
+    pub(crate) known: &'a dyn Fn(SubtreeIdx) -> Option<SubtreeIdx>,
+}
+
+impl StructureReference<'_> {
+    /// Whether a structure is not odd there.
+    fn has(&self, root: SubtreeIdx, call_set: SubtreeHash) -> bool {
+        let ln_p = self.structures.ln_p((self.known)(root), Some(call_set));
+        ln_p >= 0.0
+    }
+}
+
+/// Call sets whose counts vary, ascending: on the lanes that have them more than a few trees are of another
+/// structure than most of that lane.
+fn varied(
+    trees_of: &BTreeMap<SubtreeIdx, Vec<usize>>,
+    call_sets: &CallSets,
+    placement: &Placement,
+) -> Vec<SubtreeHash> {
+    /// Trees of a lane with one call set: all, and those of one structure at most.
+    type Counts = (usize, usize);
+    let mut counts: BTreeMap<SubtreeHash, BTreeMap<usize, Counts>> = BTreeMap::new();
+    for (&root, trees) in trees_of {
+        let mut of_lane: BTreeMap<usize, usize> = BTreeMap::new();
+        for &tree in trees {
+            *of_lane.entry(placement.places[tree].lane).or_default() += 1;
+        }
+        let lanes = counts.entry(call_sets.get(root)).or_default();
+        for (lane, num) in of_lane {
+            let (all, most) = lanes.entry(lane).or_default();
+            *all += num;
+            *most = num.max(*most);
+        }
+    }
+    let is_varied = |(_, lanes): &(SubtreeHash, BTreeMap<usize, Counts>)| {
+        let all: usize = lanes.values().map(|counts| counts.0).sum();
+        let most: usize = lanes.values().map(|counts| counts.1).sum();
+        (all - most).real() >= (COMMON_SHARE * all.real()).max(COMMON_TREES)
+    };
+    let varied = counts.into_iter().filter(is_varied);
+    varied.map(|(call_set, _)| call_set).collect()
+}
+
+/// The lanes of a run, with how many of them reach each position.
+struct Lanes<'a> {
+    placement: &'a Placement,
+    longest: usize,
+    /// Lanes that have a tree at a position, shape `[longest]`.
+    num_at: Vec<usize>,
+}
+
+/// Trees that are not common by their place from the beginning and from the end of their lanes.
+#[derive(Default)]
+struct NumRare {
+    first: [usize; NUM_ENDS],
+    last: [usize; NUM_ENDS],
+}
+
+impl NumRare {
+    fn count(&mut self, lanes: &Lanes<'_>, tree: usize) {
+        for (places, at) in [
+            (&mut self.first, lanes.position(tree)),
+            (&mut self.last, lanes.num_after(tree)),
+        ] {
+            if let Some(num) = places.get_mut(at) {
+                *num += 1;
+            }
+        }
+    }
+}
+
+impl<'a> Lanes<'a> {
+    fn new(placement: &'a Placement) -> Self {
+        let lens = || placement.lane_len.iter().copied();
+        let longest = lens().max().unwrap_or(0);
+        let mut num_at = vec![0; longest];
+        for len in lens() {
+            for num in &mut num_at[..len] {
+                *num += 1;
+            }
+        }
+        Self {
+            placement,
+            longest,
+            num_at,
+        }
+    }
+
+    fn position(&self, tree: usize) -> usize {
+        self.placement.places[tree].position
+    }
+
+    fn len_of(&self, tree: usize) -> usize {
+        self.placement.lane_len[self.placement.places[tree].lane]
+    }
+
+    /// How many trees of its lane come after one.
+    fn num_after(&self, tree: usize) -> usize {
+        self.len_of(tree) - self.position(tree) - 1
+    }
+
+    /// Whether a tree is one of the first or last of its lane, where most lanes begin or end with structures that are not
+    /// common. Lanes may have different numbers of trees: their ends are counted from the end.
+    fn is_end_by_design(&self, tree: usize, num_rare: &NumRare) -> bool {
+        let has_peers = self.placement.num_lanes() >= MIN_LANES;
+        let is_of_most = |at: usize, num_rare: &[usize; NUM_ENDS]| {
+            let Some(&num_rare) = num_rare.get(at) else {
+                return false;
+            };
+            let num_lanes = self.num_at[at];
+            !has_peers
+                || (num_lanes >= MIN_LANES && num_rare.real() >= MOST_LANES * num_lanes.real())
+        };
+        is_of_most(self.position(tree), &num_rare.first)
+            || is_of_most(self.num_after(tree), &num_rare.last)
+    }
+
+    /// How many trees at a position are those of most lanes.
+    fn most_at(&self, position: usize) -> f64 {
+        (MOST_LANES * self.num_at[position].real()).max(MIN_LANES.real())
+    }
+
+    /// The same, where all of fewer lanes will do.
+    fn nearly_all_at(&self, position: usize) -> f64 {
+        let num = self.num_at[position].real();
+        (MOST_LANES * num).max(num.min(MIN_LANES.real()))
+    }
+
+    /// Says what the trees of a class that is not common are; they are in order of lane and position.
+    fn judge(&self, trees: &[usize], num_rare: &NumRare, kinds: &mut [StructureKind]) {
+        for &tree in trees {
+            kinds[tree] = if self.is_end_by_design(tree, num_rare) {
+                StructureKind::Ends
+            } else {
+                StructureKind::Odd
+            };
+        }
+        let recurring = self.recurring(trees);
+        for &tree in trees {
+            if recurring.binary_search(&self.position(tree)).is_ok() {
+                kinds[tree] = StructureKind::Recurring;
+            }
+        }
+        let lane_of = |tree: usize| self.placement.places[tree].lane;
+        for of_lane in trees.chunk_by(|&a, &b| lane_of(a) == lane_of(b)) {
+            if let Some(period) = self.regular(of_lane) {
+                for &tree in of_lane {
+                    kinds[tree] = StructureKind::Every(period);
+                }
+            }
+        }
+    }
+
+    /// Positions at which most lanes have a class, if these are spread over the run; ascending.
+    fn recurring(&self, trees: &[usize]) -> Vec<usize> {
+        let mut positions: Vec<usize> = trees.iter().map(|&tree| self.position(tree)).collect();
+        positions.sort_unstable();
+        let together: Vec<usize> = positions
+            .chunk_by(|a, b| a == b)
+            .filter(|same| same.len().real() >= self.most_at(same[0]))
+            .map(|same| same[0])
+            .collect();
+        let num_stretches = together.chunk_by(|a, b| a + 1 == *b).count();
+        let span = together
+            .last()
+            .zip(together.first())
+            .map(|(last, first)| last - first);
+        let is_spread = span.is_some_and(|span| span.real() >= SPANNED * self.longest.real());
+        if num_stretches >= MIN_STRETCHES && is_spread {
+            together
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// The distance at which a class comes back on a lane, if it is always the same.
+    fn regular(&self, of_lane: &[usize]) -> Option<u32> {
+        let positions = of_lane
+            .iter()
+            .map(|&tree| self.position(tree))
+            .collect::<Vec<_>>();
+        let stretches = positions.chunk_by(|a, b| a + 1 == *b);
+        let starts: Vec<usize> = stretches.map(|stretch| stretch[0]).collect();
+        if starts.len() < MIN_REGULAR {
+            return None;
+        }
+        let gaps: Vec<f64> = starts
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]).real())
+            .collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len().real();
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len().real();
+        let span = (starts[starts.len() - 1] - starts[0]).real() + mean;
+        let is_regular = variance.sqrt() <= REGULAR * mean;
+        let is_spread = span >= SPANNED * self.len_of(of_lane[0]).real();
+        let period = u32::try_from(callgrove_trees::real::whole(mean.round())).unwrap_or(u32::MAX);
+        (is_regular && is_spread).then_some(period)
+    }
+
+    /// Events among the odd trees of a class: stretches of positions, of a lane or of most lanes at once.
+    fn num_events(&self, odd: &[usize]) -> f64 {
+        let place = |tree: usize| (self.position(tree), self.placement.places[tree].lane);
+        let mut places: Vec<(usize, usize)> = odd.iter().map(|&tree| place(tree)).collect();
+        places.sort_unstable();
+        let events = places.chunk_by(|a, b| a.0 + 1 >= b.0).map(|stretch| {
+            let mut lanes: Vec<usize> = stretch.iter().map(|place| place.1).collect();
+            lanes.sort_unstable();
+            lanes.dedup();
+            if lanes.len().real() >= self.nearly_all_at(stretch[0].0) {
+                1.0
+            } else {
+                lanes.len().real()
+            }
+        });
+        events.sum()
+    }
+
+    /// The first or last trees of lanes, where most of these take longer than usual.
+    fn late_ends(&self, whole_shares: &[f64]) -> Vec<bool> {
+        let mut is_late = vec![false; whole_shares.len()];
+        if self.placement.num_lanes() < MIN_LANES {
+            return is_late;
+        }
+        let is_first = |tree: &usize| self.position(*tree) == 0;
+        let is_last = |tree: &usize| self.position(*tree) + 1 == self.len_of(*tree);
+        let firsts: Vec<usize> = (0..whole_shares.len()).filter(is_first).collect();
+        let lasts: Vec<usize> = (0..whole_shares.len()).filter(is_last).collect();
+        for ends in [firsts, lasts] {
+            let late = ends.iter().filter(|&&tree| whole_shares[tree] > LATE_START);
+            if ends.len() >= MIN_LANES && late.count().real() >= MOST_LANES * ends.len().real() {
+                for tree in ends {
+                    is_late[tree] = true;
+                }
+            }
+        }
+        is_late
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::placement::{LaneKey, TreePlace};
+    use super::*;
+
+    /// Trees of `num_lanes` lanes of `len`, lane by lane; `root` gives the structure by lane and position.
+    fn run(
+        num_lanes: u32,
+        len: u32,
+        root: impl Fn(u32, u32) -> u32,
+    ) -> (Vec<SubtreeIdx>, Placement) {
+        let places = (0..num_lanes).flat_map(|lane| (0..len).map(move |position| (lane, position)));
+        let roots = places
+            .clone()
+            .map(|(lane, position)| SubtreeIdx(root(lane, position)));
+        let placed = places.map(|(lane, index)| TreePlace {
+            lane: usize::try_from(lane).unwrap(),
+            position: usize::try_from(index).unwrap(),
+            index,
+            entry_ns: i64::from(index) * 100,
+            exit_ns: i64::from(index) * 100 + 90,
+        });
+        let keys: Vec<LaneKey> = (0..num_lanes).map(|lane| LaneKey(0, lane, 0)).collect();
+        let placement = Placement {
+            places: placed.collect(),
+            lane_len: vec![usize::try_from(len).unwrap(); keys.len()],
+            keys,
+        };
+        (roots.collect(), placement)
+    }
+
+    fn kinds_of(num_lanes: u32, len: u32, root: impl Fn(u32, u32) -> u32) -> Structures {
+        let (roots, placement) = run(num_lanes, len, root);
+        let shares = vec![0.0; roots.len()];
+        Structures::of(&roots, &CallSets::default(), &placement, &shares, None)
+    }
+
+    #[test]
+    fn set_up_output_and_checkpoints_are_by_design_and_one_odd_tree_is_not() {
+        let found = kinds_of(8, 400, |lane, position| match (lane, position) {
+            (_, 0) => 1,
+            (_, at) if at % 100 == 50 => 2,
+            (3, at) if at % 110 == 20 => 3,
+            (5, 222) => 4,
+            _ => 0,
+        });
+        let at = |lane: usize, position: usize| found.kinds[lane * 400 + position];
+        assert_eq!(at(2, 0), StructureKind::Ends);
+        assert_eq!(at(2, 150), StructureKind::Every(100));
+        assert_eq!(at(3, 150), StructureKind::Every(100));
+        assert_eq!(at(3, 20), StructureKind::Every(110));
+        assert_eq!(at(5, 222), StructureKind::Odd);
+        assert_eq!(at(5, 223), StructureKind::Common);
+        let odd = found.ln_p[5 * 400 + 222].exp();
+        assert!((odd - 1.0 / 3_201.0).abs() < 1e-12, "{odd}");
+        assert_eq!(found.ln_p.iter().filter(|&&it| it < 0.0).count(), 1);
+    }
+
+    #[test]
+    fn lanes_of_different_lengths_end_by_design() {
+        let (roots, placement) = run(8, 200, |lane, position| {
+            u32::from(position + 1 == 100 + lane * 10)
+        });
+        let is_run = |tree: &usize| {
+            let place = placement.places[*tree];
+            place.position < 100 + place.lane * 10
+        };
+        let kept: Vec<usize> = (0..roots.len()).filter(is_run).collect();
+        let placement = Placement {
+            places: kept.iter().map(|&tree| placement.places[tree]).collect(),
+            lane_len: (0..8).map(|lane| 100 + lane * 10).collect(),
+            keys: placement.keys,
+        };
+        let roots: Vec<SubtreeIdx> = kept.iter().map(|&tree| roots[tree]).collect();
+        let shares = vec![0.0; roots.len()];
+        let found = Structures::of(&roots, &CallSets::default(), &placement, &shares, None);
+        let num = |kind| found.kinds.iter().filter(|it| **it == kind).count();
+        assert_eq!((num(StructureKind::Ends), num(StructureKind::Odd)), (8, 0));
+    }
+
+    #[test]
+    fn what_all_ranks_do_once_is_one_event() {
+        let found = kinds_of(16, 100, |_, position| u32::from(position == 40));
+        let p_value = found.ln_p[40].exp();
+        assert!((p_value - 1.0 / 1_601.0).abs() < 1e-12, "{p_value}");
+    }
+
+    #[test]
+    fn first_executions_that_are_late_everywhere_are_so_by_design() {
+        let (roots, placement) = run(4, 50, |_, _| 0);
+        let share = |tree: usize| if tree.is_multiple_of(50) { 3.0 } else { 0.0 };
+        let shares: Vec<f64> = (0..200).map(share).collect();
+        let found = Structures::of(&roots, &CallSets::default(), &placement, &shares, None);
+        assert_eq!(found.is_late_end.iter().filter(|&&it| it).count(), 4);
+    }
+
+    #[test]
+    fn a_model_knows_what_was_odd_in_its_training() {
+        let (roots, placement) = run(4, 100, |lane, position| {
+            u32::from((lane, position) == (1, 60))
+        });
+        let shares = vec![0.0; roots.len()];
+        let known =
+            Structures::of(&roots, &CallSets::default(), &placement, &shares, None).known(&roots);
+        assert!(known.is_whole());
+        assert!(known.ln_p(Some(SubtreeIdx(0)), None).abs() < 1e-12);
+        assert!(known.ln_p(Some(SubtreeIdx(1)), None) < -5.0);
+        // One structure was seen once: one more is as likely as that.
+        assert!((known.unknown_ln_p() - (2.0_f64 / 401.0).ln()).abs() < 1e-12);
+        assert!((known.ln_p(None, None) - known.unknown_ln_p()).abs() < 1e-12);
+    }
+
+    /// Structures 0 to 49 differ in counts only; 60 calls something else.
+    fn call_sets() -> CallSets {
+        CallSets::new((0..50).map(|root| (root, 1)).chain([(60, 2)]))
+    }
+
+    #[test]
+    fn a_structure_is_not_odd_for_counts_that_vary_anyway_but_for_what_it_calls() {
+        let root = |lane: u32, position: u32| match (lane, position) {
+            (3, 111) => 60,
+            (_, position) if position % 20 < 12 => 0,
+            (lane, position) => 1 + (lane * 7 + position) % 40,
+        };
+        let (roots, placement) = run(8, 200, root);
+        let shares = vec![0.0; roots.len()];
+        let found = Structures::of(&roots, &call_sets(), &placement, &shares, None);
+        let odd: Vec<usize> = (0..roots.len())
+            .filter(|&tree| found.kinds[tree] == StructureKind::Odd)
+            .collect();
+        assert_eq!(odd, [3 * 200 + 111]);
+        // In a run that never varied, the reference says that counts may.
+        let known = found.known(&roots);
+        let steady = run(8, 200, |lane, position| {
+            5 * u32::from((lane, position) == (2, 50))
+        });
+        let odd_with = |reference: Option<&StructureReference<'_>>| {
+            let found = Structures::of(&steady.0, &call_sets(), &steady.1, &shares, reference);
+            found.kinds.contains(&StructureKind::Odd)
+        };
+        let reference = StructureReference {
+            structures: &known,
+            known: &|_| None,
+        };
+        assert!(odd_with(None) && !odd_with(Some(&reference)));
+    }
+}

@@ -1,0 +1,473 @@
+//! What a model says of a forest, and whether it is made for it.
+
+use std::collections::HashMap;
+
+use callgrove_model::{Forest, Progress, TreeIdx};
+use serde::{Deserialize, Serialize};
+
+use super::artifact::{FeatureArtifact, ModelArtifact, used_functions};
+use super::listing::{Cause, causes};
+use super::origin::Origin;
+use super::params::{DecisionRule, LabelRule, ValidDetectorParams};
+use super::run_evidence::{by_svm, explained};
+use super::trained::apply_labels;
+use crate::decision::{
+    ByDesign, CallSets, Expectation, Locations, NullTail, Placement, StructureReference,
+    Structures, TreeEvidence,
+};
+use callgrove_learn::cause::{WriteShare, write_shares};
+use callgrove_learn::features::{
+    ExcessParams, Reference, Representation, Translation, Windows, tick,
+};
+use callgrove_learn::ocsvm::Scorer;
+use callgrove_learn::stack2vec::{self, Corpus};
+use callgrove_trees::dataset::{DenseRows, Rows};
+use callgrove_trees::error::{MlError, Result};
+use callgrove_trees::function_match::{FunctionMatch, MatchedFunctions, is_same_function};
+use callgrove_trees::real::Real;
+use callgrove_trees::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel_as};
+
+/// Share of the trees whose structure a model must know.
+const LEAST_KNOWN: f64 = 0.5;
+/// Trees that say what is usual in a run; fewer are judged by the training alone.
+const MIN_TREES: usize = 30;
+
+/// ln of the p-value of a decision that labels or the one-class SVM make.
+const CERTAIN_LN_P: f64 = -700.0;
+
+/// What a model takes from its training when it judges a forest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Yardstick {
+    /// Everything: each tree is judged for itself, whatever trees are beside it.
+    Training,
+    /// How rare an excess is, labels and structures. How long like executions take, the forest says, so
+    /// that the speed of a machine or the size of the input are no anomaly.
+    Run,
+    /// Labels and structures. The forest says also how rare an excess is.
+    RunAlone,
+}
+
+/// What a model says of a forest.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Judgement {
+    /// Shape `[n_trees]`; the smallest is the most abnormal.
+    pub scores: Vec<f64>,
+    /// Whether each is called abnormal in the set of these trees, shape `[n_trees]`.
+    pub abnormal: Vec<bool>,
+    /// ln of the p-value that decides about each, labels included, shape `[n_trees]`.
+    pub decision_ln_p: Vec<f64>,
+    /// Share of normal trees that stand out as much or more, shape `[n_trees]`.
+    pub p_values: Vec<f64>,
+    /// What explains each abnormal tree, where that is known; shape `[n_trees]`.
+    pub causes: Vec<Option<Cause>>,
+    /// Which trees are rare or long by design in this forest.
+    pub design: ByDesign,
+    /// How much of each tree the training never saw, shape `[n_trees]`.
+    pub unseen: Vec<Unseen>,
+    /// How many functions are those of the training.
+    pub functions: MatchedFunctions,
+    /// Why the model should not be used for it, if so.
+    pub misfit: Option<Misfit>,
+}
+
+/// Why a model should not be used for a forest.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, thiserror::Error)]
+pub enum Misfit {
+    /// It was trained on another program.
+    #[error("it was trained on the program {model}, and this is a run of {run}")]
+    Program {
+        /// Programs of the training.
+        model: String,
+        /// Programs of the run.
+        run: String,
+    },
+    /// It was trained for another function.
+    #[error("it was trained for {model}, and these are executions of {run}")]
+    Function {
+        /// Functions of the training.
+        model: String,
+        /// Functions of the forest.
+        run: String,
+    },
+    /// It does not know most structures.
+    #[error("it knows the structure of only {:.0} % of these executions", 100.0 * known_share)]
+    Structure {
+        /// Share of the trees whose structure it knows, 0..=1.
+        known_share: f64,
+    },
+}
+
+/// What the training of a model never saw of a tree. Its score says so too: such parts are excess from zero, and
+/// such a structure is rarer than all others.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Unseen {
+    /// Share of its time in functions that no tree of the training called, 0..=1.
+    pub time_share: f64,
+    /// Whether no tree of the training had its structure.
+    pub is_new_structure: bool,
+}
+
+/// A model made ready to judge.
+#[derive(Debug)]
+pub struct TreeModel {
+    artifact: ModelArtifact,
+    params: ValidDetectorParams,
+    place_of: HashMap<SubtreeHash, SubtreeIdx>,
+    svm: Scorer,
+}
+
+impl TreeModel {
+    /// Makes a model ready.
+    ///
+    /// # Errors
+    /// [`MlError::ModelVersion`] and [`MlError::DamagedModel`] for a model that this program cannot use.
+    pub fn new(artifact: ModelArtifact) -> Result<Self> {
+        artifact.check()?;
+        let params = artifact.params.check()?;
+        let place_of = artifact
+            .vocabulary
+            .iter()
+            .enumerate()
+            .map(|(place, &hash)| (hash, SubtreeIdx::from_index(place)))
+            .collect();
+        let svm = artifact.svm.scorer(artifact.features.num_columns())?;
+        Ok(Self {
+            artifact,
+            params,
+            place_of,
+            svm,
+        })
+    }
+
+    /// The model as it is kept.
+    pub fn artifact(&self) -> &ModelArtifact {
+        &self.artifact
+    }
+
+    /// Judges the trees of a forest, of this or another run.
+    ///
+    /// The score of a tree is bit by bit the same whatever other trees are judged with it, and so are its
+    /// p-values with [`Yardstick::Training`].
+    ///
+    /// # Errors
+    /// [`MlError::EmptyForest`], [`MlError::Cancelled`].
+    pub fn judge(
+        &self,
+        forest: &Forest,
+        by: Yardstick,
+        progress: Progress<'_>,
+    ) -> Result<Judgement> {
+        let model = &self.artifact;
+        let wl = self.params.get().wl.check()?;
+        let is_used = used_functions(forest);
+        let functions = FunctionMatch::new(&model.function_names, &forest.trace().names, |func| {
+            is_used[func.index()]
+        });
+        let subtrees = relabel_as(forest, functions.names(), wl, progress.part(0.0, 0.5))?;
+        let translation = self.translation(&subtrees);
+        let rows = self.rows(forest, &subtrees, &translation, progress.part(0.5, 0.8))?;
+        let mut svm = self.svm.scores(&rows, progress.part(0.8, 0.9))?;
+        for score in &mut svm {
+            *score *= model.scale;
+        }
+        let shares = shares_of(forest, &subtrees);
+        let is_explained = explained(&shares);
+        let by = if forest.len() < MIN_TREES {
+            Yardstick::Training
+        } else {
+            by
+        };
+        let evidence = |by| self.evidence(forest, &subtrees, &translation, &rows, by);
+        let alone = evidence(Yardstick::Training);
+        let ranking = alone.0.scores(&alone.1, &self.svm_ln_p(&svm));
+        let (evidence, tail) = match by {
+            Yardstick::Training => alone,
+            Yardstick::Run | Yardstick::RunAlone => evidence(by),
+        };
+        // Noise of the run may be another; what is wrong in it may be so much that its own tail says little.
+        let tails = match by {
+            Yardstick::Training | Yardstick::RunAlone => vec![&tail],
+            Yardstick::Run => vec![&model.tail, &tail],
+        };
+        let mut found = Found::new(model, (&evidence, &tails), (svm, ranking), &is_explained);
+        let p_values = match by {
+            Yardstick::Training => evidence.p_values(&tail),
+            Yardstick::Run => evidence.p_values(&model.tail),
+            Yardstick::RunAlone => evidence.p_values_within(&tail, &found.abnormal),
+        };
+        if model.params.labels == LabelRule::Reach && model.labels.newest.is_some() {
+            found.apply_labels(model, &rows, progress.part(0.9, 1.0))?;
+        }
+        Ok(Judgement {
+            causes: causes(&found.abnormal, &vec![None; forest.len()], &shares),
+            p_values,
+            design: evidence.design,
+            unseen: unseen(&subtrees, &translation),
+            functions: functions.matched(),
+            misfit: self.misfit(forest, &subtrees, &translation),
+            decision_ln_p: found.decision_ln_p,
+            abnormal: found.abnormal,
+            scores: found.scores,
+        })
+    }
+
+    /// ln of the p-values of scores of the one-class SVM.
+    fn svm_ln_p(&self, scores: &[f64]) -> Vec<f64> {
+        let tail = &self.artifact.svm_tail;
+        scores.iter().map(|&score| tail.ln_p(score)).collect()
+    }
+
+    /// What speaks against each tree, and how rare that is.
+    fn evidence(
+        &self,
+        forest: &Forest,
+        subtrees: &Subtrees,
+        translation: &Translation,
+        rows: &Rows,
+        by: Yardstick,
+    ) -> (TreeEvidence, NullTail) {
+        let model = &self.artifact;
+        let (bags, placement) = (&subtrees.bags, Placement::of(forest));
+        let known = |subtree: SubtreeIdx| {
+            translation
+                .is_known(subtree)
+                .then(|| translation.get(subtree))
+        };
+        let (mut evidence, whole_shares) = match (&model.expected, by) {
+            (expected, Yardstick::Training) => expected.evidence(bags, &placement, rows, known),
+            (Expectation::Times(_), _) => {
+                let all = vec![true; bags.len()];
+                let locations = Locations::fit(bags, &placement, &all, tick(bags));
+                Expectation::Times(Box::new(locations)).evidence(bags, &placement, rows, Some)
+            }
+            (expected @ Expectation::Surprise { .. }, _) => {
+                expected.evidence(bags, &placement, rows, known)
+            }
+        };
+        if model.expected.has_structures() {
+            let roots = bags.roots();
+            let call_sets = CallSets::of(forest, roots, &subtrees.vocabulary);
+            let reference = StructureReference {
+                structures: &model.structures,
+                known: &known,
+            };
+            let mut structures = Structures::of(
+                roots,
+                &call_sets,
+                &placement,
+                &whole_shares,
+                Some(&reference),
+            );
+            let design = ByDesign::new(roots, &structures, &placement, &whole_shares);
+            if by == Yardstick::Training {
+                let of_training = |&root| {
+                    model
+                        .structures
+                        .ln_p(known(root), Some(call_sets.get(root)))
+                };
+                structures.ln_p = roots.iter().map(of_training).collect();
+                structures.is_late_end = vec![false; roots.len()];
+            } else {
+                // What the training may just have missed is no rarer because this run has it once.
+                let of_training = model.structures.unknown_ln_p();
+                for ln_p in &mut structures.ln_p {
+                    if *ln_p < 0.0 {
+                        *ln_p = ln_p.max(of_training);
+                    }
+                }
+            }
+            evidence.add_structures(structures, design);
+        }
+        let tail = match by {
+            Yardstick::Training => model.tail_of_one.clone(),
+            Yardstick::Run | Yardstick::RunAlone => {
+                NullTail::fit(&evidence.observations(&placement, &forest.sample()))
+            }
+        };
+        (evidence, tail)
+    }
+
+    /// Why a forest is not what the model is for, if so.
+    fn misfit(
+        &self,
+        forest: &Forest,
+        subtrees: &Subtrees,
+        translation: &Translation,
+    ) -> Option<Misfit> {
+        let model = &self.artifact;
+        let run = Origin::of(forest);
+        let is_foreign = |own: &[String], other: &[String], is_same: fn(&str, &str) -> bool| {
+            let is_known = |name: &String| other.iter().any(|other| is_same(name, other));
+            !own.is_empty() && !other.is_empty() && !own.iter().any(is_known)
+        };
+        if is_foreign(&model.programs, &run.programs, |a, b| a == b) {
+            return Some(Misfit::Program {
+                model: model.programs.join(", "),
+                run: run.programs.join(", "),
+            });
+        }
+        if is_foreign(&model.functions, &run.functions, is_same_function) {
+            return Some(Misfit::Function {
+                model: model.functions.join(", "),
+                run: run.functions.join(", "),
+            });
+        }
+        let known_share = self.known_share(subtrees, translation);
+        if known_share < LEAST_KNOWN {
+            return Some(Misfit::Structure { known_share });
+        }
+        None
+    }
+
+    /// Share of the trees whose whole structure the training saw; where nearly every tree has its own,
+    /// of the functions of the trees.
+    fn known_share(&self, subtrees: &Subtrees, translation: &Translation) -> f64 {
+        let share = |found: &mut dyn Iterator<Item = SubtreeIdx>| {
+            let (mut num_known, mut num_all) = (0_usize, 0_usize);
+            for subtree in found {
+                num_all += 1;
+                num_known += usize::from(translation.is_known(subtree));
+            }
+            num_known.real() / num_all.max(1).real()
+        };
+        match self.artifact.features {
+            FeatureArtifact::Context(_) => share(&mut functions_of(subtrees)),
+            FeatureArtifact::Excess(_) | FeatureArtifact::Stack2vec(_) => {
+                share(&mut subtrees.bags.roots().iter().copied())
+            }
+        }
+    }
+
+    fn translation(&self, subtrees: &Subtrees) -> Translation {
+        let len = self.artifact.vocabulary.len();
+        let find = |hash| self.place_of.get(&hash).copied();
+        Translation::new(&subtrees.vocabulary, len, find)
+    }
+
+    fn rows(
+        &self,
+        forest: &Forest,
+        subtrees: &Subtrees,
+        translation: &Translation,
+        progress: Progress<'_>,
+    ) -> Result<Rows> {
+        let model = &self.artifact;
+        match (&model.features, model.params.representation) {
+            (FeatureArtifact::Excess(excess), Representation::ExcessRarity(_)) => {
+                let rows = excess.rows(&subtrees.bags, &model.reference, translation)?;
+                Ok(Rows::Sparse(rows))
+            }
+            (FeatureArtifact::Context(context), Representation::ExcessRarity(_)) => {
+                Ok(Rows::Sparse(context.rows(forest)?))
+            }
+            (FeatureArtifact::Stack2vec(output), Representation::PaperStack2vec(params)) => {
+                let len = model.vocabulary.len();
+                let column_of = |subtree| translation.get(subtree).0;
+                let corpus = Corpus::from_bags(&subtrees.bags, len, column_of);
+                let params = params.check()?;
+                let vectors = stack2vec::infer(output, &corpus, &params, model.seed, progress)?;
+                let values = vectors.iter().map(|&value| f64::from(value)).collect();
+                Ok(Rows::Dense(DenseRows::new(output.dims, values)?))
+            }
+            _ => Err(MlError::DamagedModel {
+                reason: "its features are not those of its settings",
+            }),
+        }
+    }
+}
+
+/// Scores and decisions of a model.
+struct Found {
+    scores: Vec<f64>,
+    abnormal: Vec<bool>,
+    q_values: Vec<f64>,
+    decision_ln_p: Vec<f64>,
+}
+
+impl Found {
+    /// Without labels, from evidence with its tails, and the scores of the one-class SVM alone and with the
+    /// evidence of the training.
+    fn new(
+        model: &ModelArtifact,
+        (evidence, tails): (&TreeEvidence, &[&NullTail]),
+        (svm, ranking): (Vec<f64>, Vec<f64>),
+        is_explained: &[bool],
+    ) -> Self {
+        let (scores, decided, decision_ln_p) = match model.params.decision {
+            DecisionRule::Rho => {
+                let decided = by_svm(&svm);
+                let is_called = decided.is_discovery.iter();
+                let ln_p = is_called.map(|&it| if it { CERTAIN_LN_P } else { 0.0 });
+                let ln_p = ln_p.collect();
+                (svm, decided, ln_p)
+            }
+            DecisionRule::FalseDiscovery(rate) => {
+                let decided = evidence.decide(tails, is_explained, rate);
+                (ranking, decided, evidence.decision_ln_p(tails))
+            }
+        };
+        Self {
+            scores,
+            abnormal: decided.is_discovery,
+            q_values: decided.q_values,
+            decision_ln_p,
+        }
+    }
+
+    /// Moves scores and decisions by what the labels of the training say.
+    fn apply_labels(
+        &mut self,
+        model: &ModelArtifact,
+        rows: &Rows,
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let votes = model.labelled.votes(rows, progress)?;
+        let before = self.abnormal.clone();
+        apply_labels(&mut self.scores, &mut self.abnormal, &self.q_values, &votes);
+        let changes = before.iter().zip(&self.abnormal);
+        for (ln_p, change) in self.decision_ln_p.iter_mut().zip(changes) {
+            match change {
+                (false, true) => *ln_p = CERTAIN_LN_P,
+                (true, false) => *ln_p = 0.0,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The subtrees that are single functions.
+fn functions_of(subtrees: &Subtrees) -> impl Iterator<Item = SubtreeIdx> {
+    let all = subtrees.vocabulary.iter();
+    all.filter(|(_, subtree)| subtree.degree == 0)
+        .map(|(idx, _)| idx)
+}
+
+/// What a model with this translation never saw of each tree.
+fn unseen(subtrees: &Subtrees, translation: &Translation) -> Vec<Unseen> {
+    let is_new = |&subtree: &SubtreeIdx| !translation.is_known(subtree);
+    let new_functions: Vec<SubtreeIdx> = functions_of(subtrees).filter(is_new).collect();
+    let of_tree = |tree| {
+        let bag = subtrees.bags.bag(TreeIdx::from_index(tree));
+        let times = bag.subtree.iter().zip(bag.inclusive_ns);
+        let of_new = times.filter(|(subtree, _)| new_functions.binary_search(subtree).is_ok());
+        let time: i64 = of_new.map(|(_, &time)| time).sum();
+        Unseen {
+            // What new functions call of one another counts twice.
+            time_share: (time.real() / bag.duration_ns.max(1).real()).clamp(0.0, 1.0),
+            is_new_structure: is_new(&bag.root),
+        }
+    };
+    (0..subtrees.bags.len()).map(of_tree).collect()
+}
+
+/// What writes explain of each tree; how long trees usually take, their own run says.
+fn shares_of(forest: &Forest, subtrees: &Subtrees) -> Vec<Option<WriteShare>> {
+    if forest.trace().writes.is_empty() {
+        return vec![None; forest.len()];
+    }
+    let params = ExcessParams::default();
+    let windows = Windows::new(forest, params.windows_per_lane);
+    let usual = Reference::fit(&subtrees.bags, &windows, params.min_class_size);
+    write_shares(forest, &subtrees.bags, &usual)
+}

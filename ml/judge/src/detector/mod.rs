@@ -1,0 +1,26 @@
+//! The detector: a forest becomes an embedding once; an embedding and labels become scores quickly.
+//!
+//! ```text
+//! Forest ─ Embedding::fit (slow, once) ─┬─ Detector::train (fast, after each label) ─ ModelArtifact
+//!                           labels ─────┘                                               │
+//!                           Forest of another run ───────────────────────────────── score
+//! ```
+
+mod artifact;
+mod embedding;
+mod judgement;
+mod listing;
+mod origin;
+mod params;
+mod run_evidence;
+mod trained;
+
+pub use artifact::{FeatureArtifact, MODEL_VERSION, ModelArtifact};
+pub use callgrove_model::Label;
+pub use embedding::{Embedding, Features};
+pub use judgement::{Judgement, Misfit, TreeModel, Unseen, Yardstick};
+pub use listing::{Cause, causes, is_alarm, listed_scores};
+pub use origin::LabelDigest;
+pub use params::{DecisionRule, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
+pub use trained::order_step;
+pub use trained::{Detector, order_by_score};

@@ -1,0 +1,199 @@
+//! What a forest says of its own trees before any label: evidence, its tail, and which trees are usual.
+
+use callgrove_model::Forest;
+
+use super::params::DecisionRule;
+use crate::decision::{
+    ByDesign, CallSets, Discoveries, Expectation, KnownStructures, Locations, NullTail, Placement,
+    Structures, SvmTail, TreeEvidence, gamma_of_labels, normal_norm, observations,
+};
+use callgrove_learn::cause::WriteShare;
+use callgrove_trees::dataset::Rows;
+use callgrove_trees::wl::Subtrees;
+
+/// Scores of the one-class SVM from here up to 0 are rounding of 0, so no anomaly.
+const BELOW_ZERO: f64 = -1e-6;
+/// Quantile of the norms of normal rows that is their scale.
+const SCALE_OF_NORMAL: f64 = 0.99;
+/// p-value of the excess above which a row is normal beyond doubt.
+const SURELY_NORMAL: f64 = 0.05;
+
+/// Which trees say what is usual: those of the sample that the tracer's writes do not explain.
+#[derive(Clone, Debug)]
+pub(super) struct Usual {
+    /// Shape `[n_trees]`.
+    pub(super) sample: Vec<bool>,
+    /// Shape `[n_trees]`.
+    pub(super) write_shares: Vec<Option<WriteShare>>,
+}
+
+impl Usual {
+    /// Whether each tree says what is usual; all of the sample, where everything is explained. Shape
+    /// `[n_trees]`.
+    fn flags(&self) -> Vec<bool> {
+        let explained = self.explained().into_iter();
+        let flags = self.sample.iter().zip(explained);
+        let flags: Vec<bool> = flags.map(|(own, explained)| *own && !explained).collect();
+        if flags.contains(&true) {
+            flags
+        } else {
+            self.sample.clone()
+        }
+    }
+
+    /// Whether the tracer's writes explain each tree, shape `[n_trees]`.
+    fn explained(&self) -> Vec<bool> {
+        explained(&self.write_shares)
+    }
+
+    /// Weights for unlabelled trees: none for those out of the sample.
+    pub(super) fn weigh(&self, mut weights: Vec<f64>) -> Vec<f64> {
+        for (weight, is_sampled) in weights.iter_mut().zip(&self.sample) {
+            if !is_sampled {
+                *weight = 0.0;
+            }
+        }
+        weights
+    }
+}
+
+/// Whether the tracer's writes explain each tree.
+pub(super) fn explained(shares: &[Option<WriteShare>]) -> Vec<bool> {
+    let shares = shares.iter();
+    shares
+        .map(|share| share.is_some_and(|share| share.explains()))
+        .collect()
+}
+
+/// The evidence of a forest about its own trees.
+#[derive(Clone, Debug)]
+pub(super) struct RunEvidence {
+    placement: Placement,
+    is_usual: Vec<bool>,
+    pub(super) expected: Expectation,
+    pub(super) structures: KnownStructures,
+    pub(super) evidence: TreeEvidence,
+    /// The same as a model of this run has it, wherever it judges: without what only the whole run says.
+    pub(super) of_model: TreeEvidence,
+    pub(super) tail: NullTail,
+    pub(super) tail_of_model: NullTail,
+}
+
+impl RunEvidence {
+    /// Of the trees of a forest with their rows; `tick_ns` is the tick of the clock, `is_varied` says that
+    /// nearly every tree has a structure of its own.
+    pub(super) fn fit(
+        forest: &Forest,
+        subtrees: &Subtrees,
+        rows: &Rows,
+        usual: &Usual,
+        tick_ns: f64,
+        is_varied: bool,
+    ) -> Self {
+        let bags = &subtrees.bags;
+        let (placement, is_usual) = (Placement::of(forest), usual.flags());
+        let expected = if is_varied {
+            Expectation::of_norms(selected(&rows.norms(), &is_usual))
+        } else {
+            let locations = Locations::fit(bags, &placement, &usual.sample, tick_ns);
+            Expectation::Times(Box::new(locations))
+        };
+        let (mut evidence, whole_shares) = expected.evidence(bags, &placement, rows, Some);
+        let (structures, design) = if expected.has_structures() {
+            let (roots, call_sets) = (
+                bags.roots(),
+                CallSets::of(forest, bags.roots(), &subtrees.vocabulary),
+            );
+            let found = Structures::of(roots, &call_sets, &placement, &whole_shares, None);
+            let design = ByDesign::new(roots, &found, &placement, &whole_shares);
+            (found, design)
+        } else {
+            (Structures::none(bags.len()), ByDesign::default())
+        };
+        let known = structures.known(bags.roots());
+        if expected.has_structures() {
+            evidence.add_structures(structures, design);
+        }
+        let kept = expected.kept();
+        let mut of_model = if kept == expected {
+            evidence.clone()
+        } else {
+            kept.evidence(bags, &placement, rows, Some).0
+        };
+        if expected.has_structures() {
+            let ln_p_of = |&root| known.ln_p(Some(root), None);
+            of_model.structure_ln_p = bags.roots().iter().map(ln_p_of).collect();
+        }
+        // What writes explain has a say here: slow moments that they explain in part occur without them, too.
+        let tail_of =
+            |it: &TreeEvidence| NullTail::fit(&it.observations(&placement, &usual.sample));
+        let tail = tail_of(&evidence);
+        let tail_of_model = if of_model.statistics == evidence.statistics {
+            tail.clone()
+        } else {
+            tail_of(&of_model)
+        };
+        Self {
+            placement,
+            is_usual,
+            expected: kept,
+            structures: known,
+            evidence,
+            of_model,
+            tail,
+            tail_of_model,
+        }
+    }
+
+    /// The norm that nearly all normal rows have at most.
+    pub(super) fn normal_norm(&self, norms: &[f64]) -> f64 {
+        let ln_p = self.evidence.excess_ln_p(&self.tail);
+        let norms = selected(norms, &self.is_usual);
+        normal_norm(&norms, &selected(&ln_p, &self.is_usual), SCALE_OF_NORMAL)
+    }
+
+    /// γ of the kernel in which labels have neighbours.
+    pub(super) fn gamma_of_labels(&self, rows: &Rows) -> f64 {
+        let ln_p = self.evidence.excess_ln_p(&self.tail);
+        let is_normal = |tree: &usize| self.is_usual[*tree] && ln_p[*tree] > SURELY_NORMAL.ln();
+        let normal: Vec<usize> = (0..rows.len()).filter(is_normal).collect();
+        gamma_of_labels(rows, &normal)
+    }
+
+    /// How rare scores of the one-class SVM are.
+    pub(super) fn svm_tail(&self, scores: &[f64]) -> SvmTail {
+        SvmTail::fit(&observations(scores, &self.placement, &self.is_usual))
+    }
+
+    /// What is called abnormal before any label, with the scores of the one-class SVM. What the tracer's
+    /// writes explain is not part of the set, but is called so where it would be a discovery.
+    pub(super) fn decide(&self, rule: DecisionRule, usual: &Usual, svm: &[f64]) -> Discoveries {
+        match rule {
+            DecisionRule::Rho => by_svm(svm),
+            DecisionRule::FalseDiscovery(rate) => {
+                self.evidence
+                    .decide(&[&self.tail], &usual.explained(), rate)
+            }
+        }
+    }
+}
+
+/// Whether a score of the one-class SVM is negative by more than rounding.
+pub(super) fn is_below_zero(score: f64) -> bool {
+    score < BELOW_ZERO
+}
+
+/// The decision of the one-class SVM alone.
+pub(super) fn by_svm(scores: &[f64]) -> Discoveries {
+    Discoveries {
+        is_discovery: scores.iter().map(|&score| is_below_zero(score)).collect(),
+        q_values: vec![0.5; scores.len()],
+        ln_threshold: 0.0,
+    }
+}
+
+/// The values that are wanted.
+fn selected(values: &[f64], is_wanted: &[bool]) -> Vec<f64> {
+    let wanted = values.iter().zip(is_wanted).filter(|(_, wanted)| **wanted);
+    wanted.map(|(&value, _)| value).collect()
+}

@@ -1,0 +1,142 @@
+//! What is called abnormal: leaf functions, few and many executions, coarse clocks, other machines.
+
+use callgrove_judge::detector::{
+    Detector, DetectorParams, Embedding, ModelArtifact, TreeModel, Yardstick,
+};
+use callgrove_ml_tests::{PlainTree, forest};
+use callgrove_model::Forest;
+use callgrove_trees::Progress;
+
+/// Trees of one structure with these durations, nanoseconds, by rank; with `has_child` one call takes all but
+/// a tenth of them.
+fn runs(durations: &[Vec<i64>], has_child: bool) -> Forest {
+    let names = ["step", "part"].map(str::to_owned);
+    let tree = |node: u32, duration_ns: i64| PlainTree {
+        node,
+        parent: if has_child { vec![-1, 0] } else { vec![-1] },
+        func: if has_child { vec![0, 1] } else { vec![0] },
+        w: if has_child {
+            vec![duration_ns, duration_ns * 9 / 10]
+        } else {
+            vec![duration_ns]
+        },
+        kind: String::new(),
+    };
+    let trees: Vec<PlainTree> = (0..)
+        .zip(durations)
+        .flat_map(|(node, of_rank)| of_rank.iter().map(move |&it| (node, it)))
+        .map(|(node, duration)| tree(node, duration))
+        .collect();
+    forest(&names, &trees)
+}
+
+/// 1 ms with a scatter of some 3 %, a fixed sequence, rounded to `tick` nanoseconds.
+fn usual(at: usize, tick: i64) -> i64 {
+    let sum: f64 = [0.754_877, 0.569_840, 0.324_717]
+        .iter()
+        .map(|step| (at as f64 * step).fract() - 0.5)
+        .sum();
+    let duration = 1e6 * (1.0 + 0.06 * sum);
+    (duration / tick as f64).round() as i64 * tick
+}
+
+/// A detector of a forest, without labels.
+fn trained(forest: &Forest) -> (Embedding, Detector) {
+    let params = DetectorParams::default().check().expect("it is valid");
+    let embedding = Embedding::fit(forest, &params, 1, Progress::none()).expect("it is valid");
+    let none = vec![None; forest.len()];
+    let detector = Detector::train(&embedding, &none, None, Progress::none()).expect("it is valid");
+    (embedding, detector)
+}
+
+fn abnormal(forest: &Forest) -> Vec<usize> {
+    let (_, detector) = trained(forest);
+    (0..forest.len())
+        .filter(|&tree| detector.abnormal()[tree])
+        .collect()
+}
+
+#[test]
+fn long_executions_are_found_with_and_without_calls_below_and_clean_runs_have_none() {
+    for has_child in [false, true] {
+        for num in [60, 300, 2_000, 12_000] {
+            for tick in [1, 1_000, 10_000] {
+                let mut durations: Vec<i64> = (0..num).map(|at| usual(at, tick)).collect();
+                let what = format!("{num} of tick {tick}, with a child: {has_child}");
+                let clean = abnormal(&runs(&[durations.clone()], has_child));
+                assert_eq!(clean, [0_usize; 0], "{what}");
+                durations[num / 2] = 1_000_000_000;
+                durations[num / 3] = 10_000_000;
+                let found = abnormal(&runs(&[durations], has_child));
+                assert_eq!(found, [num / 3, num / 2], "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_quarter_of_the_run_may_be_wrong() {
+    // Not at equal distances, which would be by design.
+    let is_wrong = |at: usize| (at * at * 31 + at * 17) % 97 < 24;
+    let durations: Vec<i64> = (0..1_000)
+        .map(|at| usual(at, 1) * if is_wrong(at) { 5 } else { 1 })
+        .collect();
+    let expected: Vec<usize> = (0..1_000).filter(|&at| is_wrong(at)).collect();
+    assert!((200..300).contains(&expected.len()), "{}", expected.len());
+    assert_eq!(abnormal(&runs(&[durations], true)), expected);
+}
+
+#[test]
+fn ranks_that_take_longer_by_design_are_compared_with_themselves() {
+    let durations: Vec<Vec<i64>> = (0..8)
+        .map(|rank| {
+            (0..200)
+                .map(|at| (1 + rank) * usual(at + 31 * rank as usize, 1))
+                .collect()
+        })
+        .collect();
+    assert_eq!(abnormal(&runs(&durations, true)), [0_usize; 0]);
+    let mut late = durations;
+    late[1][77] *= 6;
+    assert_eq!(abnormal(&runs(&late, true)), [200 + 77]);
+}
+
+#[test]
+fn a_reference_of_a_faster_machine_finds_the_same() {
+    let clean: Vec<i64> = (0..600).map(|at| usual(at, 1)).collect();
+    let training = runs(std::slice::from_ref(&clean), true);
+    let (embedding, detector) = trained(&training);
+    let model = ModelArtifact::new(&training, &embedding, &detector, Progress::none())
+        .expect("it is valid");
+    let model = TreeModel::new(model).expect("it is whole");
+    let mut slower: Vec<i64> = clean.iter().map(|duration| 2 * duration).collect();
+    slower[100] *= 4;
+    let run = runs(&[slower], true);
+    for by in [Yardstick::Run, Yardstick::RunAlone] {
+        let judged = model
+            .judge(&run, by, Progress::none())
+            .expect("it is valid");
+        assert_eq!(judged.misfit, None);
+        let found = judged.abnormal.iter().enumerate();
+        let found: Vec<usize> = found.filter(|it| *it.1).map(|it| it.0).collect();
+        assert_eq!(found, [100], "{by:?}");
+    }
+}
+
+#[test]
+fn of_too_few_executions_the_longest_come_first_and_none_is_called_abnormal() {
+    // 16 calls that open files: those of one rank are quick, those of the other mostly are not.
+    let durations = [
+        vec![1_015, 1_023, 965, 4_249, 1_161, 1_303, 1_028, 1_066],
+        vec![6_189, 2_413, 1_615, 79_800, 43_894, 105_659, 67_442, 67_049],
+    ];
+    let forest = runs(
+        &durations.map(|of_rank| of_rank.iter().map(|us| us * 1_000).collect()),
+        true,
+    );
+    let (_, detector) = trained(&forest);
+    assert!(!detector.abnormal().contains(&true));
+    let mut order: Vec<usize> = (0..16).collect();
+    order.sort_by(|&a, &b| detector.scores()[a].total_cmp(&detector.scores()[b]));
+    assert_eq!(order[..5], [13, 11, 14, 15, 12]);
+}

@@ -1,0 +1,254 @@
+//! The most surprising parts of one tree.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::CsTree;
+
+use super::law::SizeLaw;
+use super::model::{
+    CalleeSet, ContextModel, FunctionDepth, FunctionNo, NUM_KINDS, Numbers, places,
+};
+use callgrove_trees::real::Real;
+
+/// A surprise in nats, and the function that it is about.
+pub(super) type Surprise = (f64, FunctionNo);
+
+/// The most surprising parts of a tree, one of each kind: ln(1 + e^x) for x nats less ln of the number of
+/// parts, and the share of time as [`Parts::share`] has it.
+pub(super) fn surprises(
+    tree: CsTree<'_>,
+    numbers: &Numbers,
+    model: &ContextModel,
+) -> [Surprise; NUM_KINDS] {
+    let parts = Parts {
+        tree,
+        numbers,
+        model,
+    };
+    let [one, several] = parts.times();
+    let [context, edge] = parts.edges();
+    let [callees, missing_of_call, missing_of_tree, repeated] = parts.calls();
+    let [nesting, depth] = parts.places();
+    let none = (f64::NEG_INFINITY, numbers.of(tree.funcs()[0]));
+    let soft = |surprise: Option<Surprise>| {
+        let (nats, func) = surprise.unwrap_or(none);
+        (softplus(nats), func)
+    };
+    [
+        soft(one),
+        soft(several),
+        parts.share(),
+        soft(context),
+        soft(edge),
+        soft(callees),
+        soft(missing_of_call),
+        soft(missing_of_tree),
+        soft(repeated),
+        soft(nesting),
+        soft(depth),
+        parts.extent(),
+    ]
+}
+
+/// How much small shares of a tree's time count.
+const GAIN: f64 = 20.0;
+
+struct Parts<'a> {
+    tree: CsTree<'a>,
+    numbers: &'a Numbers,
+    model: &'a ContextModel,
+}
+
+impl Parts<'_> {
+    fn func(&self, vertex: usize) -> FunctionNo {
+        self.numbers.of(self.tree.funcs()[vertex])
+    }
+
+    fn caller(&self, vertex: usize) -> FunctionNo {
+        let caller = self.tree.parent(vertex);
+        caller.map_or(self.model.no_caller(), |caller| self.func(caller))
+    }
+
+    /// Of all calls the one that took longest for what it is; and of all subtrees, and all calls of a
+    /// function together, those whose times are most improbable together.
+    fn times(&self) -> [Option<Surprise>; 2] {
+        // Subtrees are ranges in pre-order, so sums of surprises before each vertex give those of all.
+        let mut before = vec![0.0; self.tree.len() + 1];
+        let mut of_function: BTreeMap<FunctionNo, (f64, f64)> = BTreeMap::new();
+        for vertex in 0..self.tree.len() {
+            let func = self.func(vertex);
+            let law = self.model.law(self.caller(vertex), func);
+            let surprise = law.surprise(self.numbers.log_weight(self.tree, vertex));
+            before[vertex + 1] = before[vertex] + surprise;
+            let sum = of_function.entry(func).or_default();
+            sum.0 += surprise;
+            sum.1 += 1.0;
+        }
+        let subtrees = (0..self.tree.len()).map(|vertex| {
+            let end = self.tree.subtree_end(vertex);
+            let surprise = before[end] - before[vertex];
+            (together(surprise, (end - vertex).real()), self.func(vertex))
+        });
+        let functions = of_function
+            .iter()
+            .map(|(&func, &(sum, count))| (together(sum, count), func));
+        let single = (0..self.tree.len())
+            .map(|vertex| (before[vertex + 1] - before[vertex], self.func(vertex)));
+        [
+            largest(single, self.tree.len()),
+            largest(subtrees.chain(functions), self.tree.len()),
+        ]
+    }
+
+    /// Of all functions the one whose calls together took most of the tree's usual time more than usual:
+    /// ln(1 + 20 e) with e that share, as in the rows of excess times. What is usual is the sum of the
+    /// medians of the contexts.
+    fn share(&self) -> Surprise {
+        let mut excess: BTreeMap<FunctionNo, f64> = BTreeMap::new();
+        let mut usual_of_tree = 0.0;
+        for vertex in 0..self.tree.len() {
+            let func = self.func(vertex);
+            let usual = self.model.law(self.caller(vertex), func).median();
+            usual_of_tree += usual;
+            let weight = self.numbers.weight(self.tree.exclusive()[vertex]);
+            *excess.entry(func).or_default() += weight - usual;
+        }
+        let most = excess
+            .into_iter()
+            .reduce(|best, next| if next.1 > best.1 { next } else { best });
+        let (func, excess) = most.unwrap_or((self.func(0), 0.0));
+        let share = (excess / usual_of_tree.max(1.0)).max(0.0);
+        ((GAIN * share).ln_1p(), func)
+    }
+
+    /// The most surprising extent of the tree.
+    fn extent(&self) -> Surprise {
+        let laws = self.model.extents.iter();
+        let surprises = laws
+            .zip(self.numbers.extents(self.tree))
+            .map(|(law, extent)| law.surprise(extent));
+        (softplus(surprises.fold(0.0, f64::max)), self.func(0))
+    }
+
+    /// Of all contexts: in how few of the trees that have the caller the function stands under it, and in
+    /// how few of all trees. What no tree had counts as half a tree.
+    fn edges(&self) -> [Option<Surprise>; 2] {
+        let mut contexts: Vec<(FunctionNo, FunctionNo)> = (0..self.tree.len())
+            .map(|vertex| (self.caller(vertex), self.func(vertex)))
+            .collect();
+        contexts.sort_unstable();
+        contexts.dedup();
+        let surprise = |(caller, func): (FunctionNo, FunctionNo), num_trees: u64| {
+            let known = self.model.context(caller, func);
+            let num_with = known.map_or(0.5, |context| context.num_trees.real());
+            ((num_trees.max(1).real() / num_with).ln(), func)
+        };
+        let of_caller =
+            |&edge: &(FunctionNo, FunctionNo)| surprise(edge, self.model.caller(edge.0).num_trees);
+        let of_all =
+            |&edge: &(FunctionNo, FunctionNo)| surprise(edge, self.model.num_known_trees());
+        [
+            largest(contexts.iter().map(of_caller), contexts.len()),
+            largest(contexts.iter().map(of_all), contexts.len()),
+        ]
+    }
+
+    /// Of all calls:
+    ///
+    /// * how rarely such a caller has a set of callees as rare as this one. So what is always there is
+    ///   missed, and where no two calls are alike nothing is;
+    /// * how rarely such a caller lacks a function that most of its calls have: with k of n calls that have
+    ///   it, (n − k + 1/2) / (n + 1), the estimate of Krichevsky and Trofimov (1981), which is above 0;
+    /// * how rarely such a tree lacks anything as rare to be lacked: the sum of these shares over all that is
+    ///   expected and as seldom missing. Where a tree has many calls that never lack anything, the number of
+    ///   calls says more against a tree than it should, and where few do, less;
+    /// * how rarely such a caller calls a function so often, if it does at all.
+    fn calls(&self) -> [Option<Surprise>; 4] {
+        let mut set = CalleeSet::default();
+        let (mut sets, mut missing, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+        let mut shares_without = Vec::new();
+        for vertex in 0..self.tree.len() {
+            let func = self.func(vertex);
+            set.collect(self.tree, vertex, self.numbers);
+            sets.push((-self.model.callee_share(func, &set).ln(), func));
+            let num_calls = self.model.caller(func).num_calls;
+            for context in self.model.contexts_of(func) {
+                if 2 * context.num_calls <= num_calls {
+                    continue;
+                }
+                let num_without = num_calls.saturating_sub(context.num_calls).real() + 0.5;
+                let share = num_without / (num_calls.real() + 1.0);
+                shares_without.push(share);
+                if set.funcs.binary_search(&context.func).is_err() {
+                    missing.push((-share.ln(), context.func));
+                }
+            }
+            for (callee, count) in set.iter() {
+                let known = self.model.context(func, callee);
+                if let Some(law) = known.and_then(|context| context.repeats.as_ref()) {
+                    repeated.push((law.surprise(count.real().ln_1p()), callee));
+                }
+            }
+        }
+        let num_repeated = repeated.len() + 1;
+        let of_tree = largest(missing.iter().copied(), 1).map(|(nats, func)| {
+            let as_rare = shares_without.iter().filter(|share| -share.ln() >= nats);
+            (-as_rare.sum::<f64>().ln(), func)
+        });
+        [
+            largest(sets.into_iter(), self.tree.len()),
+            largest(missing.into_iter(), shares_without.len() + 1),
+            of_tree,
+            largest(repeated.into_iter(), num_repeated),
+        ]
+    }
+
+    /// Of all functions: how rarely one stands so often on one path from the root, or so deep.
+    fn places(&self) -> [Option<Surprise>; 2] {
+        let places = places(self.tree, self.numbers);
+        let of = |laws: &[Option<SizeLaw>], count: fn(&FunctionDepth) -> usize| {
+            let known = places.iter().filter_map(|(&func, place)| {
+                let law = laws.get(func)?.as_ref()?;
+                Some((law.surprise(count(place).real().ln_1p()), func))
+            });
+            largest(known, places.len() + 1)
+        };
+        [
+            of(&self.model.nestings, |place| place.nesting),
+            of(&self.model.depths, |place| place.depth),
+        ]
+    }
+}
+
+/// The largest of several surprises, less ln of the number that were looked at; the first of equals.
+fn largest(found: impl Iterator<Item = Surprise>, num_looked_at: usize) -> Option<Surprise> {
+    let largest = found.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
+    Some((largest.0 - (num_looked_at.max(1).real()).ln(), largest.1))
+}
+
+/// The surprise of several surprises together: −ln of Chernoff's bound on the probability that `count`
+/// exponential variables of mean 1 sum up to `sum` or more (the combination of Fisher 1925, section
+/// 21.1).
+fn together(sum: f64, count: f64) -> f64 {
+    if sum <= count {
+        return 0.0;
+    }
+    sum - count - count * (sum / count).ln()
+}
+
+/// ln(1 + e^x): 0 for small x, x for large.
+pub(super) fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_small_surprises_are_a_large_one() {
+        assert!(together(0.5, 1.0) <= 0.0);
+        assert!((together(10.0, 1.0) - (9.0 - 10.0_f64.ln())).abs() < 1e-12);
+        assert!(together(40.0, 20.0) > together(3.0, 1.0));
+    }
+}

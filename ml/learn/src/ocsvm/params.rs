@@ -1,0 +1,72 @@
+//! Settings of the one-class SVM.
+
+use serde::{Deserialize, Serialize};
+
+use callgrove_trees::error::{Result, check_param};
+
+/// Settings of the one-class SVM.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OcsvmParams {
+    /// Width γ ≥ 0 of the kernel exp(−γ d²).
+    pub gamma: f64,
+    /// Regularisation C > 0 of Eq. 1, the expected total weight of outliers.
+    pub c: f64,
+    /// Memory for kernel rows; two rows are kept whatever it says.
+    pub cache_bytes: usize,
+}
+
+/// Checked [`OcsvmParams`].
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ValidOcsvmParams(OcsvmParams);
+
+impl OcsvmParams {
+    /// Memory for kernel rows if nothing else is asked: half a GiB, so that all support vectors of 50,000 rows fit.
+    pub const DEFAULT_CACHE_BYTES: usize = 512 << 20;
+
+    /// A kernel width and C, with the default cache.
+    pub fn new(gamma: f64, c: f64) -> Self {
+        Self {
+            gamma,
+            c,
+            cache_bytes: Self::DEFAULT_CACHE_BYTES,
+        }
+    }
+
+    /// Checks the bounds.
+    ///
+    /// # Errors
+    /// [`callgrove_trees::MlError::InvalidParam`].
+    pub fn check(self) -> Result<ValidOcsvmParams> {
+        check_param(
+            "gamma",
+            self.gamma,
+            self.gamma.is_finite() && self.gamma >= 0.0,
+            "a finite number from 0 on",
+        )?;
+        check_param(
+            "C",
+            self.c,
+            self.c.is_finite() && self.c > 0.0,
+            "a finite number above 0",
+        )?;
+        Ok(ValidOcsvmParams(self))
+    }
+}
+
+impl ValidOcsvmParams {
+    /// Width γ of the kernel.
+    pub fn gamma(&self) -> f64 {
+        self.0.gamma
+    }
+
+    /// Regularisation C.
+    pub fn c(&self) -> f64 {
+        self.0.c
+    }
+
+    pub(crate) fn cache_bytes(&self) -> usize {
+        self.0.cache_bytes
+    }
+}

@@ -1,0 +1,147 @@
+//! What can go wrong while learning.
+
+use callgrove_model::Cancelled;
+
+/// An error of this crate.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum MlError {
+    /// The caller asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// There is nothing to learn from.
+    #[error("the forest has no trees: no execution of the function was found")]
+    EmptyForest,
+    /// Deep trees have more subtrees than fit.
+    #[error(
+        "the trees are so deep that they have {found} subtrees, more than {limit}; lower `max_degree` \
+         (the paper's settings have none, the default is 64)"
+    )]
+    TooManySubtrees {
+        /// Subtrees of all degrees of all different trees.
+        found: u64,
+        /// The most that fit.
+        limit: u64,
+    },
+    /// A parameter is out of its bounds.
+    #[error("{name} must be {wanted}, not {}", in_digits(*.value))]
+    InvalidParam {
+        /// Name of the parameter.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// The allowed values in words.
+        wanted: &'static str,
+    },
+    /// Two inputs that belong together differ in length.
+    #[error("{expected} {what} were expected, but {found} given")]
+    LengthMismatch {
+        /// What was counted.
+        what: &'static str,
+        /// The length that fits.
+        expected: usize,
+        /// The length given.
+        found: usize,
+    },
+    /// A number is NaN, infinite or negative where that has no meaning.
+    #[error("{what} of row {row} is not a finite number that fits")]
+    BadNumber {
+        /// What holds the number.
+        what: &'static str,
+        /// The row.
+        row: usize,
+    },
+    /// A method whose cost grows with the square of the rows was given too many.
+    #[error("{what} takes at most {max} rows, but {found} were given")]
+    TooManyRows {
+        /// The method.
+        what: &'static str,
+        /// The most it takes.
+        max: usize,
+        /// The number given.
+        found: usize,
+    },
+    /// All weights are zero: everything was labelled abnormal.
+    #[error("nothing is left to learn from: every tree is labelled abnormal or has weight 0")]
+    NoPositiveWeight,
+    /// The weights sum to less than C, so the problem of Eq. 1 has no minimum.
+    #[error(
+        "too few trees are left to learn from: their weights sum to {weight_sum}, less than C = {c}"
+    )]
+    Infeasible {
+        /// Sum of all weights.
+        weight_sum: f64,
+        /// The regularisation parameter C.
+        c: f64,
+    },
+    /// A class has too few examples to learn from or to measure by.
+    #[error(
+        "{num_positive} anomalies and {num_negative} normal trees are known, but {needed} of each are needed"
+    )]
+    TooFewExamples {
+        /// Known anomalies.
+        num_positive: usize,
+        /// Known normal trees.
+        num_negative: usize,
+        /// What is needed of each.
+        needed: usize,
+    },
+    /// A crate of others, which does the work of a baseline, refused.
+    #[error("a baseline failed: {0}")]
+    PeerFailed(String),
+    /// A file is no model.
+    #[error("this is no model of Callgrove ({0})")]
+    NoModel(String),
+    /// A model file of another version.
+    #[error(
+        "the model has version {found}, but version {supported} is understood; learn it anew with this program"
+    )]
+    ModelVersion {
+        /// Version of the file.
+        found: u32,
+        /// Version of this program.
+        supported: u32,
+    },
+    /// A model file whose parts do not fit together.
+    #[error("the model is damaged: {reason}")]
+    DamagedModel {
+        /// What does not fit.
+        reason: &'static str,
+    },
+}
+
+impl From<Cancelled> for MlError {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+/// The result of everything here that can fail.
+pub type Result<T> = std::result::Result<T, MlError>;
+
+/// A number as text; one with many zeros has an exponent.
+fn in_digits(value: f64) -> String {
+    let size = value.abs();
+    if size.is_finite() && size > 0.0 && !(1e-6..1e15).contains(&size) {
+        format!("{value:e}")
+    } else {
+        value.to_string()
+    }
+}
+
+/// Passes `value` if `is_valid`.
+pub fn check_param(
+    name: &'static str,
+    value: f64,
+    is_valid: bool,
+    wanted: &'static str,
+) -> Result<()> {
+    if is_valid {
+        Ok(())
+    } else {
+        Err(MlError::InvalidParam {
+            name,
+            value,
+            wanted,
+        })
+    }
+}
