@@ -56,7 +56,7 @@ const SHOTS: &[Shot] = &[
         is_dark: true,
         window: [1600, 1000],
         keys: &[],
-        area: "1216x290+384+555",
+        area: "1216x302+384+555",
     },
     Shot {
         file: "labels-light.png",

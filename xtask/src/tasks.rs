@@ -130,7 +130,7 @@ const TASKS: &[Task] = &[
             "set up as for `test`",
             "build the program, and open it on a display without a screen",
         ],
-        duration: "about 10 minutes on two cores the first time, then half a minute",
+        duration: "about 10 minutes on two cores the first time, then one",
         needs: Needs::Tests,
     },
     Task {
