@@ -1,4 +1,4 @@
-//! Rules for what is written around the code: the crate map, named paths, data folders, machines and hosts.
+//! Rules for what is written around the code: the crate map, named paths, linked headings, data, machines and hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
