@@ -4,11 +4,11 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use callgrove_tests::program;
 use callgrove_tests::shell::{
     COMPUTE, analyze, analyze_function, callgrove, complaint, copy_of, data, example, ground_truth,
     stdout,
 };
+use callgrove_tests::{cli_page, program};
 use serde_json::Value;
 
 #[test]
@@ -27,6 +27,18 @@ fn info_tells_the_figures_of_the_example_trace() -> Result<()> {
     ] {
         assert!(text.contains(figure), "`{figure}` is missing:\n{text}");
     }
+    Ok(())
+}
+
+#[test]
+fn the_page_of_commands_is_the_help_of_the_program() -> Result<()> {
+    let written = fs::read_to_string(data(cli_page::PATH))?;
+    let is_current = written == cli_page::text()?;
+    assert!(
+        is_current,
+        "{} is stale: `cargo xtask docs` writes it",
+        cli_page::PATH
+    );
     Ok(())
 }
 

@@ -61,7 +61,7 @@ fn examples_name_options_that_exist() -> Result<()> {
 
 #[test]
 fn units_do_not_restart_what_a_restart_cannot_mend() -> Result<()> {
-    let table = fs::read_to_string(data("app/cli/README.md"))?;
+    let table = fs::read_to_string(data("docs/guide.md"))?;
     for name in UNITS {
         let unit = unit(name)?;
         let line = unit

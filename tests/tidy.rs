@@ -10,6 +10,11 @@ fn repository() -> Repository {
     Repository::load().expect("the repository that the tests are in can be read")
 }
 
+fn documents(repository: &Repository) -> impl Iterator<Item = &TextFile> {
+    let files = repository.files.iter();
+    files.filter(|file| file.name().split('.').next_back() == Some("md"))
+}
+
 fn in_rust_files(rule: fn(&TextFile) -> Vec<Finding>) -> Vec<Finding> {
     repository().rust_files().flat_map(rule).collect()
 }
@@ -22,15 +27,24 @@ fn in_all_files(rule: fn(&TextFile) -> Vec<Finding>) -> Vec<Finding> {
     repository().files.iter().flat_map(rule).collect()
 }
 
+/// The document with the crate map.
+fn crate_map(repository: &Repository) -> &TextFile {
+    let map = repository.file(layers::CRATE_MAP);
+    map.expect("the document with the crate map")
+}
+
 #[test]
 fn crates_use_only_the_crates_below_them() {
-    assert_none(&layers::unknown_edges(&repository().members));
+    let repository = repository();
+    let rows = layers::crate_rows(crate_map(&repository));
+    assert_none(&layers::unknown_edges(&repository.members, &rows));
 }
 
 #[test]
 fn the_tables_of_the_house_name_only_what_is_there() {
     let repository = repository();
-    assert_none(&layers::absent_members(&repository.members));
+    let rows = layers::crate_rows(crate_map(&repository));
+    assert_none(&layers::absent_members(&repository.members, &rows));
     let root = repository.file("Cargo.toml").expect("it is a workspace");
     assert_none(&manifests::absent_browser_crates(root, &repository.members));
 }
@@ -117,8 +131,8 @@ fn pure_crates_touch_nothing_outside() {
 fn the_crate_map_names_every_member_once() {
     let repository = repository();
     let exists = |folder: &str| repository.root.join(folder).exists();
-    let readme = repository.file("README.md");
-    assert_none(&texts::crate_map(readme, &repository.members, exists));
+    let map = crate_map(&repository);
+    assert_none(&texts::crate_map(map, &repository.members, exists));
 }
 
 #[test]
@@ -130,12 +144,17 @@ fn texts_name_only_paths_that_are_there() {
         .iter()
         .filter_map(|file| file.path.split_once('/'));
     let top_folders = folders.map(|(first, _)| first).collect();
-    let texts = repository
-        .files
-        .iter()
-        .filter(|file| file.name().split('.').next_back() == Some("md"));
-    let findings: Vec<Finding> = texts
+    let findings: Vec<Finding> = documents(&repository)
         .flat_map(|file| texts::missing_paths(file, &top_folders, exists))
+        .collect();
+    assert_none(&findings);
+}
+
+#[test]
+fn texts_link_only_to_headings_that_are_there() {
+    let repository = repository();
+    let findings: Vec<Finding> = documents(&repository)
+        .flat_map(|file| texts::missing_headings(file, &repository.files))
         .collect();
     assert_none(&findings);
 }

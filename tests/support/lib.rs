@@ -1,6 +1,7 @@
 //! What Callgrove's end-to-end tests share.
 //!
 //! * [`browser`]: Chromium for the tests of the page
+//! * [`cli_page`]: the page of the program's commands in `docs/`
 //! * [`picture`]: what a screen or a page shows
 //! * [`program`]: the program `callgrove` that the tests run
 //! * [`numbers`]: what tests choose at random
@@ -10,6 +11,7 @@
 //! * [`tidy`]: the house rules that `tests/tidy.rs` checks
 
 pub mod browser;
+pub mod cli_page;
 pub mod numbers;
 pub mod picture;
 pub mod process;

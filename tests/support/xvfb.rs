@@ -149,6 +149,22 @@ impl Display {
         Ok(())
     }
 
+    /// Writes a part of the display, such as `640x480+10+20`, to a PNG file of 64 colours without dithering.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn screenshot_of(&self, area: &str, path: &Path) -> Result<()> {
+        let path = path.to_str().context("the path is not UTF-8")?;
+        let mut args = vec!["-window", "root", "-crop", area, "+repage"];
+        args.extend(["+dither", "-colors", "64", "-strip"]);
+        // Rows of palette indexes compress best without a filter.
+        args.extend(["-define", "png:compression-filter=0"]);
+        args.extend(["-define", "png:compression-level=9"]);
+        let target = format!("png8:{path}");
+        args.push(&target);
+        self.tool("import", &args).map(|_| ())
+    }
+
     /// What is on the display.
     ///
     /// # Errors

@@ -115,6 +115,25 @@ const TASKS: &[Task] = &[
         needs: Needs::Study,
     },
     Task {
+        name: "docs",
+        arguments: "",
+        about: &["writes docs/cli.md from the help of the program"],
+        steps: &["compile the tasks", "build the program, and write its help"],
+        duration: "about 10 minutes on two cores the first time, then some seconds",
+        needs: Needs::Build,
+    },
+    Task {
+        name: "screenshots",
+        arguments: "",
+        about: &["takes the pictures in docs/pictures from the window on the example"],
+        steps: &[
+            "set up as for `test`",
+            "build the program, and open it on a display without a screen",
+        ],
+        duration: "about 10 minutes on two cores the first time, then one",
+        needs: Needs::Tests,
+    },
+    Task {
         name: "web",
         arguments: "",
         about: &[

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use callgrove_model::{WarningKind, Warnings};
 
-/// How the program ends. The README of this crate has the table of codes for users; it has the codes of the argument
-/// parser and of Rust too.
+/// How the program ends. `docs/guide.md` has the table of codes for users, with the codes of the argument parser and of
+/// Rust.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
     /// All is well.
@@ -60,10 +60,10 @@ mod tests {
     const OF_OTHERS: [u8; 2] = [2, 101];
 
     #[test]
-    fn the_table_of_the_readme_has_every_code_once() {
-        let readme = include_str!("../README.md");
+    fn the_table_of_the_guide_has_every_code_once() {
+        let guide = include_str!("../../../docs/guide.md");
         let code = |line: &str| line.strip_prefix("| ")?.split_once(" |")?.0.parse().ok();
-        let listed: Vec<u8> = readme.lines().filter_map(code).collect();
+        let listed: Vec<u8> = guide.lines().filter_map(code).collect();
         // A match, so that a new variant is not forgotten here.
         let next = |exit| match exit {
             Exit::Success => Some(Exit::Failure),

@@ -1,4 +1,4 @@
-//! The detectors side by side, each in a whole AD instance over all ranks: the table in `core/detect/README.md`.
+//! The detectors side by side, each in a whole AD instance over all ranks: the tables in `docs/method.md`.
 //!
 //! `cargo run --release -p callgrove-benches --example detectors -- [RUN…]`
 //!

@@ -29,7 +29,7 @@
 //!
 //! **Excess** ([`Algorithm::Excess`], the default) tells executions that took improbably long for who called them, weighed
 //! by what that cost. Its score is −log₁₀ of the probability, and 0 for what is usual. `excess.rs` says how it decides,
-//! the crate's README how well.
+//! `docs/method.md` how well.
 //!
 //! The others judge a function whoever called it. With n executions of it so far:
 //!

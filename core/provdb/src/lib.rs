@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Records, documents, schemas and the query language are always there and pure; each store is a feature. The
-//! README beside this crate explains the collections, the files and the language.
+//! document `docs/records.md` explains the collections, the files and the language.
 
 #![warn(
     clippy::cast_possible_truncation,

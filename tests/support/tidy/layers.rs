@@ -1,54 +1,14 @@
-//! Which crate may use which. A new edge is a change of architecture: say why, and change this table and the
-//! README together.
+//! Which crate may use which, as the crate map in `docs/architecture.md` has it. A new edge is a change of architecture:
+//! say why, and change that table.
 
 use super::purity::PURE;
-use super::{Finding, Member};
+use super::{Finding, Member, TextFile};
 
-/// Each crate's folder and the folders that it may use; `*` stands for any text.
-const MAY_USE: &[(&str, &[&str])] = &[
-    ("core/model", &[]),
-    ("core/adios2-sys", &[]),
-    ("core/trace", &["core/model", "core/adios2-sys"]),
-    ("core/detect", &["core/model"]),
-    ("core/patterns", &["core/model"]),
-    ("core/net", &[]),
-    ("core/provdb", &["core/model", "core/net"]),
-    (
-        "core/pserver",
-        &["core/model", "core/detect", "core/patterns", "core/net"],
-    ),
-    (
-        "core/ad",
-        &[
-            "core/model",
-            "core/trace",
-            "core/detect",
-            "core/pserver",
-            "core/provdb",
-        ],
-    ),
-    ("ml/trees", &["core/model", "ml/tests"]),
-    ("ml/map", &["core/model", "ml/trees", "ml/tests"]),
-    ("ml/learn", &["core/model", "ml/trees", "ml/tests"]),
-    (
-        "ml/judge",
-        &["core/model", "ml/trees", "ml/map", "ml/learn", "ml/tests"],
-    ),
-    ("ml/evaluate", &["core/model", "ml/*"]),
-    ("ml/tests", &["core/model", "ml/trees"]),
-    (
-        "app/session",
-        &["core/*", "ml/trees", "ml/map", "ml/learn", "ml/judge"],
-    ),
-    ("app/gui", &["app/session", "core/model"]),
-    ("app/server", &["core/*", "app/session", "app/gui"]),
-    ("app/cli", &["core/*", "ml/*", "app/*"]),
-    ("wasm", &["app/gui", "app/session", "core/model"]),
-    ("tests", &["*"]),
-    ("benches", &["*"]),
-    ("xtask", &[]),
-    ("xtask/tasks", &["core/adios2-sys"]),
-];
+/// The document with the crate map.
+pub const CRATE_MAP: &str = "docs/architecture.md";
+
+/// The last column of the crate map.
+const MAY_USE: &str = "| may use |";
 
 /// Edges against the table that are to go, each with its issue. This list may only shrink.
 const DEBT: &[Debt] = &[];
@@ -62,6 +22,13 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("web-sys", &["wasm"]),
 ];
 
+/// A row of the crate map: a crate's folder and the folders that it may use; `*` stands for any text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrateRow {
+    folder: String,
+    uses: Vec<String>,
+}
+
 /// An edge that is tolerated for now.
 struct Debt {
     from: &'static str,
@@ -69,24 +36,45 @@ struct Debt {
     issue: u32,
 }
 
-/// Edges between crates that the table does not have, and debts that are paid.
-pub fn unknown_edges(members: &[Member]) -> Vec<Finding> {
-    check_edges(members, DEBT)
+/// Returns the rows of the crate map: of the table whose last column is "may use". The first cell of a row is a folder, the last
+/// cell names folders, each in backquotes.
+pub fn crate_rows(map: &TextFile) -> Vec<CrateRow> {
+    let lines = map.text.lines().skip_while(|line| !line.ends_with(MAY_USE));
+    let rows = lines.skip(2).take_while(|line| line.starts_with('|'));
+    rows.filter_map(|row| {
+        let mut cells = row.trim_matches('|').split('|');
+        let quoted = |cell: &str| -> Vec<String> {
+            let names = cell.split('`').skip(1).step_by(2);
+            names.map(str::to_owned).collect()
+        };
+        let folder = quoted(cells.next()?).into_iter().next()?;
+        let uses = quoted(cells.next_back()?);
+        Some(CrateRow { folder, uses })
+    })
+    .collect()
 }
 
-/// Entries of the tables of this file and of `PURE` that name no member.
-pub fn absent_members(members: &[Member]) -> Vec<Finding> {
+/// Edges between crates that the crate map does not have, and debts that are paid.
+pub fn unknown_edges(members: &[Member], rows: &[CrateRow]) -> Vec<Finding> {
+    check_edges(members, rows, DEBT)
+}
+
+/// Names in the crate map, in the tables of this file and in `PURE` that name no member.
+pub fn absent_members(members: &[Member], rows: &[CrateRow]) -> Vec<Finding> {
     let pure = PURE.iter().map(|folder| folder.trim_end_matches('/'));
-    let may_use = MAY_USE
+    let may_use = rows
         .iter()
-        .flat_map(|(folder, uses)| std::iter::once(folder).chain(*uses));
+        .flat_map(|row| std::iter::once(&row.folder).chain(&row.uses));
     let only_in = ONLY_IN.iter().flat_map(|(_, folders)| *folders);
-    let named = may_use.chain(only_in).copied().chain(pure);
-    let absent = named.filter(|name| !members.iter().any(|it| matches_any(&[name], &it.folder)));
+    let of_code = only_in.copied().chain(pure);
+    let named = may_use.map(String::as_str).map(|name| (name, CRATE_MAP));
+    let named = named.chain(of_code.map(|name| (name, "tests/support/tidy/layers.rs")));
+    let absent =
+        named.filter(|(name, _)| !members.iter().any(|it| matches_any(&[name], &it.folder)));
     absent
-        .map(|name| {
+        .map(|(name, file)| {
             let message = format!("{name} is no member of the workspace: remove it from the table");
-            Finding::new("tests/support/tidy/layers.rs", 1, message)
+            Finding::new(file, 1, message)
         })
         .collect()
 }
@@ -106,19 +94,19 @@ pub fn strayed_packages(members: &[Member]) -> Vec<Finding> {
     findings
 }
 
-fn check_edges(members: &[Member], debts: &[Debt]) -> Vec<Finding> {
+fn check_edges(members: &[Member], rows: &[CrateRow], debts: &[Debt]) -> Vec<Finding> {
     let is_debt =
         |from: &str, to: &str| debts.iter().any(|debt| debt.from == from && debt.to == to);
     let mut findings = Vec::new();
     for member in members {
-        let Some((_, allowed)) = MAY_USE.iter().find(|(folder, _)| *folder == member.folder) else {
+        let Some(row) = rows.iter().find(|row| row.folder == member.folder) else {
             let message =
-                "a crate that the table of layers.rs does not have: add it there and to the README";
+                format!("a crate that the crate map does not have: add it to {CRATE_MAP}");
             findings.push(Finding::new(&manifest(member), 1, message));
             continue;
         };
         for used in &member.uses {
-            if !matches_any(allowed, used) && !is_debt(&member.folder, used) {
+            if !matches_any(&row.uses, used) && !is_debt(&member.folder, used) {
                 let message = format!(
                     "{} may not use {used}: move the code down, or pass the value in from above",
                     member.folder
@@ -146,16 +134,16 @@ fn manifest(member: &Member) -> String {
     format!("{}/Cargo.toml", member.folder)
 }
 
-fn matches_any(patterns: &[&str], text: &str) -> bool {
+fn matches_any(patterns: &[impl AsRef<str>], text: &str) -> bool {
     patterns
         .iter()
-        .any(|pattern| match pattern.split_once('*') {
+        .any(|pattern| match pattern.as_ref().split_once('*') {
             Some((start, end)) => {
                 text.len() >= start.len() + end.len()
                     && text.starts_with(start)
                     && text.ends_with(end)
             }
-            None => *pattern == text,
+            None => pattern.as_ref() == text,
         })
 }
 
@@ -173,6 +161,24 @@ mod tests {
         }
     }
 
+    /// The crate map of the repository: what it forbids must stay forbidden.
+    fn rows() -> Vec<CrateRow> {
+        let text = include_str!("../../../docs/architecture.md");
+        crate_rows(&TextFile::new(CRATE_MAP, text))
+    }
+
+    #[test]
+    fn the_crate_map_is_the_table_with_the_column_may_use() {
+        let text = "| a | b |\n|---|---|\n| `x` | `y` |\n\n| folder | what | may use |\n|---|---|---|\n\
+                    | `core/a` | reads `b` | – |\n| `ml` | learns | `core/a`, `core/*` |\n\n| `z` | | `y` |\n";
+        let row = |folder: &str, uses: &[&str]| CrateRow {
+            folder: folder.to_owned(),
+            uses: uses.iter().map(ToString::to_string).collect(),
+        };
+        let expected = [row("core/a", &[]), row("ml", &["core/a", "core/*"])];
+        assert_eq!(crate_rows(&TextFile::new("map.md", text)), expected);
+    }
+
     #[test]
     fn downward_edges_pass() {
         let members = [
@@ -180,7 +186,7 @@ mod tests {
             member("app/session", &["core/detect", "ml/learn"], &[]),
             member("tests", &["app/cli", "xtask"], &[]),
         ];
-        assert_eq!(unknown_edges(&members), []);
+        assert_eq!(unknown_edges(&members, &rows()), []);
     }
 
     #[test]
@@ -197,7 +203,7 @@ mod tests {
             ("app/gui", "core/trace"),
             ("app/session", "app/gui"),
         ] {
-            let findings = unknown_edges(&[member(from, &[to], &[])]);
+            let findings = unknown_edges(&[member(from, &[to], &[])], &rows());
             assert_eq!(findings.len(), 1, "{from} → {to}");
             assert_eq!(findings[0].path, format!("{from}/Cargo.toml"));
         }
@@ -205,19 +211,18 @@ mod tests {
 
     #[test]
     fn a_crate_outside_the_table_is_found() {
-        assert_eq!(unknown_edges(&[member("core/misc", &[], &[])]).len(), 1);
+        let misc = member("core/misc", &[], &[]);
+        assert_eq!(unknown_edges(&[misc], &rows()).len(), 1);
     }
 
     #[test]
     fn a_table_that_names_what_is_not_there_is_found() {
-        let folders = MAY_USE.iter().map(|(folder, _)| *folder);
+        let rows = rows();
+        let folders = rows.iter().map(|row| &row.folder);
         let all: Vec<Member> = folders.map(|folder| member(folder, &[], &[])).collect();
-        assert_eq!(absent_members(&all), []);
-        let without_trees: Vec<Member> = all
-            .into_iter()
-            .filter(|it| it.folder != "ml/trees")
-            .collect();
-        let findings = absent_members(&without_trees);
+        assert_eq!(absent_members(&all, &rows), []);
+        let without_trees: Vec<Member> = all.into_iter().filter(|it| it.folder != "ml/trees").collect();
+        let findings = absent_members(&without_trees, &rows);
         assert!(!findings.is_empty());
         assert!(
             findings
@@ -234,10 +239,10 @@ mod tests {
             issue: 7,
         }];
         assert_eq!(
-            check_edges(&[member("ml/trees", &["core/trace"], &[])], &debts),
+            check_edges(&[member("ml/trees", &["core/trace"], &[])], &rows(), &debts),
             []
         );
-        let findings = check_edges(&[member("ml/trees", &[], &[])], &debts);
+        let findings = check_edges(&[member("ml/trees", &[], &[])], &rows(), &debts);
         assert!(findings[0].message.contains("issue 7"), "{findings:?}");
     }
 

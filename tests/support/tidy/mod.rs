@@ -10,7 +10,7 @@
 //! * [`circles`]: no files that need each other
 //! * [`ratchets`]: numbers that may only get better
 //! * [`purity`]: crates that touch nothing outside
-//! * [`texts`]: crate map, named paths, data folders, machines and hosts
+//! * [`texts`]: crate map, named paths, linked headings, data folders, machines and hosts
 
 pub mod circles;
 mod finding;

@@ -1,4 +1,4 @@
-//! Rules for what is written around the code: the crate map, named paths, data folders, machines and hosts.
+//! Rules for what is written around the code: the crate map, named paths, linked headings, data, machines and hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,15 +23,14 @@ const REGISTRIES: &[&[&str]] = &[
 /// Folders that a crate has.
 const FOLDERS_OF_CRATES: &[&str] = &["benches", "examples", "proto", "schema", "src", "tests"];
 
-/// Members that the README's crate map does not name exactly once, and rows for folders that do not exist. A
+/// Members that the crate map does not name exactly once, and rows for folders that do not exist. A
 /// row begins with the folder: `` | `core/model` | … ``.
 pub fn crate_map(
-    readme: Option<&TextFile>,
+    map: &TextFile,
     members: &[Member],
     exists: impl Fn(&str) -> bool,
 ) -> Vec<Finding> {
-    let path = readme.map_or("README.md", |file| &file.path);
-    let text = readme.map_or("", |file| &file.text);
+    let (path, text) = (&map.path, &map.text);
     let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {
         let folder = line
@@ -124,41 +123,103 @@ pub fn registry_hosts(file: &TextFile) -> Vec<Finding> {
     })
 }
 
-/// Paths that a text names and that are not there: in `` `…` `` and as the target of a link. A path begins with one of
-/// the `top_folders`, or with a folder that crates have and then counts from the text's own folder.
+/// Paths that a text names and that are not there: in `` `…` `` and as the target of a link. A path in backquotes begins with one
+/// of the `top_folders`, or with a folder that crates have and then counts from the text's own folder, as the target of a link
+/// always does.
 pub fn missing_paths(
     file: &TextFile,
     top_folders: &BTreeSet<&str>,
     exists: impl Fn(&str) -> bool,
 ) -> Vec<Finding> {
-    let own = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let beside = |path: &str| match own {
-        "" => path.to_owned(),
-        folder => format!("{folder}/{path}"),
-    };
     let mut findings = Vec::new();
-    let mut is_fenced = false;
-    for (index, line) in file.text.lines().enumerate() {
-        is_fenced ^= line.trim_start().starts_with("```");
-        if is_fenced {
-            continue;
-        }
+    for (number, line) in prose(&file.text) {
         let code = line.split('`').skip(1).step_by(2);
-        let named = code.filter(|text| is_path(text, top_folders));
-        let linked = line
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split([')', '#']).next())
-            .filter(|target| !target.is_empty() && !target.contains(':'));
+        let named = code
+            .filter(|text| is_path(text, top_folders))
+            .filter(|path| !exists(path.trim_end_matches('/')) && !exists(&beside(file, path)));
+        let linked = links(line)
+            .map(|target| target.split('#').next().unwrap_or(target))
+            .filter(|path| !path.is_empty() && !exists(&beside(file, path)));
         for path in named.chain(linked) {
-            let path = path.trim_end_matches('/');
-            if !exists(path) && !exists(&beside(path)) {
-                let message = format!("`{path}` is not there: name what is, or leave it out");
-                findings.push(Finding::new(&file.path, index + 1, message));
+            let message = format!("`{path}` is not there: name what is, or leave it out");
+            findings.push(Finding::new(&file.path, number, message));
+        }
+    }
+    findings
+}
+
+/// Links to a heading that the text or another one of `files` does not have.
+pub fn missing_headings(file: &TextFile, files: &[TextFile]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, line) in prose(&file.text) {
+        for (path, heading) in links(line).filter_map(|target| target.split_once('#')) {
+            let path = match path {
+                "" => file.path.clone(),
+                path => beside(file, path),
+            };
+            // A file that is not there is a finding of `missing_paths`.
+            let target = files.iter().find(|it| it.path == path);
+            if target.is_some_and(|it| !anchors(&it.text).contains(heading)) {
+                let message = format!("{path} has no heading `{heading}`: link to one that it has");
+                findings.push(Finding::new(&file.path, number, message));
             }
         }
     }
     findings
+}
+
+/// Returns the lines outside code blocks, each with its number from 1.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut is_fenced = false;
+    let lines = text.lines().enumerate();
+    lines.filter_map(move |(index, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_fenced ^= is_fence;
+        (!is_fenced && !is_fence).then_some((index + 1, line))
+    })
+}
+
+/// Returns the targets of the links of a line that lead to files of the repository.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    let targets = line.split("](").skip(1);
+    targets
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|target| !target.contains(':'))
+}
+
+/// Returns a path that counts from the folder of a file as one from the root of the repository.
+fn beside(file: &TextFile, path: &str) -> String {
+    let own = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut parts: Vec<&str> = own.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.trim_end_matches('/').split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// Returns the anchors of a text's headings, as forges make them: in lower case, without punctuation, with `-` for blanks, and with
+/// a number where a heading comes again.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for (_, line) in prose(text) {
+        let title = line.trim_start_matches('#');
+        if title.len() == line.len() || !title.starts_with(' ') {
+            continue;
+        }
+        let letters = title.trim().chars().filter_map(|letter| match letter {
+            ' ' => Some('-'),
+            letter => (letter.is_alphanumeric() || "-_".contains(letter)).then_some(letter),
+        });
+        let anchor = letters.collect::<String>().to_lowercase();
+        let repeats = (1..).map(|count| format!("{anchor}-{count}"));
+        let mut all = std::iter::once(anchor.clone()).chain(repeats);
+        anchors.extend(all.find(|it| !anchors.contains(it)));
+    }
+    anchors
 }
 
 fn is_path(text: &str, top_folders: &BTreeSet<&str>) -> bool {
@@ -205,27 +266,38 @@ mod tests {
 
     #[test]
     fn the_crate_map_names_every_member_once() {
-        let readme = TextFile::new(
-            "README.md",
+        let map = TextFile::new(
+            "map.md",
             "# A\n| folder | crate |\n|---|---|\n| `ml` | a |\n| `core/model` | b |\n| `core/model` | c |\n| `core/gone` | d |\n",
         );
         let members = [member("core/model"), member("core/trace"), member("ml")];
-        let findings = crate_map(Some(&readme), &members, |folder| folder != "core/gone");
+        let findings = crate_map(&map, &members, |folder| folder != "core/gone");
         assert_eq!(lines(&findings), [6, 1, 7]);
-        assert_eq!(crate_map(None, &members, |_| true).len(), 3);
-        assert_eq!(crate_map(Some(&readme), &members[2..], |_| true), []);
+        let empty = TextFile::new("map.md", "");
+        assert_eq!(crate_map(&empty, &members, |_| true).len(), 3);
+        assert_eq!(crate_map(&map, &members[2..], |_| true), []);
     }
 
     #[test]
     fn paths_that_are_not_there_are_found() {
         let text = "see `core/model` and `core/gone/`\n`src/a.rs`, `src/b.rs`, `run/x.bp`, `ml/<name>.rs`\n\
                     [study](STUDY.md), [gone](GONE.md#part), [web](https://example.org/x)\n\
-                    ```\n`core/gone`\n```\n";
+                    ```\n`core/gone`\n```\n[up](../core/model), [not from the root](core/model)\n";
         let there = ["core/model", "ml/src/a.rs", "ml/STUDY.md"];
         let exists = |path: &str| there.contains(&path);
         let top = BTreeSet::from(["core", "ml"]);
         let findings = missing_paths(&TextFile::new("ml/README.md", text), &top, exists);
-        assert_eq!(lines(&findings), [1, 2, 3]);
+        assert_eq!(lines(&findings), [1, 2, 3, 7]);
+    }
+
+    #[test]
+    fn headings_that_are_not_there_are_found() {
+        let text = "# A guide\n## See `run`, and more\n## Twice\n## Twice\n```\n# A comment\n```\n#hash\n\
+                    [own](#see-run-and-more), [again](#twice-1), [never](#twice-2)\n[code](#a-comment)\n\
+                    [other](../README.md#files), [none](../README.md#folders)\n[absent](gone.md#part)\n";
+        let guide = TextFile::new("docs/guide.md", text);
+        let files = [TextFile::new("README.md", "## Files\n"), guide.clone()];
+        assert_eq!(lines(&missing_headings(&guide, &files)), [9, 10, 11]);
     }
 
     #[test]

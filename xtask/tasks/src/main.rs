@@ -5,6 +5,7 @@
 
 mod adios2;
 mod demo;
+mod docs;
 mod shell;
 mod steps;
 mod study;
@@ -29,6 +30,8 @@ enum Task {
     Fuzz { num_traces: u64, seed: Option<u64> },
     Setup,
     Study { data: Vec<PathBuf> },
+    Docs,
+    Screenshots,
     Web,
 }
 
@@ -63,6 +66,8 @@ fn parse(args: &[String]) -> Result<Task> {
             seed: Some(seed.parse()?),
         },
         ["setup"] => Task::Setup,
+        ["docs"] => Task::Docs,
+        ["screenshots"] => Task::Screenshots,
         ["web"] => Task::Web,
         ["study", data @ ..] if !data.is_empty() => Task::Study {
             data: data.iter().map(PathBuf::from).collect(),
@@ -95,6 +100,8 @@ fn perform(task: Task) -> Result<ExitCode> {
             println!("{}", tables.display());
             Ok(ExitCode::SUCCESS)
         }
+        Task::Docs => docs::write_commands(&Workspace::load()?).map(|()| ExitCode::SUCCESS),
+        Task::Screenshots => docs::take_pictures(&Workspace::load()?).map(|()| ExitCode::SUCCESS),
         Task::Web => {
             println!("{}", web::build(&Workspace::load()?)?.told());
             Ok(ExitCode::SUCCESS)
@@ -135,6 +142,8 @@ mod tests {
             &["fuzz", "600", "1"],
             &["setup"],
             &["study", "data", "forests"],
+            &["docs"],
+            &["screenshots"],
             &["web"],
         ] {
             assert!(parsed(words).is_ok(), "{words:?}");

@@ -133,7 +133,7 @@ pub(crate) struct InfoArgs {
 #[derive(Args, Debug)]
 pub(crate) struct AnalyzeArgs {
     /// A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or FILE.jsonl with trees of
-    /// any kind (format in the main README)
+    /// any kind (docs/formats.md has the format)
     pub(crate) trace: String,
     /// Root function: its name without arguments, or the end of it from a `::` on; `*` and `?` are
     /// wildcards. Without it, the most promising function is taken

@@ -1,4 +1,4 @@
-//! The JSON interface, `/api/…`; the crate's README tells how to use each endpoint.
+//! The JSON interface, `/api/…`; `docs/http.md` says how to use each endpoint.
 
 mod documents;
 mod error;

@@ -19,7 +19,7 @@ const NUM_ANCHORS: usize = 4_096;
 /// weight is its anchor. Rows far out whose weight is nearly 0 share one group with many others.
 ///
 /// Nothing is drawn at random. The anchors depend on rows and weights alone, so those of the
-/// unlabelled forest serve for all labels. How much scores differ from the exact ones: `ml/README.md`.
+/// unlabelled forest serve for all labels. How much scores differ from the exact ones: `docs/performance.md`.
 ///
 /// Cost: rows × (columns + ln rows).
 #[derive(Clone, Debug)]
