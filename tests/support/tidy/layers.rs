@@ -221,7 +221,10 @@ mod tests {
         let folders = rows.iter().map(|row| &row.folder);
         let all: Vec<Member> = folders.map(|folder| member(folder, &[], &[])).collect();
         assert_eq!(absent_members(&all, &rows), []);
-        let without_trees: Vec<Member> = all.into_iter().filter(|it| it.folder != "ml/trees").collect();
+        let without_trees: Vec<Member> = all
+            .into_iter()
+            .filter(|it| it.folder != "ml/trees")
+            .collect();
         let findings = absent_members(&without_trees, &rows);
         assert!(!findings.is_empty());
         assert!(

@@ -16,6 +16,7 @@ pub mod circles;
 mod finding;
 pub mod layers;
 pub mod manifests;
+mod prose;
 pub mod purity;
 pub mod ratchets;
 pub mod repository;
