@@ -227,7 +227,7 @@ fn a_served_database_counts_what_clients_store_and_ask() {
     let (server, served) = serve(folder.path(), &disk);
     let options = OpenOptions {
         remote: RemoteOptions {
-            credential: Some(Credential::stated(SECRET)),
+            credential: Some(Credential::explicit(SECRET)),
             ca_file: None,
         },
         ..OpenOptions::default()

@@ -33,7 +33,7 @@ fn guarded(certificate: &Certificate) -> ServerConfig {
 
 fn ad_options(server: &RunningServer, certificate: &Certificate) -> ExchangeOptions {
     ExchangeOptions {
-        credential: Some(Credential::stated(SECRET)),
+        credential: Some(Credential::explicit(SECRET)),
         ca_file: Some(certificate.signer()),
         ..ExchangeOptions::new(server.url())
     }
@@ -81,7 +81,7 @@ fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
     let live = Live::Posted(Arc::clone(&received));
     let other = support::start(guarded(&certificate), live);
     let poster = Poster::start(PosterOptions {
-        credential: Some(Credential::stated(SECRET)),
+        credential: Some(Credential::explicit(SECRET)),
         ca_file: Some(certificate.signer()),
         ..PosterOptions::new(format!("{}/api/anomalydata", other.url()))
     })
@@ -100,7 +100,7 @@ fn a_receiver_of_packets_is_trusted_for_the_authority_that_signed_its_certificat
     let state = ServerState::new(StateOptions::default());
     let post = |ca_file| {
         let poster = Poster::start(PosterOptions {
-            credential: Some(Credential::stated(SECRET)),
+            credential: Some(Credential::explicit(SECRET)),
             ca_file,
             ..PosterOptions::new(format!("{}/api/anomalydata", receiver.url()))
         })

@@ -221,7 +221,7 @@ fn tokens_and_certificates_are_checked() {
     let url = format!("https://localhost:{}", server.address.port());
     let attempt = |token: &str, ca_file| {
         let remote = RemoteOptions {
-            credential: Some(Credential::stated(token)),
+            credential: Some(Credential::explicit(token)),
             ca_file,
         };
         RemoteStore::open(

@@ -27,7 +27,7 @@ pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
 pub const MAX_PUT_BYTES: usize = 256 << 20;
 
 /// The client of the protocol.
-type RemoteClient = proto::prov_db_client::ProvDbClient<callgrove_net::GrpcLine>;
+type RemoteClient = proto::prov_db_client::ProvDbClient<callgrove_net::GrpcChannel>;
 
 /// Messages of a stream are filled up to here.
 const PART_BYTES: usize = 1 << 20;

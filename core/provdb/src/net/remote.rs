@@ -65,8 +65,8 @@ impl RemoteStore {
             connect_timeout: CONNECT_TIMEOUT,
             ping_timeout: PING_TIMEOUT,
         };
-        let (runtime, line) = target.line("provdb-client").map_err(bad)?;
-        let client = ProvDbClient::new(line)
+        let (runtime, channel) = target.channel("provdb-client").map_err(bad)?;
+        let client = ProvDbClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
         let store = Self {

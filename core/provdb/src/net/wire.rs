@@ -321,5 +321,5 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
 
 /// Whether it is unknown if the server got the request, so that it is to be sent again.
 pub(super) fn is_break(status: &Status) -> bool {
-    status.details().is_empty() && callgrove_net::is_break(status)
+    status.details().is_empty() && callgrove_net::is_connection_failure(status)
 }

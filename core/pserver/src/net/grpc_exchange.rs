@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callgrove_model::{FuncId, ProgramId, RankId, fnv1a};
-use callgrove_net::{Credential, GrpcLine, GrpcTarget, innermost_cause, is_break};
+use callgrove_net::{Credential, GrpcChannel, GrpcTarget, innermost_cause, is_connection_failure};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tonic::{Code, Response, Status};
@@ -25,12 +25,12 @@ use crate::{
 pub type GrpcExchange = ExchangeSession<Grpc>;
 
 /// Time between signs of life: four fit into a lease.
-const HEARTBEAT: Duration = Duration::from_millis(LEASE_MS / 4);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(LEASE_MS / 4);
 /// Time before the first attempt to connect again, doubled after each up to [`MAX_BACKOFF`].
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(3);
 /// Time between attempts to register for the first time.
-const REGISTER_AGAIN: Duration = Duration::from_millis(500);
+const REGISTER_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Where the server is and how patient the client.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ pub fn connect(options: ExchangeOptions) -> Result<GrpcExchange, PserverError> {
     Ok(ExchangeSession::new(Grpc::new(options)?))
 }
 
-type Connection = PserverClient<GrpcLine>;
+type Connection = PserverClient<GrpcChannel>;
 
 /// Carries requests over gRPC. A task of its own gives signs of life, and looks for the server while it is away.
 pub struct Grpc {
@@ -114,7 +114,7 @@ impl Grpc {
         };
         let (runtime, line) =
             target
-                .line("pserver-client")
+                .channel("pserver-client")
                 .map_err(|cause| PserverError::BadOption {
                     option: format!("the parameter server's address {}", options.address),
                     cause,
@@ -157,7 +157,7 @@ impl Grpc {
     }
 
     fn error_of(&self, status: &Status) -> PserverError {
-        if is_break(status) {
+        if is_connection_failure(status) {
             return self.down(innermost_cause(status));
         }
         if status.code() == Code::FailedPrecondition {
@@ -220,10 +220,10 @@ impl Transport for Grpc {
                 Err(PserverError::Refused { about, .. }) => *about == Refusal::Rank,
                 Err(_) => false,
             };
-            if self.is_known || !may_wait || Instant::now() + REGISTER_AGAIN > give_up {
+            if self.is_known || !may_wait || Instant::now() + REGISTER_RETRY_INTERVAL > give_up {
                 return result;
             }
-            std::thread::sleep(REGISTER_AGAIN);
+            std::thread::sleep(REGISTER_RETRY_INTERVAL);
             self.begin_call();
         }
     }
@@ -294,7 +294,7 @@ async fn watch(mut connection: Connection, shared: Arc<Shared>, deadline: Durati
             }
             continue;
         }
-        if tokio::time::timeout(HEARTBEAT, shared.went_down.notified())
+        if tokio::time::timeout(HEARTBEAT_INTERVAL, shared.went_down.notified())
             .await
             .is_ok()
             || instance.is_empty()
@@ -303,7 +303,7 @@ async fn watch(mut connection: Connection, shared: Arc<Shared>, deadline: Durati
         }
         let beat = connection.heartbeat(proto::HeartbeatRequest { instance });
         match tokio::time::timeout(deadline, beat).await {
-            Ok(Err(status)) if is_break(&status) => shared.go_down(innermost_cause(&status)),
+            Ok(Err(status)) if is_connection_failure(&status) => shared.go_down(innermost_cause(&status)),
             Err(_) => shared.go_down(format!("no sign of life within {deadline:?}")),
             // That the server has forgotten the instance shows with the next request.
             Ok(_) => {}

@@ -258,7 +258,7 @@ fn a_server_that_is_not_there_is_told_from_a_wrong_option() {
             ..ExchangeOptions::new("https://localhost:1")
         },
         ExchangeOptions {
-            credential: Some(Credential::stated("with\nnewline")),
+            credential: Some(Credential::explicit("with\nnewline")),
             ..ExchangeOptions::new("localhost:1")
         },
     ];
@@ -307,7 +307,7 @@ fn the_token_goes_with_every_call_and_a_wrong_one_is_refused() {
     });
     let with_token = |token: &str| {
         connect(ExchangeOptions {
-            credential: Some(Credential::stated(token)),
+            credential: Some(Credential::explicit(token)),
             ..ExchangeOptions::new(server.address.to_string())
         })
         .expect("the address is one")

@@ -90,7 +90,7 @@ fn wait_until(condition: impl Fn() -> bool) {
 fn a_packet_arrives_as_json_with_the_token() {
     let (listener, url) = listen();
     let poster = Poster::start(PosterOptions {
-        credential: Some(Credential::stated("secret")),
+        credential: Some(Credential::explicit("secret")),
         ..PosterOptions::new(url)
     })
     .expect("the URL is one");
