@@ -32,15 +32,15 @@ use publisher::{Publisher, Topic};
 use state::State;
 use stop::Stop;
 
-/// Carries out commands one after another. Its carrier calls [`Engine::handle`] wherever long work
-/// may run; the views see the snapshots that it publishes on the way.
+/// Carries out commands one after another. The host application calls [`Engine::handle`] where long work
+/// may run; the views read the snapshots that it publishes during the work.
 pub struct Engine {
     executor: Executor,
     state: State,
 }
 
 impl Engine {
-    /// An engine with nothing open. Snapshots go into `cell`; `wake` is called after each.
+    /// Creates an engine without an open source. It stores snapshots in `cell` and calls `wake` after each.
     pub fn new(
         host: Box<dyn Host>,
         settings: LearnSettings,
@@ -59,7 +59,7 @@ impl Engine {
         }
     }
 
-    /// Carries out one command. What goes wrong becomes a notice in the next snapshot.
+    /// Carries out one command. Errors become notices in the next snapshot.
     pub fn handle(&mut self, command: Command) {
         self.executor.publisher.begin(Topic::of(&command));
         match self.carry_out(command) {
@@ -72,7 +72,7 @@ impl Engine {
         self.executor.publisher.end();
     }
 
-    /// Carries out commands until nobody can send any more; between them, what forms goes on.
+    /// Carries out commands until all senders are dropped. Between commands, computes the map.
     pub fn run(mut self, commands: &Receiver<Command>) {
         loop {
             let command = if self.is_forming() {
@@ -93,14 +93,14 @@ impl Engine {
         }
     }
 
-    /// Whether a map is forming, so that [`Engine::advance`] has something to do.
+    /// Returns whether a map is being computed, so that [`Engine::advance`] has work to do.
     pub fn is_forming(&self) -> bool {
         self.state
             .forest()
             .is_ok_and(|(_, grown)| grown.is_forming())
     }
 
-    /// Goes on with the map that forms, for a small part of a second.
+    /// Continues to compute the map for a fraction of a second.
     pub fn advance(&mut self) {
         let Ok((_, grown)) = self.state.forest_mut() else {
             return;
@@ -183,7 +183,7 @@ impl Engine {
                 self.executor.publisher.dismiss(notice);
                 Ok(())
             }
-            // The session keeps these itself.
+            // `Session` handles these itself.
             Command::SelectCall(_)
             | Command::SelectIncident(_)
             | Command::SelectTrend(_)
@@ -227,7 +227,7 @@ impl Engine {
         self.write(path, &file.to_text(), text)
     }
 
-    /// Writes a file that the person named, and says so.
+    /// Writes a file that the user named, and reports it.
     fn write(&mut self, path: &str, content: &str, done: String) -> Result<(), Stop> {
         self.executor.host.write_file(path, content.as_bytes())?;
         self.executor.notice(Severity::Info, done);

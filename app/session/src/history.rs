@@ -1,4 +1,4 @@
-//! What the person made of a run, with undo: for each edit the few values that it replaced.
+//! The user's work on a run, with undo: for each edit the few values that it replaced.
 
 mod root_state;
 #[cfg(test)]
@@ -13,56 +13,55 @@ use crate::{LabelKey, LabelSet, Mark};
 use root_state::{LabelState, RootValues, UNTOUCHED};
 pub(crate) use root_state::{ModelInputs, RootState};
 
-/// What the person made of a run, the way to it and the way on.
+/// The user's work on a run, with the edits to undo and to redo.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     roots: BTreeMap<Arc<str>, RootState>,
     marks: BTreeMap<u64, Mark>,
     past: Vec<Step>,
     future: Vec<Step>,
-    /// Those who gave labels, each name once.
+    /// Authors of labels, each name once.
     authors: BTreeSet<Arc<str>>,
-    /// Who does what follows, if it is known.
+    /// Author of the edits that follow, if known.
     who: Option<Arc<str>>,
 }
 
-/// Something that is done to a history, and stands in the journal.
+/// An action on a history, as stored in the journal.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum HistoryStep {
-    /// Something is changed.
+    /// An edit.
     Edit {
-        /// The root function that it is about, if it is about one.
+        /// The root function that it concerns, if any.
         root: Option<String>,
-        /// What is changed.
+        /// The edit itself.
         edit: Edit,
     },
-    /// The last edit is taken back.
+    /// Undoes the last edit.
     Undo,
-    /// It is done again.
+    /// Redoes the last undone edit.
     Redo,
-    /// What the last edit would have the model learn waits for an answer of the person; it is no step of its
-    /// own.
+    /// Makes the training of the last edit wait for the user's answer. It is not an undoable step of its own.
     Ask,
 }
 
-/// What an action changed.
+/// The changes that an action made.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Effects {
-    /// The root function whose labels or model are others now.
+    /// The root function whose labels or model changed.
     pub(crate) root: Option<Arc<str>>,
 }
 
-/// An edit, done or undone: what it was, and the values that it takes to turn it round.
+/// An edit, done or undone: its description, and the values that reverse it.
 #[derive(Clone, Debug)]
 struct Step {
     what: Box<str>,
     root: Option<Arc<str>>,
     values: Values,
-    /// Whether it made the model learn, and nobody was asked about it.
+    /// True if it trained the model without asking the user.
     is_lesson: bool,
 }
 
-/// Values to be put in the place of others, which then are what puts all back.
+/// Values that replace current ones. After the swap they hold the replaced values, which reverse it.
 #[derive(Clone, Debug, Default)]
 struct Values {
     of_root: RootValues,
@@ -70,12 +69,12 @@ struct Values {
 }
 
 impl History {
-    /// What was made of the forest of a root function.
+    /// Returns the work on the forest of a root function.
     pub(crate) fn of_root(&self, root: &str) -> &RootState {
         self.roots.get(root).unwrap_or(&UNTOUCHED)
     }
 
-    /// The same, of which a person does what follows.
+    /// Sets the author of the edits that follow.
     pub(crate) fn by(&mut self, who: Option<&str>) -> &mut Self {
         self.who = who.map(|who| match self.authors.get(who) {
             Some(known) => Arc::clone(known),
@@ -85,14 +84,14 @@ impl History {
         self
     }
 
-    /// Labels given to records, whatever their functions.
+    /// Returns the labels of records, whatever their functions.
     pub(crate) fn record_labels(&self) -> LabelSet {
         let judgements = self.roots.values().flat_map(|state| &state.judgements);
         let of_records = judgements.filter(|(key, _)| matches!(key, LabelKey::Event(_)));
         of_records.filter_map(LabelState::given_to).collect()
     }
 
-    /// Labels of all root functions.
+    /// Returns the number of labels of all root functions.
     pub(crate) fn num_labels(&self) -> usize {
         let judgements = self
             .roots
@@ -103,12 +102,12 @@ impl History {
             .count()
     }
 
-    /// The marks, in order of their numbers.
+    /// Returns the marks, in order of their numbers.
     pub(crate) fn marks(&self) -> impl Iterator<Item = &Mark> {
         self.marks.values()
     }
 
-    /// Whether there is something to do, to undo or to redo.
+    /// Returns whether an action is possible.
     pub(crate) fn can(&self, action: &HistoryStep) -> bool {
         match action {
             HistoryStep::Edit { .. } => true,
@@ -118,7 +117,7 @@ impl History {
         }
     }
 
-    /// Carries out an action; a step back or forward without an edit to take does nothing.
+    /// Carries out an action. Undo and redo without an edit to apply do nothing.
     pub(crate) fn take(&mut self, action: &HistoryStep) -> Effects {
         match action {
             HistoryStep::Edit { root, edit } => {
@@ -131,7 +130,7 @@ impl History {
         }
     }
 
-    /// The same as journals of version 1 mean it: each root function has undo and redo of its own.
+    /// Carries out an action of a journal of version 1, in which each root function has its own undo and redo.
     pub(crate) fn take_in_root(&mut self, root: &str, action: &HistoryStep) {
         let is_in_root = |step: &Step| step.root.as_deref() == Some(root);
         match action {
@@ -141,12 +140,12 @@ impl History {
             }
             HistoryStep::Undo => self.undo(self.past.iter().rposition(is_in_root)),
             HistoryStep::Redo => self.redo(self.future.iter().rposition(is_in_root)),
-            // Nothing was asked then.
+            // Version 1 never asked.
             HistoryStep::Ask => Effects::default(),
         };
     }
 
-    /// The state of a root function before the last edit, if that made the model learn without an answer.
+    /// Returns the state of a root function before the last edit, if that edit trained the model without an answer.
     pub(crate) fn before_lesson(&self, root: &str) -> Option<RootState> {
         let last = self.past.last().filter(|_| self.future.is_empty())?;
         if !last.is_lesson || last.root.as_deref() != Some(root) {
@@ -157,19 +156,19 @@ impl History {
         Some(state)
     }
 
-    /// The last edit is of a time when nobody was asked.
+    /// Marks the last edit as one of a version that did not ask.
     pub(crate) fn settle(&mut self) {
         if let Some(last) = self.past.last_mut() {
             last.is_lesson = false;
         }
     }
 
-    /// What Undo would take back, as a person reads it who looks at `root`.
+    /// Returns a description of the edit to undo, for a user who views `root`.
     pub(crate) fn undo_text(&self, root: Option<&str>) -> Option<String> {
         self.past.last().map(|step| step.text(root))
     }
 
-    /// What Redo would do again.
+    /// Returns a description of the edit to redo.
     pub(crate) fn redo_text(&self, root: Option<&str>) -> Option<String> {
         self.future.last().map(|step| step.text(root))
     }
@@ -219,7 +218,7 @@ impl History {
         effects
     }
 
-    /// The last edit is one whose labels wait for an answer from now on; undoing it takes back as much as before.
+    /// Makes the labels of the last edit wait for an answer. Undo still reverses the whole edit.
     fn ask(&mut self) -> Effects {
         let last = self.past.last_mut().filter(|_| self.future.is_empty());
         let asked = last.and_then(|step| {
@@ -230,7 +229,7 @@ impl History {
         Effects { root: asked }
     }
 
-    /// Puts the values of a step in place; it holds those that turn it round again.
+    /// Applies the values of a step. The returned step reverses it.
     fn turn(&mut self, mut step: Step) -> (Step, Effects) {
         if let Some(root) = &step.root {
             let state = self.roots.entry(Arc::clone(root)).or_default();
@@ -261,7 +260,7 @@ impl History {
         }
     }
 
-    /// One copy of a name serves all steps.
+    /// Returns a shared copy of a name, one for all steps.
     fn name(&self, root: &str) -> Arc<str> {
         let known = self.roots.get_key_value(root);
         known.map_or_else(|| root.into(), |(name, _)| Arc::clone(name))

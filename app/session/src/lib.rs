@@ -1,21 +1,22 @@
-//! The application without a screen.
+//! The application without a user interface.
 //!
-//! A person's wishes come in as [`Command`]s; what there is to see goes out as [`Snapshot`]s. The
-//! [`Engine`] between them owns trace, embedding and model, and does the long work; it runs wherever
-//! its carrier puts it (a thread on the desktop, a worker in the browser). Files, clocks and threads
-//! belong to the carrier, which lends them through [`Host`].
+//! A user's requests come in as [`Command`]s; the state to show goes out as [`Snapshot`]s. The
+//! [`Engine`] between them owns trace, embedding and model, and does the long work. It runs where
+//! the host application puts it (a thread on the desktop, a worker in the browser). Files, clocks and
+//! threads belong to the host application, which provides them through [`Host`].
 //!
 //! ```text
 //!                           ┌─▶ Engine ──▶ Host (trace files, journal)
 //! views ── Command ──▶ Session
-//!   ▲                    │  └─▶ watch ──▶ carrier ──▶ server of a running job, or of its records
+//!   ▲                    │  └─▶ watch ──▶ transport ──▶ server of a running job, or of its records
 //!   └── Arc<Snapshot> ◀──┘
 //! ```
 //!
-//! A snapshot has names, trees and scores; what happened on the lanes of a trace views ask for ([`Calls`]), wherever it is.
+//! A snapshot has names, trees and scores. Views query the calls on the lanes of a trace ([`Calls`]), in this
+//! process or remotely.
 //!
-//! Labels are what a person cannot get back by waiting, so every edit is appended to a journal
-//! before it is applied ([`JournalWriter::append`]), and the journal is replayed on the next open.
+//! Labels cannot be recomputed, so every edit is appended to a journal before it is applied
+//! ([`JournalWriter::append`]), and the journal is replayed when the source is opened again.
 
 mod calls;
 mod causes;
@@ -65,7 +66,7 @@ pub use calls::{
 };
 pub use causes::{
     Cascade, CascadeStep, CauseEvidence, CauseKind, CausePhrase, CauseRow, DelayCause, DelayRole,
-    Hop, HopRow, Incident, IncidentRow, LikeGroup, RootCause, RunCauses, TreeCause, TreeCauses,
+    Hop, HopRow, Incident, IncidentRow, SimilarIncidents, RootCause, RunCauses, TreeCause, TreeCauses,
     WaitCell, WaitsIn,
 };
 pub use command::{Command, Selection, TimeRange};

@@ -1,8 +1,8 @@
-//! What the window holds: all sources of one run behind one [`Command`] and one [`Snapshot`].
+//! The session of a window: all sources of one run behind one [`Command`] and one [`Snapshot`].
 //!
-//! The engine works on a thread of its own, the watched run is a state machine that costs nothing, and what
-//! is merely looked at (a call, a stretch of time) belongs here. So a selection is shown in the frame in
-//! which it was made, however busy the engine is, and no view knows where an answer comes from.
+//! The engine works on a thread of its own, and the watched run is a cheap state machine. Selections (a call, a time
+//! range) belong to the session itself. So a selection is shown in the frame in which it was made, however busy the
+//! engine is, and no view depends on where an answer comes from.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::{
     SessionHandle, Severity, Snapshot, TimeRange,
 };
 
-/// Notices of the session itself are numbered from here on, those of the engine from 1.
+/// First number of the session's own notices. The engine numbers its notices from 1.
 const FIRST_NOTICE: u64 = 1 << 63;
 
 /// One run with its sources.
@@ -24,11 +24,11 @@ pub struct Session {
     watcher: Option<Watcher>,
     /// The engine's newest snapshot.
     newest: Arc<Snapshot>,
-    /// The same with what the person looks at and what is known of the watched run.
+    /// The snapshot of the engine with the user's selections and the state of the watched run.
     shown: Arc<Snapshot>,
-    /// Selections that the engine has not answered yet, oldest first.
+    /// Selections that the engine has not confirmed yet, oldest first.
     unanswered: VecDeque<Selection>,
-    /// Commands that the engine could not take yet, oldest first.
+    /// Commands that the engine has not accepted yet, oldest first.
     unsent: VecDeque<Command>,
     call: Option<ExecRef>,
     incident: Option<usize>,
@@ -36,18 +36,18 @@ pub struct Session {
     pattern: Option<PatternId>,
     reference: PatternReference,
     range: Option<TimeRange>,
-    /// The execution that shall be opened, while it is looked for.
+    /// The execution to open, while it is being searched for.
     sought: Option<Labelled>,
     /// The execution whose forest is being grown.
     awaited: Option<FoundCall>,
-    /// The run that the engine was told the records are of.
+    /// The run of the records, as reported to the engine.
     recorded: RunIdentity,
     notices: Vec<Notice>,
     num_notices: u64,
 }
 
 impl Session {
-    /// A session over an engine and, where the carrier can watch runs, a line to their servers.
+    /// Creates a session on an engine. `line` connects to the servers of watched runs, if the host supports them.
     pub fn new(engine: SessionHandle, line: Option<WatchHandle>) -> Self {
         let newest = engine.snapshot();
         let mut session = Self {
@@ -73,12 +73,12 @@ impl Session {
         session
     }
 
-    /// What there is to see.
+    /// Returns the snapshot to show.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.shown
     }
 
-    /// Commands that wait for a busy engine.
+    /// Returns the number of commands that wait for a busy engine.
     pub fn num_unsent(&self) -> usize {
         self.unsent.len()
     }
@@ -88,7 +88,7 @@ impl Session {
         self.engine.cancel();
     }
 
-    /// Takes over what is new, once in each frame; never waits. Whether it shall be called again soon.
+    /// Takes over new results, once per frame. Never blocks. Returns whether it should be called again soon.
     pub fn update(&mut self) -> bool {
         if let Some(calls) = &self.newest.calls {
             calls.begin_frame();
@@ -115,7 +115,7 @@ impl Session {
         has_news || !self.unsent.is_empty()
     }
 
-    /// Carries out a command or passes it on to the engine, which keeps their order; never waits.
+    /// Carries out a command, or passes it on to the engine, which keeps their order. Never blocks.
     pub fn send(&mut self, command: Command) {
         match command {
             Command::SelectCall(call) => self.call = call,
@@ -156,7 +156,7 @@ impl Session {
         }
     }
 
-    /// Opens the execution that is sought, if it is found by now.
+    /// Opens the execution that is being searched for, if it has been found.
     fn seek(&mut self) -> bool {
         let Some(sought) = self.sought else {
             return false;
@@ -193,15 +193,15 @@ impl Session {
         }
     }
 
-    /// The tree that holds a call.
+    /// Returns the tree that contains a call.
     fn tree_of(&self, found: &FoundCall) -> Option<TreeIdx> {
         let stack: Vec<ExecIdx> = found.stack.iter().map(|it| it.call.exec).collect();
         let forest = &self.newest.analysis.as_ref()?.forest;
         forest.tree_around(found.call.lane, &stack)
     }
 
-    /// Which of a call and its callers makes the most promising trees; the call where none is suggested that
-    /// calls anything.
+    /// Returns which function of a call and its callers gives the most promising trees. Falls back to the function of
+    /// the call if none of the suggested ones calls anything.
     fn root_over(&self, found: &FoundCall) -> Option<FuncId> {
         let place = |func: FuncId| {
             let mut suggested = self.newest.suggestions.iter();
@@ -219,7 +219,7 @@ impl Session {
         self.call = Some(exec);
     }
 
-    /// Records and trace must be of one run: what was watched goes where it is proven that they are not.
+    /// Detaches the watched records if they are proven to be of another run than the trace.
     fn refuse_other_run(&mut self) {
         let (Some(trace), Some(watcher)) = (&self.newest.trace, &mut self.watcher) else {
             return;
@@ -229,7 +229,7 @@ impl Session {
             return;
         };
         let text = format!(
-            "{} is of another run and was let go: the open trace is of {}, it is of {} ({}). Open the trace of \
+            "{} is of another run and was detached: the open trace is of {}, it is of {} ({}). Open the trace of \
              that run, or attach the records of this one.",
             watch.address(),
             mismatch.known,
@@ -240,7 +240,7 @@ impl Session {
         self.tell(text);
     }
 
-    /// Tells the engine which run the records are of, as soon as they say it.
+    /// Reports the run of the records to the engine, as soon as the records name it.
     fn know_run(&mut self) {
         let Some(watcher) = &self.watcher else {
             return;
@@ -269,7 +269,7 @@ impl Session {
         });
     }
 
-    /// What another trace or forest makes void goes.
+    /// Drops the state that another trace or forest invalidates.
     fn take_over(&mut self, before: &Snapshot) {
         if !is_same(self.newest.trace.as_ref(), before.trace.as_ref()) {
             (self.call, self.range) = (None, None);
@@ -333,7 +333,7 @@ mod tests {
     use crate::SnapshotCell;
     use crate::watch::{Overview, WatchCarrier, WatchCommand, WatchRequest, WatchUpdate};
 
-    /// A run whose one process had this pid.
+    /// A run with one process, which had this pid.
     fn run(pid: u32) -> RunIdentity {
         let metadata = [
             ("Executable", "/apps/lmp"),
@@ -374,10 +374,10 @@ mod tests {
         (session, carrier)
     }
 
-    /// Tells the session that what it watches is of `identity`.
+    /// Sends the session an overview of a run.
     fn hear(session: &mut Session, carrier: &WatchCarrier, identity: RunIdentity) {
         let Ok(WatchRequest::Connect { connection, .. }) = carrier.requests.try_recv() else {
-            panic!("the carrier is asked to connect");
+            panic!("the transport is asked to connect");
         };
         let overview = Overview {
             run: identity,
@@ -389,13 +389,13 @@ mod tests {
     }
 
     #[test]
-    fn records_of_another_run_are_let_go_with_words() {
+    fn records_of_another_run_are_detached_with_a_notice() {
         let (mut session, carrier) = session_on(run(1));
         hear(&mut session, &carrier, run(2));
         let snapshot = session.snapshot();
         assert!(!snapshot.watch.is_attached());
-        let told = &snapshot.notices.last().expect("it is said").text;
-        assert!(told.contains("found is of another run"), "{told}");
+        let text = &snapshot.notices.last().expect("it is said").text;
+        assert!(text.contains("found is of another run"), "{text}");
         let last = carrier.requests.try_iter().last();
         assert_eq!(last, Some(WatchRequest::Disconnect));
     }
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incident_is_let_go_by_the_next_selection_and_a_pattern_stays() {
+    fn a_selection_deselects_the_incident_and_keeps_the_pattern() {
         let (mut session, _) = session_on(run(1));
         session.send(Command::SelectIncident(Some(3)));
         session.send(Command::SelectPattern(Some(PatternId(2))));

@@ -1,18 +1,18 @@
-//! Answers of any kind, in memory and as bytes.
+//! Answers of any type, in memory and as bytes.
 
 use std::any::Any;
 use std::sync::Arc;
 
 use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls};
 
-/// An answer and how many bytes of memory it takes.
+/// An answer and its size in bytes of memory.
 #[derive(Clone)]
 pub(crate) struct AnyAnswer {
     pub(super) answer: Arc<dyn Any + Send + Sync>,
     pub(super) num_bytes: usize,
 }
 
-/// What a question of any kind leads to.
+/// The reply to a question of any type.
 pub(super) type AnyReply = CallsReply<AnyAnswer>;
 
 impl AnyAnswer {
@@ -36,7 +36,7 @@ pub(super) fn begin_any<Q: AskCalls>(
     })
 }
 
-/// The bytes of an answer to a question of this kind; none for another answer.
+/// Returns the bytes of an answer to a question of type `Q`; empty for an answer of another type.
 pub(super) fn write_any<Q: AskCalls>(
     answer: &AnyAnswer,
 ) -> Result<Vec<u8>, rmp_serde::encode::Error> {

@@ -1,4 +1,4 @@
-//! What a question about calls is.
+//! The interface of a question about calls.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,58 +8,60 @@ use serde::de::DeserializeOwned;
 
 use crate::{MessageIndex, PatternId, RunCauses, RunPatterns, Tile};
 
-/// Times of a question lie within this, so that differences of two are numbers: about the year 2116.
+/// Largest absolute time of a question, about the year 2116, so that the difference of two times cannot overflow.
 const MAX_TIME_NS: i64 = i64::MAX / 2;
-/// A lane is laid out in so many columns at most: on the widest screens it has a quarter of them.
+/// Largest number of columns in the layout of a lane, four times that of the widest screens.
 const MAX_COLUMNS: i64 = 1 << 15;
 
-/// The calls of a run, where all of them are there, and what was found in them.
+/// All calls of a run in this process, and the results computed from them.
 #[derive(Debug)]
 pub struct WholeCalls {
     /// The trace.
     pub trace: Arc<Trace>,
-    /// Its messages, to be found by time.
+    /// Its messages, indexed by time.
     pub messages: MessageIndex,
     pub(super) causes: OnceLock<Arc<RunCauses>>,
     pub(super) patterns: OnceLock<Arc<RunPatterns>>,
 }
 
-/// A question about the calls of a run. It may come from anywhere: what does not fit the run is refused.
+/// A question about the calls of a run. It may come from an untrusted client: questions that do not fit the run are
+/// refused.
 pub trait AskCalls {
-    /// What the answer is.
+    /// Type of the answer.
     type Answer: Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// Answers the question, or begins to.
+    /// Answers the question, or starts to answer it.
     ///
     /// # Errors
-    /// It asks for what is not there, or for too much.
+    /// The question refers to something that the run does not have, or asks for too much.
     fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Self::Answer>, CallsRefusal>;
 
-    /// How many bytes of memory an answer takes, about.
+    /// Returns the approximate size of an answer in bytes of memory.
     fn weigh(answer: &Self::Answer) -> usize;
 }
 
-/// An answer, or the way to one.
+/// An answer, or the work that leads to one.
 pub enum CallsReply<A> {
     /// The answer.
     Done(A),
-    /// It takes more than a frame has time for: each call looks at some more of the trace, until the answer comes.
+    /// Work that exceeds the time of a frame. Each call processes some more of the trace; the last one returns the
+    /// answer.
     More(Box<dyn FnMut() -> Option<A> + Send>),
 }
 
-/// What has become of a question.
+/// The state of a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AskState<A> {
-    /// The answer is on its way.
+    /// The answer is not available yet.
     Coming,
-    /// There is none.
+    /// The question was refused.
     Refused,
     /// The answer.
     Known(A),
 }
 
 impl<A> AskState<A> {
-    /// The answer, if it has come.
+    /// Returns the answer, if available.
     pub fn known(self) -> Option<A> {
         match self {
             Self::Known(answer) => Some(answer),
@@ -68,26 +70,26 @@ impl<A> AskState<A> {
     }
 }
 
-/// Why a question is not answered.
+/// Why a question was refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CallsRefusal {
-    /// It is about a call that the trace does not have.
-    #[error("the trace has no call {0:?}; ask for one that it has told of")]
+    /// The trace does not have the call.
+    #[error("the trace has no call {0:?}; ask for one that it has reported")]
     NoCall(ExecRef),
-    /// It is about a lane that the trace does not have.
+    /// The trace does not have the lane.
     #[error("the trace has no lane {0}; ask for one of its head")]
     NoLane(LaneIdx),
-    /// It is about a function that the trace does not have.
+    /// The trace does not have the function.
     #[error("the trace has no function {0}; ask for one of its head")]
     NoFunction(FuncId),
-    /// It is about a time that is none.
-    #[error("from {0:?} to {1:?} is no time of a run; ask for one that ends after it begins")]
+    /// The time range is invalid.
+    #[error("from {0:?} to {1:?} is not a valid time range; ask for one that ends after it begins")]
     NoTime(TimeNs, TimeNs),
-    /// It is about a pattern that the run does not have.
+    /// The run does not have the pattern.
     #[error("the run has no pattern {}; ask for one of its list", .0.0)]
     NoPattern(PatternId),
-    /// It is about what nobody has looked for.
-    #[error("nobody has looked for {0} in the trace; ask once they are listed")]
+    /// The results have not been computed.
+    #[error("{0} have not been computed for this trace; ask again once they are listed")]
     NotFound(&'static str),
     /// The answer would be too large.
     #[error("there are too many {0} in one question; ask for a part")]
@@ -95,17 +97,17 @@ pub enum CallsRefusal {
 }
 
 impl WholeCalls {
-    /// What recurs, once it was found.
+    /// Returns the repeated patterns, once computed.
     pub(crate) fn patterns(&self) -> Option<&RunPatterns> {
         self.patterns.get().map(|found| &**found)
     }
 
-    /// Who made whom late, once it was found.
+    /// Returns the causes of delays, once computed.
     pub(crate) fn causes(&self) -> Option<&RunCauses> {
         self.causes.get().map(|found| &**found)
     }
 
-    /// The call is one of the trace.
+    /// Checks that the trace has a call, and that it ended.
     pub(super) fn check_call(&self, call: ExecRef) -> Result<(), CallsRefusal> {
         let lane = self.trace.lanes.get(call.lane.index());
         let is_known = lane.is_some_and(|lane| {

@@ -1,27 +1,27 @@
-//! Bars in few bytes: by far most of what a timeline asks for while it moves.
+//! Compact encoding of bars, which are most of the data that a moving timeline requests.
 
 use callgrove_model::{ExecIdx, FuncId, TimeNs};
 use serde::{Deserialize, Serialize};
 
 use crate::Bar;
 
-/// Nanoseconds of a microsecond, the unit of most tracers.
+/// Nanoseconds per microsecond, the unit of most tracers.
 const US: i64 = 1_000;
 
-/// The bars of a lane in a stretch of time.
+/// The bars of a lane in a time range.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "BarColumns", into = "BarColumns")]
 pub struct LaneBars(pub Vec<Bar>);
 
-/// The same in columns, each number as what it differs from the one before.
+/// The bars in columns, each number as the difference from the one before.
 #[derive(Serialize, Deserialize)]
 struct BarColumns {
-    /// Of all times, in nanoseconds.
+    /// Unit of all times, in nanoseconds.
     unit: i64,
     exec: Vec<i64>,
     func: Vec<FuncId>,
     from: Vec<i64>,
-    /// From start to end.
+    /// Duration of each bar.
     length: Vec<i64>,
     level: Vec<i64>,
     num_calls: Vec<u64>,
@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bars_come_out_as_they_went_in(
+        fn bars_survive_encoding(
             rows in prop::collection::vec((any::<u32>(), 0..9_u32, any::<i64>(), any::<i64>(), 0..40_usize), 0..30),
             in_us in any::<bool>(),
         ) {

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number};
 use crate::{CallDetails, NamedCall, innermost_at, partners_of};
 
-/// An incident has fewer calls.
+/// Largest number of calls in a question. Incidents have fewer.
 const MAX_CALLS: usize = 1 << 18;
 
-/// What is known of a call.
+/// The details of a call.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CallOf(pub ExecRef);
 
-/// When some calls ran, and what they are.
+/// The times and functions of some calls.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TimesOf(pub Vec<ExecRef>);
 
-/// When a call ran, and what it is.
+/// The time and the function of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CallTimes {
     /// The call.
@@ -32,7 +32,7 @@ pub struct CallTimes {
     pub to: TimeNs,
 }
 
-/// How many of some calls are in no call of some functions, and are none themselves.
+/// The number of given calls that are neither calls of some functions nor inside one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CallsOutside {
     /// The calls.
@@ -41,35 +41,35 @@ pub struct CallsOutside {
     pub functions: Vec<FuncId>,
 }
 
-/// The call beside a call.
+/// The call one step away from a call.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StepFrom {
     /// The call.
     pub call: ExecRef,
-    /// Which way.
+    /// Direction of the step.
     pub way: CallWay,
 }
 
-/// A way from one call to another.
+/// The direction of a step from one call to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CallWay {
     /// To its caller.
     Caller,
-    /// To the longest of what it calls.
+    /// To the longest call that it makes.
     LongestCallee,
-    /// To the one before it that the same call calls.
+    /// To the preceding call of the same caller.
     Before,
-    /// To the one after it.
+    /// To the following call of the same caller.
     After,
-    /// To what a lane was in when it began.
+    /// To the innermost call on another lane at its entry.
     Beside(LaneIdx),
 }
 
-/// The ranks that a call and all it calls exchange messages with, and how many; in order of rank.
+/// The ranks with which a call and its callees exchange messages, and the number of messages; in order of rank.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PartnersOf(pub ExecRef);
 
-/// The call that has an event label.
+/// The call with an event label.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Labelled {
     /// Its program.
@@ -209,7 +209,7 @@ impl AskCalls for Labelled {
     }
 }
 
-/// A call and its callers, innermost first.
+/// Returns a call and its callers, innermost first.
 fn stack(executions: &Executions, call: ExecIdx) -> impl Iterator<Item = ExecIdx> {
     std::iter::successors(Some(call), |&at| executions.parent(at))
 }

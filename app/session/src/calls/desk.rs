@@ -1,4 +1,4 @@
-//! What was asked of the calls, what is known, and what is on its way.
+//! Cache of questions and answers, and the queue of questions to send.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,26 @@ use super::answers::AnyAnswer;
 use super::ask::AskState;
 use super::question::CallQuestion;
 
-/// Answers are kept in so many bytes.
+/// Largest size of the cached answers, in bytes.
 const MAX_KEPT_BYTES: usize = 48 << 20;
-/// Questions that are sent and not answered.
+/// Largest number of questions that are sent and not answered.
 const MAX_SENT: usize = 64;
-/// A question that was not asked in so many frames is not asked any more: what is drawn may be a frame late.
+/// Number of frames after which a question that was not repeated is dropped. One frame may pass without it.
 const NUM_FRAMES: u64 = 2;
 
-/// Keeps questions and answers of one run.
+/// Caches the questions and answers of one run.
 #[derive(Default)]
 pub(super) struct CallsDesk {
-    /// Questions as bytes, with what became of them.
+    /// Questions by their bytes, with their states.
     asked: BTreeMap<Vec<u8>, Asked>,
-    /// Those without an answer, by number.
+    /// Questions without an answer, by number.
     open: BTreeMap<u64, Vec<u8>>,
-    /// Those with one, by when they were asked last.
+    /// Questions with an answer, by the time when they were asked last.
     kept: BTreeMap<u64, Vec<u8>>,
     num_sent: usize,
     kept_bytes: usize,
     frame: u64,
-    /// Grows with each question and answer, so that it tells which came last.
+    /// Logical time; increases with each question and answer.
     num_asked: u64,
 }
 
@@ -36,40 +36,40 @@ struct Asked {
 }
 
 enum AskedState {
-    /// It is answered here, a little in each frame.
+    /// It is being answered in this process, a little in each frame.
     Working(Work),
-    /// It shall be sent.
+    /// It waits to be sent.
     Wanted,
-    /// It was sent.
+    /// It has been sent.
     Sent,
-    /// It is answered, or refused; with the time when it was asked last.
+    /// It is answered, or refused (`None`). The number is the time when it was asked last.
     Known(Option<AnyAnswer>, u64),
 }
 
-/// Looks at some more of the trace, until the answer comes.
+/// Processes some more of the trace; returns the answer at the end.
 type Work = Box<dyn FnMut() -> Option<AnyAnswer> + Send>;
 
-/// What became of a new question.
+/// The first reply to a new question.
 pub(super) enum TakenUp {
-    /// It is answered, or refused.
+    /// It is answered, or refused (`None`).
     Known(Option<AnyAnswer>),
-    /// It is answered here, a little in each frame.
+    /// It is being answered in this process, a little in each frame.
     Working(Work),
-    /// Others answer it.
+    /// Another process answers it.
     Far,
 }
 
-/// What shall be said to whoever has the calls.
+/// A request to the process that has the calls.
 #[derive(Debug)]
 pub(crate) enum CallWish {
-    /// A question, by its number.
+    /// Asks a question, identified by its number.
     Ask(u64, CallQuestion),
-    /// The answer is not wanted any more.
+    /// Cancels a question.
     Forget(u64),
 }
 
 impl CallsDesk {
-    /// A frame is drawn. What nobody asks for any more is not worked on.
+    /// Starts a frame. Cancels work for questions that recent frames did not ask.
     pub(super) fn begin_frame(&mut self) {
         self.frame += 1;
         let is_left = |asked: &Asked| matches!(asked.state, AskedState::Working(_));
@@ -79,13 +79,13 @@ impl CallsDesk {
         }
     }
 
-    /// Whether the last frames asked for something that is not known.
+    /// Returns whether recent frames asked a question that is not answered yet.
     pub(super) fn is_waiting(&self) -> bool {
         let mut asked = self.open.values().filter_map(|key| self.asked.get(key));
         asked.any(|asked| asked.frame + NUM_FRAMES > self.frame)
     }
 
-    /// The answer to a question, which `begin` takes up if it is new.
+    /// Returns the answer to a question. `begin` starts a new question.
     pub(super) fn ask(
         &mut self,
         key: &[u8],
@@ -146,7 +146,7 @@ impl CallsDesk {
         }
     }
 
-    /// A question without an answer that the last frames did not ask.
+    /// Returns an unanswered question that recent frames did not ask.
     fn stale(&self, is_meant: impl Fn(&Asked) -> bool) -> Option<(u64, Vec<u8>)> {
         let is_stale = |key: &Vec<u8>| {
             let asked = self.asked.get(key);
@@ -157,7 +157,7 @@ impl CallsDesk {
         Some((*number, key.clone()))
     }
 
-    /// Keeps an answer, and lets the oldest ones go where there is no room.
+    /// Caches an answer, and evicts the least recently used ones beyond the size limit.
     fn keep(&mut self, key: &[u8], answer: Option<AnyAnswer>) {
         self.num_asked += 1;
         let Some(asked) = self.asked.get_mut(key) else {
@@ -181,7 +181,7 @@ impl CallsDesk {
         }
     }
 
-    /// What to say next to whoever has the calls.
+    /// Returns the next request to the process that has the calls.
     pub(super) fn next_wish(&mut self) -> Option<CallWish> {
         while let Some((number, key)) = self.stale(|_| true) {
             self.open.remove(&number);
@@ -206,12 +206,12 @@ impl CallsDesk {
         None
     }
 
-    /// The question of a number, if its answer is still wanted.
+    /// Returns the question with a number, if its answer is still wanted.
     pub(super) fn question(&self, number: u64) -> Option<&CallQuestion> {
         Some(&self.asked.get(self.open.get(&number)?)?.question)
     }
 
-    /// An answer has come, or a refusal.
+    /// Takes an answer, or a refusal (`None`).
     pub(super) fn take(&mut self, number: u64, answer: Option<AnyAnswer>) {
         if let Some(key) = self.open.remove(&number) {
             self.num_sent = self.num_sent.saturating_sub(1);
@@ -219,7 +219,7 @@ impl CallsDesk {
         }
     }
 
-    /// Nothing that was sent will be answered: it is sent again.
+    /// Marks all sent questions to be sent again, because the connection was lost.
     pub(super) fn lose(&mut self) {
         for key in self.open.values() {
             if let Some(asked) = self.asked.get_mut(key) {
@@ -230,8 +230,9 @@ impl CallsDesk {
     }
 }
 
-/// What it costs to keep an answer to a question, in bytes: the question is held twice as bytes, and once beside.
+/// Returns the memory of a cached answer in bytes. The key is stored twice, and the question itself is about as large.
 fn cost(key: &[u8], answer: Option<&AnyAnswer>) -> usize {
+    // Size of the map entries and the fixed part of a question.
     const ENTRY: usize = 256;
     ENTRY + 3 * key.len() + answer.map_or(0, |answer| answer.num_bytes)
 }
@@ -254,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Asks, and whether the answer was known.
+    /// Asks, and returns whether the answer was known.
     fn ask(desk: &mut CallsDesk, number: usize, begun: TakenUp) -> bool {
         let key = number.to_le_bytes();
         desk.ask(&key, question(number), |_| begun)
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_kept_while_there_is_room_and_those_not_asked_for_go_first() {
+    fn the_least_recently_used_answers_are_evicted() {
         let mut desk = CallsDesk::default();
         for number in 0..200 {
             let known = TakenUp::Known(Some(answer(MAX_KEPT_BYTES / 50)));
@@ -281,11 +282,11 @@ mod tests {
             })
             .sum();
         assert_eq!(desk.kept_bytes, all);
-        assert!(!ask(&mut desk, 1, TakenUp::Far), "it went");
+        assert!(!ask(&mut desk, 1, TakenUp::Far), "it was evicted");
     }
 
     #[test]
-    fn one_answer_without_room_is_kept_alone() {
+    fn one_answer_beyond_the_limit_is_kept_alone() {
         let mut desk = CallsDesk::default();
         for number in 0..3 {
             let known = TakenUp::Known(Some(answer(2 * MAX_KEPT_BYTES)));
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_sent_than_is_answered() {
+    fn unanswered_questions_are_limited() {
         let mut desk = CallsDesk::default();
         for number in 0..MAX_SENT + 9 {
             assert!(!ask(&mut desk, number, TakenUp::Far));
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn long_work_goes_on_while_it_is_asked_for_and_ends_when_it_is_not() {
+    fn long_work_continues_while_asked_for_and_ends_otherwise() {
         let mut desk = CallsDesk::default();
         let work = || {
             let mut left = 3;
@@ -331,7 +332,7 @@ mod tests {
         for _ in 0..NUM_FRAMES {
             desk.begin_frame();
         }
-        assert!(!ask(&mut desk, 2, work()), "it begins anew");
+        assert!(!ask(&mut desk, 2, work()), "it starts again");
         assert_eq!(desk.open.len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Questions that look through many calls.
+//! Questions that search many calls.
 
 use callgrove_model::{DurationNs, ExecRef, FuncId, LaneIdx, TimeNs};
 use serde::{Deserialize, Serialize};
@@ -7,54 +7,55 @@ use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number, c
 use crate::timeline::{CallSearch, RangeStatistics};
 use crate::{FunctionTotals, Span, SpanIndex, TimeRange};
 
-/// Calls looked at, and added up, in one frame.
+/// Number of calls that are searched in one frame.
 const SEARCHED_AT_ONCE: usize = 2_000_000;
+/// Number of calls that are summed in one frame.
 const ADDED_AT_ONCE: usize = 250_000;
-/// A person does not type more.
+/// Largest size of a search text, in bytes.
 const MAX_TEXT_BYTES: usize = 4_096;
 
-/// The calls of functions whose names have this in them, in lower or upper case, or match it as a pattern
+/// The calls of functions whose names contain this text in either case, or match it as a pattern
 /// ([`callgrove_model::FunctionPattern`]).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CallsNamed(pub String);
 
-/// The calls of a function that begin in a stretch of time.
+/// The calls of a function that start in a time range.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CallsOfFunction {
     /// Function.
     pub func: FuncId,
-    /// When.
+    /// Time range.
     pub range: TimeRange,
 }
 
-/// What the functions did in a stretch of time, most exclusive time first.
+/// The totals of all functions in a time range, most exclusive time first.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TotalsOf {
-    /// When.
+    /// Time range.
     pub range: TimeRange,
-    /// On these lanes.
+    /// Lanes.
     pub lanes: Vec<LaneIdx>,
 }
 
-/// Calls that were looked for.
+/// The result of a search for calls.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FoundCalls {
-    /// How many there are.
+    /// Number of calls found.
     pub num_hits: usize,
-    /// Every so many of them is among `hits`.
+    /// Distance between the listed calls: every `stride`-th call found is in `hits`.
     pub stride: usize,
     /// The calls, in order of time.
     pub hits: Vec<Span>,
 }
 
 impl FoundCalls {
-    /// The calls that take from `least` to `most`, to be drawn.
+    /// Returns the calls with a duration from `least` to `most`, for drawing.
     pub fn spans(&self, least: DurationNs, most: DurationNs) -> SpanIndex {
         let is_between = |hit: &&Span| (least..=most).contains(&hit.duration());
         SpanIndex::new(self.hits.iter().filter(is_between).copied().collect())
     }
 
-    /// The hit after a call and its entry, or before it; from the end it goes on at the beginning, and the other way.
+    /// Returns the hit after (or before) a call with its entry time. Wraps around at both ends.
     pub fn step(&self, from: Option<(TimeNs, ExecRef)>, is_forward: bool) -> Option<ExecRef> {
         let num = self.hits.len();
         let place = |hit: &Span| (hit.from, hit.exec);
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hits_are_gone_through_in_order_of_time_round_and_round() {
+    fn hits_are_visited_in_order_of_time_and_wrap_around() {
         let hit = |lane, from| Span {
             exec: ExecRef {
                 lane: LaneIdx(lane),

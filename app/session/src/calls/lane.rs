@@ -1,4 +1,4 @@
-//! Questions about what the rows of the timeline show.
+//! Questions about the rows of the timeline.
 
 use callgrove_model::{LaneIdx, Trace};
 use serde::{Deserialize, Serialize};
@@ -9,22 +9,23 @@ use super::ask::{
 use super::bars::LaneBars;
 use crate::{LaneView, MessageQuery, MessagesInView, RowKind, Tile, layout_lane, num_levels};
 
-/// A screen has fewer columns, and shows fewer arrows.
+/// Largest number of columns, more than a screen has.
 const MAX_COLUMNS: usize = 1 << 16;
+/// Largest number of message arrows, more than a screen shows.
 const MAX_ARROWS: usize = 10_000;
 
-/// The bars of a lane in a stretch of time.
+/// The bars of a lane in a time range.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BarsOf {
     /// Lane.
     pub lane: LaneIdx,
     /// How it is drawn.
     pub kind: RowKind,
-    /// When, and how finely.
+    /// Time range and resolution.
     pub tile: Tile,
 }
 
-/// How many levels a row needs.
+/// The number of levels that a row needs.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LevelsOf {
     /// Lane.
@@ -36,18 +37,18 @@ pub struct LevelsOf {
 /// The levels of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LaneLevels {
-    /// How many it needs wherever one looks.
+    /// Number of levels over the whole run.
     pub num: usize,
-    /// How deep on the call stack the topmost is.
+    /// Depth of the topmost level on the call stack.
     pub top_depth: usize,
 }
 
-/// The messages that touch a window and a row in view.
+/// The messages that touch a time window and a visible row.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MessagesOf {
-    /// Which window, and how many.
+    /// Time window and limits.
     pub query: MessageQuery,
-    /// Where each lane is on the screen, shape `[n_lanes]`.
+    /// Position of each lane on the screen, shape `[n_lanes]`.
     pub views: Vec<LaneView>,
 }
 

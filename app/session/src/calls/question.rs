@@ -1,4 +1,4 @@
-//! All questions about calls, as one type that goes over the wire.
+//! All questions about calls as one type, for the wire.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ macro_rules! questions {
                 }
             }
 
-            /// An answer as bytes.
+            /// Encodes an answer.
             pub(super) fn write(
                 &self,
                 answer: &AnyAnswer,
@@ -50,7 +50,7 @@ macro_rules! questions {
                 }
             }
 
-            /// The answer that bytes hold.
+            /// Decodes an answer.
             pub(super) fn read(&self, bytes: &[u8]) -> Result<AnyAnswer, rmp_serde::decode::Error> {
                 match self {
                     $(Self::$question(_) => read_any::<$question>(bytes),)*

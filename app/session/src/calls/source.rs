@@ -1,4 +1,4 @@
-//! Where views ask for calls.
+//! The interface through which views query calls.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,32 +11,32 @@ use super::desk::{CallWish, CallsDesk, TakenUp};
 use super::question::CallQuestion;
 use crate::{MessageIndex, PatternList, RunCauses, RunPatterns};
 
-/// An answer of more bytes is not sent.
+/// Largest answer that is sent, in bytes.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
 
-/// The calls of a run, wherever they are.
+/// The calls of a run, local or remote.
 pub struct Calls {
-    /// All of it, or only its head.
+    /// The whole trace, or only its head if the calls are remote.
     trace: Arc<Trace>,
     facts: CallsFacts,
-    /// `None` where others have them.
+    /// All calls; `None` if they are remote.
     whole: Option<WholeCalls>,
     desk: Mutex<CallsDesk>,
 }
 
-/// What is always known of the calls.
+/// Facts about the calls that are always available.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CallsFacts {
     /// First entry and last exit.
     span: Option<(TimeNs, TimeNs)>,
     num_calls: usize,
     num_messages: usize,
-    /// Lanes on which nothing happened, ascending.
+    /// Lanes without calls and messages, ascending.
     silent: Vec<LaneIdx>,
 }
 
 impl Calls {
-    /// The calls of a trace.
+    /// Returns the calls of a trace in this process.
     pub fn here(trace: &Arc<Trace>) -> Self {
         let is_silent =
             |lane: &callgrove_model::Lane| lane.executions.is_empty() && lane.comms.is_empty();
@@ -59,7 +59,7 @@ impl Calls {
         }
     }
 
-    /// Calls that others have; `trace` has empty lanes.
+    /// Returns the calls of a trace in another process; the lanes of `trace` are empty.
     pub(crate) fn far(trace: Arc<Trace>, facts: CallsFacts) -> Self {
         Self {
             trace,
@@ -69,58 +69,58 @@ impl Calls {
         }
     }
 
-    /// Names, lanes and all that a trace has beside what happened on its lanes. That is there only where the calls are.
+    /// Returns the trace: names, lanes and everything else, but the content of the lanes only if the calls are local.
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }
 
-    /// What is always known of the calls.
+    /// Returns the facts that are always available.
     pub(crate) fn facts(&self) -> &CallsFacts {
         &self.facts
     }
 
-    /// Whether others have them, so that an answer takes its time.
+    /// Returns whether the calls are in another process, so that answers take time.
     pub fn is_far(&self) -> bool {
         self.whole.is_none()
     }
 
-    /// First entry and last exit; `None` if nothing was called.
+    /// Returns the first entry and the last exit; `None` if there are no calls.
     pub fn time_span(&self) -> Option<(TimeNs, TimeNs)> {
         self.facts.span
     }
 
-    /// Number of calls.
+    /// Returns the number of calls.
     pub fn num_calls(&self) -> usize {
         self.facts.num_calls
     }
 
-    /// Number of messages.
+    /// Returns the number of messages.
     pub fn num_messages(&self) -> usize {
         self.facts.num_messages
     }
 
-    /// Whether nothing happened on a lane.
+    /// Returns whether a lane has neither calls nor messages.
     pub fn is_silent(&self, lane: LaneIdx) -> bool {
         self.facts.silent.binary_search(&lane).is_ok()
     }
 
-    /// A frame begins: what is not asked for in it or the next is not wanted any more.
+    /// Starts a frame. Questions that are asked neither in it nor in the next one are dropped.
     pub fn begin_frame(&self) {
         self.desk().begin_frame();
     }
 
-    /// Whether anything that was asked for in the last frame is still on its way.
+    /// Returns whether a question of the last frame is not answered yet.
     pub fn is_waiting(&self) -> bool {
         self.desk().is_waiting()
     }
 
-    /// Whether an answer is worked on here, a little in each frame: so the next one shall be drawn soon.
+    /// Returns whether an answer is being computed in this process, so that the next frame should be drawn soon.
     pub fn is_working(&self) -> bool {
         self.whole.is_some() && self.is_waiting()
     }
 
-    /// The answer to a question; `None` while it is on its way, and if it was refused. Ask again in the next frame: who
-    /// does not is taken not to want it any more.
+    /// Returns the answer to a question; `None` until there is one, and if the question was refused. Repeat the
+    /// question in every frame, otherwise it is dropped.
     pub fn ask<Q>(&self, question: &Q) -> Option<Arc<Q::Answer>>
     where
         Q: AskCalls + Clone + Into<CallQuestion>,
@@ -128,7 +128,7 @@ impl Calls {
         self.reply(question).known()
     }
 
-    /// The same, with a refusal told apart.
+    /// Like [`Calls::ask`], but distinguishes a refusal.
     pub fn reply<Q>(&self, question: &Q) -> AskState<Arc<Q::Answer>>
     where
         Q: AskCalls + Clone + Into<CallQuestion>,
@@ -151,35 +151,35 @@ impl Calls {
         }
     }
 
-    /// What recurs was found in the calls: from now on it can be asked for. The answer is what is listed of it. What was
-    /// found before stays, for it is the same.
+    /// Sets the repeated patterns, which can be queried from now on, and returns their list. Patterns that were set
+    /// before are kept, because they are the same.
     pub fn know_patterns(&self, found: RunPatterns) -> Option<Arc<PatternList>> {
         let whole = self.whole.as_ref()?;
         let known = whole.patterns.get_or_init(|| Arc::new(found));
         Some(Arc::clone(known.list()))
     }
 
-    /// Who made whom late was found in the calls: from now on it can be asked for.
+    /// Sets the causes of delays, which can be queried from now on.
     pub fn know_causes(&self, found: RunCauses) -> Option<Arc<RunCauses>> {
         let whole = self.whole.as_ref()?;
         let known = whole.causes.get_or_init(|| Arc::new(found));
         Some(Arc::clone(known))
     }
 
-    /// All that recurs, where the calls are here and it was found.
+    /// Returns all patterns, if the calls are local and the patterns have been computed.
     pub fn patterns(&self) -> Option<&Arc<RunPatterns>> {
         self.whole.as_ref()?.patterns.get()
     }
 
-    /// What to say next to whoever has the calls.
+    /// Returns the next request to the process that has the calls.
     pub(crate) fn next_wish(&self) -> Option<CallWish> {
         self.desk().next_wish()
     }
 
-    /// An answer has come; `None` is a refusal. One that is not wanted any more is not read.
+    /// Takes an answer; `None` is a refusal. Answers that are no longer wanted are not decoded.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not a valid answer.
     pub(crate) fn take_answer(
         &self,
         number: u64,
@@ -194,24 +194,24 @@ impl Calls {
         Ok(())
     }
 
-    /// Nothing that was sent will be answered.
+    /// Marks all sent questions to be sent again.
     pub(crate) fn lose(&self) {
         self.desk().lose();
     }
 
-    /// Answers a question of somebody else, as bytes; `Ok(None)` once it `is_forgotten`.
+    /// Answers a question of another process, as bytes; `Ok(None)` once it `is_forgotten`.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The reason of the refusal, as text.
     pub(crate) fn answer(
         &self,
         question: &CallQuestion,
         is_forgotten: impl Fn() -> bool,
     ) -> Result<Option<Vec<u8>>, String> {
         let whole = self.whole.as_ref();
-        let whole = whole.ok_or("the calls are not here; ask whoever has them")?;
-        let in_words = |refusal: CallsRefusal| refusal.to_string();
-        let answer = match question.begin(whole).map_err(in_words)? {
+        let whole = whole.ok_or("the calls are not in this process; ask the one that has them")?;
+        let as_text = |refusal: CallsRefusal| refusal.to_string();
+        let answer = match question.begin(whole).map_err(as_text)? {
             CallsReply::Done(answer) => answer,
             CallsReply::More(mut go_on) => loop {
                 if is_forgotten() {
@@ -224,7 +224,7 @@ impl Calls {
         };
         let bytes = question.write(&answer).map_err(|error| error.to_string())?;
         if bytes.len() > MAX_ANSWER_BYTES {
-            return Err(in_words(CallsRefusal::TooMuch("bytes")));
+            return Err(as_text(CallsRefusal::TooMuch("bytes")));
         }
         Ok(Some(bytes))
     }

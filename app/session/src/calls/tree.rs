@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number};
 use crate::{SummaryNode, summarize};
 
-/// A tree of more calls is not drawn anyway.
+/// Largest number of calls in a tree that is drawn.
 const MAX_CALLS: usize = 4 << 20;
-/// A card has room for fewer nodes.
+/// Largest number of nodes in a summary.
 const MAX_NODES: usize = 1_000;
 
-/// All calls of an execution.
+/// All calls of an execution as a tree.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TreeOf(pub ExecRef);
 
-/// The summary of its tree ([`summarize`]).
+/// The summary of an execution's tree ([`summarize`]).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SummaryOf {
     /// The execution.
     pub root: ExecRef,
-    /// At most so many nodes.
+    /// Largest number of nodes.
     pub max_nodes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What views ask of the waits of a run.
+//! Questions about the waits of a run.
 
 use callgrove_model::TimeNs;
 use callgrove_patterns::cause::WaitCell;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::TimeRange;
 use crate::calls::{AskCalls, CallsRefusal, CallsReply, WholeCalls};
 
-/// Who waited for whom within a stretch of time, or in the whole run; ordered by waiter, then peer.
+/// Which rank waited for which, in a time range or in the whole run; ordered by waiter, then peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WaitsIn(pub Option<TimeRange>);
 

@@ -1,4 +1,4 @@
-//! Causes in words.
+//! Causes of delays as text.
 
 use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, RankId};
 use callgrove_patterns::cause::{CauseKind, DelayCause, DelayRole, Incident, RootCause};
@@ -8,13 +8,13 @@ use super::RunCauses;
 /// A part of a sentence about a delay.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CausePhrase {
-    /// The words; the phrases of a sentence follow each other without anything between.
+    /// Text; the phrases of a sentence are concatenated without separators.
     pub text: String,
-    /// What they are about, to be looked at.
+    /// Call or rank that the text describes, to be opened by a click.
     pub evidence: Option<CauseEvidence>,
 }
 
-/// What words about a delay are about.
+/// The call or rank that a phrase describes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CauseEvidence {
     /// A call.
@@ -38,7 +38,7 @@ impl CausePhrase {
         }
     }
 
-    /// With the comma behind it, so that no line begins with one.
+    /// Includes the comma after the rank, so that no line begins with one.
     fn rank(rank: RankId, lane: LaneIdx) -> Self {
         Self {
             text: format!("rank {rank},"),
@@ -47,15 +47,15 @@ impl CausePhrase {
     }
 }
 
-/// Work of the program that is longer than usual by more than this factor times its usual length: the rank may have been stopped.
+/// Factor over the usual length of a computation above which the rank may have been stopped by the system.
 const STOP_FACTOR: i64 = 10;
-/// Below this a sentence says that it is not sure, in percent.
+/// Confidence in percent below which a sentence says "probably".
 const SURE_PERCENT: u8 = 80;
-/// Below this it says that it is hardly more than a guess.
+/// Confidence in percent below which a sentence says "perhaps".
 const LIKELY_PERCENT: u8 = 50;
 
 impl RunCauses {
-    /// What happened to an execution on `rank`, beginning with a verb: `waited 31 ms for rank 5, which stalled
+    /// Returns a description of an execution on `rank`, beginning with a verb: `waited 31 ms for rank 5, which stalled
     /// in MPI_Wait`. `None` for one that was on time.
     pub fn words(&self, rank: RankId, cause: &DelayCause) -> Option<String> {
         let phrases = self.phrases(rank, cause);
@@ -63,7 +63,7 @@ impl RunCauses {
         (!phrases.is_empty()).then(|| texts.collect())
     }
 
-    /// The same in parts, each with what it is about; none for an execution that was on time.
+    /// Returns the same text in phrases, each with the call or rank that it describes; empty for an execution on time.
     pub fn phrases(&self, rank: RankId, cause: &DelayCause) -> Vec<CausePhrase> {
         let root = cause.root.and_then(|root| self.roots().get(root));
         match (cause.role, root) {
@@ -79,7 +79,7 @@ impl RunCauses {
         }
     }
 
-    /// An incident in one line: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s in all`.
+    /// Returns an incident in one line: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s in all`.
     pub fn incident_words(&self, incident: &Incident) -> String {
         let root = &incident.root;
         let facts = IncidentFacts {
@@ -99,7 +99,7 @@ impl RunCauses {
         facts.in_words()
     }
 
-    /// What is said of a root.
+    /// Returns the facts about a root.
     fn facts(&self, root: &RootCause) -> RootFacts<'_> {
         RootFacts {
             kind: root.kind,
@@ -114,7 +114,7 @@ impl RunCauses {
     fn waited(&self, rank: RankId, cause: &DelayCause, root: &RootCause) -> Vec<CausePhrase> {
         let waited = cause.waited;
         if root.rank == rank && !cause.hops.iter().any(|hop| hop.peer_rank == rank) {
-            // What delays a rank though no other did: its host, the tracer, or another thread.
+            // The delay comes from the host, the tracer or another thread of the rank, not from another rank.
             return vec![
                 CausePhrase::plain(format!("was delayed by {waited}: ")),
                 CausePhrase::call(self.facts(root).did(), root.call),
@@ -156,12 +156,12 @@ impl RunCauses {
         phrases
     }
 
-    /// The name of a root's function, as people call it.
+    /// Returns the short name of a root's function.
     fn function(&self, root: &RootCause) -> &str {
         FunctionName::parse(self.trace().names.name(root.func)).short
     }
 
-    /// The host of a root; empty where it has no name.
+    /// Returns the host name of a root; empty if unknown.
     fn host(&self, root: &RootCause) -> &str {
         let clocks = self.found().clocks();
         let host = clocks.hosts().get(clocks.host_of(root.lane));
@@ -169,21 +169,21 @@ impl RunCauses {
     }
 }
 
-/// What a sentence says of the root of a delay.
+/// The facts about the root of a delay that a sentence contains.
 pub(crate) struct RootFacts<'a> {
     pub(crate) kind: CauseKind,
-    /// `None` where it is unknown.
+    /// `None` if unknown.
     pub(crate) rank: Option<RankId>,
-    /// As people call it; empty where it is unknown.
+    /// Short name; empty if unknown.
     pub(crate) function: &'a str,
     pub(crate) own_delay: DurationNs,
-    /// How long it usually takes; `None` where too little of the run is known.
+    /// Usual duration; `None` if too little of the run is known.
     pub(crate) usual: Option<DurationNs>,
     pub(crate) is_in_library: bool,
 }
 
 impl RootFacts<'_> {
-    /// What it did, and how long.
+    /// Returns what the root did, and for how long.
     fn did(&self) -> String {
         let how_long = self.own_delay;
         let usual = self.usual.unwrap_or_default();
@@ -196,7 +196,7 @@ impl RootFacts<'_> {
         };
         match self.kind {
             CauseKind::Stalled if self.is_in_library => format!("stalled {how_long}{within}"),
-            // Without events within it the trace cannot tell one from the other.
+            // Without events inside the call, the trace cannot distinguish computing from being stopped.
             CauseKind::Stalled if is_long => {
                 format!("computed or was stopped {how_long}{more}{within}")
             }
@@ -210,7 +210,7 @@ impl RootFacts<'_> {
         }
     }
 
-    /// ` in MPI_Wait`; nothing where the function is unknown.
+    /// Returns ` in MPI_Wait`; empty if the function is unknown.
     fn within(&self) -> String {
         match self.function {
             "" => String::new(),
@@ -224,28 +224,28 @@ impl RootFacts<'_> {
     }
 }
 
-/// What the sentence of an incident says, of a recorded run or of a running job.
+/// The facts about an incident of a recorded run or of a running job that its sentence contains.
 pub(crate) struct IncidentFacts<'a> {
     pub(crate) kind: CauseKind,
     pub(crate) root: RootFacts<'a>,
     pub(crate) confidence_percent: u8,
     pub(crate) is_clock_unsure: bool,
     pub(crate) next_best: Option<RankId>,
-    /// Empty where it has no name.
+    /// Empty if unknown.
     pub(crate) host: &'a str,
     pub(crate) length: DurationNs,
-    /// What others waited for the root.
+    /// Time that other ranks waited for the root.
     pub(crate) caused: DurationNs,
-    /// What all ranks lost.
+    /// Time that all ranks lost.
     pub(crate) cost: DurationNs,
-    /// With the root's.
+    /// Includes the root's rank.
     pub(crate) num_ranks: usize,
     pub(crate) times: u32,
     pub(crate) every: Option<DurationNs>,
 }
 
 impl IncidentFacts<'_> {
-    /// In one line.
+    /// Returns the incident in one line.
     pub(crate) fn in_words(&self) -> String {
         let (root, length, cost) = (&self.root, self.length, self.cost);
         let all = ranks(self.num_ranks);
@@ -315,7 +315,7 @@ impl IncidentFacts<'_> {
         }
     }
 
-    /// The other rank that it may have been.
+    /// Returns the second most likely rank in parentheses, if the confidence is low.
     fn alternative(&self) -> String {
         let is_sure = self.confidence_percent >= SURE_PERCENT;
         let other = self.next_best.filter(|_| !is_sure);
@@ -323,7 +323,7 @@ impl IncidentFacts<'_> {
         other.map_or(String::new(), |other| format!(" (or rank {other})"))
     }
 
-    /// `14 times, about every 52.1 ms`.
+    /// Returns the repetition: `14 times, about every 52.1 ms`.
     fn times(&self) -> String {
         let every = self
             .every
@@ -335,7 +335,7 @@ impl IncidentFacts<'_> {
     }
 }
 
-/// How a sentence begins that is not sure.
+/// Returns the word with which a sentence expresses its confidence.
 fn doubt(confidence_percent: u8) -> &'static str {
     match confidence_percent {
         SURE_PERCENT.. => "",

@@ -1,8 +1,8 @@
-//! Asking before a training that moves many executions takes effect.
+//! Asks the user before a training that reclassifies many executions takes effect.
 //!
-//! Such a training is tried out beside the model that is shown. The history then says that its labels wait
-//! ([`HistoryStep::Ask`]), and so they wait after a crash, after undo and in a saved session as well. What is
-//! asked about is always all that waits, against the scores that are shown.
+//! Such a training is computed without replacing the current model. The history then records that its labels wait
+//! ([`HistoryStep::Ask`]), so they also wait after a crash, after undo and in a saved session. A question always covers
+//! all waiting labels, compared with the current scores.
 
 use callgrove_model::Progress;
 
@@ -17,7 +17,7 @@ use crate::history::{HistoryStep, ModelInputs, RootState};
 use crate::{Severity, TrainingAnswer};
 
 impl Executor {
-    /// Trains beside the model that is shown.
+    /// Trains without replacing the current model.
     fn try_out(
         &self,
         grown: &mut Grown,
@@ -31,8 +31,8 @@ impl Executor {
         })
     }
 
-    /// Brings scores and question up to the history. What that teaches waits for an answer if it would move many
-    /// and `may_ask`.
+    /// Updates scores and question to the history. If `may_ask`, a training that would reclassify many executions waits
+    /// for an answer.
     fn teach(
         &mut self,
         notebook: &mut Notebook,
@@ -56,8 +56,8 @@ impl Executor {
         self.pose_question(grown, notebook.history().of_root(grown.root()))
     }
 
-    /// Lets what the last edit teaches wait; `false` if that teaches nothing. A question that cannot be
-    /// journalled stands nevertheless.
+    /// Makes the training of the last edit wait; `false` if that edit trains nothing. The question is asked even if it
+    /// cannot be journalled.
     fn ask(&mut self, notebook: &mut Notebook, grown: &Grown) -> bool {
         let stamp = self.stamp(grown.model_name());
         let is_asking = notebook.amend(&HistoryStep::Ask, stamp);
@@ -68,8 +68,8 @@ impl Executor {
         is_asking
     }
 
-    /// The first scores of a forest. A crash may have come between the last edit and the question about it:
-    /// then it is asked now.
+    /// Computes the first scores of a forest. If a crash came between the last edit and its question, asks the question
+    /// now.
     pub(super) fn learn_first(
         &mut self,
         notebook: &mut Notebook,
@@ -82,8 +82,8 @@ impl Executor {
         self.teach(notebook, grown, before.is_some())
     }
 
-    /// Brings the question up to a state, the scores of which are shown. Where so few would move by now that
-    /// nobody needs to be asked, the labels wait for the next training.
+    /// Updates the question to a state whose scores are shown. If the training would reclassify too few executions to
+    /// ask, the labels wait for the next training.
     fn pose_question(&self, grown: &mut Grown, state: &RootState) -> Result<(), Stop> {
         if !state.is_asking() {
             grown.in_question = None;
@@ -101,9 +101,9 @@ impl Executor {
 }
 
 impl Engine {
-    /// Brings scores and question up to what is known of `root`, if its forest is shown. What `action` teaches
-    /// waits for an answer if it would move many; `was_asking` says whether an answer was waited for already,
-    /// and then a wish to train is the answer.
+    /// Updates scores and question to the history of `root`, if its forest is shown. If `action` would reclassify many
+    /// executions, its training waits for an answer. `was_asking` says whether a question was open before; then a
+    /// request to train answers it.
     pub(super) fn learn(
         &mut self,
         root: Option<&str>,
@@ -124,14 +124,14 @@ impl Engine {
         };
         let taught = self.executor.teach(&mut run.notebook, grown, teaches);
         if taught.is_err() && teaches {
-            // What could not be tried out has no effect.
+            // A training that failed has no effect.
             grown.in_question = None;
             self.executor.ask(&mut run.notebook, grown);
         }
         taught
     }
 
-    /// The person answers; without a question there is nothing to do.
+    /// Answers the question; does nothing if there is none.
     pub(super) fn answer(&mut self, answer: TrainingAnswer) -> Result<(), Stop> {
         let (_, grown) = self.state.forest()?;
         if grown.question().is_none() {
@@ -143,7 +143,7 @@ impl Engine {
         })
     }
 
-    /// Trains; a training that waits for an answer must have one first.
+    /// Trains. If a training waits for an answer, asks for that answer first.
     pub(super) fn train(&mut self) -> Result<(), Stop> {
         if !self.is_asking()? {
             return self.edit(Edit::Train);
@@ -154,7 +154,7 @@ impl Engine {
             self.executor.notice(Severity::Info, text.to_owned());
             return Ok(());
         }
-        // It could not be tried out before.
+        // The trial training failed or was cancelled before.
         let state = run.notebook.history().of_root(grown.root());
         self.executor.pose_question(grown, state)?;
         if grown.question().is_none() {
@@ -164,7 +164,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The model learns what stood for single executions.
+    /// Trains the model with the labels that so far apply to their executions only.
     pub(super) fn learn_held(&mut self) -> Result<(), Stop> {
         let (run, grown) = self.state.forest()?;
         let state = run.notebook.history().of_root(grown.root());
@@ -174,7 +174,7 @@ impl Engine {
         self.edit(Edit::LearnHeld)
     }
 
-    /// Whether labels of the shown forest wait for an answer.
+    /// Returns whether labels of the shown forest wait for an answer.
     pub(super) fn is_asking(&self) -> Result<bool, Stop> {
         let (run, grown) = self.state.forest()?;
         Ok(run.notebook.history().of_root(grown.root()).is_asking())

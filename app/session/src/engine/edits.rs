@@ -1,4 +1,4 @@
-//! Edits: journalled, done, shown, learned.
+//! Edits: journalled, applied, shown, and used for training.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::history::{HistoryStep, RootState};
 use crate::{EventKey, LabelKey, LabelSet, Mark, ModelSettings, Severity, TimeRange};
 
 impl Engine {
-    /// Carries out an edit of the forest that is shown.
+    /// Carries out an edit of the shown forest.
     pub(super) fn edit(&mut self, edit: Edit) -> Result<(), Stop> {
         let (_, grown) = self.state.forest()?;
         let root = Some(grown.root().to_owned());
         self.act(&HistoryStep::Edit { root, edit })
     }
 
-    /// Journals an action, carries it out, and learns if it changed what the model depends on.
+    /// Journals an action, carries it out, and trains if the inputs of the model changed.
     pub(super) fn act(&mut self, action: &HistoryStep) -> Result<(), Stop> {
         let grown = self.state.forest().ok().map(|(_, grown)| grown);
         let stamp = self.executor.stamp(grown.and_then(Grown::model_name));
@@ -39,8 +39,8 @@ impl Engine {
             Err(Stop::Cancelled) => {
                 let kept = match action {
                     HistoryStep::Edit { edit, .. } => edit.kept(),
-                    HistoryStep::Undo => "The step back is kept",
-                    HistoryStep::Redo => "The step forward is kept",
+                    HistoryStep::Undo => "The undo is kept",
+                    HistoryStep::Redo => "The redo is kept",
                     HistoryStep::Ask => "The question is kept",
                 };
                 let text = format!(
@@ -73,7 +73,7 @@ impl Engine {
         }
     }
 
-    /// Labels an execution that was seen as a record of its function.
+    /// Labels an execution of a function that was seen as a record.
     pub(super) fn set_record_label(
         &mut self,
         program: ProgramId,
@@ -123,14 +123,14 @@ impl Engine {
         );
         if num_unknown > 0 {
             let text = format!(
-                "{num_unknown} of them name trees that this forest does not have; they are kept but have no effect."
+                "{num_unknown} of them refer to trees that are not in this forest; they are kept but have no effect."
             );
             self.executor.notice(Severity::Warning, text);
         }
         Ok(())
     }
 
-    /// The settings are tried before they are journalled, so that bad ones change nothing.
+    /// Tests the settings before journalling them, so that invalid ones change nothing.
     pub(super) fn tune(&mut self, settings: Option<ModelSettings>) -> Result<(), Stop> {
         let defaults = self.executor.settings.of_model();
         let (_, grown) = self.state.forest_mut()?;
@@ -138,7 +138,7 @@ impl Engine {
         self.edit(Edit::Tune(settings))
     }
 
-    /// Makes a new mark, or changes the one of a number.
+    /// Adds a mark, or changes the one with a number.
     pub(super) fn set_mark(
         &mut self,
         id: Option<u64>,
@@ -174,7 +174,7 @@ impl Engine {
     }
 }
 
-/// What labelling a tree changes: its own label, and that of its record, which it makes void.
+/// Returns the changes for labelling a tree: its own label, and the removal of its record's label, which it replaces.
 fn changes_of_tree(
     forest: &Forest,
     state: &RootState,
@@ -193,7 +193,7 @@ fn changes_of_tree(
     std::iter::once(LabelChange { key, label }).chain(void)
 }
 
-/// The trees of a forest by all that names them.
+/// Returns the trees of a forest by each of their keys.
 pub(super) fn trees_by_key(forest: &Forest) -> BTreeMap<LabelKey, TreeIdx> {
     let trees = (0..forest.len()).map(TreeIdx::from_index);
     trees

@@ -1,4 +1,4 @@
-//! Carries out what follows from a command: reads and writes, learns, tells.
+//! Carries out the steps of a command: reads and writes, trains, reports.
 
 use callgrove_model::Progress;
 
@@ -12,17 +12,17 @@ use crate::journal::Stamp;
 use crate::learning::LearnSettings;
 use crate::{ModelSettings, Severity, ViewerId};
 
-/// The engine's hands.
+/// The engine's access to host, settings and publisher.
 pub(super) struct Executor {
     pub(super) host: Box<dyn Host>,
     pub(super) settings: LearnSettings,
     pub(super) publisher: Publisher,
-    /// The viewer whose wishes are carried out at present, where there are several.
+    /// The viewer whose command is being carried out, if there are several.
     pub(super) viewer: Option<ViewerId>,
 }
 
 impl Executor {
-    /// Now, this person, and the model that they see.
+    /// Returns the stamp of an action: time, user, and the model whose scores are shown.
     pub(super) fn stamp(&self, model: Option<String>) -> Stamp {
         Stamp {
             at_ns: self.host.now(),
@@ -36,25 +36,25 @@ impl Executor {
         let trace = self.publisher.stage("Reading the trace", |progress| {
             host.load_trace(source, progress)
         })?;
-        let open = self.publisher.stage("Looking for root functions", |_| {
+        let open = self.publisher.stage("Finding root functions", |_| {
             OpenTrace::new(source, trace)
         });
         Ok(open)
     }
 
     pub(super) fn embed(&self, trace: &OpenTrace, pattern: &str) -> Result<Grown, Stop> {
-        self.publisher.stage("Learning the trees", |progress| {
+        self.publisher.stage("Embedding the trees", |progress| {
             Grown::embed(&trace.trace, pattern, &self.settings, progress)
         })
     }
 
-    /// Settings of the own model.
+    /// Returns the settings of the trained model.
     pub(super) fn model_settings(&self, state: &RootState) -> ModelSettings {
         let defaults = self.settings.of_model();
         state.settings().unwrap_or(defaults)
     }
 
-    /// Brings the scores up to a state; `false` if they were.
+    /// Updates the scores to a state; `false` if they were up to date.
     pub(super) fn learn(&mut self, grown: &mut Grown, state: &RootState) -> Result<bool, Stop> {
         let inputs = state.model_inputs(grown.forest());
         if grown.is_scored_with(&inputs) {
@@ -81,13 +81,13 @@ impl Executor {
         self.publisher.notice(severity, text);
     }
 
-    /// Tells what went wrong.
+    /// Reports an error to the user.
     pub(super) fn complain(&mut self, stop: &Stop) {
         self.notice(Severity::Error, sentence(&stop.to_string()));
     }
 }
 
-/// As a sentence for the screen: error texts begin small and end without a full stop.
+/// Formats an error as a sentence. Error texts begin in lower case and end without a full stop.
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let first: String = chars

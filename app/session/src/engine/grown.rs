@@ -1,4 +1,4 @@
-//! The forest of the root function and what was learned about it.
+//! The embedded forest of the root function, its model and its scores.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -18,30 +18,30 @@ use crate::{
     QueryStrategy, SavedModel, Selection, TrainingQuestion, TreeMap,
 };
 
-/// Trees that are told to be judged next; after each training there are new ones.
+/// Largest number of trees in the labelling queue. Each training makes a new queue.
 const QUEUE_LEN: usize = 64;
 
-/// A forest, embedded.
+/// An embedded forest with its model and its scores.
 pub(super) struct Grown {
     analysis: Arc<Analysis>,
     learned: Learned,
     scored: Option<Scored>,
-    /// Made when the first tree is explained.
+    /// Computed when the first tree is explained.
     paths: OnceCell<Arc<CallPaths>>,
     forming: Option<PausableMap>,
-    /// What waits for an answer.
+    /// The training that waits for an answer.
     pub(super) in_question: Option<TriedOut>,
 }
 
-/// The newest scores and what they depend on.
+/// The newest scores and their inputs.
 struct Scored {
     inputs: ModelInputs,
     detection: Arc<Detection>,
-    /// Made when the first tree is explained by these scores.
+    /// Computed when the first tree is explained with these scores.
     explainer: OnceCell<Explainer>,
 }
 
-/// A map that is not done yet.
+/// A map that is being computed and can be paused.
 struct PausableMap {
     map: FormingMap,
     is_paused: bool,
@@ -79,12 +79,12 @@ impl Grown {
         &self.analysis.root_name
     }
 
-    /// The newest scores.
+    /// Returns the newest scores.
     pub(super) fn detection(&self) -> Option<&Arc<Detection>> {
         self.scored.as_ref().map(|scored| &scored.detection)
     }
 
-    /// The model whose scores are shown, as the journal names it: a file, or a number made of the scores.
+    /// Returns the name of the model whose scores are shown, as in the journal: a file, or a hash of the scores.
     pub(super) fn model_name(&self) -> Option<String> {
         let scored = self.scored.as_ref()?;
         let own = || {
@@ -98,19 +98,19 @@ impl Grown {
         Some(file.map_or_else(own, |file| file.path.clone()))
     }
 
-    /// Whether the newest scores depend on just these inputs.
+    /// Returns whether the newest scores have exactly these inputs.
     pub(super) fn is_scored_with(&self, inputs: &ModelInputs) -> bool {
         let scored = self.scored.as_ref();
         scored.is_some_and(|scored| scored.inputs == *inputs)
     }
 
-    /// Whether they come from just the model that these inputs determine.
+    /// Returns whether the newest scores come from the same model as `inputs` would.
     pub(super) fn has_model_of(&self, inputs: &ModelInputs) -> bool {
         let scored = self.scored.as_ref();
         scored.is_some_and(|scored| scored.inputs.is_same_model(inputs))
     }
 
-    /// Takes other settings for the next training.
+    /// Changes the settings for the next training.
     pub(super) fn tune(
         &mut self,
         settings: ModelSettings,
@@ -130,7 +130,7 @@ impl Grown {
         Ok(())
     }
 
-    /// The same, but scores and model stay until the trial is accepted.
+    /// Trains like [`Grown::train`], but keeps scores and model until the trial is accepted.
     pub(super) fn try_out(
         &self,
         inputs: ModelInputs,
@@ -142,14 +142,14 @@ impl Grown {
         Ok(TriedOut::new(inputs, trial, shown))
     }
 
-    /// What was tried out takes effect.
+    /// Makes a trial training the current model.
     pub(super) fn accept(&mut self, tried: TriedOut) {
         let (inputs, trial) = tried.into_parts();
         let judged = self.learned.accept(trial);
         self.show_scores(inputs, judged);
     }
 
-    /// Takes over scores that were made as `inputs` say.
+    /// Takes over scores that were computed with `inputs`.
     pub(super) fn show_scores(&mut self, inputs: ModelInputs, judged: Judged) {
         let before = self.detection().map(|before| &**before);
         let detection = Detection::with_held(judged, inputs.held.clone(), before);
@@ -160,7 +160,7 @@ impl Grown {
         });
     }
 
-    /// Orders the trees anew where only held labels are others than in `inputs`; `false` if the model is.
+    /// Reorders the trees if `inputs` differ only in held labels; `false` if the model differs.
     pub(super) fn list_anew(&mut self, inputs: &ModelInputs) -> bool {
         let known = self.scored.as_ref();
         let Some(known) = known.filter(|known| known.inputs.is_same_model(inputs)) else {
@@ -177,18 +177,18 @@ impl Grown {
         true
     }
 
-    /// The training that waits for an answer.
+    /// Returns the training that waits for an answer.
     pub(super) fn question(&self) -> Option<Arc<TrainingQuestion>> {
         self.in_question.as_ref().map(TriedOut::question)
     }
 
-    /// The next trees to judge; none while the scores are not those of the own model.
+    /// Returns the next trees to label; empty while the scores come from a model file.
     pub(super) fn queue(&self, query: QueryStrategy) -> Arc<[TreeIdx]> {
         let own = self.scored.as_ref();
         let Some(scored) = own.filter(|scored| scored.inputs.file.is_none()) else {
             return Arc::new([]);
         };
-        // What is explained needs no judgement.
+        // Trees with a known cause need no label.
         let detection = &scored.detection;
         let asked = self
             .learned
@@ -201,8 +201,7 @@ impl Grown {
         self.learned.doubts().into()
     }
 
-    /// The model as it would be saved.
-    /// What was learned last, as other programs use it.
+    /// Returns the current model for use by other programs.
     pub(super) fn model(&self) -> Result<SavedModel, Stop> {
         Ok(self.learned.model()?)
     }
@@ -211,8 +210,8 @@ impl Grown {
         Ok(self.learned.model_text()?)
     }
 
-    /// The tree that stands for a selection: of the trees of one incident the one in which it began, or else the most
-    /// abnormal one; of another group its centre.
+    /// Returns the representative of a selection: for trees of one incident, the one in which it began, otherwise the
+    /// most abnormal one; for other groups, the centre.
     fn focus(&self, selection: &Selection, causes: Option<&TreeCauses>) -> Option<TreeIdx> {
         let trees = match selection {
             Selection::None => return None,
@@ -232,7 +231,7 @@ impl Grown {
         causes.root_among(trees).or_else(most_abnormal)
     }
 
-    /// Why the focus of the selection has its score.
+    /// Returns why the focus of the selection has its score.
     pub(super) fn explain(
         &self,
         selection: &Selection,
@@ -249,7 +248,7 @@ impl Grown {
             tree: focus,
             neighbours: self.learned.neighbours(focus),
             findings: why.differences,
-            // What is usual is of the forest itself.
+            // Within one forest, the usual tree is always one of the forest itself.
             usual: why.usual.unwrap_or(focus),
             num_usual: why.num_usual,
             is_same_shape: why.is_same_shape,
@@ -272,12 +271,12 @@ impl Grown {
         Ok(scored.explainer.get_or_init(|| explainer))
     }
 
-    /// The map that is ready at once.
+    /// Returns the map of the embedding, which is ready at once.
     pub(super) fn first_map(&self) -> Arc<TreeMap> {
         Arc::new(TreeMap::of_embedding(&self.learned))
     }
 
-    /// Begins a map by another method; `false` if it is the one that is ready at once.
+    /// Starts a map with another method; `false` if its map is ready at once.
     pub(super) fn begin_map(
         &mut self,
         method: MapMethod,
@@ -291,14 +290,14 @@ impl Grown {
         Ok(self.forming.is_some())
     }
 
-    /// Whether a map is forming and may go on.
+    /// Returns whether a map is being computed and is not paused.
     pub(super) fn is_forming(&self) -> bool {
         self.forming
             .as_ref()
             .is_some_and(|forming| !forming.is_paused)
     }
 
-    /// Stops the map that forms or lets it go on; the answer is how it looks.
+    /// Pauses or resumes the computation of the map. Returns the map in its present state.
     pub(super) fn pause_map(&mut self, is_paused: bool) -> Result<Option<Arc<TreeMap>>, Stop> {
         let Some(forming) = &mut self.forming else {
             return Ok(None);
@@ -308,7 +307,7 @@ impl Grown {
         Ok(Some(Arc::new(look.map_err(LearningError::from)?)))
     }
 
-    /// Goes on with the map that forms; the answer is how it looks. A map that fails ends.
+    /// Continues the computation of the map, and returns its present state. An error ends the computation.
     pub(super) fn advance_map(&mut self) -> Result<Option<Arc<TreeMap>>, Stop> {
         let Some(mut forming) = self.forming.take() else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Model files: tried before they are journalled, asked about where they do not fit.
+//! Model files: tested before they are journalled; the user is asked about files that do not fit.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Executor {
-    /// Judges by a model file as far as it may be used.
+    /// Scores a forest with a model file, as far as it may be used.
     pub(super) fn score_with(&mut self, file: &ModelFile, forest: &Forest) -> Result<Judged, Stop> {
         let model = self.read_model(&file.path)?;
         match judge(&model, file, forest)? {
@@ -32,8 +32,8 @@ impl Executor {
 }
 
 impl Engine {
-    /// The file is tried before it is journalled, so that a bad one changes nothing. One that does not fit is
-    /// asked about.
+    /// Loads a model file. It is tested before it is journalled, so that an invalid one changes nothing. If it does not
+    /// fit, asks the user.
     pub(super) fn load_model(&mut self, path: &str) -> Result<(), Stop> {
         self.executor.publisher.view.misfit = None;
         let (_, grown) = self.state.forest()?;
@@ -58,7 +58,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The person answers; without a question there is nothing to do.
+    /// Answers the question about a model file; does nothing if there is none.
     pub(super) fn answer_model(&mut self, answer: ModelAnswer) -> Result<(), Stop> {
         let Some(question) = self.executor.publisher.view.misfit.take() else {
             return Ok(());
@@ -69,7 +69,7 @@ impl Engine {
             ModelAnswer::Cancel => return Ok(()),
         };
         let path = question.path.clone();
-        // It may be another file by now, or none.
+        // The file may have changed or disappeared since the question.
         let file = ModelFile { path, fit };
         let (_, grown) = self.state.forest()?;
         let model = self.executor.read_model(&file.path)?;
@@ -89,7 +89,7 @@ impl Engine {
     }
 }
 
-/// What a model says of a forest, and why it should not be used for it, if so.
+/// Returns the result of a model for a forest, and why the model should not be used for it, if so.
 fn judge(
     model: &SavedModel,
     file: &ModelFile,

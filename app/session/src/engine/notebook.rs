@@ -1,4 +1,4 @@
-//! What the person makes of a run: the history, and the journal that keeps it.
+//! The user's work on a run: the history, and the journal that stores it.
 
 use callgrove_model::RunIdentity;
 
@@ -12,22 +12,22 @@ use crate::journal::{Journal, NewerJournal, Stamp, action_line, header_line, roo
 pub(super) struct Notebook {
     history: History,
     last_root: Option<String>,
-    /// Without it labels live in memory only.
+    /// `None` if labels are only in memory.
     journal: Option<WrittenJournal>,
 }
 
 struct WrittenJournal {
     writer: Box<dyn JournalWriter>,
     place: String,
-    /// Lines that must stand in the journal before any other.
+    /// Lines to be written before any others.
     unwritten: Vec<String>,
 }
 
-/// Something to tell the person.
+/// A message to the user.
 pub(super) type Remark = (Severity, String);
 
 impl Notebook {
-    /// Opens the journal of a run and does again what it says.
+    /// Opens the journal of a run and replays it.
     pub(super) fn open(
         host: &mut dyn Host,
         source: &str,
@@ -71,14 +71,14 @@ impl Notebook {
             },
         };
         messages.extend(journal.unreadable.iter().map(|(number, cause)| {
-            let text = format!("Line {number} of the journal was left out: {cause}.");
+            let text = format!("Line {number} of the journal was skipped: {cause}.");
             (Severity::Warning, text)
         }));
         let num_labels = journal.history.num_labels();
         if num_labels > 0 {
             let text = match num_labels {
-                1 => "The label of your last session is back.".to_owned(),
-                _ => format!("{num_labels} labels of your last session are back."),
+                1 => "The label of your last session was restored.".to_owned(),
+                _ => format!("{num_labels} labels of your last session were restored."),
             };
             messages.push((Severity::Info, text));
         }
@@ -90,17 +90,17 @@ impl Notebook {
         (notebook, messages)
     }
 
-    /// What the person made.
+    /// Returns the user's work.
     pub(super) fn history(&self) -> &History {
         &self.history
     }
 
-    /// The root function of the last session.
+    /// Returns the root function of the last session.
     pub(super) fn last_root(&self) -> Option<&str> {
         self.last_root.as_deref()
     }
 
-    /// Where the journal is, in words.
+    /// Returns the location of the journal, as text.
     pub(super) fn place(&self) -> Option<&str> {
         self.journal.as_ref().map(|journal| journal.place.as_str())
     }
@@ -125,14 +125,13 @@ impl Notebook {
         Ok(Some(self.history.by(who.as_deref()).take(action)))
     }
 
-    /// Carries out an action; its line is written by [`Notebook::write`].
+    /// Carries out an action. [`Notebook::write`] writes its line.
     pub(super) fn take_unwritten(&mut self, action: &HistoryStep, stamp: Stamp) {
         self.history.by(stamp.who.as_deref()).take(action);
         self.write_later(action_line(action, stamp));
     }
 
-    /// Changes what the last action did; its line is written by [`Notebook::write`]. `false` if that changes
-    /// nothing.
+    /// Changes the result of the last action; `false` if nothing changed. [`Notebook::write`] writes the line.
     pub(super) fn amend(&mut self, action: &HistoryStep, stamp: Stamp) -> bool {
         let changed = self.history.by(stamp.who.as_deref()).take(action);
         let is_changed = changed.root.is_some();
@@ -142,13 +141,13 @@ impl Notebook {
         is_changed
     }
 
-    /// The forest of another root function is shown; its line is written by [`Notebook::write`].
+    /// Records that the forest of another root function is shown. [`Notebook::write`] writes the line.
     pub(super) fn enter_root(&mut self, root: &str, stamp: Stamp) {
         self.last_root = Some(root.to_owned());
         self.write_later(root_line(root, stamp));
     }
 
-    /// Writes what waits to be written. What cannot be written now is tried again with the next line.
+    /// Writes the pending lines. Lines that cannot be written now are retried with the next line.
     pub(super) fn write(&mut self) -> Result<(), HostError> {
         self.journal.as_mut().map_or(Ok(()), WrittenJournal::write)
     }

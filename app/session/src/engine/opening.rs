@@ -1,5 +1,5 @@
-//! Opening a trace and choosing its root function: what is new is made ready beside what is open, and takes
-//! its place as a whole or not at all.
+//! Opens traces and chooses their root functions. A new run is prepared while the old one stays open, and replaces it
+//! completely or not at all.
 
 use callgrove_model::{RunIdentity, RunMatch};
 
@@ -14,18 +14,18 @@ use crate::history::HistoryStep;
 use crate::session_file::SessionFile;
 use crate::{LabelKey, MapMethod, Selection, Severity};
 
-/// A run that is ready to take the place of what is open.
+/// A prepared run that can replace the open one.
 struct Ready {
     notebook: Notebook,
     trace: OpenTrace,
     grown: Option<Grown>,
     messages: Vec<Remark>,
-    /// Why there is no forest, or no scores.
+    /// Error because of which there is no forest, or there are no scores.
     complaint: Option<Stop>,
 }
 
 impl Ready {
-    /// The trees that keys name.
+    /// Returns the selection of the trees with some keys.
     fn selection(&self, keys: &[LabelKey]) -> Option<Selection> {
         let trees = trees_by_key(self.grown.as_ref()?.forest());
         let trees = keys.iter().filter_map(|key| trees.get(key).copied());
@@ -34,14 +34,14 @@ impl Ready {
 }
 
 impl Engine {
-    /// Opens a trace with a root function, with the one of the last session, or with the best one.
+    /// Opens a trace with a root function, by default that of the last session or the most promising one.
     pub(super) fn open(&mut self, source: &str, function: Option<&str>) -> Result<(), Stop> {
         let trace = self.executor.read_trace(source)?;
         let ready = self.make_ready(trace, function, None)?;
         self.enter(ready, None)
     }
 
-    /// Opens the journal of a run that is known only through its records, unless its trace is open.
+    /// Opens the journal of a run that is known only from its records, unless its trace is open.
     pub(super) fn know_run(&mut self, source: &str, run: RunIdentity) {
         let is_known = match &self.state {
             State::Empty => false,
@@ -59,7 +59,7 @@ impl Engine {
         }
     }
 
-    /// Opens what was saved.
+    /// Opens a saved session.
     pub(super) fn load_session(&mut self, path: &str) -> Result<(), Stop> {
         let bytes = self.executor.host.read_file(path)?;
         let file = SessionFile::from_bytes(&bytes).map_err(|cause| Stop::File {
@@ -73,7 +73,7 @@ impl Engine {
         self.enter(ready, selection)
     }
 
-    /// Reads what is open once more, with what its source has got since.
+    /// Reads the open source again, with the data that was added since.
     pub(super) fn reload(&mut self) -> Result<(), Stop> {
         let (run, grown) = self.state.forest()?;
         let (source, root) = (run.trace.source.clone(), grown.root().to_owned());
@@ -87,12 +87,12 @@ impl Engine {
         let (_, grown) = self.state.forest()?;
         let num_new = grown.forest().len().saturating_sub(num_before);
         self.executor
-            .notice(Severity::Info, format!("{num_new} executions are new."));
+            .notice(Severity::Info, format!("{num_new} new executions."));
         self.look_deeper();
         Ok(())
     }
 
-    /// The trace of a saved session: that of its source, or the open one if the run has moved there.
+    /// Returns the trace of a saved session: that of its source, or the open one if the run has been moved there.
     fn trace_of(&mut self, file: &SessionFile) -> Result<OpenTrace, Stop> {
         let compare = |trace: &OpenTrace| {
             let known = file.run.as_ref();
@@ -134,7 +134,7 @@ impl Engine {
             .map_err(Stop::from)
             .and_then(|root| self.executor.embed(&trace, &root));
         let mut ready = match grown {
-            // A saved session is of no use without its forest; a trace is: another root can be chosen.
+            // A session is useless without its forest. A trace is not: the user can choose another root.
             Err(stop @ Stop::Cancelled) => return Err(stop),
             Err(stop) if saved.is_some() => return Err(stop),
             Err(stop) => {
@@ -171,7 +171,7 @@ impl Engine {
         Ok(ready)
     }
 
-    /// The first scores of a forest; why there are none, if not because the person asked to stop.
+    /// Computes the first scores of a forest. Returns why there are none, except if the user cancelled.
     fn learn_new(
         &mut self,
         grown: &mut Grown,
@@ -243,7 +243,7 @@ impl Engine {
         self.select(selection.unwrap_or(most_abnormal))?;
         match self.set_map(method) {
             Err(Stop::Cancelled) => {
-                let text = "The forest is open; drawing its map anew was cancelled.";
+                let text = "The forest is open; recomputing its map was cancelled.";
                 self.executor.notice(Severity::Info, text.to_owned());
                 Ok(())
             }
@@ -251,7 +251,7 @@ impl Engine {
         }
     }
 
-    /// The way in which the person wants maps.
+    /// Returns the method of the map that the user chose.
     fn map_method(&self) -> MapMethod {
         let map = self.executor.publisher.view.map.as_ref();
         map.map(|map| map.method).unwrap_or_default()

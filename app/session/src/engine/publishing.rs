@@ -1,4 +1,4 @@
-//! The tree models of a running job: what publishing would change, publishing, and taking it back.
+//! The tree models of a running job: comparing, publishing and reverting them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Asks the server of a job which models are in force, and tries the learned one out beside that.
+    /// Fetches the active models of a job from its server, and compares the trained model with the active one.
     pub(super) fn look_at_running_models(&mut self, server: &str) -> Result<(), Stop> {
         let mut job = self.executor.host.running_job(server)?;
         let list = job.tree_models()?;
@@ -50,7 +50,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Compares what two models say of the forest that is open.
+    /// Compares the results of two models for the open forest.
     fn try_out(
         &self,
         name: String,
@@ -82,7 +82,7 @@ impl Engine {
         })
     }
 
-    /// Has the AD instances of a job judge by the learned model.
+    /// Publishes the trained model to the AD instances of a job.
     pub(super) fn publish_model(&mut self, server: &str, note: &str) -> Result<(), Stop> {
         let (_, grown) = self.state.forest()?;
         let name = grown.model()?.default_name();
@@ -96,14 +96,14 @@ impl Engine {
             job.publish(&publication)
         })?;
         let text = format!(
-            "Version {version} of {} is in force: the detectors judge by it from their next step on.",
+            "Version {version} of {} is in force: the detectors use it from their next step on.",
             publication.name
         );
         self.executor.notice(Severity::Info, text);
         self.look_at_running_models(server)
     }
 
-    /// Tells a job something that it acknowledges once its database has it, which may take a while.
+    /// Sends a job a request that it acknowledges once its database has stored it, which may take a while.
     fn tell<T>(
         &mut self,
         server: &str,
@@ -117,7 +117,7 @@ impl Engine {
         })
     }
 
-    /// Puts a version in force again, or none.
+    /// Activates a version again, or deactivates the model.
     pub(super) fn put_model_in_force(
         &mut self,
         server: &str,
@@ -130,7 +130,7 @@ impl Engine {
         let text = match wanted.version {
             Some(version) => format!("Version {version} of {name} is in force again."),
             None => {
-                format!("No version of {name} is in force: its executions are not judged any more.")
+                format!("No version of {name} is in force: its executions are no longer scored.")
             }
         };
         self.executor.notice(Severity::Info, text);
@@ -138,7 +138,7 @@ impl Engine {
     }
 }
 
-/// Abnormal trees of the functions of a recorded forest that the job has recorded since.
+/// Returns the number of abnormal trees that the job has recorded of a forest's functions and that are not in it.
 fn num_new_trees(job: &mut dyn RunningJob, forest: &Forest) -> Result<usize, Stop> {
     let trace = forest.trace();
     if !trace.is_selection {

@@ -1,4 +1,4 @@
-//! Brings the draft of the next snapshot up to what is open.
+//! Updates the draft of the next snapshot to the open run.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Shows the trace and what was made of its run; a forest of an earlier one goes.
+    /// Shows the trace and the user's work on its run. Removes the forest of an earlier trace.
     pub(super) fn show_trace(&mut self) {
         let view = &mut self.executor.publisher.view;
         if let Ok(run) = self.state.run() {
@@ -49,7 +49,7 @@ impl Engine {
         self.executor.publisher.publish();
     }
 
-    /// Shows the forest; nothing is selected yet.
+    /// Shows the forest, with nothing selected.
     pub(super) fn show_forest(&mut self) -> Result<(), Stop> {
         let (_, grown) = self.state.forest()?;
         let view = &mut self.executor.publisher.view;
@@ -68,15 +68,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Looks for trends, for causes and for what recurs in the trace that was just opened. It can be worked with meanwhile, and
-    /// without, if the person asks to stop.
+    /// Computes trends, causes and patterns of the trace that was just opened. The trace can be used meanwhile, and
+    /// also if the user cancels.
     pub(super) fn look_deeper(&mut self) {
         let looked = (self.find_trends())
             .and_then(|()| self.follow_delays())
             .and_then(|()| self.find_patterns());
         if let Err(Cancelled) = looked {
             let text =
-                "The trace is open; looking for trends, causes and for what recurs was cancelled.";
+                "The trace is open; the search for trends, causes and patterns was cancelled.";
             self.executor.notice(Severity::Info, text.to_owned());
         }
     }
@@ -85,7 +85,7 @@ impl Engine {
         if let Ok(run) = self.state.run() {
             let publisher = &mut self.executor.publisher;
             let find = |progress: Progress<'_>| RunTrends::find(&run.trace.trace, progress);
-            let found = publisher.stage("Looking for trends", find)?;
+            let found = publisher.stage("Finding trends", find)?;
             publisher.view.trends = Some(Arc::new(found));
             publisher.publish();
         }
@@ -96,7 +96,7 @@ impl Engine {
         if let Ok(run) = self.state.run() {
             let publisher = &mut self.executor.publisher;
             let find = |progress: Progress<'_>| RunCauses::find(&run.trace.trace, progress);
-            let found = publisher.stage("Following delays to their causes", find)?;
+            let found = publisher.stage("Finding the causes of delays", find)?;
             publisher.view.causes = run.trace.calls.know_causes(found);
             self.show_tree_causes();
             self.executor.publisher.publish();
@@ -108,13 +108,13 @@ impl Engine {
         if let Ok(run) = self.state.run() {
             let publisher = &mut self.executor.publisher;
             let find = |progress: Progress<'_>| RunPatterns::find(&run.trace.trace, progress);
-            let found = publisher.stage("Looking for what recurs", find)?;
+            let found = publisher.stage("Finding patterns", find)?;
             publisher.view.patterns = run.trace.calls.know_patterns(found);
         }
         Ok(())
     }
 
-    /// Shows what the forest's trees were in the delays, once these are known.
+    /// Shows the roles of the forest's trees in the delays, once these are known.
     fn show_tree_causes(&mut self) {
         let view = &mut self.executor.publisher.view;
         if let (Some(causes), Ok((_, grown))) = (&view.causes, self.state.forest()) {
@@ -122,7 +122,7 @@ impl Engine {
         }
     }
 
-    /// Shows labels, marks and what can be undone.
+    /// Shows labels, marks, undo and redo.
     pub(super) fn show_edits(&mut self) {
         let Ok(notebook) = self.state.notebook() else {
             return;
@@ -160,7 +160,7 @@ impl Engine {
         view.record_labels = Arc::new(record_labels);
     }
 
-    /// Shows the newest scores and the trees to judge next.
+    /// Shows the newest scores and the next trees to label.
     pub(super) fn show_scores(&mut self) {
         let Ok((_, grown)) = self.state.forest() else {
             return;
@@ -171,7 +171,7 @@ impl Engine {
         view.queue = grown.queue(view.query);
     }
 
-    /// Shows the selection at once, then why the focused tree got its score.
+    /// Shows the selection at once, and then why the focused tree got its score.
     pub(super) fn select(&mut self, selection: Selection) -> Result<(), Stop> {
         let (_, grown) = self.state.forest()?;
         let selection = selection.within(grown.forest().len());
@@ -184,7 +184,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The same for one of several viewers.
+    /// Sets the selection of one of several viewers.
     pub(super) fn look(&mut self, viewer: ViewerId, selection: Selection) -> Result<(), Stop> {
         let (_, grown) = self.state.forest()?;
         let selection = selection.within(grown.forest().len());
@@ -195,18 +195,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins a map by another method; the old one stays until the new one has a shape.
+    /// Starts a map with another method. The old map stays until the new one has a shape.
     pub(super) fn set_map(&mut self, method: MapMethod) -> Result<(), Stop> {
         let (_, grown) = self.state.forest_mut()?;
         let publisher = &mut self.executor.publisher;
         let begin = |progress: Progress<'_>| grown.begin_map(method, progress);
-        if !publisher.stage("Looking for neighbours", begin)? {
+        if !publisher.stage("Finding neighbours", begin)? {
             publisher.view.map = Some(grown.first_map());
         }
         Ok(())
     }
 
-    /// Stops the map that forms, or lets it go on.
+    /// Pauses or resumes the computation of the map.
     pub(super) fn pause_map(&mut self, is_paused: bool) -> Result<(), Stop> {
         let (_, grown) = self.state.forest_mut()?;
         if let Some(look) = grown.pause_map(is_paused)? {

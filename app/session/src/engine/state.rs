@@ -1,4 +1,4 @@
-//! What is open. Whether something must be opened first is decided here.
+//! The open run. Decides whether something must be opened first.
 
 use std::sync::Arc;
 
@@ -10,28 +10,28 @@ use super::stop::Stop;
 use crate::root::RootError;
 use crate::{Calls, Suggestion, learning};
 
-/// What is open.
+/// The open run, with as much of it as there is.
 pub(super) enum State {
-    /// Nothing.
+    /// No run.
     Empty,
-    /// A run that is known only through its records: they can be labelled.
+    /// A run that is known only from its records, which can be labelled.
     Recorded(RunIdentity, Notebook),
-    /// A trace; no root function is chosen yet, or none can be.
+    /// A trace without a root function: none is chosen yet, or none is possible.
     TraceOpen(OpenRun),
     /// A trace and the forest of a root function.
     ForestGrown(OpenRun, Box<Grown>),
 }
 
-/// A trace and what the person made of its run.
+/// A trace and the user's work on its run.
 pub(super) struct OpenRun {
     pub(super) notebook: Notebook,
     pub(super) trace: OpenTrace,
 }
 
-/// A trace.
+/// An open trace.
 #[derive(Clone)]
 pub(super) struct OpenTrace {
-    /// As the person named it.
+    /// As the user named it.
     pub(super) source: String,
     pub(super) trace: Arc<Trace>,
     pub(super) calls: Arc<Calls>,
@@ -39,7 +39,7 @@ pub(super) struct OpenTrace {
 }
 
 impl State {
-    /// What the person makes of the run.
+    /// Returns the user's work on the run.
     pub(super) fn notebook(&self) -> Result<&Notebook, Stop> {
         match self {
             Self::Empty => Err(Stop::NoRun),
@@ -48,7 +48,7 @@ impl State {
         }
     }
 
-    /// The same, to write in it.
+    /// Returns the user's work on the run, for changes.
     pub(super) fn notebook_mut(&mut self) -> Result<&mut Notebook, Stop> {
         match self {
             Self::Empty => Err(Stop::NoRun),
@@ -109,7 +109,7 @@ impl OpenTrace {
         }
     }
 
-    /// The most promising root function.
+    /// Returns the most promising root function.
     pub(super) fn best_root(&self) -> Result<String, RootError> {
         if self.trace.num_executions() == 0 {
             return Err(RootError::EmptyTrace);

@@ -1,4 +1,4 @@
-//! Why a command was not carried out.
+//! The error of a command.
 
 use callgrove_model::{Cancelled, RunMismatch};
 
@@ -7,8 +7,8 @@ use crate::host::HostError;
 use crate::learning::LearningError;
 use crate::root::RootError;
 
-/// Why a command was not carried out. [`Stop::Cancelled`] means that nothing was changed; where something
-/// stands nevertheless, whoever changed it says so.
+/// Why a command was not carried out. [`Stop::Cancelled`] means that nothing was changed; code that keeps a part of its
+/// changes reports this itself.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Stop {
     #[error("cancelled")]
@@ -33,7 +33,7 @@ pub(super) enum Stop {
     #[error("open a trace first")]
     NothingOpen,
     #[error(
-        "this needs to know which run it is; the records do not say it, so open the trace first"
+        "the records do not name their run; open the trace first"
     )]
     NoRun,
     #[error("choose a root function first")]

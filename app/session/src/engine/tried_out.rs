@@ -1,4 +1,4 @@
-//! A training that has no effect yet.
+//! A training that has not taken effect yet.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use crate::history::ModelInputs;
 use crate::learning::Trial;
 use crate::{Detection, TrainingQuestion};
 
-/// A training beside the model that is shown.
+/// A trial training, computed without replacing the current model.
 pub(super) struct TriedOut {
     inputs: ModelInputs,
     trial: Trial,
     question: Arc<TrainingQuestion>,
-    /// The scores that it was compared with.
+    /// The scores with which it was compared.
     before: Option<Arc<Detection>>,
 }
 
 impl TriedOut {
-    /// `shown` are the scores that are shown, and the labels that they were learned with.
+    /// Returns a trial training. `shown` are the current scores, and the labels with which they were trained.
     pub(super) fn new(
         inputs: ModelInputs,
         trial: Trial,
@@ -33,22 +33,22 @@ impl TriedOut {
         }
     }
 
-    /// What it would move.
+    /// Returns the trees that it would reclassify.
     pub(super) fn question(&self) -> Arc<TrainingQuestion> {
         Arc::clone(&self.question)
     }
 
-    /// What it takes to let it take effect.
+    /// Returns the parts that make it take effect.
     pub(super) fn into_parts(self) -> (ModelInputs, Trial) {
         (self.inputs, self.trial)
     }
 
-    /// Whether it is the training of `inputs`.
+    /// Returns whether it is the training of `inputs`.
     pub(super) fn is_of(&self, inputs: &ModelInputs) -> bool {
         self.inputs == *inputs
     }
 
-    /// The same, told against the scores that are shown.
+    /// Returns whether it is the training of `inputs`, compared with the scores that are shown.
     pub(super) fn is_about(&self, inputs: &ModelInputs, shown: Option<&Arc<Detection>>) -> bool {
         let is_same = match (&self.before, shown) {
             (Some(before), Some(shown)) => Arc::ptr_eq(before, shown),
@@ -59,7 +59,7 @@ impl TriedOut {
     }
 }
 
-/// Which trees a training would move, without those whose labels it learns.
+/// Returns the trees that a training would reclassify, without those whose labels it is trained with.
 fn compare(
     before: &Detection,
     labels_before: &[Option<Label>],

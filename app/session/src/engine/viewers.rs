@@ -1,4 +1,4 @@
-//! Those who look at the session: what each asks for, and what they are called.
+//! The viewers of the session: their commands, selections and names.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::viewer::{Presence, viewer_name};
 use crate::{Command, Look, ViewerId};
 
 impl Engine {
-    /// Carries out what a viewer asks for, with the viewer's own selection, name and files.
+    /// Carries out a viewer's command, with that viewer's selection, name and files.
     pub(super) fn carry_out_for(
         &mut self,
         viewer: ViewerId,
@@ -27,7 +27,7 @@ impl Engine {
         done
     }
 
-    /// A viewer has come, is lost, or gone.
+    /// Updates the connection state of a viewer.
     pub(super) fn know_viewer(&mut self, viewer: ViewerId, presence: Presence) {
         match presence {
             Presence::Here { name } => {
@@ -44,7 +44,7 @@ impl Engine {
 }
 
 impl Executor {
-    /// From now on a viewer's wishes are carried out, or nobody's in particular.
+    /// Sets the viewer whose commands are carried out from now on; `None` means no particular viewer.
     fn turn_to(&mut self, viewer: Option<ViewerId>) {
         self.host.turn_to(viewer);
         self.viewer = viewer;
@@ -55,7 +55,7 @@ impl Executor {
         looks.entry(viewer).or_default()
     }
 
-    /// The person whose wishes are carried out calls itself so; a name that is none changes nothing.
+    /// Sets the name of the user whose command is carried out. An invalid name is ignored.
     pub(super) fn set_name(&mut self, name: &str) {
         let Some(name) = viewer_name(name) else {
             return;
@@ -66,7 +66,7 @@ impl Executor {
         }
     }
 
-    /// What the person is called whose wishes are carried out, if that is known.
+    /// Returns the name of the user whose command is carried out, if known.
     pub(super) fn user(&self) -> Option<String> {
         let view = &self.publisher.view;
         let look = self.viewer.and_then(|viewer| view.looks.get(&viewer));

@@ -1,13 +1,13 @@
-//! What is rare or long by design, as text.
+//! Executions that are rare or long by design, as text.
 
 use callgrove_ml::decision::{DesignClass, DesignKind};
-use callgrove_patterns::trend::ranges_in_words;
+use callgrove_patterns::trend::rank_ranges;
 
 /// Returns the class of an execution as text: `every 25 executions on rank 0`, `first execution on each rank`.
 pub fn design_words(class: &DesignClass) -> String {
     let on_ranks = match (class.is_everywhere, class.ranks.as_slice()) {
         (true, [_, _, ..]) => "on each rank".to_owned(),
-        (_, ranks) => format!("on {}", ranges_in_words(ranks)),
+        (_, ranks) => format!("on {}", rank_ranges(ranks)),
     };
     match class.kind {
         DesignKind::End { nth, is_start } => {

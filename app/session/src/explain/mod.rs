@@ -1,4 +1,4 @@
-//! Trees for people: what sets one apart from the usual ones, why it is rare by design, and what it consists of in short.
+//! Explanations of trees: differences from the usual ones, rare by design, and summaries.
 
 mod by_design;
 mod explainer;

@@ -1,4 +1,4 @@
-//! What the person made of the forest of one root function: labels, and which model the scores come from.
+//! The user's work on the forest of one root function: labels, and the choice of the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,58 +9,58 @@ use crate::edit::{Edit, LabelChange, ModelFile, SavedLabel, SavedState};
 use crate::label::{GivenLabel, by_tree};
 use crate::{LabelKey, LabelSet, ModelSettings};
 
-/// What is known of one execution.
+/// The label state of one execution.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct LabelState {
     pub(super) given: Option<Label>,
-    /// Who gave it, if that is known.
+    /// Author of the label, if known.
     pub(super) by: Option<Arc<str>>,
-    /// The label that the model has learned.
+    /// The label that the model was trained with.
     pub(super) learned: Option<Label>,
-    /// Whether the label stands for this execution alone: the model does not learn from it.
+    /// True if the label applies to this execution only: the model is not trained with it.
     pub(super) is_held: bool,
 }
 
-/// Which model the scores come from.
+/// The choice of the model that the scores come from.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct ModelChoice {
     pub(super) auto_train: bool,
     pub(super) file: Option<ModelFile>,
     pub(super) settings: Option<ModelSettings>,
-    /// Whether the labels that wait to be learned wait for the answer to a question.
+    /// True if the labels that wait to be trained wait for the answer to a question.
     pub(super) is_asking: bool,
 }
 
-/// What the person made of the forest of one root function.
+/// The user's work on the forest of one root function.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RootState {
     pub(super) judgements: BTreeMap<LabelKey, LabelState>,
-    /// Those whose label waits to be learned.
+    /// Keys whose labels wait to be trained.
     pub(super) untrained: BTreeSet<LabelKey>,
     pub(super) choice: ModelChoice,
 }
 
-/// Everything that determines a list, for one forest: what is equal gives equal lists.
+/// Everything that determines the scores and the list of a forest. Equal inputs give equal lists.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ModelInputs {
-    /// Labels to learn, shape `[n_trees]`.
+    /// Labels to train with, shape `[n_trees]`.
     pub(crate) labels: Vec<Option<Label>>,
-    /// A model file whose scores are shown instead of those of the own model.
+    /// A model file whose scores are shown instead of those of the trained model.
     pub(crate) file: Option<ModelFile>,
-    /// Settings of the own model; `None` are the defaults.
+    /// Settings of the trained model; `None` are the defaults.
     pub(crate) settings: Option<ModelSettings>,
-    /// Labels that stand for their trees alone, shape `[n_trees]`; empty if there are none.
+    /// Labels that apply to their trees only, shape `[n_trees]`; empty if there are none.
     pub(crate) held: Vec<Option<Label>>,
 }
 
-/// Judgements and a choice to be put in the place of others.
+/// Label states and a choice that replace others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RootValues {
     pub(super) judgements: Box<[(LabelKey, LabelState)]>,
     pub(super) choice: Option<Box<ModelChoice>>,
 }
 
-/// What is made of a forest that nobody has touched.
+/// The state of a forest before the first edit.
 pub(super) static UNTOUCHED: RootState = RootState {
     judgements: BTreeMap::new(),
     untrained: BTreeSet::new(),
@@ -73,12 +73,12 @@ pub(super) static UNTOUCHED: RootState = RootState {
 };
 
 impl LabelState {
-    /// Whether the label waits to be learned.
+    /// Returns whether the label waits to be trained.
     pub(super) fn is_waiting(&self) -> bool {
         self.given != self.learned && !self.is_held
     }
 
-    /// The label, to what, and by whom.
+    /// Returns the label with its key and its author.
     pub(super) fn given_to((key, state): (&LabelKey, &Self)) -> Option<GivenLabel> {
         Some(GivenLabel {
             key: *key,
@@ -89,7 +89,7 @@ impl LabelState {
 }
 
 impl ModelInputs {
-    /// Whether the model that they determine is the same; the list may be another.
+    /// Returns whether both inputs give the same model. The lists may differ.
     pub(crate) fn is_same_model(&self, other: &Self) -> bool {
         self.labels == other.labels && self.file == other.file && self.settings == other.settings
     }
@@ -102,44 +102,44 @@ impl Default for RootState {
 }
 
 impl RootState {
-    /// The label that a person gave.
+    /// Returns the label that a user gave.
     pub(crate) fn label(&self, key: LabelKey) -> Option<Label> {
         self.judgements.get(&key)?.given
     }
 
-    /// All labels that a person gave.
+    /// Returns all labels that users gave.
     pub(crate) fn labels(&self) -> LabelSet {
         let given = self.judgements.iter().filter_map(LabelState::given_to);
         given.collect()
     }
 
-    /// Labels that were given, changed or taken away since the last training, without those that are held.
+    /// Returns the number of labels given, changed or removed since the last training, without those that are held.
     pub(crate) fn num_untrained(&self) -> usize {
         self.untrained.len()
     }
 
-    /// Labels that stand for their executions alone.
+    /// Returns the number of labels that apply to their executions only.
     pub(crate) fn num_held(&self) -> usize {
         let judgements = self.judgements.values();
         judgements.filter(|judgement| judgement.is_held).count()
     }
 
-    /// Whether what waits to be learned waits for the answer to a question.
+    /// Returns whether the labels that wait to be trained wait for the answer to a question.
     pub(crate) fn is_asking(&self) -> bool {
         self.choice.is_asking
     }
 
-    /// Whether every label trains at once.
+    /// Returns whether the model is trained after every label.
     pub(crate) fn auto_train(&self) -> bool {
         self.choice.auto_train
     }
 
-    /// Settings of the own model; `None` are the defaults.
+    /// Returns the settings of the trained model; `None` are the defaults.
     pub(crate) fn settings(&self) -> Option<ModelSettings> {
         self.choice.settings
     }
 
-    /// What the scores of a forest depend on.
+    /// Returns the inputs of the scores of a forest.
     pub(crate) fn model_inputs(&self, forest: &Forest) -> ModelInputs {
         ModelInputs {
             labels: by_tree(forest, |key| self.judgements.get(&key)?.learned),
@@ -149,7 +149,7 @@ impl RootState {
         }
     }
 
-    /// What they would depend on if all were learned that waits.
+    /// Returns the inputs as they would be if all waiting labels were trained.
     pub(crate) fn inputs_if_learned(&self, forest: &Forest) -> ModelInputs {
         let label = |key| {
             let judgement = self.judgements.get(&key)?;
@@ -167,7 +167,7 @@ impl RootState {
         }
     }
 
-    /// The trees whose labels are held, ascending.
+    /// Returns the trees with held labels, ascending.
     pub(crate) fn held_trees(&self, forest: &Forest) -> Arc<[TreeIdx]> {
         let held = self.held(forest);
         let held = held.iter().enumerate().filter(|(_, held)| held.is_some());
@@ -186,7 +186,7 @@ impl RootState {
         }
     }
 
-    /// The state as it is saved.
+    /// Returns the state in the form in which it is saved.
     pub(crate) fn save(&self) -> SavedState {
         let saved = |(key, judgement): (&LabelKey, &LabelState)| {
             Some(SavedLabel {
@@ -209,7 +209,7 @@ impl RootState {
         }
     }
 
-    /// The values after an edit of a person, of those that it changes.
+    /// Returns the new values of everything that an edit changes.
     pub(super) fn after(&self, edit: &Edit, who: Option<&Arc<str>>) -> RootValues {
         let mut judgements = BTreeMap::new();
         let mut choice = self.choice.clone();
@@ -235,7 +235,7 @@ impl RootState {
             }
             Edit::Hold => {
                 for key in &self.untrained {
-                    // Of a label that was taken away the model keeps what it has learned.
+                    // If the label was removed, the model keeps the one that it was trained with.
                     let is_held = true;
                     let judgement = self.judgements[key].clone();
                     let held = LabelState {
@@ -268,7 +268,7 @@ impl RootState {
             Edit::Restore(saved) => self.restore(saved, &mut judgements, &mut choice),
             Edit::SetMark(_) | Edit::DeleteMark(_) => {}
         }
-        // There is nothing to ask about once nothing waits.
+        // There is nothing to ask about once no label waits.
         let mut others = self.untrained.iter();
         choice.is_asking &= others.any(|key| !judgements.contains_key(key))
             || judgements.values().any(LabelState::is_waiting);
@@ -321,7 +321,7 @@ impl RootState {
         };
     }
 
-    /// Puts values in place; what they replaced stands in them afterwards.
+    /// Swaps values into place. Afterwards `values` holds the replaced ones.
     pub(super) fn swap(&mut self, values: &mut RootValues) {
         for (key, judgement) in &mut values.judgements {
             *judgement = self.put(*key, std::mem::take(judgement));
@@ -331,8 +331,8 @@ impl RootState {
         }
     }
 
-    /// Lets labels wait again that an edit has made learned, and asks about them; `before` is what the edit
-    /// replaced, and is so afterwards too. `false` if it made none learned.
+    /// Makes labels that an edit trained wait again, and marks a question as open. `before` holds the values that the
+    /// edit replaced, and still does afterwards. `false` if the edit trained no labels.
     pub(super) fn ask(&mut self, before: &mut RootValues) -> bool {
         let mut is_changed = false;
         for (key, before) in &before.judgements {
@@ -352,7 +352,7 @@ impl RootState {
         is_changed
     }
 
-    /// Puts one judgement in place; the answer is the one before.
+    /// Replaces the state of one label, and returns the one before.
     fn put(&mut self, key: LabelKey, judgement: LabelState) -> LabelState {
         if judgement.is_waiting() {
             self.untrained.insert(key);

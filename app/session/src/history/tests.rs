@@ -1,4 +1,4 @@
-//! What can be done can be undone, by whatever way it was reached.
+//! Every edit can be undone, whatever came before it.
 
 use callgrove_model::{Label, ProgramId, RankId, TimeNs};
 use proptest::prelude::*;
@@ -37,7 +37,7 @@ fn do_in(history: &mut History, root: &str, edit: Edit) {
     history.take(&of(root, edit));
 }
 
-/// All that a person can see of a history, without the way to it.
+/// Returns the visible state of a history, without its steps.
 pub(crate) fn state(history: &History) -> (BTreeMap<Arc<str>, RootState>, BTreeMap<u64, Mark>) {
     let mut roots = history.roots.clone();
     roots.retain(|_, state| *state != RootState::default());
@@ -99,7 +99,7 @@ pub(crate) fn actions() -> impl Strategy<Value = Vec<HistoryStep>> {
 
 proptest! {
     #[test]
-    fn undo_takes_an_edit_back_and_redo_does_it_again(before in actions(), edit in edits()) {
+    fn undo_reverses_an_edit_and_redo_repeats_it(before in actions(), edit in edits()) {
         let mut history = History::default();
         for action in &before {
             history.take(action);
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn undo_takes_back_what_waits_for_an_answer_and_redo_asks_again(before in actions(), edit in edits()) {
+    fn undo_reverses_an_edit_that_waits_for_an_answer_and_redo_asks_again(before in actions(), edit in edits()) {
         let mut history = History::default();
         for action in &before {
             history.take(action);
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn undoing_everything_leads_back_to_nothing_and_redoing_it_to_the_end(before in actions()) {
+    fn undoing_everything_restores_the_start_and_redoing_it_the_end(before in actions()) {
         let mut history = History::default();
         for action in &before {
             history.take(action);
@@ -195,7 +195,7 @@ fn labels_in_question_wait_are_held_and_can_be_learned_later() {
     assert_eq!(
         counts(&history),
         (0, 1, false),
-        "only what is new is learned"
+        "only the new label is trained"
     );
     do_in(&mut history, "f", Edit::LearnHeld);
     assert_eq!(counts(&history), (0, 0, false));
@@ -203,7 +203,7 @@ fn labels_in_question_wait_are_held_and_can_be_learned_later() {
 }
 
 #[test]
-fn a_new_edit_forgets_what_was_undone() {
+fn a_new_edit_discards_the_undone_ones() {
     let mut history = History::default();
     do_in(&mut history, "f", label(1, Some(Label::Abnormal)));
     history.take(&HistoryStep::Undo);
@@ -219,7 +219,7 @@ fn a_new_edit_forgets_what_was_undone() {
     );
 }
 
-/// Bytes of the map entries and of the steps with all that hangs on them.
+/// Returns the bytes of the map entries and of the steps with their values.
 fn num_bytes(history: &History) -> usize {
     let steps = history.past.iter().chain(&history.future);
     let of_steps: usize = steps
@@ -264,7 +264,7 @@ fn ten_thousand_labels_and_their_undo_take_few_megabytes() {
 }
 
 #[test]
-fn a_label_remembers_who_gave_it_and_undo_gives_back_who_did_before() {
+fn undo_restores_the_author_of_a_label() {
     let mut history = History::default();
     let give = |history: &mut History, who, value| {
         let step = of("f", label(0, value));

@@ -1,4 +1,4 @@
-//! What views ask of the patterns of a run.
+//! Questions about the patterns of a run.
 
 use callgrove_model::{DurationNs, LaneIdx, TimeNs};
 use callgrove_patterns::pattern::{Imbalance, Occurrence, Pattern, PatternId};
@@ -13,56 +13,57 @@ use crate::calls::{
 };
 use crate::{Span, Tile, merge_spans};
 
-/// A screen has fewer columns, and a list in view fewer rows.
+/// Largest number of columns, more than a screen has.
 const MAX_COLUMNS: usize = 1 << 15;
+/// Largest number of rows, more than a visible list has.
 const MAX_ROWS: usize = 1_000;
-/// A person unfolds fewer lines.
+/// Largest number of lines that are unfolded one by one.
 const MAX_EXCEPTIONS: usize = 10_000;
 
-/// What q and s make of the patterns that are listed, in the order of [`super::PatternList::patterns`].
+/// Counts and limits of all listed patterns for q and s, in the order of [`super::PatternList::patterns`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JudgedBy(pub PatternReference);
 
-/// What q and s make of a pattern.
+/// Counts and limits of a pattern for q and s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct JudgedPattern {
     /// d: the usual duration.
     pub usual: DurationNs,
-    /// s × d: what takes longer is anomalous.
+    /// s × d: longer occurrences are anomalous.
     pub limit: DurationNs,
     /// Number of occurrences that are usual, undecided and anomalous.
     pub counts: [usize; 3],
-    /// Time of the anomalous ones beyond d.
+    /// Time of the anomalous occurrences beyond d.
     pub excess: DurationNs,
 }
 
-/// The curve of a pattern's durations, as it is drawn in so many columns: the duration in the middle of each.
+/// The curve of a pattern's durations for drawing: the duration in the middle of each column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CurveOf {
     /// Pattern.
     pub pattern: PatternId,
-    /// Columns.
+    /// Number of columns.
     pub num_columns: usize,
 }
 
-/// Rows of the list of a pattern's anomalous occurrences; fewer where the list ends.
+/// Rows of the list of a pattern's anomalous occurrences; fewer at the end of the list.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AnomalousOf {
     /// Pattern.
     pub pattern: PatternId,
-    /// What is usual.
+    /// The reference of the pattern.
     pub reference: PatternReference,
     /// Order of the list.
     pub order: OccurrenceOrder,
-    /// Whether it is the other way round.
+    /// True for descending order.
     pub is_descending: bool,
-    /// The first row.
+    /// Index of the first row.
     pub from: usize,
-    /// How many rows.
+    /// Number of rows.
     pub num: usize,
 }
 
-/// What occurrences are listed by.
+/// Sort key of a list of occurrences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum OccurrenceOrder {
     /// Lane, then time.
@@ -73,39 +74,39 @@ pub enum OccurrenceOrder {
     Duration,
 }
 
-/// An occurrence of a pattern, as it is listed.
+/// An occurrence in a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ListedOccurrence {
     /// The occurrence.
     pub occurrence: Occurrence,
-    /// Iteration of the program that it began in, from 0; none outside the loop.
+    /// Iteration of the program that it began in, from 0; `None` outside the loop.
     pub iteration: Option<usize>,
 }
 
-/// The occurrences of a pattern on a lane that last longer than a limit, those as one that are nearer to each other than
-/// the smallest bar.
+/// The occurrences of a pattern on a lane that last longer than a limit, those as one that are nearer to each other
+/// than the smallest bar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OccurrencesIn {
     /// Pattern.
     pub pattern: PatternId,
-    /// Those that last longer.
+    /// Duration that they exceed.
     pub limit: DurationNs,
     /// Lane.
     pub lane: LaneIdx,
-    /// When, and how finely.
+    /// Time range and resolution.
     pub tile: Tile,
 }
 
-/// What a pattern is made of ([`RunPatterns::outline`]).
+/// The content of a pattern, line by line ([`RunPatterns::outline`]).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OutlineOf {
     /// Pattern.
     pub pattern: PatternId,
-    /// What is unfolded.
+    /// The unfolded lines.
     pub unfolding: Unfolding,
 }
 
-/// The iteration that a lane is in at a time, from 0.
+/// The iteration of a lane at a time, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IterationAt {
     /// Lane.
@@ -114,25 +115,25 @@ pub struct IterationAt {
     pub time: TimeNs,
 }
 
-/// How uneven the iterations were, in so many columns at most: the most uneven one of each.
+/// The imbalance of the iterations for drawing: the most uneven iteration of each column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct UnevenOf {
-    /// Columns.
+    /// Largest number of columns.
     pub num_columns: usize,
 }
 
-/// An iteration that was more uneven than those beside it.
+/// The most uneven iteration of a column.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct UnevenIteration {
-    /// How uneven.
+    /// Its imbalance.
     pub imbalance: Imbalance,
-    /// When it began on the first lane.
+    /// Its start on the first lane.
     pub from: TimeNs,
-    /// When it ended on the last.
+    /// Its end on the last lane.
     pub to: TimeNs,
 }
 
-/// What was found of the patterns, where it is there.
+/// Returns the patterns, if they have been computed.
 fn known(calls: &WholeCalls) -> Result<&RunPatterns, CallsRefusal> {
     calls.patterns().ok_or(CallsRefusal::NotFound("patterns"))
 }
@@ -205,7 +206,7 @@ impl AskCalls for AnomalousOf {
         let mut sorted = Vec::new();
         if self.order != OccurrenceOrder::Duration {
             sorted.extend_from_slice(by_duration);
-            // Occurrences stand in order of lane, then time.
+            // Occurrences are stored in order of lane, then time.
             sorted.sort_unstable();
         }
         if self.order == OccurrenceOrder::Time {
@@ -318,7 +319,7 @@ impl AskCalls for UnevenOf {
     }
 }
 
-/// The most uneven iteration of each of `num_columns` columns at most.
+/// Returns the most uneven iteration of each of at most `num_columns` columns.
 fn most_uneven(all: &[Imbalance], num_columns: usize) -> Vec<Imbalance> {
     let num_columns = num_columns.min(all.len());
     let bound = |column: usize| column * all.len() / num_columns.max(1);

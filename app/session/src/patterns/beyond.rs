@@ -1,25 +1,25 @@
-//! Occurrences of a pattern that last long, found by lane and time without going through all of them.
+//! Long occurrences of a pattern by lane and time, found without visiting all occurrences.
 
 use callgrove_model::{DurationNs, ExecRef, LaneIdx, TimeNs};
 use callgrove_patterns::pattern::{Occurrence, Pattern};
 
 use crate::Span;
 
-/// Occurrences that share one longest duration: blocks in which none is long enough are passed over.
+/// Number of occurrences per block. Blocks whose longest occurrence is too short are skipped.
 const BLOCK: usize = 64;
 
 /// The longest durations of a pattern's occurrences, by block and by lane.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LongOccurrences {
-    /// The longest of each block of [`Pattern::occurrences`].
+    /// Longest duration in each block of [`Pattern::occurrences`].
     blocks: Vec<DurationNs>,
-    /// Of each lane that has any, in order: where its occurrences begin, and how long the longest is.
+    /// For each lane with occurrences, in order: lane, index of its first occurrence, and longest duration.
     lanes: Vec<(LaneIdx, usize, DurationNs)>,
     num_occurrences: usize,
 }
 
 impl LongOccurrences {
-    /// Goes through a pattern once.
+    /// Indexes a pattern. Cost: linear in occurrences.
     pub(super) fn new(pattern: &Pattern) -> Self {
         let occurrences = &pattern.occurrences;
         let longest = |part: &[Occurrence]| {
@@ -42,8 +42,8 @@ impl LongOccurrences {
         }
     }
 
-    /// Occurrences of `pattern`, the one this was made of, on a lane that touch the time from `from` to `to` and
-    /// last longer than `limit`; in order of start.
+    /// Returns the occurrences of `pattern` on a lane that overlap the time from `from` to `to` and last longer than
+    /// `limit`, in order of start. `pattern` is the one that was indexed.
     pub(super) fn beyond<'a>(
         &'a self,
         pattern: &'a Pattern,
@@ -68,7 +68,7 @@ impl LongOccurrences {
         })
     }
 
-    /// The occurrences that may do, by their places; none if the longest of the lane is too short.
+    /// Returns the index range of possible occurrences; empty if the longest of the lane is too short.
     fn places(
         &self,
         pattern: &Pattern,
@@ -94,7 +94,7 @@ impl LongOccurrences {
     }
 }
 
-/// From when to when it ran; its first call stands for it.
+/// Returns the time span of an occurrence. Its first call represents it.
 fn span(occurrence: &Occurrence) -> Span {
     Span {
         exec: ExecRef {

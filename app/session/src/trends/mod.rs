@@ -58,8 +58,8 @@ impl RunTrends {
     /// The sentences of the findings, each with its doubt, in the same order.
     pub fn sentences(&self) -> impl Iterator<Item = String> {
         self.all().iter().map(|trend| {
-            let doubt = trend.doubt.map(|doubt| format!(" ({})", doubt.in_words()));
-            trend.in_words(&self.trace) + &doubt.unwrap_or_default()
+            let doubt = trend.doubt.map(|doubt| format!(" ({})", doubt.reason()));
+            trend.summary(&self.trace) + &doubt.unwrap_or_default()
         })
     }
 }

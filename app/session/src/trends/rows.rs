@@ -72,8 +72,8 @@ impl TrendRow {
             peers: trend.peer_ranks.iter().map(|rank| rank.0).collect(),
             cost_us: trend.cost.as_us(),
             evidence: trend.evidence,
-            doubt: trend.doubt.map(TrendDoubt::in_words),
-            words: trend.in_words(trace),
+            doubt: trend.doubt.map(TrendDoubt::reason),
+            words: trend.summary(trace),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A provenance document of the collections anomalies and normalexecs, as far as it could be read.
 //!
-//! Fields that are missing or of another type are `None` or empty, and so are list items that cannot be read left out, never
-//! an error: documents of other writers and versions are shown as well as they can be.
+//! Fields that are missing or of another type are `None` or empty, and so are list items that cannot be read left out,
+//! never an error: documents of other writers and versions are shown as well as they can be.
 
 mod decode;
 #[cfg(test)]

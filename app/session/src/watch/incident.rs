@@ -24,7 +24,8 @@ impl RecordedIncident {
         (!record.members.is_empty()).then_some(Self { record })
     }
 
-    /// For people, as an incident of a recorded run: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s in all`.
+    /// For people, as an incident of a recorded run: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s in
+    /// all`.
     pub fn in_words(&self) -> String {
         let record = &self.record;
         let own_us = record.own_delay.unwrap_or(0);

@@ -31,7 +31,7 @@ mod watcher;
 
 pub use callgrove_detect::RunStats;
 pub use callgrove_pserver::overview::{
-    FuncOnRank, FuncOverview, Overview, RankOverview, StepSpan, summed_stats,
+    FuncOnRank, FuncOverview, Overview, RankOverview, StepSpan, merged_stats,
 };
 pub use callgrove_pserver::packet::{self, CounterStats, MetricsData, Packet};
 pub use callgrove_pserver::record::TrendRecord;

@@ -13,14 +13,14 @@ use callgrove_provdb::{RecordedTree, TreeRecord};
 /// Before the address of a job, or its database: the trees that it has recorded, as a source to open.
 pub const RECORDED_TREES: &str = "trees:";
 
-/// The forest of the recorded trees of a run: those of all functions that are a root of one. Records without calls, and those that
-/// hold what cannot be, are left out; the second answer is how many.
+/// The forest of the recorded trees of a run: those of all functions that are a root of one. Records without calls, and
+/// those that hold what cannot be, are left out; the second answer is how many.
 ///
-/// What is usual is learned from those of the sample ([`Forest::sample`]): abnormal trees are recorded all, far more than their
-/// share.
+/// What is usual is learned from those of the sample ([`Forest::sample`]): abnormal trees are recorded all, far more
+/// than their share.
 ///
-/// Trees have numbers of their own here: `#rank-index` counts the recorded ones. Labels name them by their events, which
-/// are those of the run.
+/// Trees have numbers of their own here: `#rank-index` counts the recorded ones. Labels name them by their events,
+/// which are those of the run.
 pub fn recorded_forest(records: &[TreeRecord], run: RunIdentity) -> (Forest, usize) {
     let mut names = NameTable::<FuncId>::default();
     let mut functions = BTreeSet::new();

@@ -63,7 +63,8 @@ pub enum ViewerMessage {
 pub(super) enum FrameKind {
     /// All that is small, of the newest snapshot. What came before belongs to it.
     Snapshot = 1,
-    /// What is always known of a trace, or that there is none. All that was of another one goes. In a file its head alone.
+    /// What is always known of a trace, or that there is none. All that was of another one goes. In a file its head
+    /// alone.
     Trace = 2,
     /// The next lane, in a file.
     Lane = 3,

@@ -1,8 +1,8 @@
 //! The viewer's end of the wire: what is to be sent, and what has come. Whoever has the connection moves the bytes.
 //!
-//! No command is lost with a connection: each is kept until the session has carried it out, and sent again on the
-//! next connection, as are questions about calls that have no answer. A session that has begun anew meanwhile is not told to undo or redo again, since nobody knows
-//! whether it did.
+//! No command is lost with a connection: each is kept until the session has carried it out, and sent again on the next
+//! connection, as are questions about calls that have no answer. A session that has begun anew meanwhile is not told to
+//! undo or redo again, since nobody knows whether it did.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -59,8 +59,8 @@ pub struct SessionLink {
 }
 
 impl SessionLink {
-    /// A link for a viewer with a key that no other has, by which it is called where the person has no name; the handle is
-    /// for the views.
+    /// A link for a viewer with a key that no other has, by which it is called where the person has no name; the handle
+    /// is for the views.
     pub fn new(key: u64, name: Option<String>) -> (SessionHandle, Self) {
         let (sender, commands) = sync_channel(MAX_WAITING);
         let cell = SnapshotCell::default();
@@ -119,8 +119,8 @@ impl SessionLink {
         hello.to_bytes()
     }
 
-    /// The next message to send, if any; `file` knows the files of the viewer. One that is too large stays here, and the
-    /// session says so.
+    /// The next message to send, if any; `file` knows the files of the viewer. One that is too large stays here, and
+    /// the session says so.
     ///
     /// # Errors
     /// A command holds what cannot be written; it is left out.

@@ -8,14 +8,14 @@
 //!            SnapshotMirror ◀── frames ── SnapshotSender (one for each viewer)
 //! ```
 //!
-//! A frame is a byte that says what it holds, a sum against damage, and that as MessagePack. What is large comes once, and
-//! again only when it is another; the rest, a snapshot without it, comes whenever something changed, always the newest.
-//! What was on its way to a viewer who is slower than the session is never sent.
+//! A frame is a byte that says what it holds, a sum against damage, and that as MessagePack. What is large comes once,
+//! and again only when it is another; the rest, a snapshot without it, comes whenever something changed, always the
+//! newest. What was on its way to a viewer who is slower than the session is never sent.
 //!
 //! The calls of a run are never sent, nor what is as many as they are: waits and occurrences of patterns. A viewer gets
-//! the head of the trace, the roots of its trees ([`callgrove_model::PackedRoots`]), trends, incidents and the list of patterns,
-//! and asks ([`crate::Calls`]) for what it draws of the rest: bars, messages, a tree, a curve. Each answer is bounded. Whoever serves answers from the whole trace, beside the engine, so that a question need not
-//! wait for work.
+//! the head of the trace, the roots of its trees ([`callgrove_model::PackedRoots`]), trends, incidents and the list of
+//! patterns, and asks ([`crate::Calls`]) for what it draws of the rest: bars, messages, a tree, a curve. Each answer is
+//! bounded. Whoever serves answers from the whole trace, beside the engine, so that a question need not wait for work.
 //!
 //! Where the server can watch a run, requests and updates of the watch ([`crate::watch`]) go over the same wire.
 

@@ -112,8 +112,8 @@ impl Viewers {
     }
 }
 
-/// A host whose files are the viewers' own, where one of them asks, and who opens no other run for them, but what the job that
-/// they watch has recorded; all else is the business of `host`.
+/// A host whose files are the viewers' own, where one of them asks, and who opens no other run for them, but what the
+/// job that they watch has recorded; all else is the business of `host`.
 pub struct ViewerHost<H> {
     host: H,
     viewers: Viewers,

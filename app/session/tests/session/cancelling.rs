@@ -54,7 +54,7 @@ fn cancelling_while_a_trace_is_opened_keeps_what_was_open_with_its_journal() {
     session.run(open("run", "compute"));
     session.label(TreeIdx(3), Label::Abnormal);
     let before = session.seen();
-    for stage in ["Reading the trace", "Learning the trees", "Training"] {
+    for stage in ["Reading the trace", "Embedding the trees", "Training"] {
         stopper.stop_at(stage);
         let seen = session.run(open("other run", "MPI_Wait"));
         stopper.let_go();
@@ -129,7 +129,7 @@ fn a_label_whose_training_is_cancelled_is_kept_and_that_is_said() {
     let undone = session.run(Command::Undo);
     assert_eq!((undone.labels.len(), scores(&undone)), (0, scores(&before)));
     let redone = session.run(Command::Redo);
-    assert!(last_notice(&redone).starts_with("The step forward is kept;"));
+    assert!(last_notice(&redone).starts_with("The redo is kept;"));
     stopper.let_go();
     let trained = session.run(Command::Train);
     let mut other = Session::opened(&Disk::default());

@@ -37,11 +37,11 @@ fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
 }
 
 #[test]
-fn a_trace_can_be_worked_with_though_looking_for_causes_was_cancelled() {
+fn a_trace_stays_open_when_the_search_for_causes_is_cancelled() {
     for stage in [
-        "Looking for trends",
-        "Following delays",
-        "Looking for what recurs",
+        "Finding trends",
+        "Finding the causes",
+        "Finding patterns",
     ] {
         let stopper = Stopper::default();
         let mut session = stopper.session(&Disk::default());
@@ -51,10 +51,10 @@ fn a_trace_can_be_worked_with_though_looking_for_causes_was_cancelled() {
             seen.detection.is_some() && seen.patterns.is_none(),
             "{stage}"
         );
-        assert_eq!(seen.causes.is_some(), stage.ends_with("recurs"), "{stage}");
+        assert_eq!(seen.causes.is_some(), stage.ends_with("patterns"), "{stage}");
         let notice = &seen.notices.last().unwrap().text;
         assert!(
-            notice.starts_with("The trace is open; looking for trends, causes"),
+            notice.starts_with("The trace is open; the search for trends, causes"),
             "{notice}"
         );
     }

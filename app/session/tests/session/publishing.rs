@@ -138,7 +138,7 @@ fn trees_that_a_job_records_meanwhile_are_told_and_come_with_labels_and_selectio
     assert_eq!(seen(&session).num_new_trees, 2);
     let seen = session.run(Command::Reload);
     assert_eq!(errors(&seen), Vec::<String>::new());
-    assert_eq!(last_notice(&seen), "40 executions are new.");
+    assert_eq!(last_notice(&seen), "40 new executions.");
     let forest = forest_of(&session);
     let now = tree_of(&forest, slow);
     assert_eq!(seen.labels_by_tree[now.index()], Some(Label::Abnormal));
