@@ -37,7 +37,7 @@ fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
         .unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{told}");
-    let complaint = format!("{nobody} did not take the last packet");
+    let complaint = format!("{nobody} did not accept the last packet");
     assert!(told.contains(&complaint), "{told}");
     let copy = folder.path().join("copy");
     std::fs::create_dir(&copy).unwrap();

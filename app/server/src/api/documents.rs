@@ -1,4 +1,4 @@
-//! Questions to the provenance database: documents, their number, and the schemas that they keep to.
+//! Queries of the provenance database: documents, their number, and their schemas.
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query as Parameters, State};
@@ -16,15 +16,15 @@ use super::live::stopped;
 use super::state::{Api, written};
 use crate::connection::Stopping;
 
-/// Documents of one answer unless asked for fewer or more.
+/// Default number of documents in one answer.
 pub const DEFAULT_LIMIT: u64 = 100;
-/// The most documents of one answer; further ones are had by `offset`.
+/// Maximum number of documents in one answer; `offset` selects further ones.
 pub const MAX_LIMIT: u64 = 1000;
 
-/// What `GET /api/documents/…` may be asked.
+/// The parameters of `GET /api/documents/…`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
+pub(super) struct DocumentParameters {
     filter: Option<String>,
     sort: Option<String>,
     #[serde(default)]
@@ -52,7 +52,7 @@ pub(super) async fn documents(
     State(api): State<Api>,
     Path(collection): Path<String>,
     stopping: Option<Extension<Stopping>>,
-    wanted: Result<Parameters<Wanted>, QueryRejection>,
+    wanted: Result<Parameters<DocumentParameters>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let documents = api.documents()?;
     let Parameters(wanted) = wanted.map_err(|error| {
@@ -64,7 +64,7 @@ pub(super) async fn documents(
     })?;
     if wanted.limit > MAX_LIMIT {
         let message = format!(
-            "limit is {}: ask for at most {MAX_LIMIT} documents at once, and for more by offset",
+            "limit is {}: request at most {MAX_LIMIT} documents at once, and further ones by offset",
             wanted.limit
         );
         return Err(ApiError::bad_request(message));
@@ -90,7 +90,7 @@ pub(super) async fn documents(
     Ok(written(format!("[{}]", found.join(",")).into_bytes()))
 }
 
-/// What `GET /api/count/…` may be asked.
+/// The parameters of `GET /api/count/…`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Counted {
@@ -144,7 +144,7 @@ fn filter(text: &str) -> Result<Filter, ApiError> {
     Filter::parse(text).map_err(|error| ApiError::bad_request(format!("in the filter, {error}")))
 }
 
-/// By any field; `score` and `severity` of executions need not be spelt out.
+/// Parses the order: any field can be used; `score` and `severity` are short names for executions.
 fn sort(collection: Collection, by: &str, order: Order) -> Result<SortKey, ApiError> {
     let is_execution = matches!(collection, Collection::Anomalies | Collection::NormalExecs);
     let by = match by {

@@ -1,11 +1,11 @@
-//! The JSON interface, `/api/…`; the crate's README tells how to use each endpoint.
+//! The JSON interface, `/api/…`; the crate's README describes each endpoint.
 
 mod documents;
 mod error;
 mod live;
 mod provenance_pool;
 mod state;
-mod tree_model_desk;
+mod tree_model_registry;
 mod tree_models;
 
 use std::time::Duration;
@@ -24,10 +24,10 @@ pub use error::ApiError;
 pub use live::MAX_WAIT;
 pub use provenance_pool::Documents;
 pub use state::{Api, Live};
-pub use tree_model_desk::TreeModelDesk;
+pub use tree_model_registry::TreeModelRegistry;
 pub use tree_models::{ModelVersion, Published};
 
-/// A request of the JSON interface that takes longer, body and waiting included, is answered by 503.
+/// Timeout of a request, body and waiting included, after which it is answered by 503.
 const MAX_REQUEST_TIME: Duration = Duration::from_mins(2);
 
 /// Answer of `GET /api/health`.
@@ -35,13 +35,13 @@ const MAX_REQUEST_TIME: Duration = Duration::from_mins(2);
 pub struct Health {
     /// Version of the program.
     pub version: String,
-    /// Whether there is live data.
+    /// True if there is live data.
     pub live: bool,
-    /// Whether there is a provenance database.
+    /// True if there is a provenance database.
     pub documents: bool,
 }
 
-/// The routes of the JSON interface.
+/// Returns the routes of the JSON interface.
 pub fn router(api: Api) -> Router {
     let routes = Router::new()
         .route("/api/health", get(health))
@@ -75,7 +75,7 @@ async fn health(State(api): State<Api>) -> Json<Health> {
 
 async fn other_method(method: Method) -> ApiError {
     let message =
-        format!("{method} is not for this path: use GET, or POST where something is sent");
+        format!("{method} is not supported for this path: use GET, or POST to send data");
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 
@@ -84,7 +84,7 @@ async fn in_time(request: Request, next: Next) -> Response {
         .await
         .unwrap_or_else(|_| {
             let message =
-                "the request took longer than two minutes: send it faster, or ask for less at once";
+                "the request took longer than two minutes: send it faster, or request less at once";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message).into_response()
         })
 }

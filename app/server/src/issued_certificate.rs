@@ -1,7 +1,8 @@
-//! A certificate of its own for a server that was given that of an authority, as `openssl req -x509` makes it.
+//! A server certificate that is issued by the given certificate authority, as `openssl req -x509` makes one.
 //!
-//! Clients take an authority's certificate for those that it has signed, and many (all that use rustls) refuse it as
-//! that of a server. Its key is at hand, so the server signs itself one: who trusts what was given, trusts it too.
+//! Clients accept an authority's certificate for the certificates that it has signed, and many (all that use rustls)
+//! reject it as a server's own. The authority's key is available, so the server issues itself a certificate, which
+//! every client that trusts the authority also trusts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,35 +13,35 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
 
 /// A certificate and its key.
-pub(crate) type OwnCertificate = (CertificateDer<'static>, PrivateKeyDer<'static>);
+pub(crate) type IssuedCertificate = (CertificateDer<'static>, PrivateKeyDer<'static>);
 
-/// The server's own certificate, if `given` is that of an authority. It has the names of that one; if it has none, those
-/// by which the server at `listen` is called without a name service.
+/// Returns the server's own certificate, if `given` is that of an authority. It has the names of the authority; without
+/// any, the names and addresses by which the server at `listen` is reached without a name service.
 ///
 /// # Errors
-/// In words, if the authority's key cannot sign.
+/// A message, if the authority's key cannot sign.
 pub(crate) fn issued_by(
     given: &CertificateDer<'_>,
     key: &PrivateKeyDer<'_>,
     listen: IpAddr,
-) -> Result<Option<OwnCertificate>, String> {
+) -> Result<Option<IssuedCertificate>, String> {
     let (_, authority) = X509Certificate::from_der(given).map_err(|error| error.to_string())?;
     if !authority.is_ca() {
         return Ok(None);
     }
     let failed = |error: rcgen::Error| {
         format!(
-            "{error}: it is the certificate of an authority, which cannot sign one for the server; write its key anew with \
+            "{error}: the certificate is that of an authority, whose key cannot sign one for the server; convert the key with \
              `openssl pkcs8 -topk8 -nodes`, or add `-addext basicConstraints=critical,CA:FALSE` to `openssl req -x509`"
         )
     };
     let signing_key = KeyPair::try_from(key).map_err(failed)?;
     let issuer = Issuer::from_ca_cert_der(given, signing_key).map_err(failed)?;
     let mut params = CertificateParams::new(names(&authority, listen)).map_err(failed)?;
-    let of_server = "Callgrove server";
+    let common_name = "Callgrove server";
     params
         .distinguished_name
-        .push(DnType::CommonName, of_server);
+        .push(DnType::CommonName, common_name);
     params.not_before = authority.validity().not_before.to_datetime();
     params.not_after = authority.validity().not_after.to_datetime();
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -87,7 +88,7 @@ fn name(stated: &GeneralName<'_>) -> Option<String> {
     }
 }
 
-/// Whether it can be the name of a machine: that of an authority may be any text.
+/// Returns whether a name can be a host name; an authority's name can be any text.
 fn is_host(name: &str) -> bool {
     let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '*' | '_');
     !name.is_empty() && name.chars().all(is_fit)

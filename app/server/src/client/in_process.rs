@@ -1,4 +1,4 @@
-//! The interface of this very program: its routes are called, and nothing goes over a network.
+//! An interface in this process: its routes are called directly, without a network.
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -6,18 +6,18 @@ use axum::http::{Method, Request, header};
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
 
-pub(super) struct Within {
+pub(super) struct InProcessApi {
     routes: Router,
     runtime: Runtime,
 }
 
-impl Within {
+impl InProcessApi {
     pub(super) fn new(routes: Router) -> std::io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_time().build()?;
         Ok(Self { routes, runtime })
     }
 
-    /// The answer to a request: its status, and at most `max_bytes` of what it says.
+    /// Answers a request with its status and at most `max_bytes` of its body.
     pub(super) fn ask(
         &self,
         method: Method,

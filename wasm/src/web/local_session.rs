@@ -1,8 +1,8 @@
-//! The line to a session of the page's own, in a worker; both ends of it.
+//! The connection to a session in a worker of the page, with both of its ends.
 //!
-//! Frames and what the viewer says are bytes. What else there is to say is a list: a name and the browser's handle of a
-//! file, which the worker reads itself; a key and a text for the browser's storage (with a third element if it was
-//! refused); or the last words of a worker that panicked.
+//! Frames and viewer messages are bytes. All else is a list: a name and the browser's handle of a file, which the
+//! worker reads itself; a key and a text for the browser's storage (with a third element if storing failed); or the
+//! message of a worker that panicked.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,35 +18,35 @@ use web_sys::{
     Blob, DedicatedWorkerGlobalScope, ErrorEvent, FileReaderSync, MessageEvent, StorageEvent,
 };
 
-use super::connection::show;
+use super::remote_session::show;
 use super::{browser, files, page};
 use crate::host::JOURNAL;
-use crate::shelf::Shelf;
-use crate::sliced::PersonFiles;
+use crate::file_store::FileStore;
+use crate::sliced::UserFiles;
 use crate::worker::{Worker, WorkerPage};
 
-/// The line.
-pub(super) struct OwnLine(Rc<Inner>);
+/// The page's end of the connection.
+pub(super) struct LocalConnection(Rc<Inner>);
 
 struct Inner {
-    /// Makes a worker.
+    /// Creates a worker.
     spawn: Function,
     link: RefCell<SessionLink>,
     session: SessionHandle,
     worker: RefCell<Option<Running>>,
-    /// Whether the worker listens.
+    /// True once the worker receives messages.
     is_ready: Cell<bool>,
-    /// How many files of the shelf the worker has.
+    /// Number of stored files that the worker has.
     num_files: Cell<u64>,
-    /// What was open when the worker rested last.
+    /// The run that was open when the worker was last idle.
     open: RefCell<Option<Open>>,
-    /// Whether that is to be opened again, since the worker before this one was told to stop.
+    /// True if that run is to be reopened, because the previous worker was stopped.
     is_reopened: Cell<bool>,
-    shelf: Shelf<Blob>,
+    store: FileStore<Blob>,
     context: egui::Context,
 }
 
-/// A forest, and how it was opened.
+/// An open forest and its source.
 struct Open {
     analysis: Arc<Analysis>,
     source: String,
@@ -58,11 +58,11 @@ struct Running {
     _failed: Closure<dyn FnMut(ErrorEvent)>,
 }
 
-impl OwnLine {
-    /// Starts a worker, which `spawn` makes, and another one whenever it shall stop what it does.
+impl LocalConnection {
+    /// Starts a worker with `spawn`, and another one whenever the current work is to be stopped.
     pub(super) fn open(
         spawn: Function,
-        shelf: Shelf<Blob>,
+        store: FileStore<Blob>,
         context: egui::Context,
     ) -> (SessionHandle, Self) {
         let (session, link) = SessionLink::new(0, None);
@@ -75,15 +75,15 @@ impl OwnLine {
             num_files: Cell::default(),
             open: RefCell::default(),
             is_reopened: Cell::default(),
-            shelf,
+            store,
             context,
         });
         start(&inner);
-        inner.hear_of_other_pages();
+        inner.listen_to_other_pages();
         (session, Self(inner))
     }
 
-    /// Sends what waits to be sent.
+    /// Sends all waiting messages.
     pub(super) fn send(&self) {
         let last = self.0.session.snapshot();
         if last.work.is_none() {
@@ -100,7 +100,7 @@ impl OwnLine {
 fn start(inner: &Rc<Inner>) {
     match begin(inner) {
         Ok(worker) => *inner.worker.borrow_mut() = Some(worker),
-        Err(error) => page::tell_of_panic(&page::words_of(&error)),
+        Err(error) => page::show_panic(&page::error_text(&error)),
     }
 }
 
@@ -110,22 +110,22 @@ fn begin(inner: &Rc<Inner>) -> Result<Running, JsValue> {
         let inner = Rc::clone(inner);
         Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
             if let Err(error) = inner.take(&message.data()) {
-                page::tell_of_panic(&page::words_of(&error));
+                page::show_panic(&page::error_text(&error));
             }
         })
     };
     let failed = {
         let inner = Rc::clone(inner);
         Closure::<dyn FnMut(ErrorEvent)>::new(move |error: ErrorEvent| {
-            page::tell_of_panic(&if inner.is_ready.get() {
-                // Of memory that is used up nobody hears more than that.
+            page::show_panic(&if inner.is_ready.get() {
+                // The browser gives no details when memory is used up.
                 format!(
                     "the worker has stopped ({}). If the run is large, its browser ran out of memory: run `callgrove serve \
                      RUN` where the run is, and open the address that it prints",
                     error.message()
                 )
             } else {
-                "the worker cannot be started".to_owned()
+                "could not start the worker".to_owned()
             });
         })
     };
@@ -145,22 +145,22 @@ impl Inner {
             show(&self.context, &taken.map_err(|error| page::thrown(&error))?);
         } else if data.is_string() {
             self.greet()?;
-        } else if let Some(told) = data.dyn_ref::<Array>() {
-            let texts: Vec<String> = told.iter().filter_map(|text| text.as_string()).collect();
+        } else if let Some(list) = data.dyn_ref::<Array>() {
+            let texts: Vec<String> = list.iter().filter_map(|text| text.as_string()).collect();
             match &texts[..] {
                 [key, text] => {
                     if let Err(cause) = browser::keep(key, text) {
                         self.post_list(&[key, &cause, "refused"])?;
                     }
                 }
-                texts => page::tell_of_panic(&texts.concat()),
+                texts => page::show_panic(&texts.concat()),
             }
         }
         self.send();
         Ok(())
     }
 
-    /// A new worker listens: what it must know first.
+    /// Initializes a new worker that is ready for messages.
     fn greet(&self) -> Result<(), JsValue> {
         for (key, text) in browser::all_kept(JOURNAL) {
             self.post_list(&[&key, &text])?;
@@ -189,8 +189,8 @@ impl Inner {
         let bytes = Uint8Array::from(bytes);
         match &*self.worker.borrow() {
             Some(worker) => {
-                let given = Array::of1(&bytes.buffer());
-                worker.raw.post_message_with_transfer(&bytes, &given)
+                let transfer = Array::of1(&bytes.buffer());
+                worker.raw.post_message_with_transfer(&bytes, &transfer)
             }
             None => Ok(()),
         }
@@ -208,17 +208,17 @@ impl Inner {
             return;
         }
         if let Err(error) = self.try_send() {
-            page::log(&page::words_of(&error));
+            page::log(&page::error_text(&error));
         }
     }
 
     fn try_send(&self) -> Result<(), JsValue> {
-        let (files, num_files) = self.shelf.since(self.num_files.get());
+        let (files, num_files) = self.store.since(self.num_files.get());
         self.num_files.set(num_files);
         for (name, file) in files {
             if let Some(worker) = &*self.worker.borrow() {
-                let given = Array::of2(&JsValue::from_str(&name), &file);
-                worker.raw.post_message(&given)?;
+                let entry = Array::of2(&JsValue::from_str(&name), &file);
+                worker.raw.post_message(&entry)?;
             }
         }
         loop {
@@ -230,7 +230,8 @@ impl Inner {
         }
     }
 
-    /// While a run is being opened, its name stands beside what was open before; so this is for when the worker rests.
+    /// Remembers the open run. Valid only while the worker is idle: while a run is being opened, the snapshot has its
+    /// name together with the previous forest.
     fn remember(&self, last: &Snapshot) {
         let mut open = self.open.borrow_mut();
         let Some((analysis, source)) = last.analysis.as_ref().zip(last.source.as_ref()) else {
@@ -245,7 +246,7 @@ impl Inner {
         }
     }
 
-    /// Ends the worker, and with it what it does. What was open before is opened again by the next one.
+    /// Terminates the worker and its work. The next worker reopens the run that was open.
     fn stop(&self) {
         if let Some(worker) = self.worker.take() {
             worker.raw.terminate();
@@ -255,22 +256,22 @@ impl Inner {
         self.is_reopened.set(true);
     }
 
-    /// Another page of this browser may write to a journal that the worker has open.
-    fn hear_of_other_pages(self: &Rc<Self>) {
+    /// Forwards changes of the storage by other pages, which may write to a journal that the worker has open.
+    fn listen_to_other_pages(self: &Rc<Self>) {
         let inner = Rc::clone(self);
-        let hear = Closure::<dyn FnMut(StorageEvent)>::new(move |event: StorageEvent| {
+        let handle = Closure::<dyn FnMut(StorageEvent)>::new(move |event: StorageEvent| {
             if let (Some(key), Some(text)) = (event.key(), event.new_value())
                 && key.starts_with(JOURNAL)
                 && let Err(error) = inner.post_list(&[&key, &text])
             {
-                page::log(&page::words_of(&error));
+                page::log(&page::error_text(&error));
             }
         });
-        let hear = hear.into_js_value();
-        let heard = page::window()
-            .map(|window| window.add_event_listener_with_callback("storage", hear.unchecked_ref()));
-        if let Some(Err(error)) = heard {
-            page::log(&page::words_of(&error));
+        let handle = handle.into_js_value();
+        let added = page::window()
+            .map(|window| window.add_event_listener_with_callback("storage", handle.unchecked_ref()));
+        if let Some(Err(error)) = added {
+            page::log(&page::error_text(&error));
         }
     }
 }
@@ -279,21 +280,21 @@ fn list_of(texts: &[&str]) -> Array {
     texts.iter().map(|text| JsValue::from_str(text)).collect()
 }
 
-/// The page as its worker reaches it.
+/// The worker's access to its page.
 #[derive(Clone, Copy)]
-struct Outside;
+struct PageHandle;
 
 fn scope() -> DedicatedWorkerGlobalScope {
     js_sys::global().unchecked_into()
 }
 
-impl PersonFiles for Outside {
+impl UserFiles for PageHandle {
     fn num_bytes(&self, name: &str) -> Option<u64> {
-        Some(held(name)?.size() as u64)
+        Some(file_named(name)?.size() as u64)
     }
 
     fn read_slice(&self, name: &str, at: u64, slice: &mut [u8]) -> Result<(), String> {
-        let file = held(name).ok_or("it is gone")?;
+        let file = file_named(name).ok_or("the file is gone")?;
         let end = at as f64 + slice.len() as f64;
         let mut read = || -> Result<(), JsValue> {
             let part = file.slice_with_f64_and_f64(at as f64, end)?;
@@ -301,23 +302,23 @@ impl PersonFiles for Outside {
             files::copy(&Uint8Array::new(&part), slice)
         };
         read().map_err(|error| {
-            let cause = page::words_of(&error);
+            let cause = page::error_text(&error);
             format!("{cause}; if the file has changed since it was chosen, choose it again")
         })
     }
 }
 
-impl WorkerPage for Outside {
+impl WorkerPage for PageHandle {
     fn show(&self, frame: &[u8]) {
         let frame = Uint8Array::from(frame);
-        let given = Array::of1(&frame.buffer());
-        if let Err(error) = scope().post_message_with_transfer(&frame, &given) {
-            page::log(&page::words_of(&error));
+        let transfer = Array::of1(&frame.buffer());
+        if let Err(error) = scope().post_message_with_transfer(&frame, &transfer) {
+            page::log(&page::error_text(&error));
         }
     }
 
     fn keep(&self, key: &str, text: &str) {
-        tell(&[key, text]);
+        post_list(&[key, text]);
     }
 
     fn now_ms(&self) -> f64 {
@@ -325,21 +326,21 @@ impl WorkerPage for Outside {
     }
 }
 
-fn tell(texts: &[&str]) {
+fn post_list(texts: &[&str]) {
     if let Err(error) = scope().post_message(&list_of(texts)) {
-        page::log(&page::words_of(&error));
+        page::log(&page::error_text(&error));
     }
 }
 
-/// Serves the page that made this worker.
+/// Runs the session for the page that created this worker.
 ///
 /// # Errors
-/// The page cannot be told that it may begin.
+/// If the page cannot be notified.
 #[wasm_bindgen]
 pub fn serve() -> Result<(), JsValue> {
-    std::panic::set_hook(Box::new(|panic| tell(&[&panic.to_string()])));
-    let worker = Rc::new(RefCell::new(Worker::new(Outside)));
-    let forming = {
+    std::panic::set_hook(Box::new(|panic| post_list(&[&panic.to_string()])));
+    let worker = Rc::new(RefCell::new(Worker::new(PageHandle)));
+    let task = {
         let worker = Rc::clone(&worker);
         Rc::new(Closure::<dyn FnMut()>::new(move || {
             if worker.borrow_mut().work() {
@@ -347,12 +348,12 @@ pub fn serve() -> Result<(), JsValue> {
             }
         }))
     };
-    WORK.with(|work| *work.borrow_mut() = Some(forming));
-    let hear = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
+    WORK.with(|work| *work.borrow_mut() = Some(task));
+    let handle = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
         let data = message.data();
         let mut worker = worker.borrow_mut();
         if let Some(bytes) = data.dyn_ref::<Uint8Array>() {
-            if let Err(error) = worker.hear(&bytes.to_vec()) {
+            if let Err(error) = worker.handle(&bytes.to_vec()) {
                 page::log(&error.to_string());
             }
             work_soon();
@@ -362,36 +363,36 @@ pub fn serve() -> Result<(), JsValue> {
             }
             let mut texts = list.iter().filter_map(|text| text.as_string());
             match (texts.next(), texts.next(), texts.next()) {
-                (Some(key), Some(text), None) => worker.know(key, text),
-                (Some(key), Some(cause), _) => worker.refuse(&key, cause),
+                (Some(key), Some(text), None) => worker.add_stored(key, text),
+                (Some(key), Some(cause), _) => worker.note_failure(&key, cause),
                 _ => {}
             }
         }
     });
-    scope().set_onmessage(Some(hear.into_js_value().unchecked_ref()));
+    scope().set_onmessage(Some(handle.into_js_value().unchecked_ref()));
     scope().post_message(&JsValue::from_str("ready"))
 }
 
-/// Keeps a file that the page hands over.
+/// Stores a file that the page handed over.
 fn hold(name: String, file: Blob) {
     FILES.with(|files| files.borrow_mut().insert(name, file));
 }
 
-fn held(name: &str) -> Option<Blob> {
+fn file_named(name: &str) -> Option<Blob> {
     FILES.with(|files| files.borrow().get(name).cloned())
 }
 
-/// Called by the browser.
+/// A callback of the browser.
 type Work = Rc<Closure<dyn FnMut()>>;
 
 thread_local! {
-    /// What the page handed over, in the worker.
+    /// The files that the page handed over, in the worker.
     static FILES: RefCell<BTreeMap<String, Blob>> = const { RefCell::new(BTreeMap::new()) };
-    /// What the worker does between two messages.
+    /// The worker's task between two messages.
     static WORK: RefCell<Option<Work>> = const { RefCell::new(None) };
 }
 
-/// Goes on after the messages that have come meanwhile.
+/// Schedules the task after the messages that have arrived meanwhile.
 fn work_soon() {
     let work = WORK.with(|work| work.borrow().clone());
     let set = work.map(|work| {
@@ -399,6 +400,6 @@ fn work_soon() {
         scope().set_timeout_with_callback(work)
     });
     if let Some(Err(error)) = set {
-        page::log(&page::words_of(&error));
+        page::log(&page::error_text(&error));
     }
 }

@@ -1,4 +1,4 @@
-//! A session that lies on a server, for a window of another machine: what a page does, without a browser.
+//! A session on a server for a window on another machine: does what a page does, without a browser.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,19 +12,19 @@ use tungstenite::http::HeaderValue;
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Message, WebSocket};
 
-use super::far_line::{FarLine, FarServer};
+use super::remote_stream::{RemoteServer, RemoteStream};
 use super::{Client, ClientError, ServedSession};
 
-/// How long a silent server is listened to before what the person did meanwhile is sent.
-const LISTEN: Duration = Duration::from_millis(20);
-/// How long a server may take for anything it must answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Pause before a lost server is asked again.
-const RETRY: Duration = Duration::from_secs(2);
+/// Read timeout while connected: the longest delay before the user's commands are sent to a silent server.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Timeout for connecting and for each answer of the server.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Pause before a lost server is contacted again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Keeps a window and the session of a server together, and connects again when the connection is lost.
-pub struct FarSession {
-    server: FarServer,
+/// Connects a window to the session of a server, and reconnects when the connection is lost.
+pub struct RemoteSession {
+    server: RemoteServer,
     path: String,
     client: Client,
     link: SessionLink,
@@ -34,15 +34,15 @@ pub struct FarSession {
 /// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
 enum Lost {
-    #[error("The server has ended the connection: {0}")]
+    #[error("The server closed the connection: {0}")]
     Ended(String),
-    #[error("The connection to the server is lost: {0}")]
+    #[error("Lost the connection to the server: {0}")]
     Io(#[from] std::io::Error),
-    #[error("The connection to the server is lost: {0}")]
+    #[error("Lost the connection to the server: {0}")]
     Socket(Box<tungstenite::Error>),
-    #[error("The server is not connected to: {0}")]
+    #[error("Could not connect to the server: {0}")]
     OtherUser(#[from] ClientError),
-    #[error("The server is not understood: {0}")]
+    #[error("Could not read the server's answer: {0}")]
     Wire(#[from] WireError),
 }
 
@@ -52,12 +52,12 @@ impl From<tungstenite::Error> for Lost {
     }
 }
 
-impl FarSession {
-    /// The session that the client's server has, for a viewer with a key that no other has; `wake` is called whenever
-    /// there is something new. Nothing happens until [`run`](Self::run).
+impl RemoteSession {
+    /// A link to the session of the client's server, for a viewer with a unique key. `wake` is called whenever
+    /// something has changed. Nothing is sent before [`run`](Self::run).
     ///
     /// # Errors
-    /// The server's address or the certificates that are trusted cannot be used.
+    /// If the server's address or the trusted certificates cannot be used.
     pub fn new(
         client: &Client,
         served: &ServedSession,
@@ -65,7 +65,7 @@ impl FarSession {
         name: Option<String>,
         wake: Wake,
     ) -> Result<(SessionHandle, Self), ClientError> {
-        let server = FarServer::new(client.url(), client.trusted());
+        let server = RemoteServer::new(client.url(), client.trusted());
         let server = server.map_err(|cause| ClientError::Url {
             cause,
             url: client.url().to_owned(),
@@ -81,25 +81,25 @@ impl FarSession {
         Ok((handle, session))
     }
 
-    /// The line to the run that the server watches.
+    /// Returns the link to the run that the server watches.
     pub fn link(&mut self) -> &mut SessionLink {
         &mut self.link
     }
 
-    /// Carries what is said both ways; does not end by itself.
+    /// Exchanges messages in both directions; does not return.
     pub fn run(mut self) {
         loop {
             let Err(lost) = self.talk();
             self.link.lost(&lost.to_string());
             (self.wake)();
-            std::thread::sleep(RETRY);
+            std::thread::sleep(RETRY_INTERVAL);
         }
     }
 
     fn talk(&mut self) -> Result<std::convert::Infallible, Lost> {
         let mut socket = self.connect()?;
         socket.send(Message::Binary(self.link.connected()?.into()))?;
-        socket.get_ref().set_read_timeout(LISTEN)?;
+        socket.get_ref().set_read_timeout(POLL_INTERVAL)?;
         loop {
             while let Some(message) = self.link.next_message(|path| fs::read(path).ok())? {
                 socket.send(Message::Binary(message.into()))?;
@@ -118,27 +118,27 @@ impl FarSession {
         }
     }
 
-    fn connect(&self) -> Result<WebSocket<FarLine>, Lost> {
-        // The line is encrypted already where it shall be.
+    fn connect(&self) -> Result<WebSocket<RemoteStream>, Lost> {
+        // The stream is encrypted already if the server has a certificate.
         let address = format!("ws://{}{}", self.server.authority(), self.path);
         let mut request = address.into_client_request()?;
         if let Some(bearer) = self.client.bearer()? {
             let bearer = HeaderValue::from_str(&bearer).map_err(tungstenite::Error::from)?;
             request.headers_mut().insert("authorization", bearer);
         }
-        let line = self.server.connect(PATIENCE)?;
-        // What a run of many calls has to tell at once is large.
+        let stream = self.server.connect(TIMEOUT)?;
+        // Snapshots of a run with many calls are large.
         let config = WebSocketConfig::default()
             .max_message_size(None)
             .max_frame_size(None);
-        let (socket, _) = client_with_config(request, line, Some(config))
+        let (socket, _) = client_with_config(request, stream, Some(config))
             .map_err(|error| Lost::Ended(error.to_string()))?;
         Ok(socket)
     }
 
     fn take(&mut self, frame: &[u8]) -> Result<(), Lost> {
         if let LinkEvent::File(file) = self.link.take(frame)? {
-            // Where the person wanted it, on this machine.
+            // The path that the user chose on this machine.
             fs::write(Path::new(&file.name), &file.content)?;
         }
         (self.wake)();

@@ -1,4 +1,4 @@
-//! The files that a person gave to the page, by name.
+//! The files that the user gave to the page, by name.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,22 +7,22 @@ use std::rc::Rc;
 use callgrove_gui::{PathKind, command_for};
 use callgrove_session::Command;
 
-/// Files, or what stands for them. Clones are the same shelf.
-pub struct Shelf<F>(Rc<RefCell<Files<F>>>);
+/// A store of files, or of handles to files. Clones share the same store.
+pub struct FileStore<F>(Rc<RefCell<Files<F>>>);
 
 struct Files<F> {
-    /// Each with how many had been put there when it came.
+    /// Each file with its sequence number.
     files: BTreeMap<String, (u64, F)>,
     num_put: u64,
 }
 
-impl<F> Clone for Shelf<F> {
+impl<F> Clone for FileStore<F> {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
-impl<F> Default for Shelf<F> {
+impl<F> Default for FileStore<F> {
     fn default() -> Self {
         Self(Rc::new(RefCell::new(Files {
             files: BTreeMap::new(),
@@ -31,8 +31,8 @@ impl<F> Default for Shelf<F> {
     }
 }
 
-impl<F: Clone> Shelf<F> {
-    /// Puts a file there; one of the same name is replaced.
+impl<F: Clone> FileStore<F> {
+    /// Adds a file, or replaces the one of the same name.
     pub fn put(&self, name: &str, file: F) {
         let mut files = self.0.borrow_mut();
         files.num_put += 1;
@@ -40,7 +40,7 @@ impl<F: Clone> Shelf<F> {
         files.files.insert(name.to_owned(), (number, file));
     }
 
-    /// The files that came after the first `number`, by name, and how many have come by now.
+    /// Returns the files after the first `number`, by name, and the number of all files so far.
     pub fn since(&self, number: u64) -> (Vec<(String, F)>, u64) {
         let files = self.0.borrow();
         let newer = files.files.iter().filter(|(_, (came, _))| *came > number);
@@ -48,14 +48,14 @@ impl<F: Clone> Shelf<F> {
         (newer.collect(), files.num_put)
     }
 
-    /// A file.
+    /// Returns a file.
     pub fn get(&self, name: &str) -> Option<F> {
         let files = self.0.borrow();
         files.files.get(name).map(|(_, file)| file.clone())
     }
 }
 
-/// What opening a file, or an address, means: saved sessions are known by their extension.
+/// Returns the command that opens a file or an address; saved sessions are recognized by their extension.
 pub fn open_command(named: &str) -> Command {
     let (_, extension) = named.rsplit_once('.').unwrap_or_default();
     let kind = if extension.eq_ignore_ascii_case("json") {
@@ -71,21 +71,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_file_of_a_name_is_there() {
-        let shelf = Shelf::default();
-        let same = shelf.clone();
-        shelf.put("a.jsonl", 1);
-        shelf.put("a.jsonl", 2);
+    fn a_file_replaces_an_older_one_of_the_same_name() {
+        let store = FileStore::default();
+        let same = store.clone();
+        store.put("a.jsonl", 1);
+        store.put("a.jsonl", 2);
         assert_eq!(same.get("a.jsonl"), Some(2));
         assert_eq!(same.get("b.jsonl"), None);
-        shelf.put("b.jsonl", 3);
-        let (newer, number) = shelf.since(2);
+        store.put("b.jsonl", 3);
+        let (newer, number) = store.since(2);
         assert_eq!((newer, number), (vec![("b.jsonl".to_owned(), 3)], 3));
-        assert!(shelf.since(number).0.is_empty());
+        assert!(store.since(number).0.is_empty());
     }
 
     #[test]
-    fn sessions_are_told_from_forests() {
+    fn sessions_are_distinguished_from_forests() {
         let is_session =
             |name| matches!(open_command(name), Command::LoadSession { path } if path == name);
         assert!(is_session("callgrove-session.json") && is_session("A.JSON"));

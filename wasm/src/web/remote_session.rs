@@ -1,4 +1,4 @@
-//! The line to a session on the server that sent the page: a WebSocket, made anew whenever it breaks.
+//! The connection to a session on the server that sent the page: a WebSocket, reopened whenever it breaks.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,35 +16,35 @@ use web_sys::{
 };
 
 use super::{browser, page};
-use crate::shelf::Shelf;
+use crate::file_store::FileStore;
 
-/// The header in which a server tells the path of its session.
+/// The response header with the path of the server's session.
 const VIEW_HEADER: &str = "callgrove-view";
-/// The header in which a server tells which run there is to watch.
+/// The response header with the address of the run to watch.
 const WATCH_HEADER: &str = "callgrove-watch";
-/// Pauses between attempts to connect, in milliseconds; the last one is for all further ones.
+/// Pauses between attempts to connect, in milliseconds; the last one is repeated.
 const PAUSES_MS: [i32; 6] = [200, 500, 1_000, 2_000, 4_000, 8_000];
-/// How often the page tells what is coming.
-const PROGRESS: Duration = Duration::from_millis(300);
-/// How long a server that has ended a connection may take to say why.
-const PATIENCE_MS: u32 = 2_000;
-/// Bytes that may wait in the browser before the page holds back what it sends.
+/// Minimum interval of repaints while parts of a snapshot arrive.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(300);
+/// Timeout of the request that finds out why a connection was closed.
+const STATUS_TIMEOUT_MS: u32 = 2_000;
+/// Maximum number of bytes in the browser's send buffer; further messages wait.
 const MAX_BUFFERED_BYTES: u32 = 4 << 20;
 
-/// What the server of this page has to look at.
+/// The session that the server of this page offers.
 pub(super) struct Served {
     /// Address of the session.
     pub(super) address: String,
-    /// What stands for the run to watch.
+    /// Address of the run to watch.
     pub(super) watched: Option<String>,
 }
 
-/// What the server of this page has to look at, if there is anything.
+/// Returns the session that the server of this page offers, if there is one.
 ///
 /// # Errors
-/// The page cannot ask.
+/// If the page cannot send the request.
 pub(super) async fn served() -> Result<Option<Served>, JsValue> {
-    let location = page::window().ok_or("this is no page")?.location();
+    let location = page::window().ok_or("not in a page")?.location();
     let Some(answer) = ask(None).await? else {
         return Ok(None);
     };
@@ -62,10 +62,10 @@ pub(super) async fn served() -> Result<Option<Served>, JsValue> {
     }))
 }
 
-/// What the server of this page says of it now; nothing without a server (a page from a disk), while it is away, and after
-/// the signal.
+/// Requests the page's headers from its server. `None` without a server (a page from a disk), while the server is away,
+/// and after the signal.
 async fn ask(until: Option<&AbortSignal>) -> Result<Option<Response>, JsValue> {
-    let window = page::window().ok_or("this is no page")?;
+    let window = page::window().ok_or("not in a page")?;
     let how = RequestInit::new();
     how.set_method("HEAD");
     how.set_signal(until);
@@ -74,30 +74,30 @@ async fn ask(until: Option<&AbortSignal>) -> Result<Option<Response>, JsValue> {
     answer.map(JsCast::dyn_into).transpose()
 }
 
-/// Why a connection ended without a word: browsers do not tell a page that it was not let in.
+/// Returns why a connection closed without a reason: browsers hide a refused token from their pages.
 async fn why_lost() -> &'static str {
-    let answer = ask(Some(&AbortSignal::timeout_with_u32(PATIENCE_MS))).await;
+    let answer = ask(Some(&AbortSignal::timeout_with_u32(STATUS_TIMEOUT_MS))).await;
     if answer.is_ok_and(|answer| answer.is_some_and(|it| it.status() == 401)) {
-        "The server wants another token than this page has, for it was started anew: open the address that it printed in \
-         another tab, and this page goes on"
+        "The server wants another token, because it was restarted: open the address that it printed in \
+         another tab, and this page reconnects"
     } else {
-        "The connection to the server is lost"
+        "Lost the connection to the server"
     }
 }
 
-/// The line.
-pub(super) struct ServerLine(Rc<Inner>);
+/// The connection.
+pub(super) struct RemoteConnection(Rc<Inner>);
 
 struct Inner {
     address: String,
     link: RefCell<SessionLink>,
     socket: RefCell<Option<Socket>>,
     num_failures: Cell<usize>,
-    shelf: Shelf<Vec<u8>>,
+    store: FileStore<Vec<u8>>,
     context: egui::Context,
 }
 
-/// A WebSocket, and what the browser calls when something happens to it.
+/// A WebSocket, and the browser's callbacks for its events.
 struct Socket {
     raw: WebSocket,
     _opened: Closure<dyn FnMut()>,
@@ -105,11 +105,11 @@ struct Socket {
     _closed: Closure<dyn FnMut(CloseEvent)>,
 }
 
-impl ServerLine {
-    /// Connects to what is served, now and whenever the connection is lost.
+impl RemoteConnection {
+    /// Connects to the served session, and reconnects whenever the connection is lost.
     pub(super) fn open(
         served: &Served,
-        shelf: Shelf<Vec<u8>>,
+        store: FileStore<Vec<u8>>,
         context: egui::Context,
     ) -> (SessionHandle, Option<WatchHandle>, Self) {
         let (handle, mut link) = SessionLink::new(random_key(), None);
@@ -119,14 +119,14 @@ impl ServerLine {
             link: RefCell::new(link),
             socket: RefCell::new(None),
             num_failures: Cell::new(0),
-            shelf,
+            store,
             context,
         });
         connect(&inner);
         (handle, watch, Self(inner))
     }
 
-    /// Sends what waits to be sent.
+    /// Sends all waiting messages.
     pub(super) fn send(&self) {
         self.0.send();
     }
@@ -141,7 +141,7 @@ impl Inner {
         while socket.ready_state() == WebSocket::OPEN
             && socket.buffered_amount() < MAX_BUFFERED_BYTES
         {
-            let file = |name: &str| self.shelf.get(name);
+            let file = |name: &str| self.store.get(name);
             let message = self.link.borrow_mut().next_message(file);
             let sent = match message {
                 Ok(None) => return,
@@ -149,7 +149,7 @@ impl Inner {
                 Err(error) => Err(page::thrown(&error)),
             };
             if let Err(error) = sent {
-                page::log(&page::words_of(&error));
+                page::log(&page::error_text(&error));
                 return;
             }
         }
@@ -163,7 +163,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Tells the person, and what to do next.
+    /// Shows the reason, and reconnects after a pause.
     fn lose(self: &Rc<Self>, why: &str) {
         self.link.borrow_mut().lost(why);
         self.context.request_repaint();
@@ -178,17 +178,17 @@ impl Inner {
             window.set_timeout_with_callback_and_timeout_and_arguments_0(again, pause)
         });
         if let Some(Err(error)) = set {
-            page::log(&page::words_of(&error));
+            page::log(&page::error_text(&error));
         }
     }
 }
 
-/// Has the page show what has come.
+/// Shows the received data.
 pub(super) fn show(context: &egui::Context, taken: &LinkEvent) {
     match taken {
         LinkEvent::News => context.request_repaint(),
-        // Where nothing draws but the processor, a picture for each part would take longer than all that comes.
-        LinkEvent::Part => context.request_repaint_after(PROGRESS),
+        // Without a GPU, drawing each part would take longer than receiving all of them.
+        LinkEvent::Part => context.request_repaint_after(PROGRESS_INTERVAL),
         LinkEvent::File(file) => browser::download(file),
     }
 }
@@ -197,8 +197,8 @@ fn connect(inner: &Rc<Inner>) {
     match begin(inner) {
         Ok(socket) => *inner.socket.borrow_mut() = Some(socket),
         Err(error) => inner.lose(&format!(
-            "The server cannot be reached: {}",
-            page::words_of(&error)
+            "Could not reach the server: {}",
+            page::error_text(&error)
         )),
     }
 }
@@ -212,7 +212,7 @@ fn begin(inner: &Rc<Inner>) -> Result<Socket, JsValue> {
             let hello = inner.link.borrow_mut().connected();
             let hello = hello.map_err(|error| page::thrown(&error));
             if let Err(error) = hello.and_then(|hello| socket.send_with_u8_array(&hello)) {
-                page::log(&page::words_of(&error));
+                page::log(&page::error_text(&error));
             }
         })
     };
@@ -224,7 +224,7 @@ fn begin(inner: &Rc<Inner>) -> Result<Socket, JsValue> {
             };
             if let Err(error) = inner.take(&Uint8Array::new(&buffer).to_vec()) {
                 page::log(&error.to_string());
-                // What comes next cannot be understood either; the next connection begins anew.
+                // The next frames depend on this one; the next connection starts over.
                 socket.close().ok();
             }
         })
@@ -236,7 +236,7 @@ fn begin(inner: &Rc<Inner>) -> Result<Socket, JsValue> {
             spawn_local(async move {
                 inner.lose(&match reason.as_str() {
                     "" => why_lost().await.to_owned(),
-                    reason => format!("The server has ended the connection: {reason}"),
+                    reason => format!("The server closed the connection: {reason}"),
                 });
             });
         })
@@ -252,7 +252,7 @@ fn begin(inner: &Rc<Inner>) -> Result<Socket, JsValue> {
     })
 }
 
-/// A number that no other page has.
+/// Returns a random key that identifies this page.
 fn random_key() -> u64 {
     const PLACES: f64 = (1_u64 << 53) as f64;
     (js_sys::Math::random() * PLACES) as u64

@@ -1,4 +1,4 @@
-//! The line from a window to the session of a server: a TCP stream, encrypted where the server has a certificate.
+//! A connection from a window to the session of a server: a TCP stream, encrypted if the server has a certificate.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -11,32 +11,32 @@ use tokio_rustls::rustls::{self, ClientConfig, ClientConnection, RootCertStore, 
 use ureq::http::Uri;
 use ureq::tls::Certificate;
 
-/// Where a server listens, and what is expected of it.
-pub(super) struct FarServer {
+/// The address of a server and the TLS settings for it.
+pub(super) struct RemoteServer {
     /// Host and port.
     authority: String,
     encryption: Option<(ServerName<'static>, Arc<ClientConfig>)>,
 }
 
-/// A line to it.
-pub(super) enum FarLine {
+/// A connection to a [`RemoteServer`].
+pub(super) enum RemoteStream {
     Plain(TcpStream),
     Encrypted(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
-impl FarServer {
-    /// The server at `url`. Its certificate must be signed by one that is `trusted`, or by a public authority if none are
-    /// named.
+impl RemoteServer {
+    /// Returns the server at `url`. Its certificate must be signed by a `trusted` one; with `None`, by a public
+    /// authority.
     ///
     /// # Errors
-    /// In words, if the address names no host, or a certificate cannot be used.
+    /// A message, if the address names no host or a certificate cannot be used.
     pub(super) fn new(url: &str, trusted: Option<&[Certificate<'_>]>) -> Result<Self, String> {
         let uri: Uri = url.parse().map_err(|error| format!("{error}"))?;
         let host = uri.host().ok_or("it names no host")?;
         let is_https = uri.scheme_str() == Some("https");
         let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
         let encryption = if is_https {
-            // Addresses of IPv6 stand in brackets.
+            // IPv6 addresses are in brackets.
             let name = host
                 .trim_start_matches('[')
                 .trim_end_matches(']')
@@ -58,20 +58,20 @@ impl FarServer {
         &self.authority
     }
 
-    /// A line, on which everything takes `patience` at most.
+    /// Connects; the timeout holds for each read and write.
     ///
     /// # Errors
     /// The server cannot be reached.
-    pub(super) fn connect(&self, patience: Duration) -> io::Result<FarLine> {
+    pub(super) fn connect(&self, timeout: Duration) -> io::Result<RemoteStream> {
         let stream = TcpStream::connect(&self.authority)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
+        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(timeout))?;
         let Some((name, config)) = &self.encryption else {
-            return Ok(FarLine::Plain(stream));
+            return Ok(RemoteStream::Plain(stream));
         };
         let client = ClientConnection::new(Arc::clone(config), name.clone());
         let client = client.map_err(io::Error::other)?;
-        Ok(FarLine::Encrypted(Box::new(StreamOwned::new(
+        Ok(RemoteStream::Encrypted(Box::new(StreamOwned::new(
             client, stream,
         ))))
     }
@@ -94,11 +94,11 @@ fn tls_config(trusted: Option<&[Certificate<'_>]>) -> Result<ClientConfig, rustl
     Ok(config)
 }
 
-impl FarLine {
-    /// Reads wait no longer than this from now on.
+impl RemoteStream {
+    /// Sets the timeout of later reads.
     ///
     /// # Errors
-    /// The system refuses.
+    /// If the system rejects the timeout.
     pub(super) fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
         let stream = match self {
             Self::Plain(stream) => stream,
@@ -108,7 +108,7 @@ impl FarLine {
     }
 }
 
-impl Read for FarLine {
+impl Read for RemoteStream {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(stream) => stream.read(bytes),
@@ -117,7 +117,7 @@ impl Read for FarLine {
     }
 }
 
-impl Write for FarLine {
+impl Write for RemoteStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(stream) => stream.write(bytes),

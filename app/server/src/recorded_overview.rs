@@ -1,5 +1,5 @@
-//! A run that is over, as its provenance database tells of it: the packet that a parameter server would have sent
-//! at its end.
+//! The overview of a finished run, read from its provenance database as the packet that a parameter server would have
+//! sent at the end of the run.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use callgrove_pserver::record::FuncStatsRecord;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The columns that every store has for anomalies.
+/// The query for the columns that every store has for anomalies.
 const ANOMALIES: &str = "select pid, rid, fid, func, io_step, entry, outlier_score, outlier_severity \
      from anomalies order by pid, rid, io_step, entry, fid";
 
-/// Some anomalies.
+/// The sums over some anomalies.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     score: Moments,
     severity: Moments,
-    /// Number by step.
+    /// Number of anomalies by step.
     steps: BTreeMap<u64, u64>,
     first_us: u64,
     last_us: u64,
@@ -34,7 +34,7 @@ impl Sum {
             self.first_us = anomaly.entry_us;
         }
         self.first_us = self.first_us.min(anomaly.entry_us);
-        // At least as long it took; the exit itself is in the document.
+        // A lower bound of the exit, which is only in the document.
         let exit_us = anomaly.entry_us.saturating_add(anomaly.severity as u64);
         self.last_us = self.last_us.max(exit_us);
         self.score.push(anomaly.score);
@@ -42,7 +42,7 @@ impl Sum {
         *self.steps.entry(anomaly.step).or_default() += 1;
     }
 
-    /// Numbers per step with anomalies.
+    /// Returns statistics of the number of anomalies per step, over the steps that have any.
     fn per_step(&self) -> RunStats {
         let mut moments = Moments::default();
         for &count in self.steps.values() {
@@ -77,10 +77,10 @@ struct Anomaly {
 }
 
 impl Anomaly {
-    /// None of a row that is no anomaly: another program may have written it.
+    /// Reads an anomaly; `None` if the row has unexpected values, as of another program.
     fn of(row: &[Value]) -> Option<Self> {
-        let number = |place: usize| row.get(place)?.as_u64();
-        let id = |place| u32::try_from(number(place)?).ok();
+        let number = |column: usize| row.get(column)?.as_u64();
+        let id = |column| u32::try_from(number(column)?).ok();
         Some(Self {
             app: id(0)?,
             rank: id(1)?,
@@ -94,10 +94,10 @@ impl Anomaly {
     }
 }
 
-/// Everything about the run in one packet, made at `now_ms` since the epoch.
+/// Returns one packet with all of the run, created at `now_ms` (Unix time).
 ///
 /// # Errors
-/// The database cannot be asked.
+/// If the database cannot be queried.
 pub fn packet(store: &mut dyn Store, now_ms: u64) -> Result<Packet, ProvDbError> {
     let table = store.find_plain_sql(ANOMALIES)?;
     let mut by_step: BTreeMap<(u32, u32), BTreeMap<u64, Sum>> = BTreeMap::new();
@@ -163,7 +163,7 @@ fn of_rank(((app, rank), steps): ((u32, u32), BTreeMap<u64, Sum>)) -> RankAnomal
     }
 }
 
-/// The documents of a collection that can be read as what they should be.
+/// Reads the documents of a collection; those that do not match the schema are skipped.
 fn documents<T: DeserializeOwned>(
     store: &mut dyn Store,
     collection: Collection,
