@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use callgrove_model::{ExecIdx, ExecRef, FunctionName, FunctionPattern, Progress, RankId, Trace};
-use callgrove_patterns::cause::{CauseKind, Causes, DelayCause, DelayRole, Incident, LikeGroup};
+use callgrove_patterns::cause::{CauseKind, Causes, DelayCause, DelayRole, Incident, SimilarIncidents};
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use serde_json::Value;
 
@@ -190,8 +190,8 @@ fn judge_incidents(
                 it.ranks.len(),
                 causes
                     .incidents()
-                    .like(it)
-                    .map_or_else(String::new, LikeGroup::in_words)
+                    .similar_to(it)
+                    .map_or_else(String::new, SimilarIncidents::summary)
             );
         }
     }

@@ -3,18 +3,20 @@
 use crate::dataset::dot;
 use crate::real::Real;
 
-/// Vectors that are iterated: more than the two wanted, which makes the gap to the rest wider.
+/// Number of iterated vectors: more than the two wanted, which widens the gap to the other eigenvalues.
 const BLOCK: usize = 6;
+/// Maximum number of iterations.
 const MAX_ITERATIONS: usize = 3_000;
+/// Relative change of the eigenvalues at which the iteration ends.
 const TOLERANCE: f64 = 1e-13;
 
 /// An eigenvalue with its unit eigenvector.
 pub(super) type EigenPair = (f64, Vec<f64>);
 
-/// The two largest (by size) eigenvalues with their eigenvectors; `matrix` is symmetric, row by row.
+/// Returns the two largest eigenvalues (by magnitude) with their eigenvectors; `matrix` is symmetric, row by row.
 pub(super) fn two_largest(matrix: &[f64], num_rows: usize) -> [EigenPair; 2] {
     let block = BLOCK.min(num_rows.max(2));
-    // Cosines of different frequencies: never orthogonal to everything, and no random numbers.
+    // Cosines of different frequencies are never orthogonal to everything, and need no random numbers.
     let mut basis: Vec<Vec<f64>> = (0..block)
         .map(|vector| {
             let angle = |row: usize| ((row + 1) * (2 * vector + 1)).real();
@@ -69,8 +71,8 @@ fn combine(vectors: &[Vec<f64>], weight: impl Fn(usize) -> f64) -> Vec<f64> {
     sum
 }
 
-/// Gram and Schmidt, twice for the sake of rounding. A vector within the span of those before it
-/// becomes zero.
+/// Orthonormalises by Gram-Schmidt, twice because of rounding. A vector within the span of those before it becomes
+/// zero.
 fn orthonormalise(basis: &mut [Vec<f64>]) {
     for place in 0..basis.len() {
         let (before, rest) = basis.split_at_mut(place);
@@ -96,7 +98,7 @@ fn orthonormalise(basis: &mut [Vec<f64>]) {
     }
 }
 
-/// Eigenvalues of a small symmetric matrix by Jacobi rotations, largest size first, and the
+/// Returns the eigenvalues of a small symmetric matrix by Jacobi rotations, largest magnitude first, and the
 /// eigenvectors as columns.
 fn jacobi(mut matrix: Vec<f64>, num_rows: usize) -> (Vec<f64>, Vec<f64>) {
     const MAX_SWEEPS: usize = 60;

@@ -9,8 +9,7 @@ use crate::real::Real;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MdsParams {
-    /// Number of landmarks or pivots, at least 3; with as many as there are trees it is classical
-    /// scaling.
+    /// Number of landmarks or pivots, at least 3; with as many as there are trees the map is classical scaling.
     pub num_landmarks: usize,
 }
 

@@ -1,21 +1,21 @@
-//! Definitions in words.
+//! Definitions of patterns as text.
 
 use callgrove_model::{FuncId, FunctionName, NameTable};
 
 use super::pattern::{Pattern, PatternId, PatternItem, PatternSymbol, Times};
 
-/// How many patterns deep a definition can be unfolded.
-const MOST_DEEP: usize = 64;
+/// Maximum depth to which a definition can be unfolded.
+const MAX_DEPTH: usize = 64;
 
-/// Bytes after which a definition is cut off: a grammar is short, but what it unfolds to need not be.
-const LONGEST: usize = 20_000;
+/// Length in bytes after which a definition is cut off: a grammar is short, but its expansion may be long.
+const MAX_LEN: usize = 20_000;
 
-/// `3 × `, `1021–1068 × `, or nothing if it is once.
+/// Returns `3 × `, `1021–1068 × `, or an empty text for one time.
 fn times(times: Times) -> String {
     match times {
         Times::ONCE => String::new(),
-        Times { least, most } if least == most => format!("{least} × "),
-        Times { least, most } => format!("{least}–{most} × "),
+        Times { min, max } if min == max => format!("{min} × "),
+        Times { min, max } => format!("{min}–{max} × "),
     }
 }
 
@@ -23,15 +23,15 @@ fn short(func: FuncId, names: &NameTable) -> &str {
     FunctionName::parse(names.name(func)).short
 }
 
-/// A pattern in one line; patterns within it are unfolded `depth` levels deep, and named below that.
+/// Returns a pattern in one line; patterns within it are unfolded `depth` levels deep, and named below that.
 pub(super) fn define(all: &[Pattern], id: PatternId, names: &NameTable, depth: usize) -> String {
     let Some(pattern) = all.get(id.index()) else {
         return String::new();
     };
-    items(all, &pattern.items, names, depth.min(MOST_DEEP))
+    items(all, &pattern.items, names, depth.min(MAX_DEPTH))
 }
 
-/// Items in one line.
+/// Returns items in one line.
 pub(super) fn items(
     all: &[Pattern],
     items: &[PatternItem],
@@ -41,7 +41,7 @@ pub(super) fn items(
     let mut text = String::new();
     let mut num_open: usize = 0;
     for item in items {
-        if text.len() > LONGEST {
+        if text.len() > MAX_LEN {
             text.push_str(" …");
             return text;
         }
@@ -65,14 +65,14 @@ pub(super) fn items(
             PatternSymbol::Leave(_) => {}
         }
     }
-    // What was never left is open at the end, too.
+    // A call that was never left is open at the end, too.
     for _ in 0..num_open {
         text.push_str(" …");
     }
     text
 }
 
-/// A pattern inside another: unfolded if there is depth left, else its name.
+/// Returns a pattern inside another: unfolded if there is depth left, else its name.
 fn inner(all: &[Pattern], id: PatternId, times: Times, names: &NameTable, depth: usize) -> String {
     let definition = if depth == 0 {
         name(all, id, names)
@@ -87,12 +87,12 @@ fn inner(all: &[Pattern], id: PatternId, times: Times, names: &NameTable, depth:
     }
 }
 
-/// Calls of a sequence that are all named.
-const FEW: usize = 3;
+/// Maximum number of calls of a sequence that are all named.
+const MAX_NAMED_CALLS: usize = 3;
 
-/// The names of the calls of a sequence, if they are few.
-fn few_calls(all: &[Pattern], pattern: &Pattern, names: &NameTable) -> Option<String> {
-    if pattern.items.len() > FEW {
+/// Returns the names of the calls of a sequence, if they are few.
+fn named_calls(all: &[Pattern], pattern: &Pattern, names: &NameTable) -> Option<String> {
+    if pattern.items.len() > MAX_NAMED_CALLS {
         return None;
     }
     let calls = pattern.items.iter().map(|item| {
@@ -106,7 +106,7 @@ fn few_calls(all: &[Pattern], pattern: &Pattern, names: &NameTable) -> Option<St
     Some(calls.collect::<Option<Vec<_>>>()?.join(", "))
 }
 
-/// The function of a pattern, or its calls if they are few, or the first and the last one.
+/// Returns the function of a pattern, or its calls if they are few, or the first and the last one.
 pub(super) fn name(all: &[Pattern], id: PatternId, names: &NameTable) -> String {
     let Some(pattern) = all.get(id.index()) else {
         return String::new();
@@ -114,7 +114,7 @@ pub(super) fn name(all: &[Pattern], id: PatternId, names: &NameTable) -> String 
     if let Some(func) = pattern.function {
         return short(func, names).to_owned();
     }
-    if let Some(few) = few_calls(all, pattern, names) {
+    if let Some(few) = named_calls(all, pattern, names) {
         return few;
     }
     let first = pattern.items.first().and_then(|it| outer(all, *it, false));
@@ -128,7 +128,7 @@ pub(super) fn name(all: &[Pattern], id: PatternId, names: &NameTable) -> String 
     }
 }
 
-/// The function that an item begins or ends with.
+/// Returns the function that an item begins or ends with.
 fn outer(all: &[Pattern], mut item: PatternItem, is_end: bool) -> Option<FuncId> {
     for _ in 0..=all.len() {
         let id = match item.symbol {

@@ -1,8 +1,9 @@
-//! Standstills: of several lanes that take too long in the library at once, which one do the others wait for?
+//! Stalls: decides, among lanes that take too long in the library at once, which one the others wait for.
 //!
-//! Within milliseconds after one rank is stopped the others stand too, in sends as in receives. TAU's stamps prove one
-//! direction only: a sender that is still in the send of a message is what the receiver of that message waits for, and a receiver
-//! that is in the call that takes a message is ready. Else the order decides in which the ranks fell silent and moved again.
+//! Within milliseconds after one rank is stopped the others stall too, in sends as in receives. TAU's stamps prove
+//! one direction only: a receiver waits for the sender that is still in the send of its message, and a receiver that
+//! is in the call that takes a message is ready. Otherwise the order decides in which the ranks fell silent and moved
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,31 +11,33 @@ use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
 
 use super::clock::Clocks;
 use super::delay::CauseKind;
-use super::delay_root::{DelayRoot, RootIdx, ends_of_ways};
+use super::delay_root::{DelayRoot, RootIdx, final_roots};
 use super::release::{Partners, STILL_SENDING};
 use super::replay::ChargedWait;
 use super::segments::{OperationRef, Segments};
 
-/// Delays from here on are looked at.
-const LEAST: DurationNs = STILL_SENDING;
-/// How many times as much the order in which ranks fall silent says as that in which they move again.
-const SILENCE_SAYS: i128 = 8;
-/// What moved this much earlier was not waiting for the other.
-const CLEAR: DurationNs = DurationNs::from_us(200);
-/// Messages between hosts that are late together: by at least this, …
-const LEAST_TRANSFER: DurationNs = DurationNs::from_us(1_000);
-/// … of at least this number of lanes, …
+/// Minimum delay that is examined.
+const MIN_DELAY: DurationNs = STILL_SENDING;
+/// Weight of the order in which ranks fall silent, relative to that in which they move again.
+const SILENCE_WEIGHT: i128 = 8;
+/// Lead from which on a lane that moved first was not waiting for the other.
+const CLEAR_LEAD: DurationNs = DurationNs::from_us(200);
+/// Minimum delay of late messages between hosts that indicate a late network.
+const MIN_TRANSFER: DurationNs = DurationNs::from_us(1_000);
+/// Minimum number of lanes with such messages.
 const TRANSFER_LANES: usize = 3;
-/// … of which most are within a factor of two of the median: the network was late, not the ranks.
+/// Percentage of them that must be within a factor of two of the median: then the network was late, not the ranks.
 const TRANSFER_ALIKE_PERCENT: usize = 70;
 
-/// What may have waited for any lane is compared with this number of the delays beside it, the earliest.
-const EARLIEST: usize = 32;
-/// And with the waits of all lanes, unless these are more pairs of delays and lanes in one group.
-const MOST_PAIRS: usize = 1 << 16;
+/// Number of simultaneous delays, the earliest, with which an operation that may have waited for any lane is
+/// compared.
+const MAX_SIMULTANEOUS: usize = 32;
+/// Maximum number of pairs of delays and lanes in one group up to which it is also compared with the waits of all
+/// lanes.
+const MAX_PAIRS: usize = 1 << 16;
 
-/// Lays the delays within calls of the library to those that they are but a part of, and names those of the network.
-pub(super) fn settle(
+/// Attributes the delays within calls of the library to those that they are part of, and marks those of the network.
+pub(super) fn resolve(
     segments: &Segments,
     partners: &Partners<'_>,
     clocks: &Clocks,
@@ -43,31 +46,31 @@ pub(super) fn settle(
 ) {
     let waits = charged(segments, waits);
     let mut order: Vec<usize> = (0..roots.len())
-        .filter(|&it| roots[it].amount > LEAST)
+        .filter(|&it| roots[it].amount > MIN_DELAY)
         .collect();
     order.sort_by_key(|&it| (roots[it].start, it));
     let mut group: Vec<usize> = Vec::new();
     let mut end = TimeNs(i64::MIN);
     for it in order {
         if !group.is_empty() && roots[it].start > end {
-            settle_group(segments, partners, clocks, &waits, roots, &group);
+            resolve_group(segments, partners, clocks, &waits, roots, &group);
             group.clear();
         }
         end = end.max(roots[it].end);
         group.push(it);
     }
-    settle_group(segments, partners, clocks, &waits, roots, &group);
-    lay(segments, roots, partners.has_no_messages());
+    resolve_group(segments, partners, clocks, &waits, roots, &group);
+    attribute_to_ends(segments, roots, partners.has_no_messages());
 }
 
-/// A wait that is laid to a root.
+/// A wait that is attributed to a root.
 struct WaitFor {
     start: TimeNs,
     end: TimeNs,
     root: usize,
 }
 
-/// The waits that are laid to roots, by lane, then time.
+/// Returns the waits that are attributed to roots, by lane, then time.
 fn charged(segments: &Segments, waits: &[ChargedWait]) -> Vec<Vec<WaitFor>> {
     let mut found: Vec<Vec<WaitFor>> = segments.lanes.iter().map(|_| Vec::new()).collect();
     for wait in waits {
@@ -86,12 +89,12 @@ fn charged(segments: &Segments, waits: &[ChargedWait]) -> Vec<Vec<WaitFor>> {
     found
 }
 
-/// How early a root is: the smaller, the likelier the others wait for it.
+/// Returns the earliness of a root: the smaller, the more likely the others wait for it.
 fn earliness(root: &DelayRoot) -> i128 {
-    SILENCE_SAYS * i128::from(root.due.0) + i128::from(root.end.0)
+    SILENCE_WEIGHT * i128::from(root.due.0) + i128::from(root.end.0)
 }
 
-fn settle_group(
+fn resolve_group(
     segments: &Segments,
     partners: &Partners<'_>,
     clocks: &Clocks,
@@ -105,7 +108,7 @@ fn settle_group(
     if let Some(first) = late_network(segments, partners, clocks, roots, group) {
         roots[first].kind = CauseKind::Transfer;
         for &it in group.iter().filter(|it| **it != first) {
-            roots[it].laid_to = Some(RootIdx::from_index(first));
+            roots[it].attributed_to = Some(RootIdx::from_index(first));
         }
         return;
     }
@@ -115,20 +118,20 @@ fn settle_group(
         let Some(&Earliest { first, second }) = found.get(&it) else {
             continue;
         };
-        let own = earliness(&roots[it]) + SILENCE_SAYS * i128::from(roots[it].amount.0);
+        let own = earliness(&roots[it]) + SILENCE_WEIGHT * i128::from(roots[it].amount.0);
         if first == it || earliness(&roots[first]) >= own {
             continue;
         }
         let second = second.map(|it| (earliness(&roots[it]), roots[it].lane));
-        let margin = second.map(|(at, _)| (at - earliness(&roots[first])) / (SILENCE_SAYS + 1));
-        roots[it].laid_to = Some(RootIdx::from_index(first));
+        let margin = second.map(|(at, _)| (at - earliness(&roots[first])) / (SILENCE_WEIGHT + 1));
+        roots[it].attributed_to = Some(RootIdx::from_index(first));
         roots[first].margin = margin.map(|it| DurationNs(i64::try_from(it).unwrap_or(i64::MAX)));
         roots[first].next_best = second.map(|(_, lane)| segments.lane(lane).process);
     }
 }
 
-/// Three or more lanes wait at once for messages of other hosts, all about as long, and no rank was at work meanwhile:
-/// the first of them.
+/// Returns the first of three or more lanes that wait at once for messages of other hosts, all about equally long,
+/// while no rank was at work.
 fn late_network(
     segments: &Segments,
     partners: &Partners<'_>,
@@ -136,16 +139,16 @@ fn late_network(
     roots: &[DelayRoot],
     group: &[usize],
 ) -> Option<usize> {
-    let is_from_afar = |it: &&usize| {
+    let is_from_other_host = |it: &&usize| {
         let root = &roots[**it];
-        let Some(operation) = root.operation.filter(|_| root.amount >= LEAST_TRANSFER) else {
+        let Some(operation) = root.operation.filter(|_| root.amount >= MIN_TRANSFER) else {
             return false;
         };
         let rows = partners.rows(root.lane, segments.operation(operation), CommKind::Recv);
         let sender = rows.last().and_then(|row| partners.mate(root.lane, row));
         sender.is_some_and(|(it, _)| clocks.host_of(it.lane) != clocks.host_of(root.lane))
     };
-    let from_afar: Vec<usize> = group.iter().filter(is_from_afar).copied().collect();
+    let from_afar: Vec<usize> = group.iter().filter(is_from_other_host).copied().collect();
     let mut lanes: Vec<LaneIdx> = from_afar.iter().map(|&it| roots[it].lane).collect();
     lanes.sort_unstable();
     lanes.dedup();
@@ -170,18 +173,18 @@ fn late_network(
         .min_by_key(|&it| (roots[it].start, it))
 }
 
-/// Which root of a group waits for which others.
+/// A graph of which roots of a group wait for which others.
 struct Graph {
     next: BTreeMap<usize, Vec<usize>>,
-    /// All of them, the earliest first.
+    /// All roots, the earliest first.
     order: Vec<usize>,
 }
 
-/// Of the roots that one waits for, directly or not.
+/// The earliest among the roots that one waits for, directly or not.
 struct Earliest {
-    /// The earliest of those that wait for none; of all, itself among them, where there are none.
+    /// The earliest of those that wait for none; if there are none, the earliest of all, including itself.
     first: usize,
-    /// The earliest of the others, itself among them.
+    /// The earliest of the others, including itself.
     second: Option<usize>,
 }
 
@@ -198,26 +201,26 @@ impl Graph {
             by_lane.entry(roots[it].lane).or_default().push(it);
         }
         let all = 0..segments.lanes.len();
-        let any_lanes = if all.len().saturating_mul(group.len()) <= MOST_PAIRS {
+        let any_lanes = if all.len().saturating_mul(group.len()) <= MAX_PAIRS {
             all.map(LaneIdx::from_index).collect()
         } else {
             Vec::new()
         };
-        let look = Look {
+        let search = GroupSearch {
             segments,
             partners,
             waits,
             roots,
             by_lane,
             any_lanes,
-            beside: beside(roots, group),
+            simultaneous: simultaneous(roots, group),
         };
         let next = group.iter().filter_map(|&it| {
             roots[it].operation?;
-            Some((it, look.waits_for(it)))
+            Some((it, search.waits_for(it)))
         });
         let next: BTreeMap<usize, Vec<usize>> = next.collect();
-        // What is waited for may lie outside the group.
+        // A root that is waited for may lie outside the group.
         let all: BTreeSet<usize> = group
             .iter()
             .chain(next.values().flatten())
@@ -232,7 +235,7 @@ impl Graph {
         self.next.get(&it).is_some_and(|next| !next.is_empty())
     }
 
-    /// The earliest ones for every root that waits for another. Cost: linear in the graph.
+    /// Returns the earliest roots for every root that waits for another. Cost: linear in the graph.
     fn earliest(&self) -> BTreeMap<usize, Earliest> {
         let mut before: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (&it, next) in &self.next {
@@ -254,7 +257,7 @@ impl Graph {
     }
 }
 
-/// For each root the first `most` of `starts`, in their order, from which the edges `before` lead to it.
+/// Returns for each root the first `most` of `starts`, in their order, from which the edges `before` lead to it.
 fn first_reached(
     starts: impl Iterator<Item = usize>,
     before: &BTreeMap<usize, Vec<usize>>,
@@ -265,7 +268,7 @@ fn first_reached(
         let mut open = vec![start];
         while let Some(it) = open.pop() {
             let reached = found.entry(it).or_default();
-            // What has enough of them has been passed on with these.
+            // A root that has enough of them has passed those on already.
             if reached.len() < most && reached.last() != Some(&start) {
                 reached.push(start);
                 open.extend(before.get(&it).into_iter().flatten());
@@ -275,28 +278,28 @@ fn first_reached(
     found
 }
 
-/// A look at the roots of a group for what one of them waits for.
-struct Look<'a> {
+/// The search among the roots of a group for the ones that each waits for.
+struct GroupSearch<'a> {
     segments: &'a Segments,
     partners: &'a Partners<'a>,
     waits: &'a [Vec<WaitFor>],
     roots: &'a [DelayRoot],
-    /// In order of time.
+    /// The roots by lane, in order of time.
     by_lane: BTreeMap<LaneIdx, Vec<usize>>,
-    /// The lanes with whose waits a root is compared that may have waited for any.
+    /// The lanes whose waits are compared with a root that may have waited for any lane.
     any_lanes: Vec<LaneIdx>,
-    /// Of these roots, the earliest ones of other lanes that are there in the middle of their silence.
-    beside: BTreeMap<usize, Vec<usize>>,
+    /// For each such root, the earliest roots of other lanes that are present in the middle of its silence.
+    simultaneous: BTreeMap<usize, Vec<usize>>,
 }
 
-/// The middle of a silence: what shares half of that is there.
+/// Returns the middle of a silence: a root that shares half of the silence is present then.
 fn middle(root: &DelayRoot) -> TimeNs {
     root.silent_from + DurationNs(root.end.since(root.silent_from).0 / 2)
 }
 
-/// Of the roots of a group that may have waited for any lane, the earliest ones of other lanes that are there in the middle of
-/// their silence. Cost: O(n log n).
-fn beside(roots: &[DelayRoot], group: &[usize]) -> BTreeMap<usize, Vec<usize>> {
+/// Returns, for the roots of a group that may have waited for any lane, the earliest roots of other lanes that are
+/// present in the middle of their silence. Cost: O(n log n).
+fn simultaneous(roots: &[DelayRoot], group: &[usize]) -> BTreeMap<usize, Vec<usize>> {
     let mut events: Vec<(TimeNs, u8, usize)> = Vec::new();
     for &it in group {
         events.push((roots[it].silent_from, 0, it));
@@ -321,7 +324,7 @@ fn beside(roots: &[DelayRoot], group: &[usize]) -> BTreeMap<usize, Vec<usize>> {
             1 => {
                 let others = there.iter().map(|it| it.1);
                 let others = others.filter(|other| roots[*other].lane != root.lane);
-                found.insert(it, others.take(EARLIEST).collect());
+                found.insert(it, others.take(MAX_SIMULTANEOUS).collect());
             }
             _ => {
                 there.remove(&key);
@@ -331,8 +334,8 @@ fn beside(roots: &[DelayRoot], group: &[usize]) -> BTreeMap<usize, Vec<usize>> {
     found
 }
 
-impl Look<'_> {
-    /// The other ends of the messages of one kind in a root's operation.
+impl GroupSearch<'_> {
+    /// Returns the other ends of the messages of one kind in a root's operation.
     fn mates(&self, it: usize, kind: CommKind) -> Vec<OperationRef> {
         let root = &self.roots[it];
         let Some(operation) = root.operation else {
@@ -358,18 +361,18 @@ impl Look<'_> {
             let here = of_lane[after..].iter().copied();
             here.take_while(|&s| self.roots[s].silent_from < root.end)
         });
-        let mut together: Vec<usize> = match self.beside.get(&it) {
-            Some(beside) => beside.clone(),
+        let mut together: Vec<usize> = match self.simultaneous.get(&it) {
+            Some(simultaneous) => simultaneous.clone(),
             None => of_peers.collect(),
         };
-        together.retain(|&s| share_most(root, &self.roots[s]));
+        together.retain(|&s| overlaps_most(root, &self.roots[s]));
         let senders = self.mates(it, CommKind::Recv);
         let receivers = self.mates(it, CommKind::Send);
         let is_in = |s: usize, of: &[OperationRef]| {
             let operation = self.roots[s].operation;
             operation.is_some_and(|it| of.contains(&it))
         };
-        // Still in the send of the very message that this call waits for.
+        // Still in the send of the message that this call waits for.
         let sending: Vec<usize> = together
             .iter()
             .copied()
@@ -378,7 +381,7 @@ impl Look<'_> {
         if !sending.is_empty() {
             return sending;
         }
-        // A peer that waited meanwhile made no progress with what this one wants of it.
+        // A peer that waited at the time made no progress with what this one needs of it.
         let waiting = peers.iter().flat_map(|lane| {
             let of_lane = &self.waits[lane.index()];
             let after = of_lane.partition_point(|wait| wait.end <= root.silent_from);
@@ -394,7 +397,7 @@ impl Look<'_> {
             is_most(shared, root)
                 && wait.root != it
                 && earliness(cause) < earliness(root)
-                && share_most(root, cause)
+                && overlaps_most(root, cause)
         });
         let waiting: Vec<usize> = waiting.map(|wait| wait.root).collect();
         let only_sends = senders.is_empty() && !receivers.is_empty();
@@ -414,21 +417,21 @@ impl Look<'_> {
     }
 }
 
-/// Whether at least half of a silence is also one of the other.
-fn share_most(root: &DelayRoot, other: &DelayRoot) -> bool {
+/// Returns whether at least half of a silence is also one of the other.
+fn overlaps_most(root: &DelayRoot, other: &DelayRoot) -> bool {
     let start = root.silent_from.max(other.silent_from);
     is_most(root.end.min(other.end).since(start), root)
 }
 
-/// Follows every root to the one that it is laid to in the end, and gives that its costs.
-fn lay(segments: &Segments, roots: &mut [DelayRoot], has_no_messages: bool) {
-    let ends = ends_of_ways(roots);
+/// Follows every root to the one that it is finally attributed to, and adds its costs there.
+fn attribute_to_ends(segments: &Segments, roots: &mut [DelayRoot], has_no_messages: bool) {
+    let ends = final_roots(roots);
     // A wait, or a call whose messages are known, proves that the root was waited for.
     let mut is_proven: Vec<bool> = (roots.iter())
         .map(|it| it.cost > DurationNs::ZERO)
         .collect();
     for (it, end) in ends.iter().enumerate() {
-        roots[it].laid_to = *end;
+        roots[it].attributed_to = *end;
         if let Some(end) = end.filter(|_| !roots[it].is_for_any) {
             is_proven[end.index()] = true;
         }
@@ -453,12 +456,12 @@ fn lay(segments: &Segments, roots: &mut [DelayRoot], has_no_messages: bool) {
     }
 }
 
-/// Whether one of two that stalled together moved clearly before the other: then it did not wait for the other.
+/// Returns whether one of two that stalled together moved clearly before the other, and so did not wait for it.
 fn moved_first(one: &DelayRoot, other: &DelayRoot) -> bool {
-    one.end + CLEAR < other.end
+    one.end + CLEAR_LEAD < other.end
 }
 
-/// Whether a part is at least half of a silence.
+/// Returns whether a part is at least half of a silence.
 fn is_most(part: DurationNs, root: &DelayRoot) -> bool {
     part.0.saturating_mul(2) >= root.end.since(root.silent_from).0
 }

@@ -1,4 +1,4 @@
-//! What held up each lane, and when: its own delays, and its waits for those of others.
+//! The delays of each lane over time: its own delays, and its waits for those of other lanes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,55 +15,56 @@ use super::replay::ChargedWait;
 use super::segments::Segments;
 use super::wait::WaitKind;
 
-/// Less than this is no delay of an execution.
-const LEAST: DurationNs = DurationNs::from_us(200);
-/// Largest number of steps that are followed to a root.
-const MOST_HOPS: usize = 64;
+/// Minimum delay of an execution.
+const MIN_DELAY: DurationNs = DurationNs::from_us(200);
+/// Maximum number of steps that are followed to a root.
+const MAX_HOPS: usize = 64;
 
 /// A root, and whether it is the lane's own.
-type HeldKey = (Option<usize>, bool);
+type DelayKey = (Option<usize>, bool);
 
 /// A wait for another lane.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct HeldWait {
+struct DelayWait {
     call: ExecIdx,
     kind: WaitKind,
     peer: LaneIdx,
 }
 
-/// One time in which a lane was held up. Times are on the common clock.
+/// A time range in which a lane was delayed. Times are on the common clock.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Held {
+struct LaneDelay {
     start: TimeNs,
     end: TimeNs,
-    /// How much longer it was held up than usual.
+    /// Excess of the delay over the usual.
     amount: DurationNs,
-    /// The root, a place among [`super::Causes::roots`]; `None` if nothing explains it.
+    /// The root, an index into [`super::Causes::roots`]; `None` if nothing explains the delay.
     root: Option<usize>,
-    /// Whether the root is the lane's own.
+    /// True if the root is the lane's own.
     is_own: bool,
-    /// Whom it waited for; `None` for its own delay.
-    wait: Option<HeldWait>,
+    /// The lane it waited for; `None` for its own delay.
+    wait: Option<DelayWait>,
 }
 
-/// What held up all lanes.
+/// The delays of all lanes.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
-pub(super) struct HeldLanes {
-    /// By lane, in order of start.
-    lanes: Vec<Vec<Held>>,
-    /// For each, the latest end so far.
+pub(super) struct LaneDelays {
+    /// Delays by lane, in order of start.
+    lanes: Vec<Vec<LaneDelay>>,
+    /// For each delay, the latest end so far.
     latest: Vec<Vec<TimeNs>>,
 }
 
-/// How an execution was held up most.
-pub(super) struct HeldBy {
+/// The largest delay of an execution.
+pub(super) struct LargestDelay {
     pub(super) role: DelayRole,
     pub(super) root: Option<usize>,
     pub(super) amount: DurationNs,
 }
 
-impl HeldLanes {
-    /// From what the replay found; `place` gives each of its roots the place of the one that it is laid to.
+impl LaneDelays {
+    /// Converts the result of the replay; `place` maps each of its roots to the index of the root that it is
+    /// attributed to.
     pub(super) fn new(
         trace: &Trace,
         segments: &Segments,
@@ -72,29 +73,29 @@ impl HeldLanes {
         waits: &[ChargedWait],
         place: &[usize],
     ) -> Self {
-        let mut lanes: Vec<Vec<Held>> = segments.lanes.iter().map(|_| Vec::new()).collect();
-        // What a stream does its host is asked for.
+        let mut lanes: Vec<Vec<LaneDelay>> = segments.lanes.iter().map(|_| Vec::new()).collect();
+        // The delays of a stream are asked for on its host lane.
         let home = |lane: LaneIdx| {
             let it = segments.lane(lane);
             let first = || segments.first_thread(trace, it.process);
             it.is_device.then(first).flatten().unwrap_or(lane)
         };
         for (index, root) in roots.iter().enumerate() {
-            let end = root.laid_to.map_or(root, |end| &roots[end.index()]);
+            let end = root.attributed_to.map_or(root, |end| &roots[end.index()]);
             let is_own = home(end.lane) == home(root.lane);
-            let held = Held {
+            let delay = LaneDelay {
                 start: root.start,
                 end: root.end,
                 amount: root.amount,
                 root: Some(place[index]),
                 is_own,
-                wait: (!is_own).then_some(HeldWait {
+                wait: (!is_own).then_some(DelayWait {
                     call: root.call,
                     kind: WaitKind::LateCompletion,
                     peer: end.lane,
                 }),
             };
-            lanes[home(root.lane).index()].push(held);
+            lanes[home(root.lane).index()].push(delay);
         }
         for wait in waits {
             let operation = segments.operation(wait.operation);
@@ -103,14 +104,14 @@ impl HeldLanes {
                 continue;
             };
             let root = wait.root.map(|it| &roots[it.index()]);
-            let end = root.map(|it| it.laid_to.map_or(it, |end| &roots[end.index()]));
-            lanes[lane.index()].push(Held {
+            let end = root.map(|it| it.attributed_to.map_or(it, |end| &roots[end.index()]));
+            lanes[lane.index()].push(LaneDelay {
                 start: operation.start,
                 end: operation.end,
                 amount: wait.amount,
                 root: wait.root.map(|it| place[it.index()]),
                 is_own: end.is_some_and(|end| home(end.lane) == lane),
-                wait: Some(HeldWait {
+                wait: Some(DelayWait {
                     call: operation.call,
                     kind: by.kind,
                     peer: by.peer,
@@ -130,25 +131,26 @@ impl HeldLanes {
         Self { lanes, latest }
     }
 
-    /// What overlaps a time of a lane.
+    /// Returns the delays that overlap a time range of a lane.
     fn within(
         &self,
         lane: LaneIdx,
         time: &Range<TimeNs>,
-    ) -> impl DoubleEndedIterator<Item = &Held> {
-        let held = self.lanes.get(lane.index()).map_or(&[][..], Vec::as_slice);
+    ) -> impl DoubleEndedIterator<Item = &LaneDelay> {
+        let delay = self.lanes.get(lane.index()).map_or(&[][..], Vec::as_slice);
         let latest = self.latest.get(lane.index()).map_or(&[][..], Vec::as_slice);
         let from = latest.partition_point(|end| *end <= time.start);
-        let to = held.partition_point(|it| it.start < time.end);
+        let to = delay.partition_point(|it| it.start < time.end);
         let start = time.start;
-        held[from.min(to)..to]
+        delay[from.min(to)..to]
             .iter()
             .filter(move |it| it.end > start)
     }
 
-    /// What held up a lane most within a time: what it did itself counts together, as does what others did.
-    pub(super) fn by(&self, lane: LaneIdx, time: &Range<TimeNs>) -> HeldBy {
-        let mut amounts: BTreeMap<HeldKey, DurationNs> = BTreeMap::new();
+    /// Returns the largest delay of a lane within a time range: its own delays are summed, and so are those by
+    /// others.
+    pub(super) fn largest_delay(&self, lane: LaneIdx, time: &Range<TimeNs>) -> LargestDelay {
+        let mut amounts: BTreeMap<DelayKey, DurationNs> = BTreeMap::new();
         for it in self.within(lane, time) {
             let overlap = it.end.min(time.end).since(it.start.max(time.start));
             let part = match it.wait {
@@ -161,21 +163,21 @@ impl HeldLanes {
             };
             *amounts.entry((it.root, it.is_own)).or_default() += part;
         }
-        let sum = |of: &dyn Fn(&HeldKey) -> bool| -> DurationNs {
+        let sum = |of: &dyn Fn(&DelayKey) -> bool| -> DurationNs {
             let chosen = amounts.iter().filter(|it| of(it.0));
             chosen.map(|it| *it.1).sum()
         };
         let own = sum(&|it| it.1);
         let others = sum(&|it| !it.1 && it.0.is_some());
         let unexplained = sum(&|it| it.0.is_none());
-        if own.max(others).max(unexplained) < LEAST {
-            return HeldBy {
+        if own.max(others).max(unexplained) < MIN_DELAY {
+            return LargestDelay {
                 role: DelayRole::OnTime,
                 root: None,
                 amount: DurationNs::ZERO,
             };
         }
-        let (role, is_own) = if own.max(others) < LEAST {
+        let (role, is_own) = if own.max(others) < MIN_DELAY {
             (DelayRole::Undecided, false)
         } else if own >= others {
             (DelayRole::Root, true)
@@ -183,12 +185,12 @@ impl HeldLanes {
             (DelayRole::Victim, false)
         };
         let is_wanted =
-            |it: &HeldKey| it.0.is_some() == (role != DelayRole::Undecided) && it.1 == is_own;
+            |it: &DelayKey| it.0.is_some() == (role != DelayRole::Undecided) && it.1 == is_own;
         let most = amounts
             .iter()
             .filter(|it| is_wanted(it.0))
             .max_by_key(|it| (*it.1, std::cmp::Reverse(it.0.0)));
-        HeldBy {
+        LargestDelay {
             role,
             root: most.and_then(|it| it.0.0),
             amount: most
@@ -197,8 +199,8 @@ impl HeldLanes {
         }
     }
 
-    /// The way from a lane's longest wait for a root within a time, to that root, which began at `since`; `local` turns the
-    /// common clock into a lane's.
+    /// Returns the path from a lane's longest wait for a root within a time range, to that root, which began at
+    /// `since`. `local` converts a time on the common clock to a lane's clock.
     pub(super) fn hops(
         &self,
         trace: &Trace,
@@ -208,22 +210,22 @@ impl HeldLanes {
         local: impl Fn(LaneIdx, TimeNs) -> TimeNs,
     ) -> Vec<Hop> {
         let mut hops: Vec<Hop> = Vec::new();
-        let is_for_root = |it: &&Held| it.root == Some(place) && it.wait.is_some();
+        let is_for_root = |it: &&LaneDelay| it.root == Some(place) && it.wait.is_some();
         let waits = self.within(lane, time).filter(is_for_root);
         let longest = waits.max_by_key(|it| (it.amount, std::cmp::Reverse(it.start)));
         let mut at = longest.map(|it| (lane, it));
-        while let Some((on, held)) = at.filter(|_| hops.len() < MOST_HOPS) {
-            let Some(wait) = held.wait else { break };
-            // What made the peer late was over when it came.
-            let until = since.min(held.start)..held.end;
+        while let Some((on, delay)) = at.filter(|_| hops.len() < MAX_HOPS) {
+            let Some(wait) = delay.wait else { break };
+            // The delay of the peer was over when the release came.
+            let until = since.min(delay.start)..delay.end;
             let mut before = self.within(wait.peer, &until).filter(is_for_root);
             let next = before
-                .rfind(|it| it.end <= held.end && it.start < held.start + held.amount)
+                .rfind(|it| it.end <= delay.end && it.start < delay.start + delay.amount)
                 .filter(|it| {
-                    wait.peer != root.lane && (it.start, it.end) != (held.start, held.end)
+                    wait.peer != root.lane && (it.start, it.end) != (delay.start, delay.end)
                 });
-            let (start, end) = (local(on, held.start), local(on, held.end));
-            let handed_on = held.amount.min(end.since(start));
+            let (start, end) = (local(on, delay.start), local(on, delay.end));
+            let handed_on = delay.amount.min(end.since(start));
             let long_term = next.map_or(DurationNs::ZERO, |it| it.amount.min(handed_on));
             let next_call = next.and_then(|it| it.wait).map(|it| ExecRef {
                 lane: wait.peer,

@@ -4,13 +4,13 @@ use callgrove_model::{FuncId, FunctionName, LaneIdx, RankId, Real, ThreadId, Tra
 
 use super::{Trend, TrendDoubt, TrendKind};
 
-/// Number of ranges of ranks up to which peers are named; more are counted.
-const MOST_RANGES: usize = 4;
+/// Maximum number of ranges of ranks that are listed; beyond it, peers are counted.
+const MAX_RANGES: usize = 4;
 
 impl Trend {
-    /// One sentence without a period: `ranks 8 to 11, host nid00003, 1.30 times their peers in Heat::row throughout`. `trace` is the
-    /// one that it was found in, or its head: names and lanes.
-    pub fn in_words(&self, trace: &Trace) -> String {
+    /// Returns one sentence without a period: `ranks 8 to 11, host nid00003, 1.30 times their peers in Heat::row
+    /// throughout`. `trace` is the trace that it was found in, or its head: names and lanes.
+    pub fn summary(&self, trace: &Trace) -> String {
         let lane = |lane: LaneIdx| {
             let lane = trace.lane(lane);
             (lane.rank, lane.thread)
@@ -18,14 +18,14 @@ impl Trend {
         self.sentence(|func| trace.names.name(func), lane)
     }
 
-    /// The same with the names of functions, and the rank and thread of a lane.
+    /// Returns the same sentence from the names of functions, and the rank and thread of a lane.
     pub fn sentence<'a>(
         &self,
         name: impl Fn(FuncId) -> &'a str,
         lane: impl Fn(LaneIdx) -> (RankId, ThreadId),
     ) -> String {
         let name = |func: FuncId| FunctionName::parse(name(func)).short;
-        let lanes = self.lanes_in_words(lane);
+        let lanes = self.lane_text(lane);
         let function = name(self.func);
         let also = match self.other_funcs.as_slice() {
             [] => String::new(),
@@ -37,7 +37,7 @@ impl Trend {
             TrendKind::Slow { usual, peers } => {
                 let factor = usual.0.real() / peers.0.max(1).real();
                 let whose = if is_one { "its" } else { "their" };
-                let named = match ranges_in_words(&self.peer_ranks) {
+                let named = match rank_ranges(&self.peer_ranks) {
                     empty if empty.is_empty() => empty,
                     ranks => format!("; peers: {ranks}"),
                 };
@@ -60,7 +60,7 @@ impl Trend {
         }
     }
 
-    fn lanes_in_words(&self, lane_of: impl Fn(LaneIdx) -> (RankId, ThreadId)) -> String {
+    fn lane_text(&self, lane_of: impl Fn(LaneIdx) -> (RankId, ThreadId)) -> String {
         let is_whole = |rank: &RankId| {
             let of_rank = |lane: &&LaneIdx| lane_of(**lane).0 == *rank;
             !self.peers.iter().any(|lane| of_rank(&lane))
@@ -72,13 +72,9 @@ impl Trend {
             }
             _ if self.ranks.iter().all(is_whole) => match self.ranks.len() {
                 num if num > 1 && self.peer_ranks.is_empty() => format!("all {num} ranks"),
-                _ => ranks_in_words(&self.ranks),
+                _ => rank_list(&self.ranks),
             },
-            several => format!(
-                "{} threads of {}",
-                several.len(),
-                ranks_in_words(&self.ranks)
-            ),
+            several => format!("{} threads of {}", several.len(), rank_list(&self.ranks)),
         };
         if self.host.is_empty() {
             return lanes;
@@ -88,29 +84,30 @@ impl Trend {
 }
 
 impl TrendDoubt {
-    /// Why, as half a sentence.
-    pub fn in_words(self) -> &'static str {
+    /// Returns the reason as a clause.
+    pub fn reason(self) -> &'static str {
         match self {
             Self::OtherWorkUsual => {
                 "the rest of its work is as fast as that of its peers, so it may be by design"
             }
-            Self::AllLanes => "it is alike everywhere, so it may be by design",
+            Self::AllLanes => "it is the same on all lanes, so it may be by design",
             Self::FewLanes => "there are few lanes to compare with",
         }
     }
 }
 
-/// Ranks, ascending, as text: `ranks 0 to 7 and 12 to 15`; beyond a few ranges `12 ranks`, and nothing for no rank.
-pub fn ranges_in_words(ranks: &[RankId]) -> String {
+/// Returns ranks, in ascending order, as text: `ranks 0 to 7 and 12 to 15`; beyond a few ranges `12 ranks`; an empty
+/// text without ranks.
+pub fn rank_ranges(ranks: &[RankId]) -> String {
     match ranges(ranks).len() {
         0 => String::new(),
-        1..=MOST_RANGES => ranks_in_words(ranks),
+        1..=MAX_RANGES => rank_list(ranks),
         _ => format!("{} ranks", ranks.len()),
     }
 }
 
-/// `rank 5`, `ranks 8 to 11`, `ranks 1, 3 and 5`.
-fn ranks_in_words(ranks: &[RankId]) -> String {
+/// Returns ranks as text: `rank 5`, `ranks 8 to 11`, `ranks 1, 3 and 5`.
+fn rank_list(ranks: &[RankId]) -> String {
     let ranges: Vec<String> = ranges(ranks)
         .into_iter()
         .map(|(first, last)| match last - first {
@@ -128,7 +125,7 @@ fn ranks_in_words(ranks: &[RankId]) -> String {
     }
 }
 
-/// First and last of each run of consecutive ranks; two neighbours are listed one by one.
+/// Returns the first and last of each run of consecutive ranks; two neighbours are listed one by one.
 fn ranges(ranks: &[RankId]) -> Vec<(u32, u32)> {
     let mut ranges = Vec::new();
     for run in ranks.chunk_by(|one, next| one.0.checked_add(1) == Some(next.0)) {
@@ -150,7 +147,7 @@ mod tests {
     fn ranks_are_listed_in_ranges() {
         let check = |ranks: &[u32], expected: &str| {
             let ranks: Vec<RankId> = ranks.iter().map(|&it| RankId(it)).collect();
-            assert_eq!(ranks_in_words(&ranks), expected);
+            assert_eq!(rank_list(&ranks), expected);
         };
         check(&[5], "rank 5");
         check(&[8, 9, 10, 11], "ranks 8 to 11");

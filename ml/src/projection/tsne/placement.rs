@@ -1,4 +1,4 @@
-//! New points in a finished map.
+//! Placement of new points in a finished map.
 
 use callgrove_model::Progress;
 use rayon::prelude::*;
@@ -13,31 +13,33 @@ use crate::knn::nearest_among;
 use crate::projection::points::check_points;
 use crate::real::{Real, fraction};
 
+/// Maximum number of iterations for a new point.
 const MAX_ITERATIONS: usize = 100;
-/// Longest move of one iteration, and the move that ends them.
-const LONGEST_MOVE: f64 = 5.0;
-const SMALLEST_MOVE: f64 = 1e-3;
+/// Maximum move of one iteration.
+const MAX_MOVE: f64 = 5.0;
+/// Move below which the iterations end.
+const MIN_MOVE: f64 = 1e-3;
+/// Number of rows between two reports of progress.
 const ROWS_PER_WAVE: usize = 1_024;
 
-/// Puts new rows into a finished t-SNE map, whose points stay where they are.
+/// Places new rows in a finished t-SNE map, whose points do not move.
 ///
-/// `rows` are the rows of the map, `points` their places. Each new row i has affinities p_j|i to its
-/// nearest neighbours among `rows`, as in [`super::Affinities`]; it starts at their weighted mean and
-/// goes down the gradient of its own divergence Σ_j p_j|i ln(p_j|i / q_j|i), where q_j|i = w_ij / Σ_l w_il
-/// runs over the old points. After Poličar, Stražar and Zupan 2019 (doi:10.1007/978-3-030-33778-0_4).
+/// `rows` are the rows of the map, `points` their positions. Each new row i has affinities p_j|i to its nearest
+/// neighbours among `rows`, as in [`super::Affinities`]; it starts at their weighted mean and descends the gradient
+/// of its own divergence Σ_j p_j|i ln(p_j|i / q_j|i), where q_j|i = w_ij / Σ_l w_il runs over the old points. After
+/// Poličar, Stražar and Zupan 2019 (doi:10.1007/978-3-030-33778-0_4).
 ///
-/// Deviations: one normaliser per new row instead of one for all, so that the place of a row does not
-/// depend on which others come with it; steps of length 1 / Σ_j p_j|i w_ij, which bounds the
-/// curvature, instead of a learning rate.
+/// Deviations: one normaliser per new row instead of one for all, so that the position of a row does not depend on
+/// the other new rows; steps of length 1 / Σ_j p_j|i w_ij, which bounds the curvature, instead of a learning rate.
 ///
 /// Cost: the exact neighbours, and up to 100 walks through the tree of old points for each new row.
 ///
 /// # Errors
-/// [`MlError::LengthMismatch`] if there is not one point for each of `rows`, [`MlError::BadNumber`] if
-/// one is not finite, [`MlError::EmptyForest`] if there are none; [`MlError::Cancelled`].
+/// [`MlError::LengthMismatch`] if there is not one point for each of `rows`, [`MlError::BadNumber`] if one is not
+/// finite, [`MlError::EmptyForest`] if there are no rows; [`MlError::Cancelled`].
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "single precision is what is wanted"
+    reason = "single precision is intended"
 )]
 pub fn place_new(
     rows: &Rows,
@@ -75,10 +77,10 @@ pub fn place_new(
     Ok(placed)
 }
 
-/// The place of a point with shares of old points.
+/// Returns the position of a point with shares of old points.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "single precision is what is wanted"
+    reason = "single precision is intended"
 )]
 fn descend(
     near: &[([f64; 2], f64)],
@@ -107,10 +109,10 @@ fn descend(
         let step =
             [0, 1].map(|axis| (f64::from(push[axis]) / f64::from(normaliser) - pull[axis]) / total);
         let length = step[0].hypot(step[1]);
-        if !length.is_finite() || length < SMALLEST_MOVE {
+        if !length.is_finite() || length < MIN_MOVE {
             break;
         }
-        let scale = (LONGEST_MOVE / length).min(1.0);
+        let scale = (MAX_MOVE / length).min(1.0);
         for axis in 0..2 {
             place[axis] += scale * step[axis];
         }
