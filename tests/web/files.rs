@@ -82,7 +82,7 @@ fn large_files_are_read_in_slices_or_refused_before_they_are_read() -> Result<()
     );
     app.browse(&empty)?;
     let refusal = app.wait_for_status("empty.callgrove")?;
-    assert!(refusal.contains("it is no file of"), "{refusal}");
+    assert!(refusal.contains("it is not a file of"), "{refusal}");
     app.look("large-refused")?;
     app.browse(&large)?;
     app.wait_for_text("Reading the trace")?;

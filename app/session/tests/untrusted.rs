@@ -1,4 +1,4 @@
-//! Files come from anywhere: whatever they hold, they are read or refused, and nothing panics.
+//! Files may have any content: they are read or refused without a panic.
 
 #![expect(
     clippy::unwrap_used,
@@ -56,7 +56,7 @@ proptest! {
     }
 
     #[test]
-    fn nearly_right_labels_are_labels_or_an_error(text in "rank,index,label\n([0-9]{0,12},[0-9-]{0,3},(normal|abnormal|\"|x),?\n){0,5}") {
+    fn nearly_valid_labels_are_labels_or_an_error(text in "rank,index,label\n([0-9]{0,12},[0-9-]{0,3},(normal|abnormal|\"|x),?\n){0,5}") {
         let parsed = LabelSet::from_csv(text.as_bytes());
         prop_assert!(parsed.is_ok() || !parsed.unwrap_err().to_string().is_empty());
     }
@@ -69,7 +69,7 @@ fn score_with_model(forest: &Forest, model: &[u8]) -> Result<Judged, LearningErr
     Ok(judged)
 }
 
-/// Cuts the model anywhere, or puts another number in place of one of its numbers.
+/// Cuts the model at many positions, and replaces its digits by other numbers.
 #[test]
 fn a_damaged_model_is_refused_or_gives_scores() {
     let forest = forest();
@@ -82,7 +82,7 @@ fn a_damaged_model_is_refused_or_gives_scores() {
         for cut in (0..model.len()).step_by(model.len() / 50 + 1) {
             assert!(
                 score_with_model(&forest, &model.as_bytes()[..cut]).is_err(),
-                "half a model is refused"
+                "a part of a model is refused"
             );
         }
         let digits: Vec<usize> = (0..model.len())

@@ -1,4 +1,4 @@
-//! The two ends of the line to the watched run: requests out, updates in.
+//! The channel to the watched run: requests out, updates in.
 
 use std::borrow::Cow;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -8,26 +8,26 @@ use serde_json::Value;
 
 use super::{Overview, Packet};
 
-/// Requests that may wait for the carrier; a person makes one at a time.
+/// Largest number of queued requests. A user makes one at a time.
 const MAX_REQUESTS: usize = 32;
-/// Updates that may wait for a window that is not drawn; then the carrier waits.
+/// Largest number of queued updates for a window that is not drawn. Beyond it the transport blocks.
 const MAX_UPDATES: usize = 256;
 
-/// Counts the connections that a window asked for, from 1. News of an earlier one is void.
+/// Number of a connection of the window, from 1. Updates of an earlier connection are ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct ConnectionId(pub u64);
 
-/// What a carrier shall do.
+/// A request to the transport.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum WatchRequest {
-    /// Watch the server at an address, and no other any more. Until it is told to stop, the carrier
-    /// tries again when the connection is lost.
+    /// Watch the server at an address, and no other. The transport reconnects when the connection is lost, until it is
+    /// disconnected.
     Connect {
-        /// Stands on all news of this connection.
+        /// Number that marks all updates of this connection.
         connection: ConnectionId,
-        /// As the person typed it.
+        /// As the user typed it.
         address: String,
-        /// For a server that asks for one.
+        /// Access token, if the server requires one.
         token: Option<String>,
     },
     /// Stop watching.
@@ -36,77 +36,76 @@ pub enum WatchRequest {
     Query(QueryRequest),
 }
 
-/// Which documents to look up.
+/// A query for documents.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QueryRequest {
-    /// Names the request in its answer.
+    /// Number that the answer repeats.
     pub id: u64,
-    /// Collection, as the schemas name it.
+    /// Collection, as named in the schemas.
     pub collection: Cow<'static, str>,
-    /// Condition in the language of the provenance database; all documents without one.
+    /// Condition in the language of the provenance database; `None` for all documents.
     pub filter: Option<String>,
-    /// Field to sort by; unsorted without one.
+    /// Field to sort by; `None` for unsorted.
     pub sort: Option<Cow<'static, str>>,
-    /// Whether the largest comes first.
+    /// True for descending order.
     pub is_descending: bool,
-    /// At most that many documents.
+    /// Largest number of documents.
     pub limit: u64,
-    /// How many documents to leave out at the start.
+    /// Number of documents to skip at the start.
     pub offset: u64,
 }
 
-/// What a carrier has to tell.
+/// An update from the transport.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum WatchUpdate {
-    /// The server answered; this is all that it knows. What was known before is void.
+    /// The server answered with its complete state, which replaces what was known before.
     Connected(Box<Overview>),
-    /// What is new.
+    /// New data.
     Packet(Box<Packet>),
-    /// The connection is lost, or there never was one.
+    /// The connection is lost, or could not be made.
     Lost {
         /// What happened and what to do about it.
         cause: String,
-        /// When the carrier tries again; `None` if there is no sense in it.
+        /// Time until the next attempt; `None` if the transport gives up.
         retry_in_ms: Option<u64>,
     },
-    /// The run is over; nothing new will come. Queries go on as long as the server runs.
+    /// The run has ended; no new data will come. Queries work as long as the server runs.
     Ended,
-    /// Documents.
+    /// The documents of a query.
     Found {
-        /// The request's id.
+        /// Number of the query.
         id: u64,
-        /// In the order asked for.
+        /// Documents in the requested order.
         documents: Vec<Value>,
-        /// How many there are in all, if the server said so.
+        /// Number of all matching documents, if the server reported it.
         total: Option<u64>,
     },
-    /// No documents.
+    /// The failure of a query.
     QueryFailed {
-        /// The request's id.
+        /// Number of the query.
         id: u64,
         /// What happened and what to do about it.
         cause: String,
     },
 }
 
-/// What the window holds.
+/// The window's end of the channel.
 pub struct WatchHandle {
     requests: SyncSender<WatchRequest>,
     updates: Receiver<(ConnectionId, WatchUpdate)>,
 }
 
-/// What the carrier holds. Without the window, `requests` ends and `updates` takes nothing any more. After
-/// each update the carrier wakes the window.
+/// The transport's end of the channel. When the window is closed, `requests` ends and `updates` accepts nothing more.
+/// The transport wakes the window after each update.
 pub struct WatchCarrier {
     /// Requests, oldest first.
     pub requests: Receiver<WatchRequest>,
-    /// Takes updates, each with the connection that it comes from; waits while the window has many to
-    /// read.
+    /// Sends updates, each with its connection. Blocks while the window has many unread ones.
     pub updates: SyncSender<(ConnectionId, WatchUpdate)>,
 }
 
 impl WatchHandle {
-    /// Both ends.
+    /// Returns both ends.
     pub fn pair() -> (Self, WatchCarrier) {
         let (request_sender, request_receiver) = sync_channel(MAX_REQUESTS);
         let (update_sender, update_receiver) = sync_channel(MAX_UPDATES);
@@ -121,10 +120,10 @@ impl WatchHandle {
         (handle, carrier)
     }
 
-    /// Sends a request; never waits.
+    /// Sends a request. Never blocks.
     ///
     /// # Errors
-    /// The request itself, if the carrier is too busy to take it or has ended.
+    /// The request itself, if the transport is too busy to take it or has ended.
     pub fn send(&self, request: WatchRequest) -> Result<(), WatchRequest> {
         self.requests
             .try_send(request)
@@ -133,7 +132,7 @@ impl WatchHandle {
             })
     }
 
-    /// The oldest update that was not read yet, and the connection that it comes from; never waits.
+    /// Returns the oldest unread update and its connection. Never blocks.
     pub fn poll(&self) -> Option<(ConnectionId, WatchUpdate)> {
         self.updates.try_recv().ok()
     }

@@ -1,13 +1,13 @@
-//! The watched run: a live pipeline or the database of a run that is over, without a screen.
+//! The watched run without a user interface: a live pipeline, or the database of a finished run.
 //!
-//! A carrier (threads with HTTP on the desktop) fetches what the server says and never makes the
-//! views wait: [`WatchRequest`]s go out, [`WatchUpdate`]s come in. The session keeps what is known and
-//! where the person is; views read it as [`Watch`], a part of [`crate::Snapshot`].
+//! A transport (threads with HTTP on the desktop) talks to the server and never blocks the views:
+//! [`WatchRequest`]s go out, [`WatchUpdate`]s come in. The session keeps the data and the position of the user; views
+//! read them as [`Watch`], a part of [`crate::Snapshot`].
 //!
 //! ```text
-//! views ── Command::Watch ──▶ Session ── WatchRequest ──▶ carrier ──▶ server
-//!   ▲                          │  ▲                          │
-//!   └──── Snapshot::watch ─────┘  └────── WatchUpdate ───────┘
+//! views ── Command::Watch ──▶ Session ── WatchRequest ──▶ transport ──▶ server
+//!   ▲                          │  ▲                           │
+//!   └──── Snapshot::watch ─────┘  └────── WatchUpdate ────────┘
 //! ```
 
 mod carrier;

@@ -1,25 +1,25 @@
-//! How anomalies came in, update by update, and which were the last.
+//! The history of the updates with their anomalies.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{MetricsData, Packet};
 
-/// That many updates are remembered: over an hour at one a second.
+/// Largest number of stored updates: over an hour at one per second.
 const MAX_ENTRIES: usize = 4_096;
 
-/// The last updates.
+/// The latest updates.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Pace {
     /// One entry for each packet, oldest first.
     pub entries: VecDeque<PaceEntry>,
-    /// What was new of each (program, rank, function) when it was last heard of.
+    /// The newest values of each (program, rank, function).
     pub recent: BTreeMap<(u32, u32, u32), RecentMetrics>,
 }
 
-/// What one packet brought.
+/// The content of one packet.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PaceEntry {
-    /// When it was made, in milliseconds since the epoch.
+    /// Time of its creation, in milliseconds since the epoch.
     pub created_at_ms: u64,
     /// Number of anomalies.
     pub num_anomalies: u64,
@@ -31,17 +31,17 @@ pub struct PaceEntry {
     pub by_rank: Vec<((u32, u32), u64)>,
 }
 
-/// What was new of one function on one rank.
+/// The newest values of one function on one rank.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecentMetrics {
-    /// When it was heard of, in milliseconds since the epoch.
+    /// Time of their packet, in milliseconds since the epoch.
     pub created_at_ms: u64,
-    /// Count, score and severity of what was new.
+    /// Count, score and severity of the new anomalies.
     pub metrics: MetricsData,
 }
 
 impl Pace {
-    /// Takes over what a packet brought.
+    /// Adds the content of a packet.
     pub fn push(&mut self, packet: &Packet) {
         let mut by_func: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         for entry in &packet.anomaly_metrics {

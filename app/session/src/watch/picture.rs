@@ -1,4 +1,4 @@
-//! What is known of the watched run, and where the person is in it: a picture that views read.
+//! The state of the watched run and the position of the user in it, as the views read them.
 
 use std::sync::Arc;
 
@@ -7,115 +7,115 @@ use callgrove_pserver::record::TrendRecord;
 use super::visit::Visits;
 use super::{Overview, Pace, RecordedIncident, Visit};
 
-/// The watched run at one moment. Later pictures share what has not changed.
+/// The state of the watched run. Later states share what has not changed.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     pub(super) is_offered: bool,
     pub(super) address: String,
     pub(super) connection: Connection,
-    /// Everything that is known.
+    /// The newest data.
     pub(super) newest: Arc<Known>,
-    /// What the person sees while everything is held still.
+    /// The data on display while it is paused.
     pub(super) held: Option<Arc<Known>>,
     pub(super) num_held_back: u64,
     pub(super) visits: Visits,
     pub(super) query: QueryState,
-    /// The incident that the open document is of.
+    /// The incident of the open document.
     pub(super) incident: Option<Arc<RecordedIncident>>,
 }
 
-/// How the window and the watched server stand.
+/// The state of the connection to the watched server.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Connection {
-    /// No server yet.
+    /// No server.
     #[default]
     Idle,
-    /// Asked, not yet answered.
+    /// The connection is requested, but not yet made.
     Connecting,
-    /// Packets come.
+    /// Packets arrive.
     Live,
-    /// The server does not answer.
+    /// The server does not respond.
     Lost {
         /// What happened and what to do about it.
         cause: String,
-        /// When the carrier tries again; `None` if there is no sense in it.
+        /// Time until the next attempt; `None` if the transport gives up.
         retry_in_ms: Option<u64>,
     },
-    /// The run is over.
+    /// The run has ended.
     Ended,
 }
 
-/// What becomes of the last question.
+/// The state of the last query.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum QueryState {
-    /// Nothing is asked.
+    /// No query.
     #[default]
     Idle,
-    /// The question of this id is not answered yet.
+    /// The query with this number is not answered yet.
     Asked(u64),
-    /// It could not be asked or answered: what happened and what to do about it.
+    /// The query failed: what happened and what to do about it.
     Failed(String),
 }
 
-/// What is known of the run.
+/// The data of the run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) overview: Overview,
     pub(super) pace: Pace,
-    /// Those that cost most, the greatest first.
+    /// Incidents by descending delay.
     pub(super) incidents: Arc<Vec<Arc<RecordedIncident>>>,
     pub(super) trends: Arc<Vec<TrendRecord>>,
     pub(super) revision: u64,
 }
 
 impl Watch {
-    /// Whether the carrier can watch runs at all.
+    /// Returns whether the host application can watch runs.
     pub fn is_offered(&self) -> bool {
         self.is_offered
     }
 
-    /// Whether a run is watched or was, so that there is something to see or to wait for.
+    /// Returns whether a run is or was watched, so that there is data to show or to wait for.
     pub fn is_attached(&self) -> bool {
         !self.address.is_empty()
     }
 
-    /// Whether nothing was heard of the run yet.
+    /// Returns whether no data of the run has arrived yet.
     pub fn is_empty(&self) -> bool {
         let overview = self.overview();
         overview.ranks.is_empty() && overview.funcs.is_empty() && overview.counters.is_empty()
     }
 
-    /// How window and server stand.
+    /// Returns the state of the connection.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// The server that is or was watched, as the person typed it.
+    /// Returns the address of the server that is or was watched, as the user typed it.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// What is shown of the run.
+    /// Returns the overview on display.
     pub fn overview(&self) -> &Overview {
         &self.shown().overview
     }
 
-    /// How anomalies came in.
+    /// Returns the history of the updates.
     pub fn pace(&self) -> &Pace {
         &self.shown().pace
     }
 
-    /// The trends that hold, the costliest first; empty while none is recorded, and without a database.
+    /// Returns the current trends, the costliest first; empty while none is recorded, and without a database.
     pub fn trends(&self) -> &[TrendRecord] {
         &self.shown().trends
     }
 
-    /// The incidents that cost most, the greatest first; empty while none is recorded, and without a database.
+    /// Returns the incidents by descending delay; empty while none is recorded, and without a database.
     pub fn incidents(&self) -> &[Arc<RecordedIncident>] {
         &self.shown().incidents
     }
 
-    /// The incident that the open document is of, if it is of one and was looked up.
+    /// Returns the incident of the open document, if it belongs to one that was looked up.
     pub fn incident(&self) -> Option<&Arc<RecordedIncident>> {
         let document = self.visit().document.as_ref()?;
         let is_of = |it: &&Arc<RecordedIncident>| {
@@ -124,37 +124,37 @@ impl Watch {
         self.incident.iter().find(is_of)
     }
 
-    /// A number that changes whenever what [`Watch::overview`] and [`Watch::pace`] show changes.
+    /// Returns a number that changes whenever the result of [`Watch::overview`] or [`Watch::pace`] changes.
     pub fn revision(&self) -> u64 {
         self.shown().revision
     }
 
-    /// Whether what is shown is held still.
+    /// Returns whether the display is paused.
     pub fn is_paused(&self) -> bool {
         self.held.is_some()
     }
 
-    /// Packets that came in since it is held still.
+    /// Returns the number of packets that arrived during the pause.
     pub fn num_held_back(&self) -> u64 {
         self.num_held_back
     }
 
-    /// Where the person is.
+    /// Returns the position of the user.
     pub fn visit(&self) -> &Visit {
         self.visits.now()
     }
 
-    /// Whether there is a place to go back to.
+    /// Returns whether there is a position to go back to.
     pub fn can_go_back(&self) -> bool {
         self.visits.can_go_back()
     }
 
-    /// Whether a step back can be undone.
+    /// Returns whether there is a position to go forward to.
     pub fn can_go_forward(&self) -> bool {
         self.visits.can_go_forward()
     }
 
-    /// What becomes of the last question.
+    /// Returns the state of the last query.
     pub fn query(&self) -> &QueryState {
         &self.query
     }

@@ -1,4 +1,4 @@
-//! The watched run against a carrier that says what the test wants.
+//! The watched run with a transport that the test controls.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn stats(total: f64, count: u64) -> RunStats {
     }
 }
 
-/// Anomalies of one step on each of three ranks: rank r has r + `step` % 2.
+/// Returns anomalies of one step on each of three ranks: rank r has r + `step` % 2.
 fn packet(step: u64) -> Packet {
     let rank = |rank: u32| {
         let n_anomalies = u64::from(rank) + step % 2;
@@ -159,7 +159,7 @@ fn found(id: u64, documents: Vec<Value>) -> WatchUpdate {
 }
 
 #[test]
-fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
+fn incidents_are_queried_with_new_data_and_their_root_is_opened() {
     let (mut watcher, carrier) = connected();
     let request = asked(&carrier);
     assert_eq!(
@@ -173,7 +173,7 @@ fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
     );
     assert!(
         carrier.requests.try_recv().is_err(),
-        "one question at a time"
+        "one query at a time"
     );
     let mut part = incident();
     (part["incident_id"], part["joined_to"]) = (json!("9:3:7"), json!("6:3:7"));
@@ -188,7 +188,7 @@ fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
         known[0].in_words(),
         "Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 780 ms in all"
     );
-    assert_eq!(known.len(), 1, "what is part of another is not listed");
+    assert_eq!(known.len(), 1, "an incident that was joined to another is not listed");
 
     watcher.carry_out(WatchCommand::OpenIncident(Arc::clone(&known[0])));
     let request = asked(&carrier);
@@ -221,7 +221,7 @@ fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
 }
 
 #[test]
-fn trends_are_asked_for_after_the_incidents_and_listed() {
+fn trends_are_queried_after_the_incidents_and_listed() {
     let (mut watcher, carrier) = connected();
     let request = asked(&carrier);
     say(&mut watcher, &carrier, found(request.id, Vec::new()));
@@ -241,7 +241,7 @@ fn trends_are_asked_for_after_the_incidents_and_listed() {
         found(request.id, vec![trend, json!({})]),
     );
     let known = watcher.watch().trends();
-    assert_eq!(known.len(), 1, "what is no trend is left out");
+    assert_eq!(known.len(), 1, "an invalid trend is omitted");
     assert_eq!((known[0].words.as_str(), known[0].cost), (words, 60_000));
 }
 
@@ -276,12 +276,12 @@ fn the_incident_of_a_document_is_looked_up_when_it_is_opened() {
     assert_eq!(
         watcher.watch().query(),
         &QueryState::Idle,
-        "nobody asked for incidents"
+        "the user did not query incidents"
     );
 }
 
 #[test]
-fn packets_arrive_in_the_overview_and_in_the_pace() {
+fn packets_update_the_overview_and_the_pace() {
     let (mut watcher, carrier) = connected();
     let before = watcher.watch().revision();
     say(
@@ -298,7 +298,7 @@ fn packets_arrive_in_the_overview_and_in_the_pace() {
 }
 
 #[test]
-fn a_pause_holds_the_picture_still_and_loses_nothing() {
+fn a_pause_freezes_the_display_and_loses_nothing() {
     let (mut watcher, carrier) = connected();
     watcher.carry_out(WatchCommand::Pause(true));
     let held = watcher.watch().overview().clone();
@@ -317,7 +317,7 @@ fn a_pause_holds_the_picture_still_and_loses_nothing() {
 }
 
 #[test]
-fn a_lost_connection_says_why_keeps_what_is_known_and_goes_on() {
+fn a_lost_connection_has_a_cause_keeps_the_data_and_recovers() {
     let (mut watcher, carrier) = connected();
     let cause = "connection refused; is the server running?".to_owned();
     let lost = Connection::Lost {
@@ -343,7 +343,7 @@ fn a_lost_connection_says_why_keeps_what_is_known_and_goes_on() {
 }
 
 #[test]
-fn another_server_starts_from_nothing() {
+fn another_server_starts_without_data() {
     let (mut watcher, _carrier) = connected();
     watcher.carry_out(WatchCommand::Connect {
         address: "elsewhere:1".to_owned(),
@@ -354,7 +354,7 @@ fn another_server_starts_from_nothing() {
 }
 
 #[test]
-fn news_of_an_old_connection_is_not_news_of_the_new_one() {
+fn updates_of_an_old_connection_are_ignored() {
     let (mut watcher, carrier) = connected();
     let connect = WatchCommand::Connect {
         address: "elsewhere:1".to_owned(),
@@ -380,7 +380,7 @@ fn news_of_an_old_connection_is_not_news_of_the_new_one() {
 }
 
 #[test]
-fn a_question_is_answered_page_by_page_without_a_limit() {
+fn a_query_is_answered_page_by_page_without_a_limit() {
     let (mut watcher, carrier) = connected();
     watcher.carry_out(WatchCommand::QueryScope(Scope {
         rank: Some((0, 2)),
@@ -418,12 +418,12 @@ fn a_question_is_answered_page_by_page_without_a_limit() {
     watcher.carry_out(WatchCommand::More);
     let more = asked(&carrier);
     assert_eq!((more.id, more.offset), (request.id, request.limit));
-    // A new anomaly came in between, so that one document comes again.
+    // A new anomaly arrived in between, so that one document occurs twice.
     let rest = (request.limit as u32 - 1..request.limit as u32 + 4).map(|index| document(2, index));
     say(&mut watcher, &carrier, found(rest.collect(), None));
     let results = watcher.watch().visit().results.clone().unwrap();
     assert_eq!(results.documents.len() as u64, request.limit + 4);
-    assert!(!results.is_complete, "the server spoke of one more");
+    assert!(!results.is_complete, "the server reported one more");
     watcher.carry_out(WatchCommand::More);
     assert_eq!(asked(&carrier).offset, request.limit + 4);
     say(&mut watcher, &carrier, found(Vec::new(), None));
@@ -440,7 +440,7 @@ fn a_question_is_answered_page_by_page_without_a_limit() {
 }
 
 #[test]
-fn back_and_forward_go_through_places_with_their_answers() {
+fn back_and_forward_restore_positions_with_their_results() {
     let (mut watcher, carrier) = connected();
     watcher.carry_out(WatchCommand::Query(Box::default()));
     let request = asked(&carrier);
@@ -481,7 +481,7 @@ fn back_and_forward_go_through_places_with_their_answers() {
 }
 
 #[test]
-fn a_form_that_cannot_be_asked_says_which_field_and_how_it_should_look() {
+fn an_invalid_form_is_reported_with_field_and_example() {
     let (mut watcher, carrier) = connected();
     let form = QueryForm {
         min_score: "high".to_owned(),
@@ -496,8 +496,8 @@ fn a_form_that_cannot_be_asked_says_which_field_and_how_it_should_look() {
                 .to_owned()
         )
     );
-    assert_eq!(watcher.watch().visit().form, form, "what was typed stays");
-    assert!(carrier.requests.try_recv().is_err(), "nothing was asked");
+    assert_eq!(watcher.watch().visit().form, form, "the typed text is kept");
+    assert!(carrier.requests.try_recv().is_err(), "no query was sent");
 }
 
 #[test]
@@ -533,7 +533,7 @@ fn every_field_of_the_form_becomes_a_condition() {
 }
 
 #[test]
-fn ranks_and_functions_are_ordered_by_any_statistic_and_found_by_name() {
+fn ranks_and_functions_are_sorted_by_any_statistic_and_filtered_by_name() {
     let mut overview = Overview::default();
     overview.apply(&packet(3));
     let order = |ranking: &Ranking| -> Vec<usize> {
@@ -596,7 +596,7 @@ fn the_heat_map_has_every_anomaly_in_its_column() {
 }
 
 #[test]
-fn a_rank_without_a_report_is_told_from_one_without_anomalies() {
+fn a_rank_without_a_report_differs_from_one_without_anomalies() {
     let mut overview = Overview::default();
     overview.apply(&packet(4));
     let mut late = packet(8);

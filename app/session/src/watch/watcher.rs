@@ -1,4 +1,4 @@
-//! What becomes of updates and commands: the only writer of [`Watch`].
+//! The state machine that processes updates and commands. It is the only writer of [`Watch`].
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -13,40 +13,40 @@ use super::{
     WatchRequest, WatchUpdate,
 };
 
-/// Updates taken over in one go, so that a frame stays short.
+/// Largest number of updates processed at once, so that frames stay short.
 const MAX_UPDATES_AT_ONCE: usize = 64;
-/// Incidents that are listed.
+/// Largest number of incidents that are listed.
 const MAX_INCIDENTS: u64 = 200;
-/// Executions of an incident that are looked up at once.
+/// Largest number of executions of an incident that are looked up at once.
 const MAX_MEMBERS: usize = 200;
 
-/// Watches one run at a time through its carrier.
+/// Watches one run at a time through its transport.
 pub(crate) struct Watcher {
     handle: WatchHandle,
-    /// Requests that the carrier could not take yet, oldest first.
+    /// Requests that the transport has not accepted yet, oldest first.
     unsent: VecDeque<WatchRequest>,
     watch: Arc<Watch>,
-    /// The connection asked for last.
+    /// The connection that was requested last.
     connection: ConnectionId,
     next_query: u64,
     asked: Asked,
 }
 
-/// Questions that no person asked, by id.
+/// Numbers of the queries that the watcher itself makes.
 #[derive(Default)]
 struct Asked {
-    /// For the incidents that cost most.
+    /// Query for the incidents with most delay.
     incidents: Option<u64>,
-    /// For the trends, once the incidents have come.
+    /// Query for the trends, sent after the incidents arrived.
     trends: Option<u64>,
-    /// For the incident of the open document.
+    /// Query for the incident of the open document.
     incident: Option<u64>,
-    /// A person's question for the executions of an incident, and which of them to show.
+    /// The user's query for the executions of an incident, and the label of the one to show.
     to_open: Option<(u64, Option<String>)>,
 }
 
 impl Watcher {
-    /// A watcher of no run yet.
+    /// Returns a watcher without a run.
     pub(crate) fn new(handle: WatchHandle) -> Self {
         Self {
             handle,
@@ -61,13 +61,13 @@ impl Watcher {
         }
     }
 
-    /// What is known.
+    /// Returns the state of the watched run.
     pub(crate) fn watch(&self) -> &Arc<Watch> {
         &self.watch
     }
 
-    /// Takes over some of what came in and sends what waits; never waits itself. Whether anything
-    /// is new; then there may be more, so it is called again soon.
+    /// Processes some updates and sends pending requests. Never blocks. Returns whether there were updates; then
+    /// there may be more, so it should be called again soon.
     pub(crate) fn update(&mut self) -> bool {
         while let Some(request) = self.unsent.pop_front() {
             if let Err(request) = self.handle.send(request) {
@@ -84,7 +84,7 @@ impl Watcher {
         true
     }
 
-    /// Carries out a person's wish.
+    /// Carries out a command of the user.
     pub(crate) fn carry_out(&mut self, command: WatchCommand) {
         match command {
             WatchCommand::Connect { address, token } => self.connect(address, token),
@@ -138,7 +138,7 @@ impl Watcher {
         visits.go(visit);
     }
 
-    /// Lets go of the watched run, with all that is known of it.
+    /// Stops watching the run and discards its data.
     pub(crate) fn let_go(&mut self) {
         let revision = self.watch.newest.revision + 1;
         *self.now() = Watch {
@@ -154,7 +154,7 @@ impl Watcher {
         self.send(WatchRequest::Disconnect);
     }
 
-    /// Another server has other functions and documents: nothing of the old one is kept.
+    /// Connects to a server. Another server has other functions and documents, so the data of the old one is discarded.
     fn connect(&mut self, address: String, token: Option<String>) {
         let before = Arc::clone(&self.watch);
         let watch = self.now();
@@ -179,7 +179,8 @@ impl Watcher {
         });
     }
 
-    /// Answers name their question; all else counts only if it comes from the connection asked for last.
+    /// Processes an update. Query results have a number; all other updates are ignored unless they belong to the
+    /// connection that was requested last.
     fn take(&mut self, connection: ConnectionId, update: WatchUpdate) {
         let is_old = connection != self.connection;
         match update {
@@ -219,7 +220,7 @@ impl Watcher {
                 }
             }
             WatchUpdate::QueryFailed { id, cause } => {
-                // Without a database there are no incidents, and nobody asked for them.
+                // Without a database there are no incidents. The user did not query them, so no error is shown.
                 self.take_incidents(id, &[]);
                 self.take_trends(id, &[]);
                 if self.watch.query == QueryState::Asked(id) {
@@ -303,7 +304,7 @@ impl Watcher {
         let mut documents = known.documents.clone();
         let mut labels: BTreeSet<_> = documents.iter().map(|known| known.label()).collect();
         for document in found.into_iter().map(ExecutionDocument::new) {
-            // What came in meanwhile moves documents to later pages, so some come twice.
+            // New documents move others to later pages, so some occur twice.
             if document.event_id.is_empty() || labels.insert(document.label()) {
                 documents.push(Arc::new(document));
             }
@@ -322,7 +323,7 @@ impl Watcher {
         self.now().visits.answer(id, &Arc::new(results));
     }
 
-    /// Asks for the incidents that cost most, unless that is asked already.
+    /// Queries the incidents with most delay, unless the query is already running.
     fn ask_incidents(&mut self) {
         if self.asked.incidents.is_some() {
             return;
@@ -346,7 +347,7 @@ impl Watcher {
         }
     }
 
-    /// Takes the answer to a question for incidents; whether it was one.
+    /// Takes the results of a query for incidents; `false` if `id` is another query.
     fn take_incidents(&mut self, id: u64, documents: &[serde_json::Value]) -> bool {
         let mut incidents = documents
             .iter()
@@ -371,7 +372,7 @@ impl Watcher {
         true
     }
 
-    /// Takes the answer to a question for trends; whether it was one.
+    /// Takes the results of a query for trends; `false` if `id` is another query.
     fn take_trends(&mut self, id: u64, documents: &[serde_json::Value]) -> bool {
         let is_one = self.asked.trends.take_if(|asked| *asked == id).is_some();
         let trends = read_trends(documents);
@@ -403,7 +404,7 @@ impl Watcher {
         self.ask(form, None, Some(Arc::clone(incident)));
     }
 
-    /// Shows what was to be shown of the answer to a question.
+    /// Opens the document that a query was made for.
     fn open_found(&mut self, id: u64) {
         let Some((_, event_id)) = self.asked.to_open.take_if(|(asked, _)| *asked == id) else {
             return;
@@ -415,7 +416,7 @@ impl Watcher {
         }
     }
 
-    /// Asks for the incident that the open document is of, for the other ends of its messages.
+    /// Queries the incident of the open document, to know the other ends of its messages.
     fn ask_incident(&mut self, document: &ExecutionDocument) {
         if self.watch.incident().is_some() || document.event_id.is_empty() {
             return;
@@ -436,7 +437,8 @@ impl Watcher {
         let Some(document) = document.map(Arc::clone) else {
             return;
         };
-        // Going from one execution to the next is no new place, or a step back would go through them all.
+        // Going from one execution to the next is not a new position, otherwise going back would step through all of
+        // them.
         if self.watch.visit().page == Page::Document {
             self.now().visits.now_mut().document = Some(Arc::clone(&document));
         } else {
@@ -449,7 +451,7 @@ impl Watcher {
     }
 }
 
-/// A text as filters have it.
+/// Returns a text as a literal of the query language.
 fn quoted(text: impl AsRef<str>) -> String {
     format!("'{}'", text.as_ref().replace('\'', "''"))
 }

@@ -1,23 +1,24 @@
-//! The watched run through the wire: its requests and updates.
+//! Requests and updates of a watched run over the wire.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::TrySendError;
 
 use crate::watch::{ConnectionId, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate};
 
-/// News that may wait for a page that nobody looks at. Beyond that they go, and all is asked for anew.
+/// Largest number of queued updates for a page in the background. Beyond it packets are dropped and the overview is
+/// requested again.
 const MAX_WAITING: usize = 1024;
 
-/// The carrier of a view whose run is watched from elsewhere.
+/// The transport of a view whose run is watched by a remote process.
 pub(super) struct FarWatch {
     carrier: WatchCarrier,
-    /// The connection that is wanted. It is asked for on each connection of the wire.
+    /// The wanted connection, requested again on each connection of the wire.
     wanted: Option<(ConnectionId, WatchRequest)>,
-    /// Whether it was asked for on this one.
+    /// True if it was requested on the current one.
     is_asked: bool,
-    /// Questions without an answer.
+    /// Numbers of the queries without an answer.
     unanswered: BTreeSet<u64>,
-    /// News that the view has had no room for, oldest first.
+    /// Updates that the view could not take yet, oldest first.
     waiting: VecDeque<(ConnectionId, WatchUpdate)>,
 }
 
@@ -34,7 +35,7 @@ impl FarWatch {
         (handle, watch)
     }
 
-    /// What to ask for next.
+    /// Returns the next request to send.
     pub(super) fn next_request(&mut self) -> Option<WatchRequest> {
         self.hand_over();
         if !self.is_asked {
@@ -69,7 +70,7 @@ impl FarWatch {
         }
     }
 
-    /// The wire is cut: nothing that was asked will be answered on it.
+    /// Reports that the wire is disconnected, so that no request on it will be answered.
     pub(super) fn lose(&mut self, why: &str) {
         self.is_asked = false;
         let (connection, lost) = match &self.wanted {
@@ -91,7 +92,7 @@ impl FarWatch {
             match self.carrier.updates.try_send(update) {
                 Ok(()) => {}
                 Err(TrySendError::Full(update)) => return self.waiting.push_front(update),
-                // The view is gone.
+                // The view has been closed.
                 Err(TrySendError::Disconnected(_)) => self.waiting.clear(),
             }
         }

@@ -1,8 +1,8 @@
-//! The viewer's end of the wire: what is to be sent, and what has come. Whoever has the connection moves the bytes.
+//! The viewer's end of the wire: queues of messages to send, and the frames received. The caller transfers the bytes.
 //!
-//! No command is lost with a connection: each is kept until the session has carried it out, and sent again on the next
-//! connection, as are questions about calls that have no answer. A session that has begun anew meanwhile is not told to
-//! undo or redo again, since nobody knows whether it did.
+//! Commands survive a lost connection: each is kept until the session has carried it out, and is sent again on the
+//! next connection, as are unanswered questions about calls. If the session was restarted in between, undo and redo
+//! are not repeated, because the viewer cannot know whether they were carried out.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,50 +16,50 @@ use crate::viewer::guest_name;
 use crate::watch::WatchHandle;
 use crate::{Command, Notice, SessionHandle, Severity, Snapshot, SnapshotCell};
 
-/// Commands that may wait before any is taken up; a person does not type that fast.
+/// Largest number of queued commands.
 const MAX_WAITING: usize = 4096;
-/// The number of the notice that the connection is lost: no session gives it.
+/// Number of the notice that the connection is lost. Sessions never use it.
 const LOST: u64 = (1 << 63) - 1;
 
-/// What a frame brought, for whoever draws.
+/// The effect of a frame on what is drawn.
 #[derive(Debug)]
 pub enum LinkEvent {
-    /// Something to be seen at once.
+    /// A change that should be drawn at once.
     News,
-    /// A part of what is coming: it is enough to look now and then.
+    /// A part of a larger change: occasional redrawing is enough.
     Part,
-    /// A file for the person.
+    /// A file for the user.
     File(ViewerFile),
 }
 
 /// The viewer's end of the wire.
 pub struct SessionLink {
     key: u64,
-    /// What the person calls itself.
+    /// Name of the user.
     name: String,
     commands: Receiver<Command>,
     cell: SnapshotCell,
     mirror: SnapshotMirror,
-    /// Which life of the session this is; `None` until it has said so on this connection.
+    /// Epoch of the session; `None` until it has sent it on this connection.
     life: Option<u64>,
-    /// The one before.
+    /// Epoch on the connection before.
     last_life: Option<u64>,
     /// Number of the newest command.
     number: u64,
-    /// Commands that are not known to be carried out, oldest first.
+    /// Commands that are not confirmed yet, oldest first.
     kept: VecDeque<(u64, Command)>,
-    /// How many of them were sent on this connection.
+    /// Number of these that were sent on this connection.
     num_sent: usize,
-    /// Messages that go before all others.
+    /// Messages that take precedence over all others.
     first: VecDeque<ViewerMessage>,
     wishes_told: u64,
-    /// Whether whoever has the link ends the work itself, and asks for wishes to stop.
+    /// True if the caller stops the work itself and polls for cancel requests.
     is_stopped_elsewhere: bool,
     watch: Option<FarWatch>,
 }
 
 impl SessionLink {
-    /// A link for a viewer with a key that no other has, by which it is called where the person has no name; the handle
+    /// Creates a link for a viewer with a unique key, from which its name is derived if the user has none. The handle
     /// is for the views.
     pub fn new(key: u64, name: Option<String>) -> (SessionHandle, Self) {
         let (sender, commands) = sync_channel(MAX_WAITING);
@@ -83,7 +83,8 @@ impl SessionLink {
         (SessionHandle::new(sender, cell), link)
     }
 
-    /// The session cannot hear while it works: whoever has the link asks [`SessionLink::wants_stop`] and ends it.
+    /// Declares that the session receives no messages while it works: the caller polls [`SessionLink::wants_stop`] and
+    /// stops the work.
     #[must_use]
     pub fn stopped_elsewhere(self) -> Self {
         let is_stopped_elsewhere = true;
@@ -93,19 +94,19 @@ impl SessionLink {
         }
     }
 
-    /// Has the run watched that the server watches; the answer is the view's end.
+    /// Watches the run that the server watches. Returns the view's end.
     pub fn watch(&mut self) -> WatchHandle {
         let (handle, watch) = FarWatch::new();
         self.watch = Some(watch);
         handle
     }
 
-    /// A connection stands: the first message on it.
+    /// Starts a connection, and returns the first message on it.
     ///
     /// # Errors
-    /// Never, as far as is known.
+    /// None are known.
     pub fn connected(&mut self) -> Result<Vec<u8>, WireError> {
-        // A name that was given meanwhile is told at once.
+        // A name given while there was no connection is already part of the hello.
         self.keep_commands();
         self.mirror = std::mem::take(&mut self.mirror).again();
         self.last_life = self.life.take().or(self.last_life);
@@ -119,11 +120,11 @@ impl SessionLink {
         hello.to_bytes()
     }
 
-    /// The next message to send, if any; `file` knows the files of the viewer. One that is too large stays here, and
-    /// the session says so.
+    /// Returns the next message to send, if any. `file` returns the files of the viewer. A file that is too large is
+    /// not sent, and the session reports it as missing.
     ///
     /// # Errors
-    /// A command holds what cannot be written; it is left out.
+    /// A command cannot be encoded; it is skipped.
     pub fn next_message(
         &mut self,
         file: impl Fn(&str) -> Option<Vec<u8>>,
@@ -165,7 +166,7 @@ impl SessionLink {
         file.to_bytes().map(Some)
     }
 
-    /// What the views want to know of calls, or not any more.
+    /// Returns the next question about calls, or the cancellation of one.
     fn next_question(&self) -> Option<ViewerMessage> {
         let (trace, calls) = self.mirror.calls()?;
         Some(match calls.next_wish()? {
@@ -178,13 +179,13 @@ impl SessionLink {
         })
     }
 
-    /// Whether the person asked since the last time that the running work shall stop.
+    /// Returns whether the user requested to stop the running work since the last call.
     pub fn wants_stop(&mut self) -> bool {
         let wishes = self.cell.num_wishes_to_stop();
         wishes != std::mem::replace(&mut self.wishes_told, wishes)
     }
 
-    /// Nothing that was asked for is wanted any more.
+    /// Discards all pending commands.
     pub fn give_up(&mut self) {
         self.keep_commands();
         self.kept.clear();
@@ -195,7 +196,7 @@ impl SessionLink {
     /// Takes a frame.
     ///
     /// # Errors
-    /// The frame cannot be read; the connection is best made anew.
+    /// The frame cannot be decoded; the caller should reconnect.
     pub fn take(&mut self, frame: &[u8]) -> Result<LinkEvent, WireError> {
         match self.mirror.take(frame)? {
             Arrived::Part => return Ok(LinkEvent::Part),
@@ -239,7 +240,7 @@ impl SessionLink {
         }
     }
 
-    /// The connection is lost; the person is told `why`, and that it is tried again.
+    /// Reports to the user that the connection was lost, with the reason `why`, and that it is being retried.
     pub fn lost(&mut self, why: &str) {
         self.keep_commands();
         if let Some(watch) = &mut self.watch {
@@ -248,8 +249,8 @@ impl SessionLink {
         let last = self.cell.newest();
         let waiting = match self.kept.len() {
             0 => String::new(),
-            1 => " One thing that you did waits to be sent.".to_owned(),
-            number => format!(" {number} things that you did wait to be sent."),
+            1 => " 1 change not sent yet.".to_owned(),
+            number => format!(" {number} changes not sent yet."),
         };
         let notice = Notice {
             id: LOST,
@@ -265,7 +266,7 @@ impl SessionLink {
         self.cell.publish(Arc::new(snapshot));
     }
 
-    /// Number of commands that are not known to be carried out.
+    /// Returns the number of commands that are not confirmed yet.
     pub fn num_kept(&self) -> usize {
         self.kept.len()
     }

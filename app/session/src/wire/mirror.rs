@@ -1,4 +1,4 @@
-//! What a viewer knows of a session that lies elsewhere.
+//! The viewer's copy of a remote session.
 
 use std::sync::Arc;
 
@@ -11,39 +11,39 @@ use super::{ViewerFile, WireError};
 use crate::watch::{ConnectionId, WatchUpdate};
 use crate::{Analysis, Calls, RunCauses, RunTrends, Snapshot, TreeCauses};
 
-/// What a frame brought.
+/// The content of a frame.
 #[derive(Debug)]
 pub enum Arrived {
-    /// Something that belongs to the next snapshot.
+    /// A part of the next snapshot.
     Part,
     /// A snapshot to be shown.
     Snapshot(Arc<Snapshot>),
     /// The answer to a question about calls.
     Answer,
-    /// A file for the person.
+    /// A file for the user.
     File(ViewerFile),
-    /// The answer to a hello: which life of the session this is.
+    /// The answer to a hello: the epoch of the session.
     Welcome(u64),
-    /// News of the watched run.
+    /// An update of the watched run.
     Watch(ConnectionId, Box<WatchUpdate>),
 }
 
-/// Makes snapshots of frames.
+/// Assembles snapshots from frames.
 #[derive(Default)]
 pub struct SnapshotMirror {
-    /// The newest snapshot, with what belongs to it.
+    /// The newest snapshot with its large parts.
     known: Snapshot,
-    /// The head of its trace, which forests are made with.
+    /// The head of its trace, from which forests are made.
     head: TraceHead,
-    /// How many traces have come.
+    /// Number of traces received.
     num_traces: u64,
-    /// The calls of the newest trace, by the sum of what told of it.
+    /// The calls of the newest trace, with the hash of the frame that announced it.
     calls: Option<(u64, Arc<Calls>)>,
 }
 
 impl SnapshotMirror {
-    /// A mirror for the next connection to the same session. Answers that have come stay known as long as the trace is
-    /// the same; questions without one are asked again.
+    /// Returns a mirror for the next connection to the same session. Answers stay cached if the trace is
+    /// the same; unanswered questions are asked again.
     #[must_use]
     pub fn again(self) -> Self {
         Self {
@@ -52,12 +52,12 @@ impl SnapshotMirror {
         }
     }
 
-    /// The session has begun anew: what was known of its calls may be of others.
+    /// Discards the calls, because a restarted session may have others.
     pub fn forget_calls(&mut self) {
         self.calls = None;
     }
 
-    /// The calls of the trace that is shown, and which trace it is.
+    /// Returns the number and the calls of the trace that is shown.
     pub fn calls(&self) -> Option<(u64, &Arc<Calls>)> {
         Some((self.num_traces, self.known.calls.as_ref()?))
     }
@@ -65,7 +65,7 @@ impl SnapshotMirror {
     /// Takes the next frame.
     ///
     /// # Errors
-    /// [`WireError`]; what was known before stays.
+    /// [`WireError`]; the state before is kept.
     pub fn take(&mut self, frame: &[u8]) -> Result<Arrived, WireError> {
         let (kind, content) = FrameKind::open(frame)?;
         match kind {

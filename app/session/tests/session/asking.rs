@@ -1,4 +1,4 @@
-//! Trainings that would move many executions: asked about before they take effect.
+//! Trainings that would reclassify many executions: the user is asked before they take effect.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use callgrove_session::{Command, Severity, Snapshot, TimeRange, TrainingAnswer};
 
 use crate::support::*;
 
-/// A quarter of the trees.
+/// Number of mislabelled trees, a quarter of all.
 pub(crate) const NUM_MISLED: usize = 40;
 
-/// Calls ordinary trees abnormal: learning that would move all that are like them.
+/// Labels ordinary trees abnormal. Training with them would reclassify all similar ones.
 pub(crate) fn mislead(session: &mut Session) -> Arc<Snapshot> {
     session.run(Command::SetLabel {
         trees: misled().collect(),
@@ -34,7 +34,7 @@ fn only_these(session: &mut Session) -> Arc<Snapshot> {
     answer(session, TrainingAnswer::OnlyThese)
 }
 
-/// Which trees are called abnormal, without those that were given a label.
+/// Returns which trees are called abnormal, without the mislabelled ones.
 fn sides(snapshot: &Snapshot) -> Vec<bool> {
     let detection = snapshot.detection.as_ref().unwrap();
     (NUM_MISLED as u32..NUM_RANKS * NUM_STEPS)
@@ -42,7 +42,7 @@ fn sides(snapshot: &Snapshot) -> Vec<bool> {
         .collect()
 }
 
-/// What is asked: the labels and how many trees they would move.
+/// Returns the question: the number of labels, and of trees that they would reclassify.
 fn asked(snapshot: &Snapshot) -> Option<(usize, usize)> {
     let question = snapshot.question.as_ref()?;
     Some((question.num_labels, question.num_moved()))
@@ -53,7 +53,7 @@ fn journal(disk: &Disk) -> String {
 }
 
 #[test]
-fn a_training_that_moves_many_waits_for_an_answer_and_the_scores_stay() {
+fn a_training_that_reclassifies_many_waits_for_an_answer_and_the_scores_stay() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     let before = session.seen();
@@ -78,7 +78,7 @@ fn a_training_that_moves_many_waits_for_an_answer_and_the_scores_stay() {
 }
 
 #[test]
-fn a_training_that_moves_few_is_not_asked_about() {
+fn a_training_that_reclassifies_few_needs_no_answer() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     let before = session.seen();
@@ -89,7 +89,7 @@ fn a_training_that_moves_few_is_not_asked_about() {
 }
 
 #[test]
-fn what_is_kept_is_learned_as_it_would_have_been_and_can_be_undone() {
+fn an_accepted_training_equals_a_direct_one_and_can_be_undone() {
     let mut session = Session::opened(&Disk::default());
     let before = session.seen();
     let question = asked(&mislead(&mut session));
@@ -122,7 +122,7 @@ fn what_is_kept_is_learned_as_it_would_have_been_and_can_be_undone() {
 }
 
 #[test]
-fn held_labels_move_their_own_trees_and_nothing_else() {
+fn held_labels_reclassify_only_their_own_trees() {
     let mut session = Session::opened(&Disk::default());
     let before = session.seen();
     let question = asked(&mislead(&mut session));
@@ -135,7 +135,7 @@ fn held_labels_move_their_own_trees_and_nothing_else() {
     let detection = held.detection.as_ref().unwrap();
     assert!(misled().all(|tree| detection.is_abnormal(tree)));
     assert_eq!(detection.num_abnormal, NUM_MISLED + 1);
-    // The model goes on learning from others.
+    // The model is still trained with other labels.
     let labelled = session.label(SLOW_TREE, Label::Abnormal);
     assert_eq!((asked(&labelled), labelled.num_held), (None, NUM_MISLED));
     session.run(Command::Undo);
@@ -168,7 +168,7 @@ fn held_labels_can_be_learned_later() {
 }
 
 #[test]
-fn a_label_given_anew_is_held_no_longer() {
+fn a_relabelled_tree_is_no_longer_held() {
     let mut session = Session::opened(&Disk::default());
     mislead(&mut session);
     only_these(&mut session);
@@ -190,7 +190,7 @@ fn question_and_held_labels_survive_a_crash() {
     let mut session = Session::opened(&disk);
     let before = session.seen();
     let question = asked(&mislead(&mut session));
-    // Nothing is saved on the way out.
+    // Nothing is saved at the end.
     drop(session);
     let mut session = Session::opened(&disk);
     let seen = session.seen();
@@ -230,13 +230,13 @@ fn a_crash_before_the_question_is_asked_does_not_answer_it() {
 }
 
 #[test]
-fn what_was_learned_before_there_were_questions_stays_learned() {
+fn labels_trained_before_version_3_stay_trained() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     mislead(&mut session);
     let kept = keep(&mut session);
     drop(session);
-    // As version 2 had it: the label is the last word, and learned.
+    // In version 2 the label is the last line, and trained.
     let mut lines = disk.journal.lock().unwrap();
     lines.truncate(3);
     lines[0] = lines[0].replace("\"version\":3", "\"version\":2");
@@ -279,7 +279,7 @@ fn further_labels_join_the_question_and_each_can_be_undone() {
 }
 
 #[test]
-fn while_a_training_waits_no_other_begins() {
+fn no_training_begins_while_another_waits() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     let before = mislead(&mut session);
@@ -299,14 +299,14 @@ fn while_a_training_waits_no_other_begins() {
 fn an_answer_without_a_question_does_nothing() {
     let mut session = Session::opened(&Disk::default());
     let before = session.label(SLOW_TREE, Label::Abnormal);
-    for wish in [TrainingAnswer::Keep, TrainingAnswer::OnlyThese] {
-        let seen = answer(&mut session, wish);
+    for choice in [TrainingAnswer::Keep, TrainingAnswer::OnlyThese] {
+        let seen = answer(&mut session, choice);
         assert_eq!((scores(&seen), &seen.undo), (scores(&before), &before.undo));
     }
 }
 
 #[test]
-fn a_question_waits_while_another_root_is_looked_at() {
+fn a_question_stays_open_while_another_root_is_shown() {
     let mut session = Session::opened(&Disk::default());
     let question = asked(&mislead(&mut session));
     let set_root = |function: &str| Command::SetRoot {
@@ -319,7 +319,7 @@ fn a_question_waits_while_another_root_is_looked_at() {
 }
 
 #[test]
-fn question_and_held_labels_go_through_a_session_file() {
+fn question_and_held_labels_survive_a_session_file() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     let through_file = |session: &mut Session| {
@@ -349,7 +349,7 @@ fn question_and_held_labels_go_through_a_session_file() {
 }
 
 #[test]
-fn a_model_file_gives_way_only_when_the_training_is_kept() {
+fn a_model_file_is_replaced_only_when_the_training_is_accepted() {
     let mut session = Session::opened(&Disk::default());
     session.run(Command::SaveModel {
         path: "model.json".into(),
@@ -357,7 +357,7 @@ fn a_model_file_gives_way_only_when_the_training_is_kept() {
     let loaded = session.run(Command::LoadModel {
         path: "model.json".into(),
     });
-    assert!(loaded.queue.is_empty(), "the model of a file asks nothing");
+    assert!(loaded.queue.is_empty(), "a model file has no queue");
     let seen = mislead(&mut session);
     assert!(seen.question.is_some() && seen.queue.is_empty());
     assert_eq!(scores(&seen), scores(&loaded));

@@ -1,4 +1,4 @@
-//! Who did it and what recurs, as the session comes to know it.
+//! Causes and patterns of a run in the session.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
     assert!(Arc::ptr_eq(causes.trace(), seen.trace.as_ref().unwrap()));
     assert!(
         !patterns.patterns.is_empty(),
-        "the run does the same again and again"
+        "the run repeats its steps"
     );
     let num_trees = seen.analysis.as_ref().unwrap().forest.len();
     assert!(
@@ -27,7 +27,7 @@ fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
         function: "MPI_Wait".into(),
     });
     let same = seen.causes.as_ref().unwrap();
-    assert!(Arc::ptr_eq(&causes, same), "nothing is looked for again");
+    assert!(Arc::ptr_eq(&causes, same), "nothing is computed again");
     let num_trees = seen.analysis.as_ref().unwrap().forest.len();
     assert!(
         seen.tree_cause(TreeIdx::from_index(num_trees - 1))
@@ -61,7 +61,7 @@ fn a_trace_stays_open_when_the_search_for_causes_is_cancelled() {
 }
 
 #[test]
-fn trees_of_which_only_lengths_are_known_have_no_incidents() {
+fn trees_with_durations_only_have_no_incidents() {
     let text = include_bytes!("../../../../assets/lammps-4r-small/pair-eam-compute.jsonl");
     let (forest, _) = read_forest(&text[..], 0, Progress::none()).unwrap();
     let causes = RunCauses::find(forest.trace(), Progress::none()).unwrap();

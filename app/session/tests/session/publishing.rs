@@ -1,4 +1,4 @@
-//! The models of a running job: tried out beside the learned one, published, taken back.
+//! The models of a running job: compared with the trained one, published, reverted.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use callgrove_session::{
 
 use crate::support::*;
 
-fn look() -> Command {
+fn fetch_models() -> Command {
     let server = JOB.to_owned();
     Command::LookAtRunningModels { server }
 }
@@ -30,9 +30,9 @@ fn seen(session: &Session) -> RunningModels {
 }
 
 #[test]
-fn a_model_is_tried_out_published_and_taken_back() {
+fn a_model_is_compared_published_and_reverted() {
     let mut session = Session::opened(&Disk::default());
-    session.run(look());
+    session.run(fetch_models());
     let num_trees = (NUM_RANKS * NUM_STEPS) as usize;
     let first = ModelTrial {
         name: "Pair::compute".to_owned(),
@@ -56,9 +56,9 @@ fn a_model_is_tried_out_published_and_taken_back() {
         ..first
     };
     assert_eq!(models.trial, Some(known.clone()));
-    // A label changes the model, and the next publication what is in force.
+    // A label changes the model, and the next publication changes the active one.
     session.label(SLOW_TREE, Label::Normal);
-    session.run(look());
+    session.run(fetch_models());
     let labelled = ModelTrial {
         num_abnormal: 0,
         num_gone: 1,
@@ -77,7 +77,7 @@ fn a_model_is_tried_out_published_and_taken_back() {
 }
 
 #[test]
-fn what_a_job_acknowledges_later_is_shown_as_under_way() {
+fn a_slow_acknowledgement_is_shown_as_work_in_progress() {
     let cell = SnapshotCell::default();
     let stages = Arc::<Mutex<BTreeSet<String>>>::default();
     let (watched, seen) = (cell.clone(), Arc::clone(&stages));
@@ -104,7 +104,7 @@ fn what_a_job_acknowledges_later_is_shown_as_under_way() {
 }
 
 #[test]
-fn a_job_that_cannot_be_reached_is_told_and_changes_nothing() {
+fn an_unreachable_job_is_reported_and_changes_nothing() {
     let mut session = Session::opened(&Disk::default());
     let server = "http://elsewhere:1".to_owned();
     let seen = session.run(Command::LookAtRunningModels { server });
@@ -113,7 +113,7 @@ fn a_job_that_cannot_be_reached_is_told_and_changes_nothing() {
 }
 
 #[test]
-fn trees_that_a_job_records_meanwhile_are_told_and_come_with_labels_and_selection_kept() {
+fn new_recorded_trees_are_counted_and_loaded_with_labels_and_selection_kept() {
     let disk = Disk {
         abnormal: [(2, 17), (1, 31), (3, 33)].map(event).into(),
         ..Disk::default()
@@ -134,7 +134,7 @@ fn trees_that_a_job_records_meanwhile_are_told_and_come_with_labels_and_selectio
     session.label(tree_of(&forest, slow), Label::Abnormal);
     session.run(Command::Select(Selection::One(tree_of(&forest, slow))));
     *disk.num_recorded.lock().unwrap() = NUM_STEPS;
-    session.run(look());
+    session.run(fetch_models());
     assert_eq!(seen(&session).num_new_trees, 2);
     let seen = session.run(Command::Reload);
     assert_eq!(errors(&seen), Vec::<String>::new());
@@ -144,9 +144,9 @@ fn trees_that_a_job_records_meanwhile_are_told_and_come_with_labels_and_selectio
     assert_eq!(seen.labels_by_tree[now.index()], Some(Label::Abnormal));
     assert_eq!(seen.labels_by_tree.iter().flatten().count(), 1);
     assert_eq!(seen.selection, Selection::One(now));
-    session.run(look());
+    session.run(fetch_models());
     assert_eq!(self::seen(&session).num_new_trees, 0);
-    // In the whole trace the label is that of the same execution.
+    // In the whole trace the same execution has the label.
     let seen = session.run(open("run", "compute"));
     let labels = seen.labels_by_tree.iter().enumerate();
     let labelled: Vec<usize> = labels
@@ -156,7 +156,7 @@ fn trees_that_a_job_records_meanwhile_are_told_and_come_with_labels_and_selectio
     assert_eq!(labelled, [SLOW_TREE.index()]);
 }
 
-/// The event of an execution of `compute`: a rank and the place on it. Each has six events, the first after that of
+/// Returns the key of an execution of `compute`, by rank and index on it. Each has six events, the first after that of
 /// `main`.
 fn event((rank, index): (u32, u32)) -> EventKey {
     EventKey::parse(ProgramId(0), &format!("{rank}:0:{}", 1 + 6 * index)).unwrap()

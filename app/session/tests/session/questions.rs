@@ -1,4 +1,4 @@
-//! Calls that lie elsewhere: what is asked over the wire is what there is, once, and no more than is wanted.
+//! Remote calls: answers over the wire equal local ones; questions are sent once, and only while wanted.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 use crate::support::*;
 
-/// A session, a view of it that lies elsewhere, and the wire between them.
+/// A session, a remote view of it, and the wire between them.
 struct Wire {
     session: Session,
     handle: SessionHandle,
@@ -40,15 +40,15 @@ impl Wire {
         wire
     }
 
-    /// A new connection to this life of the session.
-    fn connect(&mut self, life: u64) {
+    /// Connects to an epoch of the session.
+    fn connect(&mut self, epoch: u64) {
         self.link.connected().unwrap();
-        self.link.take(&welcome_frame(life).unwrap()).unwrap();
+        self.link.take(&welcome_frame(epoch).unwrap()).unwrap();
         self.sender = SnapshotSender::new(ViewerId(0));
-        self.tell();
+        self.send_all();
     }
 
-    fn tell(&mut self) {
+    fn send_all(&mut self) {
         while let Some(frame) = self.sender.next_frame(&self.session.seen()).unwrap() {
             self.link.take(&frame).unwrap();
         }
@@ -66,14 +66,14 @@ impl Wire {
         self.session.seen().calls.clone().unwrap()
     }
 
-    /// What the view says.
+    /// Returns the messages of the view.
     fn said(&mut self) -> Vec<ViewerMessage> {
         let messages = std::iter::from_fn(|| self.link.next_message(|_| None).unwrap());
         let read = |message: Vec<u8>| ViewerMessage::from_bytes(&message).unwrap();
         messages.map(read).collect()
     }
 
-    /// Answers all that the view asks; how many bytes that took.
+    /// Answers all questions of the view. Returns the number of bytes of the answers.
     fn answer(&mut self) -> usize {
         let mut num_bytes = 0;
         for message in self.said() {
@@ -99,16 +99,16 @@ impl Wire {
         Q: AskCalls + Clone + Into<CallQuestion> + std::fmt::Debug,
         Q::Answer: std::fmt::Debug,
     {
-        let (here, far) = (self.whole(), self.calls());
-        let told = loop {
-            if let Some(answer) = here.ask(question) {
+        let (local, remote) = (self.whole(), self.calls());
+        let expected = loop {
+            if let Some(answer) = local.ask(question) {
                 break answer;
             }
         };
-        assert!(far.ask(question).is_none(), "{question:?} is far");
+        assert!(remote.ask(question).is_none(), "{question:?} is remote");
         assert!(self.answer() > 0);
-        let answer = far.ask(question).unwrap();
-        assert_eq!(format!("{answer:?}"), format!("{told:?}"), "{question:?}");
+        let answer = remote.ask(question).unwrap();
+        assert_eq!(format!("{answer:?}"), format!("{expected:?}"), "{question:?}");
     }
 }
 
@@ -132,7 +132,7 @@ fn bars(lane: u32) -> BarsOf {
 }
 
 #[test]
-fn what_is_asked_from_afar_is_what_there_is() {
+fn remote_answers_equal_local_ones() {
     let mut wire = Wire::new();
     let (from, to) = wire.whole().time_span().unwrap();
     let range = TimeRange { from, to };
@@ -192,7 +192,7 @@ fn what_is_asked_from_afar_is_what_there_is() {
 }
 
 #[test]
-fn what_recurs_and_who_waited_is_told_from_afar_as_it_is() {
+fn remote_patterns_and_waits_equal_local_ones() {
     let mut wire = Wire::new();
     let list = wire.seen().patterns.clone().unwrap();
     assert_eq!(wire.whole().patterns().unwrap().list(), &list);
@@ -244,7 +244,7 @@ fn what_recurs_and_who_waited_is_told_from_afar_as_it_is() {
 }
 
 #[test]
-fn what_nobody_has_looked_for_is_refused() {
+fn questions_about_missing_results_are_refused() {
     let trace = Session::opened(&Disk::default()).seen().trace.clone();
     let calls = Calls::here(&trace.unwrap());
     assert_eq!(calls.reply(&WaitsIn(None)), AskState::Refused);
@@ -256,7 +256,7 @@ fn what_nobody_has_looked_for_is_refused() {
 }
 
 #[test]
-fn a_question_is_sent_once_and_what_nobody_asks_any_more_is_not_answered() {
+fn a_question_is_sent_once_and_cancelled_when_it_is_not_repeated() {
     let mut wire = Wire::new();
     let calls = wire.calls();
     for _ in 0..3 {
@@ -275,23 +275,23 @@ fn a_question_is_sent_once_and_what_nobody_asks_any_more_is_not_answered() {
         panic!("it asks");
     };
     calls.ask(&bars(1));
-    // The view moves on before the second one is sent.
+    // The view moves on before the second question is sent.
     for _ in 0..3 {
         calls.begin_frame();
     }
     let number = *number;
     assert_eq!(wire.said(), [ViewerMessage::Forget { number }]);
     assert!(!calls.is_waiting());
-    // The answer was on its way.
+    // The answer was already on its way.
     let late = answer_frame(&wire.whole(), (number, question), || false);
     wire.link.take(&late.unwrap().unwrap()).unwrap();
-    assert!(calls.ask(&bars(0)).is_none(), "it was forgotten");
+    assert!(calls.ask(&bars(0)).is_none(), "it was cancelled");
     assert!(wire.answer() > 0);
     assert!(calls.ask(&bars(0)).is_some());
 }
 
 #[test]
-fn questions_that_a_connection_lost_are_asked_again_and_answers_are_kept() {
+fn questions_of_a_lost_connection_are_repeated_and_answers_are_kept() {
     let mut wire = Wire::new();
     let calls = wire.calls();
     calls.ask(&bars(0));
@@ -304,14 +304,14 @@ fn questions_that_a_connection_lost_are_asked_again_and_answers_are_kept() {
     assert!(calls.ask(&bars(0)).is_some() && calls.ask(&bars(1)).is_none());
     assert!(wire.answer() > 0);
     assert!(calls.ask(&bars(1)).is_some());
-    // Another life of the session may have another trace of that name.
+    // Another epoch of the session may have another trace of the same name.
     wire.link.lost("gone");
     wire.connect(2);
     assert!(!Arc::ptr_eq(&calls, &wire.calls()));
 }
 
 #[test]
-fn answers_about_a_trace_that_is_not_shown_any_more_are_not_given() {
+fn questions_about_an_old_trace_are_not_answered() {
     let mut wire = Wire::new();
     wire.calls().ask(&bars(0));
     let asked = wire.said();
@@ -319,14 +319,14 @@ fn answers_about_a_trace_that_is_not_shown_any_more_are_not_given() {
         panic!("it asks {asked:?}");
     };
     wire.session.run(open("other run", "compute"));
-    wire.tell();
+    wire.send_all();
     assert!(wire.sender.calls(*trace).is_none());
     wire.calls().ask(&bars(0));
-    assert!(wire.answer() > 0, "of the one that is shown they are");
+    assert!(wire.answer() > 0, "questions about the current trace are");
 }
 
 #[test]
-fn what_is_refused_is_not_asked_again() {
+fn refused_questions_are_not_repeated() {
     let mut wire = Wire::new();
     let calls = wire.calls();
     assert!(calls.ask(&CallOf(exec(77, 0))).is_none());
@@ -345,7 +345,7 @@ fn what_is_refused_is_not_asked_again() {
 }
 
 #[test]
-fn an_execution_of_a_record_is_found_from_afar() {
+fn an_execution_of_a_record_is_found_remotely() {
     let mut wire = Wire::new();
     let mut window = Window::new(wire.handle.clone(), None);
     let label = wire
@@ -357,14 +357,14 @@ fn an_execution_of_a_record_is_found_from_afar() {
         .label(exec(2, 3));
     let program = ProgramId(0);
     window.send(Command::OpenExecution { program, label });
-    assert_eq!(window.snapshot().call, None, "it is looked for");
+    assert_eq!(window.snapshot().call, None, "it is being searched for");
     window.update();
     wire.answer();
     window.update();
     assert_eq!(window.snapshot().call, Some(exec(2, 3)));
 }
 
-/// A number that may be one of a trace, or any other.
+/// Generates a valid number of a small trace, or an arbitrary one.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![0..6_u32, any::<u32>()]
 }
