@@ -24,7 +24,8 @@ pub enum Command {
     },
     /// Sets the run that the records belong to, so that they can be labelled without its trace. The labels are shared
     /// between the records and the trace of a run.
-    KnowRun {
+    #[serde(rename = "KnowRun")]
+    SetRecordedRun {
         /// Source of the records as the user named it.
         source: String,
         /// The run.
@@ -38,7 +39,8 @@ pub enum Command {
     /// Selects trees; the views show the first, or the centre of several.
     Select(Selection),
     /// A command of one of several viewers, each with its own selection and files.
-    Of {
+    #[serde(rename = "Of")]
+    ForViewer {
         /// The viewer that sent it.
         viewer: ViewerId,
         /// Counts the viewer's commands from 1; see [`crate::Snapshot::carried_out`].
@@ -156,7 +158,8 @@ pub enum Command {
     Reload,
     /// Fetches the models of a running job from its server, and compares the trained model with the active one
     /// ([`crate::Snapshot::running_models`]).
-    LookAtRunningModels {
+    #[serde(rename = "LookAtRunningModels")]
+    FetchRunningModels {
         /// Address of the server.
         server: String,
     },
@@ -218,13 +221,13 @@ impl Command {
     }
 
     /// Returns whether only the server of the viewers may send the command.
-    pub fn is_of_server(&self) -> bool {
-        matches!(self, Self::Of { .. } | Self::Viewer { .. })
+    pub fn is_server_only(&self) -> bool {
+        matches!(self, Self::ForViewer { .. } | Self::Viewer { .. })
     }
 
     /// Returns whether the command changes the user's work, so that it is journalled and can be undone.
     pub fn is_edit(&self) -> bool {
-        if let Self::Of { command, .. } = self {
+        if let Self::ForViewer { command, .. } = self {
             return command.is_edit();
         }
         matches!(

@@ -4,7 +4,7 @@ use callgrove_ml::decision::DesignClass;
 use callgrove_ml::detector::{Cause, is_alarm, listed_scores, order_by_score};
 use callgrove_model::{Label, TreeIdx};
 
-use crate::{Change, Detection, Judged, Move};
+use crate::{Change, Detection, Move, TreeScores};
 
 /// Number of top ranks in which moves are reported.
 const TOP: usize = 50;
@@ -14,24 +14,24 @@ const NUM_MOVES: usize = 10;
 impl Detection {
     /// Orders trees by their scores, and trees of equal score by index. Abnormal trees with a known cause come after
     /// the other abnormal ones. Compares the list with the one before.
-    pub fn new(judged: Judged, before: Option<&Self>) -> Self {
-        Self::with_held(judged, Vec::new(), before)
+    pub fn new(tree_scores: TreeScores, before: Option<&Self>) -> Self {
+        Self::with_held(tree_scores, Vec::new(), before)
     }
 
     /// Like [`Detection::new`], but a tree with a held label is classified by that label, whatever its score. `held`
     /// has the shape `[n_trees]`, or is empty.
     pub(crate) fn with_held(
-        judged: Judged,
+        tree_scores: TreeScores,
         held: Vec<Option<Label>>,
         before: Option<&Self>,
     ) -> Self {
-        let Judged {
+        let TreeScores {
             scores,
             abnormal,
             p_values,
             causes,
             design,
-        } = judged;
+        } = tree_scores;
         let (mut sided, mut open_causes) = (abnormal.clone(), causes.clone());
         for ((is_abnormal, cause), held) in sided.iter_mut().zip(&mut open_causes).zip(&held) {
             if let Some(held) = held {
@@ -166,8 +166,8 @@ mod tests {
         indices.iter().map(|&index| TreeIdx(index)).collect()
     }
 
-    fn judged(scores: &[f64]) -> Judged {
-        Judged {
+    fn tree_scores(scores: &[f64]) -> TreeScores {
+        TreeScores {
             scores: scores.to_vec(),
             abnormal: scores.iter().map(|&score| score < -1e-6).collect(),
             p_values: None,
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn ties_within_rounding_are_ordered_by_tree() {
-        let detection = Detection::new(judged(&[1e-12, -0.5, -1e-12, f64::NAN]), None);
+        let detection = Detection::new(tree_scores(&[1e-12, -0.5, -1e-12, f64::NAN]), None);
         assert_eq!(detection.order, trees(&[1, 0, 2, 3]));
         assert_eq!(detection.place, [1, 0, 2, 3]);
         assert_eq!(detection.num_abnormal, 1);
@@ -201,9 +201,9 @@ mod tests {
 
     #[test]
     fn explained_trees_follow_the_abnormal_ones_and_are_not_counted() {
-        let written = Judged {
+        let written = TreeScores {
             causes: vec![Some(Cause::TraceWrite), None, None, None],
-            ..judged(&[-9.0, -0.5, 0.1, -2.0])
+            ..tree_scores(&[-9.0, -0.5, 0.1, -2.0])
         };
         let detection = Detection::new(written, None);
         assert_eq!(detection.order, trees(&[3, 1, 0, 2]));
@@ -218,7 +218,7 @@ mod tests {
         held[1] = Some(Label::Normal);
         held[2] = Some(Label::Abnormal);
         let scores = [-1.0, -3.0, 0.5, 0.25];
-        let detection = Detection::with_held(judged(&scores), held, None);
+        let detection = Detection::with_held(tree_scores(&scores), held, None);
         let abnormal = [0, 1, 2, 3].map(|tree| detection.is_abnormal(TreeIdx(tree)));
         assert_eq!(abnormal, [true, false, true, false]);
         assert_eq!(detection.order, trees(&[0, 2, 1, 3]));
@@ -227,8 +227,8 @@ mod tests {
 
     #[test]
     fn a_training_reports_trees_that_crossed_and_moved() {
-        let before = Detection::new(judged(&[-1.0, -0.5, 0.5]), None);
-        let now = Detection::new(judged(&[0.2, -0.5, -0.7]), Some(&before));
+        let before = Detection::new(tree_scores(&[-1.0, -0.5, 0.5]), None);
+        let now = Detection::new(tree_scores(&[0.2, -0.5, -0.7]), Some(&before));
         let change = now.change.unwrap();
         assert_eq!(change.became_abnormal, trees(&[2]));
         assert_eq!(change.became_normal, trees(&[0]));

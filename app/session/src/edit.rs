@@ -116,7 +116,7 @@ impl ModelFile {
 
 impl Edit {
     /// Returns whether the edit trains the model, so that the user is asked first if the training changes many results.
-    pub(crate) fn teaches(&self) -> bool {
+    pub(crate) fn trains(&self) -> bool {
         matches!(
             self,
             Self::SetLabels(_) | Self::Train | Self::AutoTrain(true) | Self::LearnHeld
@@ -124,7 +124,7 @@ impl Edit {
     }
 
     /// Returns the text for what is kept when the training after the edit is cancelled.
-    pub(crate) fn kept(&self) -> &'static str {
+    pub(crate) fn kept_text(&self) -> &'static str {
         match self {
             Self::SetLabels(changes) if num_labelled(changes) == 1 => "The label is kept",
             Self::SetLabels(_) => "The labels are kept",

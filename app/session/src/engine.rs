@@ -1,18 +1,18 @@
 //! The engine: carries out commands, owns trace, embedding and model, publishes snapshots.
 
-mod asking;
 mod edits;
+mod embedded_forest;
 mod executor;
-mod grown;
+mod label_store;
 mod model_files;
-mod notebook;
 mod opening;
 mod publisher;
-mod publishing;
+mod running_models;
 mod show;
 mod state;
 mod stop;
-mod tried_out;
+mod training_question;
+mod trial_training;
 mod viewers;
 
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Engine {
             Err(Stop::Cancelled) => self
                 .executor
                 .notice(Severity::Info, "Cancelled; nothing was changed.".to_owned()),
-            Err(stop) => self.executor.complain(&stop),
+            Err(stop) => self.executor.report_error(&stop),
         }
         self.executor.publisher.end();
     }
@@ -97,18 +97,18 @@ impl Engine {
     pub fn is_forming(&self) -> bool {
         self.state
             .forest()
-            .is_ok_and(|(_, grown)| grown.is_forming())
+            .is_ok_and(|(_, embedded)| embedded.is_forming())
     }
 
     /// Continues to compute the map for a fraction of a second.
     pub fn advance(&mut self) {
-        let Ok((_, grown)) = self.state.forest_mut() else {
+        let Ok((_, embedded)) = self.state.forest_mut() else {
             return;
         };
-        match grown.advance_map() {
-            Ok(Some(look)) => self.executor.publisher.view.map = Some(look),
+        match embedded.advance_map() {
+            Ok(Some(map)) => self.executor.publisher.view.map = Some(map),
             Ok(None) => {}
-            Err(stop) => self.executor.complain(&stop),
+            Err(stop) => self.executor.report_error(&stop),
         }
         self.executor.publisher.publish();
     }
@@ -117,22 +117,22 @@ impl Engine {
         match command {
             Command::OpenTrace { source, function } => {
                 self.open(&source, function.as_deref())?;
-                self.look_deeper();
+                self.analyze_run();
                 Ok(())
             }
             Command::SetRoot { function } => self.set_root(&function),
-            Command::KnowRun { source, run } => {
-                self.know_run(&source, run);
+            Command::SetRecordedRun { source, run } => {
+                self.set_recorded_run(&source, run);
                 Ok(())
             }
             Command::Select(selection) => self.select(selection),
-            Command::Of {
+            Command::ForViewer {
                 viewer,
                 number,
                 command,
             } => self.carry_out_for(viewer, number, *command),
             Command::Viewer { viewer, presence } => {
-                self.know_viewer(viewer, presence);
+                self.set_presence(viewer, presence);
                 Ok(())
             }
             Command::SetName(name) => {
@@ -167,7 +167,7 @@ impl Engine {
             Command::SaveModel { path } => self.save_model(&path),
             Command::LoadModel { path } => self.load_model(&path),
             Command::AnswerModel(answer) => self.answer_model(answer),
-            Command::LookAtRunningModels { server } => self.look_at_running_models(&server),
+            Command::FetchRunningModels { server } => self.fetch_running_models(&server),
             Command::PublishModel { server, note } => self.publish_model(&server, &note),
             Command::PutModelInForce { server, wanted } => {
                 self.put_model_in_force(&server, &wanted)
@@ -175,7 +175,7 @@ impl Engine {
             Command::SaveSession { path, view } => self.save_session(&path, view),
             Command::LoadSession { path } => {
                 self.load_session(&path)?;
-                self.look_deeper();
+                self.analyze_run();
                 Ok(())
             }
             Command::Reload => self.reload(),
@@ -203,22 +203,22 @@ impl Engine {
     }
 
     fn save_model(&mut self, path: &str) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest()?;
-        let model = grown.model_text()?;
+        let (_, embedded) = self.state.forest()?;
+        let model = embedded.model_text()?;
         self.write(path, &model, format!("The model was written to {path}."))
     }
 
     fn save_session(&mut self, path: &str, view: serde_json::Value) -> Result<(), Stop> {
-        let (run, grown) = self.state.forest()?;
-        let (history, forest) = (run.notebook.history(), grown.forest());
-        let mut state = history.of_root(grown.root()).save();
+        let (run, embedded) = self.state.forest()?;
+        let (history, forest) = (run.label_store.history(), embedded.forest());
+        let mut state = history.of_root(embedded.root()).save();
         state.marks = Some(history.marks().cloned().collect());
         let selection = &self.executor.publisher.view.selection;
         let selection = selection.keys(forest).collect();
         let file = SessionFile::new(
             &run.trace.source,
             &run.trace.trace.identity,
-            grown.root(),
+            embedded.root(),
             state,
             selection,
             view,

@@ -10,7 +10,7 @@ use crate::{MapMethod, TreeMap};
 /// Number of steps of stress majorisation. Nine tenths of the gain come from the first twenty.
 const STRESS_STEPS: usize = 60;
 /// Number of point moves between two published maps, over all iterations.
-const MOVES_PER_LOOK: usize = 60_000;
+const MOVES_PER_UPDATE: usize = 60_000;
 /// Largest number of iterations between two published maps.
 const MAX_ITERATIONS: usize = 20;
 /// Number of neighbours in the trustworthiness of the map.
@@ -69,7 +69,7 @@ impl FormingMap {
                 self.num_steps += 1;
             }
             State::Tsne(map) => {
-                let iterations = MOVES_PER_LOOK / map.points().len().max(1);
+                let iterations = MOVES_PER_UPDATE / map.points().len().max(1);
                 for _ in 0..iterations.clamp(1, MAX_ITERATIONS) {
                     if !map.is_ready() {
                         map.step();
@@ -88,7 +88,7 @@ impl FormingMap {
     }
 
     /// Returns the map in its present state.
-    pub(crate) fn look(&self, learned: &Learned, is_paused: bool) -> Result<TreeMap, MlError> {
+    pub(crate) fn snapshot(&self, learned: &Learned, is_paused: bool) -> Result<TreeMap, MlError> {
         let (points, fraction) = match &self.state {
             State::Smacof(map) => (map.points(), self.num_steps as f32 / STRESS_STEPS as f32),
             State::Tsne(map) => {

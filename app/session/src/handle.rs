@@ -21,7 +21,7 @@ struct CancelCounts {
     /// Commands with a number up to this one are cancelled.
     cancelled: AtomicU64,
     /// Number of cancel requests.
-    wishes: AtomicU64,
+    requests: AtomicU64,
 }
 
 /// The views' end of a session.
@@ -58,12 +58,12 @@ impl SnapshotCell {
         let num_begun = counts.begun.load(Ordering::SeqCst);
         let num_cancelled = num_sent.max(num_begun);
         counts.cancelled.store(num_cancelled, Ordering::SeqCst);
-        counts.wishes.fetch_add(1, Ordering::SeqCst);
+        counts.requests.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Returns the number of cancel requests.
-    pub(crate) fn num_wishes_to_stop(&self) -> u64 {
-        self.cancel.wishes.load(Ordering::SeqCst)
+    pub(crate) fn num_cancel_requests(&self) -> u64 {
+        self.cancel.requests.load(Ordering::SeqCst)
     }
 
     /// Returns whether the running work should stop.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::edit::{Edit, SavedState};
 use crate::{LabelKey, LabelSet, Mark};
 
-use root_state::{LabelState, RootValues, UNTOUCHED};
+use root_state::{LabelState, RootValues, UNEDITED};
 pub(crate) use root_state::{ModelInputs, RootState};
 
 /// The user's work on a run, with the edits to undo and to redo.
@@ -58,7 +58,7 @@ struct Step {
     root: Option<Arc<str>>,
     values: Values,
     /// True if it trained the model without asking the user.
-    is_lesson: bool,
+    has_trained: bool,
 }
 
 /// Values that replace current ones. After the swap they hold the replaced values, which reverse it.
@@ -71,11 +71,11 @@ struct Values {
 impl History {
     /// Returns the work on the forest of a root function.
     pub(crate) fn of_root(&self, root: &str) -> &RootState {
-        self.roots.get(root).unwrap_or(&UNTOUCHED)
+        self.roots.get(root).unwrap_or(&UNEDITED)
     }
 
     /// Sets the author of the edits that follow.
-    pub(crate) fn by(&mut self, who: Option<&str>) -> &mut Self {
+    pub(crate) fn with_author(&mut self, who: Option<&str>) -> &mut Self {
         self.who = who.map(|who| match self.authors.get(who) {
             Some(known) => Arc::clone(known),
             None => Arc::from(who),
@@ -86,19 +86,19 @@ impl History {
 
     /// Returns the labels of records, whatever their functions.
     pub(crate) fn record_labels(&self) -> LabelSet {
-        let judgements = self.roots.values().flat_map(|state| &state.judgements);
-        let of_records = judgements.filter(|(key, _)| matches!(key, LabelKey::Event(_)));
+        let label_states = self.roots.values().flat_map(|state| &state.label_states);
+        let of_records = label_states.filter(|(key, _)| matches!(key, LabelKey::Event(_)));
         of_records.filter_map(LabelState::given_to).collect()
     }
 
     /// Returns the number of labels of all root functions.
     pub(crate) fn num_labels(&self) -> usize {
-        let judgements = self
+        let label_states = self
             .roots
             .values()
-            .flat_map(|state| state.judgements.values());
-        judgements
-            .filter(|judgement| judgement.given.is_some())
+            .flat_map(|state| state.label_states.values());
+        label_states
+            .filter(|label_state| label_state.given.is_some())
             .count()
     }
 
@@ -108,7 +108,7 @@ impl History {
     }
 
     /// Returns whether an action is possible.
-    pub(crate) fn can(&self, action: &HistoryStep) -> bool {
+    pub(crate) fn can_apply(&self, action: &HistoryStep) -> bool {
         match action {
             HistoryStep::Edit { .. } => true,
             HistoryStep::Undo => !self.past.is_empty(),
@@ -118,7 +118,7 @@ impl History {
     }
 
     /// Carries out an action. Undo and redo without an edit to apply do nothing.
-    pub(crate) fn take(&mut self, action: &HistoryStep) -> Effects {
+    pub(crate) fn apply(&mut self, action: &HistoryStep) -> Effects {
         match action {
             HistoryStep::Edit { root, edit } => {
                 self.future.clear();
@@ -131,7 +131,7 @@ impl History {
     }
 
     /// Carries out an action of a journal of version 1, in which each root function has its own undo and redo.
-    pub(crate) fn take_in_root(&mut self, root: &str, action: &HistoryStep) {
+    pub(crate) fn apply_in_root(&mut self, root: &str, action: &HistoryStep) {
         let is_in_root = |step: &Step| step.root.as_deref() == Some(root);
         match action {
             HistoryStep::Edit { edit, .. } => {
@@ -146,9 +146,9 @@ impl History {
     }
 
     /// Returns the state of a root function before the last edit, if that edit trained the model without an answer.
-    pub(crate) fn before_lesson(&self, root: &str) -> Option<RootState> {
+    pub(crate) fn before_training(&self, root: &str) -> Option<RootState> {
         let last = self.past.last().filter(|_| self.future.is_empty())?;
-        if !last.is_lesson || last.root.as_deref() != Some(root) {
+        if !last.has_trained || last.root.as_deref() != Some(root) {
             return None;
         }
         let mut state = self.of_root(root).clone();
@@ -157,9 +157,9 @@ impl History {
     }
 
     /// Marks the last edit as one of a version that did not ask.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn clear_training(&mut self) {
         if let Some(last) = self.past.last_mut() {
-            last.is_lesson = false;
+            last.has_trained = false;
         }
     }
 
@@ -179,7 +179,7 @@ impl History {
             && root
                 .as_deref()
                 .is_some_and(|root| self.of_root(root).is_asking());
-        let is_lesson = edit.teaches() && !is_answer;
+        let has_trained = edit.trains() && !is_answer;
         let values = Values {
             of_root: root.as_deref().map_or_else(RootValues::default, |root| {
                 let state = self.roots.entry(root.into()).or_default();
@@ -191,7 +191,7 @@ impl History {
             what: edit.to_string().into(),
             root,
             values,
-            is_lesson,
+            has_trained,
         };
         let (step, effects) = self.turn(step);
         self.past.push(step);

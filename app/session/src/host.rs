@@ -46,7 +46,7 @@ pub trait Host: Send {
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError>;
 
     /// Sets the viewer whose files subsequent commands refer to; `None` means no particular viewer.
-    fn turn_to(&mut self, _viewer: Option<ViewerId>) {}
+    fn set_viewer(&mut self, _viewer: Option<ViewerId>) {}
 
     /// Returns the time since the epoch.
     fn now(&self) -> TimeNs;

@@ -79,7 +79,7 @@ pub(crate) struct Journal {
     /// True if a line has the version that this program writes.
     pub(crate) is_current: bool,
     /// True if a line names the run.
-    pub(crate) says_run: bool,
+    pub(crate) has_run: bool,
 }
 
 /// A journal of a version that this program cannot read.
@@ -163,7 +163,7 @@ impl Journal {
         let action = match entry {
             Entry::Journal { version, run, .. } => {
                 self.is_current |= version == VERSION;
-                self.says_run |= run.is_some();
+                self.has_run |= run.is_some();
                 return Ok(());
             }
             Entry::Root(root) => {
@@ -180,15 +180,15 @@ impl Journal {
         };
         match (scope, &self.root) {
             (Scope::Stamped { who, .. }, _) => {
-                self.history.by(who.as_deref()).take(&action);
+                self.history.with_author(who.as_deref()).apply(&action);
             }
             (Scope::CurrentRoot, Some(root)) => {
-                self.history.by(None).take_in_root(root, &action);
+                self.history.with_author(None).apply_in_root(root, &action);
             }
             (Scope::CurrentRoot, None) => return Err("an edit before any root function".to_owned()),
         }
         if !self.is_current {
-            self.history.settle();
+            self.history.clear_training();
         }
         Ok(())
     }

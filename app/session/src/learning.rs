@@ -43,7 +43,7 @@ pub struct Learned {
 pub(crate) struct Trial {
     detector: Detector,
     /// Its result for each tree.
-    pub(crate) judged: Judged,
+    pub(crate) tree_scores: TreeScores,
 }
 
 /// An error of the learning code.
@@ -166,7 +166,7 @@ pub fn suggest_roots(trace: &Trace) -> Vec<Suggestion> {
 
 /// The result of a model for each tree of a forest.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Judged {
+pub struct TreeScores {
     /// Scores, shape `[n_trees]`; the smallest is the most abnormal.
     pub scores: Vec<f64>,
     /// True for each tree that is called abnormal, shape `[n_trees]`.
@@ -184,7 +184,7 @@ pub struct Judged {
 #[derive(Clone, PartialEq, Debug)]
 pub struct ModelJudgement {
     /// Its result for each tree.
-    pub judged: Judged,
+    pub tree_scores: TreeScores,
     /// How many functions the forest has in common with the training.
     pub functions: MatchedFunctions,
     /// Why the model should not be used for the forest, if so.
@@ -290,7 +290,7 @@ impl SavedModel {
             Yardstick::Run
         };
         let found = self.0.judge(forest, by, progress)?;
-        let judged = Judged {
+        let tree_scores = TreeScores {
             scores: found.scores,
             abnormal: found.abnormal,
             p_values: Some(found.p_values),
@@ -298,7 +298,7 @@ impl SavedModel {
             design: found.design,
         };
         Ok(ModelJudgement {
-            judged,
+            tree_scores,
             functions: found.functions,
             misfit: found.misfit,
         })
@@ -348,7 +348,7 @@ impl Learned {
         &mut self,
         labels: &[Option<Label>],
         progress: Progress<'_>,
-    ) -> Result<Judged, LearningError> {
+    ) -> Result<TreeScores, LearningError> {
         let trial = self.try_labels(labels, progress)?;
         Ok(self.accept(trial))
     }
@@ -363,20 +363,23 @@ impl Learned {
         progress: Progress<'_>,
     ) -> Result<Trial, LearningError> {
         let detector = Detector::train(&self.embedding, labels, self.detector.as_ref(), progress)?;
-        let judged = Judged {
+        let tree_scores = TreeScores {
             scores: detector.scores().to_vec(),
             abnormal: detector.abnormal().to_vec(),
             p_values: self.embedding.p_values(),
             causes: causes(detector.abnormal(), labels, self.embedding.write_shares()),
             design: self.embedding.evidence().design.clone(),
         };
-        Ok(Trial { detector, judged })
+        Ok(Trial {
+            detector,
+            tree_scores,
+        })
     }
 
     /// Makes a trial the current model.
-    pub(crate) fn accept(&mut self, trial: Trial) -> Judged {
+    pub(crate) fn accept(&mut self, trial: Trial) -> TreeScores {
         self.detector = Some(trial.detector);
-        trial.judged
+        trial.tree_scores
     }
 
     /// Returns the current model for use with other runs.

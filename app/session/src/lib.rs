@@ -61,13 +61,13 @@ pub use callgrove_pserver::{
 pub use calls::{
     AskCalls, AskState, BarsOf, CallOf, CallQuestion, CallTimes, CallWay, Calls, CallsNamed,
     CallsOfFunction, CallsOutside, CallsRefusal, CallsReply, FoundCall, FoundCalls, Labelled,
-    LaneBars, LaneLevels, LevelsOf, MessagesOf, PartnersOf, StepFrom, SummaryOf, TimesOf, TotalsOf,
-    TreeOf, WholeCalls,
+    LaneBars, LaneLevels, LevelsOf, LocalCalls, MessagesOf, PartnersOf, StepFrom, SummaryOf,
+    TimesOf, TotalsOf, TreeOf,
 };
 pub use causes::{
     Cascade, CascadeStep, CauseEvidence, CauseKind, CausePhrase, CauseRow, DelayCause, DelayRole,
-    Hop, HopRow, Incident, IncidentRow, SimilarIncidents, RootCause, RunCauses, TreeCause, TreeCauses,
-    WaitCell, WaitsIn,
+    Hop, HopRow, Incident, IncidentRow, RootCause, RunCauses, SimilarIncidents, TreeCause,
+    TreeCauses, WaitCell, WaitsIn,
 };
 pub use command::{Command, Selection, TimeRange};
 pub use detection::rareness_text;
@@ -78,7 +78,7 @@ pub use host::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
 pub use journal::journal_run;
 pub use label::{EventKey, LabelCsvError, LabelKey, LabelRow, LabelSet, TreeKey, label_rows};
 pub use learning::{
-    Judged, LearnSettings, Learned, LearningError, ModelJudgement, SavedModel, analyze,
+    LearnSettings, Learned, LearningError, ModelJudgement, SavedModel, TreeScores, analyze,
     suggest_roots,
 };
 pub use mark::Mark;
@@ -94,8 +94,8 @@ pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion}
 pub use root::{RootError, grow_forest, median_duration, read_forest, trace_of_forest};
 pub use session::Session;
 pub use snapshot::{
-    Analysis, Change, Detection, Explanation, Look, Move, Notice, Severity, Snapshot, Suggestion,
-    Work,
+    Analysis, Change, Detection, Explanation, Move, Notice, Severity, Snapshot, Suggestion,
+    ViewerState, Work,
 };
 pub use table::{Reasons, TreeRow, tree_rows};
 pub use timeline::{

@@ -37,7 +37,7 @@ pub struct Session {
     reference: PatternReference,
     range: Option<TimeRange>,
     /// The execution to open, while it is being searched for.
-    sought: Option<Labelled>,
+    wanted: Option<Labelled>,
     /// The execution whose forest is being grown.
     awaited: Option<FoundCall>,
     /// The run of the records, as reported to the engine.
@@ -63,7 +63,7 @@ impl Session {
             pattern: None,
             reference: PatternReference::default(),
             range: None,
-            sought: None,
+            wanted: None,
             awaited: None,
             recorded: RunIdentity::default(),
             notices: Vec::new(),
@@ -106,10 +106,10 @@ impl Session {
             self.take_over(&before);
         }
         let has_news = self.watcher.as_mut().is_some_and(Watcher::update);
-        let has_found = self.sought.is_some() && self.seek();
+        let has_found = self.wanted.is_some() && self.find_wanted();
         if is_new || has_news || has_found {
-            self.refuse_other_run();
-            self.know_run();
+            self.detach_other_run();
+            self.report_run();
             self.compose();
         }
         has_news || !self.unsent.is_empty()
@@ -125,8 +125,8 @@ impl Session {
             Command::SetReference(reference) => self.reference = reference,
             Command::SelectRange(range) => self.range = range,
             Command::OpenExecution { program, label } => {
-                self.sought = Some(Labelled { program, label });
-                self.seek();
+                self.wanted = Some(Labelled { program, label });
+                self.find_wanted();
             }
             Command::Watch(command) => {
                 if let Some(watcher) = &mut self.watcher {
@@ -157,23 +157,23 @@ impl Session {
     }
 
     /// Opens the execution that is being searched for, if it has been found.
-    fn seek(&mut self) -> bool {
-        let Some(sought) = self.sought else {
+    fn find_wanted(&mut self) -> bool {
+        let Some(wanted) = self.wanted else {
             return false;
         };
-        let label = sought.label;
+        let label = wanted.label;
         let Some(calls) = self.newest.calls.clone() else {
-            self.sought = None;
-            self.tell(format!("Open the trace of the run to see {label} in it."));
+            self.wanted = None;
+            self.notify(format!("Open the trace of the run to see {label} in it."));
             return true;
         };
-        let Some(found) = calls.ask(&sought) else {
+        let Some(found) = calls.ask(&wanted) else {
             return false;
         };
-        self.sought = None;
+        self.wanted = None;
         match &*found {
             Some(found) => self.open(found),
-            None => self.tell(format!(
+            None => self.notify(format!(
                 "This trace has no execution {label}: is it of another run, or is a rank missing?"
             )),
         }
@@ -203,13 +203,13 @@ impl Session {
     /// Returns which function of a call and its callers gives the most promising trees. Falls back to the function of
     /// the call if none of the suggested ones calls anything.
     fn root_over(&self, found: &FoundCall) -> Option<FuncId> {
-        let place = |func: FuncId| {
+        let position = |func: FuncId| {
             let mut suggested = self.newest.suggestions.iter();
             suggested.position(|it| it.func == func && it.mean_calls >= 2.0)
         };
         let stack = found.stack.iter().map(|it| it.func);
-        let promising = stack.filter_map(|func| Some((place(func)?, func)));
-        let best = promising.min_by_key(|(place, _)| *place);
+        let promising = stack.filter_map(|func| Some((position(func)?, func)));
+        let best = promising.min_by_key(|(position, _)| *position);
         best.map(|(_, func)| func)
             .or_else(|| found.stack.first().map(|it| it.func))
     }
@@ -220,7 +220,7 @@ impl Session {
     }
 
     /// Detaches the watched records if they are proven to be of another run than the trace.
-    fn refuse_other_run(&mut self) {
+    fn detach_other_run(&mut self) {
         let (Some(trace), Some(watcher)) = (&self.newest.trace, &mut self.watcher) else {
             return;
         };
@@ -236,12 +236,12 @@ impl Session {
             mismatch.other,
             mismatch.reason
         );
-        watcher.let_go();
-        self.tell(text);
+        watcher.detach();
+        self.notify(text);
     }
 
     /// Reports the run of the records to the engine, as soon as the records name it.
-    fn know_run(&mut self) {
+    fn report_run(&mut self) {
         let Some(watcher) = &self.watcher else {
             return;
         };
@@ -252,13 +252,13 @@ impl Session {
         }
         self.recorded = run.clone();
         let source = watch.address().to_owned();
-        self.pass_on(Command::KnowRun {
+        self.pass_on(Command::SetRecordedRun {
             source,
             run: run.clone(),
         });
     }
 
-    fn tell(&mut self, text: String) {
+    fn notify(&mut self, text: String) {
         let id = FIRST_NOTICE + self.num_notices;
         self.num_notices += 1;
         self.notices.retain(|known| known.text != text);
@@ -273,7 +273,7 @@ impl Session {
     fn take_over(&mut self, before: &Snapshot) {
         if !is_same(self.newest.trace.as_ref(), before.trace.as_ref()) {
             (self.call, self.range) = (None, None);
-            (self.sought, self.awaited) = (None, None);
+            (self.wanted, self.awaited) = (None, None);
             (self.incident, self.trend, self.pattern) = (None, None, None);
         }
         let selection = &self.newest.selection;
@@ -282,8 +282,8 @@ impl Session {
         } else if *selection != before.selection {
             self.unanswered.clear();
         }
-        let has_grown = !is_same(self.newest.analysis.as_ref(), before.analysis.as_ref());
-        if has_grown
+        let is_new_forest = !is_same(self.newest.analysis.as_ref(), before.analysis.as_ref());
+        if is_new_forest
             && self.newest.analysis.is_some()
             && let Some(awaited) = self.awaited.take()
             && let Some(tree) = self.tree_of(&awaited)
@@ -331,7 +331,7 @@ mod tests {
 
     use super::*;
     use crate::SnapshotCell;
-    use crate::watch::{Overview, WatchCarrier, WatchCommand, WatchRequest, WatchUpdate};
+    use crate::watch::{Overview, WatchCommand, WatchRequest, WatchTransport, WatchUpdate};
 
     /// A run with one process, which had this pid.
     fn run(pid: u32) -> RunIdentity {
@@ -354,7 +354,7 @@ mod tests {
         RunIdentity::of_step(&batch, &callgrove_model::NameTable::default(), true)
     }
 
-    fn session_on(identity: RunIdentity) -> (Session, WatchCarrier) {
+    fn session_on(identity: RunIdentity) -> (Session, WatchTransport) {
         let (sender, _) = sync_channel(8);
         let cell = SnapshotCell::default();
         let trace = Trace {
@@ -365,18 +365,18 @@ mod tests {
             trace: Some(Arc::new(trace)),
             ..Snapshot::default()
         }));
-        let (handle, carrier) = WatchHandle::pair();
+        let (handle, transport) = WatchHandle::pair();
         let mut session = Session::new(SessionHandle::new(sender, cell), Some(handle));
         session.send(Command::Watch(WatchCommand::Connect {
             address: "found".to_owned(),
             token: None,
         }));
-        (session, carrier)
+        (session, transport)
     }
 
     /// Sends the session an overview of a run.
-    fn hear(session: &mut Session, carrier: &WatchCarrier, identity: RunIdentity) {
-        let Ok(WatchRequest::Connect { connection, .. }) = carrier.requests.try_recv() else {
+    fn receive_overview(session: &mut Session, transport: &WatchTransport, identity: RunIdentity) {
+        let Ok(WatchRequest::Connect { connection, .. }) = transport.requests.try_recv() else {
             panic!("the transport is asked to connect");
         };
         let overview = Overview {
@@ -384,26 +384,26 @@ mod tests {
             ..Overview::default()
         };
         let update = WatchUpdate::Connected(Box::new(overview));
-        carrier.updates.send((connection, update)).unwrap();
+        transport.updates.send((connection, update)).unwrap();
         session.update();
     }
 
     #[test]
     fn records_of_another_run_are_detached_with_a_notice() {
-        let (mut session, carrier) = session_on(run(1));
-        hear(&mut session, &carrier, run(2));
+        let (mut session, transport) = session_on(run(1));
+        receive_overview(&mut session, &transport, run(2));
         let snapshot = session.snapshot();
         assert!(!snapshot.watch.is_attached());
         let text = &snapshot.notices.last().expect("it is said").text;
         assert!(text.contains("found is of another run"), "{text}");
-        let last = carrier.requests.try_iter().last();
+        let last = transport.requests.try_iter().last();
         assert_eq!(last, Some(WatchRequest::Disconnect));
     }
 
     #[test]
     fn records_of_the_same_run_stay() {
-        let (mut session, carrier) = session_on(run(1));
-        hear(&mut session, &carrier, run(1));
+        let (mut session, transport) = session_on(run(1));
+        receive_overview(&mut session, &transport, run(1));
         let snapshot = session.snapshot();
         assert!(snapshot.watch.is_attached() && snapshot.notices.is_empty());
     }

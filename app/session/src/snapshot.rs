@@ -31,7 +31,7 @@ pub struct Snapshot {
     pub work: Option<Work>,
     /// The source that is open or being opened, as the user named it.
     pub source: Option<String>,
-    /// The trace. If its calls are remote ([`Calls::is_far`]), its lanes are empty; views query `calls` instead.
+    /// The trace. If its calls are remote ([`Calls::is_remote`]), its lanes are empty; views query `calls` instead.
     #[serde(skip)]
     pub trace: Option<Arc<Trace>>,
     /// Query interface to its calls; set together with the trace.
@@ -127,7 +127,7 @@ pub struct Snapshot {
     pub carried_out: u64,
     /// State of each viewer, if several viewers do not share `selection`.
     #[serde(skip)]
-    pub looks: Arc<BTreeMap<ViewerId, Look>>,
+    pub viewer_states: Arc<BTreeMap<ViewerId, ViewerState>>,
     /// Name of the user who sees this, if known.
     pub name: Option<Arc<str>>,
     /// The connected viewers, including the one that sees this; empty if viewers are not distinguished.
@@ -142,7 +142,7 @@ pub struct Snapshot {
 
 /// The state of one viewer.
 #[derive(Clone, Debug, Default)]
-pub struct Look {
+pub struct ViewerState {
     /// The selection, and why the focused tree got its score; `None` until the viewer selects something in the forest
     /// that is shown.
     pub selected: Option<(Selection, Option<Arc<Explanation>>)>,
@@ -151,7 +151,7 @@ pub struct Look {
     /// Name of the viewer.
     pub name: Option<Arc<str>>,
     /// True if it is connected.
-    pub is_here: bool,
+    pub is_connected: bool,
 }
 
 impl Snapshot {
@@ -159,17 +159,20 @@ impl Snapshot {
     #[must_use]
     pub fn seen_by(&self, viewer: ViewerId) -> Self {
         let mut seen = self.clone();
-        let here = self.looks.iter().filter(|(_, look)| look.is_here);
-        let here = here.filter_map(|(id, look)| {
-            let name = look.name.clone()?;
+        let here = self
+            .viewer_states
+            .iter()
+            .filter(|(_, state)| state.is_connected);
+        let here = here.filter_map(|(id, state)| {
+            let name = state.name.clone()?;
             let is_you = *id == viewer;
             Some(PresentViewer { name, is_you })
         });
         seen.viewers = here.collect();
-        if let Some(look) = self.looks.get(&viewer) {
-            seen.carried_out = look.carried_out;
-            seen.name = look.name.clone().or(seen.name);
-            if let Some((selection, explanation)) = &look.selected {
+        if let Some(state) = self.viewer_states.get(&viewer) {
+            seen.carried_out = state.carried_out;
+            seen.name = state.name.clone().or(seen.name);
+            if let Some((selection, explanation)) = &state.selected {
                 seen.selection.clone_from(selection);
                 seen.explanation.clone_from(explanation);
             }
@@ -341,7 +344,7 @@ pub struct Detection {
     pub causes: Vec<Option<Cause>>,
     /// The trees that are rare or long by design.
     pub design: ByDesign,
-    /// Labels that apply to their trees only, shape `[n_trees]`; empty if there are none.
+    /// Labels that apply to their trees only, shape `[n_trees]`; empty without such labels.
     pub held: Vec<Option<Label>>,
     /// Trees by descending abnormality. Explained trees follow the other abnormal ones.
     pub order: Vec<TreeIdx>,

@@ -15,7 +15,8 @@ pub struct ViewerId(pub u32);
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Presence {
     /// It is connected.
-    Here {
+    #[serde(rename = "Here")]
+    Connected {
         /// Name that it gave.
         name: String,
     },

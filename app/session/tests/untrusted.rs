@@ -11,7 +11,7 @@ use callgrove_model::{
     Forest, FuncEventKind, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch, StepId,
     ThreadId, TimeNs, Trace, Warnings,
 };
-use callgrove_session::{Judged, LabelSet, LearnSettings, LearningError, SavedModel, analyze};
+use callgrove_session::{LabelSet, LearnSettings, LearningError, SavedModel, TreeScores, analyze};
 use proptest::prelude::*;
 
 fn forest() -> Forest {
@@ -62,11 +62,11 @@ proptest! {
     }
 }
 
-fn score_with_model(forest: &Forest, model: &[u8]) -> Result<Judged, LearningError> {
-    let judged = SavedModel::read(model)?
+fn score_with_model(forest: &Forest, model: &[u8]) -> Result<TreeScores, LearningError> {
+    let tree_scores = SavedModel::read(model)?
         .judge(forest, false, Progress::none())?
-        .judged;
-    Ok(judged)
+        .tree_scores;
+    Ok(tree_scores)
 }
 
 /// Cuts the model at many positions, and replaces its digits by other numbers.
@@ -91,8 +91,8 @@ fn a_damaged_model_is_refused_or_gives_scores() {
         for &at in digits.iter().step_by(digits.len() / 100 + 1) {
             for number in ["7", "99999", "-3", "1e308", "null"] {
                 let damaged = format!("{}{number}{}", &model[..at], &model[at + 1..]);
-                if let Ok(judged) = score_with_model(&forest, damaged.as_bytes()) {
-                    assert_eq!(judged.scores.len(), forest.len(), "{number} at {at}");
+                if let Ok(tree_scores) = score_with_model(&forest, damaged.as_bytes()) {
+                    assert_eq!(tree_scores.scores.len(), forest.len(), "{number} at {at}");
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls};
+use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls};
 
 /// An answer and its size in bytes of memory.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ impl AnyAnswer {
 
 pub(super) fn begin_any<Q: AskCalls>(
     question: &Q,
-    calls: &WholeCalls,
+    calls: &LocalCalls,
 ) -> Result<AnyReply, CallsRefusal> {
     Ok(match question.begin(calls)? {
         CallsReply::Done(answer) => CallsReply::Done(AnyAnswer::new::<Q>(answer)),

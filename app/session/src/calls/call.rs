@@ -5,7 +5,7 @@ use callgrove_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number};
+use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number};
 use crate::{CallDetails, NamedCall, innermost_at, partners_of};
 
 /// Largest number of calls in a question. Incidents have fewer.
@@ -62,7 +62,8 @@ pub enum CallWay {
     /// To the following call of the same caller.
     After,
     /// To the innermost call on another lane at its entry.
-    Beside(LaneIdx),
+    #[serde(rename = "Beside")]
+    SameTime(LaneIdx),
 }
 
 /// The ranks with which a call and its callees exchange messages, and the number of messages; in order of rank.
@@ -90,7 +91,7 @@ pub struct FoundCall {
 impl AskCalls for CallOf {
     type Answer = CallDetails;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<CallDetails>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<CallDetails>, CallsRefusal> {
         calls.check_call(self.0)?;
         Ok(CallsReply::Done(CallDetails::new(&calls.trace, self.0)))
     }
@@ -105,7 +106,7 @@ impl AskCalls for CallOf {
 impl AskCalls for TimesOf {
     type Answer = Vec<CallTimes>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<CallTimes>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<CallTimes>>, CallsRefusal> {
         check_number(self.0.len() <= MAX_CALLS, "calls")?;
         let times = self.0.iter().map(|&call| {
             calls.check_call(call)?;
@@ -128,7 +129,7 @@ impl AskCalls for TimesOf {
 impl AskCalls for CallsOutside {
     type Answer = usize;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<usize>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<usize>, CallsRefusal> {
         check_number(self.calls.len() <= MAX_CALLS, "calls")?;
         let num_functions = calls.trace.names.len();
         check_number(self.functions.len() <= num_functions, "functions")?;
@@ -150,7 +151,7 @@ impl AskCalls for CallsOutside {
 impl AskCalls for StepFrom {
     type Answer = Option<ExecRef>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Option<ExecRef>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Option<ExecRef>>, CallsRefusal> {
         calls.check_call(self.call)?;
         let ExecRef { lane, exec } = self.call;
         let executions = &calls.trace.lane(lane).executions;
@@ -160,7 +161,7 @@ impl AskCalls for StepFrom {
             CallWay::LongestCallee => step(longest_callee(executions, exec)),
             CallWay::Before => step(sibling_before(executions, exec)),
             CallWay::After => step(sibling_after(executions, exec)),
-            CallWay::Beside(lane) => {
+            CallWay::SameTime(lane) => {
                 calls.check_lane(lane)?;
                 let there = &calls.trace.lane(lane).executions;
                 let exec = innermost_at(there, executions.entry[exec.index()]);
@@ -177,7 +178,7 @@ impl AskCalls for StepFrom {
 impl AskCalls for PartnersOf {
     type Answer = Vec<(ProgramId, RankId, usize)>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Self::Answer>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Self::Answer>, CallsRefusal> {
         calls.check_call(self.0)?;
         Ok(CallsReply::Done(partners_of(&calls.trace, self.0)))
     }
@@ -190,7 +191,7 @@ impl AskCalls for PartnersOf {
 impl AskCalls for Labelled {
     type Answer = Option<FoundCall>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Option<FoundCall>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Option<FoundCall>>, CallsRefusal> {
         let found = calls.trace.find(self.program, self.label).map(|call| {
             let executions = &calls.trace.lane(call.lane).executions;
             let stack = stack(executions, call.exec)

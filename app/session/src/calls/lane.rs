@@ -3,10 +3,10 @@
 use callgrove_model::{LaneIdx, Trace};
 use serde::{Deserialize, Serialize};
 
-use super::ask::{
-    AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number, check_tile, check_time,
-};
 use super::bars::LaneBars;
+use super::query::{
+    AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number, check_tile, check_time,
+};
 use crate::{LaneView, MessageQuery, MessagesInView, RowKind, Tile, layout_lane, num_levels};
 
 /// Largest number of columns, more than a screen has.
@@ -55,7 +55,7 @@ pub struct MessagesOf {
 impl AskCalls for BarsOf {
     type Answer = LaneBars;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<LaneBars>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<LaneBars>, CallsRefusal> {
         calls.check_lane(self.lane)?;
         check_kind(calls, self.lane, self.kind)?;
         check_tile(self.tile)?;
@@ -71,7 +71,7 @@ impl AskCalls for BarsOf {
 impl AskCalls for LevelsOf {
     type Answer = LaneLevels;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<LaneLevels>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<LaneLevels>, CallsRefusal> {
         calls.check_lane(self.lane)?;
         check_kind(calls, self.lane, self.kind)?;
         Ok(CallsReply::Done(LaneLevels {
@@ -88,7 +88,7 @@ impl AskCalls for LevelsOf {
 impl AskCalls for MessagesOf {
     type Answer = MessagesInView;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<MessagesInView>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<MessagesInView>, CallsRefusal> {
         let query = &self.query;
         check_time(query.from, query.to)?;
         check_number(query.num_columns <= MAX_COLUMNS, "columns")?;
@@ -105,7 +105,7 @@ impl AskCalls for MessagesOf {
     }
 }
 
-fn check_kind(calls: &WholeCalls, lane: LaneIdx, kind: RowKind) -> Result<(), CallsRefusal> {
+fn check_kind(calls: &LocalCalls, lane: LaneIdx, kind: RowKind) -> Result<(), CallsRefusal> {
     match kind {
         RowKind::Tree(exec) => calls.check_call(callgrove_model::ExecRef { lane, exec }),
         RowKind::Stack | RowKind::Strip => Ok(()),

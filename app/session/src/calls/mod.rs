@@ -17,26 +17,26 @@
 //! repeated question only once, and drops or cancels questions that no recent frame asked.
 
 mod answers;
-mod ask;
 mod bars;
 mod call;
-mod desk;
-mod found;
 mod lane;
+mod query;
+mod query_cache;
 mod question;
+mod search;
 mod source;
 mod tree;
 
-pub use ask::{AskCalls, AskState, CallsRefusal, CallsReply, WholeCalls};
-pub(crate) use ask::{check_number, check_tile, check_time};
 pub use bars::LaneBars;
 pub use call::{
     CallOf, CallTimes, CallWay, CallsOutside, FoundCall, Labelled, PartnersOf, StepFrom, TimesOf,
 };
-pub(crate) use desk::CallWish;
-pub use found::{CallsNamed, CallsOfFunction, FoundCalls, TotalsOf};
 pub use lane::{BarsOf, LaneLevels, LevelsOf, MessagesOf};
+pub use query::{AskCalls, AskState, CallsRefusal, CallsReply, LocalCalls};
+pub(crate) use query::{check_number, check_tile, check_time};
+pub(crate) use query_cache::CallRequest;
 pub use question::CallQuestion;
+pub use search::{CallsNamed, CallsOfFunction, FoundCalls, TotalsOf};
 pub use source::Calls;
 pub(crate) use source::CallsFacts;
 pub use tree::{SummaryOf, TreeOf};

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::answers::{AnyAnswer, AnyReply, begin_any, read_any, write_any};
-use super::ask::{CallsRefusal, WholeCalls};
 use super::call::{CallOf, CallsOutside, Labelled, PartnersOf, StepFrom, TimesOf};
-use super::found::{CallsNamed, CallsOfFunction, TotalsOf};
 use super::lane::{BarsOf, LevelsOf, MessagesOf};
+use super::query::{CallsRefusal, LocalCalls};
+use super::search::{CallsNamed, CallsOfFunction, TotalsOf};
 use super::tree::{SummaryOf, TreeOf};
 use crate::causes::WaitsIn;
 use crate::patterns::{
@@ -34,7 +34,7 @@ macro_rules! questions {
 
         impl CallQuestion {
             /// See [`super::AskCalls::begin`].
-            pub(super) fn begin(&self, calls: &WholeCalls) -> Result<AnyReply, CallsRefusal> {
+            pub(super) fn begin(&self, calls: &LocalCalls) -> Result<AnyReply, CallsRefusal> {
                 match self {
                     $(Self::$question(question) => begin_any(question, calls),)*
                 }

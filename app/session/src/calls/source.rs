@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use callgrove_model::{LaneIdx, TimeNs, Trace};
 use serde::{Deserialize, Serialize};
 
-use super::ask::{AskCalls, AskState, CallsRefusal, CallsReply, WholeCalls};
-use super::desk::{CallWish, CallsDesk, TakenUp};
+use super::query::{AskCalls, AskState, CallsRefusal, CallsReply, LocalCalls};
+use super::query_cache::{CallRequest, NewQuery, QueryCache};
 use super::question::CallQuestion;
 use crate::{MessageIndex, PatternList, RunCauses, RunPatterns};
 
@@ -20,8 +20,8 @@ pub struct Calls {
     trace: Arc<Trace>,
     facts: CallsFacts,
     /// All calls; `None` if they are remote.
-    whole: Option<WholeCalls>,
-    desk: Mutex<CallsDesk>,
+    local: Option<LocalCalls>,
+    cache: Mutex<QueryCache>,
 }
 
 /// Facts about the calls that are always available.
@@ -37,7 +37,7 @@ pub(crate) struct CallsFacts {
 
 impl Calls {
     /// Returns the calls of a trace in this process.
-    pub fn here(trace: &Arc<Trace>) -> Self {
+    pub fn local(trace: &Arc<Trace>) -> Self {
         let is_silent =
             |lane: &callgrove_model::Lane| lane.executions.is_empty() && lane.comms.is_empty();
         let silent = trace.lanes().filter(|(_, lane)| is_silent(lane));
@@ -48,24 +48,24 @@ impl Calls {
                 num_messages: trace.messages.len(),
                 silent: silent.map(|(lane, _)| lane).collect(),
             },
-            whole: Some(WholeCalls {
+            local: Some(LocalCalls {
                 trace: Arc::clone(trace),
                 messages: MessageIndex::new(trace),
                 causes: OnceLock::new(),
                 patterns: OnceLock::new(),
             }),
             trace: Arc::clone(trace),
-            desk: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
     /// Returns the calls of a trace in another process; the lanes of `trace` are empty.
-    pub(crate) fn far(trace: Arc<Trace>, facts: CallsFacts) -> Self {
+    pub(crate) fn remote(trace: Arc<Trace>, facts: CallsFacts) -> Self {
         Self {
             trace,
             facts,
-            whole: None,
-            desk: Mutex::default(),
+            local: None,
+            cache: Mutex::default(),
         }
     }
 
@@ -80,8 +80,8 @@ impl Calls {
     }
 
     /// Returns whether the calls are in another process, so that answers take time.
-    pub fn is_far(&self) -> bool {
-        self.whole.is_none()
+    pub fn is_remote(&self) -> bool {
+        self.local.is_none()
     }
 
     /// Returns the first entry and the last exit; `None` if there are no calls.
@@ -106,17 +106,17 @@ impl Calls {
 
     /// Starts a frame. Questions that are asked neither in it nor in the next one are dropped.
     pub fn begin_frame(&self) {
-        self.desk().begin_frame();
+        self.cache().begin_frame();
     }
 
     /// Returns whether a question of the last frame is not answered yet.
     pub fn is_waiting(&self) -> bool {
-        self.desk().is_waiting()
+        self.cache().is_waiting()
     }
 
     /// Returns whether an answer is being computed in this process, so that the next frame should be drawn soon.
     pub fn is_working(&self) -> bool {
-        self.whole.is_some() && self.is_waiting()
+        self.local.is_some() && self.is_waiting()
     }
 
     /// Returns the answer to a question; `None` until there is one, and if the question was refused. Repeat the
@@ -137,12 +137,12 @@ impl Calls {
         let Ok(key) = rmp_serde::to_vec(&asked) else {
             return AskState::Refused;
         };
-        let begin = |question: &CallQuestion| match &self.whole {
-            Some(whole) => begin(whole, question),
-            None => TakenUp::Far,
+        let begin = |question: &CallQuestion| match &self.local {
+            Some(local) => begin(local, question),
+            None => NewQuery::Remote,
         };
-        match self.desk().ask(&key, asked, begin) {
-            AskState::Coming => AskState::Coming,
+        match self.cache().ask(&key, asked, begin) {
+            AskState::Pending => AskState::Pending,
             AskState::Refused => AskState::Refused,
             AskState::Known(answer) => {
                 let answer = answer.answer.downcast::<Q::Answer>();
@@ -153,27 +153,27 @@ impl Calls {
 
     /// Sets the repeated patterns, which can be queried from now on, and returns their list. Patterns that were set
     /// before are kept, because they are the same.
-    pub fn know_patterns(&self, found: RunPatterns) -> Option<Arc<PatternList>> {
-        let whole = self.whole.as_ref()?;
-        let known = whole.patterns.get_or_init(|| Arc::new(found));
+    pub fn set_patterns(&self, found: RunPatterns) -> Option<Arc<PatternList>> {
+        let local = self.local.as_ref()?;
+        let known = local.patterns.get_or_init(|| Arc::new(found));
         Some(Arc::clone(known.list()))
     }
 
     /// Sets the causes of delays, which can be queried from now on.
-    pub fn know_causes(&self, found: RunCauses) -> Option<Arc<RunCauses>> {
-        let whole = self.whole.as_ref()?;
-        let known = whole.causes.get_or_init(|| Arc::new(found));
+    pub fn set_causes(&self, found: RunCauses) -> Option<Arc<RunCauses>> {
+        let local = self.local.as_ref()?;
+        let known = local.causes.get_or_init(|| Arc::new(found));
         Some(Arc::clone(known))
     }
 
     /// Returns all patterns, if the calls are local and the patterns have been computed.
     pub fn patterns(&self) -> Option<&Arc<RunPatterns>> {
-        self.whole.as_ref()?.patterns.get()
+        self.local.as_ref()?.patterns.get()
     }
 
     /// Returns the next request to the process that has the calls.
-    pub(crate) fn next_wish(&self) -> Option<CallWish> {
-        self.desk().next_wish()
+    pub(crate) fn next_request(&self) -> Option<CallRequest> {
+        self.cache().next_request()
     }
 
     /// Takes an answer; `None` is a refusal. Answers that are no longer wanted are not decoded.
@@ -185,18 +185,18 @@ impl Calls {
         number: u64,
         bytes: Option<&[u8]>,
     ) -> Result<(), rmp_serde::decode::Error> {
-        let mut desk = self.desk();
-        let Some(question) = desk.question(number) else {
+        let mut cache = self.cache();
+        let Some(question) = cache.question(number) else {
             return Ok(());
         };
         let answer = bytes.map(|bytes| question.read(bytes)).transpose()?;
-        desk.take(number, answer);
+        cache.take(number, answer);
         Ok(())
     }
 
     /// Marks all sent questions to be sent again.
     pub(crate) fn lose(&self) {
-        self.desk().lose();
+        self.cache().lose();
     }
 
     /// Answers a question of another process, as bytes; `Ok(None)` once it `is_forgotten`.
@@ -208,10 +208,10 @@ impl Calls {
         question: &CallQuestion,
         is_forgotten: impl Fn() -> bool,
     ) -> Result<Option<Vec<u8>>, String> {
-        let whole = self.whole.as_ref();
-        let whole = whole.ok_or("the calls are not in this process; ask the one that has them")?;
+        let local = self.local.as_ref();
+        let local = local.ok_or("the calls are not in this process; ask the one that has them")?;
         let as_text = |refusal: CallsRefusal| refusal.to_string();
-        let answer = match question.begin(whole).map_err(as_text)? {
+        let answer = match question.begin(local).map_err(as_text)? {
             CallsReply::Done(answer) => answer,
             CallsReply::More(mut go_on) => loop {
                 if is_forgotten() {
@@ -229,16 +229,16 @@ impl Calls {
         Ok(Some(bytes))
     }
 
-    fn desk(&self) -> MutexGuard<'_, CallsDesk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, QueryCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn begin(whole: &WholeCalls, question: &CallQuestion) -> TakenUp {
-    match question.begin(whole) {
-        Ok(CallsReply::Done(answer)) => TakenUp::Known(Some(answer)),
-        Ok(CallsReply::More(work)) => TakenUp::Working(work),
-        Err(_) => TakenUp::Known(None),
+fn begin(local: &LocalCalls, question: &CallQuestion) -> NewQuery {
+    match question.begin(local) {
+        Ok(CallsReply::Done(answer)) => NewQuery::Known(Some(answer)),
+        Ok(CallsReply::More(work)) => NewQuery::Working(work),
+        Err(_) => NewQuery::Known(None),
     }
 }
 
@@ -246,7 +246,7 @@ impl fmt::Debug for Calls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Calls")
             .field("facts", &self.facts)
-            .field("is_far", &self.is_far())
+            .field("is_remote", &self.is_remote())
             .finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 use callgrove_model::{CsTree, ExecRef, PackedTree};
 use serde::{Deserialize, Serialize};
 
-use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number};
+use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number};
 use crate::{SummaryNode, summarize};
 
 /// Largest number of calls in a tree that is drawn.
@@ -27,7 +27,7 @@ pub struct SummaryOf {
 impl AskCalls for TreeOf {
     type Answer = PackedTree;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<PackedTree>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<PackedTree>, CallsRefusal> {
         check_number(tree(calls, self.0)?.len() <= MAX_CALLS, "calls")?;
         Ok(CallsReply::Done(PackedTree::of(&calls.trace, self.0)))
     }
@@ -40,7 +40,7 @@ impl AskCalls for TreeOf {
 impl AskCalls for SummaryOf {
     type Answer = Vec<SummaryNode>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<SummaryNode>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<SummaryNode>>, CallsRefusal> {
         check_number(self.max_nodes <= MAX_NODES, "nodes")?;
         let tree = tree(calls, self.root)?;
         check_number(tree.len() <= MAX_CALLS, "calls")?;
@@ -52,7 +52,7 @@ impl AskCalls for SummaryOf {
     }
 }
 
-fn tree(calls: &WholeCalls, root: ExecRef) -> Result<CsTree<'_>, CallsRefusal> {
+fn tree(calls: &LocalCalls, root: ExecRef) -> Result<CsTree<'_>, CallsRefusal> {
     calls.check_call(root)?;
     let executions = &calls.trace.lane(root.lane).executions;
     Ok(CsTree::new(executions, root.exec))

@@ -1,11 +1,11 @@
 //! Causes of delays for the views and for tables: those of a run, those of a forest's trees, as text, as rows, and as
 //! paths across ranks.
 
-mod asked;
 mod cascade;
 mod rows;
+mod text;
 mod trees;
-mod words;
+mod wait_query;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use callgrove_model::{
 };
 use callgrove_patterns::cause::{Causes, Waits};
 
-pub use asked::WaitsIn;
 pub use callgrove_patterns::cause::{
-    CauseKind, DelayCause, DelayRole, Hop, Incident, SimilarIncidents, RootCause, WaitCell,
+    CauseKind, DelayCause, DelayRole, Hop, Incident, RootCause, SimilarIncidents, WaitCell,
 };
 pub use cascade::{Cascade, CascadeStep};
 pub use rows::{CauseRow, HopRow, IncidentRow};
+pub use text::{CauseEvidence, CausePhrase};
+pub(crate) use text::{IncidentFacts, RootFacts};
 pub use trees::{TreeCause, TreeCauses};
-pub use words::{CauseEvidence, CausePhrase};
-pub(crate) use words::{IncidentFacts, RootFacts};
+pub use wait_query::WaitsIn;
 
 /// The causes of all delays of a run. The waits themselves, with or without a delay, are known only in the process that
 /// has the calls; views query them ([`WaitsIn`]).
@@ -71,7 +71,7 @@ impl RunCauses {
     }
 
     /// Returns the group of incidents similar to one, including itself; `None` for an invalid index.
-    pub fn like(&self, number: usize) -> Option<&SimilarIncidents> {
+    pub fn similar(&self, number: usize) -> Option<&SimilarIncidents> {
         self.causes.incidents().similar_to(self.incident(number)?)
     }
 

@@ -4,7 +4,7 @@ use callgrove_model::{Forest, FunctionName, TreeIdx};
 use callgrove_patterns::cause::{DelayRole, Hop, Incident};
 use serde::Serialize;
 
-use super::{SimilarIncidents, RunCauses};
+use super::{RunCauses, SimilarIncidents};
 
 /// Why one execution was late: a row of `callgrove causes`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -128,7 +128,9 @@ impl RunCauses {
             num_ranks: incident.ranks.len(),
             delay_us: incident.delay.0 / 1_000,
             words: self.incident_words(incident),
-            again: self.like(number).map_or(String::new(), SimilarIncidents::summary),
+            again: self
+                .similar(number)
+                .map_or(String::new(), SimilarIncidents::summary),
         }
     }
 

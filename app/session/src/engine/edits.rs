@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use callgrove_model::{ExecLabel, Forest, FunctionName, Label, ProgramId, Progress, TreeIdx};
 
 use super::Engine;
-use super::grown::Grown;
+use super::embedded_forest::EmbeddedForest;
 use super::stop::Stop;
 use crate::edit::{Edit, LabelChange};
 use crate::history::{HistoryStep, RootState};
@@ -14,18 +14,20 @@ use crate::{EventKey, LabelKey, LabelSet, Mark, ModelSettings, Severity, TimeRan
 impl Engine {
     /// Carries out an edit of the shown forest.
     pub(super) fn edit(&mut self, edit: Edit) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest()?;
-        let root = Some(grown.root().to_owned());
+        let (_, embedded) = self.state.forest()?;
+        let root = Some(embedded.root().to_owned());
         self.act(&HistoryStep::Edit { root, edit })
     }
 
     /// Journals an action, carries it out, and trains if the inputs of the model changed.
     pub(super) fn act(&mut self, action: &HistoryStep) -> Result<(), Stop> {
-        let grown = self.state.forest().ok().map(|(_, grown)| grown);
-        let stamp = self.executor.stamp(grown.and_then(Grown::model_name));
+        let embedded = self.state.forest().ok().map(|(_, embedded)| embedded);
+        let stamp = self
+            .executor
+            .stamp(embedded.and_then(EmbeddedForest::model_name));
         let was_asking = self.is_asking().unwrap_or(false);
-        let notebook = self.state.notebook_mut()?;
-        let Some(effects) = notebook.take(action, stamp)? else {
+        let label_store = self.state.label_store_mut()?;
+        let Some(effects) = label_store.apply(action, stamp)? else {
             return Ok(());
         };
         self.show_edits();
@@ -38,7 +40,7 @@ impl Engine {
         match learned {
             Err(Stop::Cancelled) => {
                 let kept = match action {
-                    HistoryStep::Edit { edit, .. } => edit.kept(),
+                    HistoryStep::Edit { edit, .. } => edit.kept_text(),
                     HistoryStep::Undo => "The undo is kept",
                     HistoryStep::Redo => "The redo is kept",
                     HistoryStep::Ask => "The question is kept",
@@ -59,8 +61,11 @@ impl Engine {
         trees: &[TreeIdx],
         label: Option<Label>,
     ) -> Result<(), Stop> {
-        let (run, grown) = self.state.forest()?;
-        let (forest, state) = (grown.forest(), run.notebook.history().of_root(grown.root()));
+        let (run, embedded) = self.state.forest()?;
+        let (forest, state) = (
+            embedded.forest(),
+            run.label_store.history().of_root(embedded.root()),
+        );
         let changes: Vec<_> = trees
             .iter()
             .filter(|tree| tree.index() < forest.len())
@@ -83,12 +88,12 @@ impl Engine {
     ) -> Result<(), Stop> {
         let root = FunctionName::parse(func).qualified;
         let key = EventKey { program, event };
-        let tree = self.state.forest().ok().and_then(|(run, grown)| {
-            let forest = grown.forest();
+        let tree = self.state.forest().ok().and_then(|(run, embedded)| {
+            let forest = embedded.forest();
             let mut trees = (0..forest.len()).map(TreeIdx::from_index);
             let tree = trees.find(|&tree| EventKey::of(forest, tree) == key)?;
-            let state = run.notebook.history().of_root(root);
-            (grown.root() == root).then(|| changes_of_tree(forest, state, tree, label).collect())
+            let state = run.label_store.history().of_root(root);
+            (embedded.root() == root).then(|| changes_of_tree(forest, state, tree, label).collect())
         });
         let key = key.into();
         let edit = Edit::SetLabels(tree.unwrap_or_else(|| vec![LabelChange { key, label }]));
@@ -102,8 +107,11 @@ impl Engine {
             cause,
             path: path.to_owned(),
         })?;
-        let (run, grown) = self.state.forest()?;
-        let (forest, state) = (grown.forest(), run.notebook.history().of_root(grown.root()));
+        let (run, embedded) = self.state.forest()?;
+        let (forest, state) = (
+            embedded.forest(),
+            run.label_store.history().of_root(embedded.root()),
+        );
         let (trees, num_labels) = (trees_by_key(forest), labels.len());
         let mut num_unknown = 0;
         let mut changes = Vec::with_capacity(num_labels);
@@ -133,8 +141,8 @@ impl Engine {
     /// Tests the settings before journalling them, so that invalid ones change nothing.
     pub(super) fn tune(&mut self, settings: Option<ModelSettings>) -> Result<(), Stop> {
         let defaults = self.executor.settings.of_model();
-        let (_, grown) = self.state.forest_mut()?;
-        grown.tune(settings.unwrap_or(defaults), Progress::none())?;
+        let (_, embedded) = self.state.forest_mut()?;
+        embedded.tune(settings.unwrap_or(defaults), Progress::none())?;
         self.edit(Edit::Tune(settings))
     }
 
@@ -145,7 +153,7 @@ impl Engine {
         range: TimeRange,
         text: String,
     ) -> Result<(), Stop> {
-        let history = self.state.notebook()?.history();
+        let history = self.state.label_store()?.history();
         let newest = history.marks().last().map_or(0, |mark| mark.id);
         let is_free = |id: &u64| history.marks().all(|mark| mark.id != *id);
         let id = id
@@ -163,7 +171,7 @@ impl Engine {
     }
 
     pub(super) fn delete_mark(&mut self, id: u64) -> Result<(), Stop> {
-        let history = self.state.notebook()?.history();
+        let history = self.state.label_store()?.history();
         if !history.marks().any(|mark| mark.id == id) {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use callgrove_model::Progress;
 
-use super::grown::Grown;
+use super::embedded_forest::EmbeddedForest;
 use super::publisher::Publisher;
 use super::state::OpenTrace;
 use super::stop::Stop;
@@ -36,15 +36,15 @@ impl Executor {
         let trace = self.publisher.stage("Reading the trace", |progress| {
             host.load_trace(source, progress)
         })?;
-        let open = self.publisher.stage("Finding root functions", |_| {
-            OpenTrace::new(source, trace)
-        });
+        let open = self
+            .publisher
+            .stage("Finding root functions", |_| OpenTrace::new(source, trace));
         Ok(open)
     }
 
-    pub(super) fn embed(&self, trace: &OpenTrace, pattern: &str) -> Result<Grown, Stop> {
+    pub(super) fn embed(&self, trace: &OpenTrace, pattern: &str) -> Result<EmbeddedForest, Stop> {
         self.publisher.stage("Embedding the trees", |progress| {
-            Grown::embed(&trace.trace, pattern, &self.settings, progress)
+            EmbeddedForest::embed(&trace.trace, pattern, &self.settings, progress)
         })
     }
 
@@ -55,22 +55,26 @@ impl Executor {
     }
 
     /// Updates the scores to a state; `false` if they were up to date.
-    pub(super) fn learn(&mut self, grown: &mut Grown, state: &RootState) -> Result<bool, Stop> {
-        let inputs = state.model_inputs(grown.forest());
-        if grown.is_scored_with(&inputs) {
+    pub(super) fn learn(
+        &mut self,
+        embedded: &mut EmbeddedForest,
+        state: &RootState,
+    ) -> Result<bool, Stop> {
+        let inputs = state.model_inputs(embedded.forest());
+        if embedded.is_scored_with(&inputs) {
             return Ok(false);
         }
-        if grown.list_anew(&inputs) {
+        if embedded.reorder(&inputs) {
             return Ok(true);
         }
         if let Some(file) = &inputs.file {
-            let scores = self.score_with(file, grown.forest())?;
-            grown.show_scores(inputs, scores);
+            let scores = self.score_with(file, embedded.forest())?;
+            embedded.show_scores(inputs, scores);
         } else {
             let settings = self.model_settings(state);
             let train = |progress: Progress<'_>| {
-                grown.tune(settings, progress.part(0.0, 0.5))?;
-                grown.train(inputs, progress.part(0.5, 1.0))
+                embedded.tune(settings, progress.part(0.0, 0.5))?;
+                embedded.train(inputs, progress.part(0.5, 1.0))
             };
             self.publisher.stage("Training", train)?;
         }
@@ -82,7 +86,7 @@ impl Executor {
     }
 
     /// Reports an error to the user.
-    pub(super) fn complain(&mut self, stop: &Stop) {
+    pub(super) fn report_error(&mut self, stop: &Stop) {
         self.notice(Severity::Error, sentence(&stop.to_string()));
     }
 }

@@ -10,18 +10,22 @@ use super::stop::Stop;
 use crate::edit::{Edit, ModelFile};
 use crate::learning::LearningError;
 use crate::{
-    Detection, Judged, Misfit, ModelAnswer, ModelQuestion, ModelUse, SavedModel, Severity,
+    Detection, Misfit, ModelAnswer, ModelQuestion, ModelUse, SavedModel, Severity, TreeScores,
 };
 
 impl Executor {
     /// Scores a forest with a model file, as far as it may be used.
-    pub(super) fn score_with(&mut self, file: &ModelFile, forest: &Forest) -> Result<Judged, Stop> {
+    pub(super) fn score_with(
+        &mut self,
+        file: &ModelFile,
+        forest: &Forest,
+    ) -> Result<TreeScores, Stop> {
         let model = self.read_model(&file.path)?;
         match judge(&model, file, forest)? {
             (_, Some(misfit)) if file.fit == ModelUse::AsMade => {
                 Err(in_file(&LearningError::Misfit(misfit), &file.path))
             }
-            (judged, _) => Ok(judged),
+            (tree_scores, _) => Ok(tree_scores),
         }
     }
 
@@ -36,10 +40,10 @@ impl Engine {
     /// fit, asks the user.
     pub(super) fn load_model(&mut self, path: &str) -> Result<(), Stop> {
         self.executor.publisher.view.misfit = None;
-        let (_, grown) = self.state.forest()?;
+        let (_, embedded) = self.state.forest()?;
         let model = self.executor.read_model(path)?;
-        let (forest, file) = (grown.forest(), ModelFile::as_made(path.to_owned()));
-        let (judged, misfit) = judge(&model, &file, forest)?;
+        let (forest, file) = (embedded.forest(), ModelFile::as_made(path.to_owned()));
+        let (tree_scores, misfit) = judge(&model, &file, forest)?;
         if let Some(misfit) = misfit {
             let fit = ModelUse::Refitted;
             let (refitted, _) = judge(&model, &ModelFile { fit, ..file }, forest)?;
@@ -48,17 +52,17 @@ impl Engine {
                 origin: model.origin(),
                 misfit,
                 num_trees: forest.len(),
-                num_abnormal: Detection::new(judged, None).num_abnormal,
+                num_abnormal: Detection::new(tree_scores, None).num_abnormal,
                 num_abnormal_refitted: Detection::new(refitted, None).num_abnormal,
             }));
             return Ok(());
         }
         self.edit(Edit::LoadModel(path.to_owned()))?;
-        self.tell_scores_of(path);
+        self.report_scores_of(path);
         Ok(())
     }
 
-    /// Answers the question about a model file; does nothing if there is none.
+    /// Answers the question about a model file; does nothing without an open question.
     pub(super) fn answer_model(&mut self, answer: ModelAnswer) -> Result<(), Stop> {
         let Some(question) = self.executor.publisher.view.misfit.take() else {
             return Ok(());
@@ -71,11 +75,11 @@ impl Engine {
         let path = question.path.clone();
         // The file may have changed or disappeared since the question.
         let file = ModelFile { path, fit };
-        let (_, grown) = self.state.forest()?;
+        let (_, embedded) = self.state.forest()?;
         let model = self.executor.read_model(&file.path)?;
-        let (_, misfit) = judge(&model, &file, grown.forest())?;
+        let (_, misfit) = judge(&model, &file, embedded.forest())?;
         self.edit(Edit::UseModel(file))?;
-        self.tell_scores_of(&question.path);
+        self.report_scores_of(&question.path);
         if let Some(misfit) = misfit {
             let text = format!("The model does not fit: {misfit}.");
             self.executor.notice(Severity::Warning, text);
@@ -83,7 +87,7 @@ impl Engine {
         Ok(())
     }
 
-    fn tell_scores_of(&mut self, path: &str) {
+    fn report_scores_of(&mut self, path: &str) {
         let text = format!("Scores are now those of {path}; train to go back to your own model.");
         self.executor.notice(Severity::Info, text);
     }
@@ -94,11 +98,11 @@ fn judge(
     model: &SavedModel,
     file: &ModelFile,
     forest: &Forest,
-) -> Result<(Judged, Option<Misfit>), Stop> {
+) -> Result<(TreeScores, Option<Misfit>), Stop> {
     let is_refitted = file.fit == ModelUse::Refitted;
-    let judged = model.judge(forest, is_refitted, Progress::none());
-    let judged = judged.map(|found| (found.judged, found.misfit));
-    judged.map_err(|cause| in_file(&cause, &file.path))
+    let tree_scores = model.judge(forest, is_refitted, Progress::none());
+    let tree_scores = tree_scores.map(|found| (found.tree_scores, found.misfit));
+    tree_scores.map_err(|cause| in_file(&cause, &file.path))
 }
 
 fn in_file(cause: &LearningError, path: &str) -> Stop {

@@ -5,8 +5,8 @@ use callgrove_model::{RunIdentity, RunMatch};
 
 use super::Engine;
 use super::edits::trees_by_key;
-use super::grown::Grown;
-use super::notebook::{Notebook, Remark};
+use super::embedded_forest::EmbeddedForest;
+use super::label_store::{LabelStore, Remark};
 use super::state::{OpenRun, OpenTrace, State};
 use super::stop::Stop;
 use crate::edit::{Edit, SavedState};
@@ -16,18 +16,18 @@ use crate::{LabelKey, MapMethod, Selection, Severity};
 
 /// A prepared run that can replace the open one.
 struct Ready {
-    notebook: Notebook,
+    label_store: LabelStore,
     trace: OpenTrace,
-    grown: Option<Grown>,
+    embedded: Option<EmbeddedForest>,
     messages: Vec<Remark>,
     /// Error because of which there is no forest, or there are no scores.
-    complaint: Option<Stop>,
+    failure: Option<Stop>,
 }
 
 impl Ready {
     /// Returns the selection of the trees with some keys.
     fn selection(&self, keys: &[LabelKey]) -> Option<Selection> {
-        let trees = trees_by_key(self.grown.as_ref()?.forest());
+        let trees = trees_by_key(self.embedded.as_ref()?.forest());
         let trees = keys.iter().filter_map(|key| trees.get(key).copied());
         Some(Selection::Group(trees.collect()))
     }
@@ -42,17 +42,17 @@ impl Engine {
     }
 
     /// Opens the journal of a run that is known only from its records, unless its trace is open.
-    pub(super) fn know_run(&mut self, source: &str, run: RunIdentity) {
+    pub(super) fn set_recorded_run(&mut self, source: &str, run: RunIdentity) {
         let is_known = match &self.state {
             State::Empty => false,
             State::Recorded(known, _) => known.is_same_run(&run),
-            State::TraceOpen(_) | State::ForestGrown(..) => true,
+            State::TraceOpen(_) | State::ForestOpen(..) => true,
         };
         if is_known {
             return;
         }
-        let (notebook, messages) = Notebook::open(&mut *self.executor.host, source, &run);
-        self.state = State::Recorded(run, notebook);
+        let (label_store, messages) = LabelStore::open(&mut *self.executor.host, source, &run);
+        self.state = State::Recorded(run, label_store);
         self.show_trace();
         for (severity, text) in messages {
             self.executor.notice(severity, text);
@@ -75,20 +75,20 @@ impl Engine {
 
     /// Reads the open source again, with the data that was added since.
     pub(super) fn reload(&mut self) -> Result<(), Stop> {
-        let (run, grown) = self.state.forest()?;
-        let (source, root) = (run.trace.source.clone(), grown.root().to_owned());
+        let (run, embedded) = self.state.forest()?;
+        let (source, root) = (run.trace.source.clone(), embedded.root().to_owned());
         let selection = &self.executor.publisher.view.selection;
-        let selected: Vec<LabelKey> = selection.keys(grown.forest()).collect();
-        let num_before = grown.forest().len();
+        let selected: Vec<LabelKey> = selection.keys(embedded.forest()).collect();
+        let num_before = embedded.forest().len();
         let trace = self.executor.read_trace(&source)?;
         let ready = self.make_ready(trace, Some(&root), None)?;
         let selection = ready.selection(&selected);
         self.enter(ready, selection)?;
-        let (_, grown) = self.state.forest()?;
-        let num_new = grown.forest().len().saturating_sub(num_before);
+        let (_, embedded) = self.state.forest()?;
+        let num_new = embedded.forest().len().saturating_sub(num_before);
         self.executor
             .notice(Severity::Info, format!("{num_new} new executions."));
-        self.look_deeper();
+        self.analyze_run();
         Ok(())
     }
 
@@ -121,63 +121,63 @@ impl Engine {
         function: Option<&str>,
         saved: Option<SavedState>,
     ) -> Result<Ready, Stop> {
-        let (mut notebook, messages) = {
+        let (mut label_store, messages) = {
             let run = &trace.trace.identity;
-            Notebook::open(&mut *self.executor.host, &trace.source, run)
+            LabelStore::open(&mut *self.executor.host, &trace.source, run)
         };
-        let root = function.or(notebook.last_root()).map(str::to_owned);
+        let root = function.or(label_store.last_root()).map(str::to_owned);
         let root = match root.or_else(|| self.executor.host.root_of(&trace.source)) {
             Some(root) => Ok(root),
             None => trace.best_root(),
         };
-        let grown = root
+        let embedded = root
             .map_err(Stop::from)
             .and_then(|root| self.executor.embed(&trace, &root));
-        let mut ready = match grown {
+        let mut ready = match embedded {
             // A session is useless without its forest. A trace is not: the user can choose another root.
             Err(stop @ Stop::Cancelled) => return Err(stop),
             Err(stop) if saved.is_some() => return Err(stop),
             Err(stop) => {
                 return Ok(Ready {
-                    notebook,
+                    label_store,
                     trace,
-                    grown: None,
+                    embedded: None,
                     messages,
-                    complaint: Some(stop),
+                    failure: Some(stop),
                 });
             }
-            Ok(mut grown) => {
+            Ok(mut embedded) => {
                 let stamp = self.executor.stamp(None);
-                notebook.enter_root(grown.root(), stamp.clone());
+                label_store.enter_root(embedded.root(), stamp.clone());
                 if let Some(saved) = saved {
-                    let root = Some(grown.root().to_owned());
+                    let root = Some(embedded.root().to_owned());
                     let edit = Edit::Restore(saved);
-                    notebook.take_unwritten(&HistoryStep::Edit { root, edit }, stamp);
+                    label_store.apply_unwritten(&HistoryStep::Edit { root, edit }, stamp);
                 }
-                let complaint = self.learn_new(&mut grown, &mut notebook)?;
+                let failure = self.learn_new(&mut embedded, &mut label_store)?;
                 Ready {
-                    notebook,
+                    label_store,
                     trace,
-                    grown: Some(grown),
+                    embedded: Some(embedded),
                     messages,
-                    complaint,
+                    failure,
                 }
             }
         };
-        if let Err(error) = ready.notebook.write() {
+        if let Err(error) = ready.label_store.write() {
             let text = format!("Labels cannot be journalled now: {error}.");
             ready.messages.push((Severity::Warning, text));
         }
         Ok(ready)
     }
 
-    /// Computes the first scores of a forest. Returns why there are none, except if the user cancelled.
+    /// Computes the first scores of a forest. Returns the error if that failed, except if the user cancelled.
     fn learn_new(
         &mut self,
-        grown: &mut Grown,
-        notebook: &mut Notebook,
+        embedded: &mut EmbeddedForest,
+        label_store: &mut LabelStore,
     ) -> Result<Option<Stop>, Stop> {
-        match self.executor.learn_first(notebook, grown) {
+        match self.executor.learn_first(label_store, embedded) {
             Err(Stop::Cancelled) => Err(Stop::Cancelled),
             learned => Ok(learned.err()),
         }
@@ -186,59 +186,64 @@ impl Engine {
     fn enter(&mut self, ready: Ready, selection: Option<Selection>) -> Result<(), Stop> {
         let method = self.map_method();
         let Ready {
-            notebook,
+            label_store,
             trace,
-            grown,
+            embedded,
             messages,
-            complaint,
+            failure,
         } = ready;
-        self.state = State::TraceOpen(OpenRun { notebook, trace });
+        self.state = State::TraceOpen(OpenRun { label_store, trace });
         self.show_trace();
         for (severity, text) in messages {
             self.executor.notice(severity, text);
         }
-        if let Some(stop) = complaint {
-            self.executor.complain(&stop);
+        if let Some(stop) = failure {
+            self.executor.report_error(&stop);
         }
-        grown.map_or(Ok(()), |grown| self.enter_forest(grown, method, selection))
+        embedded.map_or(Ok(()), |embedded| {
+            self.enter_forest(embedded, method, selection)
+        })
     }
 
     /// Shows the forest of another root function.
     pub(super) fn set_root(&mut self, pattern: &str) -> Result<(), Stop> {
         let run = self.state.run_mut()?;
-        let mut grown = self.executor.embed(&run.trace, pattern)?;
-        let complaint = match self.executor.learn_first(&mut run.notebook, &mut grown) {
+        let mut embedded = self.executor.embed(&run.trace, pattern)?;
+        let failure = match self
+            .executor
+            .learn_first(&mut run.label_store, &mut embedded)
+        {
             Err(Stop::Cancelled) => return Err(Stop::Cancelled),
             learned => learned.err(),
         };
         let stamp = self.executor.stamp(None);
-        let notebook = self.state.notebook_mut()?;
-        notebook.enter_root(grown.root(), stamp);
-        notebook.write()?;
-        if let Some(stop) = complaint {
-            self.executor.complain(&stop);
+        let label_store = self.state.label_store_mut()?;
+        label_store.enter_root(embedded.root(), stamp);
+        label_store.write()?;
+        if let Some(stop) = failure {
+            self.executor.report_error(&stop);
         }
         let method = self.map_method();
-        self.enter_forest(grown, method, None)
+        self.enter_forest(embedded, method, None)
     }
 
     fn enter_forest(
         &mut self,
-        grown: Grown,
+        embedded: EmbeddedForest,
         method: MapMethod,
         selection: Option<Selection>,
     ) -> Result<(), Stop> {
-        let num_unclosed = grown.forest().num_unclosed();
+        let num_unclosed = embedded.forest().num_unclosed();
         if num_unclosed > 0 {
             let text = format!(
                 "{num_unclosed} executions of {} never ended and are left out.",
-                grown.root()
+                embedded.root()
             );
             self.executor.notice(Severity::Warning, text);
         }
-        let most_abnormal = grown.detection().and_then(|known| known.order.first());
+        let most_abnormal = embedded.detection().and_then(|known| known.order.first());
         let most_abnormal = most_abnormal.map_or(Selection::None, |&tree| Selection::One(tree));
-        self.state.set_forest(grown);
+        self.state.set_forest(embedded);
         self.show_forest()?;
         self.select(selection.unwrap_or(most_abnormal))?;
         match self.set_map(method) {

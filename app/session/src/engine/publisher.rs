@@ -42,7 +42,7 @@ pub(super) enum Topic {
 impl Topic {
     pub(super) fn of(command: &Command) -> Self {
         match command {
-            Command::Of { command, .. } => Self::of(command),
+            Command::ForViewer { command, .. } => Self::of(command),
             Command::OpenTrace { .. } | Command::LoadSession { .. } | Command::Reload => {
                 Self::Opening
             }

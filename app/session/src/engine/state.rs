@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use callgrove_model::{RunIdentity, Trace};
 
-use super::grown::Grown;
-use super::notebook::Notebook;
+use super::embedded_forest::EmbeddedForest;
+use super::label_store::LabelStore;
 use super::stop::Stop;
 use crate::root::RootError;
 use crate::{Calls, Suggestion, learning};
@@ -15,16 +15,16 @@ pub(super) enum State {
     /// No run.
     Empty,
     /// A run that is known only from its records, which can be labelled.
-    Recorded(RunIdentity, Notebook),
+    Recorded(RunIdentity, LabelStore),
     /// A trace without a root function: none is chosen yet, or none is possible.
     TraceOpen(OpenRun),
     /// A trace and the forest of a root function.
-    ForestGrown(OpenRun, Box<Grown>),
+    ForestOpen(OpenRun, Box<EmbeddedForest>),
 }
 
 /// A trace and the user's work on its run.
 pub(super) struct OpenRun {
-    pub(super) notebook: Notebook,
+    pub(super) label_store: LabelStore,
     pub(super) trace: OpenTrace,
 }
 
@@ -40,59 +40,59 @@ pub(super) struct OpenTrace {
 
 impl State {
     /// Returns the user's work on the run.
-    pub(super) fn notebook(&self) -> Result<&Notebook, Stop> {
+    pub(super) fn label_store(&self) -> Result<&LabelStore, Stop> {
         match self {
             Self::Empty => Err(Stop::NoRun),
-            Self::Recorded(_, notebook) => Ok(notebook),
-            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(&run.notebook),
+            Self::Recorded(_, label_store) => Ok(label_store),
+            Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(&run.label_store),
         }
     }
 
     /// Returns the user's work on the run, for changes.
-    pub(super) fn notebook_mut(&mut self) -> Result<&mut Notebook, Stop> {
+    pub(super) fn label_store_mut(&mut self) -> Result<&mut LabelStore, Stop> {
         match self {
             Self::Empty => Err(Stop::NoRun),
-            Self::Recorded(_, notebook) => Ok(notebook),
-            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(&mut run.notebook),
+            Self::Recorded(_, label_store) => Ok(label_store),
+            Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(&mut run.label_store),
         }
     }
 
     pub(super) fn run(&self) -> Result<&OpenRun, Stop> {
         match self {
             Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
-            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(run),
+            Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(run),
         }
     }
 
     pub(super) fn run_mut(&mut self) -> Result<&mut OpenRun, Stop> {
         match self {
             Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
-            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(run),
+            Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(run),
         }
     }
 
-    pub(super) fn forest(&self) -> Result<(&OpenRun, &Grown), Stop> {
+    pub(super) fn forest(&self) -> Result<(&OpenRun, &EmbeddedForest), Stop> {
         match self {
             Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
             Self::TraceOpen(_) => Err(Stop::NoForest),
-            Self::ForestGrown(run, grown) => Ok((run, grown)),
+            Self::ForestOpen(run, embedded) => Ok((run, embedded)),
         }
     }
 
-    pub(super) fn forest_mut(&mut self) -> Result<(&mut OpenRun, &mut Grown), Stop> {
+    pub(super) fn forest_mut(&mut self) -> Result<(&mut OpenRun, &mut EmbeddedForest), Stop> {
         match self {
             Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
             Self::TraceOpen(_) => Err(Stop::NoForest),
-            Self::ForestGrown(run, grown) => Ok((run, grown)),
+            Self::ForestOpen(run, embedded) => Ok((run, embedded)),
         }
     }
 
     /// Shows another forest of the trace.
-    pub(super) fn set_forest(&mut self, grown: Grown) {
+    pub(super) fn set_forest(&mut self, embedded: EmbeddedForest) {
         *self = match std::mem::replace(self, Self::Empty) {
             other @ (Self::Empty | Self::Recorded(..)) => other,
-            Self::TraceOpen(run) | Self::ForestGrown(run, _) => {
-                Self::ForestGrown(run, Box::new(grown))
+            Self::TraceOpen(run) | Self::ForestOpen(run, _) => {
+                Self::ForestOpen(run, Box::new(embedded))
             }
         };
     }
@@ -103,7 +103,7 @@ impl OpenTrace {
         let trace = Arc::new(trace);
         Self {
             source: source.to_owned(),
-            calls: Arc::new(Calls::here(&trace)),
+            calls: Arc::new(Calls::local(&trace)),
             suggestions: learning::suggest_roots(&trace).into(),
             trace,
         }

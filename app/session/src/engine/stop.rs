@@ -32,9 +32,7 @@ pub(super) enum Stop {
     },
     #[error("open a trace first")]
     NothingOpen,
-    #[error(
-        "the records do not name their run; open the trace first"
-    )]
+    #[error("the records do not name their run; open the trace first")]
     NoRun,
     #[error("choose a root function first")]
     NoForest,

@@ -34,7 +34,7 @@ pub(super) struct ModelChoice {
 /// The user's work on the forest of one root function.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RootState {
-    pub(super) judgements: BTreeMap<LabelKey, LabelState>,
+    pub(super) label_states: BTreeMap<LabelKey, LabelState>,
     /// Keys whose labels wait to be trained.
     pub(super) untrained: BTreeSet<LabelKey>,
     pub(super) choice: ModelChoice,
@@ -49,20 +49,20 @@ pub(crate) struct ModelInputs {
     pub(crate) file: Option<ModelFile>,
     /// Settings of the trained model; `None` are the defaults.
     pub(crate) settings: Option<ModelSettings>,
-    /// Labels that apply to their trees only, shape `[n_trees]`; empty if there are none.
+    /// Labels that apply to their trees only, shape `[n_trees]`; empty without such labels.
     pub(crate) held: Vec<Option<Label>>,
 }
 
 /// Label states and a choice that replace others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RootValues {
-    pub(super) judgements: Box<[(LabelKey, LabelState)]>,
+    pub(super) label_states: Box<[(LabelKey, LabelState)]>,
     pub(super) choice: Option<Box<ModelChoice>>,
 }
 
 /// The state of a forest before the first edit.
-pub(super) static UNTOUCHED: RootState = RootState {
-    judgements: BTreeMap::new(),
+pub(super) static UNEDITED: RootState = RootState {
+    label_states: BTreeMap::new(),
     untrained: BTreeSet::new(),
     choice: ModelChoice {
         auto_train: true,
@@ -97,19 +97,19 @@ impl ModelInputs {
 
 impl Default for RootState {
     fn default() -> Self {
-        UNTOUCHED.clone()
+        UNEDITED.clone()
     }
 }
 
 impl RootState {
     /// Returns the label that a user gave.
     pub(crate) fn label(&self, key: LabelKey) -> Option<Label> {
-        self.judgements.get(&key)?.given
+        self.label_states.get(&key)?.given
     }
 
     /// Returns all labels that users gave.
     pub(crate) fn labels(&self) -> LabelSet {
-        let given = self.judgements.iter().filter_map(LabelState::given_to);
+        let given = self.label_states.iter().filter_map(LabelState::given_to);
         given.collect()
     }
 
@@ -120,8 +120,10 @@ impl RootState {
 
     /// Returns the number of labels that apply to their executions only.
     pub(crate) fn num_held(&self) -> usize {
-        let judgements = self.judgements.values();
-        judgements.filter(|judgement| judgement.is_held).count()
+        let label_states = self.label_states.values();
+        label_states
+            .filter(|label_state| label_state.is_held)
+            .count()
     }
 
     /// Returns whether the labels that wait to be trained wait for the answer to a question.
@@ -142,7 +144,7 @@ impl RootState {
     /// Returns the inputs of the scores of a forest.
     pub(crate) fn model_inputs(&self, forest: &Forest) -> ModelInputs {
         ModelInputs {
-            labels: by_tree(forest, |key| self.judgements.get(&key)?.learned),
+            labels: by_tree(forest, |key| self.label_states.get(&key)?.learned),
             file: self.choice.file.clone(),
             settings: self.choice.settings,
             held: self.held(forest),
@@ -152,11 +154,11 @@ impl RootState {
     /// Returns the inputs as they would be if all waiting labels were trained.
     pub(crate) fn inputs_if_learned(&self, forest: &Forest) -> ModelInputs {
         let label = |key| {
-            let judgement = self.judgements.get(&key)?;
-            if judgement.is_waiting() {
-                judgement.given
+            let label_state = self.label_states.get(&key)?;
+            if label_state.is_waiting() {
+                label_state.given
             } else {
-                judgement.learned
+                label_state.learned
             }
         };
         ModelInputs {
@@ -176,8 +178,8 @@ impl RootState {
 
     fn held(&self, forest: &Forest) -> Vec<Option<Label>> {
         let held = |key| {
-            let judgement = self.judgements.get(&key)?;
-            judgement.given.filter(|_| judgement.is_held)
+            let label_state = self.label_states.get(&key)?;
+            label_state.given.filter(|_| label_state.is_held)
         };
         if self.num_held() == 0 {
             Vec::new()
@@ -188,18 +190,18 @@ impl RootState {
 
     /// Returns the state in the form in which it is saved.
     pub(crate) fn save(&self) -> SavedState {
-        let saved = |(key, judgement): (&LabelKey, &LabelState)| {
+        let saved = |(key, label_state): (&LabelKey, &LabelState)| {
             Some(SavedLabel {
                 key: *key,
-                label: judgement.given?,
-                trained: judgement.learned == judgement.given,
-                held: judgement.is_held,
-                by: judgement.by.clone(),
+                label: label_state.given?,
+                trained: label_state.learned == label_state.given,
+                held: label_state.is_held,
+                by: label_state.by.clone(),
             })
         };
         let file = self.choice.file.clone();
         SavedState {
-            labels: self.judgements.iter().filter_map(saved).collect(),
+            labels: self.label_states.iter().filter_map(saved).collect(),
             auto_train: self.choice.auto_train,
             model_use: file.as_ref().map(|file| file.fit).unwrap_or_default(),
             model: file.map(|file| file.path),
@@ -211,53 +213,53 @@ impl RootState {
 
     /// Returns the new values of everything that an edit changes.
     pub(super) fn after(&self, edit: &Edit, who: Option<&Arc<str>>) -> RootValues {
-        let mut judgements = BTreeMap::new();
+        let mut label_states = BTreeMap::new();
         let mut choice = self.choice.clone();
         match edit {
             Edit::SetLabels(changes) => {
                 for LabelChange { key, label } in changes {
-                    let mut judgement = self.judgements.get(key).cloned().unwrap_or_default();
-                    judgement.given = *label;
-                    judgement.by = label.and(who.cloned());
-                    judgement.is_held = false;
-                    judgements.insert(*key, judgement);
+                    let mut label_state = self.label_states.get(key).cloned().unwrap_or_default();
+                    label_state.given = *label;
+                    label_state.by = label.and(who.cloned());
+                    label_state.is_held = false;
+                    label_states.insert(*key, label_state);
                 }
                 if choice.auto_train {
-                    self.learn(&mut judgements, &mut choice);
+                    self.learn(&mut label_states, &mut choice);
                 }
             }
-            Edit::Train => self.learn(&mut judgements, &mut choice),
+            Edit::Train => self.learn(&mut label_states, &mut choice),
             Edit::AutoTrain(on) => {
                 choice.auto_train = *on;
                 if *on {
-                    self.learn(&mut judgements, &mut choice);
+                    self.learn(&mut label_states, &mut choice);
                 }
             }
             Edit::Hold => {
                 for key in &self.untrained {
                     // If the label was removed, the model keeps the one that it was trained with.
                     let is_held = true;
-                    let judgement = self.judgements[key].clone();
+                    let label_state = self.label_states[key].clone();
                     let held = LabelState {
                         is_held,
-                        ..judgement
+                        ..label_state
                     };
-                    judgements.insert(*key, held);
+                    label_states.insert(*key, held);
                 }
                 choice.is_asking = false;
             }
             Edit::LearnHeld => {
-                let held = self.judgements.iter().filter(|(_, it)| it.is_held);
-                judgements.extend(held.map(|(key, judgement)| {
+                let held = self.label_states.iter().filter(|(_, it)| it.is_held);
+                label_states.extend(held.map(|(key, label_state)| {
                     let is_held = false;
-                    let judgement = judgement.clone();
+                    let label_state = label_state.clone();
                     let learning = LabelState {
                         is_held,
-                        ..judgement
+                        ..label_state
                     };
                     (*key, learning)
                 }));
-                self.learn(&mut judgements, &mut choice);
+                self.learn(&mut label_states, &mut choice);
             }
             Edit::Tune(settings) => {
                 choice.settings = *settings;
@@ -265,15 +267,15 @@ impl RootState {
             }
             Edit::LoadModel(path) => choice.file = Some(ModelFile::as_made(path.clone())),
             Edit::UseModel(file) => choice.file = Some(file.clone()),
-            Edit::Restore(saved) => self.restore(saved, &mut judgements, &mut choice),
+            Edit::Restore(saved) => self.restore(saved, &mut label_states, &mut choice),
             Edit::SetMark(_) | Edit::DeleteMark(_) => {}
         }
         // There is nothing to ask about once no label waits.
         let mut others = self.untrained.iter();
-        choice.is_asking &= others.any(|key| !judgements.contains_key(key))
-            || judgements.values().any(LabelState::is_waiting);
+        choice.is_asking &= others.any(|key| !label_states.contains_key(key))
+            || label_states.values().any(LabelState::is_waiting);
         RootValues {
-            judgements: judgements.into_iter().collect(),
+            label_states: label_states.into_iter().collect(),
             choice: (choice != self.choice).then(|| Box::new(choice)),
         }
     }
@@ -282,10 +284,10 @@ impl RootState {
         for key in &self.untrained {
             changed
                 .entry(*key)
-                .or_insert_with(|| self.judgements[key].clone());
+                .or_insert_with(|| self.label_states[key].clone());
         }
-        for judgement in changed.values_mut() {
-            judgement.learned = judgement.given;
+        for label_state in changed.values_mut() {
+            label_state.learned = label_state.given;
         }
         choice.file = None;
         choice.is_asking = false;
@@ -297,17 +299,17 @@ impl RootState {
         changed: &mut BTreeMap<LabelKey, LabelState>,
         choice: &mut ModelChoice,
     ) {
-        let known = self.judgements.keys();
+        let known = self.label_states.keys();
         changed.extend(known.map(|&key| (key, LabelState::default())));
         changed.extend(saved.labels.iter().map(|saved| {
             let given = Some(saved.label);
-            let judgement = LabelState {
+            let label_state = LabelState {
                 given,
                 learned: given.filter(|_| saved.trained),
                 is_held: saved.held,
                 by: saved.by.clone(),
             };
-            (saved.key, judgement)
+            (saved.key, label_state)
         }));
         let file = saved.model.clone().map(|path| ModelFile {
             path,
@@ -323,8 +325,8 @@ impl RootState {
 
     /// Swaps values into place. Afterwards `values` holds the replaced ones.
     pub(super) fn swap(&mut self, values: &mut RootValues) {
-        for (key, judgement) in &mut values.judgements {
-            *judgement = self.put(*key, std::mem::take(judgement));
+        for (key, label_state) in &mut values.label_states {
+            *label_state = self.put(*key, std::mem::take(label_state));
         }
         if let Some(choice) = &mut values.choice {
             std::mem::swap(&mut self.choice, choice);
@@ -335,8 +337,8 @@ impl RootState {
     /// edit replaced, and still does afterwards. `false` if the edit trained no labels.
     pub(super) fn ask(&mut self, before: &mut RootValues) -> bool {
         let mut is_changed = false;
-        for (key, before) in &before.judgements {
-            let now = self.judgements.get(key).cloned().unwrap_or_default();
+        for (key, before) in &before.label_states {
+            let now = self.label_states.get(key).cloned().unwrap_or_default();
             if now.learned != before.learned {
                 let learned = before.learned;
                 self.put(*key, LabelState { learned, ..now });
@@ -353,16 +355,16 @@ impl RootState {
     }
 
     /// Replaces the state of one label, and returns the one before.
-    fn put(&mut self, key: LabelKey, judgement: LabelState) -> LabelState {
-        if judgement.is_waiting() {
+    fn put(&mut self, key: LabelKey, label_state: LabelState) -> LabelState {
+        if label_state.is_waiting() {
             self.untrained.insert(key);
         } else {
             self.untrained.remove(&key);
         }
-        let before = if judgement == LabelState::default() {
-            self.judgements.remove(&key)
+        let before = if label_state == LabelState::default() {
+            self.label_states.remove(&key)
         } else {
-            self.judgements.insert(key, judgement)
+            self.label_states.insert(key, label_state)
         };
         before.unwrap_or_default()
     }

@@ -66,7 +66,7 @@ proptest! {
         let mut live = History::default();
         let mut lines = vec![header_line("run", &RunIdentity::default())];
         for action in &actions {
-            live.take(action);
+            live.apply(action);
             lines.push(action_line(action, Stamp::default()));
         }
         let journal = Journal::replay(&lines).unwrap();
@@ -161,7 +161,7 @@ fn the_first_line_names_the_run() {
     assert_eq!(run.name(), "lmp");
     assert_eq!(header_line("run", &run), written);
     let journal = Journal::replay(&lines(written)).unwrap();
-    assert!(journal.is_current && journal.says_run);
+    assert!(journal.is_current && journal.has_run);
     assert_eq!(VERSION_1.lines().find_map(journal_run), None);
 }
 

@@ -1,12 +1,12 @@
 //! Repeated patterns for the views and for tables: the patterns of a run, their usual durations, and the program's
 //! iterations.
 
-mod asked;
-mod beyond;
 mod curve;
 mod list;
 mod listing;
+mod long_occurrences;
 mod outline;
+mod queries;
 mod reference;
 mod rows;
 #[cfg(test)]
@@ -18,18 +18,18 @@ use std::sync::Arc;
 use callgrove_model::{Cancelled, LaneIdx, Progress, TimeNs, Trace};
 use callgrove_patterns::pattern::{Iterations, Patterns};
 
-use beyond::LongOccurrences;
+use long_occurrences::LongOccurrences;
 
-pub use asked::{
-    AnomalousOf, CurveOf, IterationAt, JudgedBy, JudgedPattern, ListedOccurrence, OccurrenceOrder,
-    OccurrencesIn, OutlineOf, UnevenIteration, UnevenOf,
-};
 pub use callgrove_patterns::pattern::{
     Imbalance, Occurrence, Pattern, PatternId, ReferenceCurve, Standing,
 };
 pub use curve::{CurveAxis, PatternCurve};
 pub use list::{ListedIterations, ListedPattern, PatternList};
 pub use outline::{OutlineLine, OutlinePath, Unfolding};
+pub use queries::{
+    AnomalousOf, CurveOf, IterationAt, JudgedBy, JudgedPattern, ListedOccurrence, OccurrenceOrder,
+    OccurrencesIn, OutlineOf, UnevenIteration, UnevenOf,
+};
 pub use reference::PatternReference;
 pub use rows::{AnomalyRow, IterationsRow, PatternRow};
 

@@ -102,7 +102,7 @@ fn long_occurrences_are_the_same_as_by_a_full_search() {
                     (20_000_000, 20_000_001),
                 ] {
                     let (from, to) = (TimeNs(from), TimeNs(to));
-                    let found = long.beyond(pattern, (lane, from, to), limit);
+                    let found = long.longer_than(pattern, (lane, from, to), limit);
                     let found: Vec<TimeNs> = found.map(|span| span.from).collect();
                     let expected: Vec<TimeNs> = (pattern.on_lane(lane).iter())
                         .filter(|it| it.duration > limit && it.start <= to && it.end() >= from)

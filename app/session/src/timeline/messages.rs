@@ -219,7 +219,12 @@ impl MessageIndex {
     }
 
     /// Returns at most `capacity` of `messages` (in order of sending), in that order.
-    fn most_important(&self, messages: Vec<u32>, capacity: usize, query: &MessageQuery) -> Vec<u32> {
+    fn most_important(
+        &self,
+        messages: Vec<u32>,
+        capacity: usize,
+        query: &MessageQuery,
+    ) -> Vec<u32> {
         if messages.len() <= capacity {
             return messages;
         }

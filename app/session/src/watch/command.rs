@@ -24,15 +24,15 @@ pub enum WatchCommand {
     Show(Page),
     /// Select a rank, a function and steps.
     Scope(Scope),
-    /// Look up executions and show them.
+    /// Query executions and show them.
     Query(Box<QueryForm>),
-    /// Look up the executions of a selection, most severe first.
+    /// Query the executions of a selection, most severe first.
     QueryScope(Scope),
     /// Fetch more of the executions that were looked up.
     More,
     /// Show the document of an execution, by its index in the results.
     Open(usize),
-    /// Look up all executions of an incident, and show the record of its root, or of another one if the root has no
+    /// Query all executions of an incident, and show the record of its root, or of another one if the root has no
     /// record.
     OpenIncident(Arc<RecordedIncident>),
     /// Go back.

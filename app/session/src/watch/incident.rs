@@ -27,7 +27,7 @@ impl RecordedIncident {
 
     /// Returns its sentence, worded as for a recorded run: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s
     /// in all`.
-    pub fn in_words(&self) -> String {
+    pub fn sentence(&self) -> String {
         let record = &self.record;
         let own_us = record.own_delay.unwrap_or(0);
         let func = record.func.as_deref().unwrap_or_default();
@@ -56,7 +56,7 @@ impl RecordedIncident {
             times: 1,
             every: None,
         };
-        facts.in_words()
+        facts.sentence()
     }
 
     /// Returns the other end of a recorded message of an execution, if known.

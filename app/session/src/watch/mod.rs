@@ -10,7 +10,6 @@
 //!   └──── Snapshot::watch ─────┘  └────── WatchUpdate ────────┘
 //! ```
 
-mod carrier;
 mod command;
 pub mod document;
 mod field;
@@ -18,7 +17,8 @@ mod form;
 mod heat;
 mod incident;
 mod pace;
-mod picture;
+mod state;
+mod transport;
 
 mod ranking;
 mod recorded_trees;
@@ -35,9 +35,6 @@ pub use callgrove_pserver::overview::{
 };
 pub use callgrove_pserver::packet::{self, CounterStats, MetricsData, Packet};
 pub use callgrove_pserver::record::TrendRecord;
-pub use carrier::{
-    ConnectionId, QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
-};
 pub use command::WatchCommand;
 pub use document::{ExecutionDocument, RecordWindow};
 pub use field::{ExecutionField, FieldUnit};
@@ -45,9 +42,12 @@ pub use form::{FormError, QueryForm, RecordCollection, SortField, TimeUnit};
 pub use heat::{HeatColumn, HeatMap, HeatRow};
 pub use incident::RecordedIncident;
 pub use pace::{Pace, PaceEntry, RecentMetrics};
-pub use picture::{Connection, QueryState, Watch};
 pub use ranking::{Measure, Ranked, RankedEnd, Ranking, Statistic, ranked_funcs, ranked_ranks};
 pub use recorded_trees::{RECORDED_TREES, recorded_forest};
 pub use scope::Scope;
+pub use state::{Connection, QueryState, Watch};
+pub use transport::{
+    ConnectionId, QueryRequest, WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
+};
 pub use visit::{Page, Results, Visit};
 pub(crate) use watcher::Watcher;

@@ -227,7 +227,11 @@ mod tests {
         let (forest, _) = recorded_forest(&records, RunIdentity::default());
         assert_eq!(forest.sample(), [true, true, false, false, true, true]);
         let (forest, _) = recorded_forest(&records[1..2], RunIdentity::default());
-        assert_eq!(forest.sample(), [true, true], "there are no sampled records");
+        assert_eq!(
+            forest.sample(),
+            [true, true],
+            "there are no sampled records"
+        );
     }
 
     #[test]

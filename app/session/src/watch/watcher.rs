@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use callgrove_pserver::record::IncidentRecord;
 
-use super::picture::Known;
+use super::state::WatchData;
 use super::trend::{read_trends, trend_request};
 use super::{
     Connection, ConnectionId, ExecutionDocument, FormError, Packet, Page, QueryForm, QueryRequest,
@@ -29,12 +29,12 @@ pub(crate) struct Watcher {
     /// The connection that was requested last.
     connection: ConnectionId,
     next_query: u64,
-    asked: Asked,
+    own_queries: OwnQueries,
 }
 
 /// Numbers of the queries that the watcher itself makes.
 #[derive(Default)]
-struct Asked {
+struct OwnQueries {
     /// Query for the incidents with most delay.
     incidents: Option<u64>,
     /// Query for the trends, sent after the incidents arrived.
@@ -57,7 +57,7 @@ impl Watcher {
             }),
             connection: ConnectionId::default(),
             next_query: 0,
-            asked: Asked::default(),
+            own_queries: OwnQueries::default(),
         }
     }
 
@@ -95,7 +95,7 @@ impl Watcher {
             }
             WatchCommand::Pause(is_paused) => {
                 let watch = self.now();
-                watch.num_held_back = 0;
+                watch.num_waiting = 0;
                 watch.held = is_paused.then(|| Arc::clone(&watch.newest));
             }
             WatchCommand::Show(page) => self.go(|visit| visit.page = page),
@@ -139,18 +139,18 @@ impl Watcher {
     }
 
     /// Stops watching the run and discards its data.
-    pub(crate) fn let_go(&mut self) {
+    pub(crate) fn detach(&mut self) {
         let revision = self.watch.newest.revision + 1;
         *self.now() = Watch {
             is_offered: true,
-            newest: Arc::new(Known {
+            newest: Arc::new(WatchData {
                 revision,
-                ..Known::default()
+                ..WatchData::default()
             }),
             ..Watch::default()
         };
         self.connection.0 += 1;
-        self.asked = Asked::default();
+        self.own_queries = OwnQueries::default();
         self.send(WatchRequest::Disconnect);
     }
 
@@ -161,9 +161,9 @@ impl Watcher {
         if address != before.address {
             *watch = Watch {
                 is_offered: true,
-                newest: Arc::new(Known {
+                newest: Arc::new(WatchData {
                     revision: before.newest.revision + 1,
-                    ..Known::default()
+                    ..WatchData::default()
                 }),
                 ..Watch::default()
             };
@@ -171,7 +171,7 @@ impl Watcher {
         watch.address.clone_from(&address);
         watch.connection = Connection::Connecting;
         self.connection.0 += 1;
-        self.asked = Asked::default();
+        self.own_queries = OwnQueries::default();
         self.send(WatchRequest::Connect {
             connection: self.connection,
             address,
@@ -195,7 +195,7 @@ impl Watcher {
                 known.overview = *overview;
                 known.revision += 1;
                 watch.connection = Connection::Live;
-                self.asked.incidents = None;
+                self.own_queries.incidents = None;
                 self.ask_incidents();
             }
             WatchUpdate::Packet(packet) => {
@@ -236,7 +236,7 @@ impl Watcher {
         known.overview.apply(packet);
         known.pace.push(packet);
         known.revision += 1;
-        watch.num_held_back += u64::from(watch.is_paused());
+        watch.num_waiting += u64::from(watch.is_paused());
         watch.connection = Connection::Live;
     }
 
@@ -325,11 +325,11 @@ impl Watcher {
 
     /// Queries the incidents with most delay, unless the query is already running.
     fn ask_incidents(&mut self) {
-        if self.asked.incidents.is_some() {
+        if self.own_queries.incidents.is_some() {
             return;
         }
         let request = self.incident_request("joined_to is null".to_owned(), MAX_INCIDENTS);
-        self.asked.incidents = Some(request.id);
+        self.own_queries.incidents = Some(request.id);
         self.send(WatchRequest::Query(request));
     }
 
@@ -352,19 +352,19 @@ impl Watcher {
         let mut incidents = documents
             .iter()
             .filter_map(|document| Some(Arc::new(RecordedIncident::new(document)?)));
-        if self.asked.incidents == Some(id) {
-            self.asked.incidents = None;
+        if self.own_queries.incidents == Some(id) {
+            self.own_queries.incidents = None;
             let incidents: Vec<_> = incidents.collect();
             if *self.watch.newest.incidents != incidents {
                 let known = Arc::make_mut(&mut self.now().newest);
                 known.incidents = Arc::new(incidents);
                 known.revision += 1;
             }
-            self.asked.trends = Some(self.next_query);
+            self.own_queries.trends = Some(self.next_query);
             self.send(WatchRequest::Query(trend_request(self.next_query)));
             self.next_query += 1;
-        } else if self.asked.incident == Some(id) {
-            self.asked.incident = None;
+        } else if self.own_queries.incident == Some(id) {
+            self.own_queries.incident = None;
             self.now().incident = incidents.next();
         } else {
             return false;
@@ -374,7 +374,11 @@ impl Watcher {
 
     /// Takes the results of a query for trends; `false` if `id` is another query.
     fn take_trends(&mut self, id: u64, documents: &[serde_json::Value]) -> bool {
-        let is_one = self.asked.trends.take_if(|asked| *asked == id).is_some();
+        let is_one = self
+            .own_queries
+            .trends
+            .take_if(|asked| *asked == id)
+            .is_some();
         let trends = read_trends(documents);
         if is_one && *self.watch.newest.trends != trends {
             let known = Arc::make_mut(&mut self.now().newest);
@@ -399,14 +403,15 @@ impl Watcher {
             filter: format!("event_id in ({})", labels.join(", ")),
             ..QueryForm::default()
         };
-        self.asked.to_open = Some((self.next_query, event_id.clone()));
+        self.own_queries.to_open = Some((self.next_query, event_id.clone()));
         self.now().incident = Some(Arc::clone(incident));
         self.ask(form, None, Some(Arc::clone(incident)));
     }
 
     /// Opens the document that a query was made for.
     fn open_found(&mut self, id: u64) {
-        let Some((_, event_id)) = self.asked.to_open.take_if(|(asked, _)| *asked == id) else {
+        let Some((_, event_id)) = self.own_queries.to_open.take_if(|(asked, _)| *asked == id)
+        else {
             return;
         };
         let results = self.watch.visit().results.clone();
@@ -427,7 +432,7 @@ impl Watcher {
             quoted(&document.event_id)
         );
         let request = self.incident_request(filter, 1);
-        self.asked.incident = Some(request.id);
+        self.own_queries.incident = Some(request.id);
         self.send(WatchRequest::Query(request));
     }
 

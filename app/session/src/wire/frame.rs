@@ -63,12 +63,12 @@ pub enum ViewerMessage {
 pub(super) enum FrameKind {
     /// The small parts of the newest snapshot. The frames before it contain its large parts.
     Snapshot = 1,
-    /// The facts of a trace, or that there is none. Invalidates everything of the trace before. In a file, its head
+    /// The facts of the trace, or its absence. Invalidates everything of the trace before. In a file, its head
     /// only.
     Trace = 2,
     /// The next lane; only in a file.
     Lane = 3,
-    /// The forest, or that there is none. Invalidates everything of the forest before.
+    /// The forest, or its absence. Invalidates everything of the forest before.
     Analysis = 4,
     Map = 5,
     Detection = 6,
@@ -87,7 +87,7 @@ pub(super) enum FrameKind {
 
 /// A trace whose calls remain in the server.
 #[derive(Serialize, Deserialize)]
-pub(super) struct FarTrace {
+pub(super) struct RemoteTrace {
     pub(super) head: TraceHead,
     pub(super) facts: CallsFacts,
 }
@@ -112,12 +112,12 @@ pub(super) struct AnalysisParts {
     pub(super) analysis: Analysis,
 }
 
-/// Returns the first frame of a connection. `life` changes whenever the session is restarted.
+/// Returns the first frame of a connection. `epoch` changes whenever the session is restarted.
 ///
 /// # Errors
 /// None are known.
-pub fn welcome_frame(life: u64) -> Result<Vec<u8>, WireError> {
-    FrameKind::Welcome.named(&life)
+pub fn welcome_frame(epoch: u64) -> Result<Vec<u8>, WireError> {
+    FrameKind::Welcome.named(&epoch)
 }
 
 /// Returns a frame with an update of the run that a viewer watches.

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use super::far_watch::FarWatch;
 use super::frame::{MAX_FILE_BYTES, ViewerFile, ViewerMessage, WIRE_VERSION, WireError};
 use super::mirror::{Arrived, SnapshotMirror};
-use crate::calls::CallWish;
+use super::remote_watch::RemoteWatch;
+use crate::calls::CallRequest;
 use crate::viewer::guest_name;
 use crate::watch::WatchHandle;
 use crate::{Command, Notice, SessionHandle, Severity, Snapshot, SnapshotCell};
@@ -41,9 +41,9 @@ pub struct SessionLink {
     cell: SnapshotCell,
     mirror: SnapshotMirror,
     /// Epoch of the session; `None` until it has sent it on this connection.
-    life: Option<u64>,
+    epoch: Option<u64>,
     /// Epoch on the connection before.
-    last_life: Option<u64>,
+    last_epoch: Option<u64>,
     /// Number of the newest command.
     number: u64,
     /// Commands that are not confirmed yet, oldest first.
@@ -52,10 +52,10 @@ pub struct SessionLink {
     num_sent: usize,
     /// Messages that take precedence over all others.
     first: VecDeque<ViewerMessage>,
-    wishes_told: u64,
+    num_cancels_seen: u64,
     /// True if the caller stops the work itself and polls for cancel requests.
-    is_stopped_elsewhere: bool,
-    watch: Option<FarWatch>,
+    has_external_stop: bool,
+    watch: Option<RemoteWatch>,
 }
 
 impl SessionLink {
@@ -70,14 +70,14 @@ impl SessionLink {
             commands,
             cell: cell.clone(),
             mirror: SnapshotMirror::default(),
-            life: None,
-            last_life: None,
+            epoch: None,
+            last_epoch: None,
             number: 0,
             kept: VecDeque::new(),
             num_sent: 0,
             first: VecDeque::new(),
-            wishes_told: 0,
-            is_stopped_elsewhere: false,
+            num_cancels_seen: 0,
+            has_external_stop: false,
             watch: None,
         };
         (SessionHandle::new(sender, cell), link)
@@ -86,17 +86,17 @@ impl SessionLink {
     /// Declares that the session receives no messages while it works: the caller polls [`SessionLink::wants_stop`] and
     /// stops the work.
     #[must_use]
-    pub fn stopped_elsewhere(self) -> Self {
-        let is_stopped_elsewhere = true;
+    pub fn with_external_stop(self) -> Self {
+        let has_external_stop = true;
         Self {
-            is_stopped_elsewhere,
+            has_external_stop,
             ..self
         }
     }
 
     /// Watches the run that the server watches. Returns the view's end.
     pub fn watch(&mut self) -> WatchHandle {
-        let (handle, watch) = FarWatch::new();
+        let (handle, watch) = RemoteWatch::new();
         self.watch = Some(watch);
         handle
     }
@@ -109,7 +109,7 @@ impl SessionLink {
         // A name given while there was no connection is already part of the hello.
         self.keep_commands();
         self.mirror = std::mem::take(&mut self.mirror).again();
-        self.last_life = self.life.take().or(self.last_life);
+        self.last_epoch = self.epoch.take().or(self.last_epoch);
         self.num_sent = 0;
         self.first.clear();
         let hello = ViewerMessage::Hello {
@@ -130,16 +130,16 @@ impl SessionLink {
         file: impl Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<Option<Vec<u8>>, WireError> {
         self.keep_commands();
-        if self.life.is_none() {
+        if self.epoch.is_none() {
             return Ok(None);
         }
-        if !self.is_stopped_elsewhere && self.wants_stop() {
+        if !self.has_external_stop && self.wants_stop() {
             self.first.push_front(ViewerMessage::Cancel);
         }
         if let Some(message) = self.first.pop_front() {
             return message.to_bytes().map(Some);
         }
-        if let Some(request) = self.watch.as_mut().and_then(FarWatch::next_request) {
+        if let Some(request) = self.watch.as_mut().and_then(RemoteWatch::next_request) {
             return ViewerMessage::Watch(request).to_bytes().map(Some);
         }
         let Some((number, command)) = self.kept.get(self.num_sent) else {
@@ -169,20 +169,20 @@ impl SessionLink {
     /// Returns the next question about calls, or the cancellation of one.
     fn next_question(&self) -> Option<ViewerMessage> {
         let (trace, calls) = self.mirror.calls()?;
-        Some(match calls.next_wish()? {
-            CallWish::Ask(number, question) => ViewerMessage::Ask {
+        Some(match calls.next_request()? {
+            CallRequest::Ask(number, question) => ViewerMessage::Ask {
                 trace,
                 number,
                 question,
             },
-            CallWish::Forget(number) => ViewerMessage::Forget { number },
+            CallRequest::Forget(number) => ViewerMessage::Forget { number },
         })
     }
 
     /// Returns whether the user requested to stop the running work since the last call.
     pub fn wants_stop(&mut self) -> bool {
-        let wishes = self.cell.num_wishes_to_stop();
-        wishes != std::mem::replace(&mut self.wishes_told, wishes)
+        let num_requests = self.cell.num_cancel_requests();
+        num_requests != std::mem::replace(&mut self.num_cancels_seen, num_requests)
     }
 
     /// Discards all pending commands.
@@ -201,7 +201,7 @@ impl SessionLink {
         match self.mirror.take(frame)? {
             Arrived::Part => return Ok(LinkEvent::Part),
             Arrived::Answer => {}
-            Arrived::Welcome(life) => self.begin_life(life),
+            Arrived::Welcome(epoch) => self.begin_epoch(epoch),
             Arrived::File(file) => return Ok(LinkEvent::File(file)),
             Arrived::Watch(connection, update) => {
                 if let Some(watch) = &mut self.watch {
@@ -229,9 +229,9 @@ impl SessionLink {
         }
     }
 
-    fn begin_life(&mut self, life: u64) {
-        self.life = Some(life);
-        let is_another = self.last_life.is_some_and(|last| last != life);
+    fn begin_epoch(&mut self, epoch: u64) {
+        self.epoch = Some(epoch);
+        let is_another = self.last_epoch.is_some_and(|last| last != epoch);
         if is_another {
             let is_certain =
                 |kept: &(u64, Command)| !matches!(kept.1, Command::Undo | Command::Redo);

@@ -6,7 +6,7 @@ use callgrove_model::{TraceHead, fnv1a};
 use callgrove_patterns::cause::Causes;
 use callgrove_patterns::trend::Trends;
 
-use super::frame::{AnalysisParts, CallAnswer, FarTrace, FrameKind, read};
+use super::frame::{AnalysisParts, CallAnswer, FrameKind, RemoteTrace, read};
 use super::{ViewerFile, WireError};
 use crate::watch::{ConnectionId, WatchUpdate};
 use crate::{Analysis, Calls, RunCauses, RunTrends, Snapshot, TreeCauses};
@@ -120,18 +120,21 @@ impl SnapshotMirror {
     }
 
     fn take_trace(&mut self, content: &[u8]) -> Result<(), WireError> {
-        let far: Option<FarTrace> = read(content)?;
+        let remote: Option<RemoteTrace> = read(content)?;
         let sum = fnv1a(content);
         let known = self.calls.take().filter(|(of, _)| *of == sum);
-        let (head, calls) = match (far, known) {
+        let (head, calls) = match (remote, known) {
             (None, _) => (TraceHead::default(), None),
-            (Some(far), Some((_, calls))) => {
+            (Some(remote), Some((_, calls))) => {
                 calls.lose();
-                (far.head, Some(calls))
+                (remote.head, Some(calls))
             }
-            (Some(far), None) => {
-                let trace = Arc::new(far.head.clone().without_calls()?);
-                (far.head, Some(Arc::new(Calls::far(trace, far.facts))))
+            (Some(remote), None) => {
+                let trace = Arc::new(remote.head.clone().without_calls()?);
+                (
+                    remote.head,
+                    Some(Arc::new(Calls::remote(trace, remote.facts))),
+                )
             }
         };
         self.num_traces += 1;

@@ -20,10 +20,10 @@
 //!
 //! If the server can watch a run, requests and updates of the watch ([`crate::watch`]) use the same connection.
 
-mod far_watch;
 mod frame;
 mod link;
 mod mirror;
+mod remote_watch;
 mod sender;
 mod trace_file;
 mod viewers;

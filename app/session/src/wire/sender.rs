@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgrove_model::TraceHead;
 
 use super::WireError;
-use super::frame::{AnalysisParts, FarTrace, FrameKind};
+use super::frame::{AnalysisParts, FrameKind, RemoteTrace};
 use crate::{
     Analysis, Calls, Detection, PatternList, RunCauses, RunTrends, Snapshot, TreeMap, ViewerId,
 };
@@ -80,11 +80,11 @@ impl SnapshotSender {
         (self.analysis, self.map, self.detection) = (None, None, None);
         (self.trends, self.causes, self.patterns) = (None, None, None);
         self.revision = None;
-        let far = self.calls.as_ref().map(|calls| FarTrace {
+        let remote = self.calls.as_ref().map(|calls| RemoteTrace {
             head: TraceHead::of(calls.trace()),
             facts: calls.facts().clone(),
         });
-        FrameKind::Trace.named(&far).map(Some)
+        FrameKind::Trace.named(&remote).map(Some)
     }
 
     fn next_of_forest(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
@@ -132,14 +132,14 @@ impl SnapshotSender {
 }
 
 /// Replaces the value if the newest one differs. Returns whether it does.
-fn take_over<T>(told: &mut Option<Arc<T>>, newest: Option<&Arc<T>>) -> bool {
-    let is_same = match (&*told, newest) {
-        (Some(told), Some(newest)) => Arc::ptr_eq(told, newest),
+fn take_over<T>(sent: &mut Option<Arc<T>>, newest: Option<&Arc<T>>) -> bool {
+    let is_same = match (&*sent, newest) {
+        (Some(sent), Some(newest)) => Arc::ptr_eq(sent, newest),
         (None, None) => true,
         _ => false,
     };
     if !is_same {
-        *told = newest.map(Arc::clone);
+        *sent = newest.map(Arc::clone);
     }
     !is_same
 }

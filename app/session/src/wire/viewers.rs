@@ -155,10 +155,7 @@ impl<H: Host> Host for ViewerHost<H> {
         let is_of_job = (self.watched.as_deref())
             .is_some_and(|job| source.strip_prefix(RECORDED_TREES) == Some(job));
         if self.viewer.is_some() && source != self.source && !is_of_job {
-            let text = format!(
-                "this page shows {}; serve {source} to open it",
-                self.source
-            );
+            let text = format!("this page shows {}; serve {source} to open it", self.source);
             return Err(HostError::Failed(text));
         }
         self.host.load_trace(source, progress)
@@ -172,7 +169,7 @@ impl<H: Host> Host for ViewerHost<H> {
         self.host.open_journal(source, run)
     }
 
-    fn turn_to(&mut self, viewer: Option<ViewerId>) {
+    fn set_viewer(&mut self, viewer: Option<ViewerId>) {
         self.viewer = viewer;
     }
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use callgrove_model::{Label, TreeIdx};
 use callgrove_session::{Command, Engine, LearnSettings, SessionHandle, SnapshotCell};
 
-use crate::asking::{NUM_MISLED, mislead};
 use crate::support::*;
+use crate::training_questions::{NUM_MISLED, mislead};
 
 /// Cancels the work of a session as soon as a stage begins with a given text.
 #[derive(Clone, Default)]

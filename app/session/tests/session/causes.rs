@@ -14,10 +14,7 @@ fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
     let seen = session.seen();
     let (causes, patterns) = (seen.causes.clone().unwrap(), seen.patterns.clone().unwrap());
     assert!(Arc::ptr_eq(causes.trace(), seen.trace.as_ref().unwrap()));
-    assert!(
-        !patterns.patterns.is_empty(),
-        "the run repeats its steps"
-    );
+    assert!(!patterns.patterns.is_empty(), "the run repeats its steps");
     let num_trees = seen.analysis.as_ref().unwrap().forest.len();
     assert!(
         seen.tree_cause(TreeIdx::from_index(num_trees - 1))
@@ -38,11 +35,7 @@ fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
 
 #[test]
 fn a_trace_stays_open_when_the_search_for_causes_is_cancelled() {
-    for stage in [
-        "Finding trends",
-        "Finding the causes",
-        "Finding patterns",
-    ] {
+    for stage in ["Finding trends", "Finding the causes", "Finding patterns"] {
         let stopper = Stopper::default();
         let mut session = stopper.session(&Disk::default());
         stopper.stop_at(stage);
@@ -51,7 +44,11 @@ fn a_trace_stays_open_when_the_search_for_causes_is_cancelled() {
             seen.detection.is_some() && seen.patterns.is_none(),
             "{stage}"
         );
-        assert_eq!(seen.causes.is_some(), stage.ends_with("patterns"), "{stage}");
+        assert_eq!(
+            seen.causes.is_some(),
+            stage.ends_with("patterns"),
+            "{stage}"
+        );
         let notice = &seen.notices.last().unwrap().text;
         assert!(
             notice.starts_with("The trace is open; the search for trends, causes"),

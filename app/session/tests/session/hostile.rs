@@ -148,7 +148,7 @@ proptest! {
             let ViewerMessage::Command { number, command } = heard else {
                 panic!("{heard:?}");
             };
-            session.run(Command::Of { viewer, number, command });
+            session.run(Command::ForViewer { viewer, number, command });
         }
         // Other viewers see the result,
         let (mut sender, mut mirror) = (SnapshotSender::new(viewer), SnapshotMirror::default());

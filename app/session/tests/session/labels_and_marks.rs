@@ -113,7 +113,7 @@ fn records_can_be_labelled_without_their_trace_and_the_trace_has_the_labels() {
     let refused = session.run(label(Some(Label::Normal)));
     assert!(refused.notices[0].text.contains("open the trace first"));
 
-    session.run(Command::KnowRun {
+    session.run(Command::SetRecordedRun {
         source: "run".into(),
         run: RunIdentity::default(),
     });

@@ -5,18 +5,18 @@
     reason = "helpers of tests: what is missing fails the test"
 )]
 
-mod asking;
 mod cancelling;
 mod causes;
 mod hostile;
 mod journal;
 mod labels_and_marks;
 mod model_files;
-mod publishing;
-mod questions;
+mod remote_calls;
+mod running_models;
 mod support;
 mod trace_file;
 mod tracing_records;
+mod training_questions;
 mod wire;
 
 use std::sync::Arc;
@@ -238,7 +238,10 @@ fn a_map_is_computed_between_commands_can_pause_and_ends_with_its_quality() {
         function: "MPI_Wait".into(),
     });
     assert_eq!(other_root.analysis.as_ref().unwrap().root_name, "MPI_Wait");
-    assert!(session.engine.is_forming(), "with the method that the user chose");
+    assert!(
+        session.engine.is_forming(),
+        "with the method that the user chose"
+    );
     let back = session.run(Command::SetMap(MapMethod::Mds));
     assert_eq!(back.map.as_ref().unwrap().method, MapMethod::Mds);
     assert!(!session.engine.is_forming());

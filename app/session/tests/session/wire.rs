@@ -90,7 +90,7 @@ impl Viewer {
     }
 
     fn asks(&self, command: Command) -> Command {
-        Command::Of {
+        Command::ForViewer {
             viewer: self.id,
             number: 1,
             command: Box::new(command),
@@ -136,7 +136,7 @@ fn trees_are_seen_without_the_calls_of_the_run() {
     let seen = Viewer::new(ViewerId(0)).receive(&newest);
     let trace = seen.trace.as_ref().unwrap();
     assert_eq!((trace.lanes.len(), trace.num_executions()), (4, 0));
-    assert!(seen.calls.as_ref().unwrap().is_far());
+    assert!(seen.calls.as_ref().unwrap().is_remote());
     let durations = |snapshot: &Snapshot| -> Vec<_> {
         let forest = &snapshot.analysis.as_ref().unwrap().forest;
         let trees = (0..forest.len()).map(callgrove_model::TreeIdx::from_index);
@@ -188,7 +188,7 @@ fn viewers_have_selections_of_their_own_and_labels_in_common() {
         assert_eq!(seen.label(trees[1]), Some(Label::Normal));
     }
     session.run(ben.is(Presence::Gone));
-    assert_eq!(session.seen().looks.len(), 1);
+    assert_eq!(session.seen().viewer_states.len(), 1);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn viewers_see_each_other_and_the_authors_of_labels() {
     let [mut ana, mut ben] = [ViewerId(0), ViewerId(1)].map(Viewer::new);
     for (viewer, name) in [(&ana, "ana"), (&ben, " guest \n 7 ")] {
         let name = name.to_owned();
-        session.run(viewer.is(Presence::Here { name }));
+        session.run(viewer.is(Presence::Connected { name }));
     }
     let there = |seen: &Snapshot| -> Vec<(String, bool)> {
         let viewers = seen.viewers.iter();
@@ -274,7 +274,7 @@ fn files_of_a_viewer_are_not_on_the_server_and_its_name_is_journalled() {
     let id = viewers.enter(7);
     let viewer = Viewer::new(id);
     let name = "ben".to_owned();
-    engine.handle(viewer.is(Presence::Here { name }));
+    engine.handle(viewer.is(Presence::Connected { name }));
     engine.handle(viewer.asks(Command::SetLabel {
         trees: vec![SLOW_TREE],
         label: Some(Label::Abnormal),
@@ -416,39 +416,39 @@ fn frames_of_a_session() -> &'static [Vec<u8>] {
 }
 
 /// A session behind a connection that can break.
-struct Far {
+struct LossySession {
     session: Session,
     viewers: Viewers,
-    life: u64,
+    epoch: u64,
 }
 
-impl Far {
-    fn new(disk: &Disk, life: u64) -> Self {
+impl LossySession {
+    fn new(disk: &Disk, epoch: u64) -> Self {
         let mut session = Session::on(disk);
         session.run(open("run", "compute"));
         Self {
             session,
             viewers: Viewers::default(),
-            life,
+            epoch,
         }
     }
 
     /// Carries out at most `max` messages of the link, and sends all frames if `is_answered`.
-    fn talk(&mut self, link: &mut SessionLink, max: usize, is_answered: bool) {
+    fn exchange(&mut self, link: &mut SessionLink, max: usize, is_answered: bool) {
         let hello = ViewerMessage::from_bytes(&link.connected().unwrap()).unwrap();
         let ViewerMessage::Hello { key, .. } = hello else {
             panic!("it says hello first");
         };
         let viewer = self.viewers.enter(key);
         let mut sender = SnapshotSender::new(viewer);
-        link.take(&welcome_frame(self.life).unwrap()).unwrap();
+        link.take(&welcome_frame(self.epoch).unwrap()).unwrap();
         for _ in 0..max {
             let Some(message) = link.next_message(|_| None).unwrap() else {
                 break;
             };
             match ViewerMessage::from_bytes(&message).unwrap() {
                 ViewerMessage::Command { number, command } => {
-                    self.session.run(Command::Of {
+                    self.session.run(Command::ForViewer {
                         viewer,
                         number,
                         command,
@@ -476,25 +476,29 @@ fn label(tree: u32, label: Label) -> Command {
 #[test]
 fn commands_survive_the_connection_and_are_carried_out_once() {
     let disk = Disk::default();
-    let mut far = Far::new(&disk, 1);
+    let mut remote = LossySession::new(&disk, 1);
     let (handle, mut link) = SessionLink::new(7, None);
-    far.talk(&mut link, 9, true);
+    remote.exchange(&mut link, 9, true);
     assert!(handle.snapshot().analysis.is_some());
     handle.send(Command::SetAutoTrain(false)).unwrap();
     handle.send(label(1, Label::Normal)).unwrap();
     handle.send(label(2, Label::Abnormal)).unwrap();
     handle.send(Command::Undo).unwrap();
     // All but the last one are carried out, but the answer is lost with the connection.
-    far.talk(&mut link, 3, false);
+    remote.exchange(&mut link, 3, false);
     link.lost("the connection is lost");
     let lost = handle.snapshot();
     assert_eq!(
         lost.notices.last().unwrap().text,
         "the connection is lost. Trying again. 4 changes not sent yet."
     );
-    far.talk(&mut link, 0, true);
-    assert_eq!(link.num_kept(), 1, "commands that were carried out are confirmed");
-    far.talk(&mut link, 9, true);
+    remote.exchange(&mut link, 0, true);
+    assert_eq!(
+        link.num_kept(),
+        1,
+        "commands that were carried out are confirmed"
+    );
+    remote.exchange(&mut link, 9, true);
     let seen = handle.snapshot();
     assert_eq!((seen.labels.len(), link.num_kept()), (1, 0));
     assert_eq!(seen.label(callgrove_model::TreeIdx(1)), Some(Label::Normal));
@@ -504,9 +508,9 @@ fn commands_survive_the_connection_and_are_carried_out_once() {
 #[test]
 fn a_restarted_session_gets_the_labels_again_and_no_undo() {
     let disk = Disk::default();
-    let mut far = Far::new(&disk, 1);
+    let mut remote = LossySession::new(&disk, 1);
     let (handle, mut link) = SessionLink::new(7, None);
-    far.talk(&mut link, 9, true);
+    remote.exchange(&mut link, 9, true);
     for command in [
         label(1, Label::Normal),
         label(2, Label::Normal),
@@ -514,10 +518,10 @@ fn a_restarted_session_gets_the_labels_again_and_no_undo() {
     ] {
         handle.send(command).unwrap();
     }
-    far.talk(&mut link, 1, false);
-    drop(far);
-    let mut far = Far::new(&disk, 2);
-    far.talk(&mut link, 9, true);
+    remote.exchange(&mut link, 1, false);
+    drop(remote);
+    let mut remote = LossySession::new(&disk, 2);
+    remote.exchange(&mut link, 9, true);
     let seen = handle.snapshot();
     assert_eq!((seen.labels.len(), link.num_kept()), (2, 0));
 }
@@ -527,18 +531,18 @@ fn a_cancel_request_is_sent_or_kept_for_the_caller() {
     let (handle, mut link) = SessionLink::new(7, None);
     begin(&mut link);
     handle.cancel();
-    assert_eq!(said(&mut link), [ViewerMessage::Cancel]);
+    assert_eq!(pending_messages(&mut link), [ViewerMessage::Cancel]);
     assert!(!link.wants_stop(), "it was sent");
     let (handle, link) = SessionLink::new(7, None);
-    let mut link = link.stopped_elsewhere();
+    let mut link = link.with_external_stop();
     begin(&mut link);
     handle.cancel();
-    assert_eq!(said(&mut link), []);
+    assert_eq!(pending_messages(&mut link), []);
     assert!(link.wants_stop() && !link.wants_stop(), "once");
 }
 
 /// Returns the pending messages as the session receives them.
-fn said(link: &mut SessionLink) -> Vec<ViewerMessage> {
+fn pending_messages(link: &mut SessionLink) -> Vec<ViewerMessage> {
     let messages = std::iter::from_fn(|| link.next_message(|_| None).unwrap());
     messages
         .map(|message| ViewerMessage::from_bytes(&message).unwrap())
@@ -553,9 +557,14 @@ fn a_file_that_is_too_large_is_not_sent() {
         let path = "model.json".to_owned();
         handle.send(Command::LoadModel { path }).unwrap();
         let file = |_: &str| Some(vec![0; num_bytes as usize]);
-        let said: Vec<_> = std::iter::from_fn(|| link.next_message(file).unwrap()).collect();
-        assert_eq!(said.len(), 1 + usize::from(is_sent), "{num_bytes} bytes");
-        let last = ViewerMessage::from_bytes(said.last().unwrap()).unwrap();
+        let pending_messages: Vec<_> =
+            std::iter::from_fn(|| link.next_message(file).unwrap()).collect();
+        assert_eq!(
+            pending_messages.len(),
+            1 + usize::from(is_sent),
+            "{num_bytes} bytes"
+        );
+        let last = ViewerMessage::from_bytes(pending_messages.last().unwrap()).unwrap();
         assert!(
             matches!(last, ViewerMessage::Command { .. }),
             "the command is sent, so that the session reports the missing file"
@@ -585,7 +594,7 @@ fn a_run_is_watched_again_on_each_connection_and_lost_queries_fail() {
     view.send(WatchRequest::Query(query.clone())).unwrap();
     begin(&mut link);
     let asked = [connect(), WatchRequest::Query(query)].map(ViewerMessage::Watch);
-    assert_eq!(said(&mut link), asked);
+    assert_eq!(pending_messages(&mut link), asked);
     let overview = WatchUpdate::Connected(Box::default());
     let frame = watch_frame(ConnectionId(3), &overview).unwrap();
     link.take(&frame).unwrap();
@@ -603,12 +612,19 @@ fn a_run_is_watched_again_on_each_connection_and_lost_queries_fail() {
         "{updates:?}"
     );
     begin(&mut link);
-    assert_eq!(said(&mut link), [ViewerMessage::Watch(connect())]);
+    assert_eq!(
+        pending_messages(&mut link),
+        [ViewerMessage::Watch(connect())]
+    );
     view.send(WatchRequest::Disconnect).unwrap();
-    assert_eq!(said(&mut link).len(), 1);
+    assert_eq!(pending_messages(&mut link).len(), 1);
     link.lost("gone");
     begin(&mut link);
-    assert_eq!(said(&mut link), [], "no connection is wanted any more");
+    assert_eq!(
+        pending_messages(&mut link),
+        [],
+        "no connection is wanted any more"
+    );
 }
 
 #[test]
@@ -617,7 +633,7 @@ fn a_view_in_the_background_requests_the_overview_again_instead_of_queueing_all_
     let view = link.watch();
     view.send(connect()).unwrap();
     begin(&mut link);
-    said(&mut link);
+    pending_messages(&mut link);
     let packet = Packet {
         version: callgrove_session::watch::packet::VERSION,
         created_at: 1,
@@ -633,5 +649,8 @@ fn a_view_in_the_background_requests_the_overview_again_instead_of_queueing_all_
     }
     let num_kept = std::iter::from_fn(|| view.poll()).count();
     assert!(num_kept < 1_000, "{num_kept}");
-    assert_eq!(said(&mut link), [ViewerMessage::Watch(connect())]);
+    assert_eq!(
+        pending_messages(&mut link),
+        [ViewerMessage::Watch(connect())]
+    );
 }

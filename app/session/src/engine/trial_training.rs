@@ -9,7 +9,7 @@ use crate::learning::Trial;
 use crate::{Detection, TrainingQuestion};
 
 /// A trial training, computed without replacing the current model.
-pub(super) struct TriedOut {
+pub(super) struct TrialTraining {
     inputs: ModelInputs,
     trial: Trial,
     question: Arc<TrainingQuestion>,
@@ -17,7 +17,7 @@ pub(super) struct TriedOut {
     before: Option<Arc<Detection>>,
 }
 
-impl TriedOut {
+impl TrialTraining {
     /// Returns a trial training. `shown` are the current scores, and the labels with which they were trained.
     pub(super) fn new(
         inputs: ModelInputs,
@@ -66,16 +66,16 @@ fn compare(
     inputs: &ModelInputs,
     trial: &Trial,
 ) -> TrainingQuestion {
-    let after = Detection::with_held(trial.judged.clone(), inputs.held.clone(), Some(before));
+    let after = Detection::with_held(trial.tree_scores.clone(), inputs.held.clone(), Some(before));
     let change = after.change.unwrap_or_default();
-    let taught = |tree: &TreeIdx| {
+    let trained = |tree: &TreeIdx| {
         let label = |labels: &[Option<Label>]| labels.get(tree.index()).copied().flatten();
         label(labels_before) != label(&inputs.labels)
     };
-    let others = |trees: Vec<TreeIdx>| trees.into_iter().filter(|tree| !taught(tree)).collect();
+    let others = |trees: Vec<TreeIdx>| trees.into_iter().filter(|tree| !trained(tree)).collect();
     let all = (0..inputs.labels.len()).map(TreeIdx::from_index);
     TrainingQuestion {
-        num_labels: all.filter(taught).count(),
+        num_labels: all.filter(trained).count(),
         num_trees: inputs.labels.len(),
         would_be_abnormal: others(change.became_abnormal),
         would_be_normal: others(change.became_normal),

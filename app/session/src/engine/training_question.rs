@@ -7,11 +7,11 @@
 use callgrove_model::Progress;
 
 use super::Engine;
+use super::embedded_forest::EmbeddedForest;
 use super::executor::Executor;
-use super::grown::Grown;
-use super::notebook::Notebook;
+use super::label_store::LabelStore;
 use super::stop::Stop;
-use super::tried_out::TriedOut;
+use super::trial_training::TrialTraining;
 use crate::edit::Edit;
 use crate::history::{HistoryStep, ModelInputs, RootState};
 use crate::{Severity, TrainingAnswer};
@@ -20,48 +20,48 @@ impl Executor {
     /// Trains without replacing the current model.
     fn try_out(
         &self,
-        grown: &mut Grown,
+        embedded: &mut EmbeddedForest,
         inputs: ModelInputs,
         state: &RootState,
-    ) -> Result<TriedOut, Stop> {
+    ) -> Result<TrialTraining, Stop> {
         let settings = self.model_settings(state);
         self.publisher.stage("Training", |progress: Progress<'_>| {
-            grown.tune(settings, progress.part(0.0, 0.5))?;
-            grown.try_out(inputs, progress.part(0.5, 1.0))
+            embedded.tune(settings, progress.part(0.0, 0.5))?;
+            embedded.try_out(inputs, progress.part(0.5, 1.0))
         })
     }
 
     /// Updates scores and question to the history. If `may_ask`, a training that would reclassify many executions waits
     /// for an answer.
-    fn teach(
+    fn update_model(
         &mut self,
-        notebook: &mut Notebook,
-        grown: &mut Grown,
+        label_store: &mut LabelStore,
+        embedded: &mut EmbeddedForest,
         may_ask: bool,
     ) -> Result<(), Stop> {
-        let state = notebook.history().of_root(grown.root());
-        let inputs = state.model_inputs(grown.forest());
-        if may_ask && grown.detection().is_some() && !grown.has_model_of(&inputs) {
-            let tried = self.try_out(grown, inputs, state)?;
-            if tried.question().is_needed() && self.ask(notebook, grown) {
-                grown.in_question = Some(tried);
+        let state = label_store.history().of_root(embedded.root());
+        let inputs = state.model_inputs(embedded.forest());
+        if may_ask && embedded.detection().is_some() && !embedded.has_model_of(&inputs) {
+            let tried = self.try_out(embedded, inputs, state)?;
+            if tried.question().is_needed() && self.ask(label_store, embedded) {
+                embedded.waiting_trial = Some(tried);
             } else {
-                grown.accept(tried);
+                embedded.accept(tried);
             }
-        } else if let Some(tried) = grown.in_question.take_if(|known| known.is_of(&inputs)) {
-            grown.accept(tried);
+        } else if let Some(tried) = embedded.waiting_trial.take_if(|known| known.is_of(&inputs)) {
+            embedded.accept(tried);
         } else {
-            self.learn(grown, state)?;
+            self.learn(embedded, state)?;
         }
-        self.pose_question(grown, notebook.history().of_root(grown.root()))
+        self.update_question(embedded, label_store.history().of_root(embedded.root()))
     }
 
     /// Makes the training of the last edit wait; `false` if that edit trains nothing. The question is asked even if it
     /// cannot be journalled.
-    fn ask(&mut self, notebook: &mut Notebook, grown: &Grown) -> bool {
-        let stamp = self.stamp(grown.model_name());
-        let is_asking = notebook.amend(&HistoryStep::Ask, stamp);
-        if let Err(error) = notebook.write() {
+    fn ask(&mut self, label_store: &mut LabelStore, embedded: &EmbeddedForest) -> bool {
+        let stamp = self.stamp(embedded.model_name());
+        let is_asking = label_store.amend(&HistoryStep::Ask, stamp);
+        if let Err(error) = label_store.write() {
             let text = format!("The question cannot be journalled now: {error}.");
             self.notice(Severity::Warning, text);
         }
@@ -72,29 +72,34 @@ impl Executor {
     /// now.
     pub(super) fn learn_first(
         &mut self,
-        notebook: &mut Notebook,
-        grown: &mut Grown,
+        label_store: &mut LabelStore,
+        embedded: &mut EmbeddedForest,
     ) -> Result<(), Stop> {
-        let before = notebook.history().before_lesson(grown.root());
+        let before = label_store.history().before_training(embedded.root());
         if let Some(before) = &before {
-            self.learn(grown, before)?;
+            self.learn(embedded, before)?;
         }
-        self.teach(notebook, grown, before.is_some())
+        self.update_model(label_store, embedded, before.is_some())
     }
 
     /// Updates the question to a state whose scores are shown. If the training would reclassify too few executions to
     /// ask, the labels wait for the next training.
-    fn pose_question(&self, grown: &mut Grown, state: &RootState) -> Result<(), Stop> {
+    fn update_question(
+        &self,
+        embedded: &mut EmbeddedForest,
+        state: &RootState,
+    ) -> Result<(), Stop> {
         if !state.is_asking() {
-            grown.in_question = None;
+            embedded.waiting_trial = None;
             return Ok(());
         }
-        let inputs = state.inputs_if_learned(grown.forest());
-        let known = grown.in_question.take();
-        grown.in_question = known.filter(|known| known.is_about(&inputs, grown.detection()));
-        if grown.in_question.is_none() {
-            let tried = self.try_out(grown, inputs, state)?;
-            grown.in_question = Some(tried).filter(|tried| tried.question().is_needed());
+        let inputs = state.inputs_if_learned(embedded.forest());
+        let known = embedded.waiting_trial.take();
+        embedded.waiting_trial =
+            known.filter(|known| known.is_about(&inputs, embedded.detection()));
+        if embedded.waiting_trial.is_none() {
+            let tried = self.try_out(embedded, inputs, state)?;
+            embedded.waiting_trial = Some(tried).filter(|tried| tried.question().is_needed());
         }
         Ok(())
     }
@@ -110,31 +115,33 @@ impl Engine {
         action: &HistoryStep,
         was_asking: bool,
     ) -> Result<(), Stop> {
-        let Ok((run, grown)) = self.state.forest_mut() else {
+        let Ok((run, embedded)) = self.state.forest_mut() else {
             return Ok(());
         };
-        if root != Some(grown.root()) {
+        if root != Some(embedded.root()) {
             return Ok(());
         }
-        let teaches = match action {
+        let trains = match action {
             HistoryStep::Edit { edit, .. } => {
-                edit.teaches() && !(was_asking && *edit == Edit::Train)
+                edit.trains() && !(was_asking && *edit == Edit::Train)
             }
             _ => false,
         };
-        let taught = self.executor.teach(&mut run.notebook, grown, teaches);
-        if taught.is_err() && teaches {
+        let trained = self
+            .executor
+            .update_model(&mut run.label_store, embedded, trains);
+        if trained.is_err() && trains {
             // A training that failed has no effect.
-            grown.in_question = None;
-            self.executor.ask(&mut run.notebook, grown);
+            embedded.waiting_trial = None;
+            self.executor.ask(&mut run.label_store, embedded);
         }
-        taught
+        trained
     }
 
-    /// Answers the question; does nothing if there is none.
+    /// Answers the question; does nothing without an open question.
     pub(super) fn answer(&mut self, answer: TrainingAnswer) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest()?;
-        if grown.question().is_none() {
+        let (_, embedded) = self.state.forest()?;
+        if embedded.question().is_none() {
             return Ok(());
         }
         self.edit(match answer {
@@ -148,16 +155,16 @@ impl Engine {
         if !self.is_asking()? {
             return self.edit(Edit::Train);
         }
-        let (run, grown) = self.state.forest_mut()?;
-        if grown.question().is_some() {
+        let (run, embedded) = self.state.forest_mut()?;
+        if embedded.question().is_some() {
             let text = "The training waits for an answer: keep it, keep the labels to their executions, or undo.";
             self.executor.notice(Severity::Info, text.to_owned());
             return Ok(());
         }
         // The trial training failed or was cancelled before.
-        let state = run.notebook.history().of_root(grown.root());
-        self.executor.pose_question(grown, state)?;
-        if grown.question().is_none() {
+        let state = run.label_store.history().of_root(embedded.root());
+        self.executor.update_question(embedded, state)?;
+        if embedded.question().is_none() {
             return self.edit(Edit::Train);
         }
         self.show_scores();
@@ -166,8 +173,8 @@ impl Engine {
 
     /// Trains the model with the labels that so far apply to their executions only.
     pub(super) fn learn_held(&mut self) -> Result<(), Stop> {
-        let (run, grown) = self.state.forest()?;
-        let state = run.notebook.history().of_root(grown.root());
+        let (run, embedded) = self.state.forest()?;
+        let state = run.label_store.history().of_root(embedded.root());
         if state.num_held() == 0 {
             return Ok(());
         }
@@ -176,7 +183,11 @@ impl Engine {
 
     /// Returns whether labels of the shown forest wait for an answer.
     pub(super) fn is_asking(&self) -> Result<bool, Stop> {
-        let (run, grown) = self.state.forest()?;
-        Ok(run.notebook.history().of_root(grown.root()).is_asking())
+        let (run, embedded) = self.state.forest()?;
+        Ok(run
+            .label_store
+            .history()
+            .of_root(embedded.root())
+            .is_asking())
     }
 }

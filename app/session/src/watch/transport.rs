@@ -32,7 +32,7 @@ pub enum WatchRequest {
     },
     /// Stop watching.
     Disconnect,
-    /// Look up documents; answered by [`WatchUpdate::Found`] or [`WatchUpdate::QueryFailed`].
+    /// Query documents; answered by [`WatchUpdate::Found`] or [`WatchUpdate::QueryFailed`].
     Query(QueryRequest),
 }
 
@@ -97,7 +97,7 @@ pub struct WatchHandle {
 
 /// The transport's end of the channel. When the window is closed, `requests` ends and `updates` accepts nothing more.
 /// The transport wakes the window after each update.
-pub struct WatchCarrier {
+pub struct WatchTransport {
     /// Requests, oldest first.
     pub requests: Receiver<WatchRequest>,
     /// Sends updates, each with its connection. Blocks while the window has many unread ones.
@@ -106,18 +106,18 @@ pub struct WatchCarrier {
 
 impl WatchHandle {
     /// Returns both ends.
-    pub fn pair() -> (Self, WatchCarrier) {
+    pub fn pair() -> (Self, WatchTransport) {
         let (request_sender, request_receiver) = sync_channel(MAX_REQUESTS);
         let (update_sender, update_receiver) = sync_channel(MAX_UPDATES);
         let handle = Self {
             requests: request_sender,
             updates: update_receiver,
         };
-        let carrier = WatchCarrier {
+        let transport = WatchTransport {
             requests: request_receiver,
             updates: update_sender,
         };
-        (handle, carrier)
+        (handle, transport)
     }
 
     /// Sends a request. Never blocks.

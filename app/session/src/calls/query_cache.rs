@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::answers::AnyAnswer;
-use super::ask::AskState;
+use super::query::AskState;
 use super::question::CallQuestion;
 
 /// Largest size of the cached answers, in bytes.
@@ -15,9 +15,9 @@ const NUM_FRAMES: u64 = 2;
 
 /// Caches the questions and answers of one run.
 #[derive(Default)]
-pub(super) struct CallsDesk {
+pub(super) struct QueryCache {
     /// Questions by their bytes, with their states.
-    asked: BTreeMap<Vec<u8>, Asked>,
+    asked: BTreeMap<Vec<u8>, CachedQuery>,
     /// Questions without an answer, by number.
     open: BTreeMap<u64, Vec<u8>>,
     /// Questions with an answer, by the time when they were asked last.
@@ -29,13 +29,13 @@ pub(super) struct CallsDesk {
     num_asked: u64,
 }
 
-struct Asked {
+struct CachedQuery {
     question: CallQuestion,
     frame: u64,
-    state: AskedState,
+    state: CachedState,
 }
 
-enum AskedState {
+enum CachedState {
     /// It is being answered in this process, a little in each frame.
     Working(Work),
     /// It waits to be sent.
@@ -50,29 +50,29 @@ enum AskedState {
 type Work = Box<dyn FnMut() -> Option<AnyAnswer> + Send>;
 
 /// The first reply to a new question.
-pub(super) enum TakenUp {
+pub(super) enum NewQuery {
     /// It is answered, or refused (`None`).
     Known(Option<AnyAnswer>),
     /// It is being answered in this process, a little in each frame.
     Working(Work),
     /// Another process answers it.
-    Far,
+    Remote,
 }
 
 /// A request to the process that has the calls.
 #[derive(Debug)]
-pub(crate) enum CallWish {
+pub(crate) enum CallRequest {
     /// Asks a question, identified by its number.
     Ask(u64, CallQuestion),
     /// Cancels a question.
     Forget(u64),
 }
 
-impl CallsDesk {
+impl QueryCache {
     /// Starts a frame. Cancels work for questions that recent frames did not ask.
     pub(super) fn begin_frame(&mut self) {
         self.frame += 1;
-        let is_left = |asked: &Asked| matches!(asked.state, AskedState::Working(_));
+        let is_left = |asked: &CachedQuery| matches!(asked.state, CachedState::Working(_));
         while let Some((number, key)) = self.stale(is_left) {
             self.open.remove(&number);
             self.asked.remove(&key);
@@ -90,7 +90,7 @@ impl CallsDesk {
         &mut self,
         key: &[u8],
         question: CallQuestion,
-        begin: impl FnOnce(&CallQuestion) -> TakenUp,
+        begin: impl FnOnce(&CallQuestion) -> NewQuery,
     ) -> AskState<AnyAnswer> {
         self.num_asked += 1;
         if !self.asked.contains_key(key) {
@@ -98,17 +98,17 @@ impl CallsDesk {
         }
         let (frame, now) = (self.frame, self.num_asked);
         let Some(asked) = self.asked.get_mut(key) else {
-            return AskState::Coming;
+            return AskState::Pending;
         };
         asked.frame = frame;
-        if let AskedState::Working(work) = &mut asked.state
+        if let CachedState::Working(work) = &mut asked.state
             && let Some(answer) = work()
         {
             self.open.retain(|_, of| of != key);
             self.keep(key, Some(answer));
         }
         if let Some(asked) = self.asked.get_mut(key)
-            && let AskedState::Known(answer, time) = &mut asked.state
+            && let CachedState::Known(answer, time) = &mut asked.state
         {
             if let Some(key) = self.kept.remove(time) {
                 let now = now.max(*time);
@@ -117,22 +117,22 @@ impl CallsDesk {
             }
             return (answer.clone()).map_or(AskState::Refused, AskState::Known);
         }
-        AskState::Coming
+        AskState::Pending
     }
 
     fn add(
         &mut self,
         key: &[u8],
         question: CallQuestion,
-        begin: impl FnOnce(&CallQuestion) -> TakenUp,
+        begin: impl FnOnce(&CallQuestion) -> NewQuery,
     ) {
         let begun = begin(&question);
         let (state, known) = match begun {
-            TakenUp::Known(answer) => (AskedState::Wanted, Some(answer)),
-            TakenUp::Working(work) => (AskedState::Working(work), None),
-            TakenUp::Far => (AskedState::Wanted, None),
+            NewQuery::Known(answer) => (CachedState::Wanted, Some(answer)),
+            NewQuery::Working(work) => (CachedState::Working(work), None),
+            NewQuery::Remote => (CachedState::Wanted, None),
         };
-        let asked = Asked {
+        let asked = CachedQuery {
             question,
             frame: self.frame,
             state,
@@ -147,7 +147,7 @@ impl CallsDesk {
     }
 
     /// Returns an unanswered question that recent frames did not ask.
-    fn stale(&self, is_meant: impl Fn(&Asked) -> bool) -> Option<(u64, Vec<u8>)> {
+    fn stale(&self, is_meant: impl Fn(&CachedQuery) -> bool) -> Option<(u64, Vec<u8>)> {
         let is_stale = |key: &Vec<u8>| {
             let asked = self.asked.get(key);
             asked.is_none_or(|asked| asked.frame + NUM_FRAMES <= self.frame && is_meant(asked))
@@ -164,15 +164,15 @@ impl CallsDesk {
             return;
         };
         let num_bytes = cost(key, answer.as_ref());
-        asked.state = AskedState::Known(answer, self.num_asked);
+        asked.state = CachedState::Known(answer, self.num_asked);
         self.kept.insert(self.num_asked, key.to_vec());
         self.kept_bytes += num_bytes;
         while self.kept_bytes > MAX_KEPT_BYTES && self.kept.len() > 1 {
             let Some((_, oldest)) = self.kept.pop_first() else {
                 break;
             };
-            if let Some(Asked {
-                state: AskedState::Known(answer, _),
+            if let Some(CachedQuery {
+                state: CachedState::Known(answer, _),
                 ..
             }) = self.asked.remove(&oldest)
             {
@@ -182,13 +182,13 @@ impl CallsDesk {
     }
 
     /// Returns the next request to the process that has the calls.
-    pub(super) fn next_wish(&mut self) -> Option<CallWish> {
+    pub(super) fn next_request(&mut self) -> Option<CallRequest> {
         while let Some((number, key)) = self.stale(|_| true) {
             self.open.remove(&number);
             let state = self.asked.remove(&key).map(|asked| asked.state);
-            if let Some(AskedState::Sent) = state {
+            if let Some(CachedState::Sent) = state {
                 self.num_sent = self.num_sent.saturating_sub(1);
-                return Some(CallWish::Forget(number));
+                return Some(CallRequest::Forget(number));
             }
         }
         if self.num_sent >= MAX_SENT {
@@ -196,11 +196,11 @@ impl CallsDesk {
         }
         for (&number, key) in &self.open {
             if let Some(asked) = self.asked.get_mut(key)
-                && let AskedState::Wanted = asked.state
+                && let CachedState::Wanted = asked.state
             {
-                asked.state = AskedState::Sent;
+                asked.state = CachedState::Sent;
                 self.num_sent += 1;
-                return Some(CallWish::Ask(number, asked.question.clone()));
+                return Some(CallRequest::Ask(number, asked.question.clone()));
             }
         }
         None
@@ -223,7 +223,7 @@ impl CallsDesk {
     pub(super) fn lose(&mut self) {
         for key in self.open.values() {
             if let Some(asked) = self.asked.get_mut(key) {
-                asked.state = AskedState::Wanted;
+                asked.state = CachedState::Wanted;
             }
         }
         self.num_sent = 0;
@@ -256,83 +256,84 @@ mod tests {
     }
 
     /// Asks, and returns whether the answer was known.
-    fn ask(desk: &mut CallsDesk, number: usize, begun: TakenUp) -> bool {
+    fn ask(cache: &mut QueryCache, number: usize, begun: NewQuery) -> bool {
         let key = number.to_le_bytes();
-        desk.ask(&key, question(number), |_| begun)
+        cache
+            .ask(&key, question(number), |_| begun)
             .known()
             .is_some()
     }
 
     #[test]
     fn the_least_recently_used_answers_are_evicted() {
-        let mut desk = CallsDesk::default();
+        let mut cache = QueryCache::default();
         for number in 0..200 {
-            let known = TakenUp::Known(Some(answer(MAX_KEPT_BYTES / 50)));
-            assert!(ask(&mut desk, number, known));
+            let known = NewQuery::Known(Some(answer(MAX_KEPT_BYTES / 50)));
+            assert!(ask(&mut cache, number, known));
             // The first is asked for again and again.
-            assert!(ask(&mut desk, 0, TakenUp::Far));
-            assert!(desk.kept_bytes <= MAX_KEPT_BYTES);
+            assert!(ask(&mut cache, 0, NewQuery::Remote));
+            assert!(cache.kept_bytes <= MAX_KEPT_BYTES);
         }
-        assert_eq!(desk.kept.len(), desk.asked.len());
-        assert!((40..50).contains(&desk.kept.len()), "{}", desk.kept.len());
-        let all: usize = (desk.asked.iter())
+        assert_eq!(cache.kept.len(), cache.asked.len());
+        assert!((40..50).contains(&cache.kept.len()), "{}", cache.kept.len());
+        let all: usize = (cache.asked.iter())
             .map(|(key, asked)| match &asked.state {
-                AskedState::Known(answer, _) => cost(key, answer.as_ref()),
+                CachedState::Known(answer, _) => cost(key, answer.as_ref()),
                 _ => 0,
             })
             .sum();
-        assert_eq!(desk.kept_bytes, all);
-        assert!(!ask(&mut desk, 1, TakenUp::Far), "it was evicted");
+        assert_eq!(cache.kept_bytes, all);
+        assert!(!ask(&mut cache, 1, NewQuery::Remote), "it was evicted");
     }
 
     #[test]
     fn one_answer_beyond_the_limit_is_kept_alone() {
-        let mut desk = CallsDesk::default();
+        let mut cache = QueryCache::default();
         for number in 0..3 {
-            let known = TakenUp::Known(Some(answer(2 * MAX_KEPT_BYTES)));
-            assert!(ask(&mut desk, number, known));
-            assert_eq!(desk.kept.len(), 1);
+            let known = NewQuery::Known(Some(answer(2 * MAX_KEPT_BYTES)));
+            assert!(ask(&mut cache, number, known));
+            assert_eq!(cache.kept.len(), 1);
         }
     }
 
     #[test]
     fn unanswered_questions_are_limited() {
-        let mut desk = CallsDesk::default();
+        let mut cache = QueryCache::default();
         for number in 0..MAX_SENT + 9 {
-            assert!(!ask(&mut desk, number, TakenUp::Far));
+            assert!(!ask(&mut cache, number, NewQuery::Remote));
         }
-        let sent: Vec<CallWish> = std::iter::from_fn(|| desk.next_wish()).collect();
+        let sent: Vec<CallRequest> = std::iter::from_fn(|| cache.next_request()).collect();
         assert_eq!(sent.len(), MAX_SENT);
-        let Some(CallWish::Ask(number, _)) = sent.first() else {
+        let Some(CallRequest::Ask(number, _)) = sent.first() else {
             panic!("it asks {sent:?}");
         };
-        desk.take(*number, None);
-        desk.take(u64::MAX, None);
-        assert_eq!(std::iter::from_fn(|| desk.next_wish()).count(), 1);
+        cache.take(*number, None);
+        cache.take(u64::MAX, None);
+        assert_eq!(std::iter::from_fn(|| cache.next_request()).count(), 1);
     }
 
     #[test]
     fn long_work_continues_while_asked_for_and_ends_otherwise() {
-        let mut desk = CallsDesk::default();
+        let mut cache = QueryCache::default();
         let work = || {
             let mut left = 3;
-            TakenUp::Working(Box::new(move || {
+            NewQuery::Working(Box::new(move || {
                 left -= 1;
                 (left == 0).then(|| answer(9))
             }))
         };
         let known: Vec<bool> = (0..4)
             .map(|_| {
-                desk.begin_frame();
-                ask(&mut desk, 1, work())
+                cache.begin_frame();
+                ask(&mut cache, 1, work())
             })
             .collect();
         assert_eq!(known, [false, false, true, true]);
-        assert!(!ask(&mut desk, 2, work()));
+        assert!(!ask(&mut cache, 2, work()));
         for _ in 0..NUM_FRAMES {
-            desk.begin_frame();
+            cache.begin_frame();
         }
-        assert!(!ask(&mut desk, 2, work()), "it starts again");
-        assert_eq!(desk.open.len(), 1);
+        assert!(!ask(&mut cache, 2, work()), "it starts again");
+        assert_eq!(cache.open.len(), 1);
     }
 }

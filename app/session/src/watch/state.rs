@@ -14,10 +14,10 @@ pub struct Watch {
     pub(super) address: String,
     pub(super) connection: Connection,
     /// The newest data.
-    pub(super) newest: Arc<Known>,
+    pub(super) newest: Arc<WatchData>,
     /// The data on display while it is paused.
-    pub(super) held: Option<Arc<Known>>,
-    pub(super) num_held_back: u64,
+    pub(super) held: Option<Arc<WatchData>>,
+    pub(super) num_waiting: u64,
     pub(super) visits: Visits,
     pub(super) query: QueryState,
     /// The incident of the open document.
@@ -59,7 +59,7 @@ pub enum QueryState {
 
 /// The data of the run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct WatchData {
     pub(super) overview: Overview,
     pub(super) pace: Pace,
     /// Incidents by descending delay.
@@ -135,8 +135,8 @@ impl Watch {
     }
 
     /// Returns the number of packets that arrived during the pause.
-    pub fn num_held_back(&self) -> u64 {
-        self.num_held_back
+    pub fn num_waiting(&self) -> u64 {
+        self.num_waiting
     }
 
     /// Returns the position of the user.
@@ -159,7 +159,7 @@ impl Watch {
         &self.query
     }
 
-    fn shown(&self) -> &Known {
+    fn shown(&self) -> &WatchData {
         self.held.as_ref().unwrap_or(&self.newest)
     }
 }

@@ -13,7 +13,7 @@ use crate::support::*;
 
 fn fetch_models() -> Command {
     let server = JOB.to_owned();
-    Command::LookAtRunningModels { server }
+    Command::FetchRunningModels { server }
 }
 
 fn publish(note: &str) -> Command {
@@ -107,7 +107,7 @@ fn a_slow_acknowledgement_is_shown_as_work_in_progress() {
 fn an_unreachable_job_is_reported_and_changes_nothing() {
     let mut session = Session::opened(&Disk::default());
     let server = "http://elsewhere:1".to_owned();
-    let seen = session.run(Command::LookAtRunningModels { server });
+    let seen = session.run(Command::FetchRunningModels { server });
     assert_eq!(errors(&seen).len(), 1);
     assert_eq!(seen.running_models, None);
 }

@@ -15,7 +15,7 @@ const MAX_COLUMNS: i64 = 1 << 15;
 
 /// All calls of a run in this process, and the results computed from them.
 #[derive(Debug)]
-pub struct WholeCalls {
+pub struct LocalCalls {
     /// The trace.
     pub trace: Arc<Trace>,
     /// Its messages, indexed by time.
@@ -34,7 +34,7 @@ pub trait AskCalls {
     ///
     /// # Errors
     /// The question refers to something that the run does not have, or asks for too much.
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Self::Answer>, CallsRefusal>;
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Self::Answer>, CallsRefusal>;
 
     /// Returns the approximate size of an answer in bytes of memory.
     fn weigh(answer: &Self::Answer) -> usize;
@@ -53,7 +53,7 @@ pub enum CallsReply<A> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AskState<A> {
     /// The answer is not available yet.
-    Coming,
+    Pending,
     /// The question was refused.
     Refused,
     /// The answer.
@@ -65,7 +65,7 @@ impl<A> AskState<A> {
     pub fn known(self) -> Option<A> {
         match self {
             Self::Known(answer) => Some(answer),
-            Self::Coming | Self::Refused => None,
+            Self::Pending | Self::Refused => None,
         }
     }
 }
@@ -90,13 +90,13 @@ pub enum CallsRefusal {
     NoPattern(PatternId),
     /// The results have not been computed.
     #[error("{0} have not been computed for this trace; ask again once they are listed")]
-    NotFound(&'static str),
+    NotComputed(&'static str),
     /// The answer would be too large.
     #[error("there are too many {0} in one question; ask for a part")]
     TooMuch(&'static str),
 }
 
-impl WholeCalls {
+impl LocalCalls {
     /// Returns the repeated patterns, once computed.
     pub(crate) fn patterns(&self) -> Option<&RunPatterns> {
         self.patterns.get().map(|found| &**found)

@@ -9,7 +9,7 @@ use crate::host::{Host, HostError, JournalWriter, OpenJournal};
 use crate::journal::{Journal, NewerJournal, Stamp, action_line, header_line, root_line};
 
 /// The history of a run and its journal.
-pub(super) struct Notebook {
+pub(super) struct LabelStore {
     history: History,
     last_root: Option<String>,
     /// `None` if labels are only in memory.
@@ -26,7 +26,7 @@ struct WrittenJournal {
 /// A message to the user.
 pub(super) type Remark = (Severity, String);
 
-impl Notebook {
+impl LabelStore {
     /// Opens the journal of a run and replays it.
     pub(super) fn open(
         host: &mut dyn Host,
@@ -56,7 +56,7 @@ impl Notebook {
                     (Journal::default(), None)
                 }
                 Ok(journal) => {
-                    let unwritten = if journal.is_current && (journal.says_run || run.is_empty()) {
+                    let unwritten = if journal.is_current && (journal.has_run || run.is_empty()) {
                         Vec::new()
                     } else {
                         vec![header_line(source, run)]
@@ -82,12 +82,12 @@ impl Notebook {
             };
             messages.push((Severity::Info, text));
         }
-        let notebook = Self {
+        let label_store = Self {
             history: journal.history,
             last_root: journal.root,
             journal: written,
         };
-        (notebook, messages)
+        (label_store, messages)
     }
 
     /// Returns the user's work.
@@ -106,12 +106,12 @@ impl Notebook {
     }
 
     /// Journals an action and carries it out; `None` if there is nothing to undo or redo.
-    pub(super) fn take(
+    pub(super) fn apply(
         &mut self,
         action: &HistoryStep,
         stamp: Stamp,
     ) -> Result<Option<Effects>, Stop> {
-        if !self.history.can(action) {
+        if !self.history.can_apply(action) {
             return Ok(None);
         }
         let who = stamp.who.clone();
@@ -122,18 +122,18 @@ impl Notebook {
                 return Err(error.into());
             }
         }
-        Ok(Some(self.history.by(who.as_deref()).take(action)))
+        Ok(Some(self.history.with_author(who.as_deref()).apply(action)))
     }
 
-    /// Carries out an action. [`Notebook::write`] writes its line.
-    pub(super) fn take_unwritten(&mut self, action: &HistoryStep, stamp: Stamp) {
-        self.history.by(stamp.who.as_deref()).take(action);
+    /// Carries out an action. [`LabelStore::write`] writes its line.
+    pub(super) fn apply_unwritten(&mut self, action: &HistoryStep, stamp: Stamp) {
+        self.history.with_author(stamp.who.as_deref()).apply(action);
         self.write_later(action_line(action, stamp));
     }
 
-    /// Changes the result of the last action; `false` if nothing changed. [`Notebook::write`] writes the line.
+    /// Changes the result of the last action; `false` if nothing changed. [`LabelStore::write`] writes the line.
     pub(super) fn amend(&mut self, action: &HistoryStep, stamp: Stamp) -> bool {
-        let changed = self.history.by(stamp.who.as_deref()).take(action);
+        let changed = self.history.with_author(stamp.who.as_deref()).apply(action);
         let is_changed = changed.root.is_some();
         if is_changed {
             self.write_later(action_line(action, stamp));
@@ -141,7 +141,7 @@ impl Notebook {
         is_changed
     }
 
-    /// Records that the forest of another root function is shown. [`Notebook::write`] writes the line.
+    /// Records that the forest of another root function is shown. [`LabelStore::write`] writes the line.
     pub(super) fn enter_root(&mut self, root: &str, stamp: Stamp) {
         self.last_root = Some(root.to_owned());
         self.write_later(root_line(root, stamp));

@@ -9,7 +9,7 @@ use super::outline::{OutlineLine, Unfolding};
 use super::reference::PatternReference;
 use super::{Recurring, RunPatterns};
 use crate::calls::{
-    AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number, check_tile, check_time,
+    AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number, check_tile, check_time,
 };
 use crate::{Span, Tile, merge_spans};
 
@@ -134,8 +134,10 @@ pub struct UnevenIteration {
 }
 
 /// Returns the patterns, if they have been computed.
-fn known(calls: &WholeCalls) -> Result<&RunPatterns, CallsRefusal> {
-    calls.patterns().ok_or(CallsRefusal::NotFound("patterns"))
+fn known(calls: &LocalCalls) -> Result<&RunPatterns, CallsRefusal> {
+    calls
+        .patterns()
+        .ok_or(CallsRefusal::NotComputed("patterns"))
 }
 
 impl RunPatterns {
@@ -162,7 +164,7 @@ impl PatternCurve {
 impl AskCalls for JudgedBy {
     type Answer = Vec<JudgedPattern>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<JudgedPattern>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<JudgedPattern>>, CallsRefusal> {
         let patterns = known(calls)?;
         let judged = patterns.list.patterns.iter().map(|listed| {
             let recurring = patterns.recurring(listed.id)?;
@@ -179,7 +181,7 @@ impl AskCalls for JudgedBy {
 impl AskCalls for CurveOf {
     type Answer = Vec<DurationNs>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<DurationNs>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<DurationNs>>, CallsRefusal> {
         check_number(self.num_columns <= MAX_COLUMNS, "columns")?;
         let sorted = known(calls)?.recurring(self.pattern)?.curve.sorted();
         let axis = CurveAxis { num: sorted.len() };
@@ -196,7 +198,7 @@ impl AskCalls for CurveOf {
 impl AskCalls for AnomalousOf {
     type Answer = Vec<ListedOccurrence>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<ListedOccurrence>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<ListedOccurrence>>, CallsRefusal> {
         check_number(self.num <= MAX_ROWS, "rows")?;
         let patterns = known(calls)?;
         let pattern = patterns.pattern(self.pattern)?;
@@ -240,7 +242,7 @@ impl AskCalls for AnomalousOf {
 impl AskCalls for OccurrencesIn {
     type Answer = Vec<Span>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<Span>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<Span>>, CallsRefusal> {
         calls.check_lane(self.lane)?;
         check_tile(self.tile)?;
         let patterns = known(calls)?;
@@ -248,7 +250,7 @@ impl AskCalls for OccurrencesIn {
         let long = &patterns.recurring(self.pattern)?.long;
         let place = (self.lane, self.tile.from, self.tile.to);
         let merged = merge_spans(
-            long.beyond(pattern, place, self.limit),
+            long.longer_than(pattern, place, self.limit),
             DurationNs(self.tile.min_bar_ns),
         );
         let spans = merged.into_iter().map(|merged| Span {
@@ -267,7 +269,7 @@ impl AskCalls for OccurrencesIn {
 impl AskCalls for OutlineOf {
     type Answer = Vec<OutlineLine>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<OutlineLine>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<OutlineLine>>, CallsRefusal> {
         check_number(self.unfolding.exceptions.len() <= MAX_EXCEPTIONS, "lines")?;
         let patterns = known(calls)?;
         patterns.recurring(self.pattern)?;
@@ -284,7 +286,7 @@ impl AskCalls for OutlineOf {
 impl AskCalls for IterationAt {
     type Answer = Option<usize>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Option<usize>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Option<usize>>, CallsRefusal> {
         calls.check_lane(self.lane)?;
         check_time(self.time, self.time)?;
         let iteration = known(calls)?.iteration_at(self.lane, self.time);
@@ -299,7 +301,7 @@ impl AskCalls for IterationAt {
 impl AskCalls for UnevenOf {
     type Answer = Vec<UnevenIteration>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<UnevenIteration>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<UnevenIteration>>, CallsRefusal> {
         check_number(self.num_columns <= MAX_COLUMNS, "columns")?;
         let patterns = known(calls)?;
         let all = most_uneven(patterns.imbalances(), self.num_columns);

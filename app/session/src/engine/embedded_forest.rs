@@ -7,22 +7,22 @@ use callgrove_ml::explain::CallPaths;
 use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
 
 use super::stop::Stop;
-use super::tried_out::TriedOut;
+use super::trial_training::TrialTraining;
 use crate::causes::TreeCauses;
 use crate::forming_map::FormingMap;
 use crate::history::ModelInputs;
 use crate::learning::{self, LearnSettings, Learned, LearningError};
 use crate::root::grow_forest;
 use crate::{
-    Analysis, Detection, Doubt, Explainer, Explanation, Judged, MapMethod, ModelSettings,
-    QueryStrategy, SavedModel, Selection, TrainingQuestion, TreeMap,
+    Analysis, Detection, Doubt, Explainer, Explanation, MapMethod, ModelSettings, QueryStrategy,
+    SavedModel, Selection, TrainingQuestion, TreeMap, TreeScores,
 };
 
 /// Largest number of trees in the labelling queue. Each training makes a new queue.
 const QUEUE_LEN: usize = 64;
 
 /// An embedded forest with its model and its scores.
-pub(super) struct Grown {
+pub(super) struct EmbeddedForest {
     analysis: Arc<Analysis>,
     learned: Learned,
     scored: Option<Scored>,
@@ -30,7 +30,7 @@ pub(super) struct Grown {
     paths: OnceCell<Arc<CallPaths>>,
     forming: Option<PausableMap>,
     /// The training that waits for an answer.
-    pub(super) in_question: Option<TriedOut>,
+    pub(super) waiting_trial: Option<TrialTraining>,
 }
 
 /// The newest scores and their inputs.
@@ -47,7 +47,7 @@ struct PausableMap {
     is_paused: bool,
 }
 
-impl Grown {
+impl EmbeddedForest {
     /// Grows and embeds the forest of the functions that `pattern` names.
     pub(super) fn embed(
         trace: &Arc<Trace>,
@@ -63,7 +63,7 @@ impl Grown {
             scored: None,
             paths: OnceCell::new(),
             forming: None,
-            in_question: None,
+            waiting_trial: None,
         })
     }
 
@@ -125,34 +125,34 @@ impl Grown {
         inputs: ModelInputs,
         progress: Progress<'_>,
     ) -> Result<(), Stop> {
-        let judged = self.learned.train(&inputs.labels, progress)?;
-        self.show_scores(inputs, judged);
+        let tree_scores = self.learned.train(&inputs.labels, progress)?;
+        self.show_scores(inputs, tree_scores);
         Ok(())
     }
 
-    /// Trains like [`Grown::train`], but keeps scores and model until the trial is accepted.
+    /// Trains like [`EmbeddedForest::train`], but keeps scores and model until the trial is accepted.
     pub(super) fn try_out(
         &self,
         inputs: ModelInputs,
         progress: Progress<'_>,
-    ) -> Result<TriedOut, Stop> {
+    ) -> Result<TrialTraining, Stop> {
         let trial = self.learned.try_labels(&inputs.labels, progress)?;
         let shown = self.scored.as_ref();
         let shown = shown.map(|shown| (&shown.detection, shown.inputs.labels.as_slice()));
-        Ok(TriedOut::new(inputs, trial, shown))
+        Ok(TrialTraining::new(inputs, trial, shown))
     }
 
     /// Makes a trial training the current model.
-    pub(super) fn accept(&mut self, tried: TriedOut) {
+    pub(super) fn accept(&mut self, tried: TrialTraining) {
         let (inputs, trial) = tried.into_parts();
-        let judged = self.learned.accept(trial);
-        self.show_scores(inputs, judged);
+        let tree_scores = self.learned.accept(trial);
+        self.show_scores(inputs, tree_scores);
     }
 
     /// Takes over scores that were computed with `inputs`.
-    pub(super) fn show_scores(&mut self, inputs: ModelInputs, judged: Judged) {
+    pub(super) fn show_scores(&mut self, inputs: ModelInputs, tree_scores: TreeScores) {
         let before = self.detection().map(|before| &**before);
-        let detection = Detection::with_held(judged, inputs.held.clone(), before);
+        let detection = Detection::with_held(tree_scores, inputs.held.clone(), before);
         self.scored = Some(Scored {
             inputs,
             detection: Arc::new(detection),
@@ -161,25 +161,25 @@ impl Grown {
     }
 
     /// Reorders the trees if `inputs` differ only in held labels; `false` if the model differs.
-    pub(super) fn list_anew(&mut self, inputs: &ModelInputs) -> bool {
+    pub(super) fn reorder(&mut self, inputs: &ModelInputs) -> bool {
         let known = self.scored.as_ref();
         let Some(known) = known.filter(|known| known.inputs.is_same_model(inputs)) else {
             return false;
         };
-        let judged = Judged {
+        let tree_scores = TreeScores {
             scores: known.detection.scores.clone(),
             abnormal: known.detection.abnormal.clone(),
             p_values: known.detection.p_values.clone(),
             causes: known.detection.causes.clone(),
             design: known.detection.design.clone(),
         };
-        self.show_scores(inputs.clone(), judged);
+        self.show_scores(inputs.clone(), tree_scores);
         true
     }
 
     /// Returns the training that waits for an answer.
     pub(super) fn question(&self) -> Option<Arc<TrainingQuestion>> {
-        self.in_question.as_ref().map(TriedOut::question)
+        self.waiting_trial.as_ref().map(TrialTraining::question)
     }
 
     /// Returns the next trees to label; empty while the scores come from a model file.
@@ -303,8 +303,8 @@ impl Grown {
             return Ok(None);
         };
         forming.is_paused = is_paused;
-        let look = forming.map.look(&self.learned, is_paused);
-        Ok(Some(Arc::new(look.map_err(LearningError::from)?)))
+        let map = forming.map.snapshot(&self.learned, is_paused);
+        Ok(Some(Arc::new(map.map_err(LearningError::from)?)))
     }
 
     /// Continues the computation of the map, and returns its present state. An error ends the computation.
@@ -313,11 +313,11 @@ impl Grown {
             return Ok(None);
         };
         forming.map.advance()?;
-        let look = forming.map.look(&self.learned, forming.is_paused);
-        let look = Arc::new(look.map_err(LearningError::from)?);
+        let map = forming.map.snapshot(&self.learned, forming.is_paused);
+        let map = Arc::new(map.map_err(LearningError::from)?);
         if !forming.map.is_ready() {
             self.forming = Some(forming);
         }
-        Ok(Some(look))
+        Ok(Some(map))
     }
 }

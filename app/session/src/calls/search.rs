@@ -3,7 +3,7 @@
 use callgrove_model::{DurationNs, ExecRef, FuncId, LaneIdx, TimeNs};
 use serde::{Deserialize, Serialize};
 
-use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number, check_time};
+use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number, check_time};
 use crate::timeline::{CallSearch, RangeStatistics};
 use crate::{FunctionTotals, Span, SpanIndex, TimeRange};
 
@@ -75,9 +75,9 @@ impl FoundCalls {
 impl AskCalls for CallsNamed {
     type Answer = FoundCalls;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<FoundCalls>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<FoundCalls>, CallsRefusal> {
         check_number(self.0.len() <= MAX_TEXT_BYTES, "letters")?;
-        Ok(look(CallSearch::by_name(&calls.trace, &self.0)))
+        Ok(start_search(CallSearch::by_name(&calls.trace, &self.0)))
     }
 
     fn weigh(found: &FoundCalls) -> usize {
@@ -88,10 +88,10 @@ impl AskCalls for CallsNamed {
 impl AskCalls for CallsOfFunction {
     type Answer = FoundCalls;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<FoundCalls>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<FoundCalls>, CallsRefusal> {
         calls.check_function(self.func)?;
         check_time(self.range.from, self.range.to)?;
-        Ok(look(CallSearch::of_function(
+        Ok(start_search(CallSearch::of_function(
             &calls.trace,
             self.func,
             self.range,
@@ -106,7 +106,7 @@ impl AskCalls for CallsOfFunction {
 impl AskCalls for TotalsOf {
     type Answer = Vec<FunctionTotals>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<FunctionTotals>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<FunctionTotals>>, CallsRefusal> {
         check_time(self.range.from, self.range.to)?;
         check_number(self.lanes.len() <= calls.trace.lanes.len(), "lanes")?;
         for &lane in &self.lanes {
@@ -123,7 +123,7 @@ impl AskCalls for TotalsOf {
     }
 }
 
-fn look(mut search: CallSearch) -> CallsReply<FoundCalls> {
+fn start_search(mut search: CallSearch) -> CallsReply<FoundCalls> {
     CallsReply::More(Box::new(move || {
         search.advance(SEARCHED_AT_ONCE).then(|| FoundCalls {
             num_hits: search.num_hits(),

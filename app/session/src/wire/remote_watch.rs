@@ -3,15 +3,15 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::TrySendError;
 
-use crate::watch::{ConnectionId, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate};
+use crate::watch::{ConnectionId, WatchHandle, WatchRequest, WatchTransport, WatchUpdate};
 
 /// Largest number of queued updates for a page in the background. Beyond it packets are dropped and the overview is
 /// requested again.
 const MAX_WAITING: usize = 1024;
 
 /// The transport of a view whose run is watched by a remote process.
-pub(super) struct FarWatch {
-    carrier: WatchCarrier,
+pub(super) struct RemoteWatch {
+    transport: WatchTransport,
     /// The wanted connection, requested again on each connection of the wire.
     wanted: Option<(ConnectionId, WatchRequest)>,
     /// True if it was requested on the current one.
@@ -22,11 +22,11 @@ pub(super) struct FarWatch {
     waiting: VecDeque<(ConnectionId, WatchUpdate)>,
 }
 
-impl FarWatch {
+impl RemoteWatch {
     pub(super) fn new() -> (WatchHandle, Self) {
-        let (handle, carrier) = WatchHandle::pair();
+        let (handle, transport) = WatchHandle::pair();
         let watch = Self {
-            carrier,
+            transport,
             wanted: None,
             is_asked: false,
             unanswered: BTreeSet::new(),
@@ -44,7 +44,7 @@ impl FarWatch {
                 return Some(connect.clone());
             }
         }
-        let request = self.carrier.requests.try_recv().ok()?;
+        let request = self.transport.requests.try_recv().ok()?;
         match &request {
             WatchRequest::Connect { connection, .. } => {
                 self.wanted = Some((*connection, request.clone()));
@@ -89,7 +89,7 @@ impl FarWatch {
 
     fn hand_over(&mut self) {
         while let Some(update) = self.waiting.pop_front() {
-            match self.carrier.updates.try_send(update) {
+            match self.transport.updates.try_send(update) {
                 Ok(()) => {}
                 Err(TrySendError::Full(update)) => return self.waiting.push_front(update),
                 // The view has been closed.

@@ -67,7 +67,7 @@ impl Wire {
     }
 
     /// Returns the messages of the view.
-    fn said(&mut self) -> Vec<ViewerMessage> {
+    fn pending_messages(&mut self) -> Vec<ViewerMessage> {
         let messages = std::iter::from_fn(|| self.link.next_message(|_| None).unwrap());
         let read = |message: Vec<u8>| ViewerMessage::from_bytes(&message).unwrap();
         messages.map(read).collect()
@@ -76,7 +76,7 @@ impl Wire {
     /// Answers all questions of the view. Returns the number of bytes of the answers.
     fn answer(&mut self) -> usize {
         let mut num_bytes = 0;
-        for message in self.said() {
+        for message in self.pending_messages() {
             let ViewerMessage::Ask {
                 trace,
                 number,
@@ -108,7 +108,11 @@ impl Wire {
         assert!(remote.ask(question).is_none(), "{question:?} is remote");
         assert!(self.answer() > 0);
         let answer = remote.ask(question).unwrap();
-        assert_eq!(format!("{answer:?}"), format!("{expected:?}"), "{question:?}");
+        assert_eq!(
+            format!("{answer:?}"),
+            format!("{expected:?}"),
+            "{question:?}"
+        );
     }
 }
 
@@ -170,7 +174,7 @@ fn remote_answers_equal_local_ones() {
         CallWay::LongestCallee,
         CallWay::Before,
         CallWay::After,
-        CallWay::Beside(LaneIdx(2)),
+        CallWay::SameTime(LaneIdx(2)),
     ] {
         wire.check(&StepFrom {
             call: exec(0, 2),
@@ -246,7 +250,7 @@ fn remote_patterns_and_waits_equal_local_ones() {
 #[test]
 fn questions_about_missing_results_are_refused() {
     let trace = Session::opened(&Disk::default()).seen().trace.clone();
-    let calls = Calls::here(&trace.unwrap());
+    let calls = Calls::local(&trace.unwrap());
     assert_eq!(calls.reply(&WaitsIn(None)), AskState::Refused);
     let unknown = CurveOf {
         pattern: PatternId(7),
@@ -263,7 +267,7 @@ fn a_question_is_sent_once_and_cancelled_when_it_is_not_repeated() {
         calls.begin_frame();
         assert!(calls.ask(&bars(0)).is_none() && calls.is_waiting());
     }
-    let asked = wire.said();
+    let asked = wire.pending_messages();
     assert!(
         matches!(&asked[..], [ViewerMessage::Ask { .. }]),
         "{asked:?}"
@@ -280,7 +284,7 @@ fn a_question_is_sent_once_and_cancelled_when_it_is_not_repeated() {
         calls.begin_frame();
     }
     let number = *number;
-    assert_eq!(wire.said(), [ViewerMessage::Forget { number }]);
+    assert_eq!(wire.pending_messages(), [ViewerMessage::Forget { number }]);
     assert!(!calls.is_waiting());
     // The answer was already on its way.
     let late = answer_frame(&wire.whole(), (number, question), || false);
@@ -297,7 +301,7 @@ fn questions_of_a_lost_connection_are_repeated_and_answers_are_kept() {
     calls.ask(&bars(0));
     wire.answer();
     calls.ask(&bars(1));
-    assert_eq!(wire.said().len(), 1);
+    assert_eq!(wire.pending_messages().len(), 1);
     wire.link.lost("gone");
     wire.connect(1);
     assert!(Arc::ptr_eq(&calls, &wire.calls()), "the run is the same");
@@ -314,7 +318,7 @@ fn questions_of_a_lost_connection_are_repeated_and_answers_are_kept() {
 fn questions_about_an_old_trace_are_not_answered() {
     let mut wire = Wire::new();
     wire.calls().ask(&bars(0));
-    let asked = wire.said();
+    let asked = wire.pending_messages();
     let [ViewerMessage::Ask { trace, .. }] = &asked[..] else {
         panic!("it asks {asked:?}");
     };
@@ -333,15 +337,15 @@ fn refused_questions_are_not_repeated() {
     assert!(wire.answer() > 0);
     calls.begin_frame();
     assert!(calls.ask(&CallOf(exec(77, 0))).is_none());
-    assert_eq!(wire.said(), []);
+    assert_eq!(wire.pending_messages(), []);
     calls.ask(&bars(0));
-    let asked = wire.said();
+    let asked = wire.pending_messages();
     let [ViewerMessage::Ask { number, .. }] = &asked[..] else {
         panic!("it asks {asked:?}");
     };
     let refusal = refusal_frame(*number, "too many questions").unwrap();
     wire.link.take(&refusal).unwrap();
-    assert!(calls.ask(&bars(0)).is_none() && wire.said().is_empty());
+    assert!(calls.ask(&bars(0)).is_none() && wire.pending_messages().is_empty());
 }
 
 #[test]
@@ -401,7 +405,7 @@ fn question() -> impl Strategy<Value = CallQuestion> {
         Just(CallWay::LongestCallee),
         Just(CallWay::Before),
         Just(CallWay::After),
-        lane().prop_map(CallWay::Beside),
+        lane().prop_map(CallWay::SameTime),
     ];
     let views = prop::collection::vec(Just(LaneView::InView), 3..6);
     let messages = (

@@ -44,7 +44,7 @@ impl LongOccurrences {
 
     /// Returns the occurrences of `pattern` on a lane that overlap the time from `from` to `to` and last longer than
     /// `limit`, in order of start. `pattern` is the one that was indexed.
-    pub(super) fn beyond<'a>(
+    pub(super) fn longer_than<'a>(
         &'a self,
         pattern: &'a Pattern,
         (lane, from, to): (LaneIdx, TimeNs, TimeNs),

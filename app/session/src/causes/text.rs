@@ -96,7 +96,7 @@ impl RunCauses {
             times: incident.times,
             every: incident.every,
         };
-        facts.in_words()
+        facts.sentence()
     }
 
     /// Returns the facts about a root.
@@ -246,7 +246,7 @@ pub(crate) struct IncidentFacts<'a> {
 
 impl IncidentFacts<'_> {
     /// Returns the incident in one line.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         let (root, length, cost) = (&self.root, self.length, self.cost);
         let all = ranks(self.num_ranks);
         let num_others = self.num_ranks.saturating_sub(1);

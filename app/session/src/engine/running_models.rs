@@ -14,14 +14,14 @@ use crate::{
 
 impl Engine {
     /// Fetches the active models of a job from its server, and compares the trained model with the active one.
-    pub(super) fn look_at_running_models(&mut self, server: &str) -> Result<(), Stop> {
+    pub(super) fn fetch_running_models(&mut self, server: &str) -> Result<(), Stop> {
         let mut job = self.executor.host.running_job(server)?;
         let list = job.tree_models()?;
         let model = self
             .state
             .forest()
             .ok()
-            .and_then(|(_, grown)| grown.model().ok());
+            .and_then(|(_, embedded)| embedded.model().ok());
         let trial = match model {
             None => None,
             Some(model) => {
@@ -38,7 +38,7 @@ impl Engine {
             }
         };
         let num_new_trees = match self.state.forest() {
-            Ok((_, grown)) => num_new_trees(&mut *job, grown.forest())?,
+            Ok((_, embedded)) => num_new_trees(&mut *job, embedded.forest())?,
             Err(_) => 0,
         };
         self.executor.publisher.view.running_models = Some(Arc::new(RunningModels {
@@ -57,9 +57,9 @@ impl Engine {
         model: &SavedModel,
         current: Option<(u32, SavedModel)>,
     ) -> Result<ModelTrial, Stop> {
-        let (_, grown) = self.state.forest()?;
+        let (_, embedded) = self.state.forest()?;
         let abnormal = |model: &SavedModel| -> Result<BTreeSet<usize>, Stop> {
-            let verdicts = model.verdicts(grown.forest())?.into_iter().enumerate();
+            let verdicts = model.verdicts(embedded.forest())?.into_iter().enumerate();
             let abnormal = verdicts.filter(|(_, verdict)| verdict.is_abnormal);
             Ok(abnormal.map(|(tree, _)| tree).collect())
         };
@@ -68,13 +68,18 @@ impl Engine {
             Some((_, current)) => abnormal(current)?,
             None => BTreeSet::new(),
         };
-        let labels = self.executor.publisher.view.labels.by_tree(grown.forest());
+        let labels = self
+            .executor
+            .publisher
+            .view
+            .labels
+            .by_tree(embedded.forest());
         let labels = labels.iter().enumerate();
         let labelled = labels.filter(|(_, label)| **label == Some(Label::Abnormal));
         Ok(ModelTrial {
             name,
             in_force: current.map(|(version, _)| version),
-            num_trees: grown.forest().len(),
+            num_trees: embedded.forest().len(),
             num_abnormal: after.len(),
             num_new: after.difference(&before).count(),
             num_gone: before.difference(&after).count(),
@@ -84,15 +89,15 @@ impl Engine {
 
     /// Publishes the trained model to the AD instances of a job.
     pub(super) fn publish_model(&mut self, server: &str, note: &str) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest()?;
-        let name = grown.model()?.default_name();
+        let (_, embedded) = self.state.forest()?;
+        let name = embedded.model()?.default_name();
         let publication = ModelPublication {
-            model: grown.model_text()?,
+            model: embedded.model_text()?,
             name,
             note: note.to_owned(),
             by: self.executor.user().unwrap_or_default(),
         };
-        let version = self.tell(server, "Publishing the model", |job| {
+        let version = self.request_job(server, "Publishing the model", |job| {
             job.publish(&publication)
         })?;
         let text = format!(
@@ -100,11 +105,11 @@ impl Engine {
             publication.name
         );
         self.executor.notice(Severity::Info, text);
-        self.look_at_running_models(server)
+        self.fetch_running_models(server)
     }
 
     /// Sends a job a request that it acknowledges once its database has stored it, which may take a while.
-    fn tell<T>(
+    fn request_job<T>(
         &mut self,
         server: &str,
         stage: &str,
@@ -123,7 +128,7 @@ impl Engine {
         server: &str,
         wanted: &ModelInForce,
     ) -> Result<(), Stop> {
-        self.tell(server, "Changing the model in force", |job| {
+        self.request_job(server, "Changing the model in force", |job| {
             job.put_in_force(wanted)
         })?;
         let name = &wanted.name;
@@ -134,7 +139,7 @@ impl Engine {
             }
         };
         self.executor.notice(Severity::Info, text);
-        self.look_at_running_models(server)
+        self.fetch_running_models(server)
     }
 }
 
