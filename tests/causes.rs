@@ -95,14 +95,14 @@ fn an_execution_on_time_has_no_role_and_was_not_held_up() -> Result<()> {
 
 #[test]
 fn the_abnormal_ones_are_told_by_default_and_agree_with_analyze() -> Result<()> {
-    let told = causes(&[])?;
+    let listed = causes(&[])?;
     let ranked = callgrove_tests::shell::analyze(&example(), &[])?;
-    let is_told = |row: &&Value| row["abnormal"] == true || !row["cause"].is_null();
-    let ranked: Vec<&Value> = ranked.iter().filter(is_told).collect();
-    assert_eq!(told.len(), ranked.len());
-    for (told, ranked) in told.iter().zip(ranked) {
+    let is_reported = |row: &&Value| row["abnormal"] == true || !row["cause"].is_null();
+    let ranked: Vec<&Value> = ranked.iter().filter(is_reported).collect();
+    assert_eq!(listed.len(), ranked.len());
+    for (row, ranked) in listed.iter().zip(ranked) {
         for name in ["rank", "index", "event_id", "role", "root_rank"] {
-            assert_eq!(told[name], ranked[name], "{told}");
+            assert_eq!(row[name], ranked[name], "{row}");
         }
     }
     Ok(())
@@ -191,7 +191,7 @@ fn trees_of_a_file_wait_for_nobody() -> Result<()> {
     let text = "{\"format\":\"callgrove-forest\",\"version\":1}\n{\"id\":0,\"parent\":[-1],\"names\":[\"a\"],\"w\":[1]}\n";
     fs::write(&file, text)?;
     let said = complaint(&["causes", &file.to_string_lossy()])?;
-    assert!(said.contains("needs a trace"), "{said}");
+    assert!(said.contains("need a trace"), "{said}");
     Ok(())
 }
 

@@ -22,7 +22,7 @@ fn info_tells_the_figures_of_the_example_trace() -> Result<()> {
         "3,296 SEND, 3,296 RECV, 3,296 matched",
         "7,216 counter samples",
         "The tracer wrote its own data 8 times, 4.496 ms in all",
-        "No warnings: the trace is whole",
+        "No warnings: the trace is complete",
         "Note: 120 received messages state the size of the posted buffer",
     ] {
         assert!(text.contains(figure), "`{figure}` is missing:\n{text}");
@@ -316,7 +316,7 @@ fn without_a_function_one_is_suggested() -> Result<()> {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(String::from_utf8(output.stderr)?.contains("no --function given; taking "));
+    assert!(String::from_utf8(output.stderr)?.contains("no --function given; using "));
     Ok(())
 }
 
@@ -420,7 +420,7 @@ fn a_forest_file_with_a_mistake_is_refused_with_its_line() -> Result<()> {
         (vec![path("packed.jsonl.gz")], "gunzip"),
         (
             vec![path("bad.jsonl"), "-f".into(), "a".into()],
-            "a forest file holds its trees already",
+            "a forest file contains only its own trees",
         ),
     ] {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -519,22 +519,22 @@ fn a_killed_run_is_read_up_to_its_end_and_says_what_is_missing() -> Result<()> {
     let info: Value = serde_json::from_slice(&read.stdout)?;
     assert_eq!(info["ranks"], 1);
     let warnings = info["warnings"].as_array().context("no warnings")?;
-    let is_told = |what: &str| {
+    let is_reported = |what: &str| {
         warnings
             .iter()
             .any(|warning| warning["what"].as_str().is_some_and(|w| w.contains(what)))
     };
     assert!(
-        !is_told("posted buffer"),
+        !is_reported("posted buffer"),
         "a note is no warning: {warnings:?}"
     );
-    assert!(is_told("still open at the end"), "{warnings:?}");
-    assert!(is_told("breaks off"), "{warnings:?}");
-    assert!(is_told("ranks of the communicator"), "{warnings:?}");
+    assert!(is_reported("still open at the end"), "{warnings:?}");
+    assert!(is_reported("breaks off"), "{warnings:?}");
+    assert!(is_reported("ranks of the communicator"), "{warnings:?}");
     let ranked = callgrove(&["analyze", &killed.to_string_lossy(), "-f", COMPUTE])?;
     assert!(ranked.stdout.len() > 200, "the trees that ended are ranked");
-    let told = String::from_utf8(ranked.stderr)?;
-    assert!(told.contains("rank 0: stream breaks off"), "{told}");
+    let stderr = String::from_utf8(ranked.stderr)?;
+    assert!(stderr.contains("rank 0: stream breaks off"), "{stderr}");
     assert_eq!(ranked.status.code(), Some(3), "a part is missing");
     Ok(())
 }
@@ -555,20 +555,20 @@ fn a_rank_that_cannot_be_read_is_told_and_the_others_are_worked_on() -> Result<(
         &["ad", &run],
     ] {
         let output = callgrove(&[args, &list].concat())?;
-        let told = String::from_utf8(output.stderr)?;
+        let stderr = String::from_utf8(output.stderr)?;
         assert!(
-            told.contains("rank 2: rank could not be read"),
-            "{args:?}: {told}"
+            stderr.contains("rank 2: rank could not be read"),
+            "{args:?}: {stderr}"
         );
-        assert_eq!(output.status.code(), Some(3), "{args:?}: {told}");
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {stderr}");
         assert!(!output.stdout.is_empty(), "{args:?}");
     }
     let read = callgrove(&["info", &run])?;
     assert_eq!(read.status.code(), Some(3));
-    let told = String::from_utf8(read.stdout)?;
+    let stderr = String::from_utf8(read.stdout)?;
     assert!(
-        told.contains("rank could not be read and is left out"),
-        "{told}"
+        stderr.contains("rank could not be read and is left out"),
+        "{stderr}"
     );
     let ranks = "select distinct rid from metadata order by rid";
     let ranks = stdout(&["query", &provdb, "--sql", ranks, "--format", "csv"])?;
@@ -632,7 +632,7 @@ fn a_database_is_copied_trimmed_and_compacted() -> Result<()> {
     let expected = format!("{original} has a verified copy of {golden}: {counts} (51.7 kB)\n");
     assert_eq!(copied, expected);
     let again = complaint(&["provdb", "backup", &golden, &original])?;
-    assert!(again.contains("there is something already"), "{again}");
+    assert!(again.contains("the target already exists"), "{again}");
     assert_eq!(
         stdout(&["provdb", "upgrade", &original])?,
         format!("{original} is of the newest format (1)\n")

@@ -31,14 +31,14 @@ fn processes_may_start_in_any_order() {
 fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = place(&folder, "found");
-    let nobody = "http://127.0.0.1:1/packets";
-    let output = command(&["run", &example(), "--provdb", &provdb, "--post", nobody])
+    let unreachable = "http://127.0.0.1:1/packets";
+    let output = command(&["run", &example(), "--provdb", &provdb, "--post", unreachable])
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    let complaint = format!("{nobody} did not accept the last packet");
-    assert!(told.contains(&complaint), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    let complaint = format!("{unreachable} did not accept the last packet");
+    assert!(stderr.contains(&complaint), "{stderr}");
     let copy = folder.path().join("copy");
     std::fs::create_dir(&copy).unwrap();
     for entry in std::fs::read_dir(&provdb).unwrap().map(Result::unwrap) {
@@ -120,14 +120,14 @@ fn an_instance_that_comes_back_to_a_running_job_knows_what_was_named_before() {
     // Each stream lets it in with its next step, one after the other, so the last ones may end before.
     let returned = command(&args).output().unwrap();
     replay.finish().unwrap();
-    let told = String::from_utf8(returned.stderr).unwrap();
+    let stderr = String::from_utf8(returned.stderr).unwrap();
     let summary = lines(&String::from_utf8(returned.stdout).unwrap()).remove(0);
-    let is_whole = !told.contains("the writer ended before it let this reader in");
+    let is_whole = !stderr.contains("the writer ended before it let this reader in");
     let code = if is_whole { 0 } else { 3 };
-    assert_eq!(returned.status.code(), Some(code), "{told}");
-    assert!(told.contains("steps of a live stream never came"), "{told}");
-    assert!(!told.contains("never announced"), "{told}");
-    assert!(summary["executions"].as_u64() > Some(0), "{told}");
+    assert_eq!(returned.status.code(), Some(code), "{stderr}");
+    assert!(stderr.contains("steps of a live stream never came"), "{stderr}");
+    assert!(!stderr.contains("never announced"), "{stderr}");
+    assert!(summary["executions"].as_u64() > Some(0), "{stderr}");
 }
 
 /// Three ranks that name their functions in the first of many steps, 0.15 s apart.
@@ -172,7 +172,7 @@ fn an_instance_waits_at_its_end_for_a_server_that_is_away() {
     wait_for_records(&store, "func_stats");
     pserver.kill().unwrap();
     replay.finish().unwrap();
-    instance.line_with("detection goes on").unwrap();
+    instance.line_with("detection continues").unwrap();
     let pserver = start(&["pserver", "--provdb", &store, "--listen", &address]);
     let executions = lines(&instance.finish().unwrap())[0]["executions"].as_u64();
     pserver.terminate().unwrap();
@@ -255,7 +255,7 @@ fn two_runs_never_mix_in_a_database() {
     let complaint = String::from_utf8_lossy(&other.stderr).into_owned();
     assert_eq!(other.status.code(), Some(1), "{complaint}");
     assert!(
-        complaint.contains("is of another run") && complaint.contains("Name another folder"),
+        complaint.contains("belongs to another run") && complaint.contains("Name another folder"),
         "{complaint}"
     );
     assert!(stored() == first, "nothing of the other run is there");

@@ -150,8 +150,8 @@ fn options_without_effect_are_refused() {
         let output = command(&[&["ad", &example()], options].concat())
             .output()
             .unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains("is of no use to"), "{options:?}: {told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains("has no effect on"), "{options:?}: {stderr}");
         assert_eq!(output.status.code(), Some(1));
     }
 }
@@ -165,12 +165,12 @@ fn rules_that_match_no_function_are_told_at_the_end() {
     let output = command(&["ad", &example(), "--ignore", &ignore])
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(
-        told.contains("no function matches no_such_function"),
-        "{told}"
+        stderr.contains("no function matches no_such_function"),
+        "{stderr}"
     );
-    assert!(!told.contains("MPI_*"), "{told}");
+    assert!(!stderr.contains("MPI_*"), "{stderr}");
 }
 
 #[test]

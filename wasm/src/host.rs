@@ -9,7 +9,7 @@ use callgrove_session::{
     ForestFileError, Host, HostError, JournalWriter, OpenJournal, read_forest, trace_of_forest,
 };
 
-use crate::sliced::{UserFiles, SlicedFile};
+use crate::sliced::{SlicedFile, UserFiles};
 
 /// Prefix of the storage keys of journals.
 pub const JOURNAL: &str = "callgrove journal ";
@@ -186,8 +186,8 @@ mod tests {
     use callgrove_session::{Command, Engine, LearnSettings, Snapshot, SnapshotCell};
 
     use super::*;
-    use crate::fixture::{MemoryFiles, forest_file};
     use crate::file_store::open_command;
+    use crate::fixture::{MemoryFiles, forest_file};
 
     /// Names and contents of downloaded files.
     type Downloads = Vec<(String, Vec<u8>)>;
@@ -298,7 +298,10 @@ mod tests {
         ] {
             let shown = page(&memory, name, Vec::new());
             let notice = &shown.notices.first().expect("a notice").text;
-            assert!(notice.contains(name) && notice.contains(expected), "{notice}");
+            assert!(
+                notice.contains(name) && notice.contains(expected),
+                "{notice}"
+            );
             assert!(shown.analysis.is_none());
         }
     }

@@ -98,7 +98,10 @@ mod tests {
         fn read_slice(&self, _: &str, at: u64, slice: &mut [u8]) -> Result<(), String> {
             self.1.borrow_mut().push(slice.len());
             let rest = self.0.get(at as usize..).ok_or("there is no more")?;
-            slice.copy_from_slice(rest.get(..slice.len()).ok_or("the file has become shorter")?);
+            slice.copy_from_slice(
+                rest.get(..slice.len())
+                    .ok_or("the file has become shorter")?,
+            );
             Ok(())
         }
     }

@@ -119,7 +119,7 @@ impl<P: WorkerPage> Worker<P> {
                     .show(&welcome_frame(reporter.page.now_ms().to_bits())?);
                 reporter.sender = Some(SnapshotSender::new(VIEWER));
             }
-            ViewerMessage::Command { number, command } => self.engine.handle(Command::Of {
+            ViewerMessage::Command { number, command } => self.engine.handle(Command::ForViewer {
                 viewer: VIEWER,
                 number,
                 command,
@@ -230,8 +230,8 @@ mod tests {
     use callgrove_session::wire::SessionLink;
 
     use super::*;
-    use crate::fixture::{MemoryFiles, forest_file};
     use crate::file_store::open_command;
+    use crate::fixture::{MemoryFiles, forest_file};
 
     const NAME: &str = "runs.jsonl";
 
@@ -334,7 +334,9 @@ mod tests {
         let mut local = LocalPage::new(&[]);
         local.label(31);
         let (key, _) = lock(&local.page.kept)[0].clone();
-        local.worker.note_failure(&key, "no space is left".to_owned());
+        local
+            .worker
+            .note_failure(&key, "no space is left".to_owned());
         local.label(30);
         let notices = local.handle.snapshot().notices.clone();
         assert!(

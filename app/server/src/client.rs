@@ -24,8 +24,8 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 pub use error::ClientError;
+use in_process::InProcessApi;
 pub use remote_session::RemoteSession;
-use within::Within;
 
 use crate::api::{Api, Health, MAX_WAIT, router};
 use crate::view::{VIEW_HEADER, WATCH_HEADER};

@@ -106,8 +106,11 @@ impl Waiting {
         } = self;
         let is_cancelled = Arc::new(AtomicBool::new(false));
         let cancelled = Arc::clone(&is_cancelled);
-        let answer =
-            move || answer_frame(&calls, (number, &question), || cancelled.load(Ordering::Relaxed));
+        let answer = move || {
+            answer_frame(&calls, (number, &question), || {
+                cancelled.load(Ordering::Relaxed)
+            })
+        };
         Running {
             number,
             is_cancelled,
@@ -129,7 +132,7 @@ mod tests {
 
     #[test]
     fn questions_are_limited_and_can_be_cancelled() {
-        let calls = Arc::new(Calls::here(&Arc::new(Trace::default())));
+        let calls = Arc::new(Calls::local(&Arc::new(Trace::default())));
         let mut questions = Questions::default();
         let fits = |questions: &mut Questions, number, num_bytes| {
             questions.add(&calls, number, (question(), num_bytes))

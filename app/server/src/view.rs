@@ -115,7 +115,11 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
     let (key, name) = match timeout(HELLO_TIMEOUT, hello(&mut socket)).await {
         Ok(Ok(viewer)) => viewer,
         Ok(Err(closed)) => return closed.send_close(socket).await,
-        Err(_) => return Closed::refused("no hello arrived in time").send_close(socket).await,
+        Err(_) => {
+            return Closed::refused("no hello arrived in time")
+                .send_close(socket)
+                .await;
+        }
     };
     let viewers = viewed.viewers.clone();
     let commands = viewed.session.clone();
@@ -127,7 +131,7 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
         return Closed::refused(text).send_close(socket).await;
     }
     let viewer = viewers.enter(key);
-    let presence = Presence::Here { name };
+    let presence = Presence::Connected { name };
     info!(viewer = viewer.0, "a page connected");
     let viewing = Viewing {
         sender: SnapshotSender::new(viewer),
@@ -339,10 +343,10 @@ impl Viewing {
                 Ok(())
             }
             ViewerMessage::Command { number, command } => {
-                if command.is_of_server() {
+                if command.is_server_only() {
                     return Err(Closed::refused("a page cannot send commands of the server"));
                 }
-                self.waiting.push_back(Command::Of {
+                self.waiting.push_back(Command::ForViewer {
                     viewer: self.viewer,
                     number,
                     command,
@@ -386,7 +390,8 @@ impl Viewing {
             WatchRequest::Disconnect => None,
         };
         let Some(run) = &self.viewed.watched else {
-            let cause = "this server watches no run: start it with the address or the database of one";
+            let cause =
+                "this server watches no run: start it with the address or the database of one";
             return refused(request, cause.to_owned());
         };
         if let WatchRequest::Connect { address, .. } = &request

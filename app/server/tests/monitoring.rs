@@ -123,10 +123,7 @@ fn a_connection_that_only_probes_takes_no_slot() {
     let mut all = String::new();
     std::io::Read::read_to_string(&mut probing, &mut all).unwrap();
     assert!(all.starts_with("HTTP/1.1 200"), "{all}");
-    assert!(
-        begun.elapsed() < Duration::from_secs(20),
-        "not closed"
-    );
+    assert!(begun.elapsed() < Duration::from_secs(20), "not closed");
 }
 
 #[test]

@@ -311,7 +311,10 @@ fn a_connection_without_a_slot_is_refused_with_a_remedy() {
     assert_ne!(first.read(&mut [0; 1024]).unwrap(), 0);
     let answer = raw(server.local_addr(), &get("/api/health", ""));
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
-    assert!(answer.contains("all 1 connections of the server"), "{answer}");
+    assert!(
+        answer.contains("all 1 connections of the server"),
+        "{answer}"
+    );
     block_on(async {
         let status = echo(server.url(), None, "hello")
             .await

@@ -299,7 +299,7 @@ fn a_question_about_calls_is_answered_while_the_session_works() {
     let mut page = Page::open(&server, 1);
     let seen = page.until(|seen| seen.detection.is_some());
     let calls = seen.calls.clone().unwrap();
-    assert!(calls.is_far() && seen.trace.as_ref().unwrap().num_executions() == 0);
+    assert!(calls.is_remote() && seen.trace.as_ref().unwrap().num_executions() == 0);
     let forest = &seen.analysis.as_ref().unwrap().forest;
     let tree = TreeOf(forest.trees()[7].root);
     // The commands are sent before the question, so the session is busy with them.
@@ -366,7 +366,10 @@ fn invalid_messages_close_their_connection_only() {
             socket.send(message).ok();
         }
         let reason_text = reason(&mut socket);
-        assert!(reason_text.contains(expected), "{reason_text:?} for {expected:?}");
+        assert!(
+            reason_text.contains(expected),
+            "{reason_text:?} for {expected:?}"
+        );
     }
     good.until(|seen| seen.detection.is_some());
     server.stop().unwrap();
@@ -403,10 +406,7 @@ fn further_pages_are_refused_and_earlier_ones_may_reconnect_or_leave() {
     while one.read().is_ok() {}
     let end = Instant::now() + TIMEOUT;
     while !enter(64).read().unwrap().is_binary() {
-        assert!(
-            Instant::now() < end,
-            "a closed page still takes a place"
-        );
+        assert!(Instant::now() < end, "a closed page still takes a place");
     }
     drop(all);
     assert!(enter(7).read().unwrap().is_binary(), "not welcomed again");

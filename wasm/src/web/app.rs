@@ -7,12 +7,12 @@ use eframe::egui;
 use js_sys::Function;
 
 use super::address::Address;
-use super::remote_session::{RemoteConnection, Served};
 use super::files::Files;
-use super::mirror::Mirror;
 use super::local_session::LocalConnection;
+use super::mirror::Mirror;
 use super::page;
 use super::platform::BrowserPlatform;
+use super::remote_session::{RemoteConnection, Served};
 use crate::file_store::FileStore;
 
 pub(super) struct WebApp {
@@ -60,7 +60,8 @@ impl WebApp {
         let context = &creation.egui_ctx;
         let (handle, watch, connection, files) = if let Some(served) = &served {
             let store = FileStore::default();
-            let (handle, watch, connection) = RemoteConnection::open(served, store.clone(), context.clone());
+            let (handle, watch, connection) =
+                RemoteConnection::open(served, store.clone(), context.clone());
             (
                 handle,
                 watch,

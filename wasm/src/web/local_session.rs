@@ -20,8 +20,8 @@ use web_sys::{
 
 use super::remote_session::show;
 use super::{browser, files, page};
-use crate::host::JOURNAL;
 use crate::file_store::FileStore;
+use crate::host::JOURNAL;
 use crate::sliced::UserFiles;
 use crate::worker::{Worker, WorkerPage};
 
@@ -68,7 +68,7 @@ impl LocalConnection {
         let (session, link) = SessionLink::new(0, None);
         let inner = Rc::new(Inner {
             spawn,
-            link: RefCell::new(link.stopped_elsewhere()),
+            link: RefCell::new(link.with_external_stop()),
             session: session.clone(),
             worker: RefCell::default(),
             is_ready: Cell::default(),
@@ -268,8 +268,9 @@ impl Inner {
             }
         });
         let handle = handle.into_js_value();
-        let added = page::window()
-            .map(|window| window.add_event_listener_with_callback("storage", handle.unchecked_ref()));
+        let added = page::window().map(|window| {
+            window.add_event_listener_with_callback("storage", handle.unchecked_ref())
+        });
         if let Some(Err(error)) = added {
             page::log(&page::error_text(&error));
         }

@@ -3,12 +3,12 @@
 mod address;
 mod app;
 mod browser;
-mod local_session;
 mod files;
+mod local_session;
 mod mirror;
-mod remote_session;
 mod page;
 mod platform;
+mod remote_session;
 
 use wasm_bindgen::prelude::*;
 use web_sys::HtmlCanvasElement;

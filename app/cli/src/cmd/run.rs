@@ -1,4 +1,4 @@
-//! `callgrove run`: the whole pipeline in one process, for one machine.
+//! `callgrove run`: the whole pipeline in one process, on one machine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ use super::{ad, pserver};
 use crate::args::RunArgs;
 use crate::connect::{credential_of_server, documents, open_store, server_config, store_options};
 use crate::exit::Exit;
-use crate::log_lines::say;
-use crate::output::{complain, thousands};
+use crate::log_lines::write_line;
+use crate::output::{thousands, warn};
 use crate::pages;
 use crate::stop::StopSignal;
 use crate::streams;
@@ -26,8 +26,8 @@ use crate::tree_learner::TreeLearner;
 use crate::tree_models;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
-    if let Some(place) = &args.rejudge {
-        return rejudge(args, place);
+    if let Some(location) = &args.rejudge {
+        return rejudge(args, location);
     }
     let stop = StopSignal::listen()?;
     let options = streams::options(&args.streams, &args.detect)?;
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if let Some(learner) = learner {
         learner.finish();
     }
-    // What was found until then is saved, whatever ended the streams.
+    // Results so far are saved, whatever ended the streams.
     let kept = pserver::finish(keeper);
     pserver::save_model(&state, args.stats.save_model.as_deref())?;
     let status = followed?;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     Ok(exit)
 }
 
-/// The parameter server of this process, and the databases that it and the instance write.
+/// The parameter server of this process, with the databases that it and the instance write.
 struct OwnServer {
     credential: Option<Credential>,
     to_store: OpenOptions,
@@ -134,8 +134,8 @@ impl OwnServer {
     }
 }
 
-/// Judges the records of a live run once more, by the complete models.
-fn rejudge(args: &RunArgs, place: &str) -> Result<Exit> {
+/// Judges the records of a live run again, with the complete models.
+fn rejudge(args: &RunArgs, location: &str) -> Result<Exit> {
     let options = streams::options(&args.streams, &args.detect)?;
     let OwnServer {
         credential,
@@ -144,11 +144,11 @@ fn rejudge(args: &RunArgs, place: &str) -> Result<Exit> {
         clock,
         state,
         ..
-    } = OwnServer::open(args, Some(place))?;
+    } = OwnServer::open(args, Some(location))?;
     let of_instance = of_instance.context("no database was opened")?;
     ensure!(
         !state.run().is_empty(),
-        "{place} has no models of a run to judge by: name the database that the run's parameter server saved in"
+        "{location} has no models of a run: name the database in which the run's parameter server saved"
     );
     let hub = Arc::new(Hub::new(clock.now_ms()));
     let keeper = pserver::keeper(
@@ -162,14 +162,14 @@ fn rejudge(args: &RunArgs, place: &str) -> Result<Exit> {
     let session = Box::new(state.session());
     let judged = Instance::rejudge(options, session, of_instance, &ad::instance_name());
     let kept = pserver::finish(keeper);
-    complain(&format!(
-        "by the complete models {} of the recorded executions are anomalies",
+    warn(&format!(
+        "with the complete models, {} of the recorded executions are anomalies",
         thousands(usize::try_from(judged?.num_anomalies)?)
     ));
     kept
 }
 
-/// Serves the live overview, if that is wanted, and tells where.
+/// Serves the live overview, if requested, and prints its address.
 fn listen(
     args: &RunArgs,
     state: &Arc<ServerState>,
@@ -182,7 +182,7 @@ fn listen(
     };
     let provdb = args.provdb.provdb.as_ref();
     let api = Api {
-        tree_models: Some(tree_models::desk(state, provdb.is_some())),
+        tree_models: Some(tree_models::registry(state, provdb.is_some())),
         live: Live::Published(Arc::clone(hub)),
         documents: provdb.map(|url| documents(url, to_store)),
     };
@@ -195,7 +195,7 @@ fn listen(
     } else {
         String::new()
     };
-    say(
+    write_line(
         Level::INFO,
         &format!("watch it with: callgrove monitor {url}{or_page}"),
     );

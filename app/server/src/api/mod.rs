@@ -74,8 +74,7 @@ async fn health(State(api): State<Api>) -> Json<Health> {
 }
 
 async fn other_method(method: Method) -> ApiError {
-    let message =
-        format!("{method} is not supported for this path: use GET, or POST to send data");
+    let message = format!("{method} is not supported for this path: use GET, or POST to send data");
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 

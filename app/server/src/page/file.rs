@@ -72,7 +72,8 @@ impl ServedFile {
             caching,
         } = &*self.0;
         let Some(encoding) = Encoding::of(request) else {
-            let message = "the page is available unencoded, with gzip or with brotli: accept one of them";
+            let message =
+                "the page is available unencoded, with gzip or with brotli: accept one of them";
             return ApiError::new(StatusCode::NOT_ACCEPTABLE, message).into_response();
         };
         let form = encoding.name().unwrap_or("plain");
