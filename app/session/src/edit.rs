@@ -53,7 +53,7 @@ pub(crate) struct LabelChange {
 pub(crate) struct ModelFile {
     /// Path of the file.
     pub(crate) path: String,
-    /// Whether the model is used although it does not fit.
+    /// Use of the model; it may be used although it does not fit.
     pub(crate) fit: ModelUse,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct SavedState {
     pub(crate) auto_train: bool,
     #[serde(default)]
     pub(crate) model: Option<String>,
-    /// How the model file is used. Since version 3.
+    /// Use of the model file. Since version 3.
     #[serde(default, skip_serializing_if = "ModelUse::is_as_made")]
     pub(crate) model_use: ModelUse,
     #[serde(default, skip_serializing_if = "Option::is_none")]

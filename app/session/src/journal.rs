@@ -54,7 +54,7 @@ struct StampedEntry {
     entry: Entry,
 }
 
-/// When an action was done, by whom, and with which model on screen.
+/// Time and author of an action, and the model on screen.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     /// Time since the epoch.

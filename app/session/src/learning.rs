@@ -185,9 +185,9 @@ pub struct TreeScores {
 pub struct ModelJudgement {
     /// Its result for each tree.
     pub tree_scores: TreeScores,
-    /// How many functions the forest has in common with the training.
+    /// Numbers of the forest's functions that match those of the training, and of unknown ones.
     pub functions: MatchedFunctions,
-    /// Why the model should not be used for the forest, if so.
+    /// Reason not to use the model for the forest, if any.
     pub misfit: Option<Misfit>,
 }
 

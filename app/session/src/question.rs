@@ -33,7 +33,7 @@ pub struct ModelQuestion {
     pub path: String,
     /// The programs and functions that it was trained on.
     pub origin: ModelOrigin,
-    /// Why it does not fit.
+    /// Reason of the misfit.
     pub misfit: Misfit,
     /// Number of trees in the forest.
     pub num_trees: usize,

@@ -11,7 +11,7 @@ use callgrove_model::{
 /// Largest number of names that are suggested when a pattern matches nothing.
 const NUM_NEAR: usize = 6;
 
-/// Why there is no forest.
+/// An error that prevents growing a forest.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RootError {
     /// The trace has no functions.

@@ -104,7 +104,7 @@ pub struct Snapshot {
     pub settings: ModelSettings,
     /// Its default settings.
     pub default_settings: ModelSettings,
-    /// How the next tree to label is chosen.
+    /// Strategy that chooses the next tree to label.
     pub query: QueryStrategy,
     /// The next trees to label, by `query`; empty while scores come from a model file.
     pub queue: Arc<[TreeIdx]>,
@@ -121,7 +121,7 @@ pub struct Snapshot {
     /// The state of the watched run.
     #[serde(skip)]
     pub watch: Arc<Watch>,
-    /// Why the focused tree got its score; `None` until it is computed.
+    /// Explanation of the focused tree's score; `None` until it is computed.
     pub explanation: Option<Arc<Explanation>>,
     /// Number of the viewer's newest command that was carried out; 0 if viewers are not distinguished.
     pub carried_out: u64,
@@ -382,7 +382,7 @@ pub struct Move {
     pub to: u32,
 }
 
-/// Why a tree has its score.
+/// The explanation of a tree's score.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Explanation {
     /// The tree.
@@ -404,13 +404,13 @@ pub struct Explanation {
 pub struct Notice {
     /// Number of the notice, for [`crate::Command::Dismiss`].
     pub id: u64,
-    /// How serious it is.
+    /// Severity.
     pub severity: Severity,
-    /// What happened and what to do about it.
+    /// Cause and remedy, as text.
     pub text: String,
 }
 
-/// How serious a notice is.
+/// The severity of a notice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Severity {
     /// A command succeeded.

@@ -42,14 +42,14 @@ pub struct TreeRow {
     pub label: Option<Label>,
     /// Cause outside the program that explains an abnormal execution, if any.
     pub cause: Option<Cause>,
-    /// Why it is rare or long by design and not an alarm, as text, if it is.
+    /// Class of executions that are rare or long by design, as text, if it belongs to one.
     pub by_design: Option<String>,
     /// `root`, `victim` or `undecided` in a delay of the run; `None` for an execution that was on time, and if causes
     /// were not computed.
     pub role: Option<String>,
     /// Rank where that delay began.
     pub root_rank: Option<u32>,
-    /// Why it is unusual; empty if reasons were not computed.
+    /// Reasons why it is unusual; empty if reasons were not computed.
     pub reasons: Reasons,
     /// The unit of its weight.
     pub unit: WeightUnit,
@@ -95,7 +95,7 @@ impl Serialize for TreeRow {
     }
 }
 
-/// Why a tree is unusual: a list, or text where one table cell must hold it.
+/// The reasons why a tree is unusual: a list, or text where one table cell must hold it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 // Untagged: a list or a string in JSON.
 #[serde(untagged)]

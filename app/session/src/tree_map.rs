@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How trees are laid out in the plane.
+/// A method to lay out trees in the plane.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub enum MapMethod {
     /// Multidimensional scaling: preserves distances as well as a projection can; ready at once.

@@ -19,7 +19,7 @@ const MAX_ARROWS: usize = 10_000;
 pub struct BarsOf {
     /// Lane.
     pub lane: LaneIdx,
-    /// How it is drawn.
+    /// Kind of row.
     pub kind: RowKind,
     /// Time range and resolution.
     pub tile: Tile,
@@ -30,7 +30,7 @@ pub struct BarsOf {
 pub struct LevelsOf {
     /// Lane.
     pub lane: LaneIdx,
-    /// How it is drawn.
+    /// Kind of row.
     pub kind: RowKind,
 }
 

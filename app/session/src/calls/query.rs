@@ -70,7 +70,7 @@ impl<A> AskState<A> {
     }
 }
 
-/// Why a question was refused.
+/// The reason of a refusal.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CallsRefusal {
     /// The trace does not have the call.

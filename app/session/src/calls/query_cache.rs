@@ -270,7 +270,7 @@ mod tests {
         for number in 0..200 {
             let known = NewQuery::Known(Some(answer(MAX_KEPT_BYTES / 50)));
             assert!(ask(&mut cache, number, known));
-            // The first is asked for again and again.
+            // The first is asked for repeatedly.
             assert!(ask(&mut cache, 0, NewQuery::Remote));
             assert!(cache.kept_bytes <= MAX_KEPT_BYTES);
         }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{RunCauses, SimilarIncidents};
 
-/// Why one execution was late: a row of `callgrove causes`.
+/// The cause of one execution's delay: a row of `callgrove causes`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CauseRow {
     /// Rank.

@@ -7,7 +7,7 @@ use crate::host::HostError;
 use crate::learning::LearningError;
 use crate::root::RootError;
 
-/// Why a command was not carried out. [`Stop::Cancelled`] means that nothing was changed; code that keeps a part of its
+/// An error that stopped a command. [`Stop::Cancelled`] means that nothing was changed; code that keeps a part of its
 /// changes reports this itself.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Stop {

@@ -25,7 +25,7 @@ pub struct ModelOrigin {
     pub unit: WeightUnit,
 }
 
-/// How a model file is used.
+/// The use of a model file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelUse {

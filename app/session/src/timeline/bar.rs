@@ -20,7 +20,7 @@ pub struct Tile {
     pub min_bar_ns: i64,
 }
 
-/// How a lane is drawn.
+/// A way to draw a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum RowKind {
     /// A stack that starts at the level of this call, the root of a tree whose calls are highlighted.

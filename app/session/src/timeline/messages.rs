@@ -47,7 +47,7 @@ pub struct MessageQuery {
     pub tree: Option<ExecRef>,
 }
 
-/// Whether and where a lane is on the screen.
+/// The visibility of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LaneView {
     /// It has no row.

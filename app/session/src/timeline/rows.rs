@@ -57,7 +57,7 @@ pub enum RankFilter {
     Name(String),
 }
 
-/// Why a text is not a valid filter.
+/// An error in the text of a filter.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum RankFilterError {
     /// A range whose end is before its start.

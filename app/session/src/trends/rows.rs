@@ -27,7 +27,7 @@ pub struct TrendRow {
     pub usual_us: f64,
     /// The ratio of the two; `None` if the latter is 0.
     pub factor: Option<f64>,
-    /// When a change began, microseconds since the epoch.
+    /// Start of a change, microseconds since the epoch.
     pub start_us: Option<i64>,
     /// Other ranks that call the function.
     pub peers: Vec<u32>,
@@ -35,7 +35,7 @@ pub struct TrendRow {
     pub cost_us: i64,
     /// Difference as a multiple of the spread, or of its standard error.
     pub evidence: f64,
-    /// Why it may not be a fault.
+    /// Reason to doubt that it is a fault.
     pub doubt: Option<&'static str>,
     /// The trend as a sentence.
     pub words: String,

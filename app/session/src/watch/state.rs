@@ -36,7 +36,7 @@ pub enum Connection {
     Live,
     /// The server does not respond.
     Lost {
-        /// What happened and what to do about it.
+        /// Cause and remedy, as text.
         cause: String,
         /// Time until the next attempt; `None` if the transport gives up.
         retry_in_ms: Option<u64>,

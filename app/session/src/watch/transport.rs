@@ -64,7 +64,7 @@ pub enum WatchUpdate {
     Packet(Box<Packet>),
     /// The connection is lost, or could not be made.
     Lost {
-        /// What happened and what to do about it.
+        /// Cause and remedy, as text.
         cause: String,
         /// Time until the next attempt; `None` if the transport gives up.
         retry_in_ms: Option<u64>,
@@ -84,7 +84,7 @@ pub enum WatchUpdate {
     QueryFailed {
         /// Number of the query.
         id: u64,
-        /// What happened and what to do about it.
+        /// Cause and remedy, as text.
         cause: String,
     },
 }

@@ -167,7 +167,7 @@ pub struct ViewerFile {
     pub content: Vec<u8>,
 }
 
-/// Why bytes could not be decoded or values encoded.
+/// An error of decoding or encoding.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
     /// The bytes are not a valid message.

@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 /// Largest length of the first line.
 const MAX_LINE_BYTES: usize = 40;
 
-/// Why a file is not a valid trace.
+/// An error in a trace file.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceFileError {
     /// Its first line is different.
