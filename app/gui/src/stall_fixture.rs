@@ -1,4 +1,4 @@
-//! A hand-made run for tests in which a rank stalls twice, and what is known of its causes.
+//! A synthetic run for tests in which a rank stalls twice, and its analysed causes.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use callgrove_session::{RunCauses, Selection, Snapshot, TreeCauses};
 
 use crate::test_support::snapshot_of;
 
+/// Functions of the run.
 const NAMES: [&str; 6] = [
     "compute",
     "forward_comm",
@@ -18,26 +19,29 @@ const NAMES: [&str; 6] = [
     "ev_tally",
     "MPI_Allreduce",
 ];
+/// Number of ranks.
 const NUM_RANKS: usize = 4;
+/// Number of executions of `compute` on a rank.
 const NUM_CALLS: usize = 250;
+/// Time between two executions on a rank, in nanoseconds.
 const PERIOD_NS: i64 = 2_000_000;
-/// Who stalls in which call, inside MPI_Send, and how long.
+/// The stalls inside MPI_Send: execution, rank and duration in nanoseconds.
 const STALLS: [(usize, usize, i64); 2] = [(60, 2, 50_000_000), (160, 1, 20_000_000)];
 
-/// Rank 2 stalls for 50 ms, later rank 1 for 20 ms; the rank after it waits for its message, and all others
-/// meanwhile at the collective behind that.
+/// Returns a run in which rank 2 stalls for 50 ms and later rank 1 for 20 ms. The next rank waits for its message, and
+/// all others wait meanwhile at the collective after it.
 pub(crate) fn stalled_snapshot() -> Snapshot {
     let ranks = (0..NUM_RANKS).map(rank_trace).collect();
     with_causes(&snapshot_of(Trace::assemble(ranks, Warnings::default())))
 }
 
-/// The same session once the delays of its run were followed.
+/// Returns the same session after the delays of its run were analysed.
 pub(crate) fn with_causes(snapshot: &Snapshot) -> Snapshot {
-    let trace = snapshot.trace.as_ref().expect("it is read");
+    let trace = snapshot.trace.as_ref().expect("it is loaded");
     let forest = &snapshot.analysis.as_ref().expect("it is analysed").forest;
-    let calls = snapshot.calls.as_ref().expect("they are here");
-    let found = RunCauses::find(trace, Progress::none()).expect("nobody cancels");
-    let causes = calls.know_causes(found).expect("the calls are here");
+    let calls = snapshot.calls.as_ref().expect("they are local");
+    let found = RunCauses::find(trace, Progress::none()).expect("it is not cancelled");
+    let causes = calls.set_causes(found).expect("the calls are local");
     Snapshot {
         revision: snapshot.revision + 1,
         tree_causes: Some(Arc::new(TreeCauses::new(&causes, forest))),
@@ -46,7 +50,7 @@ pub(crate) fn with_causes(snapshot: &Snapshot) -> Snapshot {
     }
 }
 
-/// The same session with an incident selected, and the trees that it hit.
+/// Returns the same session with an incident and the trees that it hit selected.
 pub(crate) fn with_incident(snapshot: &Snapshot, number: usize) -> Snapshot {
     Snapshot {
         revision: snapshot.revision + 1,
@@ -56,7 +60,7 @@ pub(crate) fn with_incident(snapshot: &Snapshot, number: usize) -> Snapshot {
     }
 }
 
-/// The trees in which a rank stalled, and those that waited for it, ascending.
+/// Returns the trees in which a rank stalled, and those that waited for it, ascending.
 pub(crate) fn trees_of_stall(snapshot: &Snapshot, number: usize) -> Vec<TreeIdx> {
     let analysis = snapshot.analysis.as_ref().expect("it is analysed");
     let num_trees = analysis.forest.len() / NUM_RANKS;
@@ -65,7 +69,7 @@ pub(crate) fn trees_of_stall(snapshot: &Snapshot, number: usize) -> Vec<TreeIdx>
     (0..NUM_RANKS).map(tree).collect()
 }
 
-/// When each rank sent, received and met the others in a call.
+/// Returns when each rank sends, receives and reaches the collective in a call.
 fn times(call: usize) -> [[i64; 4]; NUM_RANKS] {
     let held_up = STALLS.iter().filter(|(at, ..)| *at < call);
     let before: i64 = held_up.map(|(.., length)| length).sum();
@@ -89,7 +93,7 @@ fn times(call: usize) -> [[i64; 4]; NUM_RANKS] {
     times
 }
 
-/// compute { forward_comm { MPI_Send MPI_Wait } ev_tally ×3 MPI_Allreduce }, again and again.
+/// Returns compute { forward_comm { MPI_Send MPI_Wait } ev_tally ×3 MPI_Allreduce }, repeated.
 fn rank_trace(rank: usize) -> RankTrace {
     use FuncEventKind::{Entry, Exit};
 

@@ -1,4 +1,4 @@
-//! The bars that ask, in the whole window.
+//! Tests of the question bars in the whole window.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use egui_kittest::kittest::Queryable as _;
 use super::tests::{Window, order, select, set_label};
 use crate::test_support::{demo_snapshot, with_focus, with_label};
 
-/// The demo while a training waits for an answer.
+/// The demo with a training that waits for confirmation.
 fn asked() -> Snapshot {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);
@@ -31,10 +31,10 @@ fn asked() -> Snapshot {
 }
 
 #[test]
-fn the_bar_stands_above_the_status_bar_and_below_the_views() {
+fn the_bar_is_between_the_status_bar_and_the_views() {
     let mut window = Window::new(demo_snapshot());
     let bar =
-        "Learning this would change what 12 of 40 executions are called (12 would be abnormal).";
+        "Training on this label would reclassify 12 of 40 executions (12 would be abnormal).";
     assert!(window.harness.query_all_by_label(bar).next().is_none());
     let status = window.harness.get_by_label("Ready").rect();
     window.publish(Snapshot {
@@ -45,19 +45,19 @@ fn the_bar_stands_above_the_status_bar_and_below_the_views() {
         }]),
         ..asked()
     });
-    let keep = window.harness.get_by_label("Keep, answer to the training");
-    let keep = keep.rect();
+    let accept = window.harness.get_by_label("Accept, answer to the training");
+    let accept = accept.rect();
     assert!(window.harness.query_all_by_label(bar).next().is_some());
     assert_eq!(window.harness.get_by_label("Ready").rect(), status);
-    assert!(keep.bottom() < status.top(), "{keep} {status}");
+    assert!(accept.bottom() < status.top(), "{accept} {status}");
     let notice = window.harness.get_by_label("Something else").rect();
-    assert!(notice.bottom() < keep.top(), "{notice} {keep}");
-    let card = window.harness.get_by_label("Select nothing").rect();
-    assert!(card.bottom() < keep.top(), "{card} {keep}");
+    assert!(notice.bottom() < accept.top(), "{notice} {accept}");
+    let card = window.harness.get_by_label("Clear selection").rect();
+    assert!(card.bottom() < accept.top(), "{card} {accept}");
 }
 
 #[test]
-fn k_and_o_answer_and_mean_nothing_without_a_question() {
+fn k_and_o_answer_a_question_and_do_nothing_without_one() {
     let mut window = Window::new(with_focus(&demo_snapshot(), TreeIdx(0)));
     window.press(Key::K);
     window.press(Key::O);
@@ -80,7 +80,7 @@ fn k_and_o_answer_and_mean_nothing_without_a_question() {
 }
 
 #[test]
-fn the_window_stays_usable_while_something_is_asked() {
+fn the_window_stays_usable_while_a_question_is_open() {
     let snapshot = asked();
     let order = order(&snapshot);
     let mut window = Window::new(snapshot);

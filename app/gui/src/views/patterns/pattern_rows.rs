@@ -1,41 +1,41 @@
-//! The patterns as they are listed: what is known of each, what q and s make of it, and their order.
+//! The patterns as listed: their properties, their judgement by q and s, and their order.
 
 use std::sync::Arc;
 
 use callgrove_session::{Calls, JudgedBy, JudgedPattern, PatternId, PatternList, PatternReference};
 
-use super::chosen::Chosen;
-use crate::asked::Asked;
+use super::selected_pattern::SelectedPattern;
+use crate::latest_answer::LatestAnswer;
 use crate::theme::Theme;
 use crate::widgets::table::{Cell, Sort};
 use crate::widgets::thousands;
 
-/// Patterns that took longest together come first.
+/// The order by total time, largest first.
 pub(super) const BY_TOTAL: Sort = Sort {
     column: 3,
     is_descending: true,
 };
 
-/// All patterns that recur, and their order in the table.
-pub(super) struct Listed {
+/// All recurring patterns, and their order in the table.
+pub(super) struct PatternRows {
     list: Arc<PatternList>,
-    /// What q and s make of each.
-    judged: Asked<JudgedBy>,
+    /// The judgement of each pattern by q and s.
+    judged: LatestAnswer<JudgedBy>,
     order: Vec<usize>,
     made_for: Option<(Option<PatternReference>, Sort)>,
 }
 
-impl Listed {
+impl PatternRows {
     pub(super) fn new(list: &Arc<PatternList>) -> Self {
         Self {
             list: Arc::clone(list),
-            judged: Asked::default(),
+            judged: LatestAnswer::default(),
             order: Vec::new(),
             made_for: None,
         }
     }
 
-    /// Judges by another reference and sorts again.
+    /// Queries the judgement by another reference, and sorts again.
     pub(super) fn refresh(&mut self, calls: &Arc<Calls>, reference: PatternReference, sort: Sort) {
         let judged = self.judged.ask(calls, &JudgedBy(reference));
         let made_for = Some((judged.map(|(JudgedBy(by), _)| *by), sort));
@@ -59,48 +59,48 @@ impl Listed {
         self.order = order;
     }
 
-    /// What q and s make of a pattern, once it is known.
+    /// Returns the judgement of a pattern by q and s, once it is known.
     fn judged(&self, at: usize) -> Option<JudgedPattern> {
         let (_, judged) = self.judged.known()?;
         judged.get(at).copied()
     }
 
-    /// A pattern with what is usual of it, once that is known.
-    pub(super) fn chosen(&self, id: PatternId) -> Option<Chosen<'_>> {
+    /// Returns a pattern with its usual duration, once that is known.
+    pub(super) fn chosen(&self, id: PatternId) -> Option<SelectedPattern<'_>> {
         let at = self.list.place_of(id)?;
         let (JudgedBy(reference), _) = self.judged.known()?;
-        Some(Chosen {
+        Some(SelectedPattern {
             pattern: &self.list.patterns[at],
             reference: *reference,
             judged: self.judged(at)?,
         })
     }
 
-    /// Number of patterns.
+    /// Returns the number of patterns.
     pub(super) fn len(&self) -> usize {
         self.list.patterns.len()
     }
 
-    /// The row of a pattern.
+    /// Returns the row of a pattern.
     pub(super) fn place_of(&self, id: PatternId) -> Option<usize> {
         let listed = &self.list.patterns;
         self.order.iter().position(|&at| listed[at].id == id)
     }
 
-    /// The pattern of a row.
+    /// Returns the pattern of a row.
     pub(super) fn at(&self, row: usize) -> Option<PatternId> {
         self.order.get(row).map(|&at| self.list.patterns[at].id)
     }
 
-    /// The one of which the slow times cost most, once that is known.
-    pub(super) fn most_costly(&self) -> Option<PatternId> {
+    /// Returns the pattern whose slow occurrences cost most, once that is known.
+    pub(super) fn costliest(&self) -> Option<PatternId> {
         let (_, judged) = self.judged.known()?;
         let costs = judged.iter().zip(&self.list.patterns).rev();
         let (_, pattern) = costs.max_by_key(|(judged, _)| judged.excess)?;
         Some(pattern.id)
     }
 
-    /// What a row shows, in the order of the columns.
+    /// Returns the cells of a row, in the order of the columns.
     pub(super) fn cells(&self, theme: &Theme, row: usize) -> Vec<Cell> {
         let at = self.order[row];
         let pattern = &self.list.patterns[at];

@@ -1,4 +1,4 @@
-//! The anomalous occurrences of a pattern, of which only those near the ones in view are known.
+//! The anomalous occurrences of a pattern; only the rows around those in view are loaded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use callgrove_session::{
 
 use crate::widgets::table::Sort;
 
-/// The order at first.
+/// The initial order.
 pub(super) const LONGEST_FIRST: Sort = Sort {
     column: 3,
     is_descending: true,
 };
-/// Rows that are asked for at once.
+/// Number of rows queried at once.
 const BLOCK: usize = 64;
-/// Blocks that stay known.
+/// Maximum number of blocks kept.
 const MAX_BLOCKS: usize = 64;
 
-/// The rows of the list that were asked for last.
+/// The loaded rows of the list.
 #[derive(Default)]
 pub(super) struct OccurrenceRows {
     pattern: Option<PatternId>,
@@ -27,7 +27,7 @@ pub(super) struct OccurrenceRows {
 }
 
 impl OccurrenceRows {
-    /// What a row shows; what it showed before, as long as nobody knows.
+    /// Returns the occurrence of a row; its previous content while the new one is unknown.
     pub(super) fn at(
         &mut self,
         calls: &Calls,
@@ -45,7 +45,7 @@ impl OccurrenceRows {
             order: match sort.column {
                 0 => OccurrenceOrder::Lane,
                 1 | 2 => OccurrenceOrder::Time,
-                // Duration and its multiple of d are one order.
+                // Duration and its multiple of d have the same order.
                 _ => OccurrenceOrder::Duration,
             },
             is_descending: sort.is_descending,

@@ -1,4 +1,4 @@
-//! The table of patterns: what recurs, how long it usually takes, and what the slow times cost.
+//! The table of patterns: usual duration, and the cost of slow occurrences.
 
 use callgrove_session::{Command, PatternId, Snapshot};
 use egui::Ui;
@@ -7,6 +7,7 @@ use super::state::PatternsState;
 use crate::context::ViewContext;
 use crate::widgets::table::{Clicked, Column, Table};
 
+/// The columns of the table.
 const COLUMNS: [Column; 8] = [
     Column::text("Pattern", 0.0),
     Column::number("Times", 62.0),
@@ -18,7 +19,7 @@ const COLUMNS: [Column; 8] = [
     Column::number("Longest", 72.0),
 ];
 
-/// Draws the table; a click looks at a pattern, another one at none.
+/// Draws the table; a click selects a pattern, a second one clears the selection.
 pub(super) fn listed_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &mut Ui) {
     let Some(listed) = state.listed() else { return };
     let selected = ctx.snapshot.pattern.and_then(|id| listed.place_of(id));
@@ -39,8 +40,8 @@ pub(super) fn listed_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui
     state.sort = sort;
 }
 
-/// The pattern to look at where nobody has chosen one: that of which the slow times cost most.
+/// Returns the pattern to select if the user has not chosen one: the one whose slow occurrences cost most.
 pub(super) fn first(snapshot: &Snapshot, state: &PatternsState) -> Option<PatternId> {
     let is_none = snapshot.pattern.is_none() && state.revealed.is_none();
-    state.listed().filter(|_| is_none)?.most_costly()
+    state.listed().filter(|_| is_none)?.costliest()
 }

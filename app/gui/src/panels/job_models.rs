@@ -1,4 +1,4 @@
-//! The model and the running job: which version the detectors judge by, what another would change, and publishing it.
+//! Models of the running job: the versions in force, a trial of another one, and its publication.
 
 use callgrove_session::{Command, ModelInForce, ModelTrial, RunningModels, TreeModelInfo};
 use egui::{RichText, TextEdit, Ui};
@@ -6,17 +6,17 @@ use egui::{RichText, TextEdit, Ui};
 use crate::context::ViewContext;
 use crate::widgets::{count_of, thousands};
 
-/// Versions that are listed, the newest.
+/// Maximum number of listed versions, the newest ones.
 const MAX_VERSIONS: usize = 6;
 
-/// What a person has typed about the next publication.
+/// The note for the next publication.
 #[derive(Default)]
 pub(crate) struct PublicationDraft {
     note: String,
 }
 
 impl PublicationDraft {
-    /// Draws the section; nothing where no running job is watched.
+    /// Draws the section; empty if no running job is watched.
     pub(crate) fn ui(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         let watch = &ctx.snapshot.watch;
         if !watch.is_attached() {
@@ -32,16 +32,16 @@ impl PublicationDraft {
         ui.add_space(2.0);
         ui.horizontal(|ui| {
             ui.label(RichText::new("Running job").strong())
-                .on_hover_text("The model that the detectors of the job judge new executions by");
-            let look = if shown.is_some() {
-                "Look again"
+                .on_hover_text("The model that the detectors of the job score new executions with");
+            let text = if shown.is_some() {
+                "Check again"
             } else {
-                "Compare with the job's"
+                "Compare with the job's model"
             };
-            let help = "Ask the job which models are in force, and try yours out beside them";
-            if ui.button(look).on_hover_text(help).clicked() {
+            let help = "Query the models in force in the job, and compare yours with them";
+            if ui.button(text).on_hover_text(help).clicked() {
                 let server = server.to_owned();
-                ctx.send(Command::LookAtRunningModels { server });
+                ctx.send(Command::FetchRunningModels { server });
             }
         });
         let Some(models) = shown else { return };
@@ -53,7 +53,7 @@ impl PublicationDraft {
                 ui.add(note.desired_width(180.0).char_limit(1000));
                 let publish = ui.button("Publish");
                 let help =
-                    "The detectors judge by it from their next step on; one click takes it back";
+                    "The detectors use it from their next step on; you can revert with one click";
                 if publish.on_hover_text(help).clicked() {
                     ctx.send(Command::PublishModel {
                         server: server.to_owned(),
@@ -62,54 +62,54 @@ impl PublicationDraft {
                 }
             });
         } else {
-            ui.weak("Train first: then your model can be tried out and published.");
+            ui.weak("Train a model first to compare and publish it.");
         }
         versions_ui(ctx, &models, ui);
     }
 }
 
-/// Abnormal executions that came since, and a way to have them.
+/// Shows the number of abnormal executions recorded since, and a button that loads them.
 fn new_trees_ui(ctx: &mut ViewContext<'_>, num_new: usize, ui: &mut Ui) {
     if num_new == 0 {
         return;
     }
     ui.horizontal(|ui| {
         let new = count_of(num_new, "abnormal execution");
-        ui.label(format!("{new} came since you opened these."));
-        let help = "Read what the job has recorded once more; labels and selection stay";
+        ui.label(format!("{new} recorded since you opened these."));
+        let help = "Read the job's records again; labels and selection are kept";
         if ui.button("Reload").on_hover_text(help).clicked() {
             ctx.send(Command::Reload);
         }
     });
 }
 
-/// What would change, in words.
+/// Describes what the trained model would change.
 fn trial_ui(ctx: &ViewContext<'_>, trial: &ModelTrial, ui: &mut Ui) {
     let all = count_of(trial.num_trees, "execution");
     let mut text = format!(
-        "Of {all} here yours calls {} abnormal",
+        "Of {all} here, your model classifies {} as abnormal",
         thousands(trial.num_abnormal)
     );
     match trial.in_force {
         Some(version) => {
             text += &format!(
-                ": {} that version {version} does not; {} that it does are no longer",
+                ": {} more that version {version} does not, and without {} that it does",
                 thousands(trial.num_new),
                 thousands(trial.num_gone)
             );
         }
-        None => text += "; the job has no model of it in force",
+        None => text += "; the job has no model of this function in force",
     }
     ui.label(text + ".");
     if trial.num_missed > 0 {
-        let missed = format!("It misses {} that you labelled abnormal.", trial.num_missed);
+        let missed = format!("It misses {} that you labelled abnormal.", count_of(trial.num_missed, "execution"));
         ui.label(RichText::new(missed).color(ctx.theme.warning()));
     }
 }
 
 fn versions_ui(ctx: &mut ViewContext<'_>, models: &RunningModels, ui: &mut Ui) {
     if models.list.models.is_empty() {
-        ui.weak("The job has no tree model yet.");
+        ui.weak("The job has no tree model.");
     }
     for model in &models.list.models {
         model_ui(ctx, &models.server, model, ui);
@@ -118,7 +118,7 @@ fn versions_ui(ctx: &mut ViewContext<'_>, models: &RunningModels, ui: &mut Ui) {
     if !instances.is_empty() {
         let num_current = instances.iter().filter(|it| it.is_current).count();
         ui.weak(format!(
-            "It has reached {num_current} of {}",
+            "Active on {num_current} of {}",
             count_of(instances.len(), "AD instance")
         ));
     }
@@ -138,7 +138,7 @@ fn model_ui(ctx: &mut ViewContext<'_>, server: &str, model: &TreeModelInfo, ui: 
             Some(_) => {
                 let off = ui.small_button("Turn off");
                 if off
-                    .on_hover_text("Let the detectors judge these executions by no model")
+                    .on_hover_text("The detectors then score these executions without a model")
                     .clicked()
                 {
                     ctx.send(put(None));
@@ -163,7 +163,7 @@ fn model_ui(ctx: &mut ViewContext<'_>, server: &str, model: &TreeModelInfo, ui: 
                     ui.label(format!("version {number}"));
                     let button = ui.small_button("Use");
                     let name = format!("Use version {number} of {}", model.name);
-                    let help = "Put this version in force again";
+                    let help = "Reactivate this version";
                     if button.on_hover_text(help).accessible_name(name).clicked() {
                         ctx.send(put(Some(number)));
                     }
@@ -230,16 +230,16 @@ mod tests {
     }
 
     #[test]
-    fn what_would_change_is_told_and_published_with_a_note_and_taken_back() {
+    fn a_trial_shows_changes_and_its_model_is_published_with_a_note_and_reverted() {
         let (mut harness, sent) =
             harness_of::<PublicationDraft>(snapshot(), [600.0, 400.0], |ctx, draft, ui| {
                 draft.of_job(ctx, JOB, ui);
             });
         harness.get_by_label(
-            "Of 1,000 executions here yours calls 14 abnormal: 2 that version 2 does not; 3 that it does are no longer.",
+            "Of 1,000 executions here, your model classifies 14 as abnormal: 2 more that version 2 does not, and without 3 that it does.",
         );
-        harness.get_by_label("It misses 1 that you labelled abnormal.");
-        harness.get_by_label("12 abnormal executions came since you opened these.");
+        harness.get_by_label("It misses 1 execution that you labelled abnormal.");
+        harness.get_by_label("12 abnormal executions recorded since you opened these.");
         harness.get_by_label("Reload").click();
         harness.run();
         harness.state_mut().note = "fewer alarms".to_owned();

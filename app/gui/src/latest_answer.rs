@@ -1,20 +1,20 @@
-//! What a view asks while it changes: one question at a time, and then the newest.
+//! The latest answer to a view's query: one query is in flight at a time, and then the newest one is sent.
 //!
-//! A question that is not asked in every frame is taken back ([`Calls`]). So whoever would ask another one in each
-//! frame, while something is dragged, would never be answered where the calls are far.
+//! A query that is not repeated in each frame is withdrawn ([`Calls`]). Without this type, a view that changed its
+//! query in each frame, for example while something is dragged, would never get an answer from remote calls.
 
 use std::sync::Arc;
 
 use callgrove_session::{AskCalls, AskState, CallQuestion, Calls};
 
-/// The newest answer to questions of one kind, and the question that is on its way.
-pub(crate) struct Asked<Q: AskCalls> {
+/// The newest answer to queries of one kind, and the query in flight.
+pub(crate) struct LatestAnswer<Q: AskCalls> {
     of: Option<Arc<Calls>>,
     open: Option<Q>,
     known: Option<(Q, Arc<Q::Answer>)>,
 }
 
-impl<Q: AskCalls> Default for Asked<Q> {
+impl<Q: AskCalls> Default for LatestAnswer<Q> {
     fn default() -> Self {
         Self {
             of: None,
@@ -24,8 +24,8 @@ impl<Q: AskCalls> Default for Asked<Q> {
     }
 }
 
-impl<Q: AskCalls + Clone + PartialEq + Into<CallQuestion>> Asked<Q> {
-    /// The newest answer, with its question: `wanted`, or one from before while that is on its way.
+impl<Q: AskCalls + Clone + PartialEq + Into<CallQuestion>> LatestAnswer<Q> {
+    /// Returns the newest answer and its query: that to `wanted`, or an earlier one while `wanted` is in flight.
     pub(crate) fn ask(&mut self, calls: &Arc<Calls>, wanted: &Q) -> Option<&(Q, Arc<Q::Answer>)> {
         if !self.of.as_ref().is_some_and(|of| Arc::ptr_eq(of, calls)) {
             *self = Self::default();
@@ -34,7 +34,7 @@ impl<Q: AskCalls + Clone + PartialEq + Into<CallQuestion>> Asked<Q> {
         while self.known.as_ref().is_none_or(|(of, _)| of != wanted) {
             let open = self.open.take().unwrap_or_else(|| wanted.clone());
             match calls.reply(&open) {
-                AskState::Coming => {
+                AskState::Pending => {
                     self.open = Some(open);
                     break;
                 }
@@ -49,7 +49,7 @@ impl<Q: AskCalls + Clone + PartialEq + Into<CallQuestion>> Asked<Q> {
         self.known()
     }
 
-    /// The newest answer that has come, with its question.
+    /// Returns the newest received answer and its query.
     pub(crate) fn known(&self) -> Option<&(Q, Arc<Q::Answer>)> {
         self.known.as_ref()
     }
@@ -63,7 +63,7 @@ mod tests {
     use crate::test_support::{snapshot, with_patterns};
 
     #[test]
-    fn a_long_answer_comes_though_another_question_is_wanted_in_every_frame() {
+    fn a_slow_answer_arrives_though_every_frame_wants_another_query() {
         let demo = with_patterns(&snapshot(1, 9));
         let calls = demo.calls.unwrap();
         let (from, to) = calls.time_span().unwrap();
@@ -74,7 +74,7 @@ mod tests {
             },
             lanes: vec![callgrove_model::LaneIdx(0)],
         };
-        let mut asked = Asked::default();
+        let mut asked = LatestAnswer::default();
         let first = (0..9).find_map(|at| {
             calls.begin_frame();
             asked.ask(&calls, &wanted(at)).map(|(of, _)| of.clone())
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_given_up_for_what_is_wanted_next() {
+    fn a_refused_query_is_replaced_by_the_next_wanted_one() {
         let demo = with_patterns(&snapshot(1, 9));
         let calls = demo.calls.unwrap();
         let (time, _) = calls.time_span().unwrap();
@@ -91,9 +91,9 @@ mod tests {
             lane: callgrove_model::LaneIdx(lane),
             time,
         };
-        let mut asked = Asked::default();
+        let mut asked = LatestAnswer::default();
         assert!(asked.ask(&calls, &on_lane(0)).is_some());
-        assert!(asked.ask(&calls, &on_lane(77)).is_none(), "there is none");
+        assert!(asked.ask(&calls, &on_lane(77)).is_none(), "the lane does not exist");
         assert!(asked.ask(&calls, &on_lane(0)).is_some());
         let others = snapshot(1, 9).calls.unwrap();
         assert!(asked.ask(&others, &on_lane(0)).is_none(), "of another run");

@@ -1,5 +1,5 @@
-//! Calls that lie elsewhere: every view draws what it draws of calls that are here, once it has been told, and nothing
-//! breaks before.
+//! Views of remote calls: every view draws them like local calls once their answers have arrived, and does not fail
+//! before.
 
 use callgrove_model::{ExecIdx, ExecRef, LaneIdx, TreeIdx};
 use callgrove_session::wire::{
@@ -9,31 +9,31 @@ use callgrove_session::{Snapshot, TimeRange, ViewerId};
 use egui::Ui;
 
 use crate::context::ViewContext;
-use crate::stall_for_tests::{stalled_snapshot, with_incident};
-use crate::test_support::{demo_snapshot, dressed, harness_of, with_focus, with_patterns, written};
-use crate::trend_for_tests::trend_snapshot;
+use crate::stall_fixture::{stalled_snapshot, with_incident};
+use crate::test_support::{demo_snapshot, themed, harness_of, with_focus, with_patterns, written};
+use crate::trend_fixture::trend_snapshot;
 use crate::views;
 
-/// Frames after which nothing moves any more: a drawn tree takes some to lay itself out.
+/// Number of frames after which nothing moves any more: a drawn tree needs some for its layout.
 const SETTLED: usize = 30;
 
-/// A page that looks at a snapshot, and who serves it.
-struct FarPage {
+/// A page that shows a snapshot, and the session that serves it.
+struct RemotePage {
     link: SessionLink,
     sender: SnapshotSender,
-    /// What the page sees.
+    /// The snapshot of the page.
     seen: Snapshot,
 }
 
-impl FarPage {
+impl RemotePage {
     fn new(whole: &Snapshot) -> Self {
         let (handle, mut link) = SessionLink::new(1, None);
-        link.connected().expect("it says hello");
+        link.connected().expect("it connects");
         link.take(&welcome_frame(1).expect("a frame"))
-            .expect("it is understood");
+            .expect("it is valid");
         let mut sender = SnapshotSender::new(ViewerId(0));
         while let Some(frame) = sender.next_frame(whole).expect("a frame") {
-            link.take(&frame).expect("it is understood");
+            link.take(&frame).expect("it is valid");
         }
         let seen = Snapshot {
             call: whole.call,
@@ -46,11 +46,11 @@ impl FarPage {
         Self { link, sender, seen }
     }
 
-    /// Answers what the page asks; whether it asked anything.
+    /// Answers the queries of the page. Returns whether there were any.
     fn answer(&mut self) -> bool {
         let mut has_asked = false;
         while let Some(message) = self.link.next_message(|_| None).expect("a message") {
-            let message = ViewerMessage::from_bytes(&message).expect("it is understood");
+            let message = ViewerMessage::from_bytes(&message).expect("it is valid");
             let ViewerMessage::Ask {
                 trace,
                 number,
@@ -62,42 +62,42 @@ impl FarPage {
             let calls = self.sender.calls(trace).expect("the trace is shown");
             let frame = answer_frame(calls, (number, &question), || false);
             let frame = frame.expect("a frame").expect("it is wanted");
-            self.link.take(&frame).expect("it is understood");
+            self.link.take(&frame).expect("it is valid");
             has_asked = true;
         }
         has_asked
     }
 }
 
-/// Draws a view of calls that are here and of calls that are far, and compares what is written.
+/// Draws a view of local calls and of remote calls, and compares the texts.
 fn check<State: Default + 'static>(
     name: &str,
     whole: &Snapshot,
     view: impl Fn(&mut ViewContext<'_>, &mut State, &mut Ui) + Copy + 'static,
 ) {
     let size = [1000.0, 700.0];
-    let (mut here, _) = harness_of(whole.clone(), size, dressed(view));
-    here.run_steps(SETTLED);
-    let mut page = FarPage::new(whole);
+    let (mut local, _) = harness_of(whole.clone(), size, themed(view));
+    local.run_steps(SETTLED);
+    let mut page = RemotePage::new(whole);
     let calls = page.seen.calls.clone().expect("a run is open");
-    assert!(calls.is_far());
-    let (mut far, _) = harness_of(page.seen.clone(), size, dressed(view));
-    far.run_steps(SETTLED);
+    assert!(calls.is_remote());
+    let (mut remote, _) = harness_of(page.seen.clone(), size, themed(view));
+    remote.run_steps(SETTLED);
     let mut num_rounds = 0;
     while page.answer() {
         calls.begin_frame();
-        far.run_steps(SETTLED);
+        remote.run_steps(SETTLED);
         num_rounds += 1;
-        assert!(num_rounds < 50, "{name} asks for ever");
+        assert!(num_rounds < 50, "{name} never stops asking");
     }
     assert!(num_rounds > 0, "{name} asks for calls");
     let texts = |mut texts: Vec<String>| {
         texts.sort();
         texts
     };
-    let here = texts(written(&here).into_iter().map(|it| it.text).collect());
-    let far = texts(written(&far).into_iter().map(|it| it.text).collect());
-    assert_eq!(far, here, "{name}");
+    let local = texts(written(&local).into_iter().map(|it| it.text).collect());
+    let remote = texts(written(&remote).into_iter().map(|it| it.text).collect());
+    assert_eq!(remote, local, "{name}");
 }
 
 fn with_call(snapshot: Snapshot) -> Snapshot {
@@ -112,7 +112,7 @@ fn with_call(snapshot: Snapshot) -> Snapshot {
 }
 
 #[test]
-fn views_draw_of_calls_elsewhere_what_they_draw_of_calls_here() {
+fn views_draw_remote_calls_like_local_ones() {
     let demo = with_call(with_focus(&demo_snapshot(), TreeIdx(3)));
     check("timeline", &demo, views::timeline::timeline_ui);
     check("tree", &demo, views::tree::tree_ui);
@@ -125,23 +125,23 @@ fn views_draw_of_calls_elsewhere_what_they_draw_of_calls_here() {
 }
 
 #[test]
-fn delays_are_told_of_calls_elsewhere_as_of_calls_here() {
+fn delays_of_remote_calls_are_described_like_local_ones() {
     let stalled = with_call(with_incident(&stalled_snapshot(), 0));
-    check("the way of a delay", &stalled, views::timeline::timeline_ui);
-    check("why a call was late", &stalled, views::details::details_ui);
+    check("the path of a delay", &stalled, views::timeline::timeline_ui);
+    check("the cause of a delay", &stalled, views::details::details_ui);
     let patterns = with_patterns(&stalled);
     check("iterations", &patterns, views::timeline::timeline_ui);
 }
 
 #[test]
-fn what_recurs_and_who_waited_is_told_of_calls_elsewhere_as_of_calls_here() {
+fn patterns_and_waits_of_remote_calls_are_shown_like_local_ones() {
     let stalled = with_patterns(&stalled_snapshot());
     check("waits", &stalled, views::waits::waits_ui);
     check("patterns", &stalled, views::patterns::patterns_ui);
 }
 
 #[test]
-fn trends_are_drawn_of_calls_elsewhere_as_of_calls_here() {
+fn trends_of_remote_calls_are_drawn_like_local_ones() {
     let trends = Snapshot {
         trend: Some(0),
         ..trend_snapshot()

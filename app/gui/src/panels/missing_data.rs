@@ -1,4 +1,4 @@
-//! What a view says that has nothing to show: what it is for, why it is empty, and what to do.
+//! The text of an empty view: what it is for, reason it is empty, and what to do.
 
 use callgrove_session::watch::RECORDED_TREES;
 use callgrove_session::{Command, Snapshot};
@@ -9,69 +9,69 @@ use crate::app::{Action, View};
 use crate::context::ViewContext;
 use crate::platform::FilePurpose;
 
-/// Lines of text are no longer than this, in points.
+/// Maximum width of a line of text, in points.
 const WIDTH: f32 = 440.0;
 
-/// What a view lacks.
+/// The data that a view needs and does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Missing {
+pub(crate) enum MissingData {
     /// A run is watched, and no trace of it is open.
     Trace,
     /// Executions to compare.
     Trees,
     /// A run to watch.
     Watch,
-    /// News of the run that is watched.
-    Heard,
+    /// Data of the watched run.
+    NoData,
     /// Weights that are times.
     Times,
 }
 
-/// What a view lacks to show anything.
-pub(crate) fn missing(view: View, snapshot: &Snapshot) -> Option<Missing> {
+/// Returns the data that a view needs and does not have.
+pub(crate) fn missing(view: View, snapshot: &Snapshot) -> Option<MissingData> {
     let watch = &snapshot.watch;
     match view {
         View::Overview | View::Profile | View::Counters if !watch.is_attached() => {
-            Some(Missing::Watch)
+            Some(MissingData::Watch)
         }
         View::Overview | View::Profile | View::Counters => {
-            watch.is_empty().then_some(Missing::Heard)
+            watch.is_empty().then_some(MissingData::NoData)
         }
-        View::Records | View::Record => (!watch.is_attached()).then_some(Missing::Watch),
+        View::Records | View::Record => (!watch.is_attached()).then_some(MissingData::Watch),
         View::Candidates | View::Map | View::Training if !has_no_trees(snapshot) => None,
-        _ if snapshot.trace.is_none() => Some(Missing::Trace),
+        _ if snapshot.trace.is_none() => Some(MissingData::Trace),
         View::Incidents | View::Timeline | View::Patterns | View::Waits if !has_times(snapshot) => {
-            Some(Missing::Times)
+            Some(MissingData::Times)
         }
         View::Incidents | View::Timeline | View::Details | View::Patterns | View::Waits => None,
-        _ => has_no_trees(snapshot).then_some(Missing::Trees),
+        _ => has_no_trees(snapshot).then_some(MissingData::Trees),
     }
 }
 
-/// Whether the weights of what is open are times.
+/// Returns whether the weights of the open trees are times.
 fn has_times(snapshot: &Snapshot) -> bool {
     let trace = snapshot.trace.as_ref();
     trace.is_none_or(|trace| trace.unit.is_time())
 }
 
-/// Says so, with a button for each way out.
-pub(crate) fn missing_ui(ctx: &mut ViewContext<'_>, (view, missing): (View, Missing), ui: &mut Ui) {
+/// Shows the text, with a button for the remedy.
+pub(crate) fn missing_ui(ctx: &mut ViewContext<'_>, (view, missing): (View, MissingData), ui: &mut Ui) {
     ui.vertical_centered(|ui| {
         ui.add_space((ui.available_height() * 0.3).min(80.0));
-        if missing == Missing::Heard {
+        if missing == MissingData::NoData {
             return waiting_ui(ctx, ui);
         }
         let width = WIDTH.min(ui.available_width());
         ui.allocate_ui(vec2(width, 0.0), |ui| {
-            ui.vertical_centered(|ui| why_ui(ctx, (view, missing), ui));
+            ui.vertical_centered(|ui| reason_ui(ctx, (view, missing), ui));
         });
     });
 }
 
-fn why_ui(ctx: &mut ViewContext<'_>, (view, missing): (View, Missing), ui: &mut Ui) {
-    let (why, offer) = why(view, missing, ctx.snapshot);
+fn reason_ui(ctx: &mut ViewContext<'_>, (view, missing): (View, MissingData), ui: &mut Ui) {
+    let (reason, offer) = reason(view, missing, ctx.snapshot);
     ui.label(view.purpose());
-    ui.label(RichText::new(why).color(ctx.theme.weak_text()));
+    ui.label(RichText::new(reason).color(ctx.theme.weak_text()));
     if let Some(offer) = offer.filter(|offer| offer.is_possible(ctx.snapshot)) {
         ui.add_space(4.0);
         if ui.button(offer.name()).clicked() {
@@ -80,29 +80,29 @@ fn why_ui(ctx: &mut ViewContext<'_>, (view, missing): (View, Missing), ui: &mut 
     }
 }
 
-/// A way out.
+/// A remedy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Offer {
+enum Remedy {
     RecordedTrees,
     Trace,
     Watch,
     Overview,
 }
 
-impl Offer {
+impl Remedy {
     fn name(self) -> &'static str {
         match self {
-            Self::RecordedTrees => "Open the recorded executions",
+            Self::RecordedTrees => "Open recorded executions",
             Self::Trace => "Open a trace…",
             Self::Watch => "Attach…",
-            Self::Overview => "Show the overview",
+            Self::Overview => "Show Overview",
         }
     }
 
     fn is_possible(self, snapshot: &Snapshot) -> bool {
         match self {
             Self::Watch => Action::Connect.is_possible(snapshot),
-            // What is served is chosen where it is served.
+            // A served trace is chosen on the server, not in its viewers.
             Self::Trace => !is_served(snapshot),
             Self::RecordedTrees => snapshot.work.is_none(),
             Self::Overview => true,
@@ -123,46 +123,46 @@ impl Offer {
     }
 }
 
-/// Whether the session lies on a server.
+/// Returns whether the session runs on a server.
 fn is_served(snapshot: &Snapshot) -> bool {
     !snapshot.viewers.is_empty()
 }
 
-fn why(view: View, missing: Missing, snapshot: &Snapshot) -> (&'static str, Option<Offer>) {
+fn reason(view: View, missing: MissingData, snapshot: &Snapshot) -> (&'static str, Option<Remedy>) {
     let is_served = is_served(snapshot);
     match (missing, view) {
-        (Missing::Trace, View::Candidates | View::Map | View::Tree | View::Training) => (
-            "Nothing is compared yet. A job that runs with --trees records its abnormal executions and a sample of all.",
-            Some(Offer::RecordedTrees),
+        (MissingData::Trace, View::Candidates | View::Map | View::Tree | View::Training) => (
+            "No executions are open. A job that runs with --trees records its abnormal executions and a sample of all.",
+            Some(Remedy::RecordedTrees),
         ),
-        (Missing::Trace, View::Incidents) => (
-            "They are found in the trace of the run. Those that the running job has found are in its overview.",
-            Some(Offer::Overview),
+        (MissingData::Trace, View::Incidents) => (
+            "Incidents need the trace. Incidents found live are listed in Overview.",
+            Some(Remedy::Overview),
         ),
-        (Missing::Trace, _) if is_served => (
-            "It takes the trace of the run, which detectors do not keep. Where the job writes it to files, \
+        (MissingData::Trace, _) if is_served => (
+            "Needs the trace of the run, which detectors do not keep. If the job writes it to files, \
              `callgrove serve TRACE` shows it.",
             None,
         ),
-        (Missing::Trace, _) => (
-            "It takes the trace of the run, which detectors do not keep.",
-            Some(Offer::Trace),
+        (MissingData::Trace, _) => (
+            "Needs the trace of the run, which detectors do not keep.",
+            Some(Remedy::Trace),
         ),
-        (Missing::Times, _) => (
-            "The weights of these trees are no times: nothing is known of when their vertices were, nor for how long.",
+        (MissingData::Times, _) => (
+            "The weights of these trees are not times, so the times and durations of their vertices are unknown.",
             None,
         ),
-        (Missing::Trees, _) => (
-            "No function is compared yet: choose one in the bar above.",
+        (MissingData::Trees, _) => (
+            "No function is selected. Choose one in the bar above.",
             None,
         ),
-        (Missing::Watch | Missing::Heard, _) if !snapshot.watch.is_offered() => (
-            "It takes the records of the run, or the running job: `callgrove serve TRACE RECORDS` shows both.",
+        (MissingData::Watch | MissingData::NoData, _) if !snapshot.watch.is_offered() => (
+            "Needs the run's records or a live job. `callgrove serve TRACE RECORDS` shows both.",
             None,
         ),
-        (Missing::Watch | Missing::Heard, _) => (
-            "It takes the records of the run, or the running job itself.",
-            Some(Offer::Watch),
+        (MissingData::Watch | MissingData::NoData, _) => (
+            "Needs the run's records or a live job.",
+            Some(Remedy::Watch),
         ),
     }
 }

@@ -1,12 +1,12 @@
-//! The pattern that is looked at.
+//! The selected pattern.
 
 use callgrove_session::{JudgedPattern, ListedPattern, PatternReference};
 
-/// The pattern that is looked at, and what is usual of it.
+/// The selected pattern, with its usual duration.
 #[derive(Clone, Copy)]
-pub(super) struct Chosen<'a> {
+pub(super) struct SelectedPattern<'a> {
     pub(super) pattern: &'a ListedPattern,
-    /// What it is judged by: where that takes its time, not yet what was asked for last.
+    /// The reference that it was judged by; until an answer arrives, not the one requested last.
     pub(super) reference: PatternReference,
     pub(super) judged: JudgedPattern,
 }

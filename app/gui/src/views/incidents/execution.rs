@@ -1,4 +1,4 @@
-//! What an incident hit: the executions of the function that is compared, and how much else.
+//! The calls that an incident delayed: executions of the root function, and the number of others.
 
 use callgrove_model::TreeIdx;
 use callgrove_session::{Command, DelayRole, Selection};
@@ -10,12 +10,13 @@ use crate::hover;
 use crate::theme::RADIUS;
 use crate::widgets::{SIGN_WIDTH, paint_role, thousands};
 
-/// Lines are set in below their card, in points.
+/// Indentation of the lines below their card, in points.
 const INSET: f32 = 30.0;
+/// Size of the text, in points.
 const TEXT_SIZE: f32 = 12.0;
 
-/// Draws an execution; a click selects it, and the incident stays looked at.
-pub(super) fn hit_ui(
+/// Draws an execution; a click selects it and keeps the incident selected.
+pub(super) fn execution_ui(
     ctx: &mut ViewContext<'_>,
     (number, tree): (usize, TreeIdx),
     rect: Rect,
@@ -83,7 +84,7 @@ pub(super) fn hit_ui(
     response.on_hover_ui(words);
 }
 
-/// Says how many calls were hit that are in none of the executions above.
+/// Draws the number of delayed calls that are in none of the executions above.
 pub(super) fn others_ui(
     ctx: &ViewContext<'_>,
     (number, num_others): (usize, Option<usize>),
@@ -96,9 +97,9 @@ pub(super) fn others_ui(
     };
     let text = match num_others {
         None => "…".to_owned(),
-        Some(0) => format!("No call{name} was hit"),
-        Some(1) => format!("1 call{name} was hit too"),
-        Some(num) => format!("{} calls{name} were hit too", thousands(num)),
+        Some(0) => format!("No delayed calls{name}"),
+        Some(1) => format!("It also delayed 1 call{name}"),
+        Some(num) => format!("It also delayed {} calls{name}", thousands(num)),
     };
     let place = rect.with_min_x(rect.left() + INSET + 6.0);
     let builder = UiBuilder::new().max_rect(place).id_salt(("others", number));

@@ -1,4 +1,4 @@
-//! What the person is called, and who else looks at the session.
+//! The user's name, and the other viewers of the session.
 
 use egui::{Popup, PopupCloseBehavior, RichText, TextEdit, Ui};
 
@@ -9,12 +9,12 @@ use crate::context::ViewContext;
 /// Width of the field for the name, in points.
 const NAME_WIDTH: f32 = 180.0;
 
-/// The name that is being written.
+/// The name while it is edited.
 #[derive(Default)]
 pub(super) struct NameDraft(Option<String>);
 
-/// Draws the person's name, with how many others there are; behind it, it can be changed.
-pub(super) fn people_ui(ctx: &mut ViewContext<'_>, draft: &mut NameDraft, ui: &mut Ui) {
+/// Draws the user's name and the number of other viewers; a click opens a field that changes the name.
+pub(super) fn viewers_ui(ctx: &mut ViewContext<'_>, draft: &mut NameDraft, ui: &mut Ui) {
     let Some(name) = ctx.snapshot.name.as_deref() else {
         return;
     };
@@ -24,22 +24,22 @@ pub(super) fn people_ui(ctx: &mut ViewContext<'_>, draft: &mut NameDraft, ui: &m
         num_others => format!("{name} +{num_others}"),
     };
     let hint = match &others[..] {
-        [] => "Labels that you give bear this name.".to_owned(),
+        [] => "Your labels show this name.".to_owned(),
         others => format!("Also here: {}", others.join(", ")),
     };
     let button = ui
         .button(RichText::new(text).color(ctx.theme.weak_text()))
         .on_hover_text(hint)
-        .accessible_name("Who looks");
+        .accessible_name("Viewers");
     let popup = Popup::from_toggle_button_response(&button)
         .close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     let written = popup.show(|ui| {
         let text = draft.0.get_or_insert_with(|| name.to_owned());
-        let label = ui.label("Your name: labels that you give bear it");
+        let label = ui.label("Your name (shown on your labels)");
         let field = TextEdit::singleline(text).desired_width(NAME_WIDTH);
         let field = ui.add(field).labelled_by(label.id);
         for other in &others {
-            ui.weak(format!("{other} looks too"));
+            ui.weak(format!("{other} is also here"));
         }
         field.lost_focus().then(|| text.trim().to_owned())
     });
@@ -55,7 +55,7 @@ pub(super) fn people_ui(ctx: &mut ViewContext<'_>, draft: &mut NameDraft, ui: &m
     }
 }
 
-/// The names of all others who look.
+/// Returns the names of all other viewers.
 fn others(snapshot: &Snapshot) -> Vec<&str> {
     let others = snapshot.viewers.iter().filter(|viewer| !viewer.is_you);
     others.map(|viewer| &*viewer.name).collect()
@@ -81,17 +81,17 @@ mod tests {
             viewers: [viewer("ana", true), viewer("ben", false)].into(),
             ..demo_snapshot()
         };
-        let (mut harness, sent) = harness_of(snapshot, [400.0, 200.0], people_ui);
+        let (mut harness, sent) = harness_of(snapshot, [400.0, 200.0], viewers_ui);
         harness.run();
         let text = crate::test_support::written(&harness);
         assert!(text.iter().any(|it| it.text == "ana +1"));
-        harness.get_by_label("Who looks").click();
+        harness.get_by_label("Viewers").click();
         harness.run();
-        harness.get_by_label("ben looks too");
-        let field = harness.get_by_label("Your name: labels that you give bear it");
+        harness.get_by_label("ben is also here");
+        let field = harness.get_by_label("Your name (shown on your labels)");
         field.focus();
         harness.run();
-        let field = harness.get_by_label("Your name: labels that you give bear it");
+        let field = harness.get_by_label("Your name (shown on your labels)");
         field.type_text(" b.");
         harness.run();
         harness.key_press(Key::Enter);

@@ -1,4 +1,4 @@
-//! From where the person is to a place, and back.
+//! Navigates from the current location to another, and back.
 
 use callgrove_model::{TimeNs, TreeIdx};
 use callgrove_session::{Command, Selection, Snapshot, TimeRange};
@@ -6,17 +6,17 @@ use callgrove_session::{Command, Selection, Snapshot, TimeRange};
 use super::super::CallgroveApp;
 use super::super::layouts::{bring_to_front, is_in_front};
 use super::super::view::View;
-use super::{Place, WantedPlace};
+use super::{Place, Destination};
 
-/// A larger group is left out: a link shall stay short.
+/// Maximum number of trees in a link; larger groups are left out to keep links short.
 const MAX_TREES: usize = 40;
 
 impl CallgroveApp {
-    /// Where the person is; `None` while nothing is open, and on the way to another place.
+    /// Returns the current location. `None` while nothing is open, and during navigation.
     pub fn place(&self) -> Option<Place> {
         let snapshot = self.session.snapshot();
         let watch = &snapshot.watch;
-        if self.way.is_some() || snapshot.analysis.is_none() && !watch.is_attached() {
+        if self.destination.is_some() || snapshot.analysis.is_none() && !watch.is_attached() {
             return None;
         }
         let analysis = snapshot.analysis.as_ref();
@@ -48,51 +48,51 @@ impl CallgroveApp {
         Some((seen.from.since(start).0, seen.to.since(start).0))
     }
 
-    /// Goes to a place, as soon as what is there has been opened.
+    /// Navigates to a location as soon as its content has been opened.
     pub fn go_to_place(&mut self, place: Place) {
-        self.way = Some(WantedPlace {
+        self.destination = Some(Destination {
             place,
-            is_root_asked: false,
+            is_root_requested: false,
         });
     }
 
-    /// Goes on to the place that is wanted.
-    pub(in crate::app) fn go_on(&mut self) {
-        let Some(mut way) = self.way.take() else {
+    /// Continues the navigation to the wanted location.
+    pub(in crate::app) fn continue_navigation(&mut self) {
+        let Some(mut destination) = self.destination.take() else {
             return;
         };
         let snapshot = self.session.snapshot().clone();
         let Some(analysis) = &snapshot.analysis else {
-            // Of a run that is only watched there is nothing to wait for.
+            // A run that is only watched has no analysis to wait for.
             if snapshot.watch.is_attached() {
-                self.bring_forward(&way.place.views);
+                self.bring_forward(&destination.place.views);
             } else {
-                self.way = Some(way);
+                self.destination = Some(destination);
             }
             return;
         };
-        let root = way.place.root.as_ref();
+        let root = destination.place.root.as_ref();
         if let Some(root) = root.filter(|root| **root != analysis.root_name) {
-            if !way.is_root_asked {
+            if !destination.is_root_requested {
                 let function = root.clone();
                 self.session.send(Command::SetRoot { function });
-                way.is_root_asked = true;
+                destination.is_root_requested = true;
             }
-            // A root that the run does not have ends the way.
+            // A root that the run does not have ends the navigation.
             let has_failed = snapshot
                 .notices
                 .iter()
                 .any(|it| it.text.contains(root.as_str()));
-            self.way = Some(way).filter(|_| !has_failed);
+            self.destination = Some(destination).filter(|_| !has_failed);
             return;
         }
-        let waits = (way.place.incident.is_some() && snapshot.causes.is_none())
-            || (way.place.trend.is_some() && snapshot.trends.is_none());
+        let waits = (destination.place.incident.is_some() && snapshot.causes.is_none())
+            || (destination.place.trend.is_some() && snapshot.trends.is_none());
         if waits {
-            self.way = Some(way);
+            self.destination = Some(destination);
             return;
         }
-        let place = way.place;
+        let place = destination.place;
         let selection = place.selection(analysis);
         self.session.send(Command::Select(selection));
         if place.incident.is_some() {
@@ -126,7 +126,7 @@ mod tests {
     use crate::test_support::demo_snapshot;
 
     #[test]
-    fn a_link_leads_back_to_trees_views_and_time() {
+    fn a_link_restores_trees_views_and_time() {
         let mut window = Window::new(demo_snapshot());
         let text = "root=compute&trees=0-2,1-3&time=1000..9000&views=timeline,waits";
         let wanted = Place::from_text(text);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn another_root_is_asked_for_once() {
+    fn another_root_is_requested_once() {
         let mut window = Window::new(demo_snapshot());
         let place = Place::from_text("root=ev_tally&trees=1-3");
         window.harness.state_mut().go_to_place(place);
@@ -152,6 +152,6 @@ mod tests {
             .iter()
             .filter(|it| matches!(it, Command::SetRoot { .. }));
         assert_eq!(roots.count(), 1, "{asked:?}");
-        assert_eq!(window.harness.state().place(), None, "it is on the way");
+        assert_eq!(window.harness.state().place(), None, "the navigation is in progress");
     }
 }

@@ -1,4 +1,4 @@
-//! A hand-made run for tests in which one rank is slow throughout and a function of another one grows.
+//! A synthetic run for tests in which one rank is slow throughout and a function on another one grows.
 
 use std::sync::Arc;
 
@@ -10,17 +10,22 @@ use callgrove_session::{RunTrends, Snapshot};
 
 use crate::test_support::snapshot_of;
 
+/// Functions of the run.
 const NAMES: [&str; 4] = ["compute", "kernel", "tally", "MPI_Barrier"];
+/// Number of ranks.
 const NUM_RANKS: u32 = 6;
+/// Number of executions of `compute` on a rank.
 const NUM_STEPS: i64 = 100;
+/// Time between two executions on a rank, in nanoseconds.
 const PERIOD_NS: i64 = 3_000_000;
 
-/// Rank 4 takes 1.3 times as long as its peers in all that it does; on rank 1 `tally` grows from 0.4 to 0.8 ms.
+/// Returns a run in which rank 4 takes 1.3 times as long as its peers in all functions, and `tally` on rank 1 grows
+/// from 0.4 to 0.8 ms.
 pub(crate) fn trend_snapshot() -> Snapshot {
     snapshot_of_ranks(true)
 }
 
-/// The same, but rank 4 is slow in `kernel` only, so that it may be by design.
+/// Returns the same run, but rank 4 is slow in `kernel` only, so that it may be by design.
 pub(crate) fn doubted_trend_snapshot() -> Snapshot {
     snapshot_of_ranks(false)
 }
@@ -29,7 +34,7 @@ fn snapshot_of_ranks(is_all_slow: bool) -> Snapshot {
     let ranks = (0..NUM_RANKS).map(|rank| rank_trace(rank, is_all_slow));
     let ranks = ranks.collect();
     let snapshot = snapshot_of(Trace::assemble(ranks, Warnings::default()));
-    let trace = snapshot.trace.as_ref().expect("it is read");
+    let trace = snapshot.trace.as_ref().expect("it is loaded");
     let trends = RunTrends::find(trace, Progress::none()).expect("it is not cancelled");
     Snapshot {
         trends: Some(Arc::new(trends)),
@@ -37,7 +42,7 @@ fn snapshot_of_ranks(is_all_slow: bool) -> Snapshot {
     }
 }
 
-/// compute { kernel tally MPI_Barrier }, again and again.
+/// Returns compute { kernel tally MPI_Barrier }, repeated.
 fn rank_trace(rank: u32, is_all_slow: bool) -> RankTrace {
     use FuncEventKind::{Entry, Exit};
 
