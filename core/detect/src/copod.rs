@@ -10,7 +10,7 @@ use crate::threshold::{Level, threshold};
 use crate::verdict::Verdict;
 use callgrove_model::Real;
 
-/// Which tail an outlier is expected in, by the sign of the skewness.
+/// The tail in which outliers are expected, by the sign of the skewness.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Skew {
     Left,
@@ -29,7 +29,7 @@ impl Skew {
         }
     }
 
-    /// The score from the surprises at the two tails: that of the skewed tail, or their mean if larger.
+    /// Returns the score from the surprises at the two tails: that of the skewed tail, or their mean if it is larger.
     fn score(self, left: f64, right: f64) -> f64 {
         let corrected = match self {
             Self::Left => left,
@@ -40,7 +40,7 @@ impl Skew {
     }
 }
 
-/// A bin, and the executions before it.
+/// A bin and the number of executions below it.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     first: u64,
@@ -50,9 +50,10 @@ struct Step {
 }
 
 impl Step {
-    /// How many executions took at most `value`, and how many at least; `value` lies in the bin.
+    /// Returns the number of executions that took at most `value`, and the number that took at least `value`, which
+    /// lies in the bin.
     ///
-    /// The executions of a bin are taken as spread evenly from its first time to its last.
+    /// The executions of a bin are assumed to be spread evenly from its first time to its last.
     fn tails(&self, value: u64, total: u64) -> (f64, f64) {
         let up_to = |distance: u64| match self.last - self.first {
             0 => self.count.real(),
@@ -78,13 +79,13 @@ pub(crate) struct Copod {
 }
 
 impl Copod {
-    /// Judges by the tails of a histogram that is not empty.
+    /// Returns a judge by the tails of a histogram, which is not empty.
     pub(crate) fn new(
         histogram: &Histogram,
         skewness: f64,
         surroundings: Surroundings,
         range_share: f64,
-        least_threshold: f64,
+        min_threshold: f64,
     ) -> Self {
         let total = histogram.total();
         let mut below: u64 = 0;
@@ -110,11 +111,11 @@ impl Copod {
         };
         let mut levels: Vec<Level> = copod.levels().collect();
         let own = threshold(&mut levels, range_share, copod.surroundings.limit());
-        copod.threshold = own.max(least_threshold);
+        copod.threshold = own.max(min_threshold);
         copod
     }
 
-    /// The scores in the middle of each bin.
+    /// Returns the scores in the middle of each bin.
     fn levels(&self) -> impl Iterator<Item = Level> {
         self.steps.iter().map(|step| {
             let (left, right) = step.tails(u64::midpoint(step.first, step.last), self.total);
@@ -146,7 +147,7 @@ impl Copod {
         let score = self.score(left, right);
         Verdict {
             score,
-            is_outlier: score >= self.threshold && self.surroundings.is_alone(value),
+            is_outlier: score >= self.threshold && self.surroundings.is_isolated(value),
         }
     }
 }

@@ -95,17 +95,16 @@ impl GrpcTarget<'_> {
             (None, false) => return Ok(endpoint),
             (None, true) => {
                 return Err(
-                    "https needs the certificate that signed the server's certificate (--ca-file)".to_owned(),
-                );
-            }
-            (Some(_), false) => {
-                return Err(
-                    "// before the address"
+                    "https needs the certificate that signed the server's certificate (--ca-file)"
                         .to_owned(),
                 );
             }
-            (Some(file), true) => std::fs::read(file)
-                .map_err(|error| format!("{error}: could not read the certificate {}", file.display()))?,
+            (Some(_), false) => {
+                return Err("// before the address".to_owned());
+            }
+            (Some(file), true) => std::fs::read(file).map_err(|error| {
+                format!("{error}: could not read the certificate {}", file.display())
+            })?,
         };
         let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(trusted));
         endpoint.tls_config(tls).map_err(|error| error.to_string())

@@ -52,8 +52,9 @@ fn owner_in_table(table: &str, port: u16, own: u32) -> Result<ListenerOwner, Str
         }
         if socket.uid != own {
             return Err(format!(
-                "the server on port {port} of this machine belongs to another user (uid {}): it gets neither your token nor \
-                 your data. Use another port; if you trust that server, pass its token with --token-file, or --no-token",
+                "the server on port {port} of this machine belongs to another user (uid {}): it gets neither your \
+                 token nor your data. Use another port; if you trust that server, pass its token with --token-file, or \
+                 --no-token",
                 socket.uid
             ));
         }

@@ -1,4 +1,4 @@
-//! A round: the next step or steps of each stream that has some, taken in and judged.
+//! A round: takes in and judges the next step or steps of each stream that has any.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::rank_detector::{RankDetector, StepOutcome};
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
 use crate::{AdError, Pacing};
 
-/// How long a live round without a step waits at most before it looks at all streams again.
+/// How long a live round without a step waits before it checks all streams again.
 const LIVE_WAIT: Duration = Duration::from_millis(100);
 
-/// By the position of the stream.
+/// Values by stream index.
 type Positioned<T> = Vec<(usize, T)>;
 
-/// The detectors that have a step, each with its position and step.
+/// Returns the detectors that have a step, each with its index and step.
 pub(super) fn at_work(
     detectors: &mut [RankDetector],
     inputs: Positioned<StepInput>,
@@ -38,7 +38,7 @@ pub(super) fn at_work(
 }
 
 impl Instance {
-    /// Parts turns into what was worked on and what waits. What is new in the latter is known then.
+    /// Splits turns into completed work and waiting steps, and registers the new names of the waiting steps.
     pub(super) fn settle_turns<T>(
         &mut self,
         turns: Vec<(T, Turn)>,
@@ -46,8 +46,8 @@ impl Instance {
         let (mut all_done, mut waiting) = (Vec::new(), Vec::new());
         for (position, (done, turn)) in turns.into_iter().enumerate() {
             self.num_ranks = self.num_ranks.max(turn.num_ranks);
-            self.pace.note(&turn);
-            // What is read twice counts once.
+            self.pace.add(&turn);
+            // Both passes read the same steps; only the second one counts.
             if self.complete.is_some() {
                 self.status.num_steps += turn.num_steps;
                 self.status.num_events += turn.num_events;
@@ -60,11 +60,11 @@ impl Instance {
         Ok((all_done, waiting))
     }
 
-    /// Judges the next steps of each recorded stream by the complete models, of which there are some.
-    pub(super) fn round_again(&mut self) -> Result<(), AdError> {
+    /// Judges the next steps of each recorded stream by the complete models, which must exist.
+    pub(super) fn second_pass_round(&mut self) -> Result<(), AdError> {
         if self.pace.is_due() {
             let reports = self.settled_reports();
-            self.tell(Deltas::default(), &reports)?;
+            self.exchange_models(Deltas::default(), &reports)?;
         }
         self.take_tree_models();
         let (options, recorded) = (&self.options, self.writer.is_some());
@@ -87,7 +87,7 @@ impl Instance {
         self.note_outcomes(judged)
     }
 
-    /// The steps of a round, in order of rank.
+    /// Returns the steps of a round, in order of rank.
     pub(super) fn collect(&mut self) -> Positioned<StepInput> {
         let next = |reader: &mut StreamReader| (!reader.has_ended()).then(|| reader.next());
         let polls: Vec<Option<StepPoll>> = self.readers.par_iter_mut().map(next).collect();
@@ -108,10 +108,10 @@ impl Instance {
         inputs
     }
 
-    /// Takes in and judges the steps that have come of live streams, by models that hold them.
+    /// Takes in and judges the steps that have arrived on live streams, by models that include them.
     pub(super) fn round(&mut self, inputs: Positioned<StepInput>) -> Result<(), AdError> {
         let inputs = self.begin_round(inputs)?;
-        // The exchange has them then, whatever it answers.
+        // The exchange takes the reports even if it answers with an error.
         let reports = self.settled_reports();
         let recorded = self.writer.is_some();
         let (options, num_functions) = (&self.options, self.models.len());
@@ -128,15 +128,15 @@ impl Instance {
         let is_news = !new_steps.is_empty();
         let mut deltas = Deltas::default();
         deltas.add(new_steps, learnt.into_iter().flatten())?;
-        let models = self.tell(deltas, &reports)?;
+        let models = self.exchange_models(deltas, &reports)?;
         let (fids, thresholds) = (&self.fids, &self.thresholds);
-        let newest = compile_models(models, fids, thresholds, &self.options, Judge::of_late);
+        let newest = compile_models(models, fids, thresholds, &self.options, Judge::of_recent);
         self.take_tree_models();
         let known = self.models.iter_mut().zip(&mut self.thresholds_reached);
         for ((model, reached), compiled) in known.zip(&newest) {
             if let Some(compiled) = compiled {
                 *model = Some(Arc::clone(&compiled.model));
-                // Steps that are read again are judged by models of later ones.
+                // Steps that are read again are judged by models of later steps.
                 if is_news {
                     reached.raise(compiled.judge.threshold());
                 }
@@ -160,8 +160,9 @@ impl Instance {
         self.note_outcomes(judged)
     }
 
-    /// Tells the exchange what is new, and takes note of how it fares. The answer is the newest models of these functions.
-    pub(super) fn tell(
+    /// Sends changes and reports to the exchange, and updates the status of the connection. Returns the newest models
+    /// of the changed functions.
+    pub(super) fn exchange_models(
         &mut self,
         mut deltas: Deltas,
         reports: &[StepReport],
@@ -175,16 +176,16 @@ impl Instance {
         Ok(synced.models)
     }
 
-    /// Tells what was stored since the last round: nobody knows when the next one comes.
-    pub(super) fn tell_settled(&mut self) -> Result<(), AdError> {
+    /// Sends the reports whose documents were stored since the last round, as the next round may be far off.
+    pub(super) fn send_settled_reports(&mut self) -> Result<(), AdError> {
         let reports = self.settled_reports();
         if !reports.is_empty() {
-            self.tell(Deltas::default(), &reports)?;
+            self.exchange_models(Deltas::default(), &reports)?;
         }
         Ok(())
     }
 
-    /// Learns which run and which functions live steps are of.
+    /// Registers the run and the functions of live steps.
     fn begin_round(
         &mut self,
         mut inputs: Positioned<StepInput>,
@@ -198,13 +199,13 @@ impl Instance {
                 self.hello.ranks[*position],
             );
             let writer = self.writer.as_ref();
-            self.announced[*position].keep(news, writer, self.options.program, rank);
+            self.announced[*position].save(news, writer, self.options.program, rank);
         }
         self.name_functions(&inputs)?;
         Ok(inputs)
     }
 
-    /// Takes the tree models that came into force.
+    /// Takes over tree models that have been put in force.
     fn take_tree_models(&mut self) {
         let updates = self.exchange.take_tree_models();
         if !updates.is_empty() {
@@ -213,7 +214,7 @@ impl Instance {
         }
     }
 
-    /// Hands on what the steps of a round brought, in order of rank.
+    /// Passes on the results of a round, in order of rank.
     fn note_outcomes(
         &mut self,
         judged: Positioned<Vec<Result<StepOutcome, ProvDbError>>>,
@@ -226,7 +227,7 @@ impl Instance {
             self.status.num_executions += step.num_executions;
             let fits = self.status.note_trees(step.trees).into_iter();
             let (trees, functions) = (&self.options.trees, &self.functions);
-            let unfit = self.tree_models.note_fits(fits, trees, functions);
+            let unfit = self.tree_models.add_fits(fits, trees, functions);
             self.status.note_unfit(unfit);
             match &step.report {
                 Some(_) => self.status.num_anomalies += step.num_anomalies,

@@ -1,4 +1,4 @@
-//! The outliers of a step by function, and what is told of them.
+//! The outliers of a step by function, and the statistics reported of them.
 
 use callgrove_detect::{CallerKey, CallsInRow, Judge, USUAL_SCORE, Verdict};
 use callgrove_model::{ExecIdx, Executions, LaneIdx};
@@ -12,40 +12,40 @@ use crate::record_builder::JudgedLane;
 
 /// The outliers of one function.
 #[derive(Debug)]
-pub(crate) struct FoundOutliers {
+pub(crate) struct FunctionOutliers {
     pub(crate) number: u32,
     pub(crate) anomalies: Vec<(ExecPosition, f64)>,
-    /// The normal execution with the lowest score, the first of those.
+    /// The normal execution with the lowest score; of equal scores, the first.
     pub(crate) normal: Option<(ExecPosition, f64)>,
 }
 
-/// What executions of a step are judged with.
+/// The calls of a step, as needed to judge them.
 pub(crate) struct StepCalls<'a> {
     pub(crate) functions: &'a JudgedFunctions,
     pub(crate) statistic: OutlierStatistic,
-    /// By position.
+    /// By lane index.
     pub(crate) lanes: Vec<JudgedCalls<'a>>,
 }
 
-/// The calls of a lane, and how long the tracer may have written in them.
+/// The calls of a lane, and the time in µs that the tracer may have spent writing in each.
 pub(crate) struct JudgedCalls<'a> {
     pub(crate) executions: &'a Executions,
     pub(crate) writes: &'a [(ExecIdx, u64)],
 }
 
-/// An execution that is not known to be usual at once.
+/// An execution that is not obviously usual.
 struct Candidate<'a> {
-    /// Its place among the executions of its function.
+    /// Its index among the executions of its function.
     at: usize,
     execution: &'a EndedExecution,
     caller: CallerKey,
-    /// Its time without the tracer's writes.
+    /// Its judged time without the tracer's writes.
     time_us: u64,
     excess_us: Option<u64>,
 }
 
 impl StepCalls<'_> {
-    /// The execution of the caller.
+    /// Returns the caller's execution.
     fn parent(&self, position: ExecPosition) -> Option<ExecIdx> {
         self.lanes
             .get(LaneIdx(position.lane).index())?
@@ -53,7 +53,7 @@ impl StepCalls<'_> {
             .parent(position.exec)
     }
 
-    /// The time that is judged, without the tracer's writes.
+    /// Returns the judged time without the tracer's writes.
     fn time_us(&self, execution: &EndedExecution) -> u64 {
         let ExecPosition { lane, exec } = execution.position;
         let writes = self
@@ -82,7 +82,7 @@ impl StepCalls<'_> {
         }
     }
 
-    /// Whether one execution of the caller called both, the second right after the first.
+    /// Returns whether the same execution called both, the second right after the first.
     fn are_in_row(&self, one: &Candidate<'_>, next: &Candidate<'_>) -> bool {
         let [first, second] = [one.execution.position, next.execution.position];
         let are_beyond = one.excess_us.is_some() && next.excess_us.is_some();
@@ -94,10 +94,10 @@ impl StepCalls<'_> {
     }
 }
 
-impl FoundOutliers {
-    /// Those among the executions of a function, in order of lane and entry: none if there are none, unless the normal
-    /// execution `is_wanted` at least.
-    pub(crate) fn among(
+impl FunctionOutliers {
+    /// Finds the outliers among the executions of a function, in order of lane and entry. Returns `None` if there are
+    /// none, unless `is_wanted` asks for the lowest normal execution.
+    pub(crate) fn find(
         executions: &[EndedExecution],
         (number, judge): (u32, &Judge),
         calls: &StepCalls<'_>,
@@ -115,21 +115,22 @@ impl FoundOutliers {
             for execution in executions.iter().filter(|it| !is_usual(it)) {
                 let time_us = execution.judged_us(calls.statistic);
                 let caller = execution.caller(calls.functions);
-                found.note(execution.position, judge.judge_in(caller, time_us));
+                found.add(execution.position, judge.judge_in(caller, time_us));
             }
         }
         if found.anomalies.is_empty() && !is_wanted {
             return None;
         }
         for execution in executions.iter().filter(is_usual) {
-            found.note_normal(execution.position, USUAL_SCORE);
+            found.add_normal(execution.position, USUAL_SCORE);
         }
         let anomalies = &mut found.anomalies;
         anomalies.sort_unstable_by_key(|&(position, _)| position);
         Some(found)
     }
 
-    /// Judges executions by those that follow one another, too, and without the time in which the tracer wrote.
+    /// Judges executions together with those that directly follow one another, without the time in which the tracer
+    /// wrote.
     fn judge_rows(&mut self, executions: &[EndedExecution], judge: &Judge, calls: &StepCalls<'_>) {
         let numbered = executions.iter().enumerate();
         let candidates: Vec<Candidate<'_>> = numbered
@@ -143,20 +144,20 @@ impl FoundOutliers {
             };
             for it in row {
                 let verdict = judge.judge_in_row(it.caller, it.time_us, in_row);
-                self.note(it.execution.position, verdict);
+                self.add(it.execution.position, verdict);
             }
         }
     }
 
-    fn note(&mut self, position: ExecPosition, verdict: Verdict) {
+    fn add(&mut self, position: ExecPosition, verdict: Verdict) {
         if verdict.is_outlier {
             self.anomalies.push((position, verdict.score));
         } else {
-            self.note_normal(position, verdict.score);
+            self.add_normal(position, verdict.score);
         }
     }
 
-    fn note_normal(&mut self, position: ExecPosition, score: f64) {
+    fn add_normal(&mut self, position: ExecPosition, score: f64) {
         if self
             .normal
             .is_none_or(|(first, lowest)| score < lowest || (score <= lowest && position < first))
@@ -165,7 +166,7 @@ impl FoundOutliers {
         }
     }
 
-    /// Scores, severities and times of all of them.
+    /// Returns the scores, severities and times of all outliers.
     pub(crate) fn summary(&self, lanes: &[JudgedLane<'_>]) -> AnomalySummary {
         let mut summary = AnomalySummary::default();
         for &(position, score) in &self.anomalies {
@@ -183,10 +184,10 @@ impl FoundOutliers {
     }
 }
 
-/// The anomalies that took longer than usual: others can have waited for none else. `compiled` is by number of the
-/// function.
+/// Returns the anomalies that took longer than usual; only for these can other executions have waited. `compiled` is
+/// indexed by function number.
 pub(crate) fn longer_than_usual(
-    found: &[FoundOutliers],
+    found: &[FunctionOutliers],
     lanes: &[JudgedLane<'_>],
     compiled: &[Option<CompiledModel>],
     statistic: OutlierStatistic,

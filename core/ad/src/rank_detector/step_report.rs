@@ -1,23 +1,23 @@
-//! What is told of a judged step.
+//! The report of a judged step.
 
 use std::collections::BTreeMap;
 
 use callgrove_detect::Moments;
 use callgrove_model::FuncId;
 use callgrove_pserver::{
-    AnomalySummary, FinalAnomalies, FunctionReport, Metrics, OwnTimeBrief, StepBrief, StepReport,
-    TreePValues,
+    AnomalySummary, FinalAnomalies, FunctionReport, Metrics, OwnTimeEntry, StallSummary,
+    StepReport, TreePValues,
 };
 
 use super::RankDetector;
 use super::judging::JudgedFunction;
 use crate::AdOptions;
-use crate::brief::BriefedStep;
 use crate::by_function::ExecPosition;
 use crate::compiled_model::CompiledModel;
-use crate::found::{FoundOutliers, longer_than_usual};
+use crate::outliers::{FunctionOutliers, longer_than_usual};
 use crate::own_times::own_times;
 use crate::record_builder::JudgedLane;
+use crate::stall_summary::JudgedStep;
 
 impl RankDetector {
     pub(super) fn report(
@@ -25,7 +25,7 @@ impl RankDetector {
         functions: Vec<JudgedFunction>,
         anomalies: &BTreeMap<u32, AnomalySummary>,
         fids: &[FuncId],
-        brief: StepBrief,
+        stall_summary: StallSummary,
     ) -> Option<StepReport> {
         let step = self.span.step();
         if self.has_reported(step) {
@@ -44,12 +44,16 @@ impl RankDetector {
             step,
             functions,
             counters: self.counters.take_reports(),
-            brief,
+            stall_summary,
             tree_p_values: TreePValues::new(),
         })
     }
 
-    pub(super) fn sum_up(&mut self, anomalies: &BTreeMap<u32, AnomalySummary>, fids: &[FuncId]) {
+    pub(super) fn add_final_anomalies(
+        &mut self,
+        anomalies: &BTreeMap<u32, AnomalySummary>,
+        fids: &[FuncId],
+    ) {
         let mut count = 0;
         for (number, of_function) in anomalies.iter().filter(|(_, it)| it.count() > 0) {
             let metrics = Metrics::of_step(self.span.step(), of_function);
@@ -68,7 +72,7 @@ impl RankDetector {
         }
     }
 
-    /// All anomalies, by models of this state.
+    /// Returns all anomalies as judged by models of this state.
     pub(crate) fn take_final_anomalies(&mut self, learnt_in: u64) -> FinalAnomalies {
         FinalAnomalies {
             learnt_in,
@@ -76,45 +80,45 @@ impl RankDetector {
         }
     }
 
-    /// The stalls of the step, for incidents, and its own times, for trends.
-    pub(super) fn brief(
+    /// Returns the stalls of the step, for incidents, and its own times, for trends.
+    pub(super) fn stall_summary(
         &mut self,
-        found: &[FoundOutliers],
+        found: &[FunctionOutliers],
         compiled: &[Option<CompiledModel>],
         fids: &[FuncId],
         options: &AdOptions,
-    ) -> StepBrief {
-        let mut briefs = std::mem::take(&mut self.briefs);
+    ) -> StallSummary {
+        let mut stalls = std::mem::take(&mut self.stalls);
         let lanes = self.judged_lanes();
         let longer = longer_than_usual(found, &lanes, compiled, options.statistic);
-        let step = BriefedStep {
+        let step = JudgedStep {
             rank: self.rank,
             step: self.span.step(),
             lanes: &lanes,
             functions: &self.functions,
             numbers: &self.message_numbers,
         };
-        let brief = briefs.brief(&step, &longer);
+        let summary = stalls.summary(&step, &longer);
         let own_times = if self.has_reported(self.span.step()) {
             Vec::new()
         } else {
             self.own_times(&lanes, fids)
         };
         drop(lanes);
-        self.briefs = briefs;
-        StepBrief {
+        self.stalls = stalls;
+        StallSummary {
             host: if own_times.is_empty() {
                 String::new()
             } else {
                 self.hostname.to_string()
             },
             own_times,
-            ..brief
+            ..summary
         }
     }
 
-    /// Own times of what ended in the step, for trends.
-    fn own_times(&self, lanes: &[JudgedLane<'_>], fids: &[FuncId]) -> Vec<OwnTimeBrief> {
+    /// Returns the own times of executions that ended in the step, for trends.
+    fn own_times(&self, lanes: &[JudgedLane<'_>], fids: &[FuncId]) -> Vec<OwnTimeEntry> {
         let fid_of = |func: FuncId| self.functions.get(func.index()).map(|it| FuncId(it.fid));
         let entry = |position: ExecPosition| {
             let lane = usize::try_from(position.lane).ok();

@@ -1,65 +1,70 @@
-//! The brief of a step for the parameter server: what stalled in it, and the messages around that.
+//! The stall summary of a step for the parameter server: what stalled in it, and the messages around the stalls.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use callgrove_model::{ExecIdx, ExecLabel, FuncEvents, FuncId, RankId, StepId, ThreadId, TimeNs};
-use callgrove_pserver::{MessageBrief, StallBrief, StepBrief};
+use callgrove_pserver::{MessageEntry, StallEntry, StallSummary};
 
 use crate::by_function::ExecPosition;
-use crate::gaps::GapWatch;
+use crate::gaps::GapTracker;
 use crate::message_numbers::MessageNumbers;
 use crate::node_state::epoch_us;
 use crate::record_builder::{JudgedLane, NamedFunction};
 
-/// Messages that are reported before a stall: those that it can have been waiting for.
+/// Number of messages reported before a stall. The stalled call can have waited for them.
 const MESSAGES_BEFORE: usize = 16;
-/// And since then: those that it held up.
+/// Number of messages reported from the end of a stall on. The stall can have delayed them.
 const MESSAGES_SINCE: usize = 48;
-/// Most executions of a step, those that stalled longest.
+/// Largest number of reported executions of a step; the longest stalls are kept.
 const MAX_STALLS: usize = 1024;
-/// Most messages of a step, the first ones.
+/// Largest number of reported messages of a step; the first ones are kept.
 const MAX_MESSAGES: usize = 4096;
 
-/// A time in which nothing happened: from, to.
+/// A time range without events: start and end.
 type Gap = (TimeNs, TimeNs);
 
-/// What briefs need to know of the steps before.
+/// Finds the stalls of a rank, step by step.
 #[derive(Debug, Default)]
-pub(crate) struct BriefState {
-    gaps: GapWatch,
-    lanes: BTreeMap<ThreadId, BriefedLane>,
+pub(crate) struct StallTracker {
+    gaps: GapTracker,
+    lanes: BTreeMap<ThreadId, LaneStalls>,
 }
 
 #[derive(Debug, Default)]
-struct BriefedLane {
+struct LaneStalls {
     /// The longest long gap so far of each execution that is still open.
     open: BTreeMap<ExecLabel, Gap>,
-    /// The number of messages after this time that are still to be reported.
+    /// The time of the last message known, and the number of messages after it that are still to be reported.
     wanted: Option<(TimeNs, usize)>,
 }
 
-/// What a rank did in a judged step.
-pub(crate) struct BriefedStep<'a> {
+/// The calls of a rank in a judged step.
+pub(crate) struct JudgedStep<'a> {
     pub(crate) rank: RankId,
     pub(crate) step: StepId,
     pub(crate) lanes: &'a [JudgedLane<'a>],
-    /// By the rank's own ids.
+    /// Indexed by the rank's own function ids.
     pub(crate) functions: &'a [NamedFunction],
     pub(crate) numbers: &'a MessageNumbers,
 }
 
-impl BriefState {
-    /// Looks at the events of the next step.
+impl StallTracker {
+    /// Takes in the events of the next step.
     pub(crate) fn begin_step(&mut self, funcs: &FuncEvents) {
         self.gaps.begin_step(funcs);
     }
 
-    /// The brief of a judged step: its `anomalies`, and all else that ended in it and stalled unusually long. A rank that was
-    /// stopped makes many others stall, so that neither may be rare enough for the detector.
-    pub(crate) fn brief(&mut self, of: &BriefedStep<'_>, anomalies: &[ExecPosition]) -> StepBrief {
-        let mut brief = StepBrief::default();
+    /// Returns the stall summary of a judged step: its `anomalies`, and all other executions that ended in it and
+    /// stalled unusually long. A stopped rank makes many others stall, so that neither its stalls nor theirs may be
+    /// rare enough for the detector.
+    pub(crate) fn summary(
+        &mut self,
+        of: &JudgedStep<'_>,
+        anomalies: &[ExecPosition],
+    ) -> StallSummary {
+        let mut summary = StallSummary::default();
         let mut stalled: Vec<(usize, ExecIdx, Gap)> = Vec::new();
         for (at, lane) in of.lanes.iter().enumerate() {
             let mut stalls = self.long_gaps(of, *lane);
@@ -76,25 +81,26 @@ impl BriefState {
         stalled.sort_by_key(|&(at, exec, _)| (at, exec));
         for (at, lane) in of.lanes.iter().enumerate() {
             let of_lane = || stalled.iter().filter(move |it| it.0 == at);
-            brief
+            summary
                 .stalls
                 .extend(of_lane().map(|&(_, exec, gap)| stall(of, *lane, exec, gap)));
             let gaps: Vec<Gap> = of_lane().map(|it| it.2).collect();
             let mut numbers = of.numbers.of_thread(lane.thread, lane.stack.comms());
-            for row in self.rows_to_tell(*lane, &gaps) {
-                if brief.messages.len() < MAX_MESSAGES {
+            for row in self.rows_to_report(*lane, &gaps) {
+                if summary.messages.len() < MAX_MESSAGES {
                     let message = numbers
                         .number(row)
                         .map(|number| message(of, *lane, row, number));
-                    brief.messages.extend(message);
+                    summary.messages.extend(message);
                 }
             }
         }
-        brief
+        summary
     }
 
-    /// The longest long gap of each execution that ended in the step; those of what is open are remembered.
-    fn long_gaps(&mut self, of: &BriefedStep<'_>, lane: JudgedLane<'_>) -> BTreeMap<ExecIdx, Gap> {
+    /// Returns the longest long gap of each execution that ended in the step, and remembers those of executions that
+    /// are still open.
+    fn long_gaps(&mut self, of: &JudgedStep<'_>, lane: JudgedLane<'_>) -> BTreeMap<ExecIdx, Gap> {
         let executions = lane.stack.executions();
         let open = &mut self.lanes.entry(lane.thread).or_default().open;
         let mut stalls: BTreeMap<ExecIdx, Gap> = BTreeMap::new();
@@ -106,7 +112,7 @@ impl BriefState {
             let steps = &executions.step;
             let first = steps.partition_point(|&step| step < label.step);
             let end = steps.partition_point(|&step| step <= label.step);
-            // Of a former step only what is open was kept, and a few more.
+            // Of earlier steps, only the open executions and a few more are kept.
             if let Some(row) = (first..end).find(|&row| executions.row[row] == label.row) {
                 take(ExecIdx::from_index(row), gap);
             }
@@ -132,8 +138,8 @@ impl BriefState {
         stalls
     }
 
-    /// The longest time in which an execution that has ended was on top of the stack and nothing happened. Of one that
-    /// was entered before the step and called others, only what came since the step before is known.
+    /// Returns the longest gap while an execution, which has ended, was on top of the stack. If it was entered before
+    /// the step and called others, only the gaps since the step before are known.
     fn longest_gap(&self, lane: JudgedLane<'_>, exec: ExecIdx, step: StepId) -> Gap {
         let executions = lane.stack.executions();
         let (entry, exit) = (executions.entry[exec.index()], executions.exit(exec));
@@ -157,38 +163,39 @@ impl BriefState {
         longer(longest, (last, exit))
     }
 
-    /// The rows of the messages around the times in which a lane stalled, and those that steps before asked for.
-    fn rows_to_tell(
+    /// Returns the rows of the messages around the stalls of a lane, and of those that earlier steps still wanted.
+    fn rows_to_report(
         &mut self,
         lane: JudgedLane<'_>,
         gaps: &[Gap],
     ) -> impl Iterator<Item = usize> + use<> {
         let state = self.lanes.entry(lane.thread).or_default();
         let times = &lane.stack.comms().time;
-        let mut stretches: Vec<Range<usize>> = Vec::new();
+        let mut ranges: Vec<Range<usize>> = Vec::new();
         let mut wanted: Option<(TimeNs, usize)> = None;
-        let mut tell = |range: Range<usize>, since: TimeNs| {
+        let mut report = |range: Range<usize>, since: TimeNs| {
             let num_missing = range.end.saturating_sub(times.len());
             let last = times.last().copied().unwrap_or(since);
-            stretches.push(range.start..range.end.min(times.len()));
+            ranges.push(range.start..range.end.min(times.len()));
             if num_missing > 0 && wanted.is_none_or(|(_, most)| most < num_missing) {
                 wanted = Some((last.max(since), num_missing));
             }
         };
         if let Some((since, num_wanted)) = state.wanted {
             let from = times.partition_point(|&time| time <= since);
-            tell(from..from + num_wanted, since);
+            report(from..from + num_wanted, since);
         }
         for &(from, to) in gaps {
             let first = times.partition_point(|&time| time < from);
             let end = times.partition_point(|&time| time < to);
             let before = first.saturating_sub(MESSAGES_BEFORE);
-            tell(before..end + MESSAGES_SINCE, to);
+            report(before..end + MESSAGES_SINCE, to);
         }
         state.wanted = wanted;
-        stretches.sort_unstable_by_key(|rows| rows.start);
+        ranges.sort_unstable_by_key(|rows| rows.start);
         let mut next = 0;
-        stretches.into_iter().flat_map(move |rows| {
+        ranges.into_iter().flat_map(move |rows| {
+            // Ranges can overlap; each row is reported once.
             let each_once = rows.start.max(next)..rows.end;
             next = next.max(rows.end);
             each_once
@@ -196,7 +203,7 @@ impl BriefState {
     }
 }
 
-/// The longer of two gaps, the first one of two that are as long.
+/// Returns the longer of two gaps, and the first of two that are equally long.
 fn longer(one: Gap, other: Gap) -> Gap {
     if other.1.since(other.0) > one.1.since(one.0) {
         other
@@ -205,11 +212,11 @@ fn longer(one: Gap, other: Gap) -> Gap {
     }
 }
 
-fn stall(of: &BriefedStep<'_>, lane: JudgedLane<'_>, exec: ExecIdx, (from, to): Gap) -> StallBrief {
+fn stall(of: &JudgedStep<'_>, lane: JudgedLane<'_>, exec: ExecIdx, (from, to): Gap) -> StallEntry {
     let func = lane.stack.executions().func[exec.index()];
     let fid = of.functions.get(func.index()).map_or(0, |it| it.fid);
     let (entry_us, exit_us) = lane.times_us(exec);
-    StallBrief {
+    StallEntry {
         label: lane.label(of.rank, exec),
         fid: FuncId(fid),
         thread: lane.thread,
@@ -221,11 +228,11 @@ fn stall(of: &BriefedStep<'_>, lane: JudgedLane<'_>, exec: ExecIdx, (from, to): 
     }
 }
 
-fn message(of: &BriefedStep<'_>, lane: JudgedLane<'_>, row: usize, number: u64) -> MessageBrief {
+fn message(of: &JudgedStep<'_>, lane: JudgedLane<'_>, row: usize, number: u64) -> MessageEntry {
     let comms = lane.stack.comms();
     let time_us = epoch_us(comms.time[row]);
     let call: Option<ExecIdx> = comms.exec[row].map(ExecIdx::from);
-    MessageBrief {
+    MessageEntry {
         kind: comms.kind[row],
         partner: comms.partner[row],
         tag: comms.tag[row],

@@ -1,4 +1,4 @@
-//! What streams announce only once, kept in the provenance database for an instance that comes back to them.
+//! Announcements of streams, kept in the provenance database for an instance that reopens a stream.
 
 use callgrove_model::{ProgramId, RankId};
 use callgrove_provdb::Store;
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use crate::AdError;
 use crate::provenance_writer::ProvenanceWriter;
 
-/// What one stream has announced.
+/// The announcements of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Announced {
-    /// Of the stream; none before it has announced anything that it tells only once.
+pub(crate) struct StreamAnnouncements {
+    /// The identity of the stream; `None` until it has made an announcement that it makes only once.
     pub(crate) identity: Option<String>,
     pub(crate) attributes: Vec<Announcement>,
 }
 
-impl Announced {
-    /// What the stream of a rank announced to an instance before this one. What another release wrote is no matter.
-    pub(crate) fn before(
+impl StreamAnnouncements {
+    /// Returns what the stream of a rank announced to an earlier instance; empty if another release wrote it.
+    pub(crate) fn load(
         store: Option<&mut Box<dyn Store>>,
         program: ProgramId,
         rank: RankId,
@@ -32,8 +32,8 @@ impl Announced {
         Ok(known.unwrap_or_default())
     }
 
-    /// Takes in what is new, and has it stored.
-    pub(crate) fn keep(
+    /// Adds new announcements and stores them.
+    pub(crate) fn save(
         &mut self,
         mut news: Self,
         writer: Option<&ProvenanceWriter>,
@@ -46,7 +46,7 @@ impl Announced {
         self.identity = news.identity;
         self.attributes.append(&mut news.attributes);
         if let (Some(writer), Ok(bytes)) = (writer, serde_json::to_vec(self)) {
-            writer.keep(state_name(program, rank), bytes);
+            writer.replace_state(state_name(program, rank), bytes);
         }
     }
 }
