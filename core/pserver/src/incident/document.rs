@@ -9,16 +9,16 @@ use crate::record::{
     INCIDENT_VERSION, IncidentHopRecord, IncidentMessageRecord, IncidentRecord, MessageEnd,
 };
 
-/// An incident as it is stored.
+/// An incident as stored in the database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IncidentDocument {
     /// Program.
     pub program: ProgramId,
-    /// What names it in the program: `rank:step:row` of one of its executions.
+    /// Its identifier in the program: `rank:step:row` of one of its executions.
     pub id: ExecLabel,
-    /// What is stored.
+    /// The stored record.
     pub record: IncidentRecord,
-    /// Of its text.
+    /// Hash of the record's JSON text.
     pub(crate) hash: u64,
 }
 

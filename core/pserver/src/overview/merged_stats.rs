@@ -1,11 +1,11 @@
-//! Statistics of two sets of values as one, from the statistics of each alone.
+//! Merges the statistics of two sets of values.
 
 use callgrove_detect::{Moments, RunStats};
 
 use crate::packet::MetricsData;
 
-/// Count, score and severity of both together. Without anomalies in one of them, the other.
-pub fn summed_metrics(a: &MetricsData, b: &MetricsData) -> MetricsData {
+/// Merges count, score and severity. If one has no anomalies, returns the other.
+pub fn merged_metrics(a: &MetricsData, b: &MetricsData) -> MetricsData {
     if a.count.count == 0 {
         return b.clone();
     }
@@ -17,15 +17,15 @@ pub fn summed_metrics(a: &MetricsData, b: &MetricsData) -> MetricsData {
         last_io_step: a.last_io_step.max(b.last_io_step),
         max_timestamp_us: a.max_timestamp_us.max(b.max_timestamp_us),
         min_timestamp_us: a.min_timestamp_us.min(b.min_timestamp_us),
-        severity: summed_stats(&a.severity, &b.severity),
-        score: summed_stats(&a.score, &b.score),
-        count: summed_stats(&a.count, &b.count),
+        severity: merged_stats(&a.severity, &b.severity),
+        score: merged_stats(&a.score, &b.score),
+        count: merged_stats(&a.count, &b.count),
     }
 }
 
-/// Statistics of the values behind `a` and `b` together; exact but for rounding. Associative and commutative to the
-/// same degree.
-pub fn summed_stats(a: &RunStats, b: &RunStats) -> RunStats {
+/// Returns the statistics of the union of the values behind `a` and `b`, exact up to rounding. Associative and
+/// commutative to the same degree.
+pub fn merged_stats(a: &RunStats, b: &RunStats) -> RunStats {
     if a.count == 0 {
         return *b;
     }

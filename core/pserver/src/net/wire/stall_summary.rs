@@ -1,50 +1,55 @@
-//! Briefs as messages of the protocol.
+//! Stall summaries as messages of the protocol.
 
 use callgrove_model::{
     CommKind, DurationNs, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId, TimeNs,
 };
 
 use super::error::{Result, damaged};
-use crate::incident::BriefKey;
+use crate::incident::StallSummaryKey;
 use crate::net::proto;
-use crate::{MessageBrief, OwnTimeBrief, StallBrief, StepBrief, TimeWindow};
+use crate::{MessageEntry, OwnTimeEntry, StallEntry, StallSummary, TimeWindow};
 
-pub(super) fn brief_to_wire(key: BriefKey, brief: &StepBrief) -> proto::Brief {
+pub(super) fn stall_summary_to_wire(
+    key: StallSummaryKey,
+    summary: &StallSummary,
+) -> proto::StallSummary {
     let (program, step, rank) = key;
-    proto::Brief {
+    proto::StallSummary {
         program: program.0,
         rank: rank.0,
         step: step.0,
-        stalls: brief.stalls.iter().map(stall_to_wire).collect(),
-        messages: brief.messages.iter().map(message_to_wire).collect(),
-        own_times: brief.own_times.iter().map(own_time_to_wire).collect(),
-        host: brief.host.clone(),
+        stalls: summary.stalls.iter().map(stall_to_wire).collect(),
+        messages: summary.messages.iter().map(message_to_wire).collect(),
+        own_times: summary.own_times.iter().map(own_time_to_wire).collect(),
+        host: summary.host.clone(),
     }
 }
 
-pub(super) fn brief_from_wire(brief: &proto::Brief) -> Result<(BriefKey, StepBrief)> {
-    let rank = RankId(brief.rank);
-    let stalls = brief.stalls.iter();
-    let messages = brief.messages.iter();
-    let reported = StepBrief {
+pub(super) fn stall_summary_from_wire(
+    summary: &proto::StallSummary,
+) -> Result<(StallSummaryKey, StallSummary)> {
+    let rank = RankId(summary.rank);
+    let stalls = summary.stalls.iter();
+    let messages = summary.messages.iter();
+    let reported = StallSummary {
         stalls: stalls
             .map(|stall| stall_from_wire(rank, stall))
             .collect::<Result<_>>()?,
         messages: messages
             .map(|message| message_from_wire(rank, message))
             .collect(),
-        own_times: brief.own_times.iter().map(own_time_from_wire).collect(),
-        host: brief.host.clone(),
+        own_times: summary.own_times.iter().map(own_time_from_wire).collect(),
+        host: summary.host.clone(),
     };
     Ok((
-        (ProgramId(brief.program), StepId(brief.step), rank),
+        (ProgramId(summary.program), StepId(summary.step), rank),
         reported,
     ))
 }
 
-fn own_time_to_wire(own: &OwnTimeBrief) -> proto::BriefOwnTime {
+fn own_time_to_wire(own: &OwnTimeEntry) -> proto::OwnTimeEntry {
     let window = own.window;
-    proto::BriefOwnTime {
+    proto::OwnTimeEntry {
         fid: own.fid.0,
         caller: own.caller.map(|caller| caller.0),
         start_ns: window.start.0,
@@ -54,8 +59,8 @@ fn own_time_to_wire(own: &OwnTimeBrief) -> proto::BriefOwnTime {
     }
 }
 
-fn own_time_from_wire(own: &proto::BriefOwnTime) -> OwnTimeBrief {
-    OwnTimeBrief {
+fn own_time_from_wire(own: &proto::OwnTimeEntry) -> OwnTimeEntry {
+    OwnTimeEntry {
         fid: FuncId(own.fid),
         caller: own.caller.map(FuncId),
         window: TimeWindow {
@@ -67,8 +72,8 @@ fn own_time_from_wire(own: &proto::BriefOwnTime) -> OwnTimeBrief {
     }
 }
 
-fn stall_to_wire(stall: &StallBrief) -> proto::BriefStall {
-    proto::BriefStall {
+fn stall_to_wire(stall: &StallEntry) -> proto::StallEntry {
+    proto::StallEntry {
         label: Some(call_to_wire(stall.label)),
         fid: stall.fid.0,
         thread: stall.thread.0,
@@ -80,11 +85,11 @@ fn stall_to_wire(stall: &StallBrief) -> proto::BriefStall {
     }
 }
 
-fn stall_from_wire(rank: RankId, stall: &proto::BriefStall) -> Result<StallBrief> {
+fn stall_from_wire(rank: RankId, stall: &proto::StallEntry) -> Result<StallEntry> {
     let Some(label) = stall.label else {
         return Err(damaged(&"an execution without a label"));
     };
-    Ok(StallBrief {
+    Ok(StallEntry {
         label: call_from_wire(rank, label),
         fid: FuncId(stall.fid),
         thread: ThreadId(stall.thread),
@@ -96,8 +101,8 @@ fn stall_from_wire(rank: RankId, stall: &proto::BriefStall) -> Result<StallBrief
     })
 }
 
-fn message_to_wire(message: &MessageBrief) -> proto::BriefMessage {
-    proto::BriefMessage {
+fn message_to_wire(message: &MessageEntry) -> proto::MessageEntry {
+    proto::MessageEntry {
         is_recv: message.kind == CommKind::Recv,
         partner: message.partner.0,
         tag: message.tag,
@@ -109,8 +114,8 @@ fn message_to_wire(message: &MessageBrief) -> proto::BriefMessage {
     }
 }
 
-fn message_from_wire(rank: RankId, message: &proto::BriefMessage) -> MessageBrief {
-    MessageBrief {
+fn message_from_wire(rank: RankId, message: &proto::MessageEntry) -> MessageEntry {
+    MessageEntry {
         kind: if message.is_recv {
             CommKind::Recv
         } else {
@@ -126,14 +131,14 @@ fn message_from_wire(rank: RankId, message: &proto::BriefMessage) -> MessageBrie
     }
 }
 
-fn call_to_wire(label: ExecLabel) -> proto::BriefCall {
-    proto::BriefCall {
+fn call_to_wire(label: ExecLabel) -> proto::CallKey {
+    proto::CallKey {
         step: label.step.0,
         row: label.row,
     }
 }
 
-fn call_from_wire(rank: RankId, call: proto::BriefCall) -> ExecLabel {
+fn call_from_wire(rank: RankId, call: proto::CallKey) -> ExecLabel {
     ExecLabel {
         rank,
         step: StepId(call.step),
