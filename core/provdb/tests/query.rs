@@ -1,4 +1,4 @@
-//! The query language by itself: what it reads, how it complains, and that nothing breaks it.
+//! The query language by itself: parsing, error messages, and robustness.
 
 use callgrove_provdb::{Filter, Literal, Op, Path, PathStep, SortKey, Test};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ fn parsed(text: &str) -> Filter {
     Filter::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// What a filter reads as, with parentheses where they matter.
+/// Checks that a filter parses to the expected text, with parentheses where they matter.
 fn check(text: &str, expected: &str) {
     let filter = parsed(text);
     assert_eq!(filter.to_string(), expected);
@@ -92,7 +92,7 @@ fn orders_have_a_direction() {
 }
 
 #[test]
-fn complaints_name_the_place_and_what_was_expected() {
+fn errors_name_the_position_and_what_was_expected() {
     complains("", "expected a field", 1);
     complains("outlier_score >> 5", "expected a number, a text", 16);
     complains("outlier_score 5", "expected =", 15);
@@ -125,7 +125,7 @@ fn complaints_name_the_place_and_what_was_expected() {
 }
 
 #[test]
-fn the_caret_stands_below_the_place() {
+fn the_caret_is_below_the_position() {
     let shown = Filter::parse("h\u{e4}user = 1 and\tx >> 5")
         .expect_err("no value")
         .to_string();
@@ -145,7 +145,7 @@ fn the_caret_stands_below_the_place() {
 
 #[test]
 fn values_of_users_never_become_sql_words() {
-    // The engines' tests run these; here only that they are values and names, and nothing else.
+    // The engines' tests run these; here they must parse as values and names, and nothing else.
     check(
         "a = '''; drop table anomalies; --'",
         "a = '''; drop table anomalies; --'",
@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn no_row_of_words_breaks_it_and_what_is_read_is_written(
+    fn no_token_sequence_breaks_it_and_parsed_filters_round_trip(
         words in prop::collection::vec(
             prop::sample::select(vec![
                 "a", "b.c", "\"in\"", "and", "or", "not", "in", "like", "is", "null", "true", "false", "(", ")", ",", "=", "<",

@@ -1,4 +1,4 @@
-//! Claims over the network, the server's side: a claim lasts as long as its holder gives signs of life.
+//! The server's side of claims over the network: a claim lasts as long as its holder sends heartbeats.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use super::store_thread::StoreThread;
 use super::{proto, wire};
 use crate::Claim;
 
-/// A holder that is silent for so long has lost its claim.
+/// A holder that is silent for this time loses its claim.
 const LEASE: Duration = Duration::from_secs(15);
 
 /// The claims that clients hold, by program and rank.
@@ -23,11 +23,11 @@ pub(super) struct Leases {
     held: Arc<Mutex<BTreeMap<(u32, u32), Leased>>>,
 }
 
-/// A claim that a client holds.
+/// A claim held by a client.
 struct Leased {
     claim: Claim,
     lease: String,
-    /// Counts the streams that held it: only the newest gives it back.
+    /// Counts the streams that held it; only the newest may release it.
     holder: u64,
 }
 
@@ -48,7 +48,7 @@ impl Leases {
     }
 }
 
-/// Grants a claim and watches over it until its stream ends or falls silent.
+/// Grants a claim, and monitors it until its stream ends or falls silent.
 pub(super) async fn grant(
     leases: Leases,
     mut messages: Streaming<proto::ClaimRequest>,
@@ -63,17 +63,17 @@ pub(super) async fn grant(
     };
     let (sender, replies) = mpsc::channel(1);
     tokio::spawn(async move {
-        // The stream of replies ends with this task, when `sender` goes.
+        // The reply stream ends with this task, when `sender` is dropped.
         if sender.send(Ok(proto::ClaimReply {})).await.is_ok() {
             while let Ok(Ok(Some(_))) = tokio::time::timeout(LEASE, messages.message()).await {}
         }
-        give_back(&leases, place, holder).await;
+        release(&leases, place, holder).await;
     });
     Ok(ReceiverStream::new(replies))
 }
 
-/// Gives a claim to a new stream of the client that holds it already; the former stream has broken, though the server
-/// may not know that yet.
+/// Hands a claim to a new stream of the client that already holds it. The former stream has broken, even if the server
+/// has not noticed yet.
 fn take_over(leases: &Leases, request: &proto::ClaimRequest) -> Option<u64> {
     let mut held = leases.held();
     let leased = held.get_mut(&(request.program, request.rank))?;
@@ -106,8 +106,8 @@ async fn claim(leases: &Leases, request: proto::ClaimRequest) -> Result<u64, Sta
     Ok(0)
 }
 
-/// Gives a claim back, unless another stream has taken it over.
-async fn give_back(leases: &Leases, place: (u32, u32), holder: u64) {
+/// Releases a claim, unless another stream has taken it over.
+async fn release(leases: &Leases, place: (u32, u32), holder: u64) {
     let ended = {
         let mut held = leases.held();
         let is_newest = held
@@ -116,7 +116,7 @@ async fn give_back(leases: &Leases, place: (u32, u32), holder: u64) {
         if is_newest { held.remove(&place) } else { None }
     };
     if let Some(leased) = ended {
-        // On the store's thread, for that may take a while. If the thread has ended, so has the store.
+        // On the store's thread, since it may take a while. If the thread has ended, so has the store.
         drop(
             leases
                 .writer

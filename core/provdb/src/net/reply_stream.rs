@@ -1,4 +1,4 @@
-//! Answers in many messages: made as the client takes them, so that few are in memory, and not for ever.
+//! Streams of reply messages: produced at the pace of the client, so that few are in memory, and cut off at a timeout.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use tonic::{Response, Status};
 use super::wire;
 use crate::ProvDbError;
 
-/// A client that takes no message of its answer for this long is cut off.
+/// A client that takes no message of its reply for this time is cut off.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The messages of an answer.
+/// The messages of a reply.
 pub(super) type Replies<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// Where the messages of an answer go.
-pub(super) struct Outflow<T>(Sender<Result<T, Status>>);
+/// Sends the messages of a reply.
+pub(super) struct ReplySender<T>(Sender<Result<T, Status>>);
 
-impl<T> Outflow<T> {
-    /// Sends a message. False if the client does not take it, and wants no more.
+impl<T> ReplySender<T> {
+    /// Sends a message; returns false if the client is gone or too slow.
     pub(super) async fn send(&self, message: Result<T, ProvDbError>) -> bool {
         let message = message.map_err(wire::status);
         matches!(
@@ -32,16 +32,16 @@ impl<T> Outflow<T> {
     }
 }
 
-/// An answer whose messages `write` sends, for as long as the client wants them.
-pub(super) fn outflow<T, F>(write: impl FnOnce(Outflow<T>) -> F) -> Response<Replies<T>>
+/// Returns a reply whose messages `write` sends, until the client is gone.
+pub(super) fn reply_stream<T, F>(write: impl FnOnce(ReplySender<T>) -> F) -> Response<Replies<T>>
 where
     T: Send + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
     let (sender, receiver) = mpsc::channel(1);
-    let writing = write(Outflow(sender.clone()));
+    let writing = write(ReplySender(sender.clone()));
     tokio::spawn(async move {
-        // Without the client, what is under way is dropped, which ends it.
+        // When the client is gone, the pending work is dropped and thereby cancelled.
         tokio::select! {
             () = sender.closed() => {}
             () = writing => {}
@@ -50,22 +50,22 @@ where
     Response::new(Box::pin(ReceiverStream::new(receiver)))
 }
 
-/// An answer of these messages.
+/// Returns a reply of these messages.
 pub(super) fn replies<T, I>(messages: I) -> Response<Replies<T>>
 where
     T: Send + 'static,
     I: Iterator<Item = T> + Send + 'static,
 {
-    replies_within(messages, ())
+    replies_holding(messages, ())
 }
 
-/// An answer of these messages, which keeps `place` until its end.
-pub(super) fn replies_within<T, I>(messages: I, place: impl Send + 'static) -> Response<Replies<T>>
+/// Returns a reply of these messages that holds `place` (a permit) until its end.
+pub(super) fn replies_holding<T, I>(messages: I, place: impl Send + 'static) -> Response<Replies<T>>
 where
     T: Send + 'static,
     I: Iterator<Item = T> + Send + 'static,
 {
-    outflow(|out| async move {
+    reply_stream(|out| async move {
         for message in messages {
             if !out.send(Ok(message)).await {
                 break;

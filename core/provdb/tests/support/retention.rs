@@ -1,15 +1,15 @@
-//! Documents to delete by rules, and what is left of them; the same for every store.
+//! Tests of retention rules, shared by all stores.
 
 use std::time::Duration;
 
-use callgrove_provdb::upkeep::{Retained, RetentionMode, RetentionRules, retain};
+use callgrove_provdb::upkeep::{RetentionMode, RetentionRules, RetentionSummary, retain};
 use callgrove_provdb::{
     AccessMode, Collection, Document, OpenOptions, Query, Store, TreeRecord, open,
 };
 
 use super::{execution, one_of_each, tree};
 
-/// An execution of function 0 with its severity; it begins as many seconds after the start as its step says.
+/// Returns an execution of function 0 with its severity; it starts as many seconds after the start as its step number.
 fn of_step(collection: Collection, rank: u32, step: u32, severity_us: u64) -> Document {
     let mut record = execution(rank, step.into(), 10 * severity_us);
     record.entry = u64::from(step) * 1_000_000;
@@ -17,7 +17,7 @@ fn of_step(collection: Collection, rank: u32, step: u32, severity_us: u64) -> Do
     Document::execution(collection, &record).expect("a record")
 }
 
-/// A tree that is recorded because a model calls it abnormal.
+/// Returns a tree that is recorded because a model judges it abnormal.
 fn abnormal_tree() -> Document {
     let sampled: TreeRecord = serde_json::from_str(&tree(0).json).expect("a record");
     let record = TreeRecord {
@@ -29,7 +29,7 @@ fn abnormal_tree() -> Document {
     Document::tree(&record).expect("a record")
 }
 
-/// The labels of all documents of a collection, in order.
+/// Returns the labels of all documents of a collection, in order.
 fn labels(store: &mut dyn Store, collection: Collection) -> Vec<String> {
     let found = store.find(&Query::all(collection)).expect("found");
     let label = |json: &String| {
@@ -41,12 +41,12 @@ fn labels(store: &mut dyn Store, collection: Collection) -> Vec<String> {
     labels
 }
 
-fn numbers(retained: &Retained) -> Vec<(u64, u64)> {
+fn numbers(retained: &RetentionSummary) -> Vec<(u64, u64)> {
     retained.collections.iter().map(|it| (it.1, it.2)).collect()
 }
 
-/// Rules delete what they say and nothing else, and only when they are to.
-pub(crate) fn rules_delete_what_they_say(place: &str) {
+/// Checks that rules delete exactly the matching documents, and only in the mode that deletes.
+pub(crate) fn rules_delete_matching_documents(place: &str) {
     let options = OpenOptions {
         num_shards: Some(2),
         ..OpenOptions::default()
@@ -63,7 +63,7 @@ pub(crate) fn rules_delete_what_they_say(place: &str) {
             of_step(Collection::Anomalies, 0, 2, 90),
             of_step(Collection::Anomalies, 1, 9, 40),
             of_step(Collection::NormalExecs, 0, 1, 1),
-            // The one that the anomaly of step 2 is compared with.
+            // The execution that the anomaly of step 2 is compared with.
             of_step(Collection::NormalExecs, 0, 3, 2),
             of_step(Collection::NormalExecs, 0, 4, 3),
             of_step(Collection::NormalExecs, 1, 9, 4),
@@ -94,7 +94,7 @@ pub(crate) fn rules_delete_what_they_say(place: &str) {
     let count = RetentionMode::Count;
     assert_eq!(run(&RetentionRules::default(), count), counted(0, 0, 0));
     assert_eq!(run(&of_other_program, count), counted(0, 0, 0));
-    // The newest began at 9 s, so these began before 1.5 s.
+    // The newest started at 9 s, so these started before 1.5 s.
     assert_eq!(run(&old, count), counted(1, 1, 1));
     let steps = RetentionRules {
         before_step: Some(9),
