@@ -1,4 +1,4 @@
-//! Callgrove's side.
+//! Callgrove's maps and neighbours.
 
 use std::error::Error;
 

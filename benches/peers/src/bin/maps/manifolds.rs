@@ -1,11 +1,11 @@
-//! The side of manifolds-rs.
+//! The maps of manifolds-rs.
 
 use std::error::Error;
 
 use callgrove_ml::dataset::Rows;
 use manifolds_rs::{TsneParams, tsne as manifolds_tsne};
 
-/// t-SNE with its defaults, but exact neighbours, as ours are.
+/// t-SNE with its defaults, but with exact neighbours, as in Callgrove.
 pub(crate) fn tsne(rows: &Rows, iterations: usize) -> Result<Vec<[f64; 2]>, Box<dyn Error>> {
     let num_columns = rows.num_columns();
     let values: Vec<f32> = (0..rows.len())
