@@ -1,4 +1,4 @@
-//! The program as a person at a shell uses it: real traces in, text and exit codes out.
+//! The program on the command line: real traces as input, text and exit codes as output.
 
 use std::fs;
 use std::process::Command;
@@ -12,7 +12,7 @@ use callgrove_tests::shell::{
 use serde_json::Value;
 
 #[test]
-fn info_tells_the_figures_of_the_example_trace() -> Result<()> {
+fn info_prints_the_figures_of_the_example_trace() -> Result<()> {
     let text = stdout(&["info", &example().to_string_lossy()])?;
     for figure in [
         "4 ranks",
@@ -23,7 +23,7 @@ fn info_tells_the_figures_of_the_example_trace() -> Result<()> {
         "7,216 counter samples",
         "The tracer wrote its own data 8 times, 4.496 ms in all",
         "No warnings: the trace is complete",
-        "Note: 120 received messages state the size of the posted buffer",
+        "Note: 120 receives report the size of the posted buffer",
     ] {
         assert!(text.contains(figure), "`{figure}` is missing:\n{text}");
     }
@@ -31,7 +31,7 @@ fn info_tells_the_figures_of_the_example_trace() -> Result<()> {
 }
 
 #[test]
-fn log_lines_have_the_form_that_was_asked_for() -> Result<()> {
+fn log_lines_have_the_requested_format() -> Result<()> {
     let plain = complaint(&["info", "nowhere"])?;
     let json = complaint(&["--log-format", "json", "info", "nowhere"])?;
     let sentence = plain.trim_end().trim_start_matches("callgrove: ");
@@ -64,7 +64,7 @@ fn info_as_json_agrees_for_both_engines() -> Result<()> {
 }
 
 #[test]
-fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
+fn analyze_writes_one_row_per_tree_with_the_documented_names() -> Result<()> {
     let example = example();
     let args = [
         "analyze",
@@ -89,7 +89,7 @@ fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
         assert_eq!(row["tree"], format!("#{}-{}", row["rank"], row["index"]));
         assert!(row["exit_us"].as_i64() >= row["entry_us"].as_i64(), "{row}");
     }
-    // Abnormal trees come first, then those that a trace write explains; each in the order of their scores.
+    // Abnormal trees come first, then those explained by a trace write; each group in the order of the scores.
     let key = |row: &Value| -> Option<(bool, bool, f64)> {
         let is_abnormal = row["abnormal"].as_bool()?;
         Some((
@@ -114,8 +114,7 @@ fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
 }
 
 #[test]
-fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnormal_trees()
--> Result<()> {
+fn trees_explained_by_trace_writes_are_tagged_and_follow_the_other_abnormal_trees() -> Result<()> {
     let example = example();
     let function = "MPI_Send";
     let rows = analyze_function(&example, function, &[])?;
@@ -143,7 +142,7 @@ fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnorm
 }
 
 #[test]
-fn analyze_tells_a_person_how_long_executions_took() -> Result<()> {
+fn the_table_of_analyze_has_durations() -> Result<()> {
     let trace = example();
     let args = [
         "analyze",
@@ -192,7 +191,7 @@ fn stopped_ranks_and_their_victims_are_at_the_top() -> Result<()> {
 }
 
 #[test]
-fn analyze_says_why_a_tree_stands_out() -> Result<()> {
+fn analyze_says_why_a_tree_is_abnormal() -> Result<()> {
     let rows = analyze(&example(), &[])?;
     let first = &rows[0]["reasons"][0];
     let names = first.as_object().context("it is no object")?.keys();
@@ -258,7 +257,7 @@ fn the_same_seed_gives_the_same_bytes() -> Result<()> {
 }
 
 #[test]
-fn more_false_alarms_may_be_asked_for_and_each_row_says_how_rare_it_is() -> Result<()> {
+fn false_alarms_can_be_raised_and_each_row_has_its_p_value() -> Result<()> {
     let num_abnormal = |share: &str| -> Result<usize> {
         let rows = analyze(&example(), &["--false-alarms", share])?;
         for row in &rows {
@@ -272,7 +271,7 @@ fn more_false_alarms_may_be_asked_for_and_each_row_says_how_rare_it_is() -> Resu
 }
 
 #[test]
-fn a_label_moves_its_tree_and_a_saved_model_scores_like_the_one_that_was_saved() -> Result<()> {
+fn a_label_moves_its_tree_and_a_saved_model_scores_like_the_original() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let before = analyze(&example(), &[])?;
     let top = &before[0];
@@ -320,7 +319,7 @@ fn without_a_function_one_is_suggested() -> Result<()> {
     Ok(())
 }
 
-/// Rows of a forest file that is no trace.
+/// Returns the rows for a forest file.
 fn analyze_trees(file: &str, more: &[&str]) -> Result<Vec<Value>> {
     let file = data("ml/tests/fixtures").join(file);
     let file = file.to_string_lossy();
@@ -332,7 +331,7 @@ fn analyze_trees(file: &str, more: &[&str]) -> Result<Vec<Value>> {
 }
 
 #[test]
-fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
+fn weighted_trees_are_ranked_like_those_of_a_trace() -> Result<()> {
     let rows = analyze_trees("trees_citations.jsonl", &[])?;
     assert_eq!(rows.len(), 200);
     let mut top: Vec<&str> = rows[..3]
@@ -340,7 +339,7 @@ fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
         .filter_map(|row| row["event_id"].as_str())
         .collect();
     top.sort_unstable();
-    // A ring, a paper that everybody reads, and one that a mill of surveys cites.
+    // A ring, a paper that everyone reads, and one cited by many surveys.
     assert_eq!(top, ["0:0:1031", "0:0:1077", "0:0:1100"]);
     let replies = analyze_trees("trees_replies.jsonl", &[])?;
     let mut top: Vec<&str> = replies[..3]
@@ -348,7 +347,7 @@ fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
         .filter_map(|row| row["tree"].as_str())
         .collect();
     top.sort_unstable();
-    // A quarrel, a flood of answers, and a post that everybody reacted to.
+    // A quarrel, a flood of answers, and a post with very many reactions.
     assert_eq!(top, ["#0-20", "#0-64", "#1-53"]);
     let quarrel = replies.iter().find(|row| row["tree"] == "#0-20");
     let entry = quarrel.map(|row| &row["entry"]);
@@ -378,7 +377,7 @@ fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
 }
 
 #[test]
-fn weights_that_are_no_times_are_never_printed_as_times() -> Result<()> {
+fn weights_other_than_times_are_never_printed_as_times() -> Result<()> {
     let file = data("ml/tests/fixtures/trees_replies.jsonl");
     let file = file.to_string_lossy();
     let table = stdout(&["analyze", &file, "--explain", "-n", "40"])?;
@@ -431,7 +430,7 @@ fn a_forest_file_with_a_mistake_is_refused_with_its_line() -> Result<()> {
 }
 
 #[test]
-fn mistakes_are_answered_with_cause_place_and_remedy() -> Result<()> {
+fn errors_have_cause_place_and_remedy() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     fs::write(path("notes.txt"), "no trace")?;
@@ -526,21 +525,21 @@ fn a_killed_run_is_read_up_to_its_end_and_says_what_is_missing() -> Result<()> {
     };
     assert!(
         !is_reported("posted buffer"),
-        "a note is no warning: {warnings:?}"
+        "a note is not a warning: {warnings:?}"
     );
     assert!(is_reported("still open at the end"), "{warnings:?}");
-    assert!(is_reported("breaks off"), "{warnings:?}");
+    assert!(is_reported("is truncated"), "{warnings:?}");
     assert!(is_reported("ranks of the communicator"), "{warnings:?}");
     let ranked = callgrove(&["analyze", &killed.to_string_lossy(), "-f", COMPUTE])?;
     assert!(ranked.stdout.len() > 200, "the trees that ended are ranked");
     let stderr = String::from_utf8(ranked.stderr)?;
-    assert!(stderr.contains("rank 0: stream breaks off"), "{stderr}");
+    assert!(stderr.contains("rank 0: stream is truncated"), "{stderr}");
     assert_eq!(ranked.status.code(), Some(3), "a part is missing");
     Ok(())
 }
 
 #[test]
-fn a_rank_that_cannot_be_read_is_told_and_the_others_are_worked_on() -> Result<()> {
+fn an_unreadable_rank_is_reported_and_the_others_are_analysed() -> Result<()> {
     let disk = copy_of(&data("tests/data/lammps-4r-small-bp4"))?;
     let run = disk.path().to_string_lossy().into_owned();
     let index = disk.path().join("bp/tau-metrics-lmp_tau-2.bp/md.idx");
@@ -577,7 +576,7 @@ fn a_rank_that_cannot_be_read_is_told_and_the_others_are_worked_on() -> Result<(
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() -> Result<()> {
+fn a_closed_pipe_is_no_error() -> Result<()> {
     let program = program::path()?;
     let script = format!("\"$0\" analyze \"$1\" -f {COMPUTE} | head -n 1");
     let output = Command::new("bash")
@@ -599,7 +598,7 @@ fn a_reader_that_has_seen_enough_is_no_error() -> Result<()> {
 }
 
 #[test]
-fn without_a_display_the_window_says_so() -> Result<()> {
+fn a_missing_display_is_reported() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let output = program::command()?
         .arg("demo")

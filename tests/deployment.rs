@@ -1,4 +1,4 @@
-//! The examples for service managers and batch systems: they are well-formed, and name options that exist.
+//! The examples for service managers and batch systems are well-formed, and use existing options.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use callgrove_tests::program;
 use callgrove_tests::shell::{data, stdout};
 
-/// Where the examples expect the program.
+/// Path of the program in the examples.
 const PROGRAM: &str = "/usr/local/bin/callgrove";
 const UNITS: [&str; 2] = ["callgrove-provdb@.service", "callgrove-pserver@.service"];
 
@@ -21,7 +21,7 @@ fn batch_script() -> PathBuf {
     data("app/cli/examples/slurm/lammps.sbatch")
 }
 
-/// The calls of the program in a text: the subcommand of each, and its long options.
+/// Returns the calls of the program in a text: the subcommand of each, and its long options.
 fn calls(text: &str) -> Vec<(String, Vec<String>)> {
     let joined = text.replace("\\\n", " ");
     let lines = joined.lines().filter(|line| !line.starts_with('#'));
@@ -35,7 +35,7 @@ fn calls(text: &str) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn examples_name_options_that_exist() -> Result<()> {
+fn examples_use_existing_options() -> Result<()> {
     let mut texts = vec![fs::read_to_string(batch_script())?];
     for name in UNITS {
         texts.push(unit(name)?);
@@ -60,7 +60,7 @@ fn examples_name_options_that_exist() -> Result<()> {
 }
 
 #[test]
-fn units_do_not_restart_what_a_restart_cannot_mend() -> Result<()> {
+fn units_do_not_restart_after_permanent_errors() -> Result<()> {
     let table = fs::read_to_string(data("app/cli/README.md"))?;
     for name in UNITS {
         let unit = unit(name)?;

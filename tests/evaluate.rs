@@ -1,4 +1,4 @@
-//! `callgrove evaluate` and the ways to say what is normal: models, references, parts of runs.
+//! `callgrove evaluate` and the ways to define what is normal: models, references, parts of runs.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use callgrove_tests::shell::{
 };
 use serde_json::Value;
 
-/// Records of `evaluate` on the example trace with a truth file.
+/// Returns the records of `evaluate` on the example trace with a truth file.
 fn evaluate(truth: &Path, more: &[&str]) -> Result<Vec<Value>> {
     let (example, truth) = (example(), truth.to_string_lossy());
     let example = example.to_string_lossy();
@@ -84,7 +84,7 @@ fn evaluate_measures_methods_by_kind_and_over_labels() -> Result<()> {
 }
 
 #[test]
-fn evaluate_takes_a_minimal_truth_and_tells_what_does_not_fit() -> Result<()> {
+fn evaluate_takes_a_minimal_truth_and_reports_mismatches() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("truth.csv");
     let text = path.to_string_lossy().into_owned();
@@ -152,7 +152,7 @@ fn evaluate_takes_a_minimal_truth_and_tells_what_does_not_fit() -> Result<()> {
     assert!(fails(&[])?.contains("no column `index`"));
     let output = callgrove(&["evaluate", &example, "--truth", &text, "--methods", "lof,x"])?;
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stderr)?.contains("no method is called `x`"));
+    assert!(String::from_utf8(output.stderr)?.contains("unknown method `x`"));
     Ok(())
 }
 

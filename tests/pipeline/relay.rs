@@ -6,14 +6,14 @@ use callgrove_provdb::Collection;
 
 use crate::support::*;
 
-/// A relay of all streams of a job that waits for its readers.
+/// Starts a relay of all streams of a job, which waits for its readers.
 fn relay_of(names: &[String], files: &str, more: &[&str]) -> callgrove_tests::process::Process {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     start(&[&["relay", "--out", files, "--sst"][..], &names, more].concat())
 }
 
 #[test]
-fn a_job_ends_whatever_becomes_of_its_ad_instance_and_nothing_of_it_is_lost() {
+fn a_job_survives_its_ad_instance_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name| place(&folder, name);
     let (live, files, store) = (place("live"), place("files"), place("found"));

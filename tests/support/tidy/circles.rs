@@ -1,8 +1,8 @@
-//! Circles between the files of a crate: two files that need each other are one file, or a third is missing.
+//! Import cycles between the files of a crate: two files that need each other are really one, or lack a third.
 //!
 //! An edge is a path in the code: `use`, or `crate::…`, `super::…`, `self::…` and `child::…` anywhere. A path leads to
-//! the file that declares its item, through re-exports; declaring a module, or passing on what is in it, is no use.
-//! Tests are left out.
+//! the file that declares its item, through re-exports; declaring a module or re-exporting its items is not a use.
+//! Tests are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::tokens::{Token, is_word, reads, text, tokens};
 use super::type_names::is_public;
 use super::{Finding, Member, TextFile};
 
-/// The circles of all members, one finding each.
+/// Returns the cycles of all members, one finding each.
 pub fn circles(files: &[TextFile], members: &[Member]) -> Vec<Finding> {
     let of_member = |member: &Member| {
         let folder = format!("{}/src/", member.folder);
@@ -26,10 +26,10 @@ pub fn circles(files: &[TextFile], members: &[Member]) -> Vec<Finding> {
 /// A module's path from the root of its crate.
 type ModulePath = Vec<String>;
 
-/// What the rule knows of a module with a file of its own.
+/// A module with its own file.
 struct Module {
     file: String,
-    /// Names that `use` brings in, and the paths that they stand for.
+    /// Names that `use` imports, with their paths.
     names: BTreeMap<String, ModulePath>,
     /// Paths that the code needs.
     needed: BTreeSet<ModulePath>,
@@ -67,7 +67,7 @@ fn in_crate<'a>(folder: &str, files: impl Iterator<Item = &'a TextFile>) -> Vec<
         .collect()
 }
 
-/// The path of the module that a file of a crate holds; none for `build.rs` and the like.
+/// Returns the path of the module in a file of a crate; `None` for `build.rs` and the like.
 fn module_path(file: &str) -> Option<ModulePath> {
     let path = file.strip_suffix(".rs")?;
     let path = path.strip_suffix("/mod").unwrap_or(path);
@@ -83,7 +83,7 @@ fn child(path: &[String], name: &str) -> ModulePath {
     path
 }
 
-/// Reads a file. What `pub use` passes on counts only if the file uses the name itself.
+/// Reads a file. Names of a `pub use` count only if the file itself uses them.
 fn module(file: &TextFile, mut tokens: Vec<Token>, is_child: impl Fn(&str) -> bool) -> Module {
     let last_line = production_lines(&file.text);
     tokens.retain(|token| token.line <= last_line);
@@ -136,7 +136,7 @@ fn is_relative(word: &str) -> bool {
     matches!(word, "crate" | "super" | "self")
 }
 
-/// The words of `a::b::C` from `at` on.
+/// Returns the words of `a::b::C` from `at` on.
 fn path_from(tokens: &[Token], at: usize) -> ModulePath {
     let mut path = vec![text(tokens, at).to_owned()];
     let mut next = at + 1;
@@ -147,7 +147,7 @@ fn path_from(tokens: &[Token], at: usize) -> ModulePath {
     path
 }
 
-/// Reads one branch of a `use` from `at` on: names with the paths that they stand for, and where it ends.
+/// Reads one branch of a `use` from `at` on: names with their paths, and the position of its end.
 fn import(
     tokens: &[Token],
     mut at: usize,
@@ -193,7 +193,7 @@ fn import(
     at
 }
 
-/// The last word of an import, with `as` if there is one.
+/// Returns the last word of an import, with `as` if there is one.
 fn named(
     tokens: &[Token],
     at: usize,
@@ -210,12 +210,12 @@ fn named(
     at + if renamed { 3 } else { 1 }
 }
 
-/// Whether `#[cfg(test)]` stands right before the item at `at`.
+/// Returns whether `#[cfg(test)]` is directly before the item at `at`.
 fn is_for_tests(tokens: &[Token], at: usize) -> bool {
     at >= 7 && reads(tokens, at - 7, &["#", "[", "cfg", "(", "test", ")", "]"])
 }
 
-/// The file that declares what a path in `module` leads to; none outside the crate.
+/// Returns the file that declares the target of a path in `module`; `None` outside the crate.
 fn declared_in<'a>(modules: &'a Modules, module: &ModulePath, path: &[String]) -> Option<&'a str> {
     let mut seen = BTreeSet::new();
     resolve(modules, module, path, &mut seen)
@@ -256,7 +256,7 @@ fn resolve<'a>(
     modules.get(&place).map(|module| module.file.as_str())
 }
 
-/// Files that reach each other, two or more.
+/// Returns the groups of two or more files that reach each other.
 fn groups<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<Vec<&'a str>> {
     let reached: BTreeMap<&str, BTreeSet<&str>> = uses
         .keys()
@@ -307,7 +307,7 @@ fn finding(uses: &BTreeMap<&str, BTreeSet<&str>>, group: &[&str]) -> Finding {
     Finding::new(group[0], 1, message)
 }
 
-/// A path below `src`.
+/// Returns a path below `src`.
 fn short(path: &str) -> &str {
     path.split_once("/src/").map_or(path, |(_, inside)| inside)
 }
@@ -385,11 +385,11 @@ mod tests {
             ("p.rs", facade),
             ("p/child.rs", needs_parent),
         ];
-        assert_eq!(found(&files), [""; 0], "passing on is no use");
+        assert_eq!(found(&files), [""; 0], "a re-export is not a use");
     }
 
     #[test]
-    fn tests_and_what_comes_from_outside_close_no_circle() {
+    fn tests_and_external_names_close_no_cycle() {
         let files = [
             ("lib.rs", "mod x;\nmod y;\n"),
             (

@@ -1,10 +1,10 @@
-//! Which crate may use which. A new edge is a change of architecture: say why, and change this table and the
-//! README together.
+//! Which crate may use which. A new edge is a change of the architecture: give the reason, and change this table and
+//! the README together.
 
 use super::purity::PURE;
 use super::{Finding, Member};
 
-/// Each crate's folder and the folders that it may use; `*` stands for any text.
+/// The folder of each crate, and the folders that it may use; `*` matches any text.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("core/model", &[]),
     ("core/adios2-sys", &[]),
@@ -39,7 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("xtask/tasks", &["core/adios2-sys"]),
 ];
 
-/// Edges against the table that are to go, each with its issue. This list may only shrink.
+/// Edges against the table that must be removed, each with its issue. This list may only shrink.
 const DEBT: &[Debt] = &[];
 
 /// Third-party packages that belong to a layer, and the folders that may use them.
@@ -51,19 +51,19 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("web-sys", &["wasm"]),
 ];
 
-/// An edge that is tolerated for now.
+/// An edge that is tolerated temporarily.
 struct Debt {
     from: &'static str,
     to: &'static str,
     issue: u32,
 }
 
-/// Edges between crates that the table does not have, and debts that are paid.
+/// Returns edges between crates that are not in the table, and debts that are no longer needed.
 pub fn unknown_edges(members: &[Member]) -> Vec<Finding> {
     check_edges(members, DEBT)
 }
 
-/// Entries of the tables of this file and of `PURE` that name no member.
+/// Returns entries of the tables of this file and of `PURE` that name no member.
 pub fn absent_members(members: &[Member]) -> Vec<Finding> {
     let pure = PURE.iter().map(|folder| folder.trim_end_matches('/'));
     let may_use = MAY_USE
@@ -74,13 +74,14 @@ pub fn absent_members(members: &[Member]) -> Vec<Finding> {
     let absent = named.filter(|name| !members.iter().any(|it| matches_any(&[name], &it.folder)));
     absent
         .map(|name| {
-            let message = format!("{name} is no member of the workspace: remove it from the table");
+            let message =
+                format!("{name} is not a member of the workspace: remove it from the table");
             Finding::new("tests/support/tidy/layers.rs", 1, message)
         })
         .collect()
 }
 
-/// Uses of a layer's own package by another layer.
+/// Returns uses of a layer's package by another layer.
 pub fn strayed_packages(members: &[Member]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for member in members {
@@ -102,7 +103,7 @@ fn check_edges(members: &[Member], debts: &[Debt]) -> Vec<Finding> {
     for member in members {
         let Some((_, allowed)) = MAY_USE.iter().find(|(folder, _)| *folder == member.folder) else {
             let message =
-                "a crate that the table of layers.rs does not have: add it there and to the README";
+                "the crate is not in the table of layers.rs: add it there and to the README";
             findings.push(Finding::new(&manifest(member), 1, message));
             continue;
         };
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_names_what_is_not_there_is_found() {
+    fn a_table_entry_without_a_member_is_found() {
         let folders = MAY_USE.iter().map(|(folder, _)| *folder);
         let all: Vec<Member> = folders.map(|folder| member(folder, &[], &[])).collect();
         assert_eq!(absent_members(&all), []);
@@ -205,7 +206,7 @@ mod tests {
         assert!(
             findings
                 .iter()
-                .all(|it| it.message.starts_with("ml is no member"))
+                .all(|it| it.message.starts_with("ml is not a member"))
         );
     }
 
