@@ -7,7 +7,7 @@ use callgrove_model::{Label, TreeIdx};
 use crate::{Change, Detection, Move, TreeScores};
 
 /// Number of top ranks in which moves are reported.
-const TOP: usize = 50;
+const TOP_RANKS: usize = 50;
 /// Largest number of moves that are reported.
 const NUM_MOVES: usize = 10;
 
@@ -127,7 +127,7 @@ impl Change {
             now.order.iter().filter(of).copied().collect()
         };
         let in_top = |tree: &TreeIdx| {
-            (before.place[tree.index()].min(now.place[tree.index()]) as usize) < TOP
+            (before.place[tree.index()].min(now.place[tree.index()]) as usize) < TOP_RANKS
         };
         let mut moves: Vec<Move> = now
             .order

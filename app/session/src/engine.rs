@@ -2,6 +2,7 @@
 
 mod edits;
 mod embedded_forest;
+mod error;
 mod executor;
 mod label_store;
 mod model_files;
@@ -10,7 +11,6 @@ mod publisher;
 mod running_models;
 mod show;
 mod state;
-mod stop;
 mod training_question;
 mod trial_training;
 mod viewers;
@@ -26,11 +26,11 @@ use crate::session_file::SessionFile;
 use crate::viewer::viewer_name;
 use crate::{Command, Severity, SnapshotCell};
 
+use error::CommandError;
 use executor::Executor;
 pub use publisher::Wake;
 use publisher::{Publisher, Topic};
 use state::State;
-use stop::Stop;
 
 /// Carries out commands one after another. The host application calls [`Engine::handle`] where long work
 /// may run; the views read the snapshots that it publishes during the work.
@@ -64,10 +64,10 @@ impl Engine {
         self.executor.publisher.begin(Topic::of(&command));
         match self.carry_out(command) {
             Ok(()) => self.executor.publisher.succeeded(),
-            Err(Stop::Cancelled) => self
+            Err(CommandError::Cancelled) => self
                 .executor
                 .notice(Severity::Info, "Cancelled; nothing was changed.".to_owned()),
-            Err(stop) => self.executor.report_error(&stop),
+            Err(error) => self.executor.report_error(&error),
         }
         self.executor.publisher.end();
     }
@@ -108,12 +108,12 @@ impl Engine {
         match embedded.advance_map() {
             Ok(Some(map)) => self.executor.publisher.view.map = Some(map),
             Ok(None) => {}
-            Err(stop) => self.executor.report_error(&stop),
+            Err(error) => self.executor.report_error(&error),
         }
         self.executor.publisher.publish();
     }
 
-    fn carry_out(&mut self, command: Command) -> Result<(), Stop> {
+    fn carry_out(&mut self, command: Command) -> Result<(), CommandError> {
         match command {
             Command::OpenTrace { source, function } => {
                 self.open(&source, function.as_deref())?;
@@ -195,20 +195,20 @@ impl Engine {
         }
     }
 
-    fn export_labels(&mut self, path: &str) -> Result<(), Stop> {
+    fn export_labels(&mut self, path: &str) -> Result<(), CommandError> {
         let labels = Arc::clone(&self.executor.publisher.view.labels);
         let num_labels = labels.len();
         let text = format!("{num_labels} labels were written to {path}.");
         self.write(path, &labels.to_csv(), text)
     }
 
-    fn save_model(&mut self, path: &str) -> Result<(), Stop> {
+    fn save_model(&mut self, path: &str) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest()?;
         let model = embedded.model_text()?;
         self.write(path, &model, format!("The model was written to {path}."))
     }
 
-    fn save_session(&mut self, path: &str, view: serde_json::Value) -> Result<(), Stop> {
+    fn save_session(&mut self, path: &str, view: serde_json::Value) -> Result<(), CommandError> {
         let (run, embedded) = self.state.forest()?;
         let (history, forest) = (run.label_store.history(), embedded.forest());
         let mut state = history.of_root(embedded.root()).save();
@@ -228,7 +228,7 @@ impl Engine {
     }
 
     /// Writes a file that the user named, and reports it.
-    fn write(&mut self, path: &str, content: &str, done: String) -> Result<(), Stop> {
+    fn write(&mut self, path: &str, content: &str, done: String) -> Result<(), CommandError> {
         self.executor.host.write_file(path, content.as_bytes())?;
         self.executor.notice(Severity::Info, done);
         Ok(())

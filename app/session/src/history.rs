@@ -18,8 +18,8 @@ pub(crate) use root_state::{ModelInputs, RootState};
 pub(crate) struct History {
     roots: BTreeMap<Arc<str>, RootState>,
     marks: BTreeMap<u64, Mark>,
-    past: Vec<Step>,
-    future: Vec<Step>,
+    past: Vec<UndoStep>,
+    future: Vec<UndoStep>,
     /// Authors of labels, each name once.
     authors: BTreeSet<Arc<str>>,
     /// Author of the edits that follow, if known.
@@ -53,17 +53,17 @@ pub(crate) struct Effects {
 
 /// An edit, done or undone: its description, and the values that reverse it.
 #[derive(Clone, Debug)]
-struct Step {
+struct UndoStep {
     what: Box<str>,
     root: Option<Arc<str>>,
-    values: Values,
+    values: StepValues,
     /// True if it trained the model without asking the user.
     has_trained: bool,
 }
 
-/// Values that replace current ones. After the swap they hold the replaced values, which reverse it.
+/// StepValues that replace current ones. After the swap they hold the replaced values, which reverse it.
 #[derive(Clone, Debug, Default)]
-struct Values {
+struct StepValues {
     of_root: RootValues,
     marks: Box<[(u64, Option<Mark>)]>,
 }
@@ -132,7 +132,7 @@ impl History {
 
     /// Carries out an action of a journal of version 1, in which each root function has its own undo and redo.
     pub(crate) fn apply_in_root(&mut self, root: &str, action: &HistoryStep) {
-        let is_in_root = |step: &Step| step.root.as_deref() == Some(root);
+        let is_in_root = |step: &UndoStep| step.root.as_deref() == Some(root);
         match action {
             HistoryStep::Edit { edit, .. } => {
                 self.future.retain(|step| !is_in_root(step));
@@ -180,20 +180,20 @@ impl History {
                 .as_deref()
                 .is_some_and(|root| self.of_root(root).is_asking());
         let has_trained = edit.trains() && !is_answer;
-        let values = Values {
+        let values = StepValues {
             of_root: root.as_deref().map_or_else(RootValues::default, |root| {
                 let state = self.roots.entry(root.into()).or_default();
                 state.after(edit, self.who.as_ref())
             }),
             marks: self.marks_after(edit),
         };
-        let step = Step {
+        let step = UndoStep {
             what: edit.to_string().into(),
             root,
             values,
             has_trained,
         };
-        let (step, effects) = self.turn(step);
+        let (step, effects) = self.swap_in(step);
         self.past.push(step);
         effects
     }
@@ -203,7 +203,7 @@ impl History {
             return Effects::default();
         };
         let step = self.past.remove(at);
-        let (step, effects) = self.turn(step);
+        let (step, effects) = self.swap_in(step);
         self.future.push(step);
         effects
     }
@@ -213,7 +213,7 @@ impl History {
             return Effects::default();
         };
         let step = self.future.remove(at);
-        let (step, effects) = self.turn(step);
+        let (step, effects) = self.swap_in(step);
         self.past.push(step);
         effects
     }
@@ -230,7 +230,7 @@ impl History {
     }
 
     /// Applies the values of a step. The returned step reverses it.
-    fn turn(&mut self, mut step: Step) -> (Step, Effects) {
+    fn swap_in(&mut self, mut step: UndoStep) -> (UndoStep, Effects) {
         if let Some(root) = &step.root {
             let state = self.roots.entry(Arc::clone(root)).or_default();
             state.swap(&mut step.values.of_root);
@@ -267,7 +267,7 @@ impl History {
     }
 }
 
-impl Step {
+impl UndoStep {
     fn text(&self, root: Option<&str>) -> String {
         match &self.root {
             Some(own) if root != Some(own) => format!("{} ({own})", self.what),

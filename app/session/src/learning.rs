@@ -23,7 +23,7 @@ use crate::{Analysis, ModelOrigin, ModelSettings, Suggestion};
 const NUM_NEIGHBOURS: usize = 20;
 /// Largest share of a tree's time in functions that the training never called. Above it, the training says little
 /// about the tree.
-const MOST_UNSEEN: f64 = 0.5;
+const MAX_UNSEEN_SHARE: f64 = 0.5;
 
 /// Settings of the learning. Equal settings and seeds give equal results.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -237,7 +237,7 @@ impl SavedModel {
                 unseen_time_share: unseen.time_share,
                 is_new_structure: unseen.is_new_structure,
                 is_unlike_training: if has_varied_structures {
-                    unseen.time_share > MOST_UNSEEN
+                    unseen.time_share > MAX_UNSEEN_SHARE
                 } else {
                     unseen.is_new_structure
                 },

@@ -9,9 +9,9 @@ use callgrove_model::TreeIdx;
 use crate::ModelOrigin;
 
 /// A training may reclassify one in this many trees without a question.
-const MANY_IN: usize = 50;
+const UNASKED_ONE_IN: usize = 50;
 /// Number of trees that may be reclassified without a question in a small forest.
-const FEW: usize = 5;
+const MAX_UNASKED: usize = 5;
 
 /// A training that would reclassify many executions.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ impl TrainingQuestion {
 
     /// Returns whether enough trees would be reclassified to ask the user.
     pub(crate) fn is_needed(&self) -> bool {
-        self.num_moved() > FEW && self.num_moved() * MANY_IN > self.num_trees
+        self.num_moved() > MAX_UNASKED && self.num_moved() * UNASKED_ONE_IN > self.num_trees
     }
 }
 

@@ -9,7 +9,7 @@ use callgrove_model::{
 };
 
 /// Largest number of names that are suggested when a pattern matches nothing.
-const NUM_NEAR: usize = 6;
+const MAX_SUGGESTED_NAMES: usize = 6;
 
 /// An error that prevents growing a forest.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -25,19 +25,19 @@ pub enum RootError {
     )]
     NothingToSuggest,
     /// The pattern matches no function.
-    #[error("no function matches `{pattern}`; {}", offer(near, most_called))]
+    #[error("no function matches `{pattern}`; {}", hint(similar, most_called))]
     NoMatch {
         /// The pattern.
         pattern: String,
         /// Similar names.
-        near: Vec<String>,
+        similar: Vec<String>,
         /// The most called functions.
         most_called: Vec<String>,
     },
     /// The functions exist, but none of their executions ended.
     #[error(
         "`{pattern}` has no finished execution in this trace ({num_unclosed} never ended); {}",
-        offer(&[], most_called)
+        hint(&[], most_called)
     )]
     NeverExecuted {
         /// The pattern.
@@ -49,11 +49,11 @@ pub enum RootError {
     },
 }
 
-fn offer(near: &[String], most_called: &[String]) -> String {
-    match (near, most_called) {
+fn hint(similar: &[String], most_called: &[String]) -> String {
+    match (similar, most_called) {
         ([], []) => "the trace names no function".to_owned(),
         ([], most) => format!("functions called most are {}", most.join(", ")),
-        (near, _) => format!("did you mean {}?", near.join(", ")),
+        (similar, _) => format!("did you mean {}?", similar.join(", ")),
     }
 }
 
@@ -66,7 +66,7 @@ pub fn grow_forest(trace: &Arc<Trace>, pattern: &str) -> Result<(Forest, String)
     if functions.is_empty() {
         return Err(RootError::NoMatch {
             pattern: pattern.to_owned(),
-            near: near_names(trace, pattern),
+            similar: similar_names(trace, pattern),
             most_called: most_called(trace),
         });
     }
@@ -131,18 +131,18 @@ pub fn median_duration(forest: &Forest) -> DurationNs {
 }
 
 /// Returns the names that the user may have meant: those that contain the typed text, or nearly.
-fn near_names(trace: &Trace, pattern: &str) -> Vec<String> {
+fn similar_names(trace: &Trace, pattern: &str) -> Vec<String> {
     let wanted = last_component(&pattern.to_lowercase()).to_owned();
-    let mut near: Vec<(usize, &str)> = trace
+    let mut similar: Vec<(usize, &str)> = trace
         .names
         .iter()
         .map(|(_, full)| FunctionName::parse(full).qualified)
         .filter_map(|name| Some((unlikeness(&wanted, &name.to_lowercase())?, name)))
         .collect();
-    near.sort_unstable();
-    near.dedup();
-    let names = near.into_iter().map(|(_, name)| name.to_owned());
-    names.take(NUM_NEAR).collect()
+    similar.sort_unstable();
+    similar.dedup();
+    let names = similar.into_iter().map(|(_, name)| name.to_owned());
+    names.take(MAX_SUGGESTED_NAMES).collect()
 }
 
 /// Returns the last part of a name, without enclosing wildcards and brackets.
@@ -195,7 +195,7 @@ fn most_called(trace: &Trace) -> Vec<String> {
     calls
         .into_iter()
         .filter(|&(num_calls, _)| num_calls > 0)
-        .take(NUM_NEAR)
+        .take(MAX_SUGGESTED_NAMES)
         .map(|(_, func)| name(func))
         .collect()
 }
@@ -222,7 +222,7 @@ mod tests {
         let most = ["MPI_Send".to_owned(), "MPI_Wait".to_owned()];
         let error = RootError::NoMatch {
             pattern: "Foo::bar".to_owned(),
-            near: Vec::new(),
+            similar: Vec::new(),
             most_called: most.to_vec(),
         };
         assert_eq!(

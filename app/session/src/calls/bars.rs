@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::Bar;
 
 /// Nanoseconds per microsecond, the unit of most tracers.
-const US: i64 = 1_000;
+const NS_PER_US: i64 = 1_000;
 
 /// The bars of a lane in a time range.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -30,8 +30,12 @@ struct BarColumns {
 
 impl From<LaneBars> for BarColumns {
     fn from(LaneBars(bars): LaneBars) -> Self {
-        let is_in_us = |bar: &Bar| bar.from.0 % US == 0 && bar.to.0 % US == 0;
-        let unit = if bars.iter().all(is_in_us) { US } else { 1 };
+        let is_in_us = |bar: &Bar| bar.from.0 % NS_PER_US == 0 && bar.to.0 % NS_PER_US == 0;
+        let unit = if bars.iter().all(is_in_us) {
+            NS_PER_US
+        } else {
+            1
+        };
         let differences = |of: &dyn Fn(&Bar) -> i64| -> Vec<i64> {
             let mut last = 0;
             let difference = |bar| {
@@ -93,8 +97,8 @@ mod tests {
             rows in prop::collection::vec((any::<u32>(), 0..9_u32, any::<i64>(), any::<i64>(), 0..40_usize), 0..30),
             in_us in any::<bool>(),
         ) {
-            let unit = if in_us { US } else { 1 };
-            let time = |ns: i64| TimeNs(ns / 2 / US * unit);
+            let unit = if in_us { NS_PER_US } else { 1 };
+            let time = |ns: i64| TimeNs(ns / 2 / NS_PER_US * unit);
             let bar = |&(exec, func, from, to, level): &(u32, u32, i64, i64, usize)| Bar {
                 exec: ExecIdx(exec),
                 func: FuncId(func),

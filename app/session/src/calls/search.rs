@@ -8,9 +8,9 @@ use crate::timeline::{CallSearch, RangeStatistics};
 use crate::{FunctionTotals, Span, SpanIndex, TimeRange};
 
 /// Number of calls that are searched in one frame.
-const SEARCHED_AT_ONCE: usize = 2_000_000;
+const SEARCHED_PER_FRAME: usize = 2_000_000;
 /// Number of calls that are summed in one frame.
-const ADDED_AT_ONCE: usize = 250_000;
+const SUMMED_PER_FRAME: usize = 250_000;
 /// Largest size of a search text, in bytes.
 const MAX_TEXT_BYTES: usize = 4_096;
 
@@ -114,7 +114,7 @@ impl AskCalls for TotalsOf {
         }
         let mut totals = RangeStatistics::new(&calls.trace, self.range, self.lanes.clone());
         Ok(CallsReply::More(Box::new(move || {
-            totals.advance(ADDED_AT_ONCE).then(|| totals.totals())
+            totals.advance(SUMMED_PER_FRAME).then(|| totals.totals())
         })))
     }
 
@@ -125,7 +125,7 @@ impl AskCalls for TotalsOf {
 
 fn start_search(mut search: CallSearch) -> CallsReply<FoundCalls> {
     CallsReply::More(Box::new(move || {
-        search.advance(SEARCHED_AT_ONCE).then(|| FoundCalls {
+        search.advance(SEARCHED_PER_FRAME).then(|| FoundCalls {
             num_hits: search.num_hits(),
             stride: search.stride(),
             hits: search.hits().to_vec(),

@@ -69,7 +69,7 @@ impl RunCauses {
         match (cause.role, root) {
             (DelayRole::OnTime, _) => Vec::new(),
             (DelayRole::Root, Some(root)) => {
-                vec![CausePhrase::call(self.facts(root).did(), root.call)]
+                vec![CausePhrase::call(self.facts(root).action(), root.call)]
             }
             (DelayRole::Victim, Some(root)) => self.waited(rank, cause, root),
             (_, _) => vec![CausePhrase::plain(format!(
@@ -117,7 +117,7 @@ impl RunCauses {
             // The delay comes from the host, the tracer or another thread of the rank, not from another rank.
             return vec![
                 CausePhrase::plain(format!("was delayed by {waited}: ")),
-                CausePhrase::call(self.facts(root).did(), root.call),
+                CausePhrase::call(self.facts(root).action(), root.call),
             ];
         }
         let name = self.function(root);
@@ -184,7 +184,7 @@ pub(crate) struct RootFacts<'a> {
 
 impl RootFacts<'_> {
     /// Returns what the root did, and for how long.
-    fn did(&self) -> String {
+    fn action(&self) -> String {
         let how_long = self.own_delay;
         let usual = self.usual.unwrap_or_default();
         let is_long = how_long.0 > usual.0.saturating_mul(STOP_FACTOR);
@@ -307,7 +307,7 @@ impl IncidentFacts<'_> {
                     "{}{} {}{}{clocks}; {others}",
                     doubt(self.confidence_percent),
                     root.rank(),
-                    root.did(),
+                    root.action(),
                     self.alternative()
                 );
                 capitalised(sentence)

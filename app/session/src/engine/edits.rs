@@ -6,21 +6,21 @@ use callgrove_model::{ExecLabel, Forest, FunctionName, Label, ProgramId, Progres
 
 use super::Engine;
 use super::embedded_forest::EmbeddedForest;
-use super::stop::Stop;
+use super::error::CommandError;
 use crate::edit::{Edit, LabelChange};
 use crate::history::{HistoryStep, RootState};
 use crate::{EventKey, LabelKey, LabelSet, Mark, ModelSettings, Severity, TimeRange};
 
 impl Engine {
     /// Carries out an edit of the shown forest.
-    pub(super) fn edit(&mut self, edit: Edit) -> Result<(), Stop> {
+    pub(super) fn edit(&mut self, edit: Edit) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest()?;
         let root = Some(embedded.root().to_owned());
         self.act(&HistoryStep::Edit { root, edit })
     }
 
     /// Journals an action, carries it out, and trains if the inputs of the model changed.
-    pub(super) fn act(&mut self, action: &HistoryStep) -> Result<(), Stop> {
+    pub(super) fn act(&mut self, action: &HistoryStep) -> Result<(), CommandError> {
         let embedded = self.state.forest().ok().map(|(_, embedded)| embedded);
         let stamp = self
             .executor
@@ -38,7 +38,7 @@ impl Engine {
             self.show_scores();
         }
         match learned {
-            Err(Stop::Cancelled) => {
+            Err(CommandError::Cancelled) => {
                 let kept = match action {
                     HistoryStep::Edit { edit, .. } => edit.kept_text(),
                     HistoryStep::Undo => "The undo is kept",
@@ -60,7 +60,7 @@ impl Engine {
         &mut self,
         trees: &[TreeIdx],
         label: Option<Label>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         let (run, embedded) = self.state.forest()?;
         let (forest, state) = (
             embedded.forest(),
@@ -85,7 +85,7 @@ impl Engine {
         event: ExecLabel,
         func: &str,
         label: Option<Label>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         let root = FunctionName::parse(func).qualified;
         let key = EventKey { program, event };
         let tree = self.state.forest().ok().and_then(|(run, embedded)| {
@@ -101,9 +101,9 @@ impl Engine {
         self.act(&HistoryStep::Edit { root, edit })
     }
 
-    pub(super) fn import_labels(&mut self, path: &str) -> Result<(), Stop> {
+    pub(super) fn import_labels(&mut self, path: &str) -> Result<(), CommandError> {
         let bytes = self.executor.host.read_file(path)?;
-        let labels = LabelSet::from_csv(&bytes).map_err(|cause| Stop::Labels {
+        let labels = LabelSet::from_csv(&bytes).map_err(|cause| CommandError::Labels {
             cause,
             path: path.to_owned(),
         })?;
@@ -139,7 +139,7 @@ impl Engine {
     }
 
     /// Tests the settings before journalling them, so that invalid ones change nothing.
-    pub(super) fn tune(&mut self, settings: Option<ModelSettings>) -> Result<(), Stop> {
+    pub(super) fn tune(&mut self, settings: Option<ModelSettings>) -> Result<(), CommandError> {
         let defaults = self.executor.settings.of_model();
         let (_, embedded) = self.state.forest_mut()?;
         embedded.tune(settings.unwrap_or(defaults), Progress::none())?;
@@ -152,7 +152,7 @@ impl Engine {
         id: Option<u64>,
         range: TimeRange,
         text: String,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         let history = self.state.label_store()?.history();
         let newest = history.marks().last().map_or(0, |mark| mark.id);
         let is_free = |id: &u64| history.marks().all(|mark| mark.id != *id);
@@ -170,7 +170,7 @@ impl Engine {
         })
     }
 
-    pub(super) fn delete_mark(&mut self, id: u64) -> Result<(), Stop> {
+    pub(super) fn delete_mark(&mut self, id: u64) -> Result<(), CommandError> {
         let history = self.state.label_store()?.history();
         if !history.marks().any(|mark| mark.id == id) {
             return Ok(());

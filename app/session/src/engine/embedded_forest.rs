@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgrove_ml::explain::CallPaths;
 use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
 
-use super::stop::Stop;
+use super::error::CommandError;
 use super::trial_training::TrialTraining;
 use crate::causes::TreeCauses;
 use crate::forming_map::FormingMap;
@@ -25,7 +25,7 @@ const QUEUE_LEN: usize = 64;
 pub(super) struct EmbeddedForest {
     analysis: Arc<Analysis>,
     learned: Learned,
-    scored: Option<Scored>,
+    scored: Option<ScoredForest>,
     /// Computed when the first tree is explained.
     paths: OnceCell<Arc<CallPaths>>,
     forming: Option<PausableMap>,
@@ -34,7 +34,7 @@ pub(super) struct EmbeddedForest {
 }
 
 /// The newest scores and their inputs.
-struct Scored {
+struct ScoredForest {
     inputs: ModelInputs,
     detection: Arc<Detection>,
     /// Computed when the first tree is explained with these scores.
@@ -54,7 +54,7 @@ impl EmbeddedForest {
         pattern: &str,
         settings: &LearnSettings,
         progress: Progress<'_>,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, CommandError> {
         let (forest, root_name) = grow_forest(trace, pattern)?;
         let (analysis, learned) = learning::analyze(forest, root_name, settings, progress)?;
         Ok(Self {
@@ -115,7 +115,7 @@ impl EmbeddedForest {
         &mut self,
         settings: ModelSettings,
         progress: Progress<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         Ok(self.learned.tune(settings, progress)?)
     }
 
@@ -124,7 +124,7 @@ impl EmbeddedForest {
         &mut self,
         inputs: ModelInputs,
         progress: Progress<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         let tree_scores = self.learned.train(&inputs.labels, progress)?;
         self.show_scores(inputs, tree_scores);
         Ok(())
@@ -135,7 +135,7 @@ impl EmbeddedForest {
         &self,
         inputs: ModelInputs,
         progress: Progress<'_>,
-    ) -> Result<TrialTraining, Stop> {
+    ) -> Result<TrialTraining, CommandError> {
         let trial = self.learned.try_labels(&inputs.labels, progress)?;
         let shown = self.scored.as_ref();
         let shown = shown.map(|shown| (&shown.detection, shown.inputs.labels.as_slice()));
@@ -153,7 +153,7 @@ impl EmbeddedForest {
     pub(super) fn show_scores(&mut self, inputs: ModelInputs, tree_scores: TreeScores) {
         let before = self.detection().map(|before| &**before);
         let detection = Detection::with_held(tree_scores, inputs.held.clone(), before);
-        self.scored = Some(Scored {
+        self.scored = Some(ScoredForest {
             inputs,
             detection: Arc::new(detection),
             explainer: OnceCell::new(),
@@ -202,11 +202,11 @@ impl EmbeddedForest {
     }
 
     /// Returns the current model for use by other programs.
-    pub(super) fn model(&self) -> Result<SavedModel, Stop> {
+    pub(super) fn model(&self) -> Result<SavedModel, CommandError> {
         Ok(self.learned.model()?)
     }
 
-    pub(super) fn model_text(&self) -> Result<String, Stop> {
+    pub(super) fn model_text(&self) -> Result<String, CommandError> {
         Ok(self.learned.model_text()?)
     }
 
@@ -236,7 +236,7 @@ impl EmbeddedForest {
         &self,
         selection: &Selection,
         causes: Option<&TreeCauses>,
-    ) -> Result<Option<Explanation>, Stop> {
+    ) -> Result<Option<Explanation>, CommandError> {
         let Some(focus) = self.focus(selection, causes) else {
             return Ok(None);
         };
@@ -255,7 +255,7 @@ impl EmbeddedForest {
         }))
     }
 
-    fn explainer<'a>(&self, scored: &'a Scored) -> Result<&'a Explainer, Stop> {
+    fn explainer<'a>(&self, scored: &'a ScoredForest) -> Result<&'a Explainer, CommandError> {
         if let Some(known) = scored.explainer.get() {
             return Ok(known);
         }
@@ -281,7 +281,7 @@ impl EmbeddedForest {
         &mut self,
         method: MapMethod,
         progress: Progress<'_>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, CommandError> {
         let begun = FormingMap::begin(&self.learned, method, progress)?;
         self.forming = begun.map(|map| PausableMap {
             map,
@@ -298,7 +298,10 @@ impl EmbeddedForest {
     }
 
     /// Pauses or resumes the computation of the map. Returns the map in its present state.
-    pub(super) fn pause_map(&mut self, is_paused: bool) -> Result<Option<Arc<TreeMap>>, Stop> {
+    pub(super) fn pause_map(
+        &mut self,
+        is_paused: bool,
+    ) -> Result<Option<Arc<TreeMap>>, CommandError> {
         let Some(forming) = &mut self.forming else {
             return Ok(None);
         };
@@ -308,7 +311,7 @@ impl EmbeddedForest {
     }
 
     /// Continues the computation of the map, and returns its present state. An error ends the computation.
-    pub(super) fn advance_map(&mut self) -> Result<Option<Arc<TreeMap>>, Stop> {
+    pub(super) fn advance_map(&mut self) -> Result<Option<Arc<TreeMap>>, CommandError> {
         let Some(mut forming) = self.forming.take() else {
             return Ok(None);
         };

@@ -3,9 +3,9 @@
 use callgrove_model::Progress;
 
 use super::embedded_forest::EmbeddedForest;
+use super::error::CommandError;
 use super::publisher::Publisher;
 use super::state::OpenTrace;
-use super::stop::Stop;
 use crate::history::RootState;
 use crate::host::Host;
 use crate::journal::Stamp;
@@ -31,7 +31,7 @@ impl Executor {
         }
     }
 
-    pub(super) fn read_trace(&mut self, source: &str) -> Result<OpenTrace, Stop> {
+    pub(super) fn read_trace(&mut self, source: &str) -> Result<OpenTrace, CommandError> {
         let host = &mut self.host;
         let trace = self.publisher.stage("Reading the trace", |progress| {
             host.load_trace(source, progress)
@@ -42,7 +42,11 @@ impl Executor {
         Ok(open)
     }
 
-    pub(super) fn embed(&self, trace: &OpenTrace, pattern: &str) -> Result<EmbeddedForest, Stop> {
+    pub(super) fn embed(
+        &self,
+        trace: &OpenTrace,
+        pattern: &str,
+    ) -> Result<EmbeddedForest, CommandError> {
         self.publisher.stage("Embedding the trees", |progress| {
             EmbeddedForest::embed(&trace.trace, pattern, &self.settings, progress)
         })
@@ -59,7 +63,7 @@ impl Executor {
         &mut self,
         embedded: &mut EmbeddedForest,
         state: &RootState,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, CommandError> {
         let inputs = state.model_inputs(embedded.forest());
         if embedded.is_scored_with(&inputs) {
             return Ok(false);
@@ -86,8 +90,8 @@ impl Executor {
     }
 
     /// Reports an error to the user.
-    pub(super) fn report_error(&mut self, stop: &Stop) {
-        self.notice(Severity::Error, sentence(&stop.to_string()));
+    pub(super) fn report_error(&mut self, error: &CommandError) {
+        self.notice(Severity::Error, sentence(&error.to_string()));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use callgrove_model::RunIdentity;
 
-use super::stop::Stop;
+use super::error::CommandError;
 use crate::Severity;
 use crate::history::{Effects, History, HistoryStep};
 use crate::host::{Host, HostError, JournalWriter, OpenJournal};
@@ -24,7 +24,7 @@ struct WrittenJournal {
 }
 
 /// A message to the user.
-pub(super) type Remark = (Severity, String);
+pub(super) type StoreNotice = (Severity, String);
 
 impl LabelStore {
     /// Opens the journal of a run and replays it.
@@ -32,7 +32,7 @@ impl LabelStore {
         host: &mut dyn Host,
         source: &str,
         run: &RunIdentity,
-    ) -> (Self, Vec<Remark>) {
+    ) -> (Self, Vec<StoreNotice>) {
         let mut messages = Vec::new();
         let (journal, written) = match host.open_journal(source, run) {
             Err(error) => {
@@ -110,7 +110,7 @@ impl LabelStore {
         &mut self,
         action: &HistoryStep,
         stamp: Stamp,
-    ) -> Result<Option<Effects>, Stop> {
+    ) -> Result<Option<Effects>, CommandError> {
         if !self.history.can_apply(action) {
             return Ok(None);
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use callgrove_model::{Forest, Progress};
 
 use super::Engine;
+use super::error::CommandError;
 use super::executor::Executor;
-use super::stop::Stop;
 use crate::edit::{Edit, ModelFile};
 use crate::learning::LearningError;
 use crate::{
@@ -19,7 +19,7 @@ impl Executor {
         &mut self,
         file: &ModelFile,
         forest: &Forest,
-    ) -> Result<TreeScores, Stop> {
+    ) -> Result<TreeScores, CommandError> {
         let model = self.read_model(&file.path)?;
         match judge(&model, file, forest)? {
             (_, Some(misfit)) if file.fit == ModelUse::AsMade => {
@@ -29,7 +29,7 @@ impl Executor {
         }
     }
 
-    fn read_model(&mut self, path: &str) -> Result<SavedModel, Stop> {
+    fn read_model(&mut self, path: &str) -> Result<SavedModel, CommandError> {
         let bytes = self.host.read_file(path)?;
         SavedModel::read(&bytes).map_err(|cause| in_file(&cause, path))
     }
@@ -38,7 +38,7 @@ impl Executor {
 impl Engine {
     /// Loads a model file. It is tested before it is journalled, so that an invalid one changes nothing. If it does not
     /// fit, asks the user.
-    pub(super) fn load_model(&mut self, path: &str) -> Result<(), Stop> {
+    pub(super) fn load_model(&mut self, path: &str) -> Result<(), CommandError> {
         self.executor.publisher.view.misfit = None;
         let (_, embedded) = self.state.forest()?;
         let model = self.executor.read_model(path)?;
@@ -63,7 +63,7 @@ impl Engine {
     }
 
     /// Answers the question about a model file; does nothing without an open question.
-    pub(super) fn answer_model(&mut self, answer: ModelAnswer) -> Result<(), Stop> {
+    pub(super) fn answer_model(&mut self, answer: ModelAnswer) -> Result<(), CommandError> {
         let Some(question) = self.executor.publisher.view.misfit.take() else {
             return Ok(());
         };
@@ -98,15 +98,15 @@ fn judge(
     model: &SavedModel,
     file: &ModelFile,
     forest: &Forest,
-) -> Result<(TreeScores, Option<Misfit>), Stop> {
+) -> Result<(TreeScores, Option<Misfit>), CommandError> {
     let is_refitted = file.fit == ModelUse::Refitted;
     let tree_scores = model.judge(forest, is_refitted, Progress::none());
     let tree_scores = tree_scores.map(|found| (found.tree_scores, found.misfit));
     tree_scores.map_err(|cause| in_file(&cause, &file.path))
 }
 
-fn in_file(cause: &LearningError, path: &str) -> Stop {
-    Stop::File {
+fn in_file(cause: &LearningError, path: &str) -> CommandError {
+    CommandError::File {
         cause: cause.to_string(),
         path: path.to_owned(),
     }

@@ -6,25 +6,25 @@ use callgrove_model::{RunIdentity, RunMatch};
 use super::Engine;
 use super::edits::trees_by_key;
 use super::embedded_forest::EmbeddedForest;
-use super::label_store::{LabelStore, Remark};
+use super::error::CommandError;
+use super::label_store::{LabelStore, StoreNotice};
 use super::state::{OpenRun, OpenTrace, State};
-use super::stop::Stop;
 use crate::edit::{Edit, SavedState};
 use crate::history::HistoryStep;
 use crate::session_file::SessionFile;
 use crate::{LabelKey, MapMethod, Selection, Severity};
 
 /// A prepared run that can replace the open one.
-struct Ready {
+struct PreparedRun {
     label_store: LabelStore,
     trace: OpenTrace,
     embedded: Option<EmbeddedForest>,
-    messages: Vec<Remark>,
+    messages: Vec<StoreNotice>,
     /// Error because of which there is no forest, or there are no scores.
-    failure: Option<Stop>,
+    failure: Option<CommandError>,
 }
 
-impl Ready {
+impl PreparedRun {
     /// Returns the selection of the trees with some keys.
     fn selection(&self, keys: &[LabelKey]) -> Option<Selection> {
         let trees = trees_by_key(self.embedded.as_ref()?.forest());
@@ -35,10 +35,14 @@ impl Ready {
 
 impl Engine {
     /// Opens a trace with a root function, by default that of the last session or the most promising one.
-    pub(super) fn open(&mut self, source: &str, function: Option<&str>) -> Result<(), Stop> {
+    pub(super) fn open(
+        &mut self,
+        source: &str,
+        function: Option<&str>,
+    ) -> Result<(), CommandError> {
         let trace = self.executor.read_trace(source)?;
-        let ready = self.make_ready(trace, function, None)?;
-        self.enter(ready, None)
+        let prepared = self.prepare(trace, function, None)?;
+        self.enter(prepared, None)
     }
 
     /// Opens the journal of a run that is known only from its records, unless its trace is open.
@@ -60,30 +64,30 @@ impl Engine {
     }
 
     /// Opens a saved session.
-    pub(super) fn load_session(&mut self, path: &str) -> Result<(), Stop> {
+    pub(super) fn load_session(&mut self, path: &str) -> Result<(), CommandError> {
         let bytes = self.executor.host.read_file(path)?;
-        let file = SessionFile::from_bytes(&bytes).map_err(|cause| Stop::File {
+        let file = SessionFile::from_bytes(&bytes).map_err(|cause| CommandError::File {
             cause,
             path: path.to_owned(),
         })?;
         let trace = self.trace_of(&file)?;
-        let ready = self.make_ready(trace, Some(&file.root), Some(file.state))?;
-        let selection = ready.selection(&file.selection);
+        let prepared = self.prepare(trace, Some(&file.root), Some(file.state))?;
+        let selection = prepared.selection(&file.selection);
         self.executor.publisher.view.restored_view = Some(file.view.into());
-        self.enter(ready, selection)
+        self.enter(prepared, selection)
     }
 
     /// Reads the open source again, with the data that was added since.
-    pub(super) fn reload(&mut self) -> Result<(), Stop> {
+    pub(super) fn reload(&mut self) -> Result<(), CommandError> {
         let (run, embedded) = self.state.forest()?;
         let (source, root) = (run.trace.source.clone(), embedded.root().to_owned());
         let selection = &self.executor.publisher.view.selection;
         let selected: Vec<LabelKey> = selection.keys(embedded.forest()).collect();
         let num_before = embedded.forest().len();
         let trace = self.executor.read_trace(&source)?;
-        let ready = self.make_ready(trace, Some(&root), None)?;
-        let selection = ready.selection(&selected);
-        self.enter(ready, selection)?;
+        let prepared = self.prepare(trace, Some(&root), None)?;
+        let selection = prepared.selection(&selected);
+        self.enter(prepared, selection)?;
         let (_, embedded) = self.state.forest()?;
         let num_new = embedded.forest().len().saturating_sub(num_before);
         self.executor
@@ -93,7 +97,7 @@ impl Engine {
     }
 
     /// Returns the trace of a saved session: that of its source, or the open one if the run has been moved there.
-    fn trace_of(&mut self, file: &SessionFile) -> Result<OpenTrace, Stop> {
+    fn trace_of(&mut self, file: &SessionFile) -> Result<OpenTrace, CommandError> {
         let compare = |trace: &OpenTrace| {
             let known = file.run.as_ref();
             known.map_or(RunMatch::Unknown, |run| run.compare(&trace.trace.identity))
@@ -103,10 +107,10 @@ impl Engine {
             .filter(|trace| compare(trace) == RunMatch::Same)
             .cloned();
         match self.executor.read_trace(&file.source) {
-            Err(Stop::Cancelled) => Err(Stop::Cancelled),
-            Err(stop) => open.ok_or(stop),
+            Err(CommandError::Cancelled) => Err(CommandError::Cancelled),
+            Err(error) => open.ok_or(error),
             Ok(trace) => match compare(&trace) {
-                RunMatch::Different(mismatch) => open.ok_or(Stop::OtherRun {
+                RunMatch::Different(mismatch) => open.ok_or(CommandError::OtherRun {
                     trace: trace.source,
                     mismatch,
                 }),
@@ -115,12 +119,12 @@ impl Engine {
         }
     }
 
-    fn make_ready(
+    fn prepare(
         &mut self,
         trace: OpenTrace,
         function: Option<&str>,
         saved: Option<SavedState>,
-    ) -> Result<Ready, Stop> {
+    ) -> Result<PreparedRun, CommandError> {
         let (mut label_store, messages) = {
             let run = &trace.trace.identity;
             LabelStore::open(&mut *self.executor.host, &trace.source, run)
@@ -131,19 +135,19 @@ impl Engine {
             None => trace.best_root(),
         };
         let embedded = root
-            .map_err(Stop::from)
+            .map_err(CommandError::from)
             .and_then(|root| self.executor.embed(&trace, &root));
-        let mut ready = match embedded {
+        let mut prepared = match embedded {
             // A session is useless without its forest. A trace is not: the user can choose another root.
-            Err(stop @ Stop::Cancelled) => return Err(stop),
-            Err(stop) if saved.is_some() => return Err(stop),
-            Err(stop) => {
-                return Ok(Ready {
+            Err(error @ CommandError::Cancelled) => return Err(error),
+            Err(error) if saved.is_some() => return Err(error),
+            Err(error) => {
+                return Ok(PreparedRun {
                     label_store,
                     trace,
                     embedded: None,
                     messages,
-                    failure: Some(stop),
+                    failure: Some(error),
                 });
             }
             Ok(mut embedded) => {
@@ -155,7 +159,7 @@ impl Engine {
                     label_store.apply_unwritten(&HistoryStep::Edit { root, edit }, stamp);
                 }
                 let failure = self.learn_new(&mut embedded, &mut label_store)?;
-                Ready {
+                PreparedRun {
                     label_store,
                     trace,
                     embedded: Some(embedded),
@@ -164,11 +168,11 @@ impl Engine {
                 }
             }
         };
-        if let Err(error) = ready.label_store.write() {
+        if let Err(error) = prepared.label_store.write() {
             let text = format!("Labels cannot be journalled now: {error}.");
-            ready.messages.push((Severity::Warning, text));
+            prepared.messages.push((Severity::Warning, text));
         }
-        Ok(ready)
+        Ok(prepared)
     }
 
     /// Computes the first scores of a forest. Returns the error if that failed, except if the user cancelled.
@@ -176,29 +180,33 @@ impl Engine {
         &mut self,
         embedded: &mut EmbeddedForest,
         label_store: &mut LabelStore,
-    ) -> Result<Option<Stop>, Stop> {
+    ) -> Result<Option<CommandError>, CommandError> {
         match self.executor.learn_first(label_store, embedded) {
-            Err(Stop::Cancelled) => Err(Stop::Cancelled),
+            Err(CommandError::Cancelled) => Err(CommandError::Cancelled),
             learned => Ok(learned.err()),
         }
     }
 
-    fn enter(&mut self, ready: Ready, selection: Option<Selection>) -> Result<(), Stop> {
+    fn enter(
+        &mut self,
+        prepared: PreparedRun,
+        selection: Option<Selection>,
+    ) -> Result<(), CommandError> {
         let method = self.map_method();
-        let Ready {
+        let PreparedRun {
             label_store,
             trace,
             embedded,
             messages,
             failure,
-        } = ready;
+        } = prepared;
         self.state = State::TraceOpen(OpenRun { label_store, trace });
         self.show_trace();
         for (severity, text) in messages {
             self.executor.notice(severity, text);
         }
-        if let Some(stop) = failure {
-            self.executor.report_error(&stop);
+        if let Some(error) = failure {
+            self.executor.report_error(&error);
         }
         embedded.map_or(Ok(()), |embedded| {
             self.enter_forest(embedded, method, selection)
@@ -206,22 +214,22 @@ impl Engine {
     }
 
     /// Shows the forest of another root function.
-    pub(super) fn set_root(&mut self, pattern: &str) -> Result<(), Stop> {
+    pub(super) fn set_root(&mut self, pattern: &str) -> Result<(), CommandError> {
         let run = self.state.run_mut()?;
         let mut embedded = self.executor.embed(&run.trace, pattern)?;
         let failure = match self
             .executor
             .learn_first(&mut run.label_store, &mut embedded)
         {
-            Err(Stop::Cancelled) => return Err(Stop::Cancelled),
+            Err(CommandError::Cancelled) => return Err(CommandError::Cancelled),
             learned => learned.err(),
         };
         let stamp = self.executor.stamp(None);
         let label_store = self.state.label_store_mut()?;
         label_store.enter_root(embedded.root(), stamp);
         label_store.write()?;
-        if let Some(stop) = failure {
-            self.executor.report_error(&stop);
+        if let Some(error) = failure {
+            self.executor.report_error(&error);
         }
         let method = self.map_method();
         self.enter_forest(embedded, method, None)
@@ -232,7 +240,7 @@ impl Engine {
         embedded: EmbeddedForest,
         method: MapMethod,
         selection: Option<Selection>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         let num_unclosed = embedded.forest().num_unclosed();
         if num_unclosed > 0 {
             let text = format!(
@@ -247,7 +255,7 @@ impl Engine {
         self.show_forest()?;
         self.select(selection.unwrap_or(most_abnormal))?;
         match self.set_map(method) {
-            Err(Stop::Cancelled) => {
+            Err(CommandError::Cancelled) => {
                 let text = "The forest is open; recomputing its map was cancelled.";
                 self.executor.notice(Severity::Info, text.to_owned());
                 Ok(())

@@ -13,7 +13,7 @@ use crate::{Command, Notice, Severity, Snapshot, SnapshotCell, Work};
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// Smallest change in progress that is published.
-const SMALLEST_STEP: f32 = 0.005;
+const MIN_PROGRESS_STEP: f32 = 0.005;
 /// Largest number of notices. Older ones are removed.
 const MAX_NOTICES: usize = 20;
 
@@ -119,7 +119,8 @@ impl Publisher {
             if self.cell.is_cancelled() {
                 return ControlFlow::Break(());
             }
-            if (fraction - f32::from_bits(shown.load(Ordering::Relaxed))).abs() >= SMALLEST_STEP {
+            if (fraction - f32::from_bits(shown.load(Ordering::Relaxed))).abs() >= MIN_PROGRESS_STEP
+            {
                 shown.store(fraction.to_bits(), Ordering::Relaxed);
                 let work = Some(Work {
                     stage: stage.to_owned(),

@@ -7,14 +7,14 @@ use callgrove_model::{Forest, TreeIdx};
 use callgrove_pserver::{ModelInForce, ModelPublication};
 
 use super::Engine;
-use super::stop::Stop;
+use super::error::CommandError;
 use crate::{
     EventKey, HostError, Label, ModelTrial, RunningJob, RunningModels, SavedModel, Severity,
 };
 
 impl Engine {
     /// Fetches the active models of a job from its server, and compares the trained model with the active one.
-    pub(super) fn fetch_running_models(&mut self, server: &str) -> Result<(), Stop> {
+    pub(super) fn fetch_running_models(&mut self, server: &str) -> Result<(), CommandError> {
         let mut job = self.executor.host.running_job(server)?;
         let list = job.tree_models()?;
         let model = self
@@ -56,9 +56,9 @@ impl Engine {
         name: String,
         model: &SavedModel,
         current: Option<(u32, SavedModel)>,
-    ) -> Result<ModelTrial, Stop> {
+    ) -> Result<ModelTrial, CommandError> {
         let (_, embedded) = self.state.forest()?;
-        let abnormal = |model: &SavedModel| -> Result<BTreeSet<usize>, Stop> {
+        let abnormal = |model: &SavedModel| -> Result<BTreeSet<usize>, CommandError> {
             let verdicts = model.verdicts(embedded.forest())?.into_iter().enumerate();
             let abnormal = verdicts.filter(|(_, verdict)| verdict.is_abnormal);
             Ok(abnormal.map(|(tree, _)| tree).collect())
@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// Publishes the trained model to the AD instances of a job.
-    pub(super) fn publish_model(&mut self, server: &str, note: &str) -> Result<(), Stop> {
+    pub(super) fn publish_model(&mut self, server: &str, note: &str) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest()?;
         let name = embedded.model()?.default_name();
         let publication = ModelPublication {
@@ -114,7 +114,7 @@ impl Engine {
         server: &str,
         stage: &str,
         message: impl FnOnce(&mut dyn RunningJob) -> Result<T, HostError>,
-    ) -> Result<T, Stop> {
+    ) -> Result<T, CommandError> {
         let (host, publisher) = (&mut self.executor.host, &self.executor.publisher);
         publisher.stage(stage, |progress| {
             progress.at(0.0)?;
@@ -127,7 +127,7 @@ impl Engine {
         &mut self,
         server: &str,
         wanted: &ModelInForce,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         self.request_job(server, "Changing the model in force", |job| {
             job.put_in_force(wanted)
         })?;
@@ -144,7 +144,7 @@ impl Engine {
 }
 
 /// Returns the number of abnormal trees that the job has recorded of a forest's functions and that are not in it.
-fn num_new_trees(job: &mut dyn RunningJob, forest: &Forest) -> Result<usize, Stop> {
+fn num_new_trees(job: &mut dyn RunningJob, forest: &Forest) -> Result<usize, CommandError> {
     let trace = forest.trace();
     if !trace.is_selection {
         return Ok(0);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use callgrove_model::{Cancelled, Progress, TreeIdx};
 
 use super::Engine;
+use super::error::CommandError;
 use super::label_store::LabelStore;
 use super::state::State;
-use super::stop::Stop;
 use crate::{
     EventKey, MapMethod, RunCauses, RunPatterns, RunTrends, Selection, Severity, TreeCauses,
     ViewerId,
@@ -50,7 +50,7 @@ impl Engine {
     }
 
     /// Shows the forest, with nothing selected.
-    pub(super) fn show_forest(&mut self) -> Result<(), Stop> {
+    pub(super) fn show_forest(&mut self) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest()?;
         let view = &mut self.executor.publisher.view;
         view.analysis = Some(Arc::clone(embedded.analysis()));
@@ -172,7 +172,7 @@ impl Engine {
     }
 
     /// Shows the selection at once, and then why the focused tree got its score.
-    pub(super) fn select(&mut self, selection: Selection) -> Result<(), Stop> {
+    pub(super) fn select(&mut self, selection: Selection) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest()?;
         let selection = selection.within(embedded.forest().len());
         self.executor.publisher.view.selection = selection.clone();
@@ -189,7 +189,7 @@ impl Engine {
         &mut self,
         viewer: ViewerId,
         selection: Selection,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest()?;
         let selection = selection.within(embedded.forest().len());
         let causes = self.executor.publisher.view.tree_causes.clone();
@@ -202,7 +202,7 @@ impl Engine {
     }
 
     /// Starts a map with another method. The old map stays until the new one has a shape.
-    pub(super) fn set_map(&mut self, method: MapMethod) -> Result<(), Stop> {
+    pub(super) fn set_map(&mut self, method: MapMethod) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest_mut()?;
         let publisher = &mut self.executor.publisher;
         let begin = |progress: Progress<'_>| embedded.begin_map(method, progress);
@@ -213,7 +213,7 @@ impl Engine {
     }
 
     /// Pauses or resumes the computation of the map.
-    pub(super) fn pause_map(&mut self, is_paused: bool) -> Result<(), Stop> {
+    pub(super) fn pause_map(&mut self, is_paused: bool) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest_mut()?;
         if let Some(map) = embedded.pause_map(is_paused)? {
             self.executor.publisher.view.map = Some(map);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use callgrove_model::{RunIdentity, Trace};
 
 use super::embedded_forest::EmbeddedForest;
+use super::error::CommandError;
 use super::label_store::LabelStore;
-use super::stop::Stop;
 use crate::root::RootError;
 use crate::{Calls, Suggestion, learning};
 
@@ -40,49 +40,51 @@ pub(super) struct OpenTrace {
 
 impl State {
     /// Returns the user's work on the run.
-    pub(super) fn label_store(&self) -> Result<&LabelStore, Stop> {
+    pub(super) fn label_store(&self) -> Result<&LabelStore, CommandError> {
         match self {
-            Self::Empty => Err(Stop::NoRun),
+            Self::Empty => Err(CommandError::NoRun),
             Self::Recorded(_, label_store) => Ok(label_store),
             Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(&run.label_store),
         }
     }
 
     /// Returns the user's work on the run, for changes.
-    pub(super) fn label_store_mut(&mut self) -> Result<&mut LabelStore, Stop> {
+    pub(super) fn label_store_mut(&mut self) -> Result<&mut LabelStore, CommandError> {
         match self {
-            Self::Empty => Err(Stop::NoRun),
+            Self::Empty => Err(CommandError::NoRun),
             Self::Recorded(_, label_store) => Ok(label_store),
             Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(&mut run.label_store),
         }
     }
 
-    pub(super) fn run(&self) -> Result<&OpenRun, Stop> {
+    pub(super) fn run(&self) -> Result<&OpenRun, CommandError> {
         match self {
-            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
+            Self::Empty | Self::Recorded(..) => Err(CommandError::NothingOpen),
             Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(run),
         }
     }
 
-    pub(super) fn run_mut(&mut self) -> Result<&mut OpenRun, Stop> {
+    pub(super) fn run_mut(&mut self) -> Result<&mut OpenRun, CommandError> {
         match self {
-            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
+            Self::Empty | Self::Recorded(..) => Err(CommandError::NothingOpen),
             Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(run),
         }
     }
 
-    pub(super) fn forest(&self) -> Result<(&OpenRun, &EmbeddedForest), Stop> {
+    pub(super) fn forest(&self) -> Result<(&OpenRun, &EmbeddedForest), CommandError> {
         match self {
-            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
-            Self::TraceOpen(_) => Err(Stop::NoForest),
+            Self::Empty | Self::Recorded(..) => Err(CommandError::NothingOpen),
+            Self::TraceOpen(_) => Err(CommandError::NoForest),
             Self::ForestOpen(run, embedded) => Ok((run, embedded)),
         }
     }
 
-    pub(super) fn forest_mut(&mut self) -> Result<(&mut OpenRun, &mut EmbeddedForest), Stop> {
+    pub(super) fn forest_mut(
+        &mut self,
+    ) -> Result<(&mut OpenRun, &mut EmbeddedForest), CommandError> {
         match self {
-            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
-            Self::TraceOpen(_) => Err(Stop::NoForest),
+            Self::Empty | Self::Recorded(..) => Err(CommandError::NothingOpen),
+            Self::TraceOpen(_) => Err(CommandError::NoForest),
             Self::ForestOpen(run, embedded) => Ok((run, embedded)),
         }
     }

@@ -8,9 +8,9 @@ use callgrove_model::Progress;
 
 use super::Engine;
 use super::embedded_forest::EmbeddedForest;
+use super::error::CommandError;
 use super::executor::Executor;
 use super::label_store::LabelStore;
-use super::stop::Stop;
 use super::trial_training::TrialTraining;
 use crate::edit::Edit;
 use crate::history::{HistoryStep, ModelInputs, RootState};
@@ -23,7 +23,7 @@ impl Executor {
         embedded: &mut EmbeddedForest,
         inputs: ModelInputs,
         state: &RootState,
-    ) -> Result<TrialTraining, Stop> {
+    ) -> Result<TrialTraining, CommandError> {
         let settings = self.model_settings(state);
         self.publisher.stage("Training", |progress: Progress<'_>| {
             embedded.tune(settings, progress.part(0.0, 0.5))?;
@@ -38,7 +38,7 @@ impl Executor {
         label_store: &mut LabelStore,
         embedded: &mut EmbeddedForest,
         may_ask: bool,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         let state = label_store.history().of_root(embedded.root());
         let inputs = state.model_inputs(embedded.forest());
         if may_ask && embedded.detection().is_some() && !embedded.has_model_of(&inputs) {
@@ -74,7 +74,7 @@ impl Executor {
         &mut self,
         label_store: &mut LabelStore,
         embedded: &mut EmbeddedForest,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         let before = label_store.history().before_training(embedded.root());
         if let Some(before) = &before {
             self.learn(embedded, before)?;
@@ -88,7 +88,7 @@ impl Executor {
         &self,
         embedded: &mut EmbeddedForest,
         state: &RootState,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         if !state.is_asking() {
             embedded.waiting_trial = None;
             return Ok(());
@@ -114,7 +114,7 @@ impl Engine {
         root: Option<&str>,
         action: &HistoryStep,
         was_asking: bool,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         let Ok((run, embedded)) = self.state.forest_mut() else {
             return Ok(());
         };
@@ -139,7 +139,7 @@ impl Engine {
     }
 
     /// Answers the question; does nothing without an open question.
-    pub(super) fn answer(&mut self, answer: TrainingAnswer) -> Result<(), Stop> {
+    pub(super) fn answer(&mut self, answer: TrainingAnswer) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest()?;
         if embedded.question().is_none() {
             return Ok(());
@@ -151,7 +151,7 @@ impl Engine {
     }
 
     /// Trains. If a training waits for an answer, asks for that answer first.
-    pub(super) fn train(&mut self) -> Result<(), Stop> {
+    pub(super) fn train(&mut self) -> Result<(), CommandError> {
         if !self.is_asking()? {
             return self.edit(Edit::Train);
         }
@@ -172,7 +172,7 @@ impl Engine {
     }
 
     /// Trains the model with the labels that so far apply to their executions only.
-    pub(super) fn learn_held(&mut self) -> Result<(), Stop> {
+    pub(super) fn learn_held(&mut self) -> Result<(), CommandError> {
         let (run, embedded) = self.state.forest()?;
         let state = run.label_store.history().of_root(embedded.root());
         if state.num_held() == 0 {
@@ -182,7 +182,7 @@ impl Engine {
     }
 
     /// Returns whether labels of the shown forest wait for an answer.
-    pub(super) fn is_asking(&self) -> Result<bool, Stop> {
+    pub(super) fn is_asking(&self) -> Result<bool, CommandError> {
         let (run, embedded) = self.state.forest()?;
         Ok(run
             .label_store

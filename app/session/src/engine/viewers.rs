@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Engine;
+use super::error::CommandError;
 use super::executor::Executor;
-use super::stop::Stop;
 use crate::viewer::{Presence, viewer_name};
 use crate::{Command, ViewerId, ViewerState};
 
@@ -15,7 +15,7 @@ impl Engine {
         viewer: ViewerId,
         number: u64,
         command: Command,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         self.executor.set_viewer(Some(viewer));
         let done = match command {
             Command::Select(selection) => self.select_for(viewer, selection),

@@ -228,7 +228,7 @@ fn num_bytes(history: &History) -> usize {
     let of_steps: usize = steps
         .map(|step| {
             let values = &step.values;
-            size_of::<Step>()
+            size_of::<UndoStep>()
                 + step.what.len()
                 + size_of_val(&*values.of_root.label_states)
                 + size_of_val(&*values.marks)

@@ -6,7 +6,7 @@ use callgrove_patterns::pattern::{Occurrence, Pattern};
 use crate::Span;
 
 /// Number of occurrences per block. Blocks whose longest occurrence is too short are skipped.
-const BLOCK: usize = 64;
+const BLOCK_LEN: usize = 64;
 
 /// The longest durations of a pattern's occurrences, by block and by lane.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl LongOccurrences {
             })
             .collect();
         Self {
-            blocks: occurrences.chunks(BLOCK).map(longest).collect(),
+            blocks: occurrences.chunks(BLOCK_LEN).map(longest).collect(),
             lanes,
             num_occurrences: occurrences.len(),
         }
@@ -54,8 +54,8 @@ impl LongOccurrences {
         let (mut at, end) = (range.start, range.end);
         std::iter::from_fn(move || {
             while at < end {
-                if at.is_multiple_of(BLOCK) && self.blocks.get(at / BLOCK)? <= &limit {
-                    at += BLOCK;
+                if at.is_multiple_of(BLOCK_LEN) && self.blocks.get(at / BLOCK_LEN)? <= &limit {
+                    at += BLOCK_LEN;
                     continue;
                 }
                 let occurrence = pattern.occurrences.get(at)?;

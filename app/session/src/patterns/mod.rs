@@ -46,13 +46,13 @@ pub struct RunPatterns {
     iterations: Option<Iterations>,
     list: Arc<PatternList>,
     /// Indices of the patterns that repeat.
-    recurring: BTreeMap<PatternId, Recurring>,
+    indices: BTreeMap<PatternId, PatternIndex>,
     imbalances: Vec<Imbalance>,
 }
 
 /// The indices of a pattern that repeats.
 #[derive(Debug)]
-struct Recurring {
+struct PatternIndex {
     curve: PatternCurve,
     long: LongOccurrences,
 }
@@ -66,15 +66,15 @@ impl RunPatterns {
         let patterns = Patterns::find(trace, progress.part(0.0, PATTERNS_SHARE))?;
         let iterations = Iterations::find(trace, &patterns, progress.part(PATTERNS_SHARE, 1.0))?;
         let all = patterns.all().iter().filter(|pattern| pattern.recurs());
-        let recurring = all.map(|pattern| {
-            let known = Recurring {
+        let indices = all.map(|pattern| {
+            let known = PatternIndex {
                 curve: PatternCurve::new(pattern),
                 long: LongOccurrences::new(pattern),
             };
             (pattern.id, known)
         });
         let mut found = Self {
-            recurring: recurring.collect(),
+            indices: indices.collect(),
             imbalances: (iterations.as_ref())
                 .map(Iterations::imbalances)
                 .unwrap_or_default(),
@@ -94,7 +94,7 @@ impl RunPatterns {
 
     /// Returns the curve of the durations of a pattern that repeats.
     pub fn curve(&self, id: PatternId) -> Option<&PatternCurve> {
-        Some(&self.recurring.get(&id)?.curve)
+        Some(&self.indices.get(&id)?.curve)
     }
 
     /// Returns the imbalance of each iteration, in order.

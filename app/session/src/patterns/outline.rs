@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::RunPatterns;
 
 /// Largest number of lines. A grammar is short, but its unfolded form may be very long.
-const MOST_LINES: usize = 2_000;
+const MAX_LINES: usize = 2_000;
 
 /// Position of a line: the indices of the items on the path to it.
 pub type OutlinePath = Vec<u32>;
@@ -92,7 +92,7 @@ impl Outline<'_> {
     ) {
         let mut indent = indent;
         for (place, item) in (0_u32..).zip(items) {
-            if self.lines.len() >= MOST_LINES {
+            if self.lines.len() >= MAX_LINES {
                 return self.cut_off(indent);
             }
             path.push(place);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::curve::{CurveAxis, PatternCurve};
 use super::outline::{OutlineLine, Unfolding};
 use super::reference::PatternReference;
-use super::{Recurring, RunPatterns};
+use super::{PatternIndex, RunPatterns};
 use crate::calls::{
     AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number, check_tile, check_time,
 };
@@ -145,8 +145,8 @@ impl RunPatterns {
         self.get(id).ok_or(CallsRefusal::NoPattern(id))
     }
 
-    fn recurring(&self, id: PatternId) -> Result<&Recurring, CallsRefusal> {
-        self.recurring.get(&id).ok_or(CallsRefusal::NoPattern(id))
+    fn indices(&self, id: PatternId) -> Result<&PatternIndex, CallsRefusal> {
+        self.indices.get(&id).ok_or(CallsRefusal::NoPattern(id))
     }
 }
 
@@ -167,8 +167,8 @@ impl AskCalls for JudgedBy {
     fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<JudgedPattern>>, CallsRefusal> {
         let patterns = known(calls)?;
         let judged = patterns.list.patterns.iter().map(|listed| {
-            let recurring = patterns.recurring(listed.id)?;
-            Ok(recurring.curve.judged(self.0))
+            let indices = patterns.indices(listed.id)?;
+            Ok(indices.curve.judged(self.0))
         });
         Ok(CallsReply::Done(judged.collect::<Result<_, _>>()?))
     }
@@ -183,7 +183,7 @@ impl AskCalls for CurveOf {
 
     fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<DurationNs>>, CallsRefusal> {
         check_number(self.num_columns <= MAX_COLUMNS, "columns")?;
-        let sorted = known(calls)?.recurring(self.pattern)?.curve.sorted();
+        let sorted = known(calls)?.indices(self.pattern)?.curve.sorted();
         let axis = CurveAxis { num: sorted.len() };
         let column = |column: usize| sorted.get(axis.rank_in(column, self.num_columns)).copied();
         let columns = (0..self.num_columns).filter_map(column);
@@ -202,7 +202,7 @@ impl AskCalls for AnomalousOf {
         check_number(self.num <= MAX_ROWS, "rows")?;
         let patterns = known(calls)?;
         let pattern = patterns.pattern(self.pattern)?;
-        let curve = &patterns.recurring(self.pattern)?.curve;
+        let curve = &patterns.indices(self.pattern)?.curve;
         let at = |place: &u32| pattern.occurrences.get(usize::try_from(*place).ok()?);
         let by_duration = curve.anomalous(self.reference);
         let mut sorted = Vec::new();
@@ -247,7 +247,7 @@ impl AskCalls for OccurrencesIn {
         check_tile(self.tile)?;
         let patterns = known(calls)?;
         let pattern = patterns.pattern(self.pattern)?;
-        let long = &patterns.recurring(self.pattern)?.long;
+        let long = &patterns.indices(self.pattern)?.long;
         let place = (self.lane, self.tile.from, self.tile.to);
         let merged = merge_spans(
             long.longer_than(pattern, place, self.limit),
@@ -272,7 +272,7 @@ impl AskCalls for OutlineOf {
     fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<OutlineLine>>, CallsRefusal> {
         check_number(self.unfolding.exceptions.len() <= MAX_EXCEPTIONS, "lines")?;
         let patterns = known(calls)?;
-        patterns.recurring(self.pattern)?;
+        patterns.indices(self.pattern)?;
         let lines = patterns.outline(self.pattern, &self.unfolding);
         Ok(CallsReply::Done(lines))
     }

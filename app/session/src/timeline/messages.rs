@@ -11,7 +11,7 @@ use callgrove_model::{
 use serde::{Deserialize, Serialize};
 
 /// Number of messages that are skipped together if none of them touches the window.
-const BLOCK: usize = 512;
+const BLOCK_LEN: usize = 512;
 
 /// An index of the messages of a trace in their order ([`Trace::messages`]), for searching any window
 /// in one pass. 44 bytes per message.
@@ -26,7 +26,7 @@ pub struct MessageIndex {
     execs: Vec<[Option<NonMaxIdx>; 2]>,
     /// Waiting time of the receiving call that the message ended; otherwise zero.
     waited: Vec<DurationNs>,
-    /// First start and last end of the messages in each [`BLOCK`].
+    /// First start and last end of the messages in each [`BLOCK_LEN`].
     blocks: Vec<(TimeNs, TimeNs)>,
 }
 
@@ -145,7 +145,7 @@ impl MessageIndex {
                 .push(entered.map_or(DurationNs::ZERO, |entered| received.since(entered)));
         }
         let block = |start: usize| {
-            let all = start..(start + BLOCK).min(index.sent.len());
+            let all = start..(start + BLOCK_LEN).min(index.sent.len());
             let first = all
                 .clone()
                 .map(|at| index.sent[at].min(index.received[at]))
@@ -153,7 +153,10 @@ impl MessageIndex {
             let last = all.map(|at| index.sent[at].max(index.received[at])).max();
             (first.unwrap_or_default(), last.unwrap_or_default())
         };
-        index.blocks = (0..index.sent.len()).step_by(BLOCK).map(block).collect();
+        index.blocks = (0..index.sent.len())
+            .step_by(BLOCK_LEN)
+            .map(block)
+            .collect();
         index
     }
 
@@ -204,7 +207,9 @@ impl MessageIndex {
         let blocks = self.blocks.iter().enumerate();
         blocks
             .filter(move |(_, (first, last))| *first <= to && *last >= from)
-            .flat_map(|(block, _)| block * BLOCK..((block + 1) * BLOCK).min(self.sent.len()))
+            .flat_map(|(block, _)| {
+                block * BLOCK_LEN..((block + 1) * BLOCK_LEN).min(self.sent.len())
+            })
             .filter(move |&at| {
                 let (sent, received) = (self.sent[at], self.received[at]);
                 sent.min(received) <= to && sent.max(received) >= from

@@ -16,9 +16,9 @@ mod field;
 mod form;
 mod heat;
 mod incident;
-mod pace;
 mod state;
 mod transport;
+mod update_history;
 
 mod ranking;
 mod recorded_trees;
@@ -41,7 +41,6 @@ pub use field::{ExecutionField, FieldUnit};
 pub use form::{FormError, QueryForm, RecordCollection, SortField, TimeUnit};
 pub use heat::{HeatColumn, HeatMap, HeatRow};
 pub use incident::RecordedIncident;
-pub use pace::{Pace, PaceEntry, RecentMetrics};
 pub use ranking::{Measure, Ranked, RankedEnd, Ranking, Statistic, ranked_funcs, ranked_ranks};
 pub use recorded_trees::{RECORDED_TREES, recorded_forest};
 pub use scope::Scope;
@@ -49,5 +48,6 @@ pub use state::{Connection, QueryState, Watch};
 pub use transport::{
     ConnectionId, QueryRequest, WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
 };
+pub use update_history::{RecentMetrics, UpdateEntry, UpdateHistory};
 pub use visit::{Page, Results, Visit};
 pub(crate) use watcher::Watcher;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgrove_pserver::record::TrendRecord;
 
 use super::visit::Visits;
-use super::{Overview, Pace, RecordedIncident, Visit};
+use super::{Overview, RecordedIncident, UpdateHistory, Visit};
 
 /// The state of the watched run. Later states share what has not changed.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +61,7 @@ pub enum QueryState {
 #[derive(Clone, Debug, Default)]
 pub(super) struct WatchData {
     pub(super) overview: Overview,
-    pub(super) pace: Pace,
+    pub(super) updates: UpdateHistory,
     /// Incidents by descending delay.
     pub(super) incidents: Arc<Vec<Arc<RecordedIncident>>>,
     pub(super) trends: Arc<Vec<TrendRecord>>,
@@ -101,8 +101,8 @@ impl Watch {
     }
 
     /// Returns the history of the updates.
-    pub fn pace(&self) -> &Pace {
-        &self.shown().pace
+    pub fn updates(&self) -> &UpdateHistory {
+        &self.shown().updates
     }
 
     /// Returns the current trends, the costliest first; empty while none is recorded, and without a database.
@@ -124,7 +124,7 @@ impl Watch {
         self.incident.iter().find(is_of)
     }
 
-    /// Returns a number that changes whenever the result of [`Watch::overview`] or [`Watch::pace`] changes.
+    /// Returns a number that changes whenever the result of [`Watch::overview`] or [`Watch::updates`] changes.
     pub fn revision(&self) -> u64 {
         self.shown().revision
     }

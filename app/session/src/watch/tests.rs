@@ -289,7 +289,7 @@ fn the_incident_of_a_document_is_looked_up_when_it_is_opened() {
 }
 
 #[test]
-fn packets_update_the_overview_and_the_pace() {
+fn packets_update_the_overview_and_the_history() {
     let (mut watcher, transport) = connected();
     let before = watcher.watch().revision();
     deliver(
@@ -300,7 +300,7 @@ fn packets_update_the_overview_and_the_pace() {
     assert_eq!(watcher.watch().connection(), &Connection::Live);
     assert_ne!(watcher.watch().revision(), before);
     assert_eq!(watcher.watch().overview().steps(), Some((0, 1)));
-    let last = watcher.watch().pace().entries.back().unwrap();
+    let last = watcher.watch().updates().entries.back().unwrap();
     assert_eq!((last.num_anomalies, last.num_ranks), (6, 3));
     assert_eq!(last.by_func, [((0, 1), 2)]);
 }
@@ -321,7 +321,7 @@ fn a_pause_freezes_the_display_and_loses_nothing() {
     assert_eq!(watcher.watch().num_waiting(), 3);
     watcher.carry_out(WatchCommand::Pause(false));
     assert_eq!(watcher.watch().overview().steps(), Some((0, 3)));
-    assert_eq!(watcher.watch().pace().entries.len(), 4);
+    assert_eq!(watcher.watch().updates().entries.len(), 4);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Largest number of updates processed at once, so that frames stay short.
-const MAX_UPDATES_AT_ONCE: usize = 64;
+const MAX_UPDATES_PER_FRAME: usize = 64;
 /// Largest number of incidents that are listed.
 const MAX_INCIDENTS: u64 = 200;
 /// Largest number of executions of an incident that are looked up at once.
@@ -75,7 +75,7 @@ impl Watcher {
                 break;
             }
         }
-        for num_taken in 0..MAX_UPDATES_AT_ONCE {
+        for num_taken in 0..MAX_UPDATES_PER_FRAME {
             let Some((connection, update)) = self.handle.poll() else {
                 return num_taken > 0;
             };
@@ -234,7 +234,7 @@ impl Watcher {
         let watch = self.now();
         let known = Arc::make_mut(&mut watch.newest);
         known.overview.apply(packet);
-        known.pace.push(packet);
+        known.updates.push(packet);
         known.revision += 1;
         watch.num_waiting += u64::from(watch.is_paused());
         watch.connection = Connection::Live;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::frame::{MAX_FILE_BYTES, ViewerFile, ViewerMessage, WIRE_VERSION, WireError};
-use super::mirror::{Arrived, SnapshotMirror};
+use super::mirror::{FrameContent, SnapshotMirror};
 use super::remote_watch::RemoteWatch;
 use crate::calls::CallRequest;
 use crate::viewer::guest_name;
@@ -19,7 +19,7 @@ use crate::{Command, Notice, SessionHandle, Severity, Snapshot, SnapshotCell};
 /// Largest number of queued commands.
 const MAX_WAITING: usize = 4096;
 /// Number of the notice that the connection is lost. Sessions never use it.
-const LOST: u64 = (1 << 63) - 1;
+const LOST_NOTICE: u64 = (1 << 63) - 1;
 
 /// The effect of a frame on what is drawn.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct SessionLink {
     /// Number of the newest command.
     number: u64,
     /// Commands that are not confirmed yet, oldest first.
-    kept: VecDeque<(u64, Command)>,
+    unconfirmed: VecDeque<(u64, Command)>,
     /// Number of these that were sent on this connection.
     num_sent: usize,
     /// Messages that take precedence over all others.
@@ -73,7 +73,7 @@ impl SessionLink {
             epoch: None,
             last_epoch: None,
             number: 0,
-            kept: VecDeque::new(),
+            unconfirmed: VecDeque::new(),
             num_sent: 0,
             first: VecDeque::new(),
             num_cancels_seen: 0,
@@ -107,8 +107,8 @@ impl SessionLink {
     /// None are known.
     pub fn connected(&mut self) -> Result<Vec<u8>, WireError> {
         // A name given while there was no connection is already part of the hello.
-        self.keep_commands();
-        self.mirror = std::mem::take(&mut self.mirror).again();
+        self.queue_commands();
+        self.mirror = std::mem::take(&mut self.mirror).for_next_connection();
         self.last_epoch = self.epoch.take().or(self.last_epoch);
         self.num_sent = 0;
         self.first.clear();
@@ -129,7 +129,7 @@ impl SessionLink {
         &mut self,
         file: impl Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<Option<Vec<u8>>, WireError> {
-        self.keep_commands();
+        self.queue_commands();
         if self.epoch.is_none() {
             return Ok(None);
         }
@@ -142,7 +142,7 @@ impl SessionLink {
         if let Some(request) = self.watch.as_mut().and_then(RemoteWatch::next_request) {
             return ViewerMessage::Watch(request).to_bytes().map(Some);
         }
-        let Some((number, command)) = self.kept.get(self.num_sent) else {
+        let Some((number, command)) = self.unconfirmed.get(self.num_sent) else {
             return self
                 .next_question()
                 .map(|message| message.to_bytes())
@@ -186,9 +186,9 @@ impl SessionLink {
     }
 
     /// Discards all pending commands.
-    pub fn give_up(&mut self) {
-        self.keep_commands();
-        self.kept.clear();
+    pub fn discard_commands(&mut self) {
+        self.queue_commands();
+        self.unconfirmed.clear();
         self.first.clear();
         self.num_sent = 0;
     }
@@ -199,18 +199,19 @@ impl SessionLink {
     /// The frame cannot be decoded; the caller should reconnect.
     pub fn take(&mut self, frame: &[u8]) -> Result<LinkEvent, WireError> {
         match self.mirror.take(frame)? {
-            Arrived::Part => return Ok(LinkEvent::Part),
-            Arrived::Answer => {}
-            Arrived::Welcome(epoch) => self.begin_epoch(epoch),
-            Arrived::File(file) => return Ok(LinkEvent::File(file)),
-            Arrived::Watch(connection, update) => {
+            FrameContent::Part => return Ok(LinkEvent::Part),
+            FrameContent::Answer => {}
+            FrameContent::Welcome(epoch) => self.begin_epoch(epoch),
+            FrameContent::File(file) => return Ok(LinkEvent::File(file)),
+            FrameContent::Watch(connection, update) => {
                 if let Some(watch) = &mut self.watch {
                     watch.take(connection, *update);
                 }
             }
-            Arrived::Snapshot(snapshot) => {
-                let is_done = |kept: &mut (u64, Command)| kept.0 <= snapshot.carried_out;
-                while self.kept.pop_front_if(is_done).is_some() {
+            FrameContent::Snapshot(snapshot) => {
+                let is_done =
+                    |unconfirmed: &mut (u64, Command)| unconfirmed.0 <= snapshot.carried_out;
+                while self.unconfirmed.pop_front_if(is_done).is_some() {
                     self.num_sent = self.num_sent.saturating_sub(1);
                 }
                 self.cell.publish(snapshot);
@@ -219,13 +220,13 @@ impl SessionLink {
         Ok(LinkEvent::News)
     }
 
-    fn keep_commands(&mut self) {
+    fn queue_commands(&mut self) {
         while let Ok(command) = self.commands.try_recv() {
             if let Command::SetName(name) = &command {
                 self.name.clone_from(name);
             }
             self.number += 1;
-            self.kept.push_back((self.number, command));
+            self.unconfirmed.push_back((self.number, command));
         }
     }
 
@@ -233,31 +234,32 @@ impl SessionLink {
         self.epoch = Some(epoch);
         let is_another = self.last_epoch.is_some_and(|last| last != epoch);
         if is_another {
-            let is_certain =
-                |kept: &(u64, Command)| !matches!(kept.1, Command::Undo | Command::Redo);
-            self.kept.retain(is_certain);
+            let is_certain = |unconfirmed: &(u64, Command)| {
+                !matches!(unconfirmed.1, Command::Undo | Command::Redo)
+            };
+            self.unconfirmed.retain(is_certain);
             self.mirror.forget_calls();
         }
     }
 
     /// Reports to the user that the connection was lost, with the reason `why`, and that it is being retried.
     pub fn lost(&mut self, why: &str) {
-        self.keep_commands();
+        self.queue_commands();
         if let Some(watch) = &mut self.watch {
             watch.lose(why);
         }
         let last = self.cell.newest();
-        let waiting = match self.kept.len() {
+        let waiting = match self.unconfirmed.len() {
             0 => String::new(),
             1 => " 1 change not sent yet.".to_owned(),
             number => format!(" {number} changes not sent yet."),
         };
         let notice = Notice {
-            id: LOST,
+            id: LOST_NOTICE,
             severity: Severity::Warning,
             text: format!("{why}. Trying again.{waiting}"),
         };
-        let others = last.notices.iter().filter(|known| known.id != LOST);
+        let others = last.notices.iter().filter(|known| known.id != LOST_NOTICE);
         let snapshot = Snapshot {
             work: None,
             notices: others.cloned().chain([notice]).collect(),
@@ -267,7 +269,7 @@ impl SessionLink {
     }
 
     /// Returns the number of commands that are not confirmed yet.
-    pub fn num_kept(&self) -> usize {
-        self.kept.len()
+    pub fn num_unconfirmed(&self) -> usize {
+        self.unconfirmed.len()
     }
 }

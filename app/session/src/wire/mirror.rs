@@ -13,7 +13,7 @@ use crate::{Analysis, Calls, RunCauses, RunTrends, Snapshot, TreeCauses};
 
 /// The content of a frame.
 #[derive(Debug)]
-pub enum Arrived {
+pub enum FrameContent {
     /// A part of the next snapshot.
     Part,
     /// A snapshot to be shown.
@@ -45,7 +45,7 @@ impl SnapshotMirror {
     /// Returns a mirror for the next connection to the same session. Answers stay cached if the trace is
     /// the same; unanswered questions are asked again.
     #[must_use]
-    pub fn again(self) -> Self {
+    pub fn for_next_connection(self) -> Self {
         Self {
             calls: self.calls,
             ..Self::default()
@@ -66,10 +66,10 @@ impl SnapshotMirror {
     ///
     /// # Errors
     /// [`WireError`]; the state before is kept.
-    pub fn take(&mut self, frame: &[u8]) -> Result<Arrived, WireError> {
+    pub fn take(&mut self, frame: &[u8]) -> Result<FrameContent, WireError> {
         let (kind, content) = FrameKind::open(frame)?;
         match kind {
-            FrameKind::Snapshot => return self.take_snapshot(content).map(Arrived::Snapshot),
+            FrameKind::Snapshot => return self.take_snapshot(content).map(FrameContent::Snapshot),
             FrameKind::Trace => self.take_trace(content)?,
             FrameKind::Lane => return Err(WireError::Order),
             FrameKind::Analysis => self.take_analysis(content)?,
@@ -78,18 +78,18 @@ impl SnapshotMirror {
             FrameKind::Trends => self.take_trends(content)?,
             FrameKind::Causes => self.take_causes(content)?,
             FrameKind::Patterns => self.known.patterns = read(content)?,
-            FrameKind::File => return Ok(Arrived::File(read(content)?)),
-            FrameKind::Welcome => return Ok(Arrived::Welcome(read(content)?)),
+            FrameKind::File => return Ok(FrameContent::File(read(content)?)),
+            FrameKind::Welcome => return Ok(FrameContent::Welcome(read(content)?)),
             FrameKind::Watch => {
                 let (connection, update) = read(content)?;
-                return Ok(Arrived::Watch(connection, update));
+                return Ok(FrameContent::Watch(connection, update));
             }
             FrameKind::Answer => {
                 self.take_answer(content)?;
-                return Ok(Arrived::Answer);
+                return Ok(FrameContent::Answer);
             }
         }
-        Ok(Arrived::Part)
+        Ok(FrameContent::Part)
     }
 
     fn take_snapshot(&mut self, content: &[u8]) -> Result<Arc<Snapshot>, WireError> {

@@ -33,7 +33,7 @@ pub use frame::{
     refusal_frame, watch_frame, welcome_frame,
 };
 pub use link::{LinkEvent, SessionLink};
-pub use mirror::{Arrived, SnapshotMirror};
+pub use mirror::{FrameContent, SnapshotMirror};
 pub use sender::SnapshotSender;
 pub use trace_file::{TRACE_FILE_EXTENSION, TraceFileError, read_trace_file, write_trace_file};
 pub use viewers::{ViewerHost, Viewers};

@@ -29,8 +29,8 @@ struct Viewer {
     key: u64,
     /// Number of connections. An older one may be broken without the server knowing it yet.
     num_connections: usize,
-    given: BTreeMap<String, Vec<u8>>,
-    to_get: VecDeque<ViewerFile>,
+    incoming: BTreeMap<String, Vec<u8>>,
+    outgoing: VecDeque<ViewerFile>,
 }
 
 impl Viewers {
@@ -44,7 +44,7 @@ impl Viewers {
     }
 
     /// Returns whether the viewer with a key has connected before and has not been removed.
-    pub fn knows(&self, key: u64) -> bool {
+    pub fn contains(&self, key: u64) -> bool {
         let all = self.lock();
         all.viewers.values().any(|viewer| viewer.key == key)
     }
@@ -55,7 +55,7 @@ impl Viewers {
     }
 
     /// Adds a connection of a viewer, new or known.
-    pub fn enter(&self, key: u64) -> ViewerId {
+    pub fn connect(&self, key: u64) -> ViewerId {
         let mut all = self.lock();
         let known = all.viewers.iter().find(|(_, viewer)| viewer.key == key);
         let known = known.map(|(id, _)| *id);
@@ -71,7 +71,7 @@ impl Viewers {
     }
 
     /// Removes a connection of a viewer, which may reconnect. Returns whether it was the last one.
-    pub fn lose(&self, viewer: ViewerId) -> bool {
+    pub fn disconnect(&self, viewer: ViewerId) -> bool {
         let mut all = self.lock();
         let Some(viewer) = all.viewers.get_mut(&viewer) else {
             return false;
@@ -81,7 +81,7 @@ impl Viewers {
     }
 
     /// Removes a viewer and its files, unless it has reconnected. Returns whether it was removed.
-    pub fn forget(&self, viewer: ViewerId) -> bool {
+    pub fn remove(&self, viewer: ViewerId) -> bool {
         let mut all = self.lock();
         let is_gone = |viewer: &Viewer| viewer.num_connections == 0;
         let is_gone = all.viewers.get(&viewer).is_some_and(is_gone);
@@ -92,23 +92,23 @@ impl Viewers {
     }
 
     /// Stores a file that commands of the viewer may refer to; `false` if the viewer's files would be too large.
-    pub fn give(&self, viewer: ViewerId, file: ViewerFile) -> bool {
+    pub fn put_file(&self, viewer: ViewerId, file: ViewerFile) -> bool {
         let mut all = self.lock();
         let Some(viewer) = all.viewers.get_mut(&viewer) else {
             return false;
         };
-        let held: usize = viewer.given.values().map(Vec::len).sum();
+        let held: usize = viewer.incoming.values().map(Vec::len).sum();
         let is_stored = held.saturating_add(file.content.len()) <= MAX_FILES_BYTES;
         if is_stored {
-            viewer.given.insert(file.name, file.content);
+            viewer.incoming.insert(file.name, file.content);
         }
         is_stored
     }
 
     /// Returns the next file that was written for the viewer.
-    pub fn get(&self, viewer: ViewerId) -> Option<ViewerFile> {
+    pub fn take_file(&self, viewer: ViewerId) -> Option<ViewerFile> {
         let mut all = self.lock();
-        all.viewers.get_mut(&viewer)?.to_get.pop_front()
+        all.viewers.get_mut(&viewer)?.outgoing.pop_front()
     }
 }
 
@@ -194,7 +194,7 @@ impl<H: Host> Host for ViewerHost<H> {
         if self.viewer.is_none() {
             return self.host.read_file(path);
         }
-        let given = self.of_viewer(|viewer| viewer.given.remove(path));
+        let incoming = self.of_viewer(|viewer| viewer.incoming.remove(path));
         let missing = || {
             let text = format!(
                 "{path} did not arrive; choose it again, or one of at most {} MB",
@@ -202,7 +202,7 @@ impl<H: Host> Host for ViewerHost<H> {
             );
             HostError::Failed(text)
         };
-        given.flatten().ok_or_else(missing)
+        incoming.flatten().ok_or_else(missing)
     }
 
     fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), HostError> {
@@ -214,7 +214,7 @@ impl<H: Host> Host for ViewerHost<H> {
             content: content.to_vec(),
         };
         let gone = || HostError::Failed("the viewer that requested the file has left".to_owned());
-        self.of_viewer(|viewer| viewer.to_get.push_back(file))
+        self.of_viewer(|viewer| viewer.outgoing.push_back(file))
             .ok_or_else(gone)
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use callgrove_model::Label;
 use callgrove_session::watch::{ConnectionId, Packet, QueryForm, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
-    Arrived, MAX_FILE_BYTES, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile, ViewerHost,
-    ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
+    FrameContent, MAX_FILE_BYTES, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile,
+    ViewerHost, ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
 };
 use callgrove_session::{
     Command, Engine, LearnSettings, MapMethod, Presence, Selection, Snapshot, SnapshotCell,
@@ -74,7 +74,7 @@ impl Viewer {
         self.num_bytes = 0;
         while let Some(frame) = self.sender.next_frame(newest).unwrap() {
             self.num_bytes += frame.len();
-            if let Arrived::Snapshot(snapshot) = self.mirror.take(&frame).unwrap() {
+            if let FrameContent::Snapshot(snapshot) = self.mirror.take(&frame).unwrap() {
                 seen = Some(snapshot);
             }
         }
@@ -271,7 +271,7 @@ fn files_of_a_viewer_are_not_on_the_server_and_its_name_is_journalled() {
     let settings = LearnSettings::with_seed(1);
     let mut engine = Engine::new(Box::new(host), settings, cell.clone(), Arc::new(|| ()));
     engine.handle(open("run", "compute"));
-    let id = viewers.enter(7);
+    let id = viewers.connect(7);
     let viewer = Viewer::new(id);
     let name = "ben".to_owned();
     engine.handle(viewer.is(Presence::Connected { name }));
@@ -289,7 +289,7 @@ fn files_of_a_viewer_are_not_on_the_server_and_its_name_is_journalled() {
     engine.handle(viewer.asks(Command::ExportLabels {
         path: "labels.csv".to_owned(),
     }));
-    let file = viewers.get(id).unwrap();
+    let file = viewers.take_file(id).unwrap();
     assert_eq!(file.name, "labels.csv");
     assert!(disk.files.lock().unwrap().is_empty());
     let import = || Command::ImportLabels {
@@ -297,7 +297,7 @@ fn files_of_a_viewer_are_not_on_the_server_and_its_name_is_journalled() {
     };
     engine.handle(viewer.asks(import()));
     assert!(last_notice(&cell.newest()).contains("did not arrive"));
-    assert!(viewers.give(id, file.clone()));
+    assert!(viewers.put_file(id, file.clone()));
     engine.handle(viewer.asks(import()));
     assert!(last_notice(&cell.newest()).contains("1 labels were imported"));
     let refused = Command::OpenTrace {
@@ -322,14 +322,14 @@ fn files_of_a_viewer_are_not_on_the_server_and_its_name_is_journalled() {
         function: None,
     }));
     assert_eq!(cell.newest().source.as_deref(), Some("trees:job"));
-    assert!(viewers.lose(id));
-    assert_eq!(viewers.enter(7), id, "it has reconnected");
-    assert!(!viewers.forget(id));
-    assert_eq!(viewers.enter(7), id, "before its old connection ended");
-    assert!(!viewers.lose(id));
-    assert!(viewers.lose(id));
-    assert!(viewers.forget(id));
-    assert!(!viewers.give(id, file), "a removed viewer has no files");
+    assert!(viewers.disconnect(id));
+    assert_eq!(viewers.connect(7), id, "it has reconnected");
+    assert!(!viewers.remove(id));
+    assert_eq!(viewers.connect(7), id, "before its old connection ended");
+    assert!(!viewers.disconnect(id));
+    assert!(viewers.disconnect(id));
+    assert!(viewers.remove(id));
+    assert!(!viewers.put_file(id, file), "a removed viewer has no files");
 }
 
 #[test]
@@ -439,7 +439,7 @@ impl LossySession {
         let ViewerMessage::Hello { key, .. } = hello else {
             panic!("it says hello first");
         };
-        let viewer = self.viewers.enter(key);
+        let viewer = self.viewers.connect(key);
         let mut sender = SnapshotSender::new(viewer);
         link.take(&welcome_frame(self.epoch).unwrap()).unwrap();
         for _ in 0..max {
@@ -462,7 +462,7 @@ impl LossySession {
                 link.take(&frame).unwrap();
             }
         }
-        self.viewers.lose(viewer);
+        self.viewers.disconnect(viewer);
     }
 }
 
@@ -494,13 +494,13 @@ fn commands_survive_the_connection_and_are_carried_out_once() {
     );
     remote.exchange(&mut link, 0, true);
     assert_eq!(
-        link.num_kept(),
+        link.num_unconfirmed(),
         1,
         "commands that were carried out are confirmed"
     );
     remote.exchange(&mut link, 9, true);
     let seen = handle.snapshot();
-    assert_eq!((seen.labels.len(), link.num_kept()), (1, 0));
+    assert_eq!((seen.labels.len(), link.num_unconfirmed()), (1, 0));
     assert_eq!(seen.label(callgrove_model::TreeIdx(1)), Some(Label::Normal));
     assert!(!seen.notices.iter().any(|it| it.text.contains("lost")));
 }
@@ -523,7 +523,7 @@ fn a_restarted_session_gets_the_labels_again_and_no_undo() {
     let mut remote = LossySession::new(&disk, 2);
     remote.exchange(&mut link, 9, true);
     let seen = handle.snapshot();
-    assert_eq!((seen.labels.len(), link.num_kept()), (2, 0));
+    assert_eq!((seen.labels.len(), link.num_unconfirmed()), (2, 0));
 }
 
 #[test]

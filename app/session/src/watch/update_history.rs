@@ -9,16 +9,16 @@ const MAX_ENTRIES: usize = 4_096;
 
 /// The latest updates.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Pace {
+pub struct UpdateHistory {
     /// One entry for each packet, oldest first.
-    pub entries: VecDeque<PaceEntry>,
+    pub entries: VecDeque<UpdateEntry>,
     /// The newest values of each (program, rank, function).
     pub recent: BTreeMap<(u32, u32, u32), RecentMetrics>,
 }
 
 /// The content of one packet.
 #[derive(Clone, PartialEq, Debug)]
-pub struct PaceEntry {
+pub struct UpdateEntry {
     /// Time of its creation, in milliseconds since the epoch.
     pub created_at_ms: u64,
     /// Number of anomalies.
@@ -40,7 +40,7 @@ pub struct RecentMetrics {
     pub metrics: MetricsData,
 }
 
-impl Pace {
+impl UpdateHistory {
     /// Adds the content of a packet.
     pub fn push(&mut self, packet: &Packet) {
         let mut by_func: BTreeMap<(u32, u32), u64> = BTreeMap::new();
@@ -63,7 +63,7 @@ impl Pace {
         if self.entries.len() == MAX_ENTRIES {
             self.entries.pop_front();
         }
-        self.entries.push_back(PaceEntry {
+        self.entries.push_back(UpdateEntry {
             created_at_ms: packet.created_at,
             num_anomalies: by_rank.values().sum(),
             num_ranks: by_rank.len() as u64,

@@ -7,10 +7,10 @@ use crate::host::HostError;
 use crate::learning::LearningError;
 use crate::root::RootError;
 
-/// An error that stopped a command. [`Stop::Cancelled`] means that nothing was changed; code that keeps a part of its
+/// An error that stopped a command. [`CommandError::Cancelled`] means that nothing was changed; code that keeps a part of its
 /// changes reports this itself.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Stop {
+pub(super) enum CommandError {
     #[error("cancelled")]
     Cancelled,
     #[error("{0}")]
@@ -38,7 +38,7 @@ pub(super) enum Stop {
     NoForest,
 }
 
-impl From<HostError> for Stop {
+impl From<HostError> for CommandError {
     fn from(error: HostError) -> Self {
         match error {
             HostError::Cancelled => Self::Cancelled,
@@ -47,7 +47,7 @@ impl From<HostError> for Stop {
     }
 }
 
-impl From<LearningError> for Stop {
+impl From<LearningError> for CommandError {
     fn from(error: LearningError) -> Self {
         if error.is_cancelled() {
             Self::Cancelled
@@ -57,7 +57,7 @@ impl From<LearningError> for Stop {
     }
 }
 
-impl From<Cancelled> for Stop {
+impl From<Cancelled> for CommandError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
     }
