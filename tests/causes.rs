@@ -6,7 +6,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use callgrove_model::{DurationNs, ExecIdx, FuncId, Lane, Progress, TimeNs};
 use callgrove_session::{CauseKind, RunCauses};
-use callgrove_tests::shell::{COMPUTE, callgrove, complaint, data, example, ground_truth, stdout};
+use callgrove_tests::shell::{
+    COMPUTE, callgrove, data, error_output, example, ground_truth, stdout,
+};
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use serde_json::Value;
 
@@ -190,7 +192,7 @@ fn trees_of_a_forest_file_have_no_waits() -> Result<()> {
     let file = folder.path().join("trees.jsonl");
     let text = "{\"format\":\"callgrove-forest\",\"version\":1}\n{\"id\":0,\"parent\":[-1],\"names\":[\"a\"],\"w\":[1]}\n";
     fs::write(&file, text)?;
-    let said = complaint(&["causes", &file.to_string_lossy()])?;
+    let said = error_output(&["causes", &file.to_string_lossy()])?;
     assert!(said.contains("need a trace"), "{said}");
     Ok(())
 }
@@ -233,7 +235,7 @@ fn the_longest_bar_of_an_incidents_root_is_in_the_call_that_its_sentence_names()
     for incident in of_a_rank {
         let root = &incident.root;
         let drawn = longest_segment(trace.lane(root.lane), root.start, root.end);
-        let words = causes.incident_words(incident);
+        let words = causes.incident_sentence(incident);
         assert!(drawn.contains(&root.func), "{words}: {drawn:?}");
         num_compared += 1;
     }

@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use callgrove_tests::program;
 use callgrove_tests::shell::{
-    COMPUTE, analyze, analyze_function, callgrove, complaint, copy_of, data, example, ground_truth,
-    stdout,
+    COMPUTE, analyze, analyze_function, callgrove, copy_of, data, error_output, example,
+    ground_truth, stdout,
 };
 use serde_json::Value;
 
@@ -32,8 +32,8 @@ fn info_prints_the_figures_of_the_example_trace() -> Result<()> {
 
 #[test]
 fn log_lines_have_the_requested_format() -> Result<()> {
-    let plain = complaint(&["info", "nowhere"])?;
-    let json = complaint(&["--log-format", "json", "info", "nowhere"])?;
+    let plain = error_output(&["info", "nowhere"])?;
+    let json = error_output(&["--log-format", "json", "info", "nowhere"])?;
     let sentence = plain.trim_end().trim_start_matches("callgrove: ");
     let line: Value = serde_json::from_str(&json).with_context(|| json.clone())?;
     assert_eq!(
@@ -42,7 +42,7 @@ fn log_lines_have_the_requested_format() -> Result<()> {
     );
     let time = line["timestamp"].as_str().context("no time")?;
     assert!(time.ends_with('Z'), "{time}");
-    let full = complaint(&["info", "nowhere", "--log-format", "full"])?;
+    let full = error_output(&["info", "nowhere", "--log-format", "full"])?;
     assert!(full.contains("ERROR") && full.contains(sentence), "{full}");
     Ok(())
 }
@@ -423,7 +423,7 @@ fn a_forest_file_with_a_mistake_is_refused_with_its_line() -> Result<()> {
         ),
     ] {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let text = complaint(&[&["analyze"], &args[..]].concat())?;
+        let text = error_output(&[&["analyze"], &args[..]].concat())?;
         assert!(text.contains(expected), "{args:?}: {text}");
     }
     Ok(())
@@ -500,7 +500,7 @@ fn errors_have_cause_place_and_remedy() -> Result<()> {
         ),
     ];
     for (args, expected) in cases {
-        let text = complaint(args)?;
+        let text = error_output(args)?;
         assert!(text.starts_with("callgrove: "), "{text}");
         assert!(
             text.contains(expected),
@@ -630,7 +630,7 @@ fn a_database_is_copied_trimmed_and_compacted() -> Result<()> {
     let copied = stdout(&["provdb", "backup", &golden, &original])?;
     let expected = format!("{original} has a verified copy of {golden}: {counts} (51.7 kB)\n");
     assert_eq!(copied, expected);
-    let again = complaint(&["provdb", "backup", &golden, &original])?;
+    let again = error_output(&["provdb", "backup", &golden, &original])?;
     assert!(again.contains("the target already exists"), "{again}");
     assert_eq!(
         stdout(&["provdb", "upgrade", &original])?,

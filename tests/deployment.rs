@@ -82,10 +82,10 @@ fn the_batch_script_is_well_formed() -> Result<()> {
         .arg("-n")
         .arg(batch_script())
         .output()?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
+    let error_output = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.success() && complaint.is_empty(),
-        "{complaint}"
+        output.status.success() && error_output.is_empty(),
+        "{error_output}"
     );
     Ok(())
 }
@@ -116,10 +116,10 @@ fn units_are_well_formed() -> Result<()> {
         verify.arg(instance);
     }
     let output = verify.output()?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
+    let error_output = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.success() && complaint.is_empty(),
-        "{complaint}"
+        output.status.success() && error_output.is_empty(),
+        "{error_output}"
     );
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The repository's rules, applied to this repository. The tests in `support/tidy/` show what each rule catches.
 
 use callgrove_tests::tidy::{
-    Finding, Repository, TextFile, assert_none, circles, layers, manifests, purity, ratchets,
+    Finding, Repository, TextFile, assert_none, import_cycles, layers, manifests, purity, ratchets,
     sources, texts, type_names,
 };
 
@@ -84,7 +84,10 @@ fn the_glossary_names_types_that_exist() {
 #[test]
 fn no_files_need_each_other() {
     let repository = repository();
-    assert_none(&circles::circles(&repository.files, &repository.members));
+    assert_none(&import_cycles::import_cycles(
+        &repository.files,
+        &repository.members,
+    ));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use callgrove_model::{
     ThreadId, TimeNs, Trace, Warnings,
 };
 use callgrove_session::wire::write_trace_file;
-use callgrove_tests::shell::{complaint, data, example, stdout};
+use callgrove_tests::shell::{data, error_output, example, stdout};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -119,7 +119,7 @@ fn recorded_runs_without_trends_say_so() -> Result<()> {
 #[test]
 fn a_file_of_trees_has_no_trends() -> Result<()> {
     let trees = example().join("pair-eam-compute.jsonl");
-    let text = complaint(&["trends", &trees.to_string_lossy()])?;
+    let text = error_output(&["trends", &trees.to_string_lossy()])?;
     assert!(text.contains("trends need a trace"), "{text}");
     Ok(())
 }

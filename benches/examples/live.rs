@@ -73,7 +73,7 @@ impl PacedSource {
             rank: RankId(rank),
             open: Box::new(move || Ok(Box::new(source))),
             path: format!("stream {rank}"),
-            again: None,
+            reopen: None,
         }
     }
 

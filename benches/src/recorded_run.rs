@@ -25,7 +25,7 @@ pub fn recorded_streams(run: &Path) -> Result<Vec<Stream>, Box<dyn Error>> {
             rank: RankId(rank_in_name(&path).unwrap_or(0)),
             open: open(),
             path: path.display().to_string(),
-            again: Some(open()),
+            reopen: Some(open()),
         }
     });
     Ok(streams.collect())

@@ -63,9 +63,12 @@ fn commands_of_the_same_user_find_the_token_and_others_are_refused() {
             String::from_utf8_lossy(&mine.stderr)
         );
         let stranger = command_of(&other, args).output().unwrap();
-        let complaint = String::from_utf8_lossy(&stranger.stderr).into_owned();
-        assert_eq!(stranger.status.code(), Some(1), "{args:?}: {complaint}");
-        assert!(complaint.contains("--token-file"), "{args:?}: {complaint}");
+        let error_output = String::from_utf8_lossy(&stranger.stderr).into_owned();
+        assert_eq!(stranger.status.code(), Some(1), "{args:?}: {error_output}");
+        assert!(
+            error_output.contains("--token-file"),
+            "{args:?}: {error_output}"
+        );
     }
     for (path, status) in [("/api/health", "401"), ("/", "401"), ("/healthz", "200")] {
         let answer = answer_without_token(&url, path);

@@ -44,8 +44,8 @@ fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
     .unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{stderr}");
-    let complaint = format!("{unreachable} did not accept the last packet");
-    assert!(stderr.contains(&complaint), "{stderr}");
+    let error_output = format!("{unreachable} did not accept the last packet");
+    assert!(stderr.contains(&error_output), "{stderr}");
     let copy = folder.path().join("copy");
     std::fs::create_dir(&copy).unwrap();
     for entry in std::fs::read_dir(&provdb).unwrap().map(Result::unwrap) {
@@ -227,9 +227,9 @@ fn two_instances_cannot_watch_one_rank() {
     let second = command(&["ad", &live, "--follow", "--provdb", &provdb])
         .output()
         .unwrap();
-    let complaint = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert_eq!(second.status.code(), Some(1), "{complaint}");
-    assert!(complaint.contains("rank 0"), "{complaint}");
+    let error_output = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1), "{error_output}");
+    assert!(error_output.contains("rank 0"), "{error_output}");
     drop((first, replay));
 }
 
@@ -262,11 +262,12 @@ fn two_runs_never_mix_in_a_database() {
 
     let killed = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/lammps-4r-killed");
     let other = run(&killed.to_string_lossy());
-    let complaint = String::from_utf8_lossy(&other.stderr).into_owned();
-    assert_eq!(other.status.code(), Some(1), "{complaint}");
+    let error_output = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert_eq!(other.status.code(), Some(1), "{error_output}");
     assert!(
-        complaint.contains("belongs to another run") && complaint.contains("Name another folder"),
-        "{complaint}"
+        error_output.contains("belongs to another run")
+            && error_output.contains("Name another folder"),
+        "{error_output}"
     );
     assert!(stored() == first, "nothing of the other run is there");
 

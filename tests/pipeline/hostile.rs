@@ -26,8 +26,8 @@ fn remote_plain_sql_is_off_unless_allowed() {
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
     let server = start(&["provdb", &provdb, "--listen", "127.0.0.1:0"]);
     let url = server.url().unwrap();
-    let complaint = refusal(&["query", &url, "--sql", "select 1 as one"]);
-    assert!(complaint.contains("--allow-sql"), "{complaint}");
+    let error_output = refusal(&["query", &url, "--sql", "select 1 as one"]);
+    assert!(error_output.contains("--allow-sql"), "{error_output}");
     assert_eq!(stdout(&["query", &url, "--count"]).trim(), "0");
     server.terminate().unwrap();
     // A local folder needs no permission.
@@ -52,10 +52,10 @@ fn slow_statements_delay_neither_others_nor_the_end() {
     let mut killed = start(&[&sql[..], &[ENDLESS]].concat());
     thread::sleep(Duration::from_millis(500));
     killed.kill().unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     stdout(&[&sql[..], &["select 1"]].concat());
     assert!(
-        begun.elapsed() < SOON,
+        started.elapsed() < SOON,
         "the statement of a killed client went on"
     );
 
@@ -63,15 +63,15 @@ fn slow_statements_delay_neither_others_nor_the_end() {
         .map(|_| start(&[&sql[..], &[ENDLESS]].concat()))
         .collect();
     thread::sleep(Duration::from_millis(500));
-    let begun = Instant::now();
+    let started = Instant::now();
     let (trace, found) = (example(), ["--provdb", &url]);
     let ad = [&["ad", &trace][..], &found].concat();
     stdout(&ad);
     let num_anomalies = stdout(&["query", &url, "--count"]);
     assert_ne!(num_anomalies.trim(), "0");
-    println!("an instance and a query took {:?}", begun.elapsed());
+    println!("an instance and a query took {:?}", started.elapsed());
     server.terminate().unwrap();
-    assert!(begun.elapsed() < 2 * SOON, "it took {:?}", begun.elapsed());
+    assert!(started.elapsed() < 2 * SOON, "it took {:?}", started.elapsed());
     for client in slow {
         client.line_with("cancelled").unwrap();
     }
@@ -91,7 +91,7 @@ fn an_unknown_field_is_an_error_with_the_nearest_name() {
     let server = start(&["provdb", &provdb, "--listen", "127.0.0.1:0"]);
     let url = server.url().unwrap();
     for place in [&provdb, &url] {
-        for (args, complaint) in [
+        for (args, error_output) in [
             (
                 ["anomalies", "--where", "severty > 5"],
                 "no field 'severty' in anomalies; did you mean 'outlier_severity'?",
@@ -110,7 +110,7 @@ fn an_unknown_field_is_an_error_with_the_nearest_name() {
             ),
         ] {
             let refused = refusal(&[&["query", place], &args[..]].concat());
-            assert_eq!(refused.trim(), format!("callgrove: {complaint}"));
+            assert_eq!(refused.trim(), format!("callgrove: {error_output}"));
         }
         let beside_schema = [
             "query",

@@ -32,8 +32,8 @@ pub(crate) fn start(args: &[&str]) -> Process {
 /// Returns the standard output of a run that must succeed.
 pub(crate) fn stdout(args: &[&str]) -> String {
     let output = command(args).output().unwrap();
-    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{args:?} failed: {complaint}");
+    let error_output = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?} failed: {error_output}");
     String::from_utf8(output.stdout).unwrap()
 }
 

@@ -231,16 +231,16 @@ fn a_model_that_does_not_fit_the_run_is_refused_and_changes_nothing() {
             text.replace("\"version\":6", "\"version\":99"),
             "version 99",
         ),
-        (text[..text.len() / 2].to_owned(), "no model of Callgrove"),
+        (text[..text.len() / 2].to_owned(), "not a Callgrove model"),
     ] {
         std::fs::write(&model, changed).unwrap();
         let output = crate::support::command(&["model", "publish", &model, "--server", &url])
             .output()
             .unwrap();
-        let complaint = String::from_utf8_lossy(&output.stderr);
+        let error_output = String::from_utf8_lossy(&output.stderr);
         assert!(
-            !output.status.success() && complaint.contains(why),
-            "{complaint}"
+            !output.status.success() && error_output.contains(why),
+            "{error_output}"
         );
     }
     assert_eq!(in_force(&url), (None, vec![]));

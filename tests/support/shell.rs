@@ -61,8 +61,8 @@ pub fn callgrove(args: &[&str]) -> Result<Output> {
 /// If it fails.
 pub fn stdout(args: &[&str]) -> Result<String> {
     let output = callgrove(args)?;
-    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{args:?} failed: {complaint}");
+    let error_output = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?} failed: {error_output}");
     Ok(String::from_utf8(output.stdout)?)
 }
 
@@ -73,7 +73,7 @@ pub fn stdout(args: &[&str]) -> Result<String> {
 ///
 /// # Panics
 /// If it does not.
-pub fn complaint(args: &[&str]) -> Result<String> {
+pub fn error_output(args: &[&str]) -> Result<String> {
     let output = callgrove(args)?;
     assert_eq!(
         output.status.code(),

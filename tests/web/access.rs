@@ -91,9 +91,9 @@ fn the_address_is_opened_in_the_browser_if_there_is_one() -> Result<()> {
     }
     assert_eq!(with_browser.terminate()?, fs::read_to_string(&opened)?);
     let without = serve("#!/bin/sh\nexit 3\n".to_owned())?;
-    let complaint = without.line_with("found no browser")?;
+    let error_output = without.line_with("found no browser")?;
     let address = without.terminate()?;
-    assert!(complaint.contains(address.trim()), "{complaint}");
+    assert!(error_output.contains(address.trim()), "{error_output}");
     Ok(())
 }
 

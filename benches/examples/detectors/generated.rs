@@ -197,7 +197,7 @@ impl GeneratedProgram {
                 rank: RankId(rank),
                 open: Box::new(move || Ok(Box::new(source))),
                 path: format!("{} {rank}", self.name),
-                again: None,
+                reopen: None,
             }
         });
         (ranks.collect(), anomalies)

@@ -104,7 +104,7 @@ impl RunTruth {
             hits.add(anomalies, found);
             return hits.to_string();
         }
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         if !self.stops.is_empty() {
             let is_in = |it: &&Stop, found: &RecordedFind| {
                 found.entry_us >= it.from_us && found.exit_us <= it.to_us
@@ -123,11 +123,11 @@ impl RunTruth {
                 .iter()
                 .filter(|stop| hit(stop, &overlaps))
                 .count();
-            said.push(format!("{roots}/{}", self.roots.len()));
-            said.push(format!("{stops}/{}", self.stops.len()));
+            parts.push(format!("{roots}/{}", self.roots.len()));
+            parts.push(format!("{stops}/{}", self.stops.len()));
         }
-        said.push(found.len().to_string());
-        said.join(", ")
+        parts.push(found.len().to_string());
+        parts.join(", ")
     }
 }
 

@@ -114,7 +114,7 @@ fn a_slow_statement_delays_neither_writes_nor_queries() {
             })
             .collect();
         thread::sleep(Duration::from_millis(300));
-        let begun = Instant::now();
+        let start = Instant::now();
         let mut longest = Duration::ZERO;
         for index in 0..50 {
             let write = Instant::now();
@@ -127,7 +127,7 @@ fn a_slow_statement_delays_neither_writes_nor_queries() {
         );
         assert!(reader.state("none").expect("read").is_none());
         println!("the longest write took {longest:?} alongside four slow statements");
-        assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
         assert!(statements.iter().all(|it| !it.is_finished()));
         // Closing the server ends the statements.
         server.store.stop_reading();
@@ -141,10 +141,10 @@ fn a_slow_statement_delays_neither_writes_nor_queries() {
         assert!(matches!(error, ProvDbError::Interrupted), "{error:?}");
     }
     drop((writer, reader));
-    let begun = Instant::now();
+    let start = Instant::now();
     server.runtime.shutdown_timeout(SOON);
     server.store.close();
-    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -176,12 +176,12 @@ fn a_statement_ends_when_its_client_goes() {
     child.kill().expect("killed");
     child.wait().expect("ended");
     // Only one statement runs at a time, so this waits for the end of the child's.
-    let begun = Instant::now();
+    let start = Instant::now();
     assert_eq!(
         client.find_plain_sql("select 1").expect("read").rows.len(),
         1
     );
-    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }
 
 #[test]

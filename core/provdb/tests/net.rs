@@ -394,8 +394,8 @@ fn a_rank_that_another_took_during_a_break_stops_the_first_instance() {
     drop(server);
     eventually_bound(address);
     // Another process claims the rank in the folder before the server is back.
-    let mut thief = eventually(|| Some(sqlite(folder.path())));
-    let _stolen = eventually(|| thief.claim(0, 5, "thief").ok());
+    let mut other = eventually(|| Some(sqlite(folder.path())));
+    let _claimed = eventually(|| other.claim(0, 5, "other").ok());
     let _server = TestServer::on(address, sqlite(folder.path()), folder.path(), None);
     let error = eventually(|| first.put(&[anomaly(5, 1)]).err());
     assert!(

@@ -14,7 +14,7 @@ fn check(text: &str, expected: &str) {
     assert_eq!(parsed(expected), filter, "{expected}");
 }
 
-fn complains(text: &str, cause: &str, column: usize) {
+fn check_error(text: &str, cause: &str, column: usize) {
     let error = Filter::parse(text).expect_err(text);
     assert!(error.cause().contains(cause), "{text}: {}", error.cause());
     assert_eq!(error.column(), column, "{text}: {}", error.cause());
@@ -93,35 +93,35 @@ fn orders_have_a_direction() {
 
 #[test]
 fn errors_name_the_position_and_what_was_expected() {
-    complains("", "expected a field", 1);
-    complains("outlier_score >> 5", "expected a number, a text", 16);
-    complains("outlier_score 5", "expected =", 15);
-    complains("func like MPI", "single quotes", 11);
-    complains("func = \"x\"", "single quotes", 8);
-    complains("func = 'x", "never closed", 8);
-    complains("rid in ()", "expected a number", 9);
-    complains("rid in (1", "expected `,` or `)`", 10);
-    complains("(a = 1", "expected `and`, `or` or `)`", 7);
-    complains("a = 1 b = 2", "expected `and`, `or` or the end", 7);
-    complains("a = null", "is null", 5);
-    complains("a is 5", "expected `null`", 6);
-    complains("a not = 5", "expected `in` or `like`", 7);
-    complains("a < true", "= and !=", 5);
-    complains("and = 1", "double quotes", 1);
-    complains("a = 1e999", "too large", 5);
-    complains("a[-1] = 1", "number of an element", 3);
-    complains("a[99999999999] = 1", "number of an element", 3);
-    complains("\"a\\b\" = 1", "name is not empty", 1);
-    complains("h\u{e4}\u{1f600} = 1", "no meaning", 3);
-    complains(&"(".repeat(1_000), "flatten", 66);
-    complains(&"not ".repeat(1_000), "flatten", 65 * 4 + 1);
-    complains(&vec!["a = 1"; 401].join(" or "), "in parts", 400 * 9 + 1);
-    complains(
+    check_error("", "expected a field", 1);
+    check_error("outlier_score >> 5", "expected a number, a text", 16);
+    check_error("outlier_score 5", "expected =", 15);
+    check_error("func like MPI", "single quotes", 11);
+    check_error("func = \"x\"", "single quotes", 8);
+    check_error("func = 'x", "never closed", 8);
+    check_error("rid in ()", "expected a number", 9);
+    check_error("rid in (1", "expected `,` or `)`", 10);
+    check_error("(a = 1", "expected `and`, `or` or `)`", 7);
+    check_error("a = 1 b = 2", "expected `and`, `or` or the end", 7);
+    check_error("a = null", "is null", 5);
+    check_error("a is 5", "expected `null`", 6);
+    check_error("a not = 5", "expected `in` or `like`", 7);
+    check_error("a < true", "= and !=", 5);
+    check_error("and = 1", "double quotes", 1);
+    check_error("a = 1e999", "too large", 5);
+    check_error("a[-1] = 1", "number of an element", 3);
+    check_error("a[99999999999] = 1", "number of an element", 3);
+    check_error("\"a\\b\" = 1", "name is not empty", 1);
+    check_error("h\u{e4}\u{1f600} = 1", "no meaning", 3);
+    check_error(&"(".repeat(1_000), "flatten", 66);
+    check_error(&"not ".repeat(1_000), "flatten", 65 * 4 + 1);
+    check_error(&vec!["a = 1"; 401].join(" or "), "in parts", 400 * 9 + 1);
+    check_error(
         &format!("a in ({})", vec!["1"; 1_001].join(",")),
         "in parts",
         2_007,
     );
-    complains(&format!("a{}", "[0]".repeat(40)), "at most 32 steps", 98);
+    check_error(&format!("a{}", "[0]".repeat(40)), "at most 32 steps", 98);
 }
 
 #[test]

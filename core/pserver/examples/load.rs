@@ -101,7 +101,7 @@ fn start_server() -> Result<(Child, String), Failure> {
 }
 
 fn run(load: Load, address: &str, server_pid: u32) -> Result<(), Failure> {
-    let begun = Instant::now();
+    let start = Instant::now();
     let clients: Vec<_> = (0..load.clients)
         .map(|rank| {
             let address = address.to_owned();
@@ -119,7 +119,7 @@ fn run(load: Load, address: &str, server_pid: u32) -> Result<(), Failure> {
         latencies.extend(of_client);
         num_down += down;
     }
-    let elapsed = begun.elapsed();
+    let elapsed = start.elapsed();
     latencies.sort_unstable();
     let quantile = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
     println!("{load:?}");

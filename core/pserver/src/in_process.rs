@@ -58,9 +58,9 @@ impl Transport for InProcess {
     }
 
     fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError> {
-        let begun = Instant::now();
+        let start = Instant::now();
         let reply = self.state.sync(request, self.clock.now_ms());
-        self.state.count_exchange(begun.elapsed());
+        self.state.count_exchange(start.elapsed());
         reply
     }
 

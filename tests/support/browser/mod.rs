@@ -220,7 +220,7 @@ mod tests {
         let browser = Browser::start(&Options::default()).unwrap();
         let quiet = page_of(&browser, "<p>good");
         assert_eq!(quiet.errors().unwrap(), Vec::<String>::new());
-        for (html, complaint) in [
+        for (html, error_output) in [
             ("<script>console.error('said', 5)</script>", "said 5"),
             ("<script>throw new Error('thrown')</script>", "thrown"),
             (
@@ -238,9 +238,9 @@ mod tests {
             ),
         ] {
             let page = page_of(&browser, html);
-            wait_until(complaint, || {
+            wait_until(error_output, || {
                 let errors = page.errors()?;
-                Ok(errors.iter().any(|it| it.contains(complaint)))
+                Ok(errors.iter().any(|it| it.contains(error_output)))
             })
             .unwrap_or_else(|error| panic!("{html}: {error}"));
         }

@@ -7,13 +7,13 @@
 //! * [`manifests`]: lints, dependencies and their reasons
 //! * [`sources`]: shape and wording of Rust files
 //! * [`type_names`]: no public type name twice
-//! * [`circles`]: no import cycles between files
+//! * [`import_cycles`]: no import cycles between files
 //! * [`ratchets`]: numbers that may only improve
 //! * [`purity`]: crates without access to the outside
 //! * [`texts`]: crate map, named paths, data folders, machines and hosts
 
-pub mod circles;
 mod finding;
+pub mod import_cycles;
 pub mod layers;
 pub mod manifests;
 pub mod purity;

@@ -172,8 +172,8 @@ fn check_readme(root: &Path, folder: &str) -> Option<Finding> {
     let path = format!("{folder}/README.md");
     let text = fs::read_to_string(root.join(&path)).unwrap_or_default();
     // Both spellings, and "licensed".
-    let tells_licence = text.to_lowercase().contains("licen");
-    (!tells_licence).then(|| {
+    let states_licence = text.to_lowercase().contains("licen");
+    (!states_licence).then(|| {
         let message = "state how these files were made and under which licence they are";
         Finding::new(&path, 1, message)
     })

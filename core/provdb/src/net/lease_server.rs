@@ -27,8 +27,8 @@ pub(super) struct Leases {
 struct Leased {
     claim: Claim,
     lease: String,
-    /// Counts the streams that held it; only the newest may release it.
-    holder: u64,
+    /// Number of the newest stream that held it; only that one may release it.
+    stream: u64,
 }
 
 impl Leases {
@@ -56,9 +56,9 @@ pub(super) async fn grant(
     let Some(request) = messages.message().await? else {
         return Err(Status::invalid_argument("no claim was sent: name a rank"));
     };
-    let place = (request.program, request.rank);
-    let holder = match take_over(&leases, &request) {
-        Some(holder) => holder,
+    let key = (request.program, request.rank);
+    let stream = match take_over(&leases, &request) {
+        Some(stream) => stream,
         None => claim(&leases, request).await?,
     };
     let (sender, replies) = mpsc::channel(1);
@@ -67,7 +67,7 @@ pub(super) async fn grant(
         if sender.send(Ok(proto::ClaimReply {})).await.is_ok() {
             while let Ok(Ok(Some(_))) = tokio::time::timeout(LEASE, messages.message()).await {}
         }
-        release(&leases, place, holder).await;
+        release(&leases, key, stream).await;
     });
     Ok(ReceiverStream::new(replies))
 }
@@ -78,8 +78,8 @@ fn take_over(leases: &Leases, request: &proto::ClaimRequest) -> Option<u64> {
     let mut held = leases.held();
     let leased = held.get_mut(&(request.program, request.rank))?;
     (leased.lease == request.lease).then(|| {
-        leased.holder += 1;
-        leased.holder
+        leased.stream += 1;
+        leased.stream
     })
 }
 
@@ -100,20 +100,18 @@ async fn claim(leases: &Leases, request: proto::ClaimRequest) -> Result<u64, Sta
         Leased {
             claim,
             lease,
-            holder: 0,
+            stream: 0,
         },
     );
     Ok(0)
 }
 
 /// Releases a claim, unless another stream has taken it over.
-async fn release(leases: &Leases, place: (u32, u32), holder: u64) {
+async fn release(leases: &Leases, key: (u32, u32), stream: u64) {
     let ended = {
         let mut held = leases.held();
-        let is_newest = held
-            .get(&place)
-            .is_some_and(|leased| leased.holder == holder);
-        if is_newest { held.remove(&place) } else { None }
+        let is_newest = held.get(&key).is_some_and(|leased| leased.stream == stream);
+        if is_newest { held.remove(&key) } else { None }
     };
     if let Some(leased) = ended {
         // On the store's thread, since it may take a while. If the thread has ended, so has the store.

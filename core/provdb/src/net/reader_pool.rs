@@ -38,8 +38,8 @@ struct PoolState {
     open: Arc<OpenReader>,
     limits: ReadLimits,
     reuse: Reuse,
-    num_places: usize,
-    places: Arc<Semaphore>,
+    num_permits: usize,
+    permits: Arc<Semaphore>,
     reads: Mutex<Reads>,
 }
 
@@ -49,7 +49,7 @@ struct Reads {
     is_closed: bool,
     has_panicked: bool,
     next: u64,
-    under_way: BTreeMap<u64, ReadBounds>,
+    running: BTreeMap<u64, ReadBounds>,
     idle: Vec<Box<dyn Store>>,
 }
 
@@ -62,7 +62,7 @@ struct AwaitedRead {
 
 impl Drop for AwaitedRead {
     fn drop(&mut self) {
-        self.pool.reads().under_way.remove(&self.number);
+        self.pool.reads().running.remove(&self.number);
         // No effect if the read has finished.
         self.bounds.interrupt();
     }
@@ -86,13 +86,13 @@ impl ReaderPool {
         reuse: Reuse,
         open: Arc<OpenReader>,
     ) -> Self {
-        let num_places = max_at_once.clamp(1, Semaphore::MAX_PERMITS);
+        let num_permits = max_at_once.clamp(1, Semaphore::MAX_PERMITS);
         let state = PoolState {
             open,
             limits,
             reuse,
-            num_places,
-            places: Arc::new(Semaphore::new(num_places)),
+            num_permits,
+            permits: Arc::new(Semaphore::new(num_permits)),
             reads: Mutex::default(),
         };
         Self {
@@ -108,14 +108,14 @@ impl ReaderPool {
         &self,
         question: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError> + Send + 'static,
     ) -> Result<T, ProvDbError> {
-        let Ok(place) = Arc::clone(&self.shared.places).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&self.shared.permits).acquire_owned().await else {
             return Err(ProvDbError::Interrupted);
         };
         let awaited = self.shared.begin()?;
         let (pool, bounds) = (Arc::clone(&self.shared), awaited.bounds.clone());
         let mut answer = tokio::task::spawn_blocking(move || {
             let answer = pool.answer(&bounds, question);
-            drop(place);
+            drop(permit);
             answer
         });
         let answer = tokio::select! {
@@ -145,14 +145,14 @@ impl ReaderPool {
 
     /// Interrupts all reads, and refuses new ones.
     pub fn close(&self) {
-        let (under_way, idle) = {
+        let (running, idle) = {
             let mut reads = self.shared.reads();
             reads.is_closed = true;
-            let under_way: Vec<_> = reads.under_way.values().cloned().collect();
-            (under_way, std::mem::take(&mut reads.idle))
+            let running: Vec<_> = reads.running.values().cloned().collect();
+            (running, std::mem::take(&mut reads.idle))
         };
-        self.shared.places.close();
-        for bounds in under_way {
+        self.shared.permits.close();
+        for bounds in running {
             bounds.interrupt();
         }
         drop(idle);
@@ -160,9 +160,9 @@ impl ReaderPool {
 
     /// Waits until the interrupted reads have ended, and their stores are closed.
     pub(super) fn finish(&self) {
-        let give_up = Instant::now() + CLOSE_TIMEOUT;
-        let is_idle = || self.shared.places.available_permits() == self.shared.num_places;
-        while !is_idle() && Instant::now() < give_up {
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
+        let is_idle = || self.shared.permits.available_permits() == self.shared.num_permits;
+        while !is_idle() && Instant::now() < deadline {
             thread::sleep(CLOSE_POLL_INTERVAL);
         }
     }
@@ -181,7 +181,7 @@ impl PoolState {
         }
         let number = reads.next;
         reads.next += 1;
-        reads.under_way.insert(number, bounds.clone());
+        reads.running.insert(number, bounds.clone());
         Ok(AwaitedRead {
             pool: Arc::clone(self),
             number,

@@ -59,8 +59,11 @@ where
     replies_holding(messages, ())
 }
 
-/// Returns a reply of these messages that holds `place` (a permit) until its end.
-pub(super) fn replies_holding<T, I>(messages: I, place: impl Send + 'static) -> Response<Replies<T>>
+/// Returns a reply of these messages that holds `permit` until its end.
+pub(super) fn replies_holding<T, I>(
+    messages: I,
+    permit: impl Send + 'static,
+) -> Response<Replies<T>>
 where
     T: Send + 'static,
     I: Iterator<Item = T> + Send + 'static,
@@ -71,6 +74,6 @@ where
                 break;
             }
         }
-        drop(place);
+        drop(permit);
     })
 }

@@ -87,12 +87,12 @@ impl ServedReaders {
 
     /// Waits until a large answer to a query may be in memory, for as long as the permit lives.
     pub(super) async fn large_answer(&self) -> Result<OwnedSemaphorePermit, ProvDbError> {
-        place_of(&self.large_answers).await
+        permit_of(&self.large_answers).await
     }
 
     /// Waits until a large answer to plain SQL may be in memory, for as long as the permit lives.
     pub(super) async fn large_table(&self) -> Result<OwnedSemaphorePermit, ProvDbError> {
-        place_of(&self.large_tables).await
+        permit_of(&self.large_tables).await
     }
 
     pub(super) fn has_panicked(&self) -> bool {
@@ -119,7 +119,7 @@ impl ServedReaders {
     }
 }
 
-async fn place_of(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ProvDbError> {
-    let place = Arc::clone(places).acquire_owned().await;
-    place.map_err(|_closed| ProvDbError::Interrupted)
+async fn permit_of(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ProvDbError> {
+    let permit = Arc::clone(permits).acquire_owned().await;
+    permit.map_err(|_closed| ProvDbError::Interrupted)
 }

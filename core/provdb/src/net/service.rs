@@ -274,12 +274,12 @@ impl ProvDb for ProvDbService {
     ) -> Result<Response<Self::FindIdsStream>, Status> {
         self.monitor.count_request("find_ids");
         let query = wire::query(request.get_ref()).map_err(wire::status)?;
-        let place = self.readers.large_answer().await.map_err(wire::status)?;
+        let permit = self.readers.large_answer().await.map_err(wire::status)?;
         let find = move |store: &mut dyn Store| store.find_ids(&query);
         let ids = self.readers.queries.read(find).await;
         let ids = ids.map_err(wire::status)?;
-        let place = (size_of_val(ids.as_slice()) > PART_BYTES).then_some(place);
-        Ok(replies_holding(wire::ids_replies(ids), place))
+        let permit = (size_of_val(ids.as_slice()) > PART_BYTES).then_some(permit);
+        Ok(replies_holding(wire::ids_replies(ids), permit))
     }
 
     async fn documents(
@@ -331,14 +331,14 @@ impl ProvDb for ProvDbService {
         self.monitor.count_request("find_plain_sql");
         let statements = self.readers.statements().map_err(wire::status)?;
         let sql = request.into_inner().sql;
-        let place = self.readers.large_table().await.map_err(wire::status)?;
+        let permit = self.readers.large_table().await.map_err(wire::status)?;
         let answer = move |store: &mut dyn Store| {
             let table = store.find_plain_sql(&sql)?;
             serde_json::to_vec(&table).map_err(|error| ProvDbError::PlainSql(error.to_string()))
         };
         let json = statements.read(answer).await.map_err(wire::status)?;
-        let place = (json.len() > PART_BYTES).then_some(place);
-        Ok(replies_holding(wire::parts(json), place))
+        let permit = (json.len() > PART_BYTES).then_some(permit);
+        Ok(replies_holding(wire::parts(json), permit))
     }
 
     async fn claim(

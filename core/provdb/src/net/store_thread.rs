@@ -48,8 +48,8 @@ impl StoreThread {
     /// Accepts no more jobs, and waits until the stores are closed or a timeout, since other clones may still exist.
     pub(super) fn finish(all: impl IntoIterator<Item = Self>) {
         let threads: Vec<_> = all.into_iter().map(|it| it.thread).collect();
-        let give_up = Instant::now() + CLOSE_TIMEOUT;
-        while threads.iter().any(|it| !it.is_finished()) && Instant::now() < give_up {
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
+        while threads.iter().any(|it| !it.is_finished()) && Instant::now() < deadline {
             thread::sleep(POLL_INTERVAL);
         }
     }
@@ -64,16 +64,16 @@ impl StoreThread {
             // The caller may be gone.
             drop(sender.send(job(store)));
         });
-        let gone = || ProvDbError::Unreachable {
+        let ended = || ProvDbError::Unreachable {
             cause: "the thread of the store has ended".to_owned(),
             place: "this process".to_owned(),
         };
         if self.jobs.send(job).await.is_err() {
-            return Err(gone());
+            return Err(ended());
         }
         match answer.await {
             Ok(result) => result,
-            Err(_) => Err(gone()),
+            Err(_) => Err(ended()),
         }
     }
 }

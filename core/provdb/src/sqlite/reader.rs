@@ -235,7 +235,7 @@ fn is_sound(path: &Path) -> bool {
     let found = connect(path).map(|connection| {
         connection.query_row("pragma quick_check(1)", (), |row| row.get::<_, String>(0))
     });
-    matches!(found, Ok(Ok(said)) if said == "ok")
+    matches!(found, Ok(Ok(outcome)) if outcome == "ok")
 }
 
 /// Opens a file for reading.

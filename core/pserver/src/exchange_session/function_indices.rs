@@ -44,7 +44,7 @@ impl FunctionIndices {
             .map(|name| {
                 check_name("function", name, MAX_NAME_BYTES)?;
                 Ok(self.table.find(program, name).unwrap_or_else(|| {
-                    let fid = self.invent(program, name);
+                    let fid = self.assign_local(program, name);
                     self.unannounced.insert(fid);
                     fid
                 }))
@@ -142,7 +142,7 @@ impl FunctionIndices {
     fn adopt(&mut self, program: ProgramId, name: &str, server_fid: FuncId) {
         if !self.table.insert(server_fid, program, name.to_owned()) {
             // The instance has used this index since before the server was restarted.
-            let fid = self.invent(program, name);
+            let fid = self.assign_local(program, name);
             self.map(fid, server_fid);
         }
     }
@@ -154,7 +154,7 @@ impl FunctionIndices {
         }
     }
 
-    fn invent(&mut self, program: ProgramId, name: &str) -> FuncId {
+    fn assign_local(&mut self, program: ProgramId, name: &str) -> FuncId {
         let fid = self.table.free_index(program, name);
         self.table.insert(fid, program, name.to_owned());
         fid

@@ -89,9 +89,9 @@ impl<T: Transport> ExchangeSession<T> {
             });
         };
         let registered = self.transport.register(hello)?;
-        let is_new_life = registered.epoch != self.epoch;
-        self.indices.announce(&mut self.transport, is_new_life)?;
-        if is_new_life {
+        let is_new_epoch = registered.epoch != self.epoch;
+        self.indices.announce(&mut self.transport, is_new_epoch)?;
+        if is_new_epoch {
             self.models.forget_cursor();
             // Request all tree models again: a server that lost some may reuse their generation for others.
             self.tree_generation = 0;
@@ -337,13 +337,13 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
 
     fn goodbye(&mut self) -> Result<(), PserverError> {
         self.transport.begin_call();
-        let gone = self.try_flush().and_then(|()| match &self.hello {
+        let outcome = self.try_flush().and_then(|()| match &self.hello {
             Some(hello) => self.transport.goodbye(&hello.instance),
             None => Ok(()),
         });
-        match gone {
+        match outcome {
             Err(PserverError::NotConnected { .. }) if self.outbox.is_settled() => Ok(()),
-            gone => gone,
+            outcome => outcome,
         }
     }
 }

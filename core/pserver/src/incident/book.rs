@@ -283,11 +283,11 @@ impl OpenSteps {
             .range(..=(last, RankId(u32::MAX)))
             .flat_map(|(_, summary)| summary.stalls.iter().map(|it| it.label))
             .collect();
-        let mut gone = BTreeSet::new();
+        let mut closed_members = BTreeSet::new();
         for mut incident in self.joined(program, functions) {
             if incident.members.iter().any(|it| closing.contains(it)) {
                 self.name(&mut incident);
-                gone.extend(incident.members.iter().copied());
+                closed_members.extend(incident.members.iter().copied());
                 self.ids.remove(&incident.id);
                 self.closed.push_back(incident);
             }
@@ -297,7 +297,7 @@ impl OpenSteps {
         self.stall_summaries.retain(|&(step, _), summary| {
             summary
                 .stalls
-                .retain(|it: &StallEntry| !gone.contains(&it.label));
+                .retain(|it: &StallEntry| !closed_members.contains(&it.label));
             step > last
         });
         self.first_seen_ms.retain(|&(step, _), _| step > last);

@@ -79,11 +79,11 @@ impl Pserver for PserverService {
         &self,
         request: Request<proto::SyncRequest>,
     ) -> Result<Response<proto::SyncReply>, Status> {
-        let begun = Instant::now();
+        let start = Instant::now();
         let synced = wire::request_from_wire(request.into_inner())
             .and_then(|request| self.state.sync(request, self.clock.now_ms()));
         let reply = reply(synced.map(|synced| wire::reply_to_wire(&synced)));
-        self.state.count_exchange(begun.elapsed());
+        self.state.count_exchange(start.elapsed());
         reply
     }
 

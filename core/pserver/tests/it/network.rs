@@ -175,14 +175,14 @@ fn survives_a_restart(retention: Retention) {
                 .expect("short")[0];
             let values = [u64::from(step) * 10 + rank as u64, 3];
             all.extend(values);
-            let begun = Instant::now();
+            let start = Instant::now();
             let synced = session
                 .sync_and_report(
                     vec![(fid, model(&values))],
                     &[report(rank as u32, step, fid, &values)],
                 )
                 .expect("absence is not an error");
-            assert!(begun.elapsed() < Duration::from_secs(4));
+            assert!(start.elapsed() < Duration::from_secs(4));
             assert!(synced.models[0].1.moments().count() >= 2);
             was_down |= synced.link != Link::Up;
         }
@@ -238,12 +238,12 @@ fn an_absent_server_is_distinguished_from_an_invalid_option() {
     let unused = std::net::TcpListener::bind(any_port()).expect("a port is free");
     let address = unused.local_addr().expect("it is bound");
     drop(unused);
-    let mut lonely = connect(ExchangeOptions {
+    let mut client = connect(ExchangeOptions {
         startup_wait: Duration::ZERO,
         ..ExchangeOptions::new(address.to_string())
     })
     .expect("the address is one");
-    let error = lonely.register(&hello(0)).expect_err("no server is there");
+    let error = client.register(&hello(0)).expect_err("no server is there");
     let text = error.to_string();
     assert!(matches!(error, PserverError::NotConnected { .. }), "{text}");
     assert!(
@@ -278,22 +278,22 @@ fn a_silent_server_costs_no_more_than_the_deadline() {
         ..ExchangeOptions::new(address.to_string())
     })
     .expect("the address is one");
-    let begun = Instant::now();
+    let start = Instant::now();
     let error = client.register(&hello(0)).expect_err("it says nothing");
     assert!(
         matches!(error, PserverError::NotConnected { .. }),
         "{error}"
     );
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(start.elapsed() < Duration::from_secs(2));
     // From now on it does not even try to call.
-    let begun = Instant::now();
+    let start = Instant::now();
     let fid = client.functions(PROGRAM, &names(&["f"])).expect("short")[0];
     let synced = client
         .sync_and_report(vec![(fid, model(&[1]))], &[])
         .expect("absence is not an error");
     assert!(matches!(synced.link, Link::Down { .. }));
     assert_eq!(synced.models[0].1.moments().count(), 1);
-    assert!(begun.elapsed() < Duration::from_millis(100));
+    assert!(start.elapsed() < Duration::from_millis(100));
 }
 
 #[test]

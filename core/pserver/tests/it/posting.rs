@@ -76,10 +76,10 @@ fn three_packets() -> Vec<Packet> {
 }
 
 fn wait_until(condition: impl Fn() -> bool) {
-    let begun = Instant::now();
+    let start = Instant::now();
     while !condition() {
         assert!(
-            begun.elapsed() < Duration::from_secs(20),
+            start.elapsed() < Duration::from_secs(20),
             "it took too long"
         );
         std::thread::sleep(Duration::from_millis(5));

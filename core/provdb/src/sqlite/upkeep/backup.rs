@@ -104,15 +104,17 @@ fn verified_counts(target: &Path) -> Result<Counts, ProvDbError> {
         // Then the log needs no shared memory, which network file systems lack.
         connection.pragma_update(None, "locking_mode", "exclusive")?;
         let sql = "pragma integrity_check(1)";
-        let said: String = connection.query_row(sql, (), |row| row.get(0))?;
-        Ok((counts(&connection)?, said))
+        let outcome: String = connection.query_row(sql, (), |row| row.get(0))?;
+        Ok((counts(&connection)?, outcome))
     };
-    let (counts, said) = verify().map_err(at(target))?;
-    if said == "ok" {
+    let (counts, outcome) = verify().map_err(at(target))?;
+    if outcome == "ok" {
         return Ok(counts);
     }
     Err(ProvDbError::Damaged {
-        cause: format!("the integrity check of the copy, and so of the original, failed: {said}"),
+        cause: format!(
+            "the integrity check of the copy, and so of the original, failed: {outcome}"
+        ),
         place: target.display().to_string(),
     })
 }

@@ -12,7 +12,7 @@ use super::type_names::is_public;
 use super::{Finding, Member, TextFile};
 
 /// Returns the cycles of all members, one finding each.
-pub fn circles(files: &[TextFile], members: &[Member]) -> Vec<Finding> {
+pub fn import_cycles(files: &[TextFile], members: &[Member]) -> Vec<Finding> {
     let of_member = |member: &Member| {
         let folder = format!("{}/src/", member.folder);
         let files = files
@@ -330,7 +330,7 @@ mod tests {
             .iter()
             .map(|(path, text)| TextFile::new(format!("a/src/{path}"), *text))
             .collect();
-        let findings = circles(&files, &member());
+        let findings = import_cycles(&files, &member());
         findings
             .into_iter()
             .map(|finding| finding.message)
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_behind_a_facade_is_found() {
+    fn a_cycle_behind_a_facade_is_found() {
         let found = found(&[
             ("lib.rs", "mod a;\npub mod b;\npub use a::A;\n"),
             (
