@@ -1,8 +1,8 @@
 //! Learning on call stack trees.
 //!
-//! Everything here is pure: no file, socket, thread start, clock or environment. Loops run in parallel
-//! where the caller's thread pool has threads, and one after the other in a browser; the results are
-//! the same. Every long function takes a [`Progress`] and can be cancelled through it.
+//! Everything here is pure: it uses no file, socket, thread start, clock or environment. Loops run in parallel if the
+//! caller's thread pool has threads, and sequentially in a browser; the results are the same. Every long function
+//! takes a [`Progress`] and can be cancelled through it.
 //!
 //! ```text
 //! forest_file (any trees as JSON lines) ─ Forest
@@ -13,12 +13,11 @@
 //! Forest ─ explain (what differs from the usual trees)
 //! ```
 //!
-//! [`detector`] ties it together: [`detector::Embedding::fit`] once per forest,
-//! [`detector::Detector::train`] after each label, [`detector::ModelArtifact`] for other runs. All
-//! defaults stand in [`detector::DetectorParams`], which also has the paper's settings. [`active`] says
-//! which tree to ask about next and which labels to look at again; [`cause`] which anomalies are the tracer's own
-//! doing. [`evaluate`] measures all of it on a
-//! known truth, beside the [`baselines`].
+//! [`detector`] combines the parts: [`detector::Embedding::fit`] once per forest, [`detector::Detector::train`] after
+//! each label, [`detector::ModelArtifact`] for other runs. All defaults are in [`detector::DetectorParams`], which
+//! also has the paper's settings. [`active`] selects the tree to ask about next and the labels to review; [`cause`]
+//! finds the anomalies that the tracer itself caused. [`evaluate`] measures the detector on a known truth, in
+//! comparison with the [`baselines`].
 //!
 //! "The paper" is Xie, Xu, Mueller: A Visual Analytics Framework for the Detection of Anomalous Call
 //! Stack Trees in High Performance Computing Applications, IEEE TVCG 25(1), 2019

@@ -1,21 +1,21 @@
-//! How well a ranking finds anomalies: areas under curves, ties handled as one threshold.
+//! Ranking metrics: areas under curves, with ties handled as one threshold.
 
 use crate::real::Real;
 /// Areas under the curves of a ranking.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RankingQuality {
-    /// Area under the receiver operating characteristic: the chance that an anomaly stands before a
-    /// normal tree, ties counted half.
+    /// Area under the receiver operating characteristic: the probability that an anomaly ranks before a normal tree,
+    /// ties counted half.
     pub roc_auc: f64,
-    /// Average precision Σ (R_k − R_(k−1)) P_k, without interpolation: what "PR AUC" means here.
+    /// Average precision Σ (R_k − R_(k−1)) P_k, without interpolation: the meaning of "PR AUC" here.
     pub average_precision: f64,
-    /// Area under the precision-recall curve by trapezoids, which is optimistic; for comparison with
-    /// others who use it.
+    /// Area under the precision-recall curve by trapezoids, which is optimistic; for comparison with publications
+    /// that use it.
     pub pr_auc_trapezoid: f64,
 }
 
-/// Rates a ranking; the largest `anomaly` number stands first. `None` if there is no anomaly or
-/// nothing else, if lengths differ, or if a number is NaN.
+/// Rates a ranking; the largest `anomaly` number ranks first. `None` if there is no anomaly or nothing else, if
+/// lengths differ, or if a number is NaN.
 pub fn ranking_quality(is_anomaly: &[bool], anomaly: &[f64]) -> Option<RankingQuality> {
     if is_anomaly.len() != anomaly.len() || anomaly.iter().any(|value| value.is_nan()) {
         return None;
@@ -50,16 +50,16 @@ pub fn ranking_quality(is_anomaly: &[bool], anomaly: &[f64]) -> Option<RankingQu
     })
 }
 
-/// Share of anomalies among the first `n`, the largest `anomaly` number first; where equals stand on both
-/// sides of the end, the mean over all their orders. `None` if `n` is 0 or more than there are, if
-/// lengths differ, or if a number is NaN.
+/// Returns the share of anomalies among the first `n`, the largest `anomaly` number first; if equal numbers are on
+/// both sides of the end, the mean over all their orders. `None` if `n` is 0 or more than there are, if lengths
+/// differ, or if a number is NaN.
 pub fn precision_at(is_anomaly: &[bool], anomaly: &[f64], n: usize) -> Option<f64> {
     if is_anomaly.len() != anomaly.len() || anomaly.iter().any(|value| value.is_nan()) {
         return None;
     }
     let mut order: Vec<usize> = (0..anomaly.len()).collect();
     order.sort_by(|&a, &b| anomaly[b].total_cmp(&anomaly[a]));
-    let border = anomaly[*order.get(n.checked_sub(1)?)?];
+    let threshold = anomaly[*order.get(n.checked_sub(1)?)?];
     let count = |places: &[usize]| {
         places
             .iter()
@@ -67,8 +67,8 @@ pub fn precision_at(is_anomaly: &[bool], anomaly: &[f64], n: usize) -> Option<f6
             .count()
             .real()
     };
-    let above = order.partition_point(|&place| anomaly[place] > border);
-    let up_to = order.partition_point(|&place| anomaly[place] >= border);
+    let above = order.partition_point(|&place| anomaly[place] > threshold);
+    let up_to = order.partition_point(|&place| anomaly[place] >= threshold);
     let share = (n - above).real() / (up_to - above).real();
     Some((count(&order[..above]) + share * count(&order[above..up_to])) / n.real())
 }

@@ -1,4 +1,4 @@
-//! Methods against the known truth of a generated forest.
+//! Methods compared with the known truth of a generated forest.
 
 mod support;
 
@@ -44,7 +44,7 @@ fn roc_auc(truth: &Truth, scores: &[f64]) -> f64 {
 }
 
 #[test]
-fn every_method_ranks_a_forest_and_none_is_upside_down() {
+fn every_method_ranks_a_forest_better_than_chance() {
     let (forest, truth) = generated();
     let mut workbench = workbench(&forest, &truth);
     let mut names = vec![
@@ -94,7 +94,7 @@ fn every_method_ranks_a_forest_and_none_is_upside_down() {
 }
 
 #[test]
-fn labels_find_anomalies_and_improve_the_whole_list() {
+fn labels_find_anomalies_and_improve_the_ranking() {
     let (forest, truth) = generated();
     let mut workbench = workbench(&forest, &truth);
     let params = CurveParams {
@@ -171,7 +171,7 @@ fn a_run_without_anomalies_has_no_missed_ones_and_no_false_alarms_once_labelled(
         .unwrap()
         .unwrap();
     assert_eq!((points[0].all, points[0].alarms.num_missed), (None, 0));
-    // The generated anomalies are taken for normal here: 30 labels clear what is like them.
+    // The generated anomalies count as normal here: 30 labels clear similar trees.
     assert!(points[1].alarms.num_false <= points[0].alarms.num_false);
     assert!(
         points[0].alarms.num_false <= truth.num_positive(),
@@ -187,7 +187,7 @@ fn checkpoints_must_ascend() {
 }
 
 #[test]
-fn a_truth_that_fits_nothing_is_refused() {
+fn refuses_an_inconsistent_truth() {
     let needed = MlError::TooFewExamples {
         num_positive: 0,
         num_negative: 0,

@@ -1,4 +1,4 @@
-//! Areas under curves against scikit-learn.
+//! Areas under curves compared with scikit-learn.
 
 mod support;
 

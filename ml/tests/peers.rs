@@ -1,4 +1,4 @@
-//! The unweighted one-class SVM against linfa-svm.
+//! The unweighted one-class SVM compared with linfa-svm.
 
 mod support;
 

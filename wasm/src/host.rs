@@ -21,13 +21,13 @@ const MIB: u64 = 1 << 20;
 /// The host's interface to the browser.
 pub trait Browser: UserFiles + Clone + Send + 'static {
     /// Returns the text that is stored under a key.
-    fn kept(&self, key: &str) -> Option<String>;
+    fn stored(&self, key: &str) -> Option<String>;
 
     /// Stores a text under a key, beyond the lifetime of the page.
     ///
     /// # Errors
     /// The browser's error message.
-    fn keep(&self, key: &str, text: &str) -> Result<(), String>;
+    fn store(&self, key: &str, text: &str) -> Result<(), String>;
 
     /// Downloads a file.
     ///
@@ -124,8 +124,8 @@ impl<B: Browser> Host for BrowserHost<B> {
         let known = self.known.get(source);
         let known = known.ok_or_else(|| HostError::Failed(format!("{source} was not read")))?;
         let name = format!("{JOURNAL}{}", hex(&known.digest[..16]));
-        let kept = |number: usize| self.browser.kept(&key(&name, number));
-        let lines: Vec<String> = (0..).map_while(kept).collect();
+        let line = |number: usize| self.browser.stored(&key(&name, number));
+        let lines: Vec<String> = (0..).map_while(line).collect();
         Ok(OpenJournal {
             place: "this browser's storage".to_owned(),
             writer: Box::new(StoredJournal {
@@ -164,11 +164,11 @@ impl<B: Browser> Host for BrowserHost<B> {
 impl<B: Browser> JournalWriter for StoredJournal<B> {
     fn append(&mut self, line: &str) -> Result<(), HostError> {
         let key = key(&self.name, self.num_lines);
-        if self.browser.kept(&key).is_some() {
+        if self.browser.stored(&key).is_some() {
             let text = "another page has the same run open; close one of them and reload the other";
             return Err(HostError::Failed(text.to_owned()));
         }
-        self.browser.keep(&key, line).map_err(HostError::Failed)?;
+        self.browser.store(&key, line).map_err(HostError::Failed)?;
         self.num_lines += 1;
         Ok(())
     }
@@ -211,11 +211,11 @@ mod tests {
     }
 
     impl Browser for Memory {
-        fn kept(&self, key: &str) -> Option<String> {
+        fn stored(&self, key: &str) -> Option<String> {
             self.kept.lock().unwrap().get(key).cloned()
         }
 
-        fn keep(&self, key: &str, text: &str) -> Result<(), String> {
+        fn store(&self, key: &str, text: &str) -> Result<(), String> {
             let mut kept = self.kept.lock().unwrap();
             kept.insert(key.to_owned(), text.to_owned());
             Ok(())
@@ -291,7 +291,7 @@ mod tests {
         memory.files.pretend("huge.callgrove", MAX_TRACE_BYTES + 1);
         memory.files.pretend("huge.json", MAX_FILE_BYTES + 1);
         for (name, expected) in [
-            ("cut.jsonl", "is no tree"),
+            ("cut.jsonl", "is not a tree"),
             ("gone.jsonl", "drop the file"),
             ("huge.callgrove", "at most 320 MB; run `callgrove serve"),
             ("huge.json", "at most 60 MB"),

@@ -10,18 +10,18 @@
 //! ```
 //!
 //! * **Ownership.** An [`Adios`] becomes its [`Io`], which becomes its [`AdiosEngine`]; dropping the last one closes
-//! the engine and frees everything. Handles inside it are borrowed from the [`Io`], and everything that may make
-//! ADIOS2 forget a variable or attribute ([`AdiosEngine::begin_step`], [`AdiosEngine::end_step`],
-//! [`AdiosEngine::forget_attributes`]) borrows the engine mutably, so that no handle can dangle.
+//!   the engine and frees everything. Handles inside it are borrowed from the [`Io`], and everything that may make
+//!   ADIOS2 forget a variable or attribute ([`AdiosEngine::begin_step`], [`AdiosEngine::end_step`],
+//!   [`AdiosEngine::forget_attributes`]) borrows the engine mutably, so that no handle can dangle.
 //! * **Errors.** Every return code becomes an [`Adios2Error`] with the operation and the name. The C API drops the
-//! text of the C++ exception after printing it to the standard error stream. This cannot be disabled, so a failing
-//! call leaves such a line there. Callers that can check a file beforehand should do so.
+//!   text of the C++ exception after printing it to the standard error stream. This cannot be disabled, so a failing
+//!   call leaves such a line there. Callers that can check a file beforehand should do so.
 //! * **Threads.** Nothing in ADIOS2 may be used by two threads at once, but the chain above is one unit that shares
-//! nothing mutable with another [`Adios`]: it is `Send` and not `Sync`. So each thread reads with its own.
+//!   nothing mutable with another [`Adios`]: it is `Send` and not `Sync`. So each thread reads with its own.
 //! * **Processes.** Over SST one library identifies the processes that it talks to by numbers, which two processes
-//! may share; then it confuses them. [`Library::load_again`] loads a copy that shares no state with the first.
+//!   may share; then it confuses them. [`Library::load_again`] loads a copy that shares no state with the first.
 //! * **Trust.** ADIOS2 trusts the metadata that it reads: a truncated or altered file can crash the process inside
-//! the library, where no return code helps. Check files before opening them.
+//!   the library, where no return code helps. Check files before opening them.
 
 #![warn(
     clippy::cast_possible_truncation,

@@ -12,18 +12,18 @@ use super::row_sums::RowSums;
 use crate::dataset::Rows;
 use crate::error::Result;
 
-/// [`train`] where only `anchors` of `rows` are looked at, each with the weights of the rows that it
-/// stands for. Those `apart` (ascending, each once) stand for themselves: rows whose weight is another
-/// one than when the anchors were chosen, because somebody labelled them.
+/// Does the same as [`train`] with only the `anchors` of `rows`, each with the weights of the rows that it
+/// represents. The rows `apart` (ascending, each once) represent themselves: their weight has changed since the
+/// anchors were chosen, because they were labelled.
 ///
-/// The scores of all rows are exact for the support vectors found. `warm` saves time and changes
-/// nothing else, not even the last bit.
+/// The scores of all rows are exact for the support vectors found. `warm` saves time and does not change the result,
+/// not even the last bit.
 ///
-/// Cost: a cold start on the anchors, and rows × columns for each support vector, of a warm start for each
-/// whose α changed.
+/// Cost: a cold start on the anchors, and rows × columns for each support vector, with a warm start for each whose α
+/// changed.
 ///
 /// # Errors
-/// As [`train`].
+/// See [`train`].
 pub fn train_on_anchors(
     rows: &Rows,
     weights: &[f64],
@@ -52,7 +52,7 @@ pub fn train_on_anchors(
     let alpha: BTreeMap<usize, f64> = support.map(|(place, alpha)| (seen[place], alpha)).collect();
     let mut sums = warm
         .filter(|warm| warm.is_of(rows, params))
-        .and_then(|warm| match &warm.way {
+        .and_then(|warm| match &warm.state {
             TrainingState::OnAnchors(sums) => Some(sums.clone()),
             TrainingState::Exact { .. } => None,
         })
@@ -72,6 +72,6 @@ pub fn train_on_anchors(
         rho: found.rho,
         scores: f.iter().map(|f| f - found.rho).collect(),
         alpha: places.iter().zip(weights).map(share).collect(),
-        way: TrainingState::OnAnchors(sums),
+        state: TrainingState::OnAnchors(sums),
     })
 }

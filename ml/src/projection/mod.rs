@@ -1,8 +1,8 @@
 //! Two-dimensional maps of the trees.
 //!
 //! * Directly: classical multidimensional scaling (Torgerson 1952) of landmarks, with the other trees placed by their
-//! distances to the landmarks (de Silva and Tenenbaum 2004), or by pivots (Brandes and Pich 2006). With all trees as
-//! landmarks or pivots both are plain classical scaling.
+//!   distances to the landmarks (de Silva and Tenenbaum 2004), or by pivots (Brandes and Pich 2006). With all trees
+//!   as landmarks or pivots both are plain classical scaling.
 //! * Better distances: [`Smacof`] reduces the stress of a map step by step.
 //! * Better neighbourhoods: [`Tsne`].
 //!

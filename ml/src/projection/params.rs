@@ -41,7 +41,7 @@ impl MdsParams {
 }
 
 impl ValidMdsParams {
-    /// Number of landmarks.
+    /// Returns the number of landmarks.
     pub fn num_landmarks(self) -> usize {
         self.0.num_landmarks
     }

@@ -25,13 +25,13 @@
 //! - **One replay.** Instead of two replays, forward for waits and backward for costs, one forward replay with two
 //!   clocks keeps a lag by root for each lane. Chains, wavefronts, threads and devices need no special code.
 //! - **Stalls.** Within milliseconds after one rank is stopped all others stall too, in sends as in receives. TAU
-//!   stamps a send when its call is entered and a receive when its call ends, so a message can look sent in time
+//!   stamps a send when its call is entered and a receive when its call ends, so a message can appear to be sent in time
 //!   although its sender was stopped within the send. A receiver waits for the sender that is still in the send of
 //!   its message, unless the receiver moved clearly first; otherwise the order decides in which ranks fell silent and
 //!   moved again.
 //! - **Undecidable.** The trace does not show when a receive was posted, when a message arrived, or which of several
 //!   sends a call completes. A rank that was stopped in a collective after all had entered it shows only in the order
-//!   of leaving. In own work without events, computing and being stopped look alike.
+//!   of leaving. In own work without events, computing and being stopped are indistinguishable.
 //!   [`RootCause::confidence_percent`] is the confidence in a rank.
 //! - **No rank as the cause.** [`CauseKind::Transfer`], [`CauseKind::BusyHost`], [`CauseKind::TracerWrite`], and
 //!   causes by design ([`CauseKind::is_by_design`]).

@@ -182,7 +182,7 @@ struct Graph {
 
 /// The earliest among the roots that one waits for, directly or not.
 struct Earliest {
-    /// The earliest of those that wait for none; if there are none, the earliest of all, including itself.
+    /// The earliest of those that wait for none; without any, the earliest of all, including itself.
     first: usize,
     /// The earliest of the others, including itself.
     second: Option<usize>,

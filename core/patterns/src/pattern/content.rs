@@ -30,7 +30,7 @@ impl Content {
         }
     }
 
-    /// Returns a sequence of one token that stands for this sequence; `kind` is the construct it becomes.
+    /// Returns a sequence of one token that represents this sequence; `kind` is the construct it becomes.
     pub(super) fn wrap(self, kind: u64) -> Self {
         let [a, b] = self.hash;
         let left = mix(kind ^ mix(a).wrapping_add(b));

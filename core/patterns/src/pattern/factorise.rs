@@ -30,7 +30,7 @@ use super::symbols::{Sym, Symbols, index, number};
 /// Maximum number of passes over the text of a lane.
 const MAX_PASSES: usize = 32;
 
-/// Length in symbols of the longest loop body that the heuristics look for.
+/// Length in symbols of the longest loop body that the heuristics detect.
 const MAX_LOOP_LEN: usize = 8;
 
 /// Number of nodes between two checks for cancellation.

@@ -25,15 +25,15 @@
 //! # Algorithm
 //!
 //! 1. Bottom up over all lanes, calls of one function with equal calls inside them become one symbol. Its content is
-//! a hash of 122 bits over the function names and the structure.
+//!    a hash of 122 bits over the function names and the structure.
 //! 2. The bodies of these distinct calls, each once, are factorised lane by lane as in the slides: a pair that recurs
-//! becomes a pattern, and a pattern that follows itself becomes a loop k × pattern. A pattern that is always followed
-//! by the same symbol is extended; if that happens several times it is wrapped; if once, it is left alone. A pair
-//! that is a pattern on one lane is a pattern on all later lanes. We deviate from the slides in three points: we use
-//! call trees instead of a flat list, so that no pattern begins inside one call and ends in another; patterns respect
-//! the passes of the time step loop; and a pair waits where a loop begins next to it.
+//!    becomes a pattern, and a pattern that follows itself becomes a loop k × pattern. A pattern that is always
+//!    followed by the same symbol is extended; if that happens several times it is wrapped; if once, it is left
+//!    alone. A pair that is a pattern on one lane is a pattern on all later lanes. We deviate from the slides in
+//!    three points: we use call trees instead of a flat list, so that no pattern begins inside one call and ends in
+//!    another; patterns respect the passes of the time step loop; and a pair waits where a loop begins next to it.
 //! 3. A sequence that occurs twice or more is a [`Pattern`]; one that is used in one place only is merged into it. A
-//! sequence that occurs once is written out event by event.
+//!    sequence that occurs once is written out event by event.
 //! 4. Each lane is walked together with the grammar, which yields the occurrences.
 //!
 //! Steps 1 and 4 are linear in the executions; steps 2 and 3 are linear in the distinct bodies, times a few passes.

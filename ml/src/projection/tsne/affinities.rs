@@ -65,7 +65,7 @@ impl Affinities {
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn num_rows(&self) -> usize {
         self.row_start.len() - 1
     }

@@ -10,7 +10,7 @@ use super::affinities::Affinities;
 use super::attraction::Edges;
 use super::exact;
 use super::params::ValidTsneParams;
-use super::place::place_new;
+use super::placement::place_new;
 use super::quadtree::Quadtree;
 use super::repulsion::Repulsion;
 use crate::dataset::Rows;
@@ -196,7 +196,7 @@ impl Tsne {
         }
     }
 
-    /// The gradient of the divergence, without exaggeration: one slope per coordinate.
+    /// Returns the gradient of the divergence, without exaggeration: one slope per coordinate.
     pub fn gradient(&self) -> Vec<[f64; 2]> {
         self.exaggerated_gradient(1.0)
     }

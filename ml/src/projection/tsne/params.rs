@@ -99,7 +99,7 @@ impl TsneParams {
 }
 
 impl ValidTsneParams {
-    /// The settings.
+    /// Returns the settings.
     pub fn get(&self) -> &TsneParams {
         &self.0
     }

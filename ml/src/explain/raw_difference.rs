@@ -1,12 +1,12 @@
-//! A difference before it is told.
+//! A difference before the differences are ranked.
 
 use callgrove_model::DifferenceKind;
 
 use super::merge::CallPath;
 
-/// A difference before it is told: times in nanoseconds.
+/// A difference before ranking: times in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Found {
+pub(super) struct RawDifference {
     pub(super) kind: DifferenceKind,
     pub(super) path: CallPath,
     pub(super) count: u64,
@@ -14,14 +14,14 @@ pub(super) struct Found {
     pub(super) time_ns: i64,
     pub(super) usual_ns: i64,
     pub(super) share: f64,
-    /// How remarkable it is as structure, 0..=1, however long it took.
+    /// Novelty of the structure, 0..=1, independent of its duration.
     pub(super) novelty: f64,
-    /// Whether normal trees differ by as much now and then.
+    /// True if normal trees sometimes differ by as much.
     pub(super) is_ordinary: bool,
     pub(super) importance: f64,
 }
 
-impl Found {
+impl RawDifference {
     pub(super) fn excess_ns(&self) -> i64 {
         self.time_ns - self.usual_ns
     }

@@ -1,4 +1,4 @@
-//! What is usual as a model keeps it, so that trees of runs that come later are explained by its training.
+//! The usual trees as stored in a model, so that trees of later runs are explained by its training.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,57 +13,57 @@ use super::usual::{MergedTree, UsualKind, UsualPath, UsualTree, UsualTrees, spre
 use crate::error::{MlError, Result};
 use crate::function_match::FunctionMatch;
 
-/// Paths that a model keeps, those of all kinds and trees together: some hundred kilobytes.
-const MAX_KEPT: usize = 8_192;
-/// Longest time and largest count that are kept: 78 hours; sums of [`MAX_KEPT`] of them are in range.
+/// Maximum number of paths that a model stores, those of all kinds and trees together: some hundred kilobytes.
+const MAX_STORED_PATHS: usize = 8_192;
+/// Largest time and count that are stored: 78 hours; sums of [`MAX_STORED_PATHS`] of them do not overflow.
 const MAX_VALUE: u64 = 1 << 48;
 
 /// The usual trees of a training, with the names of their functions.
 ///
-/// All kinds and other trees are kept, the most common first, as long as there is room; what is not kept counts as what
-/// the training never saw.
+/// Kinds and other trees are stored, the most common first, up to the maximum number of paths; the rest counts as
+/// unknown to the training.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsualArtifact {
-    /// What the clock of the training can tell apart, at least 1.
+    /// Resolution of the clock of the training in nanoseconds, at least 1.
     tick_ns: i64,
-    /// Normal trees of the training.
+    /// Number of normal trees of the training.
     num_trees: usize,
     /// Names of functions.
     functions: Vec<String>,
-    /// Callers first.
-    paths: Vec<KeptPath>,
+    /// Paths, callers first.
+    paths: Vec<StoredPath>,
     /// The pairs of caller's function and function, in order of their first path.
-    edges: Vec<KeptEdge>,
-    /// What calls of a function are expected to call.
-    expected: Vec<KeptExpectation>,
-    /// The most common first.
-    kinds: Vec<KeptTree<UsualPath>>,
+    edges: Vec<StoredEdge>,
+    /// The functions that calls of a function are expected to call.
+    expected: Vec<StoredExpectation>,
+    /// Kinds of trees, the most common first.
+    kinds: Vec<StoredTree<UsualPath>>,
     /// Trees of rare shapes.
-    others: Vec<KeptTree<PathTotal>>,
+    others: Vec<StoredTree<PathTotal>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct KeptPath {
-    /// Path of the caller; none of a root.
+struct StoredPath {
+    /// Path of the caller; `None` for a root.
     caller: Option<CallPath>,
-    /// Place in the names.
+    /// Index of the name.
     function: usize,
-    /// Normal trees that have it.
+    /// Number of normal trees that have it.
     num_trees: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct KeptEdge {
+struct StoredEdge {
     num_trees: usize,
     time: CallTime,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct KeptExpectation {
+struct StoredExpectation {
     caller: usize,
     function: usize,
     rarity: f64,
@@ -72,58 +72,59 @@ struct KeptExpectation {
 /// A kind, or a tree.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct KeptTree<P> {
+struct StoredTree<P> {
     num_trees: usize,
     duration_ns: i64,
     paths: Vec<P>,
 }
 
 impl UsualArtifact {
-    /// Keeps what is usual in `forest`, the forest of `paths` and `usual`.
+    /// Creates the stored form of `usual`, the usual trees of `forest` with its `paths`.
     pub fn new(forest: &Forest, paths: &CallPaths, usual: &UsualTrees) -> Self {
-        let mut room = MAX_KEPT;
+        let mut num_free = MAX_STORED_PATHS;
         let mut fits = |len: usize| {
-            let is_room = len <= room;
-            room -= if is_room { len } else { 0 };
-            is_room
+            let fits = len <= num_free;
+            num_free -= if fits { len } else { 0 };
+            fits
         };
         let kinds = usual.kinds.iter().map(|kind| &kind.usual);
         let kinds: Vec<&UsualTree> = kinds.filter(|kind| fits(kind.paths.len())).collect();
         let others: Vec<&MergedTree> = usual.others.iter().collect();
         let num_paths: usize = others.iter().map(|tree| tree.totals.len()).sum();
-        let most = others.len() * MAX_KEPT / num_paths.max(1);
+        let most = others.len() * MAX_STORED_PATHS / num_paths.max(1);
         let mut others = spread(&others, most);
         others.retain(|tree| fits(tree.totals.len()));
-        let mut kept = Keeper::new(forest);
+        let mut stored = PathCollector::new(forest);
         let of_kinds = kinds.iter().flat_map(|kind| kind.paths.iter());
         let of_others = others.iter().flat_map(|tree| tree.totals.iter());
         let of_kinds = of_kinds.map(|usual| usual.path);
         let needed: BTreeSet<CallPath> =
             of_kinds.chain(of_others.map(|total| total.path)).collect();
         for path in needed {
-            kept.keep(path, paths, usual);
+            stored.keep(path, paths, usual);
         }
         let expected = usual.calls.expected().filter_map(|(caller, expected)| {
-            Some(KeptExpectation {
-                caller: *kept.place_of_func.get(&caller)?,
-                function: *kept.place_of_func.get(&expected.func)?,
+            Some(StoredExpectation {
+                caller: *stored.place_of_func.get(&caller)?,
+                function: *stored.place_of_func.get(&expected.func)?,
                 rarity: expected.rarity,
             })
         });
-        let place = |path: CallPath| kept.place_of_path[&path];
+        let place = |path: CallPath| stored.place_of_path[&path];
         Self {
             tick_ns: paths.tick_ns,
             num_trees: usual.num_trees,
             expected: expected.collect(),
-            kinds: kinds.iter().map(|kind| kept_kind(kind, place)).collect(),
-            others: others.iter().map(|tree| kept_tree(tree, place)).collect(),
-            functions: kept.functions,
-            paths: kept.paths,
-            edges: kept.edges,
+            kinds: kinds.iter().map(|kind| stored_kind(kind, place)).collect(),
+            others: others.iter().map(|tree| stored_tree(tree, place)).collect(),
+            functions: stored.functions,
+            paths: stored.paths,
+            edges: stored.edges,
         }
     }
 
-    /// What is usual, beside the paths of `forest`, and the names of all functions: those of the forest and more.
+    /// Returns the usual trees, together with the paths of `forest`, and the names of all functions: those of the
+    /// forest and of the model.
     ///
     /// # Errors
     /// [`MlError::Cancelled`].
@@ -174,11 +175,11 @@ impl UsualArtifact {
         });
         let others = others.collect();
         let mut expected: BTreeMap<FuncId, Vec<Expected>> = BTreeMap::new();
-        for kept in &self.expected {
-            let of_caller = expected.entry(funcs[kept.caller]).or_default();
+        for stored in &self.expected {
+            let of_caller = expected.entry(funcs[stored.caller]).or_default();
             of_caller.push(Expected {
-                func: funcs[kept.function],
-                rarity: kept.rarity,
+                func: funcs[stored.function],
+                rarity: stored.rarity,
             });
         }
         let times = self.edges.iter().map(|edge| edge.time).collect();
@@ -195,7 +196,7 @@ impl UsualArtifact {
         Ok((names, paths, usual))
     }
 
-    /// Whether all its parts fit together.
+    /// Checks that all its parts are consistent.
     pub(crate) fn check(&self) -> Result<()> {
         let is_number = |number: f64| number.is_finite() && number >= 0.0;
         let is_share = |share: f64| (0.0..=1.0).contains(&share);
@@ -205,7 +206,7 @@ impl UsualArtifact {
         let is_of_paths = |path: CallPath| path < self.paths.len();
         let edges = self.edges.iter();
         let expected = self.expected.iter();
-        let is_whole = self.tick_ns >= 1
+        let is_valid = self.tick_ns >= 1
             && self.num_trees >= 1
             && is_distinct(self.functions.iter())
             && is_distinct(self.paths.iter().map(|it| (it.caller, it.function)))
@@ -222,7 +223,7 @@ impl UsualArtifact {
                 .all(|it| is_function(it.caller) && is_function(it.function))
             && expected.map(|it| it.rarity).all(is_share);
         let kinds = self.kinds.iter();
-        let are_kinds_whole = kinds.clone().all(|kind| {
+        let are_kinds_valid = kinds.clone().all(|kind| {
             kind.paths.is_sorted_by(|a, b| a.path < b.path)
                 && (1..=self.num_trees).contains(&kind.num_trees)
                 && is_time(kind.duration_ns)
@@ -233,28 +234,32 @@ impl UsualArtifact {
                 && it.exclusive_ns.iter().all(|&time| is_time(time))
         });
         let others = self.others.iter();
-        let are_others_whole = others.clone().all(|tree| {
+        let are_others_valid = others.clone().all(|tree| {
             tree.paths.is_sorted_by(|a, b| a.path < b.path) && is_time(tree.duration_ns)
         }) && others
             .flat_map(|tree| &tree.paths)
             .all(|it| is_of_paths(it.path) && it.count <= MAX_VALUE && is_time(it.exclusive_ns));
-        if is_whole && are_kinds_whole && are_others_whole && self.num_kept() <= MAX_KEPT {
+        if is_valid
+            && are_kinds_valid
+            && are_others_valid
+            && self.num_stored_paths() <= MAX_STORED_PATHS
+        {
             return Ok(());
         }
         Err(MlError::DamagedModel {
-            reason: "what it says is usual does not fit together",
+            reason: "its usual trees are inconsistent",
         })
     }
 
-    fn num_kept(&self) -> usize {
+    fn num_stored_paths(&self) -> usize {
         let kinds = self.kinds.iter().map(|kind| kind.paths.len());
         let others = self.others.iter().map(|tree| tree.paths.len());
         kinds.chain(others).sum()
     }
 
-    /// Pairs of caller's function and function; that of a root is its own.
+    /// Returns the number of pairs of caller's function and function; that of a root is its own.
     fn num_edges(&self) -> usize {
-        let of_caller = |path: &KeptPath| Some(self.paths.get(path.caller?)?.function);
+        let of_caller = |path: &StoredPath| Some(self.paths.get(path.caller?)?.function);
         let edges = self
             .paths
             .iter()
@@ -268,49 +273,49 @@ fn is_distinct<T: Ord>(items: impl Iterator<Item = T>) -> bool {
     items.into_iter().all(|item| seen.insert(item))
 }
 
-fn kept_kind(kind: &UsualTree, place: impl Fn(CallPath) -> CallPath) -> KeptTree<UsualPath> {
+fn stored_kind(kind: &UsualTree, place: impl Fn(CallPath) -> CallPath) -> StoredTree<UsualPath> {
     let paths = kind.paths.iter().map(|usual| UsualPath {
         path: place(usual.path),
         count: usual.count.map(|count| count.min(MAX_VALUE)),
-        exclusive_ns: usual.exclusive_ns.map(kept_ns),
+        exclusive_ns: usual.exclusive_ns.map(stored_ns),
         ..*usual
     });
-    KeptTree {
+    StoredTree {
         num_trees: kind.num_trees,
-        duration_ns: kept_ns(kind.duration_ns),
+        duration_ns: stored_ns(kind.duration_ns),
         paths: paths.collect(),
     }
 }
 
-fn kept_tree(tree: &MergedTree, place: impl Fn(CallPath) -> CallPath) -> KeptTree<PathTotal> {
+fn stored_tree(tree: &MergedTree, place: impl Fn(CallPath) -> CallPath) -> StoredTree<PathTotal> {
     let paths = tree.totals.iter().map(|total| PathTotal {
         path: place(total.path),
         count: total.count.min(MAX_VALUE),
-        exclusive_ns: kept_ns(total.exclusive_ns),
+        exclusive_ns: stored_ns(total.exclusive_ns),
     });
-    KeptTree {
+    StoredTree {
         num_trees: 1,
-        duration_ns: kept_ns(tree.duration_ns),
+        duration_ns: stored_ns(tree.duration_ns),
         paths: paths.collect(),
     }
 }
 
-fn kept_ns(time_ns: i64) -> i64 {
+fn stored_ns(time_ns: i64) -> i64 {
     time_ns.clamp(0, i64::try_from(MAX_VALUE).unwrap_or(i64::MAX))
 }
 
-/// Gathers the paths that are kept, and numbers them anew.
-struct Keeper<'f> {
+/// Collects the stored paths, and renumbers them.
+struct PathCollector<'f> {
     names: &'f NameTable<FuncId>,
     functions: Vec<String>,
     place_of_func: BTreeMap<FuncId, usize>,
     known: KnownPaths,
     place_of_path: BTreeMap<CallPath, CallPath>,
-    paths: Vec<KeptPath>,
-    edges: Vec<KeptEdge>,
+    paths: Vec<StoredPath>,
+    edges: Vec<StoredEdge>,
 }
 
-impl<'f> Keeper<'f> {
+impl<'f> PathCollector<'f> {
     fn new(forest: &'f Forest) -> Self {
         Self {
             names: &forest.trace().names,
@@ -323,7 +328,7 @@ impl<'f> Keeper<'f> {
         }
     }
 
-    /// Keeps the next path; that of its caller is kept already, for a tree that has a path has its caller's too.
+    /// Stores the next path; that of its caller is stored already, since a tree that has a path has its caller's too.
     fn keep(&mut self, path: CallPath, paths: &CallPaths, usual: &UsualTrees) {
         let func = paths.func(path);
         let caller = paths.caller(path).map(|caller| self.place_of_path[&caller]);
@@ -334,14 +339,14 @@ impl<'f> Keeper<'f> {
         if function == next {
             self.functions.push(self.names.name(func).to_owned());
         }
-        self.paths.push(KeptPath {
+        self.paths.push(StoredPath {
             caller,
             function,
             num_trees: usual.num_with_path[path],
         });
         if self.known.edge(place) == self.edges.len() {
             let edge = paths.edge(path);
-            self.edges.push(KeptEdge {
+            self.edges.push(StoredEdge {
                 num_trees: usual.num_with_edge[edge],
                 time: usual.calls.time(edge),
             });
