@@ -27,7 +27,7 @@ pub trait WorkerPage: UserFiles + Clone + Send + Sync + 'static {
     fn show(&self, frame: &[u8]);
 
     /// Stores a text under a key in the browser's storage.
-    fn keep(&self, key: &str, text: &str);
+    fn store(&self, key: &str, text: &str);
 
     /// Returns the time in milliseconds since the epoch.
     fn now_ms(&self) -> f64;
@@ -190,17 +190,17 @@ impl<P: WorkerPage> UserFiles for Storage<P> {
 }
 
 impl<P: WorkerPage> Browser for Storage<P> {
-    fn kept(&self, key: &str) -> Option<String> {
+    fn stored(&self, key: &str) -> Option<String> {
         lock(&self.known).texts.get(key).cloned()
     }
 
-    fn keep(&self, key: &str, text: &str) -> Result<(), String> {
+    fn store(&self, key: &str, text: &str) -> Result<(), String> {
         let mut known = lock(&self.known);
         if let Some(refusal) = known.refusal.take() {
             return Err(refusal);
         }
         known.texts.insert(key.to_owned(), text.to_owned());
-        self.page.keep(key, text);
+        self.page.store(key, text);
         Ok(())
     }
 
@@ -258,7 +258,7 @@ mod tests {
             lock(&self.frames).push(frame.to_vec());
         }
 
-        fn keep(&self, key: &str, text: &str) {
+        fn store(&self, key: &str, text: &str) {
             lock(&self.kept).push((key.to_owned(), text.to_owned()));
         }
 
@@ -291,11 +291,11 @@ mod tests {
                 link,
                 handle,
             };
-            local.does(open_command(NAME));
+            local.run_command(open_command(NAME));
             local
         }
 
-        fn does(&mut self, command: Command) {
+        fn run_command(&mut self, command: Command) {
             self.handle.send(command).unwrap();
             loop {
                 let frames: Vec<_> = lock(&self.page.frames).drain(..).collect();
@@ -310,7 +310,7 @@ mod tests {
         }
 
         fn label(&mut self, tree: u32) {
-            self.does(Command::SetLabel {
+            self.run_command(Command::SetLabel {
                 trees: vec![TreeIdx(tree)],
                 label: Some(Label::Abnormal),
             });

@@ -42,13 +42,13 @@ pub(crate) fn with_remedy(text: &str) -> String {
 
 /// The current problems; each is reported when it begins.
 #[derive(Default)]
-pub(crate) struct Troubles(Vec<String>);
+pub(crate) struct Problems(Vec<String>);
 
-impl Troubles {
+impl Problems {
     /// Reports the problems that are new since the last call.
     pub(crate) fn report(&mut self, now: Vec<String>) {
-        for trouble in now.iter().filter(|it| !self.0.contains(it)) {
-            warn(trouble);
+        for problem in now.iter().filter(|it| !self.0.contains(it)) {
+            warn(problem);
         }
         self.0 = now;
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::exit::Exit;
-use crate::output::Troubles;
+use crate::output::Problems;
 
 /// Interval at which servers check for the request.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -47,13 +47,13 @@ impl StopSignal {
     /// returns a description of them, which is reported, but at most for `limit`.
     pub(crate) fn wait_for(&self, limit: Duration, others: impl Fn() -> Option<String>) {
         let deadline = Instant::now() + limit;
-        let mut troubles = Troubles::default();
+        let mut problems = Problems::default();
         while self.is_set()
             && Instant::now() < deadline
             && let Some(others) = others()
         {
             let text = format!("waiting for {others}; a second signal stops the program at once");
-            troubles.report(vec![text]);
+            problems.report(vec![text]);
             std::thread::sleep(POLL_INTERVAL);
         }
     }

@@ -78,7 +78,7 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
             if let Some(Err(error)) = guard.as_ref().map(|guard| guard.check(path, &adios2)) {
                 bail!(error.with_causes());
             }
-            let opened = at_once(recorded())?;
+            let opened = open_now(recorded())?;
             return stream(path, opened, Some(recorded()));
         };
         let live: OpenStream = {
@@ -90,7 +90,7 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
         };
         match engine {
             LiveEngine::Sst => stream(path, live, None),
-            LiveEngine::Bp => stream(path, at_once(live)?, None),
+            LiveEngine::Bp => stream(path, open_now(live)?, None),
         }
     };
     // Each writer waits for its reader before any of them continues, so readers must not wait for one another.
@@ -135,12 +135,12 @@ pub(crate) fn live_names(names: &[String]) -> Result<Vec<PathBuf>> {
 }
 
 /// Opens a stream at once, and returns a function that returns the open stream.
-fn at_once(open: OpenStream) -> Result<OpenStream> {
+fn open_now(open: OpenStream) -> Result<OpenStream> {
     let source = open().map_err(|error| anyhow!(error.with_causes()))?;
     Ok(Box::new(move || Ok(source)))
 }
 
-fn stream(path: &Path, open: OpenStream, again: Option<OpenStream>) -> Result<Stream> {
+fn stream(path: &Path, open: OpenStream, reopen: Option<OpenStream>) -> Result<Stream> {
     let rank = rank_in_name(path).with_context(|| {
         format!(
             "{} does not end in the number of its rank, such as tau-metrics-0.bp; name it so",
@@ -151,7 +151,7 @@ fn stream(path: &Path, open: OpenStream, again: Option<OpenStream>) -> Result<St
         rank: RankId(rank),
         open,
         path: path.display().to_string(),
-        again,
+        reopen,
     })
 }
 

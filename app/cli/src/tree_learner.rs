@@ -29,7 +29,7 @@ const OWN_NAME: &str = "callgrove";
 /// A thread that learns tree models.
 pub(crate) struct TreeLearner {
     thread: Background<()>,
-    trouble: Arc<Mutex<Option<String>>>,
+    problem: Arc<Mutex<Option<String>>>,
 }
 
 impl TreeLearner {
@@ -42,22 +42,22 @@ impl TreeLearner {
         let mut options = options.clone();
         options.mode = AccessMode::ReadOnly;
         options.num_shards = None;
-        let trouble = Arc::<Mutex<Option<String>>>::default();
+        let problem = Arc::<Mutex<Option<String>>>::default();
         let mut work = Work {
             state: Arc::clone(state),
             store: open_store(url, &options)?,
             learned_models: BTreeMap::new(),
             num_seen: 0,
         };
-        let reported = Arc::clone(&trouble);
+        let reported = Arc::clone(&problem);
         let thread = Background::start("learning", move |stopped| work.run(stopped, &reported))?;
-        Ok(Self { thread, trouble })
+        Ok(Self { thread, problem })
     }
 
     /// Returns the reason why nothing is learned at present, as text.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        self.thread.fault().or_else(|| trouble.clone())
+    pub(crate) fn problem(&self) -> Option<String> {
+        let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        self.thread.fault().or_else(|| problem.clone())
     }
 
     /// Stops the thread. Published models remain.
@@ -82,10 +82,10 @@ struct LearnedModel {
 }
 
 impl Work {
-    fn run(&mut self, stopped: &Receiver<()>, trouble: &Mutex<Option<String>>) {
+    fn run(&mut self, stopped: &Receiver<()>, problem: &Mutex<Option<String>>) {
         while stopped.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let learned = self.learn_new().err();
-            *trouble.lock().unwrap_or_else(PoisonError::into_inner) =
+            *problem.lock().unwrap_or_else(PoisonError::into_inner) =
                 learned.map(|error| format!("cannot learn a tree model: {error:#}; trying again"));
         }
     }

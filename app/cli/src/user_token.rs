@@ -91,7 +91,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("callgrove/token");
-        make(&path).unwrap();
+        create(&path).unwrap();
         for (path_of, mode) in [(path.as_path(), 0o600), (path.parent().unwrap(), 0o700)] {
             let permissions = fs::metadata(path_of).unwrap().permissions();
             assert_eq!(permissions.mode() & 0o777, mode, "{}", path_of.display());

@@ -285,7 +285,8 @@ impl Client {
                 self.read(request.send_json(content))
             }
             ClientTransport::InProcess(api) => {
-                let json = serde_json::to_vec(content).map_err(|error| self.unfit(&error))?;
+                let json =
+                    serde_json::to_vec(content).map_err(|error| self.invalid_answer(&error))?;
                 self.ask_in_process(api, Method::POST, path, json)
             }
         }
@@ -335,7 +336,7 @@ impl Client {
             ClientTransport::Network { agent, .. } => agent,
             ClientTransport::InProcess(api) => {
                 let parameters = serde_urlencoded::to_string(parameters);
-                let parameters = parameters.map_err(|error| self.unfit(&error))?;
+                let parameters = parameters.map_err(|error| self.invalid_answer(&error))?;
                 let path = format!("{path}?{parameters}");
                 return self.ask_in_process(api, Method::GET, &path, Vec::new());
             }
@@ -362,16 +363,16 @@ impl Client {
         json: Vec<u8>,
     ) -> Result<T, ClientError> {
         let answer = api.ask(method, path, json, MAX_ANSWER_BYTES as usize);
-        let (status, body) = answer.map_err(|cause| self.unfit(&cause))?;
+        let (status, body) = answer.map_err(|cause| self.invalid_answer(&cause))?;
         if status == 200 {
-            return serde_json::from_slice(&body).map_err(|error| self.unfit(&error));
+            return serde_json::from_slice(&body).map_err(|error| self.invalid_answer(&error));
         }
         let refusal: Option<Refusal> = serde_json::from_slice(&body).ok();
         let refusal = refusal.map(|refusal| refusal.error);
         Err(ClientError::from_status(&self.base, status, refusal))
     }
 
-    fn unfit(&self, cause: &impl ToString) -> ClientError {
+    fn invalid_answer(&self, cause: &impl ToString) -> ClientError {
         ClientError::Answer {
             cause: cause.to_string(),
             url: self.base.clone(),
@@ -406,24 +407,24 @@ impl Client {
 
 /// Returns scheme, host and port of a URL.
 fn base(url: &str) -> Result<Uri, ClientError> {
-    let unfit = |cause: &str| ClientError::Url {
+    let invalid = |cause: &str| ClientError::Url {
         cause: cause.to_owned(),
         url: url.to_owned(),
     };
     let uri: Uri = url
         .parse()
-        .map_err(|error: ureq::http::uri::InvalidUri| unfit(&error.to_string()))?;
+        .map_err(|error: ureq::http::uri::InvalidUri| invalid(&error.to_string()))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
-        return Err(unfit("the scheme is missing"));
+        return Err(invalid("the scheme is missing"));
     }
     if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
-        return Err(unfit("it has a path"));
+        return Err(invalid("it has a path"));
     }
     if uri
         .authority()
         .is_some_and(|authority| authority.as_str().contains('@'))
     {
-        return Err(unfit("it has a user name"));
+        return Err(invalid("it has a user name"));
     }
     Ok(uri)
 }
@@ -476,7 +477,7 @@ mod tests {
         let made = || {
             Client::new("https://localhost:1", &options)
                 .err()
-                .expect("unfit")
+                .expect("rejected")
                 .to_string()
         };
         assert!(made().contains("ca.pem"), "{}", made());

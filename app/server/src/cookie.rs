@@ -22,7 +22,7 @@ pub(crate) fn token_in_address(uri: &Uri) -> Option<String> {
     let query = uri.query()?;
     let mut parameters = query.split('&').filter_map(|it| it.split_once('='));
     let (_, value) = parameters.find(|(name, _)| *name == PARAMETER)?;
-    decoded(value)
+    decode(value)
 }
 
 /// Returns the address of the page at `base`, with a token in it.
@@ -61,7 +61,7 @@ pub(crate) fn exchange(token: &Token, uri: &Uri, is_tls: bool) -> Response {
 }
 
 /// Returns whether the browser has the cookie of the token.
-pub(crate) fn bears(headers: &HeaderMap, token: &Token) -> bool {
+pub(crate) fn has_cookie(headers: &HeaderMap, token: &Token) -> bool {
     let (name, value) = cookie_of(token);
     let cookies = headers.get_all(COOKIE).iter();
     cookies
@@ -97,7 +97,7 @@ fn without_token(uri: &Uri) -> String {
 }
 
 /// Undoes percent-encoding; `None` if it is malformed.
-fn decoded(text: &str) -> Option<String> {
+fn decode(text: &str) -> Option<String> {
     let (bytes, is_whole) = percent_decoded(text);
     String::from_utf8(bytes).ok().filter(|_| is_whole)
 }
@@ -145,10 +145,10 @@ mod tests {
         assert!(!cookie.contains(own.secret()), "{cookie}");
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict; Secure"));
         let (pair, _) = cookie.split_once(';').unwrap();
-        assert!(bears(&sent(&format!("theme=dark; {pair}")), &own));
-        assert!(!bears(&sent(pair), &other));
-        assert!(!bears(&sent(&pair[..pair.len() - 1]), &own));
-        assert!(!bears(&HeaderMap::new(), &own));
+        assert!(has_cookie(&sent(&format!("theme=dark; {pair}")), &own));
+        assert!(!has_cookie(&sent(pair), &other));
+        assert!(!has_cookie(&sent(&pair[..pair.len() - 1]), &own));
+        assert!(!has_cookie(&HeaderMap::new(), &own));
     }
 
     #[test]

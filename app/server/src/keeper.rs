@@ -90,8 +90,8 @@ impl Keeper {
     }
 
     /// Returns what cannot be saved or delivered at present, and the reason, one message each.
-    pub fn troubles(&self) -> Vec<String> {
-        let unsaved = self.health.as_ref().and_then(|health| health.trouble());
+    pub fn problems(&self) -> Vec<String> {
+        let unsaved = self.health.as_ref().and_then(|health| health.problem());
         let faults = [
             self.publisher.fault(),
             self.saver.as_ref().and_then(Background::fault),

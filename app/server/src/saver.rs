@@ -55,10 +55,10 @@ impl Saver {
                 last_saved = Instant::now();
             }
             let error = unsaved.as_ref().or(tree_models.as_ref());
-            let trouble = error.map(|error| {
+            let problem = error.map(|error| {
                 format!("{error}; the run's statistics are kept in memory and saved later")
             });
-            health.end(trouble);
+            health.end(problem);
         }
         health.begin();
         let tree_models = self.save_tree_models();

@@ -72,7 +72,7 @@ impl Server {
             slot_timeout: limits.slot_timeout,
         };
         let routes = routes
-            .fallback(nothing_here)
+            .fallback(not_found)
             .layer(DefaultBodyLimit::max(limits.max_body_bytes))
             .layer(from_fn_with_state(gate, check_token));
         let (stop, stopping) = watch::channel(false);
@@ -190,7 +190,7 @@ async fn accept_one(
     }
 }
 
-async fn nothing_here(request: Request) -> Response {
+async fn not_found(request: Request) -> Response {
     if grpc::is_grpc(request.headers()) {
         return Status::unimplemented(
             "this server does not offer the service: check that its address is that of the right Callgrove server",

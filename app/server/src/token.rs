@@ -192,7 +192,7 @@ mod tests {
 
     fn refusal(secret: &str) -> String {
         Token::new(secret, "the test")
-            .expect_err("unfit")
+            .expect_err("rejected")
             .to_string()
     }
 

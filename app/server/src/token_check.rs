@@ -48,7 +48,8 @@ pub(crate) async fn check_token(
         if let Err(full) = gate.admit(admission(&request)).await {
             return refuse(&request, StatusCode::SERVICE_UNAVAILABLE, &full);
         }
-        return page::guarded(cookie::exchange(token, request.uri(), gate.is_tls)).await;
+        return page::with_security_headers(cookie::exchange(token, request.uri(), gate.is_tls))
+            .await;
     }
     let refusal = if is_cross_origin(&request) {
         Some((
@@ -57,13 +58,19 @@ pub(crate) async fn check_token(
         ))
     } else {
         match &gate.token {
-            Some(_) if !gate.tokens(&request).any(|it| bears(request.headers(), it)) => Some((
-                StatusCode::UNAUTHORIZED,
-                "this server requires its token with every request: send the header `authorization: Bearer TOKEN` (the \
+            Some(_)
+                if !gate
+                    .tokens(&request)
+                    .any(|it| has_token(request.headers(), it)) =>
+            {
+                Some((
+                    StatusCode::UNAUTHORIZED,
+                    "this server requires its token with every request: send the header `authorization: Bearer TOKEN` (the \
                  token is in the server's --token-file or its CALLGROVE_TOKEN, else in ~/.config/callgrove/token of the user \
                  that started it), or open ADDRESS/?token=TOKEN, as `callgrove serve` prints it, in a browser that takes its \
                  cookie",
-            )),
+                ))
+            }
             None if !calls_this_machine(&request) => Some((
                 StatusCode::FORBIDDEN,
                 "without a token this server accepts requests for `localhost` and loopback addresses only: use one of them, or \
@@ -126,9 +133,9 @@ fn refuse(request: &Request, status: StatusCode, message: &str) -> Response {
     response
 }
 
-fn bears(headers: &HeaderMap, token: &Token) -> bool {
+fn has_token(headers: &HeaderMap, token: &Token) -> bool {
     let Some(value) = headers.get(header::AUTHORIZATION) else {
-        return cookie::bears(headers, token);
+        return cookie::has_cookie(headers, token);
     };
     let value = value.as_bytes();
     value
@@ -139,7 +146,7 @@ fn bears(headers: &HeaderMap, token: &Token) -> bool {
 }
 
 /// Returns the server's host name in the request.
-fn called(request: &Request) -> Option<&str> {
+fn host_of(request: &Request) -> Option<&str> {
     let named = request.uri().authority().map(Authority::as_str);
     named.or_else(|| {
         let host = request.headers().get(header::HOST)?;
@@ -155,13 +162,13 @@ fn is_cross_origin(request: &Request) -> bool {
     };
     let origin = origin.to_str().unwrap_or("?");
     let site = origin.split_once("://").map(|(_, site)| site);
-    site.is_none_or(|site| called(request).is_none_or(|own| !own.eq_ignore_ascii_case(site)))
+    site.is_none_or(|site| host_of(request).is_none_or(|own| !own.eq_ignore_ascii_case(site)))
 }
 
 /// Returns whether the client reached the server by a loopback name. A page of another site can make a browser connect
 /// to this machine under the site's own name (DNS rebinding), which is not a loopback name.
 fn calls_this_machine(request: &Request) -> bool {
-    called(request).is_none_or(is_loopback_name)
+    host_of(request).is_none_or(is_loopback_name)
 }
 
 fn is_loopback_name(authority: &str) -> bool {
@@ -211,7 +218,7 @@ mod tests {
                 header::AUTHORIZATION,
                 header::HeaderValue::from_static(value),
             );
-            bears(&headers, &token)
+            has_token(&headers, &token)
         };
         assert!(sent("Bearer 0123456789abcdef"));
         assert!(sent("bearer  0123456789abcdef"));

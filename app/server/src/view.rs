@@ -124,13 +124,13 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
     let viewers = viewed.viewers.clone();
     let commands = viewed.session.clone();
     // Sent over the socket, since browsers hide the status of a failed upgrade from their pages.
-    if viewers.len() >= MAX_VIEWERS && !viewers.knows(key) {
+    if viewers.len() >= MAX_VIEWERS && !viewers.contains(key) {
         let text = format!(
             "{MAX_VIEWERS} pages view this run already, or did so a moment ago; close one of them"
         );
         return Closed::refused(text).send_close(socket).await;
     }
-    let viewer = viewers.enter(key);
+    let viewer = viewers.connect(key);
     let presence = Presence::Connected { name };
     info!(viewer = viewer.0, "a page connected");
     let viewing = Viewing {
@@ -149,14 +149,14 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
     drop(stopping);
     // Fails only if the session is too busy or has ended, and then nothing needs to be done.
     let notify = |presence| commands.send(Command::Viewer { viewer, presence }).ok();
-    if viewers.lose(viewer) {
+    if viewers.disconnect(viewer) {
         notify(Presence::Lost);
     }
     info!(viewer = viewer.0, "a page disconnected");
     if !has_left {
         sleep(RECONNECT_TIMEOUT).await;
     }
-    if viewers.forget(viewer) {
+    if viewers.remove(viewer) {
         notify(Presence::Gone);
     }
 }
@@ -272,7 +272,7 @@ impl Viewing {
     ) -> Result<Infallible, Closed> {
         let welcome = welcome_frame(self.viewed.epoch)?;
         socket.send(Message::Binary(Bytes::from(welcome))).await?;
-        self.pass_on()?;
+        self.forward_commands()?;
         let mut has_news = true;
         let mut not_before = Instant::now();
         let watch_news = Arc::clone(&self.watch_news);
@@ -296,7 +296,7 @@ impl Viewing {
                     Sent::Part => {}
                     Sent::Snapshot => not_before = Instant::now() + MIN_SNAPSHOT_INTERVAL,
                 },
-                () = sleep(BUSY_PAUSE), if !self.waiting.is_empty() => self.pass_on()?,
+                () = sleep(BUSY_PAUSE), if !self.waiting.is_empty() => self.forward_commands()?,
                 () = stop_requested(&mut stopping) => {
                     return Err(Closed::Refused(close_code::AWAY, "the server is stopping".to_owned()));
                 }
@@ -317,7 +317,7 @@ impl Viewing {
             }
             ViewerMessage::File(file) => {
                 let name = file.name.clone();
-                if self.viewed.viewers.give(self.viewer, file) {
+                if self.viewed.viewers.put_file(self.viewer, file) {
                     Ok(())
                 } else {
                     Err(Closed::refused(format!("no memory for {name}")))
@@ -351,7 +351,7 @@ impl Viewing {
                     number,
                     command,
                 });
-                self.pass_on()
+                self.forward_commands()
             }
         }
     }
@@ -423,7 +423,7 @@ impl Viewing {
         Ok(())
     }
 
-    fn pass_on(&mut self) -> Result<(), Closed> {
+    fn forward_commands(&mut self) -> Result<(), Closed> {
         while let Some(command) = self.waiting.pop_front() {
             match self.viewed.session.send(command) {
                 Ok(()) => {}
@@ -443,7 +443,7 @@ impl Viewing {
         let newest = self.viewed.session.snapshot();
         let frame = self.sender.next_frame(&newest)?;
         let Some(frame) = frame else {
-            while let Some(file) = self.viewed.viewers.get(self.viewer) {
+            while let Some(file) = self.viewed.viewers.take_file(self.viewer) {
                 let frame = file.to_frame()?;
                 socket.send(Message::Binary(Bytes::from(frame))).await?;
             }

@@ -75,11 +75,11 @@ fn a_panic_while_saving_is_reported_at_once_and_at_the_end() {
     let keeper = disturbed(&path, &state, &hub, || panic!("of the test"));
     report_one_anomaly(state.session(), RankId(0), "MPI_Wait");
     let begun = std::time::Instant::now();
-    while keeper.troubles().is_empty() {
+    while keeper.problems().is_empty() {
         assert!(begun.elapsed() < TIMEOUT, "nothing is reported");
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert!(keeper.troubles()[0].contains("saving panicked"));
+    assert!(keeper.problems()[0].contains("saving panicked"));
     let end = keeper.finish();
     assert!(end.saved.unwrap_err().to_string().contains("panic"));
     assert_eq!(hub.snapshot().overview.num_anomalies(), 1);

@@ -8,28 +8,28 @@ use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Storage, Url};
 use super::page;
 
 /// Returns the text that is stored under a key.
-pub(super) fn kept(key: &str) -> Option<String> {
+pub(super) fn stored(key: &str) -> Option<String> {
     storage()?.get_item(key).ok().flatten()
 }
 
 /// Returns all keys with a prefix, and their texts.
-pub(super) fn all_kept(start: &str) -> Vec<(String, String)> {
+pub(super) fn stored_with_prefix(start: &str) -> Vec<(String, String)> {
     let Some(storage) = storage() else {
         return Vec::new();
     };
     let keys = (0..storage.length().unwrap_or(0)).filter_map(|at| storage.key(at).ok()?);
     let wanted = keys.filter(|key| key.starts_with(start));
     wanted
-        .filter_map(|key| Some((kept(&key)?, key)))
+        .filter_map(|key| Some((stored(&key)?, key)))
         .map(|(text, key)| (key, text))
         .collect()
 }
 
 /// Stores a text under a key, beyond the lifetime of the page. The error is a message.
-pub(super) fn keep(key: &str, text: &str) -> Result<(), String> {
+pub(super) fn store(key: &str, text: &str) -> Result<(), String> {
     let storage = storage().ok_or("this browser stores no data for this page; allow site data")?;
-    let kept = storage.set_item(key, text);
-    kept.map_err(|error| format!("{}: free some site data", page::error_text(&error)))
+    let result = storage.set_item(key, text);
+    result.map_err(|error| format!("{}: free some site data", page::error_text(&error)))
 }
 
 /// Downloads a file.

@@ -83,7 +83,7 @@ impl Files {
         let (files, session, ctx) = (self.clone(), session.clone(), ctx.clone());
         spawn_local(async move {
             for name in names.split(' ') {
-                match fetched(name).await {
+                match fetch(name).await {
                     Ok(file) => files.take(name, file).await,
                     Err(error) => {
                         let cause = page::error_text(&error);
@@ -133,7 +133,7 @@ fn open(command: Command, name: &str, session: &SessionHandle, ctx: &egui::Conte
     ctx.request_repaint();
 }
 
-async fn fetched(name: &str) -> Result<Blob, JsValue> {
+async fn fetch(name: &str) -> Result<Blob, JsValue> {
     let window = page::window().ok_or("not in a page")?;
     let answer: Response = JsFuture::from(window.fetch_with_str(name))
         .await?

@@ -142,14 +142,17 @@ impl Inner {
     fn take(&self, data: &JsValue) -> Result<(), JsValue> {
         if let Some(frame) = data.dyn_ref::<Uint8Array>() {
             let taken = self.link.borrow_mut().take(&frame.to_vec());
-            show(&self.context, &taken.map_err(|error| page::thrown(&error))?);
+            show(
+                &self.context,
+                &taken.map_err(|error| page::js_error(&error))?,
+            );
         } else if data.is_string() {
             self.greet()?;
         } else if let Some(list) = data.dyn_ref::<Array>() {
             let texts: Vec<String> = list.iter().filter_map(|text| text.as_string()).collect();
             match &texts[..] {
                 [key, text] => {
-                    if let Err(cause) = browser::keep(key, text) {
+                    if let Err(cause) = browser::store(key, text) {
                         self.post_list(&[key, &cause, "refused"])?;
                     }
                 }
@@ -162,7 +165,7 @@ impl Inner {
 
     /// Initializes a new worker that is ready for messages.
     fn greet(&self) -> Result<(), JsValue> {
-        for (key, text) in browser::all_kept(JOURNAL) {
+        for (key, text) in browser::stored_with_prefix(JOURNAL) {
             self.post_list(&[&key, &text])?;
         }
         self.num_files.set(0);
@@ -171,7 +174,7 @@ impl Inner {
             .link
             .borrow_mut()
             .connected()
-            .map_err(|error| page::thrown(&error))?;
+            .map_err(|error| page::js_error(&error))?;
         self.post(&hello)?;
         let open = self.open.borrow();
         let open = open.as_ref().filter(|_| self.is_reopened.take());
@@ -223,7 +226,7 @@ impl Inner {
         }
         loop {
             let message = self.link.borrow_mut().next_message(|_| None);
-            let Some(message) = message.map_err(|error| page::thrown(&error))? else {
+            let Some(message) = message.map_err(|error| page::js_error(&error))? else {
                 return Ok(());
             };
             self.post(&message)?;
@@ -252,7 +255,7 @@ impl Inner {
             worker.raw.terminate();
         }
         self.is_ready.set(false);
-        self.link.borrow_mut().give_up();
+        self.link.borrow_mut().discard_commands();
         self.is_reopened.set(true);
     }
 
@@ -318,7 +321,7 @@ impl WorkerPage for PageHandle {
         }
     }
 
-    fn keep(&self, key: &str, text: &str) {
+    fn store(&self, key: &str, text: &str) {
         post_list(&[key, text]);
     }
 

@@ -50,7 +50,7 @@ pub(super) fn error_text(thrown: &JsValue) -> String {
 }
 
 /// Converts one of our errors to a browser error.
-pub(super) fn thrown(error: &impl ToString) -> JsValue {
+pub(super) fn js_error(error: &impl ToString) -> JsValue {
     JsValue::from_str(&error.to_string())
 }
 

@@ -62,11 +62,11 @@ impl Platform for BrowserPlatform {
     }
 
     fn load_preferences(&self) -> Option<String> {
-        browser::kept(PREFERENCES)
+        browser::stored(PREFERENCES)
     }
 
     fn store_preferences(&self, text: &str) {
-        if let Err(cause) = browser::keep(PREFERENCES, text) {
+        if let Err(cause) = browser::store(PREFERENCES, text) {
             page::log(&format!("could not store the preferences: {cause}"));
         }
     }

@@ -146,7 +146,7 @@ impl Inner {
             let sent = match message {
                 Ok(None) => return,
                 Ok(Some(message)) => socket.send_with_u8_array(&message),
-                Err(error) => Err(page::thrown(&error)),
+                Err(error) => Err(page::js_error(&error)),
             };
             if let Err(error) = sent {
                 page::log(&page::error_text(&error));
@@ -210,7 +210,7 @@ fn begin(inner: &Rc<Inner>) -> Result<Socket, JsValue> {
         let (inner, socket) = (Rc::clone(inner), socket.clone());
         Closure::<dyn FnMut()>::new(move || {
             let hello = inner.link.borrow_mut().connected();
-            let hello = hello.map_err(|error| page::thrown(&error));
+            let hello = hello.map_err(|error| page::js_error(&error));
             if let Err(error) = hello.and_then(|hello| socket.send_with_u8_array(&hello)) {
                 page::log(&page::error_text(&error));
             }

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::args::{AdArgs, SummaryFormat};
 use crate::connect::{credential, open_store, store_options};
 use crate::exit::Exit;
-use crate::output::{Troubles, print, print_damage, thousands, warn};
+use crate::output::{Problems, print, print_damage, thousands, warn};
 use crate::stop::StopSignal;
 use crate::streams::{self, OpenedStreams};
 
@@ -71,13 +71,13 @@ pub(super) fn follow(
     let name = instance_name();
     let OpenedStreams { streams, warnings } = opened;
     let instance = Instance::start(streams, options, exchange, store, &name)?;
-    let mut troubles = Troubles::default();
+    let mut problems = Problems::default();
     let mut status = instance.run(|status| {
         let own = [&status.link_down, &status.stored.refusal];
         let own = own.into_iter().flatten();
         let own = own.map(|what| format!("{what}; detection continues, and its results are kept"));
-        let unfit = status.stored.first_unfit.iter();
-        let unfit = unfit.map(|why| format!("a record is not stored: {why}"));
+        let not_stored = status.stored.first_unfit.iter();
+        let not_stored = not_stored.map(|why| format!("a record is not stored: {why}"));
         let trees = status.tree_trouble.iter();
         let trees = trees
             .map(|why| format!("{why}; the previous version stays in force, if there was one"));
@@ -85,8 +85,8 @@ pub(super) fn follow(
         let awaited =
             awaited.map(|what| format!("{what}; waiting for them before judging the run"));
         let opening = status.opening.iter().cloned();
-        let also = unfit.chain(trees).chain(awaited).chain(opening);
-        troubles.report(own.chain(also).chain(others(status)).collect());
+        let also = not_stored.chain(trees).chain(awaited).chain(opening);
+        problems.report(own.chain(also).chain(others(status)).collect());
         stop.flow()
     })?;
     status.warnings.join(warnings);

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use callgrove_model::{Forest, TreeIdx};
 use callgrove_session::{
     Cause, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
-    ModelSettings, Reasons, RunCauses, SavedModel, TreeRow, TreeScores, analyze, design_words,
+    ModelSettings, Reasons, RunCauses, SavedModel, TreeRow, TreeScores, analyze, design_text,
     median_duration, rareness_text, tree_rows,
 };
 
@@ -287,7 +287,7 @@ fn print_by_design(
     let mut num_of: BTreeMap<String, usize> = BTreeMap::new();
     for tree in (0..forest.len()).map(TreeIdx::from_index) {
         if let Some(class) = detection.by_design(tree) {
-            *num_of.entry(design_words(class)).or_default() += 1;
+            *num_of.entry(design_text(class)).or_default() += 1;
         }
     }
     if num_of.is_empty() {

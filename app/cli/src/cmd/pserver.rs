@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
 use crate::follow::ServerAccess;
 use crate::log_lines::write_line;
-use crate::output::{Troubles, warn};
+use crate::output::{Problems, warn};
 use crate::pages;
 use crate::stop::{POLL_INTERVAL, StopSignal};
 use crate::tree_learner::TreeLearner;
@@ -78,12 +78,12 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         Some(url) => Some(TreeLearner::start(&state, url, &options)?),
         None => None,
     };
-    let mut troubles = Troubles::default();
+    let mut problems = Problems::default();
     let is_over = || args.auto_shutdown && state.is_abandoned(clock.now_ms());
     while !stop.is_set() && !is_over() {
         std::thread::sleep(POLL_INTERVAL);
-        let learning = learner.as_ref().and_then(TreeLearner::trouble);
-        troubles.report(keeper.troubles().into_iter().chain(learning).collect());
+        let learning = learner.as_ref().and_then(TreeLearner::problem);
+        problems.report(keeper.problems().into_iter().chain(learning).collect());
     }
     if let Some(learner) = learner {
         learner.finish();

@@ -77,8 +77,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         &stop,
         &|status| {
             note(status);
-            let learning = learner.as_ref().and_then(TreeLearner::trouble);
-            keeper.troubles().into_iter().chain(learning).collect()
+            let learning = learner.as_ref().and_then(TreeLearner::problem);
+            keeper.problems().into_iter().chain(learning).collect()
         },
     );
     if let Some(learner) = learner {

@@ -13,7 +13,7 @@ use callgrove_trace::{
     streams_to_come,
 };
 
-use crate::output::Troubles;
+use crate::output::Problems;
 use crate::stop::StopSignal;
 
 /// Pause between two searches for files.
@@ -33,12 +33,12 @@ pub(super) fn find_growing(
     stop: &StopSignal,
 ) -> Result<(Vec<PathBuf>, Warnings)> {
     let start = Instant::now();
-    let (mut num_ranks, mut troubles) = (None, Troubles::default());
+    let (mut num_ranks, mut problems) = (None, Problems::default());
     loop {
         let is_last = stop.is_set() || start.elapsed() >= timeout;
         let found = match find_streams(input) {
             Ok(found) => found,
-            Err(error) if is_last || !may_come(&error) => return Err(error.into()),
+            Err(error) if is_last || !may_appear(&error) => return Err(error.into()),
             Err(_) => Vec::new(),
         };
         if num_ranks.is_none() && found.first().is_some_and(|first| first != input) {
@@ -71,7 +71,7 @@ pub(super) fn find_growing(
                 ),
                 None => format!("{} has no complete step yet", input.display()),
             };
-            troubles.report(vec![format!(
+            problems.report(vec![format!(
                 "{what}; waiting for it up to {} s",
                 timeout.as_secs()
             )]);
@@ -85,7 +85,7 @@ fn ranks(streams: &[PathBuf]) -> impl Iterator<Item = u32> {
 }
 
 /// Returns whether the missing files may still appear.
-fn may_come(error: &TraceError) -> bool {
+fn may_appear(error: &TraceError) -> bool {
     matches!(
         error,
         TraceError::NotFound { .. } | TraceError::NoMatch { .. } | TraceError::NoStreams { .. }

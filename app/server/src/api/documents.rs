@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::error::ApiError;
 use super::live::stopped;
-use super::state::{Api, written};
+use super::state::{Api, json_response};
 use crate::connection::Stopping;
 
 /// Default number of documents in one answer.
@@ -69,7 +69,7 @@ pub(super) async fn documents(
         );
         return Err(ApiError::bad_request(message));
     }
-    let collection = known(&collection)?;
+    let collection = collection_named(&collection)?;
     let query = Query {
         collection,
         filter: wanted.filter.as_deref().map(filter).transpose()?,
@@ -87,7 +87,7 @@ pub(super) async fn documents(
             store.find(&query)
         })
         .await?;
-    Ok(written(format!("[{}]", found.join(",")).into_bytes()))
+    Ok(json_response(format!("[{}]", found.join(",")).into_bytes()))
 }
 
 /// The parameters of `GET /api/count/…`.
@@ -114,7 +114,7 @@ pub(super) async fn count(
     let filter = text.as_deref().map(filter).transpose()?;
     let query = Query {
         filter,
-        ..Query::all(known(&collection)?)
+        ..Query::all(collection_named(&collection)?)
     };
     let count = documents
         .ask(stopped(stopping), move |store| {
@@ -130,12 +130,12 @@ pub(super) async fn schema(Path(name): Path<String>) -> Result<Response, ApiErro
     let schema = if name == "packet" {
         PACKET_SCHEMA
     } else {
-        known(&name)?.schema()
+        collection_named(&name)?.schema()
     };
-    Ok(written(schema.as_bytes().to_vec()))
+    Ok(json_response(schema.as_bytes().to_vec()))
 }
 
-fn known(name: &str) -> Result<Collection, ApiError> {
+fn collection_named(name: &str) -> Result<Collection, ApiError> {
     name.parse()
         .map_err(|error: UnknownCollection| ApiError::new(StatusCode::NOT_FOUND, error.to_string()))
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::error::ApiError;
-use super::state::{Api, Live, written};
+use super::state::{Api, Live, json_response};
 use crate::connection::Stopping;
 use crate::hub::{FellBehind, Hub, OverviewSnapshot, PacketPage};
 
@@ -42,7 +42,7 @@ pub(super) async fn overview(State(api): State<Api>) -> Result<Response, ApiErro
         })
     });
     match json.await {
-        Ok(Ok(json)) => Ok(written(json)),
+        Ok(Ok(json)) => Ok(json_response(json)),
         Ok(Err(error)) => Err(ApiError::defect(&error)),
         Err(error) => Err(ApiError::defect(&error)),
     }
@@ -98,7 +98,7 @@ fn page(hub: &Hub, after: u64) -> Result<Response, ApiError> {
         json.extend_from_slice(packet);
     }
     json.extend_from_slice(b"]}");
-    Ok(written(json))
+    Ok(json_response(json))
 }
 
 /// Ready once the server is stopping, so that waiting requests are answered before it ends.

@@ -60,8 +60,8 @@ pub fn router(api: Api) -> Router {
         )
         .route("/api/tree-models/in-force", post(tree_models::put_in_force));
     routes
-        .method_not_allowed_fallback(other_method)
-        .layer(from_fn(in_time))
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn(with_timeout))
         .with_state(api)
 }
 
@@ -73,12 +73,12 @@ async fn health(State(api): State<Api>) -> Json<Health> {
     })
 }
 
-async fn other_method(method: Method) -> ApiError {
+async fn method_not_allowed(method: Method) -> ApiError {
     let message = format!("{method} is not supported for this path: use GET, or POST to send data");
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 
-async fn in_time(request: Request, next: Next) -> Response {
+async fn with_timeout(request: Request, next: Next) -> Response {
     timeout(MAX_REQUEST_TIME, next.run(request))
         .await
         .unwrap_or_else(|_| {

@@ -65,6 +65,6 @@ impl Live {
 }
 
 /// Returns an answer whose body is the given JSON.
-pub(super) fn written(json: Vec<u8>) -> Response {
+pub(super) fn json_response(json: Vec<u8>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], json).into_response()
 }

@@ -82,12 +82,12 @@ pub(super) async fn publish(
     let (reader, state) = (Arc::clone(&registry.reader), Arc::clone(&registry.state));
     // Reading a large model takes long enough to delay other requests.
     let published = tokio::task::spawn_blocking(move || {
-        let unfit = |cause| PserverError::UnfitTreeModel {
+        let invalid = |cause| PserverError::UnfitTreeModel {
             name: publication.name.clone(),
             cause,
         };
-        let judge = reader.read(publication.model.as_bytes()).map_err(unfit)?;
-        check_fit(&*judge, &state).map_err(unfit)?;
+        let judge = reader.read(publication.model.as_bytes()).map_err(invalid)?;
+        check_fit(&*judge, &state).map_err(invalid)?;
         let time_us = MonotonicClock::new().now_ms() * 1000;
         state.publish_tree_model(&publication, judge.functions(), time_us)
     });

@@ -89,14 +89,14 @@ impl RemoteSession {
     /// Exchanges messages in both directions; does not return.
     pub fn run(mut self) {
         loop {
-            let Err(lost) = self.talk();
+            let Err(lost) = self.exchange();
             self.link.lost(&lost.to_string());
             (self.wake)();
             std::thread::sleep(RETRY_INTERVAL);
         }
     }
 
-    fn talk(&mut self) -> Result<std::convert::Infallible, Lost> {
+    fn exchange(&mut self) -> Result<std::convert::Infallible, Lost> {
         let mut socket = self.connect()?;
         socket.send(Message::Binary(self.link.connected()?.into()))?;
         socket.get_ref().set_read_timeout(POLL_INTERVAL)?;

@@ -20,7 +20,7 @@ pub struct DatabaseHealth {
 struct SaveProgress {
     begun_at: Option<Instant>,
     saved_at: Option<Instant>,
-    trouble: Option<String>,
+    problem: Option<String>,
     has_ended_early: bool,
 }
 
@@ -35,10 +35,10 @@ impl DatabaseHealth {
     }
 
     /// Notes the outcome of a save: the reason why nothing can be saved at present, or `None`.
-    pub(crate) fn end(&self, trouble: Option<String>) {
+    pub(crate) fn end(&self, problem: Option<String>) {
         let mut progress = self.progress();
         progress.begun_at = None;
-        progress.trouble = trouble;
+        progress.problem = problem;
     }
 
     /// Notes that the state has been saved.
@@ -58,8 +58,8 @@ impl DatabaseHealth {
     }
 
     /// Returns the reason why nothing can be saved at present, for the operator's terminal.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        self.progress().trouble.clone()
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.progress().problem.clone()
     }
 
     /// Checks that the database accepts saves.
@@ -77,7 +77,7 @@ impl DatabaseHealth {
             .map(|begun_at| now.saturating_duration_since(begun_at));
         if progress.has_ended_early {
             Err("the thread that saves has failed")
-        } else if progress.trouble.is_some() {
+        } else if progress.problem.is_some() {
             Err("the last save failed")
         } else if save_time.is_some_and(|save_time| save_time > SAVE_TIMEOUT) {
             Err("the database does not answer")

@@ -64,12 +64,12 @@ const PROGRAM_METRICS: [ProgramMetric; 6] = [
 /// `GET /metrics`.
 pub(super) async fn metrics(State(monitored): State<Monitored>) -> Result<Response, ApiError> {
     // The counts are behind a lock that is held while a large state is saved.
-    let text = tokio::task::spawn_blocking(move || written(&monitored)).await;
+    let text = tokio::task::spawn_blocking(move || metrics_text(&monitored)).await;
     let text = text.map_err(|error| ApiError::defect(&error))?;
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
 }
 
-fn written(monitored: &Monitored) -> String {
+fn metrics_text(monitored: &Monitored) -> String {
     let mut metrics = MetricsText::default();
     let build = "callgrove_build_info";
     metrics.begin(

@@ -52,11 +52,11 @@ pub fn router(files: Vec<PageFile>) -> Result<Router, PageError> {
             );
         }
     }
-    Ok(routes.layer(map_response(guarded)))
+    Ok(routes.layer(map_response(with_security_headers)))
 }
 
 /// Adds headers that protect the page, and keep its address, which may hold the token, from other sites.
-pub(crate) async fn guarded(mut response: Response) -> Response {
+pub(crate) async fn with_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),

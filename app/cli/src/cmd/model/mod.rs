@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<()> {
             None => show(&read_model(Path::new(model))?, model, *format),
             Some(url) => {
                 let client = client(url, &server.connect)?;
-                let name = known(&client, model)?.name;
+                let name = find_model(&client, model)?.name;
                 let found = client.tree_model(&name, *version)?;
                 if let Some(path) = save {
                     replace_file(path, found.model.as_bytes(), Readers::User)
@@ -133,7 +133,7 @@ fn publish(client: &Client, args: &PublishArgs) -> Result<()> {
 }
 
 /// Returns the tree model of a job by its name, or the end of its name.
-fn known(client: &Client, named: &str) -> Result<TreeModelInfo> {
+fn find_model(client: &Client, named: &str) -> Result<TreeModelInfo> {
     let pattern = FunctionPattern::new(named);
     let mut found: Vec<TreeModelInfo> = client.tree_models()?.models;
     if let Some(at) = found.iter().position(|model| model.name == named) {
@@ -148,7 +148,7 @@ fn known(client: &Client, named: &str) -> Result<TreeModelInfo> {
 }
 
 fn roll_back(client: &Client, named: &str, to: Option<u32>, is_off: bool) -> Result<()> {
-    let model = known(client, named)?;
+    let model = find_model(client, named)?;
     let name = &model.name;
     let version = match (is_off, to) {
         (true, _) => None,

@@ -56,9 +56,9 @@ impl DryRun {
         };
         let current = in_force(client, name)?;
         let forest = recorded(client, model.functions(), args.last)?;
-        let flagged = flagged(model, &forest)?;
+        let flagged = abnormal_trees(model, &forest)?;
         let before = match &current {
-            Some((_, current)) => self::flagged(current, &forest)?,
+            Some((_, current)) => abnormal_trees(current, &forest)?,
             None => BTreeSet::new(),
         };
         let labels = labels.by_tree(&forest);
@@ -166,7 +166,7 @@ fn recorded(client: &Client, functions: &[String], last: Option<u64>) -> Result<
     Ok(forest)
 }
 
-fn flagged(model: &SavedModel, forest: &Forest) -> Result<BTreeSet<TreeIdx>> {
+fn abnormal_trees(model: &SavedModel, forest: &Forest) -> Result<BTreeSet<TreeIdx>> {
     let verdicts = model.verdicts(forest)?;
     let of_trees = verdicts.iter().enumerate();
     let abnormal = of_trees.filter(|(_, verdict)| verdict.is_abnormal);
