@@ -13,7 +13,7 @@ use crate::{ProvDbError, ReadBounds, ReadLimits, Store};
 const GRACE: Duration = Duration::from_secs(1);
 /// Timeout for interrupted reads when the pool closes.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Interval between checks of it.
+/// Interval between checks whether the reads have ended.
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 type OpenReader = dyn Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync;
@@ -28,7 +28,7 @@ pub struct ReaderPool {
 /// The reuse of a store for the next client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reuse {
-    /// Until it fails.
+    /// Reused until it fails.
     Always,
     /// Used once: plain SQL can change the session that it runs in.
     Never,
@@ -76,11 +76,11 @@ impl ReaderPool {
         limits: ReadLimits,
         open: impl Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync + 'static,
     ) -> Self {
-        Self::sharing(max_at_once, limits, Reuse::Always, Arc::new(open))
+        Self::with_opener(max_at_once, limits, Reuse::Always, Arc::new(open))
     }
 
     /// Creates a pool that shares its opener with other pools.
-    pub(super) fn sharing(
+    pub(super) fn with_opener(
         max_at_once: usize,
         limits: ReadLimits,
         reuse: Reuse,
@@ -106,7 +106,7 @@ impl ReaderPool {
     /// Those of the store, [`ProvDbError::Interrupted`] once the pool is closed, and [`ProvDbError::TooSlow`].
     pub async fn read<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError> + Send + 'static,
+        query: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError> + Send + 'static,
     ) -> Result<T, ProvDbError> {
         let Ok(permit) = Arc::clone(&self.shared.permits).acquire_owned().await else {
             return Err(ProvDbError::Interrupted);
@@ -114,7 +114,7 @@ impl ReaderPool {
         let awaited = self.shared.begin()?;
         let (pool, bounds) = (Arc::clone(&self.shared), awaited.bounds.clone());
         let mut answer = tokio::task::spawn_blocking(move || {
-            let answer = pool.answer(&bounds, question);
+            let answer = pool.answer(&bounds, query);
             drop(permit);
             answer
         });
@@ -192,12 +192,12 @@ impl PoolState {
     fn answer<T>(
         &self,
         bounds: &ReadBounds,
-        question: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError>,
+        query: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError>,
     ) -> Result<T, ProvDbError> {
         let idle = self.reads().idle.pop();
         let mut store = idle.map_or_else(|| (self.open)(), Ok)?;
         store.bound_reads(bounds);
-        let answer = question(store.as_mut());
+        let answer = query(store.as_mut());
         let is_interrupted = bounds.finish();
         let answer = answer?;
         // Reopen the store after a failure: the folder may have been replaced, or the server may be back. And a late

@@ -27,9 +27,10 @@ pub struct ServedMonitor {
 struct MonitorState {
     requests: BTreeMap<&'static str, u64>,
     documents: BTreeMap<Collection, u64>,
-    /// The time of the last write that is evidence of the database's state, and its problem.
+    /// Time of the last write that is evidence of the database's state.
     checked_at: Option<Instant>,
-    trouble: Option<&'static str>,
+    /// Problem shown by that write.
+    problem: Option<&'static str>,
     /// Start time of the running probe.
     probing_since: Option<Instant>,
 }
@@ -64,9 +65,9 @@ impl ServedMonitor {
         let is_silent = state
             .probing_since
             .is_some_and(|since| since.elapsed() >= PROBE_TIMEOUT);
-        match state.trouble {
+        match state.problem {
             _ if is_silent => Err("the database does not answer"),
-            Some(trouble) => Err(trouble),
+            Some(problem) => Err(problem),
             None => Ok(()),
         }
     }
@@ -97,7 +98,7 @@ impl ServedMonitor {
 
     /// Records what a write says about the database; an invalid write says nothing.
     pub(super) fn note_outcome<T>(&self, outcome: &Result<T, ProvDbError>) {
-        let trouble = match outcome {
+        let problem = match outcome {
             Ok(_) => None,
             Err(ProvDbError::DiskFull { .. }) => Some("the disk of the database is full"),
             Err(ProvDbError::Unreachable { .. }) => Some("the database cannot be reached"),
@@ -107,7 +108,7 @@ impl ServedMonitor {
             Err(_) => return,
         };
         let mut state = self.state();
-        state.trouble = trouble;
+        state.problem = problem;
         state.checked_at = Some(Instant::now());
     }
 

@@ -68,7 +68,8 @@ impl ServedReaders {
         open: impl Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync + 'static,
     ) -> Self {
         let open: Arc<dyn Fn() -> _ + Send + Sync> = Arc::new(open);
-        let pool = |num, limits, reuse| ReaderPool::sharing(num, limits, reuse, Arc::clone(&open));
+        let pool =
+            |num, limits, reuse| ReaderPool::with_opener(num, limits, reuse, Arc::clone(&open));
         let statements = || pool(NUM_STATEMENTS, STATEMENT_LIMITS, Reuse::Never);
         Self {
             lookups: pool(NUM_LOOKUPS, LOOKUP_LIMITS, Reuse::Always),

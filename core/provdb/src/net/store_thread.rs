@@ -13,7 +13,7 @@ use crate::{ProvDbError, Store};
 const MAX_WAITING_JOBS: usize = 64;
 /// Timeout for stores to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval between checks of it.
+/// Interval between checks whether the stores are closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 type Job = Box<dyn FnOnce(&mut dyn Store) + Send>;
@@ -27,9 +27,9 @@ pub(super) struct StoreThread {
 
 impl StoreThread {
     pub(super) fn start(name: &str, mut store: Box<dyn Store>) -> io::Result<Self> {
-        let (jobs, mut given) = mpsc::channel::<Job>(MAX_WAITING_JOBS);
+        let (jobs, mut queue) = mpsc::channel::<Job>(MAX_WAITING_JOBS);
         let work = move || {
-            while let Some(job) = given.blocking_recv() {
+            while let Some(job) = queue.blocking_recv() {
                 job(store.as_mut());
             }
         };

@@ -3,7 +3,7 @@
 use callgrove_model::{ExecLabel, FuncId, ProgramId, fnv1a};
 use serde_json::json;
 
-use super::joined::{IncidentHop, JoinedIncident, MatedMessage};
+use super::joined::{IncidentHop, JoinedIncident, MatchedMessage};
 use crate::functions::FunctionTable;
 use crate::record::{
     INCIDENT_VERSION, IncidentHopRecord, IncidentMessageRecord, IncidentRecord, MessageEnd,
@@ -87,7 +87,7 @@ fn hop(hop: &IncidentHop, functions: &FunctionTable) -> IncidentHopRecord {
     }
 }
 
-fn message(message: &MatedMessage) -> IncidentMessageRecord {
+fn message(message: &MatchedMessage) -> IncidentMessageRecord {
     let end = |(timestamp_us, call): (u64, Option<ExecLabel>)| MessageEnd {
         timestamp_us,
         event_id: label(call),

@@ -73,7 +73,7 @@ impl<'a> Excerpt<'a> {
         let program_func = names.intern(PROGRAM);
         let message_func = names.intern(MESSAGE);
         let stalls = stalls(stall_summaries);
-        let messages = mated(stall_summaries);
+        let messages = matched(stall_summaries);
         let mut lanes = KnownLanes::new();
         add_stalls(&mut lanes, &stalls, functions, &mut names);
         add_messages(&mut lanes, &messages, &stalls, message_func);
@@ -346,7 +346,7 @@ fn span_of(stall: &StallEntry, can_wait: bool) -> Option<(TimeNs, TimeNs)> {
 }
 
 /// Returns the messages with both ends reported, by key, except those that a rank sent to itself.
-fn mated(stall_summaries: &BTreeMap<(StepId, RankId), StallSummary>) -> Vec<ReportedMessage<'_>> {
+fn matched(stall_summaries: &BTreeMap<(StepId, RankId), StallSummary>) -> Vec<ReportedMessage<'_>> {
     let mut ends: BTreeMap<MessageKey, [Option<&MessageEntry>; 2]> = BTreeMap::new();
     for (&(_, rank), summary) in stall_summaries {
         for end in &summary.messages {

@@ -51,7 +51,7 @@ pub(crate) struct JoinedIncident {
     /// Number of members that the detector found.
     pub(super) num_anomalies: usize,
     pub(super) hops: Vec<IncidentHop>,
-    pub(super) messages: Vec<MatedMessage>,
+    pub(super) messages: Vec<MatchedMessage>,
 }
 
 impl JoinedIncident {
@@ -117,7 +117,7 @@ fn late_sender() -> WaitKind {
 
 /// A message with both ends known: the time of each, and the execution that contains it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct MatedMessage {
+pub(crate) struct MatchedMessage {
     pub(super) source: RankId,
     pub(super) destination: RankId,
     pub(super) tag: u64,
@@ -282,7 +282,7 @@ impl Join<'_> {
         &self,
         members: &[(ExecRef, ReportedStall<'_>)],
         hops: &[(IncidentHop, Option<usize>)],
-    ) -> (Vec<MatedMessage>, BTreeMap<usize, usize>) {
+    ) -> (Vec<MatchedMessage>, BTreeMap<usize, usize>) {
         let all = &self.excerpt.messages;
         let of_hops = hops.iter().filter_map(|(_, message)| *message);
         let keyed = |at: usize| all.get(at).map(|it| (it.key, at));
@@ -297,7 +297,7 @@ impl Join<'_> {
         }
         let places = keys.values().enumerate().map(|(place, &at)| (at, place));
         let places = places.collect();
-        let mated = keys.into_iter().map(|(key, at)| MatedMessage {
+        let matched = keys.into_iter().map(|(key, at)| MatchedMessage {
             source: key.source,
             destination: key.destination,
             tag: key.tag,
@@ -305,7 +305,7 @@ impl Join<'_> {
             sent: (all[at].send.time_us, all[at].send.call),
             received: (all[at].recv.time_us, all[at].recv.call),
         });
-        (mated.collect(), places)
+        (matched.collect(), places)
     }
 }
 
