@@ -52,7 +52,7 @@ impl CompiledModel {
 /// Models with the times of all ranks, compiled.
 #[derive(Debug)]
 pub(crate) struct CompleteModels {
-    /// By function number.
+    /// The models by function number.
     pub(crate) compiled: Vec<Option<CompiledModel>>,
     /// Identifies the state of the models.
     pub(crate) learnt_in: u64,
@@ -62,7 +62,7 @@ pub(crate) struct CompleteModels {
 
 /// The models that a round judges by.
 pub(crate) struct RoundModels<'a> {
-    /// By function number.
+    /// The models by function number.
     pub(crate) compiled: &'a [Option<CompiledModel>],
     /// Global indices, by function number.
     pub(crate) fids: &'a [FuncId],

@@ -23,7 +23,7 @@ pub(crate) struct FunctionOutliers {
 pub(crate) struct StepCalls<'a> {
     pub(crate) functions: &'a JudgedFunctions,
     pub(crate) statistic: OutlierStatistic,
-    /// By lane index.
+    /// The calls by lane index.
     pub(crate) lanes: Vec<JudgedCalls<'a>>,
 }
 

@@ -18,13 +18,13 @@ const MAX_WAITING_BYTES: usize = 256 << 20;
 /// Largest size in bytes of the documents that are stored at once; one larger document is stored alone.
 const MAX_BATCH_BYTES: usize = 8 << 20;
 /// How long documents are gathered before they are stored, because a commit costs as much as dozens of documents.
-const GATHER: Duration = Duration::from_millis(50);
+const GATHER_TIME: Duration = Duration::from_millis(50);
 /// Size in bytes of the gathered documents at which they are stored at once.
 const GATHER_BYTES: usize = 1 << 20;
 /// Pause before a refused batch is retried.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// The refusal after the storing thread has panicked.
-const FAULT: &str = "the thread that stores documents has ended early";
+const THREAD_ENDED: &str = "the thread that stores documents has ended early";
 /// How long an ending instance waits for a database that refuses documents.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -56,16 +56,16 @@ fn num(documents: &[Document]) -> u64 {
 enum Task {
     Store(Document),
     /// Removes the earlier records of a step.
-    Forget(ProgramId, RankId, StepId),
+    RemoveStep(ProgramId, RankId, StepId),
     /// Stores bytes under a name.
-    Keep(String, Vec<u8>),
+    ReplaceState(String, Vec<u8>),
 }
 
 /// The tasks that are done together.
 enum Work {
     Join(RunIdentity),
-    Forget(ProgramId, RankId, StepId),
-    Keep(String, Vec<u8>),
+    RemoveStep(ProgramId, RankId, StepId),
+    ReplaceState(String, Vec<u8>),
     Store(Vec<Document>),
 }
 
@@ -88,11 +88,12 @@ struct Queue {
     /// The identity of the run, if the database has not got it yet.
     run: Option<RunIdentity>,
     tasks: VecDeque<Task>,
-    /// Number of documents that wait or are being stored, and their size in bytes.
+    /// Number of documents that wait or are being stored.
     num_unsettled: u64,
+    /// Their size in bytes.
     num_bytes: usize,
     /// When the oldest waiting task was added.
-    waits_since: Option<Instant>,
+    oldest_since: Option<Instant>,
     is_busy: bool,
     /// True if a caller waits until everything is stored.
     is_awaited: bool,
@@ -103,7 +104,7 @@ struct Queue {
 impl Queue {
     fn push(&mut self, task: Task) {
         if self.tasks.is_empty() {
-            self.waits_since = Some(Instant::now());
+            self.oldest_since = Some(Instant::now());
         }
         self.tasks.push_back(task);
     }
@@ -113,17 +114,19 @@ impl Queue {
         if self.run.is_some() || self.is_awaited || self.num_bytes >= GATHER_BYTES {
             return Duration::ZERO;
         }
-        let waited = self.waits_since.map_or(GATHER, |since| since.elapsed());
-        GATHER.saturating_sub(waited)
+        let waited = self
+            .oldest_since
+            .map_or(GATHER_TIME, |since| since.elapsed());
+        GATHER_TIME.saturating_sub(waited)
     }
 
-    fn note_stored(&mut self, documents: &[Document]) {
+    fn count_stored(&mut self, documents: &[Document]) {
         let num_bytes = self.remove(documents);
         self.stored.num_documents += num(documents);
         self.stored.num_bytes += num_bytes as u64;
     }
 
-    fn note_unfit(&mut self, documents: &[Document], reason: String) {
+    fn count_unfit(&mut self, documents: &[Document], reason: String) {
         self.remove(documents);
         self.stored.num_lost += num(documents);
         self.stored.first_unfit.get_or_insert(reason);
@@ -185,16 +188,16 @@ impl ProvenanceWriter {
     }
 
     /// Removes the earlier records of a step before anything that is sent later. Does not wait.
-    pub(crate) fn forget_step(&self, program: ProgramId, rank: RankId, step: StepId) {
+    pub(crate) fn remove_step(&self, program: ProgramId, rank: RankId, step: StepId) {
         let mut queue = self.shared.lock();
-        queue.push(Task::Forget(program, rank, step));
+        queue.push(Task::RemoveStep(program, rank, step));
         self.shared.changed.notify_all();
     }
 
     /// Stores bytes under a name before anything that is sent later. Does not wait.
     pub(crate) fn replace_state(&self, name: String, bytes: Vec<u8>) {
         let mut queue = self.shared.lock();
-        queue.push(Task::Keep(name, bytes));
+        queue.push(Task::ReplaceState(name, bytes));
         self.shared.changed.notify_all();
     }
 
@@ -212,7 +215,7 @@ impl ProvenanceWriter {
         drop(queue);
         if self.thread.is_finished() && !stored.is_closed {
             stored.is_closed = true;
-            stored.refusal = Some(FAULT.to_owned());
+            stored.refusal = Some(THREAD_ENDED.to_owned());
         }
         stored
     }
@@ -242,7 +245,7 @@ impl ProvenanceWriter {
         stored.num_lost += queue.num_unsettled;
         drop(queue);
         if store.is_none() {
-            stored.refusal = Some(FAULT.to_owned());
+            stored.refusal = Some(THREAD_ENDED.to_owned());
         }
         match (stored.num_lost, store) {
             (0, Some(store)) if !stored.is_closed => Ok((stored, store)),
@@ -266,11 +269,11 @@ impl Shared {
 fn run(shared: &Shared, mut store: Box<dyn Store>) -> Box<dyn Store> {
     while let Some(work) = next_work(shared) {
         let outcome = match &work {
-            Work::Join(run) => insist(shared, || store.join_run(run).map(drop)),
-            Work::Forget(program, rank, step) => {
-                insist(shared, || store.forget_step(program.0, rank.0, step.0))
+            Work::Join(run) => retry(shared, || store.join_run(run).map(drop)),
+            Work::RemoveStep(program, rank, step) => {
+                retry(shared, || store.forget_step(program.0, rank.0, step.0))
             }
-            Work::Keep(name, bytes) => insist(shared, || store.replace_state(name, bytes)),
+            Work::ReplaceState(name, bytes) => retry(shared, || store.replace_state(name, bytes)),
             Work::Store(documents) => put(shared, &mut *store, documents),
         };
         if outcome == Outcome::GivenUp {
@@ -286,13 +289,13 @@ fn run(shared: &Shared, mut store: Box<dyn Store>) -> Box<dyn Store> {
 fn put(shared: &Shared, store: &mut dyn Store, documents: &[Document]) -> Outcome {
     let mut rest = vec![documents];
     while let Some(part) = rest.pop() {
-        match insist(shared, || store.put(part)) {
-            Outcome::Done => shared.lock().note_stored(part),
+        match retry(shared, || store.put(part)) {
+            Outcome::Done => shared.lock().count_stored(part),
             Outcome::Unfit(_) if part.len() > 1 => {
                 let (first, second) = part.split_at(part.len() / 2);
                 rest.extend([second, first]);
             }
-            Outcome::Unfit(reason) => shared.lock().note_unfit(part, reason),
+            Outcome::Unfit(reason) => shared.lock().count_unfit(part, reason),
             Outcome::GivenUp => return Outcome::GivenUp,
         }
     }
@@ -310,7 +313,7 @@ enum Outcome {
 }
 
 /// Retries what the database refuses, if waiting can help.
-fn insist(shared: &Shared, mut store: impl FnMut() -> Result<(), ProvDbError>) -> Outcome {
+fn retry(shared: &Shared, mut store: impl FnMut() -> Result<(), ProvDbError>) -> Outcome {
     loop {
         let error = match store() {
             Ok(()) => {
@@ -343,7 +346,11 @@ fn next_work(shared: &Shared) -> Option<Work> {
     let mut queue = shared.lock();
     loop {
         let is_idle = queue.tasks.is_empty() && queue.run.is_none();
-        let pause = if is_idle { PAUSE } else { queue.gather_time() };
+        let pause = if is_idle {
+            RETRY_PAUSE
+        } else {
+            queue.gather_time()
+        };
         match (is_idle, queue.is_ending) {
             (true, true) => return None,
             (false, _) if pause.is_zero() => break,
@@ -357,11 +364,11 @@ fn next_work(shared: &Shared) -> Option<Work> {
     let (mut documents, mut num_bytes) = (Vec::new(), 0);
     while let Some(task) = queue.tasks.pop_front() {
         match task {
-            Task::Forget(program, rank, step) if documents.is_empty() => {
-                return Some(Work::Forget(program, rank, step));
+            Task::RemoveStep(program, rank, step) if documents.is_empty() => {
+                return Some(Work::RemoveStep(program, rank, step));
             }
-            Task::Keep(name, bytes) if documents.is_empty() => {
-                return Some(Work::Keep(name, bytes));
+            Task::ReplaceState(name, bytes) if documents.is_empty() => {
+                return Some(Work::ReplaceState(name, bytes));
             }
             Task::Store(document)
                 if documents.is_empty() || num_bytes + document.json.len() <= MAX_BATCH_BYTES =>
@@ -378,9 +385,9 @@ fn next_work(shared: &Shared) -> Option<Work> {
     Some(Work::Store(documents))
 }
 
-/// Waits for a change, at most [`PAUSE`].
+/// Waits for a change, at most [`RETRY_PAUSE`].
 fn wait<'a>(shared: &Shared, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
-    wait_for(shared, queue, PAUSE)
+    wait_for(shared, queue, RETRY_PAUSE)
 }
 
 fn wait_for<'a>(

@@ -232,7 +232,7 @@ impl TreeStep<'_> {
             Some(Ok(mut verdicts)) => {
                 let rate = model.map_or(0.0, |model| model.judge.false_discovery_rate());
                 if let Some(recent) = recent {
-                    // In order of exit, as in a stream.
+                    // Decisions are made in order of exit, as in a stream.
                     let mut order: Vec<usize> = (0..verdicts.len()).collect();
                     order.sort_by_key(|&at| forest.tree(TreeIdx::from_index(at)).exit());
                     for at in order {

@@ -153,7 +153,7 @@ pub(crate) struct TreeModels {
     models: BTreeMap<Arc<str>, TreeModelInForce>,
     /// Models that have judged few trees so far.
     tried: BTreeMap<Arc<str>, TriedModel>,
-    /// By function number in the instance.
+    /// The tasks by function number in the instance.
     tasks: Vec<TreeTask>,
 }
 

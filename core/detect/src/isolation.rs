@@ -51,7 +51,7 @@ pub(crate) struct Surroundings {
     /// Index of the first bin; `positions` holds the position of each index from there on, or [`UNSEEN`].
     first: u64,
     positions: Vec<u16>,
-    /// Whether executions of a bin are isolated, shape `[num_bins]`.
+    /// True for each bin whose executions are isolated, shape `[num_bins]`.
     isolated: Vec<bool>,
 }
 

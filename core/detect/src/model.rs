@@ -12,7 +12,7 @@ use crate::{Algorithm, CallerKey, Contexts, Histogram, Moments, RunningThreshold
 /// The statistics of times that a model keeps, as its detector needs them.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Distribution {
-    /// None besides the moments: SSTD.
+    /// No statistics besides the moments: SSTD.
     Moments,
     /// One histogram: HBOS and COPOD.
     Histogram(Histogram),
@@ -192,7 +192,7 @@ pub(crate) fn histogram_json(histogram: &Histogram, threshold: f64) -> Value {
 struct Parts {
     moments: Moments,
     histogram: Option<Histogram>,
-    /// Of the detector that tracks callers separately; earlier releases have none.
+    /// Histograms by caller, for the detector excess; earlier releases have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     contexts: Option<Contexts>,
     internal_global_threshold: f64,

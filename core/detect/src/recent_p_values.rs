@@ -18,8 +18,8 @@ const WINDOW: u64 = 1_000;
 pub struct RecentPValues {
     /// Number of p-values so far.
     num_seen: u64,
-    /// Those of the last 1,000 that were at most the rate, the oldest first: the number of p-values before it, and ln
-    /// p.
+    /// The p-values among the last 1,000 that were at most the rate, the oldest first: the number of p-values before
+    /// it, and ln p.
     small: VecDeque<(u64, f64)>,
 }
 

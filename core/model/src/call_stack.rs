@@ -128,10 +128,10 @@ impl CallStackBuilder {
         &self.counters
     }
 
-    /// Drops what is over, so that a run of any length needs no more memory than one step. Kept are the open executions
-    /// with `num_last` rows before and after each, the last `num_last` executions, and the callers of all these; with
-    /// `first_kept`, also all rows from there on. Of the messages and counter samples of these, the newest `max_events`
-    /// are kept. Returns the old rows of the kept executions, in order.
+    /// Drops ended executions, so that a run of any length needs no more memory than one step. Kept are the open
+    /// executions with `num_last` rows before and after each, the last `num_last` executions, and the callers of all
+    /// these; with `first_kept`, also all rows from there on. Of the messages and counter samples of these, the newest
+    /// `max_events` are kept. Returns the old rows of the kept executions, in order.
     pub fn retire(
         &mut self,
         num_last: usize,

@@ -94,9 +94,9 @@ impl RankBuilder {
             .map(|(&thread, lane)| (thread, &lane.stack))
     }
 
-    /// Drops what is over on every lane ([`CallStackBuilder::retire`]), and passes each thread with the old rows of its
-    /// kept executions to `kept`. `first_kept` returns the row of a lane from which all rows are kept. For runs that
-    /// are judged step by step rather than collected.
+    /// Drops ended executions on every lane ([`CallStackBuilder::retire`]), and passes each thread with the old rows of
+    /// its kept executions to `kept`. `first_kept` returns the row of a lane from which all rows are kept. For runs
+    /// that are judged step by step rather than collected.
     pub fn retire(
         &mut self,
         num_last: usize,

@@ -160,7 +160,7 @@ fn picture(trace: &Trace) -> String {
 
 proptest! {
     #[test]
-    fn dropping_what_is_over_does_not_change_later_results(
+    fn dropping_ended_executions_does_not_change_later_results(
         events in proptest::collection::vec(event(), 0..80),
         step_length in 1..20_usize,
         num_last in 0..6_usize,

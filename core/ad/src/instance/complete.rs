@@ -65,7 +65,7 @@ impl Instance {
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<(), AdError> {
-        let is_live = self.again.iter().any(Option::is_none);
+        let is_live = self.reopen.iter().any(Option::is_none);
         self.exchange.end_ranks(&self.hello.ranks);
         self.exchange.sync_and_report(Vec::new(), &[])?;
         if is_live && self.writer.is_none() {
@@ -172,9 +172,9 @@ impl Instance {
             Err(error) => return Err(error.into()),
         };
         let readers = self.readers.iter_mut().zip(&mut self.detectors);
-        for ((reader, detector), again) in readers.zip(&mut self.again) {
-            if let Some(again) = again.take() {
-                let source = again()?;
+        for ((reader, detector), reopen) in readers.zip(&mut self.reopen) {
+            if let Some(reopen) = reopen.take() {
+                let source = reopen()?;
                 *reader = StreamReader::new(Reading {
                     open: Box::new(move || Ok(source)),
                     rank: detector.rank(),

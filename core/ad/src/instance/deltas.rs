@@ -12,7 +12,7 @@ use crate::AdError;
 /// steps its models include.
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
-    /// By function number.
+    /// The changes by function number.
     models: BTreeMap<u32, FuncModel>,
     pub(super) steps: Vec<(RankId, StepId)>,
 }

@@ -53,7 +53,7 @@ pub struct Stream {
     /// The name of the stream in warnings.
     pub path: String,
     /// Opens a recorded stream for the second pass, which judges; `None` for a live stream, which is read once.
-    pub again: Option<OpenStream>,
+    pub reopen: Option<OpenStream>,
 }
 
 /// A running AD instance.
@@ -64,11 +64,11 @@ pub struct Instance {
     bell: Bell,
     detectors: Vec<RankDetector>,
     announced: Vec<StreamAnnouncements>,
-    /// By stream: opens it for the second pass; `None` for live streams and once it was opened again.
-    again: Vec<Option<OpenStream>>,
+    /// For each stream: opens it for the second pass; `None` for live streams and once it was opened again.
+    reopen: Vec<Option<OpenStream>>,
     /// The largest number of ranks that any stream states.
     num_ranks: u32,
-    /// By function number: the complete models of all ranks.
+    /// The complete models of all ranks, once they are available.
     complete: Option<CompleteModels>,
     exchange: Box<dyn ModelExchange>,
     /// The registration at the parameter server. It grows when the first steps of more ranks arrive.
@@ -126,13 +126,13 @@ impl Instance {
             run: RunIdentity::default(),
         };
         let is_live = options.pacing == Pacing::Live;
-        let is_recorded = streams.iter().all(|stream| stream.again.is_some());
+        let is_recorded = streams.iter().all(|stream| stream.reopen.is_some());
         let bell = Bell::default();
         let mut readers = Vec::with_capacity(streams.len());
         let mut detectors = Vec::with_capacity(streams.len());
-        let mut again = Vec::with_capacity(streams.len());
+        let mut reopen = Vec::with_capacity(streams.len());
         for stream in streams {
-            again.push(stream.again);
+            reopen.push(stream.reopen);
             let reading = Reading {
                 open: stream.open,
                 rank: stream.rank,
@@ -155,7 +155,7 @@ impl Instance {
             readers,
             bell,
             detectors,
-            again,
+            reopen,
             num_ranks: 0,
             complete: None,
             exchange,
@@ -223,7 +223,7 @@ impl Instance {
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<(), AdError> {
-        let is_recorded = !self.again.is_empty() && self.again.iter().all(Option::is_some);
+        let is_recorded = !self.reopen.is_empty() && self.reopen.iter().all(Option::is_some);
         if is_recorded {
             if self.learn_all(watch)?.is_break() {
                 return Ok(());

@@ -84,7 +84,7 @@ impl Instance {
             (position, vec![outcome])
         }));
         judged.sort_by_key(|it| it.0);
-        self.note_outcomes(judged)
+        self.add_outcomes(judged)
     }
 
     /// Returns the steps of a round, in order of rank.
@@ -157,7 +157,7 @@ impl Instance {
             (position, vec![outcome])
         });
         let judged = judged.collect();
-        self.note_outcomes(judged)
+        self.add_outcomes(judged)
     }
 
     /// Sends changes and reports to the exchange, and updates the status of the connection. Returns the newest models
@@ -172,7 +172,7 @@ impl Instance {
             .learn_steps(&std::mem::take(&mut deltas.steps));
         let deltas = deltas.by_fid(&self.fids, &self.thresholds_reached);
         let synced = self.exchange.sync_and_report(deltas, reports)?;
-        self.status.note_link(synced.link);
+        self.status.set_link(synced.link);
         Ok(synced.models)
     }
 
@@ -215,7 +215,7 @@ impl Instance {
     }
 
     /// Passes on the results of a round, in order of rank.
-    fn note_outcomes(
+    fn add_outcomes(
         &mut self,
         judged: Positioned<Vec<Result<StepOutcome, ProvDbError>>>,
     ) -> Result<(), AdError> {
@@ -225,10 +225,10 @@ impl Instance {
         {
             let step = step?;
             self.status.num_executions += step.num_executions;
-            let fits = self.status.note_trees(step.trees).into_iter();
+            let fits = self.status.count_trees(step.trees).into_iter();
             let (trees, functions) = (&self.options.trees, &self.functions);
             let unfit = self.tree_models.add_fits(fits, trees, functions);
-            self.status.note_unfit(unfit);
+            self.status.count_unfit(unfit);
             match &step.report {
                 Some(_) => self.status.num_anomalies += step.num_anomalies,
                 None => self.status.num_known_steps += 1,
@@ -236,7 +236,7 @@ impl Instance {
             let num_sent = self.writer.as_mut().map(|writer| {
                 if let Some(replaced) = step.replaced {
                     let rank = self.hello.ranks[position];
-                    writer.forget_step(self.options.program, rank, replaced);
+                    writer.remove_step(self.options.program, rank, replaced);
                 }
                 writer.send(step.documents)
             });

@@ -46,7 +46,7 @@ pub struct Status {
 
 impl Status {
     /// Counts the trees of a step. Returns how well the models fit.
-    pub(super) fn note_trees(&mut self, trees: TreeOutcome) -> Vec<ModelFit> {
+    pub(super) fn count_trees(&mut self, trees: TreeOutcome) -> Vec<ModelFit> {
         self.num_trees += trees.num_judged;
         self.num_abnormal_trees += trees.num_abnormal;
         if trees.trouble.is_some() {
@@ -56,7 +56,7 @@ impl Status {
     }
 
     /// Records why a tree model was put aside, if one was.
-    pub(super) fn note_unfit(&mut self, unfit: Option<String>) {
+    pub(super) fn count_unfit(&mut self, unfit: Option<String>) {
         if let Some(why) = unfit {
             let place = || why.clone();
             self.warnings
@@ -65,7 +65,7 @@ impl Status {
         }
     }
 
-    pub(super) fn note_link(&mut self, link: Link) {
+    pub(super) fn set_link(&mut self, link: Link) {
         self.link_down = match link {
             Link::Up => None,
             Link::Down { cause } => Some(cause),

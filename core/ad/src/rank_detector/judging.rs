@@ -72,7 +72,7 @@ impl RankDetector {
                 executions,
                 (number, &compiled.judge),
                 &calls,
-                self.wanted.contains(&number),
+                self.lacks_normal.contains(&number),
             );
             found.extend(of_function);
             exclusive_us.clear();
@@ -80,7 +80,7 @@ impl RankDetector {
             inclusive_us.clear();
             inclusive_us.extend(executions.iter().map(|it| it.inclusive_us));
             let exclusive = Moments::of(&exclusive_us);
-            // They are equal for functions without callees.
+            // Exclusive and inclusive times are equal for functions without callees.
             let is_leaf = exclusive_us == inclusive_us;
             functions.push(JudgedFunction {
                 number,

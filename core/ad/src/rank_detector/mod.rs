@@ -67,7 +67,7 @@ pub(crate) struct RankDetector {
     gaps: StepGaps,
     span: StepTimes,
     /// Functions with anomalies for which no normal execution was stored yet.
-    wanted: BTreeSet<u32>,
+    lacks_normal: BTreeSet<u32>,
     /// The last step that the parameter server already knows.
     pub(crate) reported_until: Option<StepId>,
     /// The last step that the models already include.
@@ -137,7 +137,7 @@ impl RankDetector {
             learner: StepLearner::default(),
             gaps: StepGaps::default(),
             span: StepTimes::default(),
-            wanted: BTreeSet::new(),
+            lacks_normal: BTreeSet::new(),
             reported_until: None,
             learnt_until: None,
             recorded_until: None,
@@ -297,8 +297,8 @@ impl RankDetector {
         learnt
     }
 
-    /// Judges the executions that ended in the last step, reports it, and drops what is over. Documents are only made
-    /// if the run is `recorded`.
+    /// Judges the executions that ended in the last step, reports it, and drops ended executions. Documents are only
+    /// made if the run is `recorded`.
     pub(crate) fn judge(
         &mut self,
         models: &RoundModels<'_>,
@@ -420,7 +420,7 @@ impl RankDetector {
         options: &AdOptions,
         documents: &mut Vec<Document>,
     ) -> Result<(), ProvDbError> {
-        let mut wanted = std::mem::take(&mut self.wanted);
+        let mut lacks_normal = std::mem::take(&mut self.lacks_normal);
         let records = self.record_builder(options.window);
         for of_function in found {
             let Some(Some(compiled)) = compiled.get(of_function.number as usize) else {
@@ -432,26 +432,26 @@ impl RankDetector {
                 documents.push(Document::execution(collection, &record)?);
                 Ok::<_, ProvDbError>(())
             };
-            let mut is_wanted = wanted.contains(&of_function.number);
+            let mut needs_normal = lacks_normal.contains(&of_function.number);
             for &(position, score) in &of_function.anomalies {
                 if records.severity_us(position) >= options.min_severity_us {
                     write(Collection::Anomalies, position, score)?;
-                    is_wanted = true;
+                    needs_normal = true;
                 }
             }
             match of_function.normal {
-                Some((position, score)) if is_wanted => {
+                Some((position, score)) if needs_normal => {
                     write(Collection::NormalExecs, position, score)?;
-                    wanted.remove(&of_function.number);
+                    lacks_normal.remove(&of_function.number);
                 }
-                None if is_wanted => {
-                    wanted.insert(of_function.number);
+                None if needs_normal => {
+                    lacks_normal.insert(of_function.number);
                 }
                 _ => {}
             }
         }
         drop(records);
-        self.wanted = wanted;
+        self.lacks_normal = lacks_normal;
         Ok(())
     }
 

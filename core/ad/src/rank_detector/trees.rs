@@ -30,7 +30,7 @@ impl RankDetector {
         outcome
     }
 
-    /// Drops what is over, except for parts of trees that are still open.
+    /// Drops ended executions, except for parts of trees that are still open.
     pub(super) fn retire(&mut self, window: usize) {
         self.message_numbers.retire();
         let mut trees = std::mem::take(&mut self.trees);

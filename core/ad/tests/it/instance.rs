@@ -1,4 +1,4 @@
-//! What an AD instance makes of streams: judged executions, records, reports.
+//! The results of an AD instance: judged executions, records, reports.
 
 use std::sync::{Arc, Barrier};
 
@@ -430,7 +430,7 @@ fn the_server_of_a_run_refuses_another_run() {
     assert_eq!(server.documents().func_stats.len(), 1);
 }
 
-/// Returns ranks whose `f` takes 100 µs, or 10 ms on one rank, so that the ranks disagree about what is unusual.
+/// Returns ranks whose `f` takes 100 µs, or 10 ms on one rank, so that the ranks disagree about the usual time.
 fn scripts_of_different_ranks() -> Vec<Script> {
     let mut scripts = Vec::new();
     for rank in 0..4 {

@@ -42,7 +42,7 @@ fn streams_that_are_open_are_read_while_another_is_being_opened() {
     // As with SST writers: the writer of rank 1 accepts no reader before all of rank 0 is read.
     let read = Arc::new(Barrier::new(2));
     let first = Stream {
-        again: None,
+        reopen: None,
         ..script(0).recorded_with_barrier(&read)
     };
     let second = script(1).stream();

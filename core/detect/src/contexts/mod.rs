@@ -77,9 +77,9 @@ fn epoch_of(step: StepId) -> u32 {
 /// The executions that a judge takes into account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum EpochRange {
-    /// Those of the recent epochs.
+    /// Executions of the recent epochs.
     Recent,
-    /// All of the run, and those of an earlier run while this one has few.
+    /// All executions of the run, and those of an earlier run while this one has few.
     All,
 }
 

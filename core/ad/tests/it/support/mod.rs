@@ -156,14 +156,14 @@ impl Script {
             rank: self.rank,
             open: self.ending(End::Good),
             path: "script".to_owned(),
-            again: None,
+            reopen: None,
         }
     }
 
     /// Returns a stream that can be read twice, like a file.
     pub(crate) fn recorded(&self) -> Stream {
         Stream {
-            again: Some(self.ending(End::Good)),
+            reopen: Some(self.ending(End::Good)),
             ..self.stream()
         }
     }
