@@ -18,12 +18,12 @@ pub(crate) use root_state::{ModelInputs, RootState};
 pub(crate) struct History {
     roots: BTreeMap<Arc<str>, RootState>,
     marks: BTreeMap<u64, Mark>,
-    past: Vec<UndoStep>,
-    future: Vec<UndoStep>,
+    undo_steps: Vec<UndoStep>,
+    redo_steps: Vec<UndoStep>,
     /// Authors of labels, each name once.
     authors: BTreeSet<Arc<str>>,
     /// Author of the edits that follow, if known.
-    who: Option<Arc<str>>,
+    author: Option<Arc<str>>,
 }
 
 /// An action on a history, as stored in the journal.
@@ -54,14 +54,14 @@ pub(crate) struct Effects {
 /// An edit, done or undone: its description, and the values that reverse it.
 #[derive(Clone, Debug)]
 struct UndoStep {
-    what: Box<str>,
+    description: Box<str>,
     root: Option<Arc<str>>,
     values: StepValues,
     /// True if it trained the model without asking the user.
     has_trained: bool,
 }
 
-/// StepValues that replace current ones. After the swap they hold the replaced values, which reverse it.
+/// Values that replace current ones. After the swap they hold the replaced values, which reverse it.
 #[derive(Clone, Debug, Default)]
 struct StepValues {
     of_root: RootValues,
@@ -75,12 +75,12 @@ impl History {
     }
 
     /// Sets the author of the edits that follow.
-    pub(crate) fn with_author(&mut self, who: Option<&str>) -> &mut Self {
-        self.who = who.map(|who| match self.authors.get(who) {
+    pub(crate) fn with_author(&mut self, author: Option<&str>) -> &mut Self {
+        self.author = author.map(|author| match self.authors.get(author) {
             Some(known) => Arc::clone(known),
-            None => Arc::from(who),
+            None => Arc::from(author),
         });
-        self.authors.extend(self.who.clone());
+        self.authors.extend(self.author.clone());
         self
     }
 
@@ -111,9 +111,9 @@ impl History {
     pub(crate) fn can_apply(&self, action: &HistoryStep) -> bool {
         match action {
             HistoryStep::Edit { .. } => true,
-            HistoryStep::Undo => !self.past.is_empty(),
-            HistoryStep::Redo => !self.future.is_empty(),
-            HistoryStep::Ask => self.future.is_empty() && !self.past.is_empty(),
+            HistoryStep::Undo => !self.undo_steps.is_empty(),
+            HistoryStep::Redo => !self.redo_steps.is_empty(),
+            HistoryStep::Ask => self.redo_steps.is_empty() && !self.undo_steps.is_empty(),
         }
     }
 
@@ -121,11 +121,11 @@ impl History {
     pub(crate) fn apply(&mut self, action: &HistoryStep) -> Effects {
         match action {
             HistoryStep::Edit { root, edit } => {
-                self.future.clear();
+                self.redo_steps.clear();
                 self.edit(root.as_deref(), edit)
             }
-            HistoryStep::Undo => self.undo(self.past.len().checked_sub(1)),
-            HistoryStep::Redo => self.redo(self.future.len().checked_sub(1)),
+            HistoryStep::Undo => self.undo(self.undo_steps.len().checked_sub(1)),
+            HistoryStep::Redo => self.redo(self.redo_steps.len().checked_sub(1)),
             HistoryStep::Ask => self.ask(),
         }
     }
@@ -135,11 +135,11 @@ impl History {
         let is_in_root = |step: &UndoStep| step.root.as_deref() == Some(root);
         match action {
             HistoryStep::Edit { edit, .. } => {
-                self.future.retain(|step| !is_in_root(step));
+                self.redo_steps.retain(|step| !is_in_root(step));
                 self.edit(Some(root), edit)
             }
-            HistoryStep::Undo => self.undo(self.past.iter().rposition(is_in_root)),
-            HistoryStep::Redo => self.redo(self.future.iter().rposition(is_in_root)),
+            HistoryStep::Undo => self.undo(self.undo_steps.iter().rposition(is_in_root)),
+            HistoryStep::Redo => self.redo(self.redo_steps.iter().rposition(is_in_root)),
             // Version 1 never asked.
             HistoryStep::Ask => Effects::default(),
         };
@@ -147,7 +147,10 @@ impl History {
 
     /// Returns the state of a root function before the last edit, if that edit trained the model without an answer.
     pub(crate) fn before_training(&self, root: &str) -> Option<RootState> {
-        let last = self.past.last().filter(|_| self.future.is_empty())?;
+        let last = self
+            .undo_steps
+            .last()
+            .filter(|_| self.redo_steps.is_empty())?;
         if !last.has_trained || last.root.as_deref() != Some(root) {
             return None;
         }
@@ -158,19 +161,19 @@ impl History {
 
     /// Marks the last edit as one of a version that did not ask.
     pub(crate) fn clear_training(&mut self) {
-        if let Some(last) = self.past.last_mut() {
+        if let Some(last) = self.undo_steps.last_mut() {
             last.has_trained = false;
         }
     }
 
     /// Returns a description of the edit to undo, for a user who views `root`.
     pub(crate) fn undo_text(&self, root: Option<&str>) -> Option<String> {
-        self.past.last().map(|step| step.text(root))
+        self.undo_steps.last().map(|step| step.text(root))
     }
 
     /// Returns a description of the edit to redo.
     pub(crate) fn redo_text(&self, root: Option<&str>) -> Option<String> {
-        self.future.last().map(|step| step.text(root))
+        self.redo_steps.last().map(|step| step.text(root))
     }
 
     fn edit(&mut self, root: Option<&str>, edit: &Edit) -> Effects {
@@ -183,18 +186,18 @@ impl History {
         let values = StepValues {
             of_root: root.as_deref().map_or_else(RootValues::default, |root| {
                 let state = self.roots.entry(root.into()).or_default();
-                state.after(edit, self.who.as_ref())
+                state.after(edit, self.author.as_ref())
             }),
             marks: self.marks_after(edit),
         };
         let step = UndoStep {
-            what: edit.to_string().into(),
+            description: edit.to_string().into(),
             root,
             values,
             has_trained,
         };
         let (step, effects) = self.swap_in(step);
-        self.past.push(step);
+        self.undo_steps.push(step);
         effects
     }
 
@@ -202,9 +205,9 @@ impl History {
         let Some(at) = at else {
             return Effects::default();
         };
-        let step = self.past.remove(at);
+        let step = self.undo_steps.remove(at);
         let (step, effects) = self.swap_in(step);
-        self.future.push(step);
+        self.redo_steps.push(step);
         effects
     }
 
@@ -212,15 +215,18 @@ impl History {
         let Some(at) = at else {
             return Effects::default();
         };
-        let step = self.future.remove(at);
+        let step = self.redo_steps.remove(at);
         let (step, effects) = self.swap_in(step);
-        self.past.push(step);
+        self.undo_steps.push(step);
         effects
     }
 
     /// Makes the labels of the last edit wait for an answer. Undo still reverses the whole edit.
     fn ask(&mut self) -> Effects {
-        let last = self.past.last_mut().filter(|_| self.future.is_empty());
+        let last = self
+            .undo_steps
+            .last_mut()
+            .filter(|_| self.redo_steps.is_empty());
         let asked = last.and_then(|step| {
             let root = step.root.clone()?;
             let state = self.roots.get_mut(&root)?;
@@ -270,8 +276,8 @@ impl History {
 impl UndoStep {
     fn text(&self, root: Option<&str>) -> String {
         match &self.root {
-            Some(own) if root != Some(own) => format!("{} ({own})", self.what),
-            _ => self.what.to_string(),
+            Some(own) if root != Some(own) => format!("{} ({own})", self.description),
+            _ => self.description.to_string(),
         }
     }
 }

@@ -72,7 +72,7 @@ pub use causes::{
 pub use command::{Command, Selection, TimeRange};
 pub use detection::rareness_text;
 pub use engine::{Engine, Wake};
-pub use explain::{Explainer, SummaryNode, design_words, summarize};
+pub use explain::{Explainer, SummaryNode, design_text, summarize};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
 pub use journal::journal_run;

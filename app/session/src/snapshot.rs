@@ -208,13 +208,13 @@ impl Snapshot {
     }
 
     /// Returns a description of the delay of a tree; `None` for a tree that was on time.
-    pub fn cause_words(&self, tree: TreeIdx) -> Option<String> {
+    pub fn cause_sentence(&self, tree: TreeIdx) -> Option<String> {
         let (causes, analysis) = (self.causes.as_ref()?, self.analysis.as_ref()?);
         if self.tree_cause(tree)?.role == DelayRole::OnTime {
             return None;
         }
         let cause = causes.of_tree(&analysis.forest, tree);
-        causes.words(analysis.forest.code(tree).rank, &cause)
+        causes.sentence(analysis.forest.code(tree).rank, &cause)
     }
 
     /// Returns the selected delay as one path across ranks: that of the selected incident, otherwise that of the

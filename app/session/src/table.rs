@@ -5,7 +5,7 @@ use callgrove_model::{DurationNs, Forest, Label, TreeIdx, WeightUnit};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::{DelayRole, Detection, Reason, RunCauses, design_words};
+use crate::{DelayRole, Detection, Reason, RunCauses, design_text};
 
 /// One CSTree of the forest.
 ///
@@ -160,7 +160,7 @@ fn row(
         abnormal: detection.is_abnormal(tree),
         label: labels.get(tree.index()).copied().flatten(),
         cause: detection.cause(tree),
-        by_design: detection.by_design(tree).map(design_words),
+        by_design: detection.by_design(tree).map(design_text),
         role: late.as_ref().map(|(_, late)| late.role.to_string()),
         root_rank: late.and_then(|(causes, late)| {
             let root = causes.roots().get(late.root?)?;

@@ -18,7 +18,7 @@ pub(super) type AnyReply = CallsReply<AnyAnswer>;
 impl AnyAnswer {
     fn new<Q: AskCalls>(answer: Q::Answer) -> Self {
         Self {
-            num_bytes: Q::weigh(&answer),
+            num_bytes: Q::answer_bytes(&answer),
             answer: Arc::new(answer),
         }
     }
@@ -30,8 +30,8 @@ pub(super) fn begin_any<Q: AskCalls>(
 ) -> Result<AnyReply, CallsRefusal> {
     Ok(match question.begin(calls)? {
         CallsReply::Done(answer) => CallsReply::Done(AnyAnswer::new::<Q>(answer)),
-        CallsReply::More(mut go_on) => {
-            CallsReply::More(Box::new(move || go_on().map(AnyAnswer::new::<Q>)))
+        CallsReply::More(mut advance) => {
+            CallsReply::More(Box::new(move || advance().map(AnyAnswer::new::<Q>)))
         }
     })
 }

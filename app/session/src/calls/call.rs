@@ -96,7 +96,7 @@ impl AskCalls for CallOf {
         Ok(CallsReply::Done(CallDetails::new(&calls.trace, self.0)))
     }
 
-    fn weigh(details: &CallDetails) -> usize {
+    fn answer_bytes(details: &CallDetails) -> usize {
         size_of::<CallDetails>()
             + size_of_val(details.counters.as_slice())
             + size_of_val(details.messages.as_slice())
@@ -121,7 +121,7 @@ impl AskCalls for TimesOf {
         Ok(CallsReply::Done(times.collect::<Result<_, _>>()?))
     }
 
-    fn weigh(times: &Vec<CallTimes>) -> usize {
+    fn answer_bytes(times: &Vec<CallTimes>) -> usize {
         size_of_val(times.as_slice())
     }
 }
@@ -143,7 +143,7 @@ impl AskCalls for CallsOutside {
         Ok(CallsReply::Done(num_outside))
     }
 
-    fn weigh(_: &usize) -> usize {
+    fn answer_bytes(_: &usize) -> usize {
         size_of::<usize>()
     }
 }
@@ -170,7 +170,7 @@ impl AskCalls for StepFrom {
         }))
     }
 
-    fn weigh(_: &Option<ExecRef>) -> usize {
+    fn answer_bytes(_: &Option<ExecRef>) -> usize {
         size_of::<ExecRef>()
     }
 }
@@ -183,7 +183,7 @@ impl AskCalls for PartnersOf {
         Ok(CallsReply::Done(partners_of(&calls.trace, self.0)))
     }
 
-    fn weigh(partners: &Self::Answer) -> usize {
+    fn answer_bytes(partners: &Self::Answer) -> usize {
         size_of_val(partners.as_slice())
     }
 }
@@ -204,7 +204,7 @@ impl AskCalls for Labelled {
         Ok(CallsReply::Done(found))
     }
 
-    fn weigh(found: &Option<FoundCall>) -> usize {
+    fn answer_bytes(found: &Option<FoundCall>) -> usize {
         let stack = found.as_ref().map_or(0, |found| found.stack.len());
         size_of::<FoundCall>() + stack * size_of::<NamedCall>()
     }

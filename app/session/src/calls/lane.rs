@@ -63,7 +63,7 @@ impl AskCalls for BarsOf {
         Ok(CallsReply::Done(LaneBars(bars)))
     }
 
-    fn weigh(bars: &LaneBars) -> usize {
+    fn answer_bytes(bars: &LaneBars) -> usize {
         size_of_val(bars.0.as_slice())
     }
 }
@@ -80,7 +80,7 @@ impl AskCalls for LevelsOf {
         }))
     }
 
-    fn weigh(_: &LaneLevels) -> usize {
+    fn answer_bytes(_: &LaneLevels) -> usize {
         size_of::<LaneLevels>()
     }
 }
@@ -100,7 +100,7 @@ impl AskCalls for MessagesOf {
         Ok(CallsReply::Done(calls.messages.in_view(query, &self.views)))
     }
 
-    fn weigh(found: &MessagesInView) -> usize {
+    fn answer_bytes(found: &MessagesInView) -> usize {
         size_of_val(found.arrows.as_slice()) + size_of_val(found.density.as_slice())
     }
 }

@@ -37,7 +37,7 @@ pub trait AskCalls {
     fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Self::Answer>, CallsRefusal>;
 
     /// Returns the approximate size of an answer in bytes of memory.
-    fn weigh(answer: &Self::Answer) -> usize;
+    fn answer_bytes(answer: &Self::Answer) -> usize;
 }
 
 /// An answer, or the work that leads to one.

@@ -220,7 +220,7 @@ impl QueryCache {
     }
 
     /// Marks all sent questions to be sent again, because the connection was lost.
-    pub(super) fn lose(&mut self) {
+    pub(super) fn requeue_sent(&mut self) {
         for key in self.open.values() {
             if let Some(asked) = self.asked.get_mut(key) {
                 asked.state = CachedState::Wanted;

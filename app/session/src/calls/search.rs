@@ -80,7 +80,7 @@ impl AskCalls for CallsNamed {
         Ok(start_search(CallSearch::by_name(&calls.trace, &self.0)))
     }
 
-    fn weigh(found: &FoundCalls) -> usize {
+    fn answer_bytes(found: &FoundCalls) -> usize {
         size_of_val(found.hits.as_slice())
     }
 }
@@ -98,7 +98,7 @@ impl AskCalls for CallsOfFunction {
         )))
     }
 
-    fn weigh(found: &FoundCalls) -> usize {
+    fn answer_bytes(found: &FoundCalls) -> usize {
         size_of_val(found.hits.as_slice())
     }
 }
@@ -118,7 +118,7 @@ impl AskCalls for TotalsOf {
         })))
     }
 
-    fn weigh(totals: &Vec<FunctionTotals>) -> usize {
+    fn answer_bytes(totals: &Vec<FunctionTotals>) -> usize {
         size_of_val(totals.as_slice())
     }
 }

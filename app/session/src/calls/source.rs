@@ -195,8 +195,8 @@ impl Calls {
     }
 
     /// Marks all sent questions to be sent again.
-    pub(crate) fn lose(&self) {
-        self.cache().lose();
+    pub(crate) fn requeue_sent(&self) {
+        self.cache().requeue_sent();
     }
 
     /// Answers a question of another process, as bytes; `Ok(None)` once it `is_forgotten`.
@@ -213,11 +213,11 @@ impl Calls {
         let as_text = |refusal: CallsRefusal| refusal.to_string();
         let answer = match question.begin(local).map_err(as_text)? {
             CallsReply::Done(answer) => answer,
-            CallsReply::More(mut go_on) => loop {
+            CallsReply::More(mut advance) => loop {
                 if is_forgotten() {
                     return Ok(None);
                 }
-                if let Some(answer) = go_on() {
+                if let Some(answer) = advance() {
                     break answer;
                 }
             },

@@ -32,7 +32,7 @@ impl AskCalls for TreeOf {
         Ok(CallsReply::Done(PackedTree::of(&calls.trace, self.0)))
     }
 
-    fn weigh(tree: &PackedTree) -> usize {
+    fn answer_bytes(tree: &PackedTree) -> usize {
         tree.num_bytes()
     }
 }
@@ -47,7 +47,7 @@ impl AskCalls for SummaryOf {
         Ok(CallsReply::Done(summarize(tree, self.max_nodes)))
     }
 
-    fn weigh(nodes: &Vec<SummaryNode>) -> usize {
+    fn answer_bytes(nodes: &Vec<SummaryNode>) -> usize {
         size_of_val(nodes.as_slice())
     }
 }

@@ -106,7 +106,7 @@ impl RunCauses {
             waited_us: cause.waited.0 / 1_000,
             hops: cause.hops.len(),
             chain: cause.hops.iter().map(|hop| self.hop_row(hop)).collect(),
-            words: self.words(code.rank, &cause).unwrap_or_default(),
+            words: self.sentence(code.rank, &cause).unwrap_or_default(),
         }
     }
 
@@ -127,7 +127,7 @@ impl RunCauses {
             num_executions: incident.members.len(),
             num_ranks: incident.ranks.len(),
             delay_us: incident.delay.0 / 1_000,
-            words: self.incident_words(incident),
+            words: self.incident_sentence(incident),
             again: self
                 .similar(number)
                 .map_or(String::new(), SimilarIncidents::summary),

@@ -57,7 +57,7 @@ const LIKELY_PERCENT: u8 = 50;
 impl RunCauses {
     /// Returns a description of an execution on `rank`, beginning with a verb: `waited 31 ms for rank 5, which stalled
     /// in MPI_Wait`. `None` for one that was on time.
-    pub fn words(&self, rank: RankId, cause: &DelayCause) -> Option<String> {
+    pub fn sentence(&self, rank: RankId, cause: &DelayCause) -> Option<String> {
         let phrases = self.phrases(rank, cause);
         let texts = phrases.iter().map(|phrase| phrase.text.as_str());
         (!phrases.is_empty()).then(|| texts.collect())
@@ -80,7 +80,7 @@ impl RunCauses {
     }
 
     /// Returns an incident in one line: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s in all`.
-    pub fn incident_words(&self, incident: &Incident) -> String {
+    pub fn incident_sentence(&self, incident: &Incident) -> String {
         let root = &incident.root;
         let facts = IncidentFacts {
             kind: incident.kind,

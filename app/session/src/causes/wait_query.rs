@@ -23,7 +23,7 @@ impl AskCalls for WaitsIn {
         Ok(CallsReply::Done(causes.waits().matrix(from..to)))
     }
 
-    fn weigh(cells: &Vec<WaitCell>) -> usize {
+    fn answer_bytes(cells: &Vec<WaitCell>) -> usize {
         size_of_val(cells.as_slice())
     }
 }

@@ -7,8 +7,8 @@ use crate::host::HostError;
 use crate::learning::LearningError;
 use crate::root::RootError;
 
-/// An error that stopped a command. [`CommandError::Cancelled`] means that nothing was changed; code that keeps a part of its
-/// changes reports this itself.
+/// An error that stopped a command. [`CommandError::Cancelled`] means that nothing was changed; code that keeps a part
+/// of its changes reports this itself.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
     #[error("cancelled")]

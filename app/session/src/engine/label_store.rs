@@ -23,7 +23,7 @@ struct WrittenJournal {
     unwritten: Vec<String>,
 }
 
-/// A message to the user.
+/// Severity and text of a message to the user.
 pub(super) type StoreNotice = (Severity, String);
 
 impl LabelStore {

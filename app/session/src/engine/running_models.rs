@@ -34,7 +34,7 @@ impl Engine {
                         Some((version, SavedModel::read(text.as_bytes())?))
                     }
                 };
-                Some(self.try_out(name, &model, current)?)
+                Some(self.compare_models(name, &model, current)?)
             }
         };
         let num_new_trees = match self.state.forest() {
@@ -51,7 +51,7 @@ impl Engine {
     }
 
     /// Compares the results of two models for the open forest.
-    fn try_out(
+    fn compare_models(
         &self,
         name: String,
         model: &SavedModel,

@@ -224,12 +224,12 @@ fn a_new_edit_discards_the_undone_ones() {
 
 /// Returns the bytes of the map entries and of the steps with their values.
 fn num_bytes(history: &History) -> usize {
-    let steps = history.past.iter().chain(&history.future);
+    let steps = history.undo_steps.iter().chain(&history.redo_steps);
     let of_steps: usize = steps
         .map(|step| {
             let values = &step.values;
             size_of::<UndoStep>()
-                + step.what.len()
+                + step.description.len()
                 + size_of_val(&*values.of_root.label_states)
                 + size_of_val(&*values.marks)
                 + values

@@ -173,7 +173,7 @@ impl AskCalls for JudgedBy {
         Ok(CallsReply::Done(judged.collect::<Result<_, _>>()?))
     }
 
-    fn weigh(judged: &Vec<JudgedPattern>) -> usize {
+    fn answer_bytes(judged: &Vec<JudgedPattern>) -> usize {
         size_of_val(judged.as_slice())
     }
 }
@@ -190,7 +190,7 @@ impl AskCalls for CurveOf {
         Ok(CallsReply::Done(columns.collect()))
     }
 
-    fn weigh(columns: &Vec<DurationNs>) -> usize {
+    fn answer_bytes(columns: &Vec<DurationNs>) -> usize {
         size_of_val(columns.as_slice())
     }
 }
@@ -234,7 +234,7 @@ impl AskCalls for AnomalousOf {
         Ok(CallsReply::Done(rows.map_while(row).collect()))
     }
 
-    fn weigh(rows: &Vec<ListedOccurrence>) -> usize {
+    fn answer_bytes(rows: &Vec<ListedOccurrence>) -> usize {
         size_of_val(rows.as_slice())
     }
 }
@@ -261,7 +261,7 @@ impl AskCalls for OccurrencesIn {
         Ok(CallsReply::Done(spans.collect()))
     }
 
-    fn weigh(spans: &Vec<Span>) -> usize {
+    fn answer_bytes(spans: &Vec<Span>) -> usize {
         size_of_val(spans.as_slice())
     }
 }
@@ -277,7 +277,7 @@ impl AskCalls for OutlineOf {
         Ok(CallsReply::Done(lines))
     }
 
-    fn weigh(lines: &Vec<OutlineLine>) -> usize {
+    fn answer_bytes(lines: &Vec<OutlineLine>) -> usize {
         let of_line = |line: &OutlineLine| line.text.len() + size_of_val(line.path.as_slice());
         size_of_val(lines.as_slice()) + lines.iter().map(of_line).sum::<usize>()
     }
@@ -293,7 +293,7 @@ impl AskCalls for IterationAt {
         Ok(CallsReply::Done(iteration))
     }
 
-    fn weigh(_: &Option<usize>) -> usize {
+    fn answer_bytes(_: &Option<usize>) -> usize {
         size_of::<Option<usize>>()
     }
 }
@@ -316,7 +316,7 @@ impl AskCalls for UnevenOf {
         Ok(CallsReply::Done(columns.collect()))
     }
 
-    fn weigh(columns: &Vec<UnevenIteration>) -> usize {
+    fn answer_bytes(columns: &Vec<UnevenIteration>) -> usize {
         size_of_val(columns.as_slice())
     }
 }

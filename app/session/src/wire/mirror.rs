@@ -126,7 +126,7 @@ impl SnapshotMirror {
         let (head, calls) = match (remote, known) {
             (None, _) => (TraceHead::default(), None),
             (Some(remote), Some((_, calls))) => {
-                calls.lose();
+                calls.requeue_sent();
                 (remote.head, Some(calls))
             }
             (Some(remote), None) => {
