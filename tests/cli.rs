@@ -136,7 +136,7 @@ fn trees_explained_by_trace_writes_are_tagged_and_follow_the_other_abnormal_tree
         function,
     ])?;
     let line = "8 executions were slow while the tracer wrote its own data (cause \"trace write\"), which \
-                explains most of it: listed behind the 59 that nothing explains";
+                explains most of the delay: listed after the 59 unexplained ones";
     assert!(table.contains(line), "{table}");
     Ok(())
 }
@@ -451,7 +451,7 @@ fn errors_have_cause_place_and_remedy() -> Result<()> {
                 "--speed",
                 "1e-300",
             ],
-            "--speed 1e-300 is neither 0 nor from 0.001 to 1000000",
+            "--speed 1e-300 must be 0 or from 0.001 to 1000000",
         ),
         (&["run", "--sst", "bp/*.bp"], "name each, such as bp/tau"),
         (&["info", &path("missing")], "missing"),
@@ -634,7 +634,7 @@ fn a_database_is_copied_trimmed_and_compacted() -> Result<()> {
     assert!(again.contains("the target already exists"), "{again}");
     assert_eq!(
         stdout(&["provdb", "upgrade", &original])?,
-        format!("{original} is of the newest format (1)\n")
+        format!("{original} has the newest format (1)\n")
     );
     let statistics = || stdout(&["query", &original, "func_stats", "--format", "json"]);
     let before = statistics()?;

@@ -10,7 +10,7 @@ use callgrove_tests::process::Process;
 use serde_json::Value;
 
 use crate::support::{
-    check_schema, documents, example, lines, place, pserver, start, stdout, streams,
+    check_schema, documents, example, lines, path_in, pserver, start, stdout, streams,
 };
 
 const ROOT: &str = "PairEAM::compute";
@@ -101,7 +101,7 @@ fn watching(url: &str, provdb: &str, names: &[String]) -> Process {
 #[test]
 fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server() {
     let folder = tempfile::tempdir().unwrap();
-    let [model, provdb, live] = ["model.json", "found", "live"].map(|name| place(&folder, name));
+    let [model, provdb, live] = ["model.json", "found", "live"].map(|name| path_in(&folder, name));
     let example = example();
     let analyze = ["analyze", &example, "-f", ROOT, "--format", "json"];
     stdout(&[&analyze[..], &["--save-model", &model]].concat());
@@ -127,7 +127,7 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
     assert_eq!(in_force(&url).0, Some(2));
     let output = stdout(&["model", "rollback", ROOT, "--server", &url]);
     let expected =
-        "version 1 of LAMMPS_NS::PairEAM::compute is in force now, before it was version 2";
+        "version 1 of LAMMPS_NS::PairEAM::compute is in force now, previously version 2";
     assert!(output.contains(expected), "{output}");
     publish("the third");
     replay.go_on().unwrap();
@@ -183,7 +183,7 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
 #[test]
 fn a_model_is_learnt_automatically_from_the_records_of_a_job() {
     let folder = tempfile::tempdir().unwrap();
-    let [provdb, live] = ["found", "live"].map(|name| place(&folder, name));
+    let [provdb, live] = ["found", "live"].map(|name| path_in(&folder, name));
     let (server, url) = pserver(&provdb);
     // Between the second and the third step with trees there are enough recorded trees to learn from.
     let (replay, names) = live_example(&live, "0.01");
@@ -213,7 +213,7 @@ fn a_model_is_learnt_automatically_from_the_records_of_a_job() {
 #[test]
 fn a_model_that_does_not_fit_the_run_is_refused_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let [model, provdb] = ["model.json", "found"].map(|name| place(&folder, name));
+    let [model, provdb] = ["model.json", "found"].map(|name| path_in(&folder, name));
     stdout(&["analyze", &example(), "-f", ROOT, "--save-model", &model]);
     let (server, url) = pserver(&provdb);
     stdout(&["ad", &example(), "--pserver", &url]);
@@ -250,7 +250,7 @@ fn a_model_that_does_not_fit_the_run_is_refused_and_changes_nothing() {
 #[test]
 fn an_abnormal_tree_says_why_as_analyze_does() {
     let folder = tempfile::tempdir().unwrap();
-    let [model, provdb] = ["model.json", "found"].map(|name| place(&folder, name));
+    let [model, provdb] = ["model.json", "found"].map(|name| path_in(&folder, name));
     let example = example();
     let analyze = |trace: &str, more: &[&str]| {
         let args = [
@@ -299,7 +299,7 @@ fn an_abnormal_tree_says_why_as_analyze_does() {
 fn a_model_is_tried_out_and_measured_before_it_is_published() {
     let folder = tempfile::tempdir().unwrap();
     let [model, other, provdb, labels] =
-        ["model.json", "other.json", "found", "labels.csv"].map(|name| place(&folder, name));
+        ["model.json", "other.json", "found", "labels.csv"].map(|name| path_in(&folder, name));
     let example = example();
     let rows = lines(&stdout(&[
         "analyze",
@@ -354,8 +354,8 @@ fn a_model_is_tried_out_and_measured_before_it_is_published() {
     );
     let words = dry_run(&[]);
     assert!(
-        words.contains("that version 1, which is in force, does not")
-            && words.contains("of the 2 that you labelled abnormal it misses 1"),
+        words.contains("version 1, which is in force, calls")
+            && words.contains("of the 2 that you labelled abnormal, it misses 1"),
         "{words}"
     );
     let last = lines(&dry_run(&["--last", "1", "--format", "json"])).remove(0);

@@ -18,7 +18,7 @@ use crate::file_store::FileStore;
 pub(super) struct WebApp {
     app: CallgroveApp,
     address: Address,
-    connection: Connection,
+    connection: PageConnection,
     session: SessionHandle,
     files: Files,
     /// Title and status that the page shows.
@@ -26,14 +26,14 @@ pub(super) struct WebApp {
 }
 
 /// The connection between page and session.
-enum Connection {
+enum PageConnection {
     /// A session in a worker of the page.
     Local(LocalConnection),
     /// A session on the server that sent the page.
     Remote(RemoteConnection),
 }
 
-impl Connection {
+impl PageConnection {
     /// Sends all waiting messages.
     fn send(&self) {
         match self {
@@ -65,7 +65,7 @@ impl WebApp {
             (
                 handle,
                 watch,
-                Connection::Remote(connection),
+                PageConnection::Remote(connection),
                 Files::Remote(store),
             )
         } else {
@@ -73,7 +73,7 @@ impl WebApp {
             let (handle, connection) = LocalConnection::open(spawn, store.clone(), context.clone());
             let files = Files::Local(store);
             files.open_listed(&handle, context);
-            (handle, None, Connection::Local(connection), files)
+            (handle, None, PageConnection::Local(connection), files)
         };
         let platform = BrowserPlatform::new(files.clone());
         let mut session = Session::new(handle.clone(), watch);

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &TrendsArgs) -> Result<Exit> {
     print(|out| match args.listing.format {
         TableFormat::Table if rows.is_empty() => writeln!(
             out,
-            "no trends: no rank is slower than its peers throughout, and nothing grows or changes permanently"
+            "no rank is slower than its peers throughout, and nothing grows or changes permanently"
         ),
         TableFormat::Table => table(&rows).print(out, 0),
         TableFormat::Json => json_lines(out, &rows),
