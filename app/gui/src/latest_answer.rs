@@ -93,7 +93,10 @@ mod tests {
         };
         let mut asked = LatestAnswer::default();
         assert!(asked.ask(&calls, &on_lane(0)).is_some());
-        assert!(asked.ask(&calls, &on_lane(77)).is_none(), "the lane does not exist");
+        assert!(
+            asked.ask(&calls, &on_lane(77)).is_none(),
+            "the lane does not exist"
+        );
         assert!(asked.ask(&calls, &on_lane(0)).is_some());
         let others = snapshot(1, 9).calls.unwrap();
         assert!(asked.ask(&others, &on_lane(0)).is_none(), "of another run");

@@ -10,15 +10,15 @@
 //! ```
 
 mod app;
-mod latest_answer;
 pub mod canvas;
 pub mod context;
 mod delay;
-#[cfg(test)]
-mod remote_tests;
 pub mod hover;
+mod latest_answer;
 mod panels;
 mod platform;
+#[cfg(test)]
+mod remote_tests;
 #[cfg(test)]
 mod stall_fixture;
 #[cfg(test)]

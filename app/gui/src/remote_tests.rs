@@ -10,7 +10,7 @@ use egui::Ui;
 
 use crate::context::ViewContext;
 use crate::stall_fixture::{stalled_snapshot, with_incident};
-use crate::test_support::{demo_snapshot, themed, harness_of, with_focus, with_patterns, written};
+use crate::test_support::{demo_snapshot, harness_of, themed, with_focus, with_patterns, written};
 use crate::trend_fixture::trend_snapshot;
 use crate::views;
 
@@ -127,7 +127,11 @@ fn views_draw_remote_calls_like_local_ones() {
 #[test]
 fn delays_of_remote_calls_are_described_like_local_ones() {
     let stalled = with_call(with_incident(&stalled_snapshot(), 0));
-    check("the path of a delay", &stalled, views::timeline::timeline_ui);
+    check(
+        "the path of a delay",
+        &stalled,
+        views::timeline::timeline_ui,
+    );
     check("the cause of a delay", &stalled, views::details::details_ui);
     let patterns = with_patterns(&stalled);
     check("iterations", &patterns, views::timeline::timeline_ui);

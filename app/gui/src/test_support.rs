@@ -10,8 +10,8 @@ use callgrove_model::{
     TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Calls, Cause, Command, Detection, Difference, DifferenceKind, Explanation, TreeScores,
-    LabelSet, MapMethod, RunPatterns, Selection, Snapshot, Suggestion, TreeKey, TreeMap,
+    Analysis, Calls, Cause, Command, Detection, Difference, DifferenceKind, Explanation, LabelSet,
+    MapMethod, RunPatterns, Selection, Snapshot, Suggestion, TreeKey, TreeMap, TreeScores,
     WriteShare,
 };
 
@@ -62,7 +62,7 @@ pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
 pub(crate) fn snapshot_of(trace: Trace) -> Snapshot {
     let trace = Arc::new(trace);
     let root = trace.names.get("compute").expect("it is named above");
-    let forest = Forest::forest_of(Arc::clone(&trace), &[root]);
+    let forest = Forest::grow(Arc::clone(&trace), &[root]);
     let num_trees = forest.len();
     let (analysis, map) = analysis(forest);
     let detection = detection(&map);
@@ -296,7 +296,7 @@ pub(crate) fn with_trace_write(snapshot: &Snapshot) -> (Snapshot, TreeIdx) {
     let mut causes = detection.causes.clone();
     causes[tree.index()] = Some(Cause::TraceWrite);
     let mut analysis = Analysis::clone(analysis);
-    analysis.forest = Forest::forest_of(Arc::clone(&trace), analysis.forest.functions());
+    analysis.forest = Forest::grow(Arc::clone(&trace), analysis.forest.functions());
     analysis.write_shares[tree.index()] = Some(WriteShare {
         excess: DurationNs(40_000_000),
         covered: write.duration(),
@@ -391,7 +391,7 @@ pub(crate) fn forest_of(events: &str) -> Forest {
     let rank = builder.finish(names, NameTable::default());
     let trace = Arc::new(Trace::assemble(vec![rank], Warnings::default()));
     let root = trace.names.get("r").expect("r is called");
-    Forest::forest_of(trace, &[root])
+    Forest::grow(trace, &[root])
 }
 
 /// A text of a frame: its content, its smallest size in points, and its position.

@@ -2,7 +2,7 @@
 
 use callgrove_model::{DurationNs, TreeIdx};
 use callgrove_session::watch::{ExecutionField, FieldUnit, Measure, Statistic};
-use callgrove_session::{Snapshot, design_words};
+use callgrove_session::{Snapshot, design_text};
 
 use crate::context::label_name;
 use crate::widgets::thousands;
@@ -34,9 +34,9 @@ pub(crate) fn cause_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
 }
 
 /// Returns why a tree is rare or long by design.
-pub(crate) fn design_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
+pub(crate) fn design_note(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
     let analysis = snapshot.analysis.as_ref()?;
-    let text = design_words(snapshot.by_design(tree)?);
+    let text = design_text(snapshot.by_design(tree)?);
     let code = analysis.forest.code(tree);
     Some(format!("{code}, by design: {text}. Not an alarm."))
 }

@@ -82,7 +82,9 @@ impl Theme {
         fonts.families.entry(text).or_default().extend(with_symbols);
         ctx.set_fonts(fonts);
         for theme in [egui::Theme::Dark, egui::Theme::Light] {
-            ctx.style_mut_of(theme, |style| apply_style(style, theme == egui::Theme::Dark));
+            ctx.style_mut_of(theme, |style| {
+                apply_style(style, theme == egui::Theme::Dark)
+            });
         }
     }
 

@@ -178,7 +178,10 @@ mod tests {
     fn every_layout_has_every_view_once_at_every_size() {
         for name in [LayoutName::Analyse, LayoutName::Watch] {
             for size in [[900.0, 600.0], [1280.0, 800.0], [2560.0, 1440.0]] {
-                assert!(is_complete(&name.arrange(size.into())), "{name:?} at {size:?}");
+                assert!(
+                    is_complete(&name.arrange(size.into())),
+                    "{name:?} at {size:?}"
+                );
             }
         }
     }

@@ -9,7 +9,7 @@ use egui::Context;
 use super::actions::Action;
 use super::dock::{focus_id, newly_focused};
 use super::help::Help;
-use super::layouts::{Layout, LayoutName, bring_to_front, is_in_front, is_complete};
+use super::layouts::{Layout, LayoutName, bring_to_front, is_complete, is_in_front};
 use super::overlay::Overlay;
 use super::picker::Picker;
 use super::view::View;

@@ -1,8 +1,6 @@
 //! The application: state and frame loop. `logic` decides, `ui` draws.
 
 mod actions;
-#[cfg(test)]
-mod question_tests;
 mod dock;
 #[cfg(test)]
 mod exercise_tests;
@@ -19,6 +17,8 @@ mod overlay_ui;
 mod picker;
 mod place;
 mod preferences;
+#[cfg(test)]
+mod question_tests;
 #[cfg(test)]
 mod tests;
 mod ui;
@@ -54,8 +54,8 @@ pub(crate) use keymap::KeyMap;
 use layouts::Layout;
 pub(crate) use layouts::LayoutName;
 use overlay::Overlay;
-pub use place::Place;
 use place::Destination;
+pub use place::Place;
 use preferences::Preferences;
 pub use preferences::stored_window_size;
 pub(crate) use view::View;

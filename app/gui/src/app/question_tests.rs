@@ -33,8 +33,7 @@ fn asked() -> Snapshot {
 #[test]
 fn the_bar_is_between_the_status_bar_and_the_views() {
     let mut window = Window::new(demo_snapshot());
-    let bar =
-        "Training on this label would reclassify 12 of 40 executions (12 would be abnormal).";
+    let bar = "Training on this label would reclassify 12 of 40 executions (12 would be abnormal).";
     assert!(window.harness.query_all_by_label(bar).next().is_none());
     let status = window.harness.get_by_label("Ready").rect();
     window.publish(Snapshot {
@@ -45,7 +44,9 @@ fn the_bar_is_between_the_status_bar_and_the_views() {
         }]),
         ..asked()
     });
-    let accept = window.harness.get_by_label("Accept, answer to the training");
+    let accept = window
+        .harness
+        .get_by_label("Accept, answer to the training");
     let accept = accept.rect();
     assert!(window.harness.query_all_by_label(bar).next().is_some());
     assert_eq!(window.harness.get_by_label("Ready").rect(), status);

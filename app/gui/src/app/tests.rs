@@ -169,11 +169,11 @@ fn the_buttons_of_a_card_show_and_change_its_label() {
     let mut window = Window::new(with_label(&snapshot, first, Label::Abnormal));
     window.click(&format!("Abnormal {}", code(&snapshot, first)));
     window.click(&format!("Normal {}", code(&snapshot, first)));
-    let taken_away = Command::SetLabel {
+    let removal = Command::SetLabel {
         trees: vec![first],
         label: None,
     };
-    assert_eq!(window.sent(), [taken_away, set_label(first, Label::Normal)]);
+    assert_eq!(window.sent(), [removal, set_label(first, Label::Normal)]);
 }
 
 #[test]
@@ -326,11 +326,11 @@ fn shift_removes_the_label_and_the_same_key_labels_the_next() {
     let mut window = Window::new(with_focus(&labelled, order[0]));
     window.harness.key_press_modifiers(Modifiers::SHIFT, Key::X);
     window.harness.run();
-    let taken_away = Command::SetLabel {
+    let removal = Command::SetLabel {
         trees: vec![order[0]],
         label: None,
     };
-    assert_eq!(window.sent(), [taken_away]);
+    assert_eq!(window.sent(), [removal]);
     window.press(Key::X);
     window.press(Key::X);
     let expected = [

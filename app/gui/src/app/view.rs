@@ -80,9 +80,7 @@ impl View {
     /// Returns a sentence that says what the view shows.
     pub(crate) fn purpose(self) -> &'static str {
         match self {
-            Self::Incidents => {
-                "Delays that reached several ranks, where they began, and trends."
-            }
+            Self::Incidents => "Delays that reached several ranks, where they began, and trends.",
             Self::Candidates => "The most unusual executions, for labelling.",
             Self::Map => "All executions of a function; similar ones are close together.",
             Self::Tree => "The calls of one execution, and how they differ from usual ones.",
@@ -94,7 +92,9 @@ impl View {
             Self::Record => "One recorded execution with its context.",
             Self::Training => "Labels, and the model trained on them.",
             Self::Counters => "Statistics of all counters.",
-            Self::Patterns => "Recurring patterns of calls, their usual durations, and the outliers.",
+            Self::Patterns => {
+                "Recurring patterns of calls, their usual durations, and the outliers."
+            }
             Self::Waits => "Which ranks waited for which, and for how long.",
         }
     }
@@ -159,7 +159,10 @@ impl View {
                 ("W S", "Zoom"),
             ],
             Self::Tree => &[
-                ("Arrows, Enter", "Move to caller, callee, sibling; show the call"),
+                (
+                    "Arrows, Enter",
+                    "Move to caller, callee, sibling; show the call",
+                ),
                 ("+ −", "Zoom"),
                 ("[ ]", "Show fewer, more differences"),
             ],
@@ -168,7 +171,10 @@ impl View {
                 ("A D, Home, End", "Pan; go to the start, end of the run"),
                 ("[  ]", "Previous, next view range"),
                 ("Arrows", "Move to caller, callee, previous call, next call"),
-                ("Shift+↑ ↓", "Move to the call at the same time on the next row"),
+                (
+                    "Shift+↑ ↓",
+                    "Move to the call at the same time on the next row",
+                ),
                 ("F", "Fit the call, then incident, tree and run"),
                 ("/", "Find calls of a function"),
                 ("M", "Mark the selected time or time range"),
@@ -186,7 +192,10 @@ impl View {
                 "Tab, then arrows",
                 "Move in the matrix; Enter shows both ranks",
             )],
-            Self::Overview => &[("Arrows, Enter", "Move in the heat map; query its executions")],
+            Self::Overview => &[(
+                "Arrows, Enter",
+                "Move in the heat map; query its executions",
+            )],
             _ => &[],
         }
     }

@@ -7,8 +7,8 @@ use callgrove_session::watch::packet::{
     AnomalyMetrics, AnomalyStats, FuncAnomalies, RankAnomalies, StepAnomalies, VERSION,
 };
 use callgrove_session::watch::{
-    ConnectionId, CounterStats, MetricsData, Packet, Page, QueryRequest, RunStats, WatchTransport,
-    WatchHandle, WatchRequest, WatchUpdate,
+    ConnectionId, CounterStats, MetricsData, Packet, Page, QueryRequest, RunStats, WatchHandle,
+    WatchRequest, WatchTransport, WatchUpdate,
 };
 use egui::{Key, Modifiers, Role, Vec2};
 use egui_kittest::Harness;

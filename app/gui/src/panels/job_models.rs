@@ -23,10 +23,10 @@ impl PublicationDraft {
             return;
         }
         let server = watch.address().to_owned();
-        self.of_job(ctx, &server, ui);
+        self.job_ui(ctx, &server, ui);
     }
 
-    fn of_job(&mut self, ctx: &mut ViewContext<'_>, server: &str, ui: &mut Ui) {
+    fn job_ui(&mut self, ctx: &mut ViewContext<'_>, server: &str, ui: &mut Ui) {
         let shown = ctx.snapshot.running_models.clone();
         let shown = shown.filter(|models| models.server == server);
         ui.add_space(2.0);
@@ -93,7 +93,7 @@ fn trial_ui(ctx: &ViewContext<'_>, trial: &ModelTrial, ui: &mut Ui) {
     match trial.in_force {
         Some(version) => {
             text += &format!(
-                ": {} more that version {version} does not, and without {} that it does",
+                ". Compared with version {version}: {} added, {} removed",
                 thousands(trial.num_new),
                 thousands(trial.num_gone)
             );
@@ -102,7 +102,10 @@ fn trial_ui(ctx: &ViewContext<'_>, trial: &ModelTrial, ui: &mut Ui) {
     }
     ui.label(text + ".");
     if trial.num_missed > 0 {
-        let missed = format!("It misses {} that you labelled abnormal.", count_of(trial.num_missed, "execution"));
+        let missed = format!(
+            "It misses {} that you labelled abnormal.",
+            count_of(trial.num_missed, "execution")
+        );
         ui.label(RichText::new(missed).color(ctx.theme.warning()));
     }
 }
@@ -233,10 +236,10 @@ mod tests {
     fn a_trial_shows_changes_and_its_model_is_published_with_a_note_and_reverted() {
         let (mut harness, sent) =
             harness_of::<PublicationDraft>(snapshot(), [600.0, 400.0], |ctx, draft, ui| {
-                draft.of_job(ctx, JOB, ui);
+                draft.job_ui(ctx, JOB, ui);
             });
         harness.get_by_label(
-            "Of 1,000 executions here, your model classifies 14 as abnormal: 2 more that version 2 does not, and without 3 that it does.",
+            "Of 1,000 executions here, your model classifies 14 as abnormal. Compared with version 2: 2 added, 3 removed.",
         );
         harness.get_by_label("It misses 1 execution that you labelled abnormal.");
         harness.get_by_label("12 abnormal executions recorded since you opened these.");

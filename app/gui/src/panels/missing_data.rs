@@ -55,7 +55,11 @@ fn has_times(snapshot: &Snapshot) -> bool {
 }
 
 /// Shows the text, with a button for the remedy.
-pub(crate) fn missing_ui(ctx: &mut ViewContext<'_>, (view, missing): (View, MissingData), ui: &mut Ui) {
+pub(crate) fn missing_ui(
+    ctx: &mut ViewContext<'_>,
+    (view, missing): (View, MissingData),
+    ui: &mut Ui,
+) {
     ui.vertical_centered(|ui| {
         ui.add_space((ui.available_height() * 0.3).min(80.0));
         if missing == MissingData::NoData {

@@ -62,8 +62,7 @@ fn training_answers(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
             "Apply to these executions only",
             Action::OnlyThese,
             Command::Answer(TrainingAnswer::OnlyThese),
-            "The labels hold for their own executions; the model is not trained on them"
-                .to_owned(),
+            "The labels hold for their own executions; the model is not trained on them".to_owned(),
         ),
         (
             "Undo",

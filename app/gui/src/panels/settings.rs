@@ -5,8 +5,11 @@ use egui::{Button, CollapsingHeader, Label, RichText, Slider, Ui};
 
 use crate::context::ViewContext;
 
+/// Help text of the false-alarm rate.
 const RATE_HELP: &str = "Fraction of the executions classified as abnormal that may be so by chance: 0.1 means about 1 in 10. A larger value classifies more as abnormal.";
+/// Help text of ν.
 const NU_HELP: &str = "Fraction of the normal executions that may lie outside the decision boundary. A larger value fits the bulk more tightly.";
+/// Help text of γ.
 const GAMMA_HELP: &str = "Inverse width of the kernel. With a larger value only very similar executions count as similar, and a label affects fewer of them.";
 
 /// Settings while the user changes them.

@@ -11,9 +11,12 @@ use crate::platform::{FilePurpose, Platform};
 
 /// Maximum width of the page, in points.
 const WIDTH: f32 = 560.0;
+/// The first sentence of the start page.
 const INTRODUCTION: &str = "Callgrove compares all executions of a function in the trace of a parallel program and \
     shows the few that differ from the others.";
+/// The supported sources.
 const SOURCES: &str = "It reads TAU traces written through ADIOS2, anomalies recorded by `callgrove run`, and running jobs.";
+/// The supported files in a browser.
 const BROWSER_SOURCES: &str = "Drop an exported run (.callgrove), a forest file (.jsonl) or a saved session (.json) on this page, or choose one; nothing leaves your browser.";
 
 /// The text in the field, and the list of functions.
@@ -95,10 +98,7 @@ fn working_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 
 fn no_trees_ui(ctx: &mut ViewContext<'_>, chooser: &mut RootChooser, ui: &mut Ui) {
     if let Some(analysis) = &ctx.snapshot.analysis {
-        ui.heading(format!(
-            "{} has no complete execution",
-            analysis.root_name
-        ));
+        ui.heading(format!("{} has no complete execution", analysis.root_name));
         ui.label("Choose another function to compare its executions.");
     } else {
         ui.heading("Choose a function to compare");

@@ -195,9 +195,7 @@ fn held_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     }
     ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new(count_of(num_held, "held label")).strong())
-            .on_hover_text(
-                "They hold for their executions only; the model is not trained on them",
-            );
+            .on_hover_text("They hold for their executions only; the model is not trained on them");
         let button = ui.button("Learn held labels");
         if button
             .on_hover_text("Train the model on them too")

@@ -6,7 +6,7 @@ use callgrove_session::{Command, Selection, Snapshot, TimeRange};
 use super::super::CallgroveApp;
 use super::super::layouts::{bring_to_front, is_in_front};
 use super::super::view::View;
-use super::{Place, Destination};
+use super::{Destination, Place};
 
 /// Maximum number of trees in a link; larger groups are left out to keep links short.
 const MAX_TREES: usize = 40;
@@ -44,7 +44,7 @@ impl CallgroveApp {
 
     fn time_of_place(&self, snapshot: &Snapshot) -> Option<(i64, i64)> {
         let (start, _) = snapshot.time_span()?;
-        let seen = self.states.timeline.part_seen()?;
+        let seen = self.states.timeline.visible_range()?;
         Some((seen.from.since(start).0, seen.to.since(start).0))
     }
 
@@ -152,6 +152,10 @@ mod tests {
             .iter()
             .filter(|it| matches!(it, Command::SetRoot { .. }));
         assert_eq!(roots.count(), 1, "{asked:?}");
-        assert_eq!(window.harness.state().place(), None, "the navigation is in progress");
+        assert_eq!(
+            window.harness.state().place(),
+            None,
+            "the navigation is in progress"
+        );
     }
 }

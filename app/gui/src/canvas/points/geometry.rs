@@ -157,7 +157,10 @@ impl Transform {
     pub fn new(rect: Rect, bounds: Bounds, aspect: Aspect, view: PlaneView) -> Self {
         let available = (rect.size() - Vec2::splat(2.0 * MARGIN)).max(Vec2::splat(1.0));
         let size = bounds.size();
-        let mut fit = [f64::from(available.x) / size[0], f64::from(available.y) / size[1]];
+        let mut fit = [
+            f64::from(available.x) / size[0],
+            f64::from(available.y) / size[1],
+        ];
         if aspect == Aspect::Equal {
             fit = [fit[0].min(fit[1]); 2];
         }

@@ -3,7 +3,7 @@
 use egui::{Event, EventFilter, Key, Modifiers, PointerButton, Pos2, Response, Ui, Vec2};
 
 use super::geometry::{PlaneView, Transform};
-use super::select::{DrawingKind, SelectionMode, SelectionDrawing, PickedPoints, Tool};
+use super::select::{DrawingKind, PickedPoints, SelectionDrawing, SelectionMode, Tool};
 use super::state::PointsState;
 
 /// Largest distance from the pointer to a mark that it hits, in points of the screen.

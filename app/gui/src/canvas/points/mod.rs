@@ -29,7 +29,7 @@ pub use cloud::{MarkShape, PointCloud, PointMark};
 pub use geometry::{Aspect, Bounds, PlaneView, Transform, polygon_contains};
 pub use grid::PointGrid;
 pub use rulers::{Ruler, axis_value, plane_value};
-pub use select::{SelectionMode, PickedPoints, Tool};
+pub use select::{PickedPoints, SelectionMode, Tool};
 pub use state::PointsState;
 
 use egui::{

@@ -8,7 +8,7 @@ use egui::{Painter, Pos2, Rect, Shape, Stroke, StrokeKind, TextureId};
 use super::cloud::PointCloud;
 use super::density::{self, Density};
 use super::geometry::{Bounds, Transform};
-use super::sprites::{SpriteMesh, Sprite};
+use super::sprites::{Sprite, SpriteMesh};
 use crate::theme::{RADIUS, Theme};
 
 /// Maximum number of marks in one mesh; more become a density, or one square for each cell of the screen.
@@ -166,7 +166,10 @@ impl<'a> PointLayers<'a> {
     pub(super) fn rings(&self) -> SpriteMesh {
         let mut marks = self.marks();
         if self.selected.len() > MAX_MARKS {
-            let color = self.theme.selection().gamma_multiply(MIN_RING_OPACITY * 2.0);
+            let color = self
+                .theme
+                .selection()
+                .gamma_multiply(MIN_RING_OPACITY * 2.0);
             let places = self.cloud.places();
             let points = self.selected.iter();
             let points = points.map(|&point| (point, places[point as usize]));

@@ -82,7 +82,9 @@ impl LaneDrawing<'_> {
     pub(super) fn cascade_at(&self, pointer: Pos2) -> Option<Hovered> {
         let cascade = self.shown.cascade?;
         let path_labels = self.path_labels();
-        let path_label = path_labels.iter().find(|path_label| path_label.rect.contains(pointer));
+        let path_label = path_labels
+            .iter()
+            .find(|path_label| path_label.rect.contains(pointer));
         if let Some(path_label) = path_label {
             return Some(path_label.of);
         }
@@ -210,7 +212,8 @@ impl LaneDrawing<'_> {
         let ground = self.shown.theme.canvas();
         self.painter
             .rect_filled(path_label.rect.expand(1.0), RADIUS, ground);
-        self.painter.rect_filled(path_label.rect, RADIUS, path_label.color);
+        self.painter
+            .rect_filled(path_label.rect, RADIUS, path_label.color);
         let mut left = path_label.rect.left() + 4.0;
         if let Hovered::Root(root) = path_label.of {
             let centre = Pos2::new(left + SIGN_RADIUS, path_label.rect.center().y);

@@ -439,10 +439,7 @@ mod tests {
         }
         query.sort = RankSort::Messages;
         canvas.arrange(&theme, &query, Some(call), &Arc::default());
-        assert_eq!(
-            canvas.scroll_to, None,
-            "a new order alone does not scroll"
-        );
+        assert_eq!(canvas.scroll_to, None, "a new order alone does not scroll");
     }
 
     #[test]
@@ -472,6 +469,10 @@ mod tests {
         }
         let last = grid.touching(canvas.view.window());
         assert!(last.start() > first.end(), "the window has moved on");
-        assert_eq!(num_with(&canvas, &first), 0, "tiles out of view are dropped");
+        assert_eq!(
+            num_with(&canvas, &first),
+            0,
+            "tiles out of view are dropped"
+        );
     }
 }

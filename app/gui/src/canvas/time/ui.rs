@@ -9,12 +9,12 @@ use super::cascade::{call_of, cascade_text, cascade_tooltip};
 use super::iterations::{ITERATIONS_HEIGHT, split_axis};
 use super::lanes::LaneCanvas;
 use super::layout::{PlacedRow, bar_at, nearest_line, rows_between};
-use super::names::{NameAction, GUTTER, name_ui};
+use super::names::{GUTTER, NameAction, name_ui};
 use super::navigate::{
     begin_range, choose_range, glide, keep_arrows, snapped, take_keys, take_steps,
 };
 use super::paint::LaneDrawing;
-use super::scene::{LaneActions, Hovered, LaneScene, RowRequest};
+use super::scene::{Hovered, LaneActions, LaneScene, RowRequest};
 use super::tooltip::tooltip_ui;
 use super::window::Window;
 use crate::widgets::{count_of, thousands};
@@ -79,7 +79,12 @@ impl LaneCanvas {
         done
     }
 
-    fn rows_ui(&mut self, shown: &LaneScene<'_>, (axis, band): (Rect, Rect), ui: &mut Ui) -> LaneActions {
+    fn rows_ui(
+        &mut self,
+        shown: &LaneScene<'_>,
+        (axis, band): (Rect, Rect),
+        ui: &mut Ui,
+    ) -> LaneActions {
         let size = Vec2::new(
             ui.available_width(),
             self.height().max(ui.available_height()),
@@ -88,15 +93,7 @@ impl LaneCanvas {
         let edge = (area.left() + GUTTER).min(area.right() - 1.0);
         let (gutter, plot) = (area.with_max_x(edge), area.with_min_x(edge));
         let (axis, band) = (axis.with_min_x(edge), band.with_min_x(edge));
-        if std::mem::take(&mut self.wants_top) {
-            let first = Rect::from_min_size(area.min, Vec2::splat(1.0));
-            ui.scroll_to_rect(first, None);
-        }
-        if let Some(row) = self.scroll_to.take().and_then(|lane| self.row_of(lane)) {
-            let row = self.rows()[row];
-            let y = area.top() + row.top..=area.top() + row.bottom;
-            ui.scroll_to_rect(Rect::from_x_y_ranges(plot.x_range(), y), None);
-        }
+        self.scroll(area, plot, ui);
         // The id is explicit, so that a drag continues while neighbouring panels appear and disappear.
         let id = egui::Id::unique(("time canvas", shown.id));
         let response = ui.interact(plot, id, Sense::click_and_drag());
@@ -160,6 +157,19 @@ impl LaneCanvas {
             wants_fit: keys.wants_fit,
             wants_search: keys.wants_search,
             mark: mark.filter(|_| keys.wants_mark),
+        }
+    }
+
+    /// Scrolls to the first row, or to the row that was requested.
+    fn scroll(&mut self, area: Rect, plot: Rect, ui: &Ui) {
+        if std::mem::take(&mut self.wants_top) {
+            let first = Rect::from_min_size(area.min, Vec2::splat(1.0));
+            ui.scroll_to_rect(first, None);
+        }
+        if let Some(row) = self.scroll_to.take().and_then(|lane| self.row_of(lane)) {
+            let row = self.rows()[row];
+            let y = area.top() + row.top..=area.top() + row.bottom;
+            ui.scroll_to_rect(Rect::from_x_y_ranges(plot.x_range(), y), None);
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
 use callgrove_session::{
-    Analysis, Cause, DelayRole, Detection, Selection, design_words, rareness_text,
+    Analysis, Cause, DelayRole, Detection, Selection, design_text, rareness_text,
 };
 use egui::{
     Align2, Color32, FontId, Painter, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder,
@@ -16,7 +16,7 @@ use super::state::CandidatesState;
 use crate::context::ViewContext;
 use crate::delay::role_of_tree;
 use crate::hover;
-use crate::text::{author_text, cause_text, design_text, held_text};
+use crate::text::{author_text, cause_text, design_note, held_text};
 use crate::theme::RADIUS;
 use crate::widgets::{SIGN_WIDTH, label_buttons, paint_role, score_text, thousands};
 
@@ -44,7 +44,7 @@ pub(super) fn card_ui(
     let code = analysis.forest.code(tree).to_string();
     let is_focused = ctx.snapshot.focus() == Some(tree);
     let role = role_of_tree(ctx.snapshot, tree);
-    let design = ctx.snapshot.by_design(tree).map(design_words);
+    let design = ctx.snapshot.by_design(tree).map(design_text);
     response.widget_info(|| {
         WidgetInfo::selected(
             Role::ListItem,
@@ -65,7 +65,7 @@ pub(super) fn card_ui(
     if response.clicked() {
         ctx.select(tree);
     }
-    let why = cause_text(ctx.snapshot, tree).or_else(|| design_text(ctx.snapshot, tree));
+    let why = cause_text(ctx.snapshot, tree).or_else(|| design_note(ctx.snapshot, tree));
     if let Some(text) = why.or_else(|| held_text(ctx.snapshot, tree)) {
         response.clone().on_hover_text(text);
     }
@@ -76,7 +76,7 @@ pub(super) fn card_ui(
     }
     if role.is_some() {
         response.clone().on_hover_ui(|ui| {
-            if let Some(words) = ctx.snapshot.cause_words(tree) {
+            if let Some(words) = ctx.snapshot.cause_sentence(tree) {
                 ui.label(format!("{code} {words}"));
             }
         });
@@ -97,8 +97,7 @@ pub(super) fn card_ui(
     } else {
         4.0
     };
-    let structure =
-        Rect::from_min_max(rect.min + vec2(TEXT_WIDTH, top), rect.max - vec2(4.0, 4.0));
+    let structure = Rect::from_min_max(rect.min + vec2(TEXT_WIDTH, top), rect.max - vec2(4.0, 4.0));
     if structure.width() >= MIN_STRUCTURE {
         let minis = state.minis.get(ctx.snapshot, tree);
         let median = analysis.median_duration;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use callgrove_model::{RankId, TreeIdx};
-use callgrove_session::{Command, Detection, Label, Selection, Snapshot, design_words};
+use callgrove_session::{Command, Detection, Label, Selection, Snapshot, design_text};
 use egui::{Key, Ui, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
@@ -63,7 +63,7 @@ fn executions_rare_by_design_show_period_and_ranks_and_have_a_filter() {
     let snapshot = demo_snapshot();
     let tree = *order(&snapshot).last().unwrap();
     let snapshot = with_design(&snapshot, tree);
-    let words = design_words(snapshot.by_design(tree).unwrap());
+    let words = design_text(snapshot.by_design(tree).unwrap());
     assert_eq!(words, "every 5 executions on rank 0");
     let mut listed = state(&snapshot);
     listed.choice.filter = CandidateFilter::ByDesign;
@@ -411,10 +411,7 @@ fn trees_explained_by_a_trace_write_are_tagged_and_listed_last() {
     let (snapshot, tree) = with_trace_write(&demo_snapshot());
     let detection = snapshot.detection.clone().unwrap();
     let place = detection.place[tree.index()] as usize;
-    assert_eq!(
-        place, detection.num_abnormal,
-        "after all unexplained ones"
-    );
+    assert_eq!(place, detection.num_abnormal, "after all unexplained ones");
     let mut listed = state(&snapshot);
     listed.choice.filter = CandidateFilter::Abnormal;
     listed.refresh(&snapshot);

@@ -46,6 +46,7 @@ const STATISTICS: [Statistic; 8] = [
     Statistic::Kurtosis,
 ];
 
+/// The columns of the table.
 const COLUMNS: [Column; 10] = [
     Column::text("Counter", 0.0),
     Column::number("Program", 80.0),

@@ -78,9 +78,7 @@ fn incident_ui(ctx: &mut ViewContext<'_>, delay: &Delay, ui: &mut Ui) {
         incident.delay
     );
     ui.label("·");
-    let link = ui
-        .add(Link::new(text))
-        .on_hover_text("Show the incident");
+    let link = ui.add(Link::new(text)).on_hover_text("Show the incident");
     if link.clicked() {
         for command in commands_to_show_incident(snapshot, number) {
             ctx.send(command);

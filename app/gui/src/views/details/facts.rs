@@ -126,7 +126,10 @@ fn call_facts(
     facts.push(Fact::new("Inclusive", amount(details.inclusive)));
     facts.push(Fact::new("Exclusive", amount(details.exclusive)));
     if details.written > DurationNs::ZERO {
-        let text = format!("the tracer wrote its own data during the call: {}", details.written);
+        let text = format!(
+            "the tracer wrote its own data during the call: {}",
+            details.written
+        );
         facts.push(Fact::new("Trace write", text));
     }
     let inside = unit.of_kind("Calls inside", "Vertices below");

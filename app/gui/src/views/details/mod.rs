@@ -11,7 +11,7 @@ use egui::{Align, Layout, RichText, ScrollArea, Ui};
 
 use crate::canvas::time::iteration_text;
 use crate::context::ViewContext;
-use crate::text::{cause_text, design_text, held_text};
+use crate::text::{cause_text, design_note, held_text};
 use crate::widgets::{count_of, view_header};
 use delay::{DelayState, delay_ui};
 use facts::{Fact, FactGroup, as_text, fact_groups};
@@ -100,7 +100,7 @@ fn cause_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
     };
     let texts = [
         cause_text(ctx.snapshot, tree),
-        design_text(ctx.snapshot, tree),
+        design_note(ctx.snapshot, tree),
         held_text(ctx.snapshot, tree),
     ];
     for text in texts.into_iter().flatten() {

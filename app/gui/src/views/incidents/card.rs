@@ -14,7 +14,7 @@ use super::card_size::{BUTTONS_HEIGHT, LEFT, LINE_HEIGHT, RIGHT, num_lines};
 use super::state::IncidentsState;
 use crate::canvas::time::relative_time;
 use crate::context::{ViewContext, label_name, short_name};
-use crate::delay::{common_author, common_label, kind_text, commands_to_show_incident, trees_hit};
+use crate::delay::{commands_to_show_incident, common_author, common_label, kind_text, trees_hit};
 use crate::theme::RADIUS;
 use crate::widgets::{count_of, label_buttons, paint_kind, thousands};
 
@@ -51,7 +51,7 @@ pub(super) fn card_ui(
         return;
     };
     let is_selected = ctx.snapshot.incident == Some(number);
-    let words = causes.incident_words(incident);
+    let words = causes.incident_sentence(incident);
     let id = ui.scope_id().with(("incident", number));
     let response = ui.interact(rect, id, Sense::click());
     response.widget_info(|| {
@@ -136,7 +136,11 @@ fn paint_texts(
     let num_lines = num_lines(words, rect.width());
     let sentence = text(words, DESCRIPTION_SIZE, theme.text(), num_lines, width);
     let below = DESCRIPTION_TOP + num_lines as f32 * LINE_HEIGHT;
-    painter.galley(Pos2::new(left, line(DESCRIPTION_TOP)), sentence, theme.text());
+    painter.galley(
+        Pos2::new(left, line(DESCRIPTION_TOP)),
+        sentence,
+        theme.text(),
+    );
     let facts = text(
         &facts_text(ctx.snapshot, incident, trees),
         FACTS_SIZE,

@@ -39,7 +39,7 @@ pub(super) fn num_lines(text: &str, width: f32) -> usize {
 /// Returns the height of the card of an incident on a list of some width.
 pub(super) fn height(snapshot: &Snapshot, causes: &RunCauses, number: usize, width: f32) -> f32 {
     let incident = causes.incident(number);
-    let words = incident.map_or_else(String::new, |incident| causes.incident_words(incident));
+    let words = incident.map_or_else(String::new, |incident| causes.incident_sentence(incident));
     let words = num_lines(&words, width) as f32 * LINE_HEIGHT;
     let comes_back = causes
         .similar(number)

@@ -77,7 +77,7 @@ pub(super) fn execution_ui(
         );
     }
     let words = |ui: &mut Ui| {
-        if let Some(words) = ctx.snapshot.cause_words(tree) {
+        if let Some(words) = ctx.snapshot.cause_sentence(tree) {
             ui.label(words);
         }
     };

@@ -4,9 +4,9 @@
 //! Both are sorted by cost. An incident is a card that unfolds to the executions that it delayed.
 
 mod card;
+mod card_size;
 mod execution;
 mod list;
-mod card_size;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -158,8 +158,12 @@ fn lines_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) 
                             card::card_ui(ctx, causes, state, (number, rect), ui);
                         }
                     }
-                    ListLine::Hit(number, tree) => execution::execution_ui(ctx, (number, tree), rect, ui),
-                    ListLine::Others(number, num) => execution::others_ui(ctx, (number, num), rect, ui),
+                    ListLine::Hit(number, tree) => {
+                        execution::execution_ui(ctx, (number, tree), rect, ui)
+                    }
+                    ListLine::Others(number, num) => {
+                        execution::others_ui(ctx, (number, num), rect, ui)
+                    }
                 }
             }
         });

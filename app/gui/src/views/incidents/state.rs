@@ -7,10 +7,10 @@ use std::sync::Arc;
 use callgrove_model::TreeIdx;
 use callgrove_session::{CallsOutside, Command, Label, RunCauses, RunTrends, Snapshot, TreeCauses};
 
-use super::list::ListLines;
 use super::card_size;
+use super::list::ListLines;
 use super::trend::{self, commands_to_show_trend};
-use crate::delay::{common_label, commands_to_show_incident, trees_hit};
+use crate::delay::{commands_to_show_incident, common_label, trees_hit};
 
 /// The unfolded incidents, and the resulting lines.
 #[derive(Default)]

@@ -97,7 +97,8 @@ pub(crate) fn heat_ui(
         return empty_ui("No data in this range of I/O steps", ui);
     }
     let available = ui.available_height();
-    let row_height = (available / map.rows.len() as f32).clamp(*ROW_HEIGHTS.start(), *ROW_HEIGHTS.end());
+    let row_height =
+        (available / map.rows.len() as f32).clamp(*ROW_HEIGHTS.start(), *ROW_HEIGHTS.end());
     ScrollArea::vertical()
         .id_salt("heat map")
         .auto_shrink(false)

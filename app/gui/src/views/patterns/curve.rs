@@ -7,11 +7,11 @@ use egui::{
     Vec2, WidgetInfo,
 };
 
-use super::selected_pattern::SelectedPattern;
 use super::handles::handles_ui;
 use super::scale::{CurveScale, factor_text, share_text};
-use crate::latest_answer::LatestAnswer;
+use super::selected_pattern::SelectedPattern;
 use crate::context::ViewContext;
+use crate::latest_answer::LatestAnswer;
 use crate::theme::{SMALLEST_TEXT, Theme};
 use crate::widgets::{count_of, pointer_card, thousands};
 

@@ -6,8 +6,8 @@ use egui::{
     Ui, Vec2, WidgetInfo,
 };
 
-use super::selected_pattern::SelectedPattern;
 use super::scale::{CurveScale, factor_text, rounded_factor, share_text};
+use super::selected_pattern::SelectedPattern;
 use crate::context::ViewContext;
 use crate::theme::SMALLEST_TEXT;
 

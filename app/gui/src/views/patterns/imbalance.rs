@@ -5,8 +5,8 @@ use callgrove_session::{Imbalance, ListedIterations, TimeRange, UnevenIteration,
 use egui::{Mesh, PopupAnchor, Rect, Role, Sense, Shape, Ui, Vec2, WidgetInfo};
 
 use crate::app::Action;
-use crate::latest_answer::LatestAnswer;
 use crate::context::ViewContext;
+use crate::latest_answer::LatestAnswer;
 use crate::widgets::{count_of, pointer_card, thousands};
 
 /// Height of the strip with its caption, in points.

@@ -4,16 +4,16 @@
 //! The durations of a pattern are a curve. The user drags q (the fastest share, which is usual) and s (an occurrence
 //! longer than s times the usual duration is anomalous) on it; the timeline underlines the anomalous occurrences.
 
-mod selected_pattern;
 mod curve;
 mod definition;
 mod handles;
 mod imbalance;
-mod pattern_table;
-mod pattern_rows;
-mod occurrences;
 mod occurrence_rows;
+mod occurrences;
+mod pattern_rows;
+mod pattern_table;
 mod scale;
+mod selected_pattern;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -157,7 +157,10 @@ fn part_ui(ctx: &mut ViewContext<'_>, part: ShownPart, state: &mut PatternsState
     let listed = ctx.snapshot.pattern.zip(state.run.as_ref());
     let is_listed = listed.is_some_and(|(id, run)| run.listed.place_of(id).is_some());
     let Some((id, run)) = listed.filter(|_| is_listed) else {
-        return empty_ui("Select a pattern to see the durations of its occurrences.", ui);
+        return empty_ui(
+            "Select a pattern to see the durations of its occurrences.",
+            ui,
+        );
     };
     let Some(chosen) = run.listed.chosen(id) else {
         return empty_ui("…", ui);

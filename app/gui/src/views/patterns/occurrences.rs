@@ -6,8 +6,8 @@ use callgrove_model::ExecRef;
 use callgrove_session::{Command, ListedOccurrence, TimeRange};
 use egui::Ui;
 
-use super::selected_pattern::SelectedPattern;
 use super::occurrence_rows::OccurrenceRows;
+use super::selected_pattern::SelectedPattern;
 use super::state::Run;
 use crate::app::Action;
 use crate::canvas::time::relative_time;

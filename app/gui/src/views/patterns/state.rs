@@ -8,8 +8,8 @@ use callgrove_session::{
     Unfolding,
 };
 
-use super::pattern_rows::{BY_TOTAL, PatternRows};
 use super::occurrence_rows::{LONGEST_FIRST, OccurrenceRows};
+use super::pattern_rows::{BY_TOTAL, PatternRows};
 use crate::latest_answer::LatestAnswer;
 use crate::widgets::table::Sort;
 

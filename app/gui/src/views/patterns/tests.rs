@@ -11,7 +11,7 @@ use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::scale::CurveScale;
 use super::*;
-use crate::test_support::{demo_snapshot, themed, harness_of, snapshot, with_patterns, written};
+use crate::test_support::{demo_snapshot, harness_of, snapshot, themed, with_patterns, written};
 use crate::theme::SMALLEST_TEXT;
 
 type View = Harness<'static, PatternsState>;
@@ -70,7 +70,7 @@ fn drag(harness: &mut View, from: Pos2, to: Pos2) {
 #[test]
 fn the_pattern_with_the_costliest_slow_occurrences_is_selected_initially() {
     let (harness, sent) = wide();
-    let id = looked_at(&sent);
+    let id = first_selected(&sent);
     let calls = run().calls.unwrap();
     let patterns = calls.patterns().unwrap();
     let excess = |id| (patterns.curve(id).unwrap()).excess(PatternReference::default());
@@ -78,9 +78,9 @@ fn the_pattern_with_the_costliest_slow_occurrences_is_selected_initially() {
     assert_eq!(Some(excess(id)), most);
     assert!(most > Some(DurationNs::ZERO));
     assert!(
-        words(&harness).contains("longer than 3 × d"),
+        description(&harness).contains("longer than 3 × d"),
         "{}",
-        words(&harness)
+        description(&harness)
     );
 }
 
@@ -165,7 +165,7 @@ fn anomalous_occurrences_are_listed_and_a_click_selects_the_call() {
     let (mut harness, sent) = wide();
     let calls = run().calls.unwrap();
     let patterns = calls.patterns().unwrap();
-    let id = looked_at(&sent);
+    let id = first_selected(&sent);
     let curve = patterns.curve(id).unwrap();
     let places = curve.anomalous(PatternReference::default());
     assert!(!places.is_empty());
@@ -197,7 +197,7 @@ fn a_definition_unfolds_line_by_line_and_level_by_level() {
     let (mut harness, sent) = wide();
     harness.get_by_label("Definition").click();
     harness.run();
-    let id = looked_at(&sent);
+    let id = first_selected(&sent);
     let num = |harness: &View| harness.state().outline(id).len();
     let first = num(&harness);
     assert!(first > 0);

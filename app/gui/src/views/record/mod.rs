@@ -67,10 +67,7 @@ pub(crate) fn document_ui(ctx: &mut ViewContext<'_>, state: &mut DocumentState, 
             .on_hover_text("The record as stored (J)");
         if state.is_json {
             let copy = ui.button("Copy JSON");
-            if copy
-                .on_hover_text("Copy the whole record")
-                .clicked()
-            {
+            if copy.on_hover_text("Copy the whole record").clicked() {
                 ui.ctx().copy_text(state.json.clone());
             }
         }

@@ -155,7 +155,8 @@ fn results_ui(
                     "No executions were recorded for this incident because none was anomalous: {incident}. A trace of the run contains all of them."
                 )
             });
-            let no_matches = "No execution matches all conditions. Remove one, or query the other collection.";
+            let no_matches =
+                "No execution matches all conditions. Remove one, or query the other collection.";
             empty_ui(known.as_deref().unwrap_or(no_matches), ui);
         }
         return;
@@ -194,7 +195,7 @@ fn state_ui(
             ui.toggle_value(shows_plot, "Plot")
                 .on_hover_text("Switch between plot and table");
         }
-        let is_asking = matches!(ctx.snapshot.watch.query(), QueryState::LatestAnswer(_));
+        let is_asking = matches!(ctx.snapshot.watch.query(), QueryState::Asked(_));
         let can_more =
             results.is_some_and(|results| !results.is_complete && !results.documents.is_empty());
         if can_more

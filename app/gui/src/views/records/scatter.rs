@@ -9,7 +9,7 @@ use callgrove_session::watch::{
 use egui::{Align2, ComboBox, FontId, PopupAnchor, Rect, Response, Ui, Vec2};
 
 use crate::canvas::points::{
-    Aspect, Axis, SelectionMode, MarkShape, PointMark, PointScene, PointsState, Ruler, mark_shape,
+    Aspect, Axis, MarkShape, PointMark, PointScene, PointsState, Ruler, SelectionMode, mark_shape,
     plane_value, points_ui,
 };
 use crate::context::{ViewContext, short_name};
@@ -63,7 +63,9 @@ impl RecordScatterState {
     fn prepare(&mut self, ctx: &ViewContext<'_>, results: &Arc<Results>) {
         let is_dark = ctx.theme.is_dark();
         let known = self.known.as_ref();
-        if known.is_some_and(|(known, known_dark)| Arc::ptr_eq(known, results) && *known_dark == is_dark) {
+        if known.is_some_and(|(known, known_dark)| {
+            Arc::ptr_eq(known, results) && *known_dark == is_dark
+        }) {
             return;
         }
         let goes_on = known.is_some_and(|(known, _)| {
@@ -141,7 +143,7 @@ pub(crate) fn scatter_ui(
     }
     let picked = output
         .taken
-        .filter(|taken| !taken.is_drawn && taken.joining == SelectionMode::Replace);
+        .filter(|taken| !taken.is_drawn && taken.mode == SelectionMode::Replace);
     if let Some(&[index]) = picked.as_ref().map(|taken| &taken.points[..]) {
         ctx.watch(WatchCommand::Open(index));
     }

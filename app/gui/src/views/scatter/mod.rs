@@ -12,7 +12,9 @@ use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Command, MapMethod, TreeMap};
 use egui::{Key, Modifiers, PopupAnchor, Ui};
 
-use crate::canvas::points::{self, Aspect, SelectionMode, PointScene, PointsOutput, PickedPoints, Tool};
+use crate::canvas::points::{
+    self, Aspect, PickedPoints, PointScene, PointsOutput, SelectionMode, Tool,
+};
 use crate::context::ViewContext;
 use crate::hover;
 use crate::widgets::{count_of, pointer_card, score_text, view_header};
@@ -201,7 +203,9 @@ fn method_name(method: MapMethod) -> &'static str {
 fn method_help(method: MapMethod) -> &'static str {
     match method {
         MapMethod::Mds => "Multidimensional scaling: preserves large distances; immediate",
-        MapMethod::Smacof => "MDS refined iteratively to preserve all distances as well as possible",
+        MapMethod::Smacof => {
+            "MDS refined iteratively to preserve all distances as well as possible"
+        }
         MapMethod::Tsne => "Preserves neighbourhoods; distances between groups are not meaningful",
     }
 }

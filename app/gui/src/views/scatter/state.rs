@@ -6,7 +6,7 @@ use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Detection, Label, Selection, Snapshot, TreeCauses, TreeMap};
 
 use super::coloring::{Coloring, Palette};
-use crate::canvas::points::{SelectionMode, PointsState, PickedPoints, Tool};
+use crate::canvas::points::{PickedPoints, PointsState, SelectionMode, Tool};
 use crate::context::ViewContext;
 
 /// View, tool and colouring of the map.
@@ -21,7 +21,7 @@ pub struct ScatterState {
 struct Known {
     analysis: Arc<Analysis>,
     map: Arc<TreeMap>,
-    marks: MarkInputs,
+    inputs: MarkInputs,
     palette: Palette,
 }
 

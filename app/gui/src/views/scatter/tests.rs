@@ -277,7 +277,10 @@ fn a_drawn_group_replaces_a_single_tree_and_extends_a_group() {
         is_drawn: true,
     };
     let group = |trees: &[u32]| Selection::Group(trees.iter().copied().map(TreeIdx).collect());
-    assert_eq!(state::joined(&[9], &drawn(SelectionMode::Add)), group(&[4, 5]));
+    assert_eq!(
+        state::joined(&[9], &drawn(SelectionMode::Add)),
+        group(&[4, 5])
+    );
     assert_eq!(
         state::joined(&[8, 9], &drawn(SelectionMode::Add)),
         group(&[4, 5, 8, 9])

@@ -2,8 +2,8 @@
 
 use callgrove_session::{JudgedBy, Snapshot};
 
-use crate::latest_answer::LatestAnswer;
 use crate::canvas::time::MarkedOccurrences;
+use crate::latest_answer::LatestAnswer;
 
 /// The duration above which occurrences of the selected pattern are anomalous.
 #[derive(Default)]

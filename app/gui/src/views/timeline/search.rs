@@ -88,10 +88,8 @@ pub(super) fn search_ui(
     let found = state.found.as_ref();
     let is_enabled = found.is_some_and(|found| !found.hits.is_empty());
     state.step = by_key.filter(|_| is_enabled).or(state.step);
-    for (text, name, is_forward) in [
-        ("‹", "Previous match", false),
-        ("›", "Next match", true),
-    ] {
+    for (text, name, is_forward) in [("‹", "Previous match", false), ("›", "Next match", true)]
+    {
         let button = ui.add_enabled(is_enabled, egui::Button::new(text));
         if button.on_hover_text(name).accessible_name(name).clicked() {
             state.step = Some(is_forward);

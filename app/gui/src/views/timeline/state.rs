@@ -100,7 +100,7 @@ impl TimelineState {
     }
 
     /// Returns the visible range, unless it is the whole run.
-    pub(crate) fn part_seen(&self) -> Option<TimeRange> {
+    pub(crate) fn visible_range(&self) -> Option<TimeRange> {
         let view = &self.shown.as_ref()?.canvas.view;
         let Window { from, to } = self.wanted.unwrap_or(view.window());
         (view.bounds() != Window { from, to }).then_some(TimeRange { from, to })

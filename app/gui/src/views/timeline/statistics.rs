@@ -72,7 +72,11 @@ pub(super) fn statistics_ui(
         {
             request = Some(RangeRequest::Close);
         }
-        if ui.button("Zoom").on_hover_text("Zoom to the range").clicked() {
+        if ui
+            .button("Zoom")
+            .on_hover_text("Zoom to the range")
+            .clicked()
+        {
             canvas.view.jump(Window::around(range.from, range.to, 0.02));
         }
     });

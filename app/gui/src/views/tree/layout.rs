@@ -445,7 +445,12 @@ mod tests {
         // r 0 { a 1, b 2 { a 3 }, a 4, b 5, b 6 }
         let forest = forest_of(CALLS);
         let drawing = Drawing::new(forest.tree(TreeIdx(0)), false, SCALE);
-        let moves = [TreeMove::Caller, TreeMove::Callee, TreeMove::Before, TreeMove::After];
+        let moves = [
+            TreeMove::Caller,
+            TreeMove::Callee,
+            TreeMove::Before,
+            TreeMove::After,
+        ];
         let from = |vertex| moves.map(|tree_move| drawing.step(vertex, tree_move));
         assert_eq!(from(0), [0, 2, 0, 0], "the longest callee");
         assert_eq!(from(2), [0, 3, 1, 4]);

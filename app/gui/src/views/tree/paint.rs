@@ -236,7 +236,10 @@ impl Canvas<'_> {
             .shrink(2.0)
             .with_min_y(self.area.top() + NOTE_HEIGHT)
             .with_max_y(self.area.bottom() - SCALE_HEIGHT);
-        for (at, place) in place_labels(&requests, &discs, available).into_iter().enumerate() {
+        for (at, place) in place_labels(&requests, &discs, available)
+            .into_iter()
+            .enumerate()
+        {
             let Some(rect) = place else { continue };
             let vertex = vertices[at];
             let is_faded = self.is_faded(highlight, vertex);
@@ -264,7 +267,11 @@ impl Canvas<'_> {
     fn name_requests(
         &self,
         highlight: &Highlight,
-    ) -> (Vec<usize>, Vec<NameRequest>, Vec<std::sync::Arc<egui::Galley>>) {
+    ) -> (
+        Vec<usize>,
+        Vec<NameRequest>,
+        Vec<std::sync::Arc<egui::Galley>>,
+    ) {
         let drawn = &self.shown.drawing.vertices;
         let differs = |vertex: usize| self.shown.drawing.change(vertex).is_some();
         let is_named = |vertex: usize| highlight.names(vertex) || differs(vertex);

@@ -110,7 +110,10 @@ impl TreeState {
             self.explained = None;
             return;
         };
-        self.reference = self.reference.take().filter(|kept| kept.is_same_forest(&focus));
+        self.reference = self
+            .reference
+            .take()
+            .filter(|kept| kept.is_same_forest(&focus));
         let other = self.other_tree(&focus);
         let is_drawn = self.shown.as_ref().is_some_and(|shown| {
             let is_same = shown.merges == self.merges_in(shown) && shown.other == other;

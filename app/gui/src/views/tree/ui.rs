@@ -11,7 +11,7 @@ use egui::{
 
 use super::aligned::{self, aligned_ui};
 use super::findings::{findings_ui, listed};
-use super::layout::{Vertex, TreeMove};
+use super::layout::{TreeMove, Vertex};
 use super::paint::{Canvas, Highlight};
 use super::state::{Shown, TreeState};
 use crate::context::ViewContext;
@@ -82,8 +82,9 @@ fn header_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
             merge_ui(state, is_narrow, ui);
         }
         if is_narrow {
-            ui.toggle_value(&mut state.shows_findings, "Differences")
-                .on_hover_text("Show the differences from usual instead of the drawing");
+            ui.toggle_value(&mut state.shows_findings, "Diff")
+                .on_hover_text("Show the differences from usual instead of the drawing")
+                .accessible_name("Differences");
         }
     });
 }
@@ -94,12 +95,12 @@ fn compare_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
         return;
     };
     let unit = focus.analysis.forest.unit().clone();
-    let kept = state.reference.as_ref();
-    let text = match kept {
-        Some(kept) => format!("Compare with {}", kept.code()),
+    let reference = state.reference.as_ref();
+    let text = match reference {
+        Some(reference) => format!("Compare with {}", reference.code()),
         None => "Compare with usual".to_owned(),
     };
-    let is_pinned = kept.is_some_and(|kept| kept.is_same_tree(&focus));
+    let is_pinned = reference.is_some_and(|reference| reference.is_same_tree(&focus));
     let verb = if is_pinned { "Unpin" } else { "Pin" };
     let hint = if is_pinned {
         unit.of_kind(
@@ -112,9 +113,9 @@ fn compare_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
             "Compare the next selected trees with this one",
         )
     };
-    if state.compares || kept.is_some() {
+    if state.compares || reference.is_some() {
         let name = format!("{verb} {} for comparison", focus.code());
-        let button = ui.button(keep).on_hover_text(hint).accessible_name(name);
+        let button = ui.button(verb).on_hover_text(hint).accessible_name(name);
         if button.clicked() {
             state.reference = (!is_pinned).then_some(focus);
         }

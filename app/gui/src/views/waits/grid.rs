@@ -191,10 +191,7 @@ mod tests {
         let waits = [wait(3, 5, 1_200_000_000, 341), wait(0, 1, 5_000, 1)];
         let grid = WaitGrid::new(ranks(8), &waits, 100);
         assert_eq!((grid.len(), grid.per_group()), (8, 1));
-        assert_eq!(
-            grid.text(3, 5),
-            "rank 3 waited 1.2 s for rank 5, 341 times"
-        );
+        assert_eq!(grid.text(3, 5), "rank 3 waited 1.2 s for rank 5, 341 times");
         assert_eq!(grid.text(0, 1), "rank 0 waited 5 µs for rank 1, once");
         assert_eq!(grid.text(1, 0), "rank 1 never waited for rank 0");
         assert_eq!(
@@ -219,7 +216,7 @@ mod tests {
         });
         assert_eq!((time, count), (10_000, 2_000));
         assert_eq!(
-            grid.words(0, 1),
+            grid.text(0, 1),
             "ranks 0–7 waited 10 ns for ranks 8–15, 2 times"
         );
         assert_eq!(grid.name(124), "ranks 992–999");

@@ -26,7 +26,7 @@ const NUMBER_SPACING: f32 = 24.0;
 
 /// Returns the number of groups of ranks that fit into `size`.
 pub(super) fn max_groups(size: Vec2) -> usize {
-    let side = (available.x - LEFT).min(available.y - TOP).max(MIN_CELL);
+    let side = (size.x - LEFT).min(size.y - TOP).max(MIN_CELL);
     (side / MIN_CELL) as usize
 }
 
@@ -88,7 +88,7 @@ pub(super) fn matrix_ui(
         PopupAnchor::Position(layout.rect(row, column).right_bottom())
     };
     pointer_card(&response, anchor, ui, |ui| {
-        ui.label(grid.words(row, column));
+        ui.label(grid.text(row, column));
         if row != column {
             let back = grid.cell(column, row);
             if back.num_waits > 0 {
@@ -151,7 +151,13 @@ fn paint(ctx: &ViewContext<'_>, layout: &CellLayout<'_>, whole: Rect, ui: &Ui) {
         let above = Pos2::new(layout.rect(0, group).center().x, area.top() - 3.0);
         painter.text(above, Align2::CENTER_BOTTOM, &number, font.clone(), weak);
         let left_of_row = Pos2::new(area.left() - 4.0, layout.rect(group, 0).center().y);
-        painter.text(left_of_row, Align2::RIGHT_CENTER, &number, font.clone(), weak);
+        painter.text(
+            left_of_row,
+            Align2::RIGHT_CENTER,
+            &number,
+            font.clone(),
+            weak,
+        );
     }
     let above = Pos2::new(area.left(), area.top() - 18.0);
     painter.text(above, Align2::LEFT_BOTTOM, "… for rank", font.clone(), weak);
@@ -170,7 +176,12 @@ fn short_time(time: callgrove_model::DurationNs) -> String {
 }
 
 /// Paints row and column of the hovered cell.
-fn paint_cross(ctx: &ViewContext<'_>, layout: &CellLayout<'_>, (row, column): (usize, usize), ui: &Ui) {
+fn paint_cross(
+    ctx: &ViewContext<'_>,
+    layout: &CellLayout<'_>,
+    (row, column): (usize, usize),
+    ui: &Ui,
+) {
     let cell = layout.rect(row, column);
     let faint = Stroke::new(1.0, ctx.theme.selection().gamma_multiply(0.5));
     let across = cell

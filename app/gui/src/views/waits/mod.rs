@@ -66,9 +66,8 @@ pub(crate) fn waits_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &m
 /// Draws the time range of the waits, and a button that clears the selected one.
 fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(range) = ctx.snapshot.range else {
-        ui.weak("of the whole run").on_hover_text(
-            "Shift+drag on the timeline to restrict this view to a time range.",
-        );
+        ui.weak("of the whole run")
+            .on_hover_text("Shift+drag on the timeline to restrict this view to a time range.");
         return;
     };
     if ui

@@ -7,7 +7,7 @@ use egui::Ui;
 use super::WaitsState;
 use crate::canvas::time::relative_time;
 use crate::context::ViewContext;
-use crate::delay::{kind_text, commands_to_show_incident};
+use crate::delay::{commands_to_show_incident, kind_text};
 use crate::widgets::table::{Cell, Clicked, Column, Table, empty_ui};
 use crate::widgets::thousands;
 
@@ -19,10 +19,10 @@ const COLUMNS: [Column; 7] = [
     Column::number("Rank", 48.0),
     Column::text("Function", 0.0),
     Column::number("Caused", 72.0),
-    Column::number("Delayed", 44.0),
+    Column::number("Delayed", 66.0),
     Column::text("Cause", 118.0),
     Column::number("At", 90.0),
-    Column::number("Own delay", 72.0),
+    Column::number("Own delay", 80.0),
 ];
 
 /// Returns the incident of a root: the one that it began, else the one of its call.

@@ -51,8 +51,9 @@ impl WaitsState {
             (self.counted, self.rows, self.grid, self.cursor) = (None, None, None, None);
             return;
         };
-        let is_known =
-            |known: &CountInputs| Arc::ptr_eq(&known.causes, causes) && known.range == snapshot.range;
+        let is_known = |known: &CountInputs| {
+            Arc::ptr_eq(&known.causes, causes) && known.range == snapshot.range
+        };
         if !self.counted.as_ref().is_some_and(is_known) {
             self.counted = Some(CountInputs {
                 origin: snapshot.time_span().unwrap_or_default().0,

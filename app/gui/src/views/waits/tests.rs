@@ -7,7 +7,7 @@ use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::*;
 use crate::stall_fixture::stalled_snapshot;
-use crate::test_support::{demo_snapshot, themed, harness_of};
+use crate::test_support::{demo_snapshot, harness_of, themed};
 
 type View = Harness<'static, WaitsState>;
 
@@ -49,7 +49,11 @@ fn a_narrow_view_shows_one_of_the_two() {
     assert!(harness.query_by_label("Sort by Caused").is_none());
     harness.get_by_label("Roots").click();
     harness.run();
-    assert!(harness.query_by_label("Matrix of waits between ranks").is_none());
+    assert!(
+        harness
+            .query_by_label("Matrix of waits between ranks")
+            .is_none()
+    );
     harness.get_by_label("Matrix").click();
     harness.run();
     assert!(harness.query_by_label("Sort by Caused").is_none());
