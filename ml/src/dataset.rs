@@ -242,12 +242,12 @@ impl Rows {
         let num_columns = place_of_column.iter().flatten().count();
         let rows = match self {
             Self::Dense(rows) => {
-                let places = place_of_column.iter().cycle();
-                let kept = rows.values.iter().zip(places);
+                let indices = place_of_column.iter().cycle();
+                let kept = rows.values.iter().zip(indices);
                 return Self::Dense(DenseRows {
                     num_columns,
                     values: kept
-                        .filter_map(|(&value, place)| place.and(Some(value)))
+                        .filter_map(|(&value, index)| index.and(Some(value)))
                         .collect(),
                     squared_norms: rows.squared_norms.clone(),
                 });
@@ -262,8 +262,8 @@ impl Rows {
             values.clear();
             let (of_row, values_of_row) = rows.row(row);
             for (&column, &value) in of_row.iter().zip(values_of_row) {
-                if let Some(&Some(place)) = place_of_column.get(column as usize) {
-                    columns.push(place);
+                if let Some(&Some(index)) = place_of_column.get(column as usize) {
+                    columns.push(index);
                     values.push(value);
                 }
             }
@@ -316,8 +316,8 @@ impl<'a> RowRef<'a> {
             Self::Dense(values) => (None, values),
             Self::Sparse(columns, values) => (Some(columns), values),
         };
-        values.iter().enumerate().map(move |(place, &value)| {
-            let column = columns.map_or(place, |columns| columns[place] as usize);
+        values.iter().enumerate().map(move |(index, &value)| {
+            let column = columns.map_or(index, |columns| columns[index] as usize);
             (column, value)
         })
     }
@@ -333,8 +333,8 @@ impl<'a> RowRef<'a> {
     pub fn to_dense(self, num_columns: usize) -> Vec<f64> {
         let mut dense = vec![0.0; num_columns];
         for (column, value) in self.entries() {
-            if let Some(place) = dense.get_mut(column) {
-                *place = value;
+            if let Some(index) = dense.get_mut(column) {
+                *index = value;
             }
         }
         dense
@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn distances_from_several_rows_are_those_from_each() {
-        let values: Vec<f64> = (0..60).map(|place| f64::from(place).sin()).collect();
+        let values: Vec<f64> = (0..60).map(|index| f64::from(index).sin()).collect();
         let rows = Rows::Dense(DenseRows::new(6, values).unwrap());
         let together = rows.squared_distances_from([7, 2, 9].map(|row| rows.row(row)));
         let alone = [7, 2, 9].map(|row| rows.squared_distances(rows.row(row)));

@@ -83,16 +83,16 @@ impl<T, F: Fn(&mut T, &[f64; N]), const N: usize> WithSimd for FoldDistances<'_,
         for (step, folded) in self.folded.chunks_mut(ROWS_PER_STEP).enumerate() {
             let first = self.first + step * ROWS_PER_STEP;
             let last = first + folded.len() - 1;
-            let row = |place: usize| (first + place).min(last);
+            let row = |index: usize| (first + index).min(last);
             let products = match self.rows {
                 Rows::Dense(rows) => products(
-                    std::array::from_fn(|place| rows.row(row(place))),
+                    std::array::from_fn(|index| rows.row(row(index))),
                     self.by_column,
                 ),
                 Rows::Sparse(_) => {
                     let mut products = [[0.0; N]; ROWS_PER_STEP];
-                    for (place, products) in products.iter_mut().enumerate().take(folded.len()) {
-                        *products = sparse_products(self.rows.row(row(place)), self.by_column);
+                    for (index, products) in products.iter_mut().enumerate().take(folded.len()) {
+                        *products = sparse_products(self.rows.row(row(index)), self.by_column);
                     }
                     products
                 }

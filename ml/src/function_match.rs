@@ -64,19 +64,19 @@ impl FunctionMatch {
                     _ => None,
                 }
             };
-            let place = exact.or_else(by_key);
+            let index = exact.or_else(by_key);
             if is_used(func) {
                 let matched = &mut found.matched;
-                match (exact, place) {
+                match (exact, index) {
                     (Some(_), _) => matched.exact += 1,
                     (None, Some(_)) => matched.by_signature += 1,
                     (None, None) => matched.unknown += 1,
                 }
             }
-            if let Some(place) = place {
-                found.run_of[place] = Some(func);
+            if let Some(index) = index {
+                found.run_of[index] = Some(func);
             }
-            let as_known = place.map_or(name, |place| known[place].as_str());
+            let as_known = index.map_or(name, |index| known[index].as_str());
             found.names.push(as_known.to_owned());
         }
         found
@@ -88,8 +88,8 @@ impl FunctionMatch {
     }
 
     /// Returns the function of the run that matches one of the training, by its index there.
-    pub fn run_of(&self, place: usize) -> Option<FuncId> {
-        self.run_of.get(place).copied().flatten()
+    pub fn run_of(&self, index: usize) -> Option<FuncId> {
+        self.run_of.get(index).copied().flatten()
     }
 
     /// Returns the numbers of matched functions.

@@ -32,7 +32,7 @@ pub fn ranking_quality(is_anomaly: &[bool], anomaly: &[f64]) -> Option<RankingQu
     // The precision-recall curve begins at recall 0, precision 1.
     let (mut last_recall, mut last_precision) = (0.0, 1.0);
     for tied in order.chunk_by(|&a, &b| anomaly[a].total_cmp(&anomaly[b]).is_eq()) {
-        let found = tied.iter().filter(|&&place| is_anomaly[place]).count();
+        let found = tied.iter().filter(|&&index| is_anomaly[index]).count();
         let wrong = tied.len() - found;
         roc_auc += wrong.real() * (num_found.real() + 0.5 * found.real());
         num_found += found;
@@ -60,15 +60,15 @@ pub fn precision_at(is_anomaly: &[bool], anomaly: &[f64], n: usize) -> Option<f6
     let mut order: Vec<usize> = (0..anomaly.len()).collect();
     order.sort_by(|&a, &b| anomaly[b].total_cmp(&anomaly[a]));
     let threshold = anomaly[*order.get(n.checked_sub(1)?)?];
-    let count = |places: &[usize]| {
-        places
+    let count = |indices: &[usize]| {
+        indices
             .iter()
-            .filter(|&&place| is_anomaly[place])
+            .filter(|&&index| is_anomaly[index])
             .count()
             .real()
     };
-    let above = order.partition_point(|&place| anomaly[place] > threshold);
-    let up_to = order.partition_point(|&place| anomaly[place] >= threshold);
+    let above = order.partition_point(|&index| anomaly[index] > threshold);
+    let up_to = order.partition_point(|&index| anomaly[index] >= threshold);
     let share = (n - above).real() / (up_to - above).real();
     Some((count(&order[..above]) + share * count(&order[above..up_to])) / n.real())
 }

@@ -215,6 +215,6 @@ impl fmt::Display for RootSuggestion {
 
 /// Returns the smallest of `values` that at least a share of them do not exceed.
 fn quantile(values: &mut [i64], share: f64) -> i64 {
-    let place = whole((share * (values.len() - 1).real()).round());
-    *values.select_nth_unstable(place).1
+    let index = whole((share * (values.len() - 1).real()).round());
+    *values.select_nth_unstable(index).1
 }

@@ -543,11 +543,11 @@ fn a_tree_has_one_score_whatever_trees_are_judged_with_it() {
             (bits(&judged.scores), bits(&judged.p_values), judged.unseen)
         };
         let (scores, p_values, unseen) = judge(&forest);
-        for (tree, &place) in forest.trees().iter().enumerate() {
+        for (tree, &index) in forest.trees().iter().enumerate() {
             let alone = Forest::of_trees(
                 Arc::clone(forest.trace()),
                 forest.functions().to_vec(),
-                vec![place],
+                vec![index],
                 0,
             );
             let alone = judge(&alone.unwrap());

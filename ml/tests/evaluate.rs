@@ -114,7 +114,7 @@ fn labels_find_anomalies_and_improve_the_ranking() {
     assert_eq!(labels, [0, 5, 20]);
     let scores = workbench.scores(Method::Ours, Progress::none()).unwrap();
     assert_eq!(points[0].all, Quality::of_all(&truth, &scores));
-    let precision = |place: usize| points[place].all.unwrap().ranking.average_precision;
+    let precision = |index: usize| points[index].all.unwrap().ranking.average_precision;
     assert!(precision(2) > precision(0), "{points:?}");
     assert!(points[2].num_found > points[1].num_found);
     let left = points[2].unlabelled.unwrap();

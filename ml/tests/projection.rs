@@ -236,7 +236,7 @@ fn trustworthiness_equals_that_of_scikit_learn() {
     let expected = numbers(&fixture["trustworthiness"]["values"]);
     let classical = points(&fixture["classical"]["Y_upto_sign"]);
     let landmark = points(&fixture["landmark"]["Y_upto_sign"]);
-    for (map, k, place) in [
+    for (map, k, index) in [
         (&classical, 5, 0),
         (&classical, 12, 1),
         (&landmark, 5, 4),
@@ -244,9 +244,9 @@ fn trustworthiness_equals_that_of_scikit_learn() {
     ] {
         let found = trustworthiness(&rows, map, k).unwrap();
         assert!(
-            (found - expected[place]).abs() < 1e-12,
+            (found - expected[index]).abs() < 1e-12,
             "{found} {}",
-            expected[place]
+            expected[index]
         );
     }
 }
@@ -254,7 +254,7 @@ fn trustworthiness_equals_that_of_scikit_learn() {
 #[test]
 fn a_map_of_the_plane_keeps_all_distances() {
     let values: Vec<f64> = (0..200)
-        .map(|place| (f64::from(place) * 1.7).sin() * 3.0)
+        .map(|index| (f64::from(index) * 1.7).sin() * 3.0)
         .collect();
     let rows = Rows::Dense(DenseRows::new(2, values).unwrap());
     let params = MdsParams { num_landmarks: 7 }.check().unwrap();

@@ -231,11 +231,11 @@ fn small_moves_of_a_vector_hardly_lower_the_loss() {
         let vector = network.vectors.row(tree);
         let hidden: Vec<f64> = vector.iter().map(|&x| f64::from(x)).collect();
         let least = loss(tree, &hidden);
-        for place in 0..hidden.len() {
+        for index in 0..hidden.len() {
             for by in [-0.1, 0.1] {
                 let mut moved = hidden.clone();
-                moved[place] += by;
-                assert!(loss(tree, &moved) > least - 0.05, "tree {tree}, {place}");
+                moved[index] += by;
+                assert!(loss(tree, &moved) > least - 0.05, "tree {tree}, {index}");
             }
         }
     }

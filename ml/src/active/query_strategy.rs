@@ -131,12 +131,12 @@ fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<Tree
     }
     let mut chosen = Vec::new();
     while chosen.len() < count.min(candidates.len()) {
-        let value = |place: usize| (1.0 - known[place]) / (far[candidates[place]] + near);
+        let value = |index: usize| (1.0 - known[index]) / (far[candidates[index]] + near);
         let best = (0..candidates.len())
-            .filter(|place| !chosen.contains(place))
-            .reduce(|best, place| {
-                if value(place) > value(best) {
-                    place
+            .filter(|index| !chosen.contains(index))
+            .reduce(|best, index| {
+                if value(index) > value(best) {
+                    index
                 } else {
                     best
                 }
@@ -149,6 +149,6 @@ fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<Tree
     }
     chosen
         .into_iter()
-        .map(|place| TreeIdx::from_index(candidates[place]))
+        .map(|index| TreeIdx::from_index(candidates[index]))
         .collect()
 }

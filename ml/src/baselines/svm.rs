@@ -74,7 +74,7 @@ pub fn supervised_svm(
         progress.at(fraction(fold, num_folds))?;
         let seen = [0, 1].map(|class: usize| {
             let dealt = classes[class].iter().enumerate();
-            let others = dealt.filter(|(place, _)| place % num_folds != fold);
+            let others = dealt.filter(|(index, _)| index % num_folds != fold);
             others.map(|(_, &row)| row).collect::<Vec<_>>()
         });
         let seen = limited(seen, settings.max_training);
@@ -127,7 +127,7 @@ fn train(
     let records: Vec<ArrayView1<'_, f64>> = chosen.iter().map(|&row| matrix.row(row)).collect();
     let records = ndarray::stack(ndarray::Axis(0), &records)
         .map_err(|error| MlError::PeerFailed(error.to_string()))?;
-    let targets = (0..chosen.len()).map(|place| place >= classes[0].len());
+    let targets = (0..chosen.len()).map(|index| index >= classes[0].len());
     let c_of = |class: usize| c * chosen.len().real() / (2.0 * classes[class].len().real());
     Svm::<f64, bool>::params()
         .shrinking(false)

@@ -68,9 +68,9 @@ pub(super) fn side_by_side(
         caller: None,
     }));
     both.sort_unstable_by_key(|row| row.path);
-    for place in 0..both.len() {
-        let caller = paths.caller(both[place].path);
-        both[place].caller =
+    for index in 0..both.len() {
+        let caller = paths.caller(both[index].path);
+        both[index].caller =
             caller.and_then(|caller| both.binary_search_by_key(&caller, |row| row.path).ok());
     }
     both
@@ -142,7 +142,7 @@ impl Comparison<'_> {
         /// Index in `found` of the difference that a row is part of.
         type Top = Option<usize>;
         let mut top_of_row: Vec<Top> = vec![None; self.both.len()];
-        for (place, row) in self.both.iter().enumerate() {
+        for (index, row) in self.both.iter().enumerate() {
             let above = row.caller.and_then(|caller| top_of_row[caller]);
             let (kind, rarity) = if self.is_new(row) {
                 (DifferenceKind::New, self.usual.rarity(self.paths, row.path))
@@ -168,7 +168,7 @@ impl Comparison<'_> {
             });
             found[top].time_ns += row.exclusive_ns;
             found[top].usual_ns += row.usual.exclusive_ns[1];
-            top_of_row[place] = Some(top);
+            top_of_row[index] = Some(top);
         }
         let mut longer = Vec::new();
         for (row, top) in self.both.iter().zip(&top_of_row) {

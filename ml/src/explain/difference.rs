@@ -90,7 +90,7 @@ pub fn explain(
     let mut place_of_path: Vec<(CallPath, usize)> = found
         .iter()
         .enumerate()
-        .map(|(place, found)| (found.path, place))
+        .map(|(index, found)| (found.path, index))
         .collect();
     place_of_path.sort_unstable();
     for ((vertex, path), &time) in (0..).zip(merger.path_of_vertex()).zip(times) {

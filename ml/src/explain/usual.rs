@@ -318,24 +318,24 @@ impl UsualTree {
 
     /// Returns the medians of a path, if any of these trees has it.
     pub(super) fn path(&self, path: CallPath) -> Option<&UsualPath> {
-        let place = self.paths.binary_search_by_key(&path, |usual| usual.path);
-        place.ok().map(|place| &self.paths[place])
+        let index = self.paths.binary_search_by_key(&path, |usual| usual.path);
+        index.ok().map(|index| &self.paths[index])
     }
 }
 
 /// Returns a quartile (of two values the lower one) of sorted values and as many zeros as make `num` values.
 fn quartile<T: Copy + Default>(sorted: &[T], num: usize, quarter: usize) -> T {
-    let place = (num - 1) * quarter / 4;
+    let index = (num - 1) * quarter / 4;
     let num_zeros = num - sorted.len();
-    place
+    index
         .checked_sub(num_zeros)
-        .map_or_else(T::default, |place| sorted[place])
+        .map_or_else(T::default, |index| sorted[index])
 }
 
 /// Returns up to `most` of some trees, spread evenly.
 pub(super) fn spread<T: Copy>(trees: &[T], most: usize) -> Vec<T> {
     let num = trees.len().min(most);
     (0..num)
-        .map(|place| trees[place * trees.len() / num])
+        .map(|index| trees[index * trees.len() / num])
         .collect()
 }

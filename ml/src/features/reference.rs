@@ -148,8 +148,8 @@ impl Reference {
     }
 
     fn class(&self, root: SubtreeIdx) -> Option<&StructureClass> {
-        let place = self.classes.binary_search_by_key(&root, |class| class.root);
-        place.ok().map(|place| &self.classes[place])
+        let index = self.classes.binary_search_by_key(&root, |class| class.root);
+        index.ok().map(|index| &self.classes[index])
     }
 }
 
@@ -177,10 +177,10 @@ impl Medians {
     }
 
     fn total_of(&self, subtree: SubtreeIdx) -> Option<f64> {
-        let place = self
+        let index = self
             .total_ns
             .binary_search_by_key(&subtree, |entry| entry.0);
-        place.ok().map(|place| self.total_ns[place].1)
+        index.ok().map(|index| self.total_ns[index].1)
     }
 }
 

@@ -76,7 +76,7 @@ struct PreOrder {
     /// Vertices of the original tree, in pre-order.
     vertex: Vec<usize>,
     /// Index of each vertex in that order.
-    place: Vec<usize>,
+    index: Vec<usize>,
     next_sibling: Vec<usize>,
     first_child: Vec<usize>,
 }
@@ -216,8 +216,8 @@ impl GrowingLane {
     fn push(&mut self, tree: &PlainTree<'_>, entry: TimeNs, order: &PreOrder, weights: Weights) {
         let columns = &mut self.executions;
         let start = columns.len();
-        for (place, &vertex) in order.vertex.iter().enumerate() {
-            let parent = (place > 0).then(|| start + order.place[tree.parent[vertex] as usize]);
+        for (index, &vertex) in order.vertex.iter().enumerate() {
+            let parent = (index > 0).then(|| start + order.index[tree.parent[vertex] as usize]);
             let weight = DurationNs(tree.weight[vertex]);
             let depth = parent.map_or(0, |parent| columns.depth[parent].saturating_add(1));
             columns.func.push(tree.func[vertex]);
@@ -229,12 +229,12 @@ impl GrowingLane {
                 .push(parent.map(|parent| ExecIdx::from_index(parent).into()));
             columns
                 .subtree_end
-                .push(ExecIdx::from_index(start + place + 1));
+                .push(ExecIdx::from_index(start + index + 1));
             columns.depth.push(depth);
             columns.step.push(StepId::default());
             columns
                 .row
-                .push(if place == 0 { tree.id } else { vertex as u32 });
+                .push(if index == 0 { tree.id } else { vertex as u32 });
             columns.closed.push(true);
         }
         // Children come after their parents, so the backward loop visits them first.
@@ -276,11 +276,11 @@ impl PreOrder {
             *first = vertex;
         }
         self.vertex.clear();
-        self.place.clear();
-        self.place.resize(len, 0);
+        self.index.clear();
+        self.index.resize(len, 0);
         let mut vertex = 0;
         while vertex != NONE {
-            self.place[vertex] = self.vertex.len();
+            self.index[vertex] = self.vertex.len();
             self.vertex.push(vertex);
             if self.first_child[vertex] != NONE {
                 vertex = self.first_child[vertex];

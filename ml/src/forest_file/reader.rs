@@ -261,8 +261,8 @@ impl ForestReader {
         match (&tree.func, &tree.names) {
             (Some(func), None) => {
                 for (vertex, &func) in func.iter().enumerate() {
-                    let place = usize::try_from(func).unwrap_or(usize::MAX);
-                    let known = self.functions.get(place);
+                    let index = usize::try_from(func).unwrap_or(usize::MAX);
+                    let known = self.functions.get(index);
                     self.func.push(*known.ok_or(TreeFault::UnknownName {
                         vertex,
                         func,

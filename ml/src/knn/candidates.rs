@@ -55,9 +55,9 @@ impl Candidates {
         reason = "rows are counted in 32 bits"
     )]
     fn add_chunk(&mut self, lower_bounds: &[f32], first: usize, margins: &[f32]) {
-        for (place, &bound) in lower_bounds.iter().enumerate() {
+        for (index, &bound) in lower_bounds.iter().enumerate() {
             if bound <= self.threshold && bound < f32::INFINITY {
-                self.found.push((bound, (first + place) as u32));
+                self.found.push((bound, (first + index) as u32));
             }
         }
         if self.found.len() >= self.compact_at {

@@ -116,12 +116,12 @@ impl Anchors {
         clippy::cast_possible_truncation,
         reason = "rows are counted in 32 bits"
     )]
-    pub(super) fn places(&self, apart: &[usize]) -> Vec<u32> {
-        let mut places = self.anchor_of.clone();
-        for (place, &row) in apart.iter().enumerate() {
-            places[row] = (self.len() + place) as u32;
+    pub(super) fn indices(&self, apart: &[usize]) -> Vec<u32> {
+        let mut indices = self.anchor_of.clone();
+        for (index, &row) in apart.iter().enumerate() {
+            indices[row] = (self.len() + index) as u32;
         }
-        places
+        indices
     }
 }
 

@@ -107,17 +107,17 @@ impl PreparedSum {
         let place_of_column: Vec<Option<u32>> = is_used
             .into_iter()
             .map(|is_used| {
-                let place = num_used;
+                let index = num_used;
                 num_used += u32::from(is_used);
-                is_used.then_some(place)
+                is_used.then_some(index)
             })
             .collect();
         let rows = terms.iter().map(|term| term.row.clone());
         let rows = Rows::Sparse(SparseRows::new(num_columns, rows)?).within(&place_of_column);
         let groups = terms.chunks(LANES).enumerate().map(|(group, terms)| {
             let first = group * LANES;
-            let places = first..first + terms.len();
-            let sources = places.map(|place| (rows.row(place), norms[place]));
+            let indices = first..first + terms.len();
+            let sources = indices.map(|index| (rows.row(index), norms[index]));
             let alphas = terms.iter().map(|term| term.alpha).collect();
             (KernelSources::new(num_used as usize, sources), alphas)
         });
@@ -222,7 +222,7 @@ fn add_steps(
                 rows,
                 gamma,
                 from: sources,
-                row_of: |place: usize| first + place,
+                row_of: |index: usize| first + index,
                 chunks: &mut chunks,
             });
             for (&(old, new), chunk) in moves.iter().zip(&chunks) {

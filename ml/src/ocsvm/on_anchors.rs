@@ -35,10 +35,10 @@ pub fn train_on_anchors(
 ) -> Result<Trained> {
     check_weights(weights, rows.len())?;
     let seen = anchors.seen(apart);
-    let places = anchors.places(apart);
+    let indices = anchors.indices(apart);
     let mut seen_weights = vec![0.0; seen.len()];
-    for (&place, weight) in places.iter().zip(weights) {
-        seen_weights[place as usize] += weight;
+    for (&index, weight) in indices.iter().zip(weights) {
+        seen_weights[index as usize] += weight;
     }
     let seen_rows = rows.select(&seen);
     let found = train(
@@ -49,7 +49,7 @@ pub fn train_on_anchors(
         progress.part(0.0, 0.4),
     )?;
     let support = found.support().into_iter();
-    let alpha: BTreeMap<usize, f64> = support.map(|(place, alpha)| (seen[place], alpha)).collect();
+    let alpha: BTreeMap<usize, f64> = support.map(|(index, alpha)| (seen[index], alpha)).collect();
     let mut sums = warm
         .filter(|warm| warm.is_of(rows, params))
         .and_then(|warm| match &warm.state {
@@ -59,10 +59,10 @@ pub fn train_on_anchors(
         .unwrap_or_else(|| RowSums::zero(rows.len()));
     sums.change_to(alpha, rows, params.gamma(), progress.part(0.4, 1.0))?;
     let f: Vec<f64> = sums.all_f();
-    let share = |(&place, &weight): (&u32, &f64)| {
-        let place = place as usize;
+    let share = |(&index, &weight): (&u32, &f64)| {
+        let index = index as usize;
         if weight > 0.0 {
-            found.alpha[place] * (weight / seen_weights[place])
+            found.alpha[index] * (weight / seen_weights[index])
         } else {
             0.0
         }
@@ -71,7 +71,7 @@ pub fn train_on_anchors(
         params: *params,
         rho: found.rho,
         scores: f.iter().map(|f| f - found.rho).collect(),
-        alpha: places.iter().zip(weights).map(share).collect(),
+        alpha: indices.iter().zip(weights).map(share).collect(),
         state: TrainingState::OnAnchors(sums),
     })
 }

@@ -43,7 +43,7 @@ pub(super) fn two_largest(matrix: &[f64], num_rows: usize) -> [EigenPair; 2] {
             .collect();
         orthonormalise(&mut basis);
         let scale = found.first().map_or(0.0, |value| value.abs());
-        let change = |place: usize| (found[place] - values[place]).abs();
+        let change = |index: usize| (found[index] - values[index]).abs();
         let is_done = change(0).max(change(1)) <= TOLERANCE * TOLERANCE.max(scale);
         values = found;
         if is_done {
@@ -63,9 +63,9 @@ fn multiply(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
 
 fn combine(vectors: &[Vec<f64>], weight: impl Fn(usize) -> f64) -> Vec<f64> {
     let mut sum = vec![0.0; vectors[0].len()];
-    for (place, vector) in vectors.iter().enumerate() {
+    for (index, vector) in vectors.iter().enumerate() {
         for (sum, value) in sum.iter_mut().zip(vector) {
-            *sum += weight(place) * value;
+            *sum += weight(index) * value;
         }
     }
     sum
@@ -74,8 +74,8 @@ fn combine(vectors: &[Vec<f64>], weight: impl Fn(usize) -> f64) -> Vec<f64> {
 /// Orthonormalises by Gram-Schmidt, twice because of rounding. A vector within the span of those before it becomes
 /// zero.
 fn orthonormalise(basis: &mut [Vec<f64>]) {
-    for place in 0..basis.len() {
-        let (before, rest) = basis.split_at_mut(place);
+    for index in 0..basis.len() {
+        let (before, rest) = basis.split_at_mut(index);
         let vector = &mut rest[0];
         let first_norm = dot(vector, vector).sqrt();
         for _ in 0..2 {
@@ -103,8 +103,8 @@ fn orthonormalise(basis: &mut [Vec<f64>]) {
 fn jacobi(mut matrix: Vec<f64>, num_rows: usize) -> (Vec<f64>, Vec<f64>) {
     const MAX_SWEEPS: usize = 60;
     let mut vectors = vec![0.0; num_rows * num_rows];
-    for place in 0..num_rows {
-        vectors[place * num_rows + place] = 1.0;
+    for index in 0..num_rows {
+        vectors[index * num_rows + index] = 1.0;
     }
     for _ in 0..MAX_SWEEPS {
         let mut largest: f64 = 0.0;
@@ -123,17 +123,17 @@ fn jacobi(mut matrix: Vec<f64>, num_rows: usize) -> (Vec<f64>, Vec<f64>) {
     }
     let mut order: Vec<usize> = (0..num_rows).collect();
     order.sort_by(|&a, &b| {
-        let value = |place: usize| matrix[place * num_rows + place].abs();
+        let value = |index: usize| matrix[index * num_rows + index].abs();
         value(b).total_cmp(&value(a))
     });
     let values = order
         .iter()
-        .map(|&place| matrix[place * num_rows + place])
+        .map(|&index| matrix[index * num_rows + index])
         .collect();
     let mut sorted = vec![0.0; num_rows * num_rows];
-    for (column, &place) in order.iter().enumerate() {
+    for (column, &index) in order.iter().enumerate() {
         for row in 0..num_rows {
-            sorted[row * num_rows + column] = vectors[row * num_rows + place];
+            sorted[row * num_rows + column] = vectors[row * num_rows + index];
         }
     }
     (values, sorted)

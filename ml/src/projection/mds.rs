@@ -69,11 +69,11 @@ pub fn mds_with_landmarks(rows: &Rows, landmarks: &[usize], progress: Progress<'
         let num_places = GROUP.min(size - first);
         let from = |lane: usize| selected.row(first + lane.min(num_places - 1));
         let shares: [[f64; 2]; GROUP] = std::array::from_fn(|lane| {
-            let place = first + lane;
-            let is_one = place < size;
+            let index = first + lane;
+            let is_one = index < size;
             pairs
                 .each_ref()
-                .map(|pair| if is_one { pair.1[place] } else { 0.0 })
+                .map(|pair| if is_one { pair.1[index] } else { 0.0 })
         });
         let means: [f64; GROUP] =
             std::array::from_fn(|lane| means[first + lane.min(num_places - 1)]);
@@ -110,10 +110,10 @@ pub(super) fn draw(num_rows: usize, num_wanted: usize, seed: u64) -> Vec<usize> 
     let num_wanted = num_wanted.min(num_rows);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut drawn: Vec<usize> = (0..num_rows).collect();
-    for place in 0..num_wanted {
+    for index in 0..num_wanted {
         // As `u64`, so that 32-bit machines draw the same rows.
-        let other = rng.random_range(place as u64..num_rows as u64);
-        drawn.swap(place, other as usize);
+        let other = rng.random_range(index as u64..num_rows as u64);
+        drawn.swap(index, other as usize);
     }
     drawn.truncate(num_wanted);
     drawn.sort_unstable();

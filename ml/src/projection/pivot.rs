@@ -56,12 +56,12 @@ pub fn mds_with_pivots(rows: &Rows, pivots: &[usize], progress: Progress<'_>) ->
     let mut centred = Array2::<f64>::zeros((pivots.len(), rows.len()));
     for (group, pivots_of_group) in pivots.chunks(GROUP).enumerate() {
         progress.at(0.7 * fraction(group * GROUP, pivots.len()))?;
-        let from = |place: usize| rows.row(*pivots_of_group.get(place).unwrap_or(&pivots[0]));
+        let from = |index: usize| rows.row(*pivots_of_group.get(index).unwrap_or(&pivots[0]));
         let distances = rows.squared_distances_from::<GROUP>(std::array::from_fn(from));
-        for (place, distances) in distances.iter().take(pivots_of_group.len()).enumerate() {
+        for (index, distances) in distances.iter().take(pivots_of_group.len()).enumerate() {
             // Subtracts the row's mean; the means over pivots, which remain to be subtracted, then have mean zero.
             let mean = distances.iter().sum::<f64>() / distances.len().real();
-            let mut targets = centred.row_mut(group * GROUP + place);
+            let mut targets = centred.row_mut(group * GROUP + index);
             for (target, distance) in targets.iter_mut().zip(distances) {
                 *target = -0.5 * (distance - mean);
             }

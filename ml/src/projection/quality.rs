@@ -131,10 +131,10 @@ pub fn neighbours_preserved(
 pub fn kruskal_stress(rows: &Rows, points: &[[f64; 2]], max_rows: usize) -> Result<f64> {
     check_points(points, rows.len())?;
     let sampled = sample(rows.len(), max_rows);
-    let of_row = |place: usize| {
+    let of_row = |index: usize| {
         let mut sums = [0.0; 3];
-        let (row, point) = (rows.row(sampled[place]), points[sampled[place]]);
-        for &other in &sampled[place + 1..] {
+        let (row, point) = (rows.row(sampled[index]), points[sampled[index]]);
+        for &other in &sampled[index + 1..] {
             let in_truth = squared_distance(row, rows.row(other));
             let on_map = (point[0] - points[other][0]).hypot(point[1] - points[other][1]);
             sums[0] += on_map * in_truth.sqrt();
@@ -145,7 +145,7 @@ pub fn kruskal_stress(rows: &Rows, points: &[[f64; 2]], max_rows: usize) -> Resu
     };
     let by_row: Vec<[f64; 3]> = (0..sampled.len()).into_par_iter().map(of_row).collect();
     let [product, on_map, in_truth] =
-        [0, 1, 2].map(|place| by_row.iter().map(|sums| sums[place]).sum::<f64>());
+        [0, 1, 2].map(|index| by_row.iter().map(|sums| sums[index]).sum::<f64>());
     if in_truth <= 0.0 {
         return Ok(0.0);
     }

@@ -39,18 +39,18 @@ pub(super) fn logistic_errors(
     shares: &[f32],
 ) {
     let total: f32 = shares.iter().sum();
-    let places = || own.iter().map(|word| words.binary_search(word));
-    let logits: Vec<f32> = places()
-        .map(|place| place.map_or(0.0, |place| row[place]))
+    let indices = || own.iter().map(|word| words.binary_search(word));
+    let logits: Vec<f32> = indices()
+        .map(|index| index.map_or(0.0, |index| row[index]))
         .collect();
     pulp::Arch::new().dispatch(Logistic {
         row: &mut *row,
         negative,
         total,
     });
-    for ((place, logit), share) in places().zip(logits).zip(shares) {
-        if let Ok(place) = place {
-            row[place] += share * (logistic(logit) - 1.0);
+    for ((index, logit), share) in indices().zip(logits).zip(shares) {
+        if let Ok(index) = index {
+            row[index] += share * (logistic(logit) - 1.0);
         }
     }
 }
@@ -163,14 +163,14 @@ mod tests {
 
     /// Returns the slope of `loss` along each entry of `row`.
     fn slopes(row: &[f64], loss: impl Fn(&[f64]) -> f64) -> Vec<f32> {
-        let moved = |place: usize, by: f64| {
+        let moved = |index: usize, by: f64| {
             let mut row = row.to_vec();
-            row[place] += by;
+            row[index] += by;
             loss(&row)
         };
         let step = 1e-5;
         (0..row.len())
-            .map(|place| ((moved(place, step) - moved(place, -step)) / (2.0 * step)) as f32)
+            .map(|index| ((moved(index, step) - moved(index, -step)) / (2.0 * step)) as f32)
             .collect()
     }
 

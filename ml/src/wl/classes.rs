@@ -281,8 +281,8 @@ impl Classifier {
                 clippy::cast_possible_truncation,
                 reason = "a tree has no more classes than vertices"
             )]
-            let place = (uses.len() - start) as u32;
-            *slot = place;
+            let index = (uses.len() - start) as u32;
+            *slot = index;
             uses.push(ClassUse::none(class));
         }
         &mut uses[start + *slot as usize]

@@ -2,9 +2,9 @@
 //!
 //! A lane's lag is the difference of the two, kept by the delays that it consists of. An operation hands lag on: a
 //! lane that waits takes over the lag of its peer, less the slack; a lane that does not wait keeps its own. A wait is
-//! attributed to the delays by which the peer was further behind. This combines the two replays of Böhme et al. (ICPP
-//! 2010; TOPC 2016, sections 4 and 5), with the usual duration in place of the peer's behaviour, and with the slack
-//! by which idle waves decay (Afzal, Hager, Wellein, IEEE Cluster 2019).
+//! attributed to the delays by which the peer was further behind. This combines both replays of Böhme et al. (ICPP 2010;
+//! TOPC 2016, sections 4 and 5), with the usual duration instead of the peer's, and the slack by which idle waves decay
+//! (Afzal, Hager, Wellein, IEEE Cluster 2019).
 
 use std::sync::Arc;
 
@@ -26,8 +26,7 @@ const JOINED: DurationNs = DurationNs::from_us(300);
 const SHARE_OF_WAIT: i64 = 5;
 /// Divisor of the root's amount: that part must also be more than a tenth of it.
 const SHARE_OF_ROOT: i64 = 10;
-/// Divisor of a silence: a wait of less than a hundredth of it cannot be distinguished from two ranks falling silent
-/// together.
+/// Divisor of a silence: a wait of less than a hundredth of it may be two ranks that fell silent together.
 const SHORT: i64 = 100;
 /// Maximum number of operations before a call among which the sends that it completes are searched.
 const MAX_PENDING: usize = 64;
@@ -180,9 +179,8 @@ struct Replay<'a> {
     all_lanes: Arc<[LaneIdx]>,
     /// The roots of each lane that an excerpt does not show, in the order in which they were found.
     unreported: Vec<Vec<RootIdx>>,
-    /// The lag of each operation at its entry, by lane and operation.
+    /// The lag of each operation at its entry, by lane and operation; `after` is the lag at its exit.
     before: Vec<Vec<LagId>>,
-    /// The lag of each operation at its exit, by lane and operation.
     after: Vec<Vec<LagId>>,
     found: Replayed,
 }
@@ -398,8 +396,7 @@ impl Replay<'_> {
         operation.kind == kind && self.meetings.of(it).is_none()
     }
 
-    /// Returns the lanes that an operation can wait for: those of its messages, of its meeting, or of the sends that
-    /// it completes.
+    /// Returns the lanes that an operation can wait for: of its messages, its meeting, or the sends it completes.
     fn peers(&self, it: OperationRef, operation: &Operation) -> Vec<LaneIdx> {
         let of_rows = |operation: &Operation| {
             let rows = operation.rows.clone();

@@ -154,9 +154,9 @@ fn symmetric(neighbours: &Neighbours, conditional: &[f64]) -> Affinities {
     }
     let mut next = start.clone();
     let mut incoming = vec![(0_u32, 0.0); neighbours.indices.len()];
-    for (place, (&column, &share)) in neighbours.indices.iter().zip(conditional).enumerate() {
+    for (index, (&column, &share)) in neighbours.indices.iter().zip(conditional).enumerate() {
         let next = &mut next[column as usize];
-        incoming[*next] = ((place / k) as u32, share);
+        incoming[*next] = ((index / k) as u32, share);
         *next += 1;
     }
     let rows: Vec<Vec<(u32, f64)>> = (0..num_rows)

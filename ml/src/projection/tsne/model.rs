@@ -274,10 +274,10 @@ pub fn tsne_start(map: &[[f64; 2]], seed: u64) -> Vec<[f64; 2]> {
         0.0
     };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut place = |value: f64, mean: f64| {
+    let mut index = |value: f64, mean: f64| {
         (value - mean) * scale + START_NOISE * (2.0 * rng.random::<f64>() - 1.0)
     };
     map.iter()
-        .map(|&[x, y]| [place(x, mean[0]), place(y, mean[1])])
+        .map(|&[x, y]| [index(x, mean[0]), index(y, mean[1])])
         .collect()
 }

@@ -62,8 +62,8 @@ impl Quadtree {
         let most = ((1_u32 << BITS) - 1) as f32;
         let scale = if side > 0.0 { most / side } else { 0.0 };
         let code = |&[x, y]: &[f32; 2]| {
-            let place = |value: f32, lower: f32| spread(((value - lower) * scale).min(most) as u32);
-            u64::from(place(x, lower[0]) | place(y, lower[1]) << 1)
+            let index = |value: f32, lower: f32| spread(((value - lower) * scale).min(most) as u32);
+            u64::from(index(x, lower[0]) | index(y, lower[1]) << 1)
         };
         self.codes.clear();
         let codes = points.iter().map(code).enumerate();

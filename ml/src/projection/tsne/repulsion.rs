@@ -71,8 +71,8 @@ fn leaf_forces(
     let (start, end) = (leaf.start as usize, leaf.end as usize);
     let mut forces = Vec::with_capacity(end - start);
     let mut normaliser = 0.0;
-    for place in start..end {
-        let (force, sum) = sources.act_on(tree.xs[place], tree.ys[place]);
+    for index in start..end {
+        let (force, sum) = sources.act_on(tree.xs[index], tree.ys[index]);
         forces.push(force);
         // Its own weight is 1.
         normaliser += f64::from(sum) - 1.0;
@@ -103,8 +103,8 @@ impl Sources {
             if cell.squared_size < theta * theta * (dx * dx + dy * dy) {
                 self.push(x, y, cell.mass);
             } else if cell.num_children == 0 {
-                for place in cell.start as usize..cell.end as usize {
-                    self.push(tree.xs[place], tree.ys[place], 1.0);
+                for index in cell.start as usize..cell.end as usize {
+                    self.push(tree.xs[index], tree.ys[index], 1.0);
                 }
             } else {
                 for child in cell.first_child..cell.first_child + cell.num_children {
