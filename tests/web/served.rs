@@ -188,7 +188,7 @@ fn watch_the_job(app: &App) -> Result<()> {
     app.screenshot("live-records")?;
     // The recorded executions are compared, where no run was open before.
     app.press('2')?;
-    app.click("button", "Open the recorded executions")?;
+    app.click("button", "Open recorded executions")?;
     app.wait_for_text(" trees")?;
     app.wait_for_text("Map of executions")?;
     app.screenshot("live-trees")?;
