@@ -70,7 +70,7 @@ impl Shared {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = TowerToHyperService::new(Labelled {
+        let service = TowerToHyperService::new(ConnectionRoutes {
             routes: self.routes.clone(),
             admission: admission.clone(),
             stopping: Stopping(self.stopping.clone()),
@@ -126,13 +126,13 @@ fn http(limits: &Limits) -> Builder<TokioExecutor> {
 
 /// The routes, with the connection's state added to each request.
 #[derive(Clone)]
-struct Labelled {
+struct ConnectionRoutes {
     routes: Router,
     admission: Admission,
     stopping: Stopping,
 }
 
-impl<B> Service<Request<B>> for Labelled
+impl<B> Service<Request<B>> for ConnectionRoutes
 where
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<axum::BoxError>,

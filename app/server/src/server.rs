@@ -31,7 +31,7 @@ const MAX_THREADS: usize = 16;
 /// Pause after the system has no more sockets to give.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Pause after a pending connection was closed, so that its socket becomes free.
-const RELIEF_PAUSE: Duration = Duration::from_millis(5);
+const CLOSE_PAUSE: Duration = Duration::from_millis(5);
 
 /// A server that listens; [`serve`](Self::serve) makes it answer.
 pub struct Server {
@@ -177,7 +177,7 @@ async fn accept_one(
                 Ok((socket, _)) => return socket,
                 Err(error) if pending.end_oldest() => {
                     debug!(%error, "closed a pending connection, because another could not be accepted");
-                    sleep(RELIEF_PAUSE).await;
+                    sleep(CLOSE_PAUSE).await;
                 }
                 Err(error) => {
                     warn!(%error, "could not accept a connection");

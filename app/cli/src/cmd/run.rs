@@ -33,9 +33,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let options = streams::options(&args.streams, &args.detect)?;
     let OwnServer {
         credential,
-        to_store,
-        of_server,
-        of_instance,
+        open_options,
+        server_store,
+        instance_store,
         clock,
         state,
     } = OwnServer::open(args, args.provdb.provdb.as_deref())?;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let keeper = pserver::keeper(
         &state,
         &hub,
-        of_server,
+        server_store,
         &args.stats,
         credential.as_ref(),
         &args.connect,
@@ -52,14 +52,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let monitored = Monitored {
         state: Some(Arc::clone(&state)),
         database: keeper.database_health(),
-        instance_documents: of_instance.is_some().then(|| Arc::clone(&documents)),
+        instance_documents: instance_store.is_some().then(|| Arc::clone(&documents)),
         clock,
         ..Monitored::default()
     };
-    let server = listen(args, &state, &hub, &to_store, monitored)?;
+    let server = listen(args, &state, &hub, &open_options, monitored)?;
     let learner = match &args.provdb.provdb {
         Some(url) if !args.detect.trees.is_empty() => {
-            Some(TreeLearner::start(&state, url, &to_store)?)
+            Some(TreeLearner::start(&state, url, &open_options)?)
         }
         _ => None,
     };
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         streams,
         options,
         Box::new(state.session()),
-        of_instance,
+        instance_store,
         &stop,
         &|status| {
             note(status);
@@ -103,9 +103,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
 /// The parameter server of this process, with the databases that it and the instance write.
 struct OwnServer {
     credential: Option<Credential>,
-    to_store: OpenOptions,
-    of_server: Option<Box<dyn Store>>,
-    of_instance: Option<Box<dyn Store>>,
+    open_options: OpenOptions,
+    server_store: Option<Box<dyn Store>>,
+    instance_store: Option<Box<dyn Store>>,
     clock: MonotonicClock,
     state: Arc<ServerState>,
 }
@@ -113,21 +113,21 @@ struct OwnServer {
 impl OwnServer {
     fn open(args: &RunArgs, provdb: Option<&str>) -> Result<Self> {
         let credential = credential_of_server(&args.serve)?;
-        let to_store = store_options(
+        let open_options = store_options(
             AccessMode::ReadWrite,
             args.provdb.shards,
             credential.clone(),
             &args.connect,
         );
-        let open = || provdb.map(|url| open_store(url, &to_store)).transpose();
-        let (mut of_server, of_instance) = (open()?, open()?);
+        let open = || provdb.map(|url| open_store(url, &open_options)).transpose();
+        let (mut server_store, instance_store) = (open()?, open()?);
         let clock = MonotonicClock::new();
-        let state = pserver::state(&args.stats, &mut of_server, true, &clock)?;
+        let state = pserver::state(&args.stats, &mut server_store, true, &clock)?;
         Ok(Self {
             credential,
-            to_store,
-            of_server,
-            of_instance,
+            open_options,
+            server_store,
+            instance_store,
             clock,
             state,
         })
@@ -139,13 +139,13 @@ fn rejudge(args: &RunArgs, location: &str) -> Result<Exit> {
     let options = streams::options(&args.streams, &args.detect)?;
     let OwnServer {
         credential,
-        of_server,
-        of_instance,
+        server_store,
+        instance_store,
         clock,
         state,
         ..
     } = OwnServer::open(args, Some(location))?;
-    let of_instance = of_instance.context("no database was opened")?;
+    let instance_store = instance_store.context("no database was opened")?;
     ensure!(
         !state.run().is_empty(),
         "{location} has no models of a run: name the database in which the run's parameter server saved"
@@ -154,13 +154,13 @@ fn rejudge(args: &RunArgs, location: &str) -> Result<Exit> {
     let keeper = pserver::keeper(
         &state,
         &hub,
-        of_server,
+        server_store,
         &args.stats,
         credential.as_ref(),
         &args.connect,
     )?;
     let session = Box::new(state.session());
-    let judged = Instance::rejudge(options, session, of_instance, &ad::instance_name());
+    let judged = Instance::rejudge(options, session, instance_store, &ad::instance_name());
     let kept = pserver::finish(keeper);
     warn(&format!(
         "with the complete models, {} of the recorded executions are anomalies",
@@ -174,7 +174,7 @@ fn listen(
     args: &RunArgs,
     state: &Arc<ServerState>,
     hub: &Arc<Hub>,
-    to_store: &OpenOptions,
+    open_options: &OpenOptions,
     monitored: Monitored,
 ) -> Result<Option<RunningServer>> {
     let Some(listen) = args.listen else {
@@ -184,7 +184,7 @@ fn listen(
     let api = Api {
         tree_models: Some(tree_models::registry(state, provdb.is_some())),
         live: Live::Published(Arc::clone(hub)),
-        documents: provdb.map(|url| documents(url, to_store)),
+        documents: provdb.map(|url| documents(url, open_options)),
     };
     let config = server_config(listen, &args.serve)?;
     let page = pserver::watching_page(&api)?.merge(monitoring::router(monitored));

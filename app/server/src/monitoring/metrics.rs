@@ -148,17 +148,17 @@ fn add_exchanges(metrics: &mut MetricsText, exchanges: &ExchangeTimes) {
 }
 
 fn add_documents(metrics: &mut MetricsText, monitored: &Monitored) {
-    let of_server = monitored.database.as_ref().map(|it| it.documents());
-    let of_instance = monitored.instance_documents.as_deref();
+    let server_counts = monitored.database.as_ref().map(|it| it.documents());
+    let instance_counts = monitored.instance_documents.as_deref();
     let stored = "callgrove_documents_stored_total";
-    if of_server.or(of_instance).is_some() {
+    if server_counts.or(instance_counts).is_some() {
         let help = "Documents stored in the database, by the part of this process that wrote them.";
         metrics.begin(stored, MetricKind::Counter, help);
     }
-    if let Some(counts) = of_server {
+    if let Some(counts) = server_counts {
         metrics.sample(stored, &[("writer", "parameter_server")], counts.stored());
     }
-    if let Some(counts) = of_instance {
+    if let Some(counts) = instance_counts {
         metrics.sample(stored, &[("writer", "instance")], counts.stored());
         metrics.single(
             "callgrove_documents_lost_total",

@@ -166,7 +166,7 @@ fn roll_back(client: &Client, named: &str, to: Option<u32>, is_off: bool) -> Res
         name: name.clone(),
         version,
     })?;
-    let words = |version: Option<u32>| match version {
+    let text = |version: Option<u32>| match version {
         Some(version) => format!("version {version}"),
         None => "no version".to_owned(),
     };
@@ -174,8 +174,8 @@ fn roll_back(client: &Client, named: &str, to: Option<u32>, is_off: bool) -> Res
         writeln!(
             out,
             "{} of {name} is in force now, previously {}",
-            words(version),
-            words(before)
+            text(version),
+            text(before)
         )
     })
 }
