@@ -31,7 +31,7 @@ const NUM_ALL_SAMPLED: u64 = 16;
 #[derive(Debug, Default)]
 pub(crate) struct RankTrees {
     /// By function number: the step since which all calls of its trees are kept, and the number of trees so far.
-    watched: BTreeMap<u32, Watched>,
+    watched: BTreeMap<u32, WatchedFunction>,
     /// Open roots whose calls are no longer all kept.
     truncated: BTreeSet<(ThreadId, ExecLabel)>,
     /// P-values up to the last step that counts.
@@ -39,7 +39,7 @@ pub(crate) struct RankTrees {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Watched {
+struct WatchedFunction {
     since: StepId,
     num_trees: u64,
 }
@@ -100,7 +100,7 @@ impl RankTrees {
         self.watched
             .retain(|number, _| models.task(*number).is_some());
         for number in models.watched() {
-            self.watched.entry(number).or_insert(Watched {
+            self.watched.entry(number).or_insert(WatchedFunction {
                 since: of.step,
                 num_trees: 0,
             });

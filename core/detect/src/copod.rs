@@ -42,14 +42,14 @@ impl Skew {
 
 /// A bin and the number of executions below it.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct CumulativeBin {
     first: u64,
     last: u64,
     count: u64,
     below: u64,
 }
 
-impl Step {
+impl CumulativeBin {
     /// Returns the number of executions that took at most `value`, and the number that took at least `value`, which
     /// lies in the bin.
     ///
@@ -72,7 +72,7 @@ pub(crate) struct Copod {
     surroundings: Surroundings,
     precision: u32,
     lookup: Lookup,
-    steps: Vec<Step>,
+    bins: Vec<CumulativeBin>,
     total: u64,
     skew: Skew,
     threshold: f64,
@@ -89,21 +89,21 @@ impl Copod {
     ) -> Self {
         let total = histogram.total();
         let mut below: u64 = 0;
-        let step = |&bin: &Bin| {
+        let with_count_below = |&bin: &Bin| {
             let (first, last) = histogram.range(bin);
-            let step = Step {
+            let cumulative = CumulativeBin {
                 first,
                 last,
                 count: bin.count,
                 below,
             };
             below = below.saturating_add(bin.count);
-            step
+            cumulative
         };
         let mut copod = Self {
             precision: histogram.precision(),
             lookup: Lookup::new(histogram.bins()),
-            steps: histogram.bins().iter().map(step).collect(),
+            bins: histogram.bins().iter().map(with_count_below).collect(),
             total,
             skew: Skew::of(skewness),
             threshold: 0.0,
@@ -117,11 +117,11 @@ impl Copod {
 
     /// Returns the scores in the middle of each bin.
     fn levels(&self) -> impl Iterator<Item = Level> {
-        self.steps.iter().map(|step| {
-            let (left, right) = step.tails(u64::midpoint(step.first, step.last), self.total);
+        self.bins.iter().map(|bin| {
+            let (left, right) = bin.tails(u64::midpoint(bin.first, bin.last), self.total);
             Level {
                 score: self.score(left, right),
-                count: step.count,
+                count: bin.count,
             }
         })
     }
@@ -138,9 +138,9 @@ impl Copod {
 
     pub(crate) fn judge(&self, value: u64) -> Verdict {
         let (left, right) = match self.lookup.find(grid::index(value, self.precision)) {
-            Ok(at) => self.steps[at].tails(value, self.total),
+            Ok(at) => self.bins[at].tails(value, self.total),
             Err(at) => {
-                let below = self.steps.get(at).map_or(self.total, |step| step.below);
+                let below = self.bins.get(at).map_or(self.total, |bin| bin.below);
                 (below.real(), (self.total - below).real())
             }
         };

@@ -9,7 +9,7 @@ use callgrove_model::FuncId;
 use callgrove_pserver::PserverError;
 use rayon::prelude::*;
 
-use super::deltas::Deltas;
+use super::deltas::ModelDeltas;
 use super::round::at_work;
 use super::turn::{TurnLimit, TurnSteps, take_turns};
 use super::{END_TIMEOUT, Instance, STATUS_DELAY, Status, pause};
@@ -25,7 +25,7 @@ impl Instance {
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, AdError> {
-        let (mut unsent, mut is_stopped) = (Deltas::default(), false);
+        let (mut unsent, mut is_stopped) = (ModelDeltas::default(), false);
         while !is_stopped && self.readers.iter().any(|reader| !reader.has_ended()) {
             let (options, models) = (&self.options, &self.models);
             let learn = |detector: &mut RankDetector, steps: &mut TurnSteps<'_>| {

@@ -11,13 +11,13 @@ use crate::AdError;
 /// Changes of the models and the steps that they come from. Both are sent together, so that the server knows which
 /// steps its models include.
 #[derive(Debug, Default)]
-pub(super) struct Deltas {
+pub(super) struct ModelDeltas {
     /// The changes by function number.
     models: BTreeMap<u32, FuncModel>,
     pub(super) steps: Vec<(RankId, StepId)>,
 }
 
-impl Deltas {
+impl ModelDeltas {
     /// Adds the changes of some steps. The changes of all ranks come in order of rank.
     pub(super) fn add(
         &mut self,

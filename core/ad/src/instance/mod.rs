@@ -30,7 +30,7 @@ use crate::compiled_model::CompleteModels;
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
 use crate::rank_detector::RankDetector;
 use crate::record_builder::NamedFunction;
-use crate::stream_reader::{Bell, OpenStream, Reading, StepInput, StreamReader};
+use crate::stream_reader::{OpenStream, Reading, StepInput, StepSignal, StreamReader};
 use crate::tree_models::TreeModels;
 use crate::{AdError, AdOptions, Pacing};
 
@@ -61,7 +61,7 @@ pub struct Instance {
     options: AdOptions,
     readers: Vec<StreamReader>,
     /// Signals that one of the readers has a step.
-    bell: Bell,
+    signal: StepSignal,
     detectors: Vec<RankDetector>,
     announced: Vec<StreamAnnouncements>,
     /// For each stream: opens it for the second pass; `None` for live streams and once it was opened again.
@@ -127,7 +127,7 @@ impl Instance {
         };
         let is_live = options.pacing == Pacing::Live;
         let is_recorded = streams.iter().all(|stream| stream.reopen.is_some());
-        let bell = Bell::default();
+        let signal = StepSignal::default();
         let mut readers = Vec::with_capacity(streams.len());
         let mut detectors = Vec::with_capacity(streams.len());
         let mut reopen = Vec::with_capacity(streams.len());
@@ -145,7 +145,7 @@ impl Instance {
             detectors.push(RankDetector::new(program, stream.rank));
             let reader = match options.pacing {
                 Pacing::Lockstep => StreamReader::new(reading),
-                Pacing::Live => StreamReader::ahead(reading, bell.clone())?,
+                Pacing::Live => StreamReader::ahead(reading, signal.clone())?,
             };
             readers.push(reader);
         }
@@ -153,7 +153,7 @@ impl Instance {
             options,
             announced: vec![StreamAnnouncements::default(); readers.len()],
             readers,
-            bell,
+            signal,
             detectors,
             reopen,
             num_ranks: 0,

@@ -10,7 +10,7 @@ use callgrove_pserver::StepReport;
 use rayon::prelude::*;
 
 use super::Instance;
-use super::deltas::Deltas;
+use super::deltas::ModelDeltas;
 use super::turn::{ExchangePace, Turn, TurnLimit, TurnSteps, take_turns};
 use crate::compiled_model::{RoundModels, compile_models};
 use crate::rank_detector::{RankDetector, StepOutcome};
@@ -64,7 +64,7 @@ impl Instance {
     pub(super) fn second_pass_round(&mut self) -> Result<(), AdError> {
         if self.pace.is_due() {
             let reports = self.settled_reports();
-            self.exchange_models(Deltas::default(), &reports)?;
+            self.exchange_models(ModelDeltas::default(), &reports)?;
         }
         self.take_tree_models();
         let (options, recorded) = (&self.options, self.writer.is_some());
@@ -103,7 +103,7 @@ impl Instance {
             }
         }
         if inputs.is_empty() && self.options.pacing == Pacing::Live {
-            self.bell.wait(LIVE_WAIT);
+            self.signal.wait(LIVE_WAIT);
         }
         inputs
     }
@@ -126,7 +126,7 @@ impl Instance {
             .filter_map(|it| self.detectors[*it].new_step());
         let new_steps: Vec<_> = new_steps.collect();
         let is_news = !new_steps.is_empty();
-        let mut deltas = Deltas::default();
+        let mut deltas = ModelDeltas::default();
         deltas.add(new_steps, learnt.into_iter().flatten())?;
         let models = self.exchange_models(deltas, &reports)?;
         let (fids, thresholds) = (&self.fids, &self.thresholds);
@@ -164,7 +164,7 @@ impl Instance {
     /// of the changed functions.
     pub(super) fn exchange_models(
         &mut self,
-        mut deltas: Deltas,
+        mut deltas: ModelDeltas,
         reports: &[StepReport],
     ) -> Result<Vec<(FuncId, Arc<FuncModel>)>, AdError> {
         self.pace = ExchangePace::default();
@@ -180,7 +180,7 @@ impl Instance {
     pub(super) fn send_settled_reports(&mut self) -> Result<(), AdError> {
         let reports = self.settled_reports();
         if !reports.is_empty() {
-            self.exchange_models(Deltas::default(), &reports)?;
+            self.exchange_models(ModelDeltas::default(), &reports)?;
         }
         Ok(())
     }

@@ -95,7 +95,7 @@ struct LaneState {
 
 /// Changes of the models by some steps.
 #[derive(Debug, Default)]
-pub(crate) struct Learnt {
+pub(crate) struct LearntSteps {
     /// By function number; a function may have several parts.
     pub(crate) models: Vec<(u32, FuncModel)>,
     /// The steps that are new to the parameter server.
@@ -247,8 +247,8 @@ impl RankDetector {
         steps: impl Iterator<Item = StepInput>,
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
-    ) -> Learnt {
-        let (mut learnt, mut times) = (Learnt::default(), TIMES.take());
+    ) -> LearntSteps {
+        let (mut learnt, mut times) = (LearntSteps::default(), TIMES.take());
         times.begin(models.len());
         let mut last: Option<(StepId, bool)> = None;
         for StepInput { batch, .. } in steps {

@@ -21,22 +21,22 @@ use crate::AdError;
 /// A signal that any of several streams has a step. Waiting for all streams together keeps an idle stream from delaying
 /// the others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bell(Arc<(Mutex<bool>, Condvar)>);
+pub(crate) struct StepSignal(Arc<(Mutex<bool>, Condvar)>);
 
-impl Bell {
-    fn ring(&self) {
-        let (has_rung, changed) = &*self.0;
-        *has_rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+impl StepSignal {
+    fn notify(&self) {
+        let (is_set, changed) = &*self.0;
+        *is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
         changed.notify_one();
     }
 
-    /// Waits until the bell rings, at most for `wait`. A ring since the last wait counts.
+    /// Waits for a notification, at most for `wait`. One since the last wait counts.
     pub(crate) fn wait(&self, wait: Duration) {
-        let (has_rung, changed) = &*self.0;
-        let has_rung = has_rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = changed.wait_timeout_while(has_rung, wait, |has_rung| !*has_rung);
-        let (mut has_rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        *has_rung = false;
+        let (is_set, changed) = &*self.0;
+        let is_set = is_set.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = changed.wait_timeout_while(is_set, wait, |is_set| !*is_set);
+        let (mut is_set, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *is_set = false;
     }
 }
 
@@ -70,11 +70,11 @@ impl Shared {
 }
 
 impl ReadAhead {
-    /// Starts a thread that opens and reads a stream, and rings `bell` when a step is ready.
+    /// Starts a thread that opens and reads a stream, and notifies `signal` when a step is ready.
     ///
     /// # Errors
     /// [`AdError::Thread`].
-    pub(super) fn start(reading: Reading, bell: Bell) -> Result<Self, AdError> {
+    pub(super) fn start(reading: Reading, signal: StepSignal) -> Result<Self, AdError> {
         let (sender, polls) = sync_channel(1);
         let (taken, is_taken) = sync_channel(1);
         let shared = Arc::new(Shared {
@@ -92,7 +92,7 @@ impl ReadAhead {
                     }
                     let is_over = matches!(poll, StepPoll::End(_));
                     let is_wanted = sender.send(poll).is_ok();
-                    bell.ring();
+                    signal.notify();
                     if !is_wanted || is_over || is_taken.recv().is_err() {
                         return;
                     }
