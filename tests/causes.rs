@@ -1,4 +1,4 @@
-//! Who did it, as a person at a shell asks: real stops of ranks in, roles, roots and incidents out.
+//! Causes on the command line: real stops of ranks as input; roles, roots and incidents as output.
 
 use std::fs;
 use std::sync::Arc;
@@ -6,11 +6,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use callgrove_model::{DurationNs, ExecIdx, FuncId, Lane, Progress, TimeNs};
 use callgrove_session::{CauseKind, RunCauses};
-use callgrove_tests::shell::{COMPUTE, callgrove, complaint, data, example, ground_truth, stdout};
+use callgrove_tests::shell::{
+    COMPUTE, callgrove, data, error_output, example, ground_truth, stdout,
+};
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use serde_json::Value;
 
-/// Rows of one JSON object a line.
+/// Parses one JSON object per line.
 fn rows(args: &[&str]) -> Result<Vec<Value>> {
     let text = stdout(args)?;
     let lines = text.lines().map(serde_json::from_str);
@@ -24,7 +26,7 @@ fn causes(more: &[&str]) -> Result<Vec<Value>> {
     rows(&[&args[..], more].concat())
 }
 
-/// Rank, start and end of each injected stop, microseconds.
+/// Returns rank, start and end of each injected stop, in microseconds.
 fn stops() -> Result<Vec<(i64, i64, i64)>> {
     let text = fs::read_to_string(example().join("injections.json"))?;
     let injections: Vec<Value> = serde_json::from_str(&text)?;
@@ -66,7 +68,7 @@ fn stopped_ranks_are_roots_and_those_that_waited_are_their_victims() -> Result<(
                 assert_ne!(row["root_rank"], rank, "{row}");
                 let chain = row["chain"].as_array().context("no chain")?;
                 assert_eq!(row["hops"], chain.len(), "{row}");
-                let last = chain.last().context("a victim waited for somebody")?;
+                let last = chain.last().context("a victim waited for another rank")?;
                 assert_eq!(last["peer_rank"], row["root_rank"], "{row}");
                 num_victims += 1;
             }
@@ -94,15 +96,15 @@ fn an_execution_on_time_has_no_role_and_was_not_held_up() -> Result<()> {
 }
 
 #[test]
-fn the_abnormal_ones_are_told_by_default_and_agree_with_analyze() -> Result<()> {
-    let told = causes(&[])?;
+fn abnormal_executions_are_listed_by_default_and_agree_with_analyze() -> Result<()> {
+    let listed = causes(&[])?;
     let ranked = callgrove_tests::shell::analyze(&example(), &[])?;
-    let is_told = |row: &&Value| row["abnormal"] == true || !row["cause"].is_null();
-    let ranked: Vec<&Value> = ranked.iter().filter(is_told).collect();
-    assert_eq!(told.len(), ranked.len());
-    for (told, ranked) in told.iter().zip(ranked) {
+    let is_reported = |row: &&Value| row["abnormal"] == true || !row["cause"].is_null();
+    let ranked: Vec<&Value> = ranked.iter().filter(is_reported).collect();
+    assert_eq!(listed.len(), ranked.len());
+    for (row, ranked) in listed.iter().zip(ranked) {
         for name in ["rank", "index", "event_id", "role", "root_rank"] {
-            assert_eq!(told[name], ranked[name], "{told}");
+            assert_eq!(row[name], ranked[name], "{row}");
         }
     }
     Ok(())
@@ -163,7 +165,7 @@ fn every_stop_that_hit_an_execution_is_an_incident_with_its_rank_as_root() -> Re
 }
 
 #[test]
-fn tables_for_people_say_what_happened() -> Result<()> {
+fn tables_describe_what_happened() -> Result<()> {
     let trace = example();
     let trace = trace.to_string_lossy();
     let text = stdout(&["incidents", &trace, "-n", "1"])?;
@@ -177,7 +179,7 @@ fn tables_for_people_say_what_happened() -> Result<()> {
 }
 
 #[test]
-fn a_killed_run_has_its_causes_told_too() -> Result<()> {
+fn causes_are_found_in_a_killed_run_too() -> Result<()> {
     let trace = data("tests/data/lammps-4r-killed/bp");
     let output = callgrove(&["incidents", &trace.to_string_lossy(), "--format", "json"])?;
     assert_eq!(output.status.code(), Some(3), "a part is missing");
@@ -185,17 +187,17 @@ fn a_killed_run_has_its_causes_told_too() -> Result<()> {
 }
 
 #[test]
-fn trees_of_a_file_wait_for_nobody() -> Result<()> {
+fn trees_of_a_forest_file_have_no_waits() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("trees.jsonl");
     let text = "{\"format\":\"callgrove-forest\",\"version\":1}\n{\"id\":0,\"parent\":[-1],\"names\":[\"a\"],\"w\":[1]}\n";
     fs::write(&file, text)?;
-    let said = complaint(&["causes", &file.to_string_lossy()])?;
-    assert!(said.contains("needs a trace"), "{said}");
+    let said = error_output(&["causes", &file.to_string_lossy()])?;
+    assert!(said.contains("need a trace"), "{said}");
     Ok(())
 }
 
-/// The call that a lane was in longest within a time range, not counting what it called, and the calls around it.
+/// Returns the call that a lane was in longest within a time range, without its children, and the calls around it.
 fn longest_segment(lane: &Lane, from: TimeNs, to: TimeNs) -> Vec<FuncId> {
     let calls = &lane.executions;
     let overlap = |at: usize| {
@@ -233,7 +235,7 @@ fn the_longest_bar_of_an_incidents_root_is_in_the_call_that_its_sentence_names()
     for incident in of_a_rank {
         let root = &incident.root;
         let drawn = longest_segment(trace.lane(root.lane), root.start, root.end);
-        let words = causes.incident_words(incident);
+        let words = causes.incident_sentence(incident);
         assert!(drawn.contains(&root.func), "{words}: {drawn:?}");
         num_compared += 1;
     }

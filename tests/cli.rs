@@ -1,18 +1,18 @@
-//! The program as a person at a shell uses it: real traces in, text and exit codes out.
+//! The program on the command line: real traces as input, text and exit codes as output.
 
 use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use callgrove_tests::shell::{
-    COMPUTE, analyze, analyze_function, callgrove, complaint, copy_of, data, example, ground_truth,
-    stdout,
+    COMPUTE, analyze, analyze_function, callgrove, copy_of, data, error_output, example,
+    ground_truth, stdout,
 };
 use callgrove_tests::{cli_page, program};
 use serde_json::Value;
 
 #[test]
-fn info_tells_the_figures_of_the_example_trace() -> Result<()> {
+fn info_prints_the_figures_of_the_example_trace() -> Result<()> {
     let text = stdout(&["info", &example().to_string_lossy()])?;
     for figure in [
         "4 ranks",
@@ -22,8 +22,8 @@ fn info_tells_the_figures_of_the_example_trace() -> Result<()> {
         "3,296 SEND, 3,296 RECV, 3,296 matched",
         "7,216 counter samples",
         "The tracer wrote its own data 8 times, 4.496 ms in all",
-        "No warnings: the trace is whole",
-        "Note: 120 received messages state the size of the posted buffer",
+        "No warnings: the trace is complete",
+        "Note: 120 receives report the size of the posted buffer",
     ] {
         assert!(text.contains(figure), "`{figure}` is missing:\n{text}");
     }
@@ -43,9 +43,9 @@ fn the_page_of_commands_is_the_help_of_the_program() -> Result<()> {
 }
 
 #[test]
-fn log_lines_have_the_form_that_was_asked_for() -> Result<()> {
-    let plain = complaint(&["info", "nowhere"])?;
-    let json = complaint(&["--log-format", "json", "info", "nowhere"])?;
+fn log_lines_have_the_requested_format() -> Result<()> {
+    let plain = error_output(&["info", "nowhere"])?;
+    let json = error_output(&["--log-format", "json", "info", "nowhere"])?;
     let sentence = plain.trim_end().trim_start_matches("callgrove: ");
     let line: Value = serde_json::from_str(&json).with_context(|| json.clone())?;
     assert_eq!(
@@ -54,7 +54,7 @@ fn log_lines_have_the_form_that_was_asked_for() -> Result<()> {
     );
     let time = line["timestamp"].as_str().context("no time")?;
     assert!(time.ends_with('Z'), "{time}");
-    let full = complaint(&["info", "nowhere", "--log-format", "full"])?;
+    let full = error_output(&["info", "nowhere", "--log-format", "full"])?;
     assert!(full.contains("ERROR") && full.contains(sentence), "{full}");
     Ok(())
 }
@@ -76,7 +76,7 @@ fn info_as_json_agrees_for_both_engines() -> Result<()> {
 }
 
 #[test]
-fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
+fn analyze_writes_one_row_per_tree_with_the_documented_names() -> Result<()> {
     let example = example();
     let args = [
         "analyze",
@@ -101,7 +101,7 @@ fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
         assert_eq!(row["tree"], format!("#{}-{}", row["rank"], row["index"]));
         assert!(row["exit_us"].as_i64() >= row["entry_us"].as_i64(), "{row}");
     }
-    // Abnormal trees come first, then those that a trace write explains; each in the order of their scores.
+    // Abnormal trees come first, then those explained by a trace write; each group in the order of the scores.
     let key = |row: &Value| -> Option<(bool, bool, f64)> {
         let is_abnormal = row["abnormal"].as_bool()?;
         Some((
@@ -126,8 +126,7 @@ fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
 }
 
 #[test]
-fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnormal_trees()
--> Result<()> {
+fn trees_explained_by_trace_writes_are_tagged_and_follow_the_other_abnormal_trees() -> Result<()> {
     let example = example();
     let function = "MPI_Send";
     let rows = analyze_function(&example, function, &[])?;
@@ -149,13 +148,13 @@ fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnorm
         function,
     ])?;
     let line = "8 executions were slow while the tracer wrote its own data (cause \"trace write\"), which \
-                explains most of it: listed behind the 59 that nothing explains";
+                explains most of the delay: listed after the 59 unexplained ones";
     assert!(table.contains(line), "{table}");
     Ok(())
 }
 
 #[test]
-fn analyze_tells_a_person_how_long_executions_took() -> Result<()> {
+fn the_table_of_analyze_has_durations() -> Result<()> {
     let trace = example();
     let args = [
         "analyze",
@@ -204,7 +203,7 @@ fn stopped_ranks_and_their_victims_are_at_the_top() -> Result<()> {
 }
 
 #[test]
-fn analyze_says_why_a_tree_stands_out() -> Result<()> {
+fn analyze_says_why_a_tree_is_abnormal() -> Result<()> {
     let rows = analyze(&example(), &[])?;
     let first = &rows[0]["reasons"][0];
     let names = first.as_object().context("it is no object")?.keys();
@@ -270,7 +269,7 @@ fn the_same_seed_gives_the_same_bytes() -> Result<()> {
 }
 
 #[test]
-fn more_false_alarms_may_be_asked_for_and_each_row_says_how_rare_it_is() -> Result<()> {
+fn false_alarms_can_be_raised_and_each_row_has_its_p_value() -> Result<()> {
     let num_abnormal = |share: &str| -> Result<usize> {
         let rows = analyze(&example(), &["--false-alarms", share])?;
         for row in &rows {
@@ -284,7 +283,7 @@ fn more_false_alarms_may_be_asked_for_and_each_row_says_how_rare_it_is() -> Resu
 }
 
 #[test]
-fn a_label_moves_its_tree_and_a_saved_model_scores_like_the_one_that_was_saved() -> Result<()> {
+fn a_label_moves_its_tree_and_a_saved_model_scores_like_the_original() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let before = analyze(&example(), &[])?;
     let top = &before[0];
@@ -328,11 +327,11 @@ fn without_a_function_one_is_suggested() -> Result<()> {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(String::from_utf8(output.stderr)?.contains("no --function given; taking "));
+    assert!(String::from_utf8(output.stderr)?.contains("no --function given; using "));
     Ok(())
 }
 
-/// Rows of a forest file that is no trace.
+/// Returns the rows for a forest file.
 fn analyze_trees(file: &str, more: &[&str]) -> Result<Vec<Value>> {
     let file = data("ml/tests/fixtures").join(file);
     let file = file.to_string_lossy();
@@ -344,7 +343,7 @@ fn analyze_trees(file: &str, more: &[&str]) -> Result<Vec<Value>> {
 }
 
 #[test]
-fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
+fn weighted_trees_are_ranked_like_those_of_a_trace() -> Result<()> {
     let rows = analyze_trees("trees_citations.jsonl", &[])?;
     assert_eq!(rows.len(), 200);
     let mut top: Vec<&str> = rows[..3]
@@ -352,7 +351,7 @@ fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
         .filter_map(|row| row["event_id"].as_str())
         .collect();
     top.sort_unstable();
-    // A ring, a paper that everybody reads, and one that a mill of surveys cites.
+    // A ring, a paper that everyone reads, and one cited by many surveys.
     assert_eq!(top, ["0:0:1031", "0:0:1077", "0:0:1100"]);
     let replies = analyze_trees("trees_replies.jsonl", &[])?;
     let mut top: Vec<&str> = replies[..3]
@@ -360,7 +359,7 @@ fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
         .filter_map(|row| row["tree"].as_str())
         .collect();
     top.sort_unstable();
-    // A quarrel, a flood of answers, and a post that everybody reacted to.
+    // A quarrel, a flood of answers, and a post with very many reactions.
     assert_eq!(top, ["#0-20", "#0-64", "#1-53"]);
     let quarrel = replies.iter().find(|row| row["tree"] == "#0-20");
     let entry = quarrel.map(|row| &row["entry"]);
@@ -390,7 +389,7 @@ fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
 }
 
 #[test]
-fn weights_that_are_no_times_are_never_printed_as_times() -> Result<()> {
+fn weights_other_than_times_are_never_printed_as_times() -> Result<()> {
     let file = data("ml/tests/fixtures/trees_replies.jsonl");
     let file = file.to_string_lossy();
     let table = stdout(&["analyze", &file, "--explain", "-n", "40"])?;
@@ -432,18 +431,18 @@ fn a_forest_file_with_a_mistake_is_refused_with_its_line() -> Result<()> {
         (vec![path("packed.jsonl.gz")], "gunzip"),
         (
             vec![path("bad.jsonl"), "-f".into(), "a".into()],
-            "a forest file holds its trees already",
+            "a forest file contains only its own trees",
         ),
     ] {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let text = complaint(&[&["analyze"], &args[..]].concat())?;
+        let text = error_output(&[&["analyze"], &args[..]].concat())?;
         assert!(text.contains(expected), "{args:?}: {text}");
     }
     Ok(())
 }
 
 #[test]
-fn mistakes_are_answered_with_cause_place_and_remedy() -> Result<()> {
+fn errors_have_cause_place_and_remedy() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     fs::write(path("notes.txt"), "no trace")?;
@@ -464,7 +463,7 @@ fn mistakes_are_answered_with_cause_place_and_remedy() -> Result<()> {
                 "--speed",
                 "1e-300",
             ],
-            "--speed 1e-300 is neither 0 nor from 0.001 to 1000000",
+            "--speed 1e-300 must be 0 or from 0.001 to 1000000",
         ),
         (&["run", "--sst", "bp/*.bp"], "name each, such as bp/tau"),
         (&["info", &path("missing")], "missing"),
@@ -513,7 +512,7 @@ fn mistakes_are_answered_with_cause_place_and_remedy() -> Result<()> {
         ),
     ];
     for (args, expected) in cases {
-        let text = complaint(args)?;
+        let text = error_output(args)?;
         assert!(text.starts_with("callgrove: "), "{text}");
         assert!(
             text.contains(expected),
@@ -531,28 +530,28 @@ fn a_killed_run_is_read_up_to_its_end_and_says_what_is_missing() -> Result<()> {
     let info: Value = serde_json::from_slice(&read.stdout)?;
     assert_eq!(info["ranks"], 1);
     let warnings = info["warnings"].as_array().context("no warnings")?;
-    let is_told = |what: &str| {
+    let is_reported = |what: &str| {
         warnings
             .iter()
             .any(|warning| warning["what"].as_str().is_some_and(|w| w.contains(what)))
     };
     assert!(
-        !is_told("posted buffer"),
-        "a note is no warning: {warnings:?}"
+        !is_reported("posted buffer"),
+        "a note is not a warning: {warnings:?}"
     );
-    assert!(is_told("still open at the end"), "{warnings:?}");
-    assert!(is_told("breaks off"), "{warnings:?}");
-    assert!(is_told("ranks of the communicator"), "{warnings:?}");
+    assert!(is_reported("still open at the end"), "{warnings:?}");
+    assert!(is_reported("is truncated"), "{warnings:?}");
+    assert!(is_reported("ranks of the communicator"), "{warnings:?}");
     let ranked = callgrove(&["analyze", &killed.to_string_lossy(), "-f", COMPUTE])?;
     assert!(ranked.stdout.len() > 200, "the trees that ended are ranked");
-    let told = String::from_utf8(ranked.stderr)?;
-    assert!(told.contains("rank 0: stream breaks off"), "{told}");
+    let stderr = String::from_utf8(ranked.stderr)?;
+    assert!(stderr.contains("rank 0: stream is truncated"), "{stderr}");
     assert_eq!(ranked.status.code(), Some(3), "a part is missing");
     Ok(())
 }
 
 #[test]
-fn a_rank_that_cannot_be_read_is_told_and_the_others_are_worked_on() -> Result<()> {
+fn an_unreadable_rank_is_reported_and_the_others_are_analysed() -> Result<()> {
     let disk = copy_of(&data("tests/data/lammps-4r-small-bp4"))?;
     let run = disk.path().to_string_lossy().into_owned();
     let index = disk.path().join("bp/tau-metrics-lmp_tau-2.bp/md.idx");
@@ -567,20 +566,20 @@ fn a_rank_that_cannot_be_read_is_told_and_the_others_are_worked_on() -> Result<(
         &["ad", &run],
     ] {
         let output = callgrove(&[args, &list].concat())?;
-        let told = String::from_utf8(output.stderr)?;
+        let stderr = String::from_utf8(output.stderr)?;
         assert!(
-            told.contains("rank 2: rank could not be read"),
-            "{args:?}: {told}"
+            stderr.contains("rank 2: rank could not be read"),
+            "{args:?}: {stderr}"
         );
-        assert_eq!(output.status.code(), Some(3), "{args:?}: {told}");
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {stderr}");
         assert!(!output.stdout.is_empty(), "{args:?}");
     }
     let read = callgrove(&["info", &run])?;
     assert_eq!(read.status.code(), Some(3));
-    let told = String::from_utf8(read.stdout)?;
+    let stderr = String::from_utf8(read.stdout)?;
     assert!(
-        told.contains("rank could not be read and is left out"),
-        "{told}"
+        stderr.contains("rank could not be read and is left out"),
+        "{stderr}"
     );
     let ranks = "select distinct rid from metadata order by rid";
     let ranks = stdout(&["query", &provdb, "--sql", ranks, "--format", "csv"])?;
@@ -589,7 +588,7 @@ fn a_rank_that_cannot_be_read_is_told_and_the_others_are_worked_on() -> Result<(
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() -> Result<()> {
+fn a_closed_pipe_is_no_error() -> Result<()> {
     let program = program::path()?;
     let script = format!("\"$0\" analyze \"$1\" -f {COMPUTE} | head -n 1");
     let output = Command::new("bash")
@@ -611,7 +610,7 @@ fn a_reader_that_has_seen_enough_is_no_error() -> Result<()> {
 }
 
 #[test]
-fn without_a_display_the_window_says_so() -> Result<()> {
+fn a_missing_display_is_reported() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let output = program::command()?
         .arg("demo")
@@ -643,11 +642,11 @@ fn a_database_is_copied_trimmed_and_compacted() -> Result<()> {
     let copied = stdout(&["provdb", "backup", &golden, &original])?;
     let expected = format!("{original} has a verified copy of {golden}: {counts} (51.7 kB)\n");
     assert_eq!(copied, expected);
-    let again = complaint(&["provdb", "backup", &golden, &original])?;
-    assert!(again.contains("there is something already"), "{again}");
+    let again = error_output(&["provdb", "backup", &golden, &original])?;
+    assert!(again.contains("the target already exists"), "{again}");
     assert_eq!(
         stdout(&["provdb", "upgrade", &original])?,
-        format!("{original} is of the newest format (1)\n")
+        format!("{original} has the newest format (1)\n")
     );
     let statistics = || stdout(&["query", &original, "func_stats", "--format", "json"]);
     let before = statistics()?;

@@ -1,4 +1,4 @@
-//! Damaged traces: whatever bytes they have, the program ends by itself, and says what it left out.
+//! Damaged traces: whatever their bytes, the program ends by itself and reports what it left out.
 
 use std::fs;
 use std::path::Path;
@@ -8,16 +8,17 @@ use anyhow::{Context, Result};
 use callgrove_tests::numbers::Numbers;
 use callgrove_tests::shell::{COMPUTE, callgrove, copy_of, data, example};
 
-/// Damaged traces in a test that everybody runs; `CALLGROVE_FUZZ=600` tries more, and `CALLGROVE_FUZZ_SEED=9000` others.
+/// Number of damaged traces in a normal test run; `CALLGROVE_FUZZ=600` tries more, and `CALLGROVE_FUZZ_SEED=9000`
+/// others.
 const FEW: u64 = 24;
-/// Always tried: what ended a process once.
+/// Seeds that once crashed a process, which are always tried.
 const ONCE_FATAL: [u64; 7] = [
     777_005, 777_382, 777_551, 2_002_285, 3_001_001, 24_111_112, 24_116_249,
 ];
 
 #[test]
 fn damage_that_ends_adios2_leaves_out_its_rank_alone() -> Result<()> {
-    // One byte each; with ADIOS2 2.12 the fourth ends in a loop, and the others in a signal, in most processes.
+    // One byte each. With ADIOS2 2.12 the fourth causes an endless loop, and the others a signal, in most processes.
     for (rank, file, at, byte) in [
         (3, "md.0", 15_986, 64),
         (1, "mmd.0", 891, 127),
@@ -35,14 +36,14 @@ fn damage_that_ends_adios2_leaves_out_its_rank_alone() -> Result<()> {
         let run = disk.path().to_string_lossy().into_owned();
         for args in [&["analyze", &run, "-f", COMPUTE][..], &["ad", &run]] {
             let output = callgrove(args)?;
-            let told = String::from_utf8_lossy(&output.stderr);
+            let stderr = String::from_utf8_lossy(&output.stderr);
             assert_eq!(
                 output.status.code(),
                 Some(3),
-                "{file} {at}, {args:?}: {told}"
+                "{file} {at}, {args:?}: {stderr}"
             );
             let rank = format!("rank {rank}: ");
-            assert!(told.contains(&rank), "{file} {at}, {args:?}: {told}");
+            assert!(stderr.contains(&rank), "{file} {at}, {args:?}: {stderr}");
             assert!(!output.stdout.is_empty(), "{file} {at}, {args:?}");
         }
     }
@@ -51,26 +52,26 @@ fn damage_that_ends_adios2_leaves_out_its_rank_alone() -> Result<()> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_program_that_was_replaced_while_it_runs_guards_itself_as_before() -> Result<()> {
+fn a_program_replaced_while_running_still_guards_itself() -> Result<()> {
     let disk = tempfile::tempdir()?;
     let copy = disk.path().join("callgrove");
     fs::copy(callgrove_tests::program::path()?, &copy)?;
-    // Started from a file that is gone then, as after an update.
+    // Started from a file that is then deleted, as after an update.
     let script = "exec 9< \"$0\"; rm \"$0\"; exec /proc/self/fd/9 ad \"$1\"";
-    // A run that was not closed is left to ADIOS2, and so to another process first.
+    // A run that was not closed is read by ADIOS2, and therefore first in another process.
     let run = data("tests/data/lammps-4r-killed");
     let output = Command::new("bash")
         .args(["-c", script])
         .args([&copy, &run])
         .output()?;
-    let told = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     let expected = callgrove(&["ad", &run.to_string_lossy()])?;
-    assert_eq!(told, String::from_utf8_lossy(&expected.stderr));
+    assert_eq!(stderr, String::from_utf8_lossy(&expected.stderr));
     assert_eq!(output.status, expected.status);
     Ok(())
 }
 
-/// Changes up to 16 bytes or numbers of a file, and now and then cuts it.
+/// Changes up to 16 bytes or numbers of a file, and sometimes truncates it.
 fn damage(bytes: &mut Vec<u8>, numbers: &mut Numbers) {
     for _ in 0..[1, 1, 2, 4, 16][numbers.below(5)] {
         let at = numbers.below(bytes.len());
@@ -92,7 +93,7 @@ fn damage(bytes: &mut Vec<u8>, numbers: &mut Numbers) {
     }
 }
 
-/// A file of a stream that has it.
+/// Returns an existing file of a stream.
 fn some_file(stream: &Path, numbers: &mut Numbers) -> Result<std::path::PathBuf> {
     let names = ["md.0", "mmd.0", "md.idx", "data.0"].map(|name| stream.join(name));
     let there: Vec<_> = names.into_iter().filter(|path| path.is_file()).collect();
@@ -101,7 +102,7 @@ fn some_file(stream: &Path, numbers: &mut Numbers) -> Result<std::path::PathBuf>
 }
 
 #[test]
-fn traces_with_bytes_changed_at_random_end_no_process() -> Result<()> {
+fn random_damage_crashes_no_process() -> Result<()> {
     let number = |variable, otherwise| match std::env::var(variable) {
         Ok(text) => text.parse::<u64>(),
         Err(_) => Ok(otherwise),
@@ -121,11 +122,11 @@ fn traces_with_bytes_changed_at_random_end_no_process() -> Result<()> {
         let run = disk.path().to_string_lossy().into_owned();
         for args in [&["analyze", &run, "-f", COMPUTE][..], &["ad", &run]] {
             let output = callgrove(args)?;
-            let told = String::from_utf8_lossy(&output.stderr);
+            let stderr = String::from_utf8_lossy(&output.stderr);
             let code = output.status.code();
             assert!(
                 matches!(code, Some(0 | 1 | 3)),
-                "seed {seed}, {}, {args:?}: {}: {told}",
+                "seed {seed}, {}, {args:?}: {}: {stderr}",
                 damaged.display(),
                 output.status
             );

@@ -1,4 +1,4 @@
-//! The examples for service managers and batch systems: they are well-formed, and name options that exist.
+//! The examples for service managers and batch systems are well-formed, and use existing options.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use callgrove_tests::program;
 use callgrove_tests::shell::{data, stdout};
 
-/// Where the examples expect the program.
+/// Path of the program in the examples.
 const PROGRAM: &str = "/usr/local/bin/callgrove";
 const UNITS: [&str; 2] = ["callgrove-provdb@.service", "callgrove-pserver@.service"];
 
@@ -21,7 +21,7 @@ fn batch_script() -> PathBuf {
     data("app/cli/examples/slurm/lammps.sbatch")
 }
 
-/// The calls of the program in a text: the subcommand of each, and its long options.
+/// Returns the calls of the program in a text: the subcommand of each, and its long options.
 fn calls(text: &str) -> Vec<(String, Vec<String>)> {
     let joined = text.replace("\\\n", " ");
     let lines = joined.lines().filter(|line| !line.starts_with('#'));
@@ -35,7 +35,7 @@ fn calls(text: &str) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn examples_name_options_that_exist() -> Result<()> {
+fn examples_use_existing_options() -> Result<()> {
     let mut texts = vec![fs::read_to_string(batch_script())?];
     for name in UNITS {
         texts.push(unit(name)?);
@@ -60,7 +60,7 @@ fn examples_name_options_that_exist() -> Result<()> {
 }
 
 #[test]
-fn units_do_not_restart_what_a_restart_cannot_mend() -> Result<()> {
+fn units_do_not_restart_after_permanent_errors() -> Result<()> {
     let table = fs::read_to_string(data("docs/guide.md"))?;
     for name in UNITS {
         let unit = unit(name)?;
@@ -82,10 +82,10 @@ fn the_batch_script_is_well_formed() -> Result<()> {
         .arg("-n")
         .arg(batch_script())
         .output()?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
+    let error_output = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.success() && complaint.is_empty(),
-        "{complaint}"
+        output.status.success() && error_output.is_empty(),
+        "{error_output}"
     );
     Ok(())
 }
@@ -116,10 +116,10 @@ fn units_are_well_formed() -> Result<()> {
         verify.arg(instance);
     }
     let output = verify.output()?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
+    let error_output = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.success() && complaint.is_empty(),
-        "{complaint}"
+        output.status.success() && error_output.is_empty(),
+        "{error_output}"
     );
     Ok(())
 }

@@ -1,15 +1,15 @@
-//! `callgrove evaluate` and the ways to say what is normal: models, references, parts of runs.
+//! `callgrove evaluate` and the ways to define what is normal: models, references, parts of runs.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
 use callgrove_tests::shell::{
-    COMPUTE, analyze, callgrove, complaint, example, ground_truth, stdout,
+    COMPUTE, analyze, callgrove, error_output, example, ground_truth, stdout,
 };
 use serde_json::Value;
 
-/// Records of `evaluate` on the example trace with a truth file.
+/// Returns the records of `evaluate` on the example trace with a truth file.
 fn evaluate(truth: &Path, more: &[&str]) -> Result<Vec<Value>> {
     let (example, truth) = (example(), truth.to_string_lossy());
     let example = example.to_string_lossy();
@@ -84,7 +84,7 @@ fn evaluate_measures_methods_by_kind_and_over_labels() -> Result<()> {
 }
 
 #[test]
-fn evaluate_takes_a_minimal_truth_and_tells_what_does_not_fit() -> Result<()> {
+fn evaluate_takes_a_minimal_truth_and_reports_mismatches() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("truth.csv");
     let text = path.to_string_lossy().into_owned();
@@ -112,14 +112,14 @@ fn evaluate_takes_a_minimal_truth_and_tells_what_does_not_fit() -> Result<()> {
         "ours,ecod",
     ];
     let output = callgrove(&[&args[..], &["--labels-max", "2"]].concat())?;
-    let complaint = String::from_utf8(output.stderr)?;
+    let error_output = String::from_utf8(output.stderr)?;
     assert!(
-        complaint.contains("labels of trees that this forest does not have: 1"),
-        "{complaint}"
+        error_output.contains("labels of trees that this forest does not have: 1"),
+        "{error_output}"
     );
     assert!(
-        complaint.contains("trees without a label, which are not counted: 4"),
-        "{complaint}"
+        error_output.contains("trees without a label, which are not counted: 4"),
+        "{error_output}"
     );
     let table = String::from_utf8(output.stdout)?;
     for text in [
@@ -144,7 +144,7 @@ fn evaluate_takes_a_minimal_truth_and_tells_what_does_not_fit() -> Result<()> {
     )?;
     assert!(fs::read(plot)?.starts_with(b"\x89PNG"));
 
-    let fails = |more: &[&str]| self::complaint(&[&args[..], more].concat());
+    let fails = |more: &[&str]| self::error_output(&[&args[..], more].concat());
     assert!(fails(&["--negative", "other"])?.contains("0 normal trees are known"));
     assert!(fails(&["--positive", "normal"])?.contains("cannot be both"));
     assert!(fails(&["--plot", "curve.jpg"])?.contains("must end in .svg or .png"));
@@ -152,7 +152,7 @@ fn evaluate_takes_a_minimal_truth_and_tells_what_does_not_fit() -> Result<()> {
     assert!(fails(&[])?.contains("no column `index`"));
     let output = callgrove(&["evaluate", &example, "--truth", &text, "--methods", "lof,x"])?;
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stderr)?.contains("no method is called `x`"));
+    assert!(String::from_utf8(output.stderr)?.contains("unknown method `x`"));
     Ok(())
 }
 
@@ -196,7 +196,7 @@ fn a_model_of_another_function_is_refused_unless_forced() -> Result<()> {
         "--model",
         &model,
     ];
-    let refusal = complaint(&other)?;
+    let refusal = error_output(&other)?;
     assert!(refusal.contains("it was trained for"), "{refusal}");
     assert!(refusal.contains("--force"), "{refusal}");
     let forced = stdout(&[&other[..], &["--force", "--format", "json"]].concat())?;

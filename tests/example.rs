@@ -1,5 +1,5 @@
-//! Files that are made from the example trace: the whole of it as pages open it, and the executions of one function as a forest
-//! file.
+//! Files derived from the example trace: the complete trace as pages open it, and the executions of one function as a
+//! forest file.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,7 +14,7 @@ use callgrove_trace::{ReadOptions, find_streams, read_trace};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/lammps-4r-small");
 const FUNCTION: &str = "PairEAM::compute";
-/// Set to any text, the file is written anew.
+/// Environment variable that, if set, makes the tests rewrite the file.
 const UPDATE: &str = "CALLGROVE_UPDATE";
 
 fn trace() -> Result<Trace> {
@@ -26,7 +26,7 @@ fn trace() -> Result<Trace> {
     )?)
 }
 
-/// Sees to it that a file beside the trace has what the trace says.
+/// Checks that a file next to the trace has the given content, or updates it.
 fn check_file(name: &str, content: &[u8]) -> Result<()> {
     let path = Path::new(FOLDER).join(name);
     if std::env::var_os(UPDATE).is_some() {
@@ -34,13 +34,13 @@ fn check_file(name: &str, content: &[u8]) -> Result<()> {
     }
     ensure!(
         fs::read(&path)? == content,
-        "{} is not what the trace says; if the trace is right, write it anew with {UPDATE}=1",
+        "{} differs from the trace; if the trace is right, rewrite it with {UPDATE}=1",
         path.display()
     );
     Ok(())
 }
 
-/// The forest of [`FUNCTION`] as a forest file; times are nanoseconds from the first execution on.
+/// Returns the forest of [`FUNCTION`] as a forest file; times are nanoseconds since the first execution.
 fn forest_file() -> Result<String> {
     let (forest, _) = grow_forest(&Arc::new(trace()?), FUNCTION)?;
     let trees = || (0..forest.len()).map(|index| forest.tree(TreeIdx::from_index(index)));
@@ -80,7 +80,7 @@ fn forest_file() -> Result<String> {
 }
 
 #[test]
-fn the_forest_of_the_example_is_that_of_its_trace() -> Result<()> {
+fn the_forest_of_the_example_matches_its_trace() -> Result<()> {
     let text = forest_file()?;
     check_file("pair-eam-compute.jsonl", text.as_bytes())?;
     let (forest, root) = read_forest(text.as_bytes(), 0, Progress::none())?;
@@ -90,7 +90,7 @@ fn the_forest_of_the_example_is_that_of_its_trace() -> Result<()> {
 }
 
 #[test]
-fn the_file_that_pages_open_is_the_trace() -> Result<()> {
+fn the_file_for_pages_matches_the_trace() -> Result<()> {
     let mut file = Vec::new();
     write_trace_file(&trace()?, &mut file, Progress::none())?;
     check_file("lammps-4r-small.callgrove", &file)

@@ -1,4 +1,4 @@
-//! What recurs, as a person at a shell asks: a real run in, iterations and patterns out.
+//! Patterns on the command line: a real run as input, iterations and patterns as output.
 
 use anyhow::{Context, Result};
 use callgrove_tests::shell::{callgrove, data, example, stdout};
@@ -14,7 +14,7 @@ fn records(trace: &str, more: &[&str]) -> Result<Vec<Value>> {
 fn the_iterations_of_both_runs_of_48_steps_are_counted_exactly() -> Result<()> {
     for trace in ["assets/lammps-4r-small", "tests/data/lammps-4r-small-bp4"] {
         let records = records(&data(trace).to_string_lossy(), &[])?;
-        let first = records.first().context("nothing is told")?;
+        let first = records.first().context("no output")?;
         assert_eq!(first["record"], "iterations", "{first}");
         assert_eq!(first["num_iterations"], 48, "{first}");
         let name = first["name"].as_str().context("no name")?;
@@ -50,16 +50,16 @@ fn anomalous_occurrences_lie_beyond_s_times_the_reference() -> Result<()> {
 }
 
 #[test]
-fn a_table_for_people_begins_with_the_iterations() -> Result<()> {
+fn the_table_begins_with_the_iterations() -> Result<()> {
     let text = stdout(&["patterns", &example().to_string_lossy(), "-n", "5"])?;
-    let first = text.lines().next().context("nothing is told")?;
+    let first = text.lines().next().context("no output")?;
     assert!(first.starts_with("48 iterations of "), "{first}");
     assert!(text.contains(" × "), "a definition has loops:\n{text}");
     Ok(())
 }
 
 #[test]
-fn shares_and_factors_that_mean_nothing_are_wrong_usage() -> Result<()> {
+fn meaningless_shares_and_factors_are_usage_errors() -> Result<()> {
     for wrong in [["--q", "0"], ["--q", "1.5"], ["--s", "0.5"], ["--s", "nan"]] {
         let output = callgrove(&["patterns", "run/", wrong[0], wrong[1]])?;
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");

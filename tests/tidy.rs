@@ -1,8 +1,7 @@
-//! The house rules, applied to this repository. What each one catches is shown by the tests beside it, in
-//! `support/tidy/`.
+//! The repository's rules, applied to this repository. The tests in `support/tidy/` show what each rule catches.
 
 use callgrove_tests::tidy::{
-    Finding, Repository, TextFile, assert_none, circles, layers, manifests, purity, ratchets,
+    Finding, Repository, TextFile, assert_none, import_cycles, layers, manifests, purity, ratchets,
     sources, texts, type_names,
 };
 
@@ -41,7 +40,7 @@ fn crates_use_only_the_crates_below_them() {
 }
 
 #[test]
-fn the_tables_of_the_house_name_only_what_is_there() {
+fn the_tables_of_the_rules_name_only_members() {
     let repository = repository();
     let rows = layers::crate_rows(crate_map(&repository));
     assert_none(&layers::absent_members(&repository.members, &rows));
@@ -55,7 +54,7 @@ fn packages_of_a_layer_stay_in_it() {
 }
 
 #[test]
-fn every_member_takes_the_lints_of_the_house() {
+fn every_member_inherits_the_workspace_lints() {
     assert_none(&in_member_manifests(manifests::own_lints));
 }
 
@@ -72,17 +71,17 @@ fn every_third_party_dependency_has_a_reason() {
 }
 
 #[test]
-fn every_rust_file_begins_with_what_it_is_about() {
+fn every_rust_file_begins_with_a_description() {
     assert_none(&in_rust_files(sources::missing_docs));
 }
 
 #[test]
-fn limits_hold_and_are_not_looser_than_they_must_be() {
+fn limits_hold_and_are_tight() {
     assert_none(&ratchets::loosened(&repository()));
 }
 
 #[test]
-fn no_public_type_name_stands_twice() {
+fn no_public_type_name_occurs_twice() {
     assert_none(&type_names::repeated_types(repository().rust_files()));
 }
 
@@ -99,7 +98,10 @@ fn the_glossary_names_types_that_exist() {
 #[test]
 fn no_files_need_each_other() {
     let repository = repository();
-    assert_none(&circles::circles(&repository.files, &repository.members));
+    assert_none(&import_cycles::import_cycles(
+        &repository.files,
+        &repository.members,
+    ));
 }
 
 #[test]
@@ -136,7 +138,7 @@ fn the_crate_map_names_every_member_once() {
 }
 
 #[test]
-fn texts_name_only_paths_that_are_there() {
+fn texts_name_only_existing_paths() {
     let repository = repository();
     let exists = |path: &str| repository.root.join(path).exists();
     let folders = repository
@@ -151,7 +153,7 @@ fn texts_name_only_paths_that_are_there() {
 }
 
 #[test]
-fn texts_link_only_to_headings_that_are_there() {
+fn texts_link_only_to_existing_headings() {
     let repository = repository();
     let findings: Vec<Finding> = documents(&repository)
         .flat_map(|file| texts::missing_headings(file, &repository.files))
@@ -160,7 +162,7 @@ fn texts_link_only_to_headings_that_are_there() {
 }
 
 #[test]
-fn every_folder_of_data_tells_its_origin_and_licence() {
+fn every_folder_of_data_states_its_origin_and_licence() {
     let root = repository().root;
     for folder in ["assets", "tests/data"] {
         assert_none(&texts::unexplained_data(&root, folder).expect("the folder can be read"));

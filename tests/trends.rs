@@ -1,4 +1,4 @@
-//! Persistent and slow changes, as a person at a shell asks: a run with a slow rank in, a finding out.
+//! Trends on the command line: a run with a slow rank as input, a finding as output.
 
 use std::fs::File;
 
@@ -8,7 +8,7 @@ use callgrove_model::{
     ThreadId, TimeNs, Trace, Warnings,
 };
 use callgrove_session::wire::write_trace_file;
-use callgrove_tests::shell::{complaint, data, example, stdout};
+use callgrove_tests::shell::{data, error_output, example, stdout};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -17,7 +17,7 @@ const NUM_STEPS: i64 = 200;
 const SENTENCE: &str =
     "rank 4 1.30 times its peers in Solver::kernel throughout; peers: ranks 0 to 3 and 5";
 
-/// A run in which one rank of six needs 1,300 µs a step where its peers need 1,000, as a file.
+/// Writes a run in which one rank of six needs 1,300 µs per step, and its peers 1,000.
 fn slow_rank() -> Result<(TempDir, String)> {
     let ranks = (0..NUM_RANKS).map(|number| {
         let (mut names, mut time_us) = (NameTable::default(), 0);
@@ -58,7 +58,7 @@ fn slow_rank() -> Result<(TempDir, String)> {
 }
 
 #[test]
-fn a_slow_rank_is_named_in_words_and_in_records() -> Result<()> {
+fn a_slow_rank_is_named_as_text_and_in_records() -> Result<()> {
     let (_disk, run) = slow_rank()?;
     let table = stdout(&["trends", &run])?;
     assert!(table.contains(SENTENCE), "{table}");
@@ -106,7 +106,7 @@ fn the_tables_of_analyze_and_incidents_end_with_it_and_their_records_do_not() ->
 }
 
 #[test]
-fn the_recorded_runs_have_no_trends_and_say_so() -> Result<()> {
+fn recorded_runs_without_trends_say_so() -> Result<()> {
     for trace in ["assets/lammps-4r-small", "tests/data/lammps-4r-small-bp4"] {
         let table = stdout(&["trends", &data(trace).to_string_lossy()])?;
         assert!(table.starts_with("no rank is slower"), "{table}");
@@ -119,7 +119,7 @@ fn the_recorded_runs_have_no_trends_and_say_so() -> Result<()> {
 #[test]
 fn a_file_of_trees_has_no_trends() -> Result<()> {
     let trees = example().join("pair-eam-compute.jsonl");
-    let text = complaint(&["trends", &trees.to_string_lossy()])?;
+    let text = error_output(&["trends", &trees.to_string_lossy()])?;
     assert!(text.contains("trends need a trace"), "{text}");
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The real window on a display of its own: it opens on real data, takes labels by key, and loses
-//! none of them when it is killed.
+//! The real window on a private display: it opens real data, takes labels by key, and loses none of them when it is
+//! killed.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use callgrove_tests::picture::Picture;
 use callgrove_tests::program;
 use callgrove_tests::xvfb::{Display, Running};
 
-/// A machine that is busy with other tests draws slowly.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Timeout of every wait; a machine that is busy with other tests draws slowly.
+const TIMEOUT: Duration = Duration::from_mins(2);
 
-/// A window on the example trace whose journal and cache are in `home`.
+/// Starts a window on the example trace whose journal and cache are in `home`.
 fn demo(display: &Display, home: &Path) -> Result<Running> {
     let mut command = program::command()?;
     command
@@ -21,11 +21,11 @@ fn demo(display: &Display, home: &Path) -> Result<Running> {
         .env("XDG_STATE_HOME", home.join("state"))
         .env("XDG_CACHE_HOME", home.join("cache"));
     let running = display.spawn(command)?;
-    display.wait_for_window("Callgrove", PATIENCE)?;
+    display.wait_for_window("Callgrove", TIMEOUT)?;
     Ok(running)
 }
 
-/// The lines of the one journal in `home`, as far as they are complete.
+/// Returns the complete lines of the only journal in `home`.
 fn journal(home: &Path) -> Result<Vec<String>> {
     let folder = home.join("state/callgrove");
     let Ok(mut files) = fs::read_dir(folder) else {
@@ -41,7 +41,7 @@ fn journal(home: &Path) -> Result<Vec<String>> {
 
 /// Waits until the journal has `count` lines that contain `what`.
 fn wait_for_lines(home: &Path, what: &str, count: usize) -> Result<Vec<String>> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         let lines: Vec<String> = journal(home)?
             .into_iter()
@@ -68,9 +68,9 @@ fn labels_given_by_key_survive_a_kill() -> Result<()> {
     let window = demo(&display, home.path())?;
     // The root function is journalled once its forest has been learned.
     wait_for_lines(home.path(), "root", 1)?;
-    // Two incidents of the example hit executions.
+    // Two incidents of the example affected executions.
     for given in 1..=2 {
-        // A key pressed before the new selection is drawn would label the tree before.
+        // A key pressed before the new selection is drawn would label the previous tree.
         display.key("x")?;
         wait_for_lines(home.path(), "abnormal", given)?;
     }
@@ -79,7 +79,7 @@ fn labels_given_by_key_survive_a_kill() -> Result<()> {
 
     let window = demo(&display, home.path())?;
     wait_for_lines(home.path(), "root", 2)?;
-    // Only a session that has its labels back has something to undo.
+    // Only a session with restored labels has something to undo.
     display.key("BackSpace")?;
     wait_for_lines(home.path(), "undo", 1)?;
     window.kill()?;
@@ -94,12 +94,12 @@ fn the_window_draws_functions_and_anomalies_of_the_example() -> Result<()> {
     let display = Display::start()?;
     let window = demo(&display, home.path())?;
     wait_for_lines(home.path(), "root", 1)?;
-    // The colour of MPI_Send and that of abnormal trees: both are on the screen once all views are.
+    // The colours of MPI_Send and of abnormal trees: both are visible once all views are drawn.
     let (send, abnormal) = ([0x56, 0xB4, 0xE9], [0xFF, 0x7A, 0x1F]);
     let is_drawn = |picture: &Picture| {
         picture.share_of(send, 4) > 0.001 && picture.share_of(abnormal, 4) > 0.000_2
     };
-    let found = display.wait_for_picture(PATIENCE, is_drawn);
+    let found = display.wait_for_picture(TIMEOUT, is_drawn);
     let shot = Path::new(env!("CARGO_TARGET_TMPDIR")).join("window.png");
     display.screenshot(&shot)?;
     found.with_context(|| format!("see {}", shot.display()))?;

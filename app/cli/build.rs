@@ -1,6 +1,6 @@
-//! Takes the page into the program, if it was built: `cargo xtask web` leaves it in the target folder.
+//! Embeds the page in the program, if it was built: `cargo xtask web` puts it into the target folder.
 //!
-//! Without it the program is built all the same, and says at `callgrove serve` what is missing.
+//! Without the page the program is built all the same, and `callgrove serve` reports what is missing.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
-/// Names the folder of the bundle, for builds that have it elsewhere.
+/// The variable with the folder of the bundle, for builds with another location.
 const VARIABLE: &str = "CALLGROVE_WEB";
-/// The list of what belongs to the bundle, with hashes.
+/// The list of the bundle's files, with hashes.
 const LIST: &str = "bundle.txt";
 
 fn main() -> Result<(), String> {
@@ -20,7 +20,7 @@ fn main() -> Result<(), String> {
     let folder = env::var_os(VARIABLE).map_or_else(|| in_target(&out), |path| Some(path.into()));
     let mut code = String::from("&[\n");
     if let Some(folder) = folder {
-        // Cargo looks again when something in the folder changes, so it has to be there.
+        // Cargo watches the folder for changes, so it has to exist.
         fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error.to_string()))?;
         println!("cargo::rerun-if-changed={}", folder.display());
         if let Ok(list) = fs::read_to_string(folder.join(LIST)) {
@@ -31,7 +31,7 @@ fn main() -> Result<(), String> {
     fs::write(out.join("page.rs"), code).map_err(|error| failed(&out, &error.to_string()))
 }
 
-/// The bundle's place in the target folder, of which cargo tells only `[TRIPLE/]PROFILE/build/PACKAGE/out` in it.
+/// Returns the bundle's folder in the target folder. Cargo gives only `[TRIPLE/]PROFILE/build/PACKAGE/out` in it.
 fn in_target(out: &Path) -> Option<PathBuf> {
     let above = out.ancestors().nth(4)?;
     let is_of_triple = env::var_os("TARGET").is_some_and(|triple| above.ends_with(triple));
@@ -39,7 +39,7 @@ fn in_target(out: &Path) -> Option<PathBuf> {
     Some(target.join("page"))
 }
 
-/// Adds what the list names: each name, with its brotli form and its gzip form.
+/// Adds the files of the list: each name, with its brotli form and its gzip form.
 fn add(code: &mut String, folder: &Path, list: &str) -> Result<(), String> {
     let files = list.lines().filter_map(|line| line.split_once(' '));
     for (hash, file) in files {

@@ -1,5 +1,5 @@
-//! The detectors on one function's executions of one step: counting them, merging the counts into the
-//! model, compiling a judge, judging. The target is a few nanoseconds per execution.
+//! The detectors on one function's executions of one step: counting, merging into the model, compiling and judging. The
+//! target is a few nanoseconds per execution.
 
 use std::hint::black_box;
 
@@ -9,12 +9,12 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// Executions of a function in a step.
-const STEP: usize = 2_000;
-/// Executions that the model already has.
-const BEFORE: usize = 100_000;
+/// Executions of a function per step.
+const STEP_LEN: usize = 2_000;
+/// Executions that the model already contains.
+const NUM_KNOWN: usize = 100_000;
 
-/// Times in microseconds: long-tailed, typically 1 ms, one in 2,000 ten times as long.
+/// Returns runtimes in microseconds: long-tailed, typically 1 ms, one in 2,000 ten times as long.
 fn times(num: usize, rng: &mut ChaCha8Rng) -> Vec<u64> {
     let time = |_| {
         let factor: f64 = (0..12).map(|_| 0.7 + 0.6 * rng.random::<f64>()).product();
@@ -38,8 +38,8 @@ fn settings(algorithm: Algorithm) -> ValidParams {
 
 fn detect(criterion: &mut Criterion) {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let before = times(BEFORE, &mut rng);
-    let step = times(STEP, &mut rng);
+    let before = times(NUM_KNOWN, &mut rng);
+    let step = times(STEP_LEN, &mut rng);
     for algorithm in Algorithm::ALL {
         let params = settings(algorithm);
         let mut model = FuncModel::new(&params);
@@ -47,10 +47,10 @@ fn detect(criterion: &mut Criterion) {
         let mut part = model.new_part();
         part.extend(&step);
         let judge = Judge::new(&model, &params, None);
-        let mut verdicts = Vec::with_capacity(STEP);
+        let mut verdicts = Vec::with_capacity(STEP_LEN);
 
-        let mut group = criterion.benchmark_group(format!("{algorithm}, {STEP} executions"));
-        group.throughput(Throughput::Elements(STEP as u64));
+        let mut group = criterion.benchmark_group(format!("{algorithm}, {STEP_LEN} executions"));
+        group.throughput(Throughput::Elements(STEP_LEN as u64));
         group.bench_function("count", |bencher| {
             bencher.iter(|| {
                 let mut part = model.new_part();

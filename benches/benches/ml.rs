@@ -106,8 +106,8 @@ fn detector(criterion: &mut Criterion) {
             );
         });
     }
-    let model =
-        ModelArtifact::new(&forest, &embedding, &plain, Progress::none()).expect("nobody cancels");
+    let model = ModelArtifact::new(&forest, &embedding, &plain, Progress::none())
+        .expect("it is not cancelled");
     let model = TreeModel::new(model).expect("it was just made");
     group.bench_function("scores of a saved model", |bencher| {
         bencher.iter(|| model.judge(black_box(&forest), Yardstick::Run, Progress::none()));

@@ -1,4 +1,4 @@
-//! The one-class SVM on rows without weights, beside linfa-svm, and after one label.
+//! The one-class SVM on rows without weights, compared with linfa-svm, and retrained after one label.
 
 use std::hint::black_box;
 
@@ -58,7 +58,7 @@ fn cold_and_warm(criterion: &mut Criterion) {
     }
 }
 
-/// The same problem, C in the scale of libsvm; its tolerance of 1e-3 · C is ours of 1e-3 / C.
+/// The same problem with C in libsvm's scale: its tolerance of 1e-3 · C equals 1e-3 / C here.
 fn linfa(criterion: &mut Criterion) {
     let (rows, params) = problem(5_792, 24);
     let values = (0..rows.len()).flat_map(|row| match rows.row(row) {

@@ -1,4 +1,4 @@
-//! A frame of the point canvas without a screen: input, drawing and tessellation while a person pans.
+//! A frame of the point canvas without a screen: input, drawing and tessellation while panning.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 const WINDOW: Vec2 = Vec2::new(1600.0, 1000.0);
 
-/// A window with nothing but points.
+/// A window with only the point canvas.
 struct Window {
     ctx: Context,
     theme: Theme,
@@ -24,7 +24,7 @@ struct Window {
 }
 
 impl Window {
-    /// Sixty clouds of points of different widths; one of `rarity` stands out.
+    /// Creates sixty clouds of points with different widths; one in `rarity` points is rare.
     fn new(num_points: usize, rarity: usize, num_selected: u32) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         let clouds: Vec<[f64; 3]> = (0..60)
@@ -66,7 +66,7 @@ impl Window {
         window
     }
 
-    /// The pointer goes on by a little, and back at the edges.
+    /// Moves the pointer by a little, and back at the edges.
     fn pan(&mut self) {
         self.pointer += Vec2::new(self.step, self.step * 0.4);
         if !(500.0..1100.0).contains(&self.pointer.x) {
@@ -103,20 +103,20 @@ impl Window {
 
 fn marks(num_points: usize, rarity: usize) -> Vec<PointMark> {
     let mark = |at: usize| {
-        let stands_out = at.is_multiple_of(rarity);
+        let is_prominent = at.is_multiple_of(rarity);
         PointMark {
-            color: if stands_out {
+            color: if is_prominent {
                 Color32::ORANGE
             } else {
                 Color32::GRAY
             },
             ring: Color32::TRANSPARENT,
-            shape: if stands_out {
+            shape: if is_prominent {
                 MarkShape::Diamond
             } else {
                 MarkShape::Disc
             },
-            stands_out,
+            is_prominent,
         }
     };
     (0..num_points).map(mark).collect()
@@ -128,11 +128,11 @@ fn bench_panning(criterion: &mut Criterion) {
         .measurement_time(Duration::from_secs(4))
         .sample_size(30);
     let cases = [
-        ("16,000, a tenth stands out", 16_000, 10, 1),
-        ("40,000, one in 100 stands out", 40_000, 100, 1),
-        ("1,000,000, one in 1,000 stands out", 1_000_000, 1_000, 1),
-        ("1,000,000, one in 30 stands out", 1_000_000, 30, 1),
-        ("1,000,000, one in 2 stands out", 1_000_000, 2, 1),
+        ("16,000, one in 10 rare", 16_000, 10, 1),
+        ("40,000, one in 100 rare", 40_000, 100, 1),
+        ("1,000,000, one in 1,000 rare", 1_000_000, 1_000, 1),
+        ("1,000,000, one in 30 rare", 1_000_000, 30, 1),
+        ("1,000,000, one in 2 rare", 1_000_000, 2, 1),
         ("1,000,000, a group of 20,000", 1_000_000, 1_000, 20_000),
     ];
     for (name, num_points, rarity, num_selected) in cases {
@@ -150,10 +150,10 @@ fn bench_new_points(criterion: &mut Criterion) {
     let window = Window::new(1_000_000, 30, 1);
     let places = window.state.cloud().places().to_vec();
     let mut state = PointsState::default();
-    group.bench_function("places of 1,000,000", |bencher| {
+    group.bench_function("positions of 1,000,000", |bencher| {
         bencher.iter(|| state.set_points(places.clone(), marks(places.len(), 30)));
     });
-    group.bench_function("looks of 1,000,000", |bencher| {
+    group.bench_function("appearances of 1,000,000", |bencher| {
         bencher.iter(|| state.set_marks(marks(places.len(), 20)));
     });
     group.finish();

@@ -16,7 +16,7 @@ const NUM_ROWS: usize = 5_792;
 const NUM_COLUMNS: usize = 128;
 const NUM_GROUPS: usize = 40;
 
-/// Groups of rows of different size and width, along a few directions each.
+/// Returns groups of rows with different sizes and widths, along a few directions each.
 fn rows() -> Rows {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut vector = |size: f64| -> Vec<f64> {

@@ -1,5 +1,4 @@
-//! A frame of the timeline without a screen: layout, drawing and tessellation while a person pans and
-//! zooms in a large run.
+//! A frame of the timeline without a screen: layout, drawing and tessellation while panning and zooming in a large run.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -104,7 +103,7 @@ fn close(all: &mut Executions, row: usize, time_ns: i64) {
     all.subtree_end[row] = ExecIdx::from_index(all.len());
 }
 
-/// Messages to the next rank, as many from each rank, sent in MPI_Send and received in MPI_Wait.
+/// Returns messages to the next rank, the same number from each rank, sent in MPI_Send and received in MPI_Wait.
 fn messages(lanes: &mut [Lane], num: usize) -> Vec<Message> {
     let num_lanes = lanes.len();
     let mut events: Vec<Vec<(TimeNs, CommKind, u32, usize)>> = vec![Vec::new(); num_lanes];
@@ -174,7 +173,7 @@ fn join(lanes: &mut [Lane]) -> Vec<Message> {
     messages
 }
 
-/// A window with nothing but the timeline.
+/// A window with only the timeline.
 struct Window {
     ctx: Context,
     theme: Theme,
@@ -215,7 +214,7 @@ impl Window {
         self.frame(vec![event(true), event(false)]);
     }
 
-    /// The wheel moves the window by a little, and back after a while.
+    /// Scrolls by a little, and back after a while.
     fn pan(&mut self) {
         let step = if (self.frame / 400).is_multiple_of(2) {
             -24.0
@@ -249,8 +248,8 @@ impl Window {
     }
 }
 
-/// The slowest of many frames, which a mean hides: those that lay out what has come into view.
-fn tell_slowest(name: &str, mut frame: impl FnMut()) {
+/// Prints the slowest of many frames, which a mean hides: those that lay out newly visible content.
+fn print_slowest(name: &str, mut frame: impl FnMut()) {
     let mut times: Vec<Duration> = (0..400)
         .map(|_| {
             let start = Instant::now();
@@ -276,7 +275,7 @@ fn bench_frames(criterion: &mut Criterion) {
     for (num_lanes, per_lane, num_messages) in [(16, 300_000, 100_000), (64, 781_250, 650_000)] {
         let trace = Arc::new(trace(num_lanes, per_lane, num_messages));
         let start = Instant::now();
-        let calls = Arc::new(Calls::here(&trace));
+        let calls = Arc::new(Calls::local(&trace));
         println!(
             "{} messages indexed in {:?}",
             trace.messages.len(),
@@ -296,7 +295,7 @@ fn bench_frames(criterion: &mut Criterion) {
                 "{} executions on {num_lanes} lanes, {zoom}",
                 trace.num_executions()
             );
-            tell_slowest(&name, || window.pan());
+            print_slowest(&name, || window.pan());
             group.bench_function(name, |bencher| bencher.iter(|| window.pan()));
         }
     }

@@ -1,5 +1,5 @@
-//! Subtrees and rows of a forest like the paper's first case (5,792 trees, 0.9 million vertices), new
-//! trees that join it, and the whole way to scores for more trees.
+//! Subtrees and rows of a forest like the paper's first case (5,792 trees, 0.9 million vertices), incremental addition
+//! of trees, and the full path to scores for more trees.
 
 use std::hint::black_box;
 
@@ -15,7 +15,7 @@ use callgrove_trees::wl::{
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 const NUM_TREES: usize = 5_792;
-/// Trees that join in one go.
+/// Number of trees added at once.
 const NUM_NEW: usize = 100;
 
 fn forest(num_trees: usize) -> Forest {
@@ -73,14 +73,14 @@ fn wl(criterion: &mut Criterion) {
     let params = settings(Signature::BucketedCounts, Siblings::Unordered);
     let trees: Vec<TreeIdx> = (0..NUM_TREES).map(TreeIdx::from_index).collect();
     let (old, new) = trees.split_at(NUM_TREES - NUM_NEW);
-    let mut grown = Relabeler::new(params);
-    grown
+    let mut relabeler = Relabeler::new(params);
+    relabeler
         .join(&forest, old, Progress::none())
         .expect("they are shallow");
     group.bench_function(format!("{NUM_NEW} trees join"), |bencher| {
         bencher.iter_batched_ref(
-            || grown.clone(),
-            |grown| grown.join(&forest, new, Progress::none()),
+            || relabeler.clone(),
+            |relabeler| relabeler.join(&forest, new, Progress::none()),
             BatchSize::LargeInput,
         );
     });
@@ -100,7 +100,7 @@ fn growth(criterion: &mut Criterion) {
         group.bench_function(format!("{num_trees} trees to rows"), |bencher| {
             bencher.iter(|| rows(&forest, &subtrees(black_box(&forest), params)));
         });
-        // The example `scaling` trains more trees, once.
+        // The example `scaling` trains on more trees, once.
         if num_trees == 10_000 {
             group.bench_function(format!("{num_trees} trees to scores"), |bencher| {
                 let params = DetectorParams::default().check().expect("it is valid");

@@ -1,8 +1,9 @@
-//! What an AD instance costs on a recorded run, with the models in its own process: CPU time and memory of the whole process.
+//! Measures the cost of an AD instance on a recorded run, with the models in the same process: CPU time and memory of
+//! the process.
 //!
 //! `cargo run --release -p callgrove-benches --example ad -- RUN [ALGORITHM [FOLDER]]`
 //!
-//! With a FOLDER, what is found is recorded there in SQLite.
+//! With a FOLDER, the anomalies are recorded there in SQLite.
 
 use std::error::Error;
 use std::ops::ControlFlow;

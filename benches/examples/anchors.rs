@@ -1,8 +1,7 @@
-//! What training on anchors changes: the one-class SVM on all trees of a forest and on anchors, side by
-//! side. `cargo run --release -p callgrove-benches --example anchors`, or with forests such as
-//! `small:50000 full:30000`. CPU seconds, support vectors, Spearman's rank correlation of the two scores,
-//! trees called abnormal by the exact one (score below 0, and at a false discovery share of 0.1) and how many
-//! are called otherwise by the other.
+//! Compares training of the one-class SVM on all trees of a forest and on anchors. `cargo run --release -p
+//! callgrove-benches --example anchors`, or with forests such as `small:50000 full:30000`. It prints CPU seconds,
+//! support vectors, Spearman's rank correlation of the scores, the number of trees that the exact SVM judges abnormal
+//! (score below 0, and at a false discovery rate of 0.1), and how many of all trees the other one judges differently.
 
 use std::error::Error;
 
@@ -13,7 +12,7 @@ use callgrove_learn::ocsvm::{Anchors, Trained, train, train_on_anchors};
 use callgrove_trees::Progress;
 
 const FORESTS: [&str; 4] = ["small:10000", "full:30000", "small:100000", "full:100000"];
-/// p-value of a score that is counted.
+/// p-value below which a score counts as abnormal.
 const RARE: f64 = 0.01;
 const NUM_ANCHORS: usize = 4_096;
 
@@ -77,7 +76,7 @@ fn compare(name: &str, spec: ForestSpec) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How many the first says yes to, and how many the second says something else of.
+/// Returns the number of `true`s in the first list, and the number of differences between the lists.
 fn count(first: &[bool], second: &[bool]) -> (usize, usize) {
     let differ = first.iter().zip(second).filter(|(a, b)| a != b);
     (first.iter().filter(|&&it| it).count(), differ.count())
@@ -93,7 +92,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Pearson's correlation; both lists are permutations of each other.
+/// Returns Pearson's correlation; both lists are permutations of each other.
 fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let mean = a.iter().sum::<f64>() / a.len() as f64;
     let products = a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean));

@@ -1,4 +1,4 @@
-//! Causes found in a run whose truth is known: roles, roots and incidents against the labels and the injections.
+//! Evaluates causes on a run with known truth: roles, roots and incidents against the labels and the injections.
 //!
 //! `cargo run --release --package callgrove-benches --example causes -- RUN FUNCTION ground_truth.csv injections.json`
 
@@ -9,20 +9,22 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use callgrove_model::{ExecIdx, ExecRef, FunctionName, FunctionPattern, Progress, RankId, Trace};
-use callgrove_patterns::cause::{CauseKind, Causes, DelayCause, DelayRole, Incident, LikeGroup};
+use callgrove_patterns::cause::{
+    CauseKind, Causes, DelayCause, DelayRole, Incident, SimilarIncidents,
+};
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use serde_json::Value;
 
-/// One row of the truth that is a root or a victim of a stop.
+/// A row of the truth file that is the root or a victim of a stop.
 struct TruthRow {
     rank: RankId,
     index: usize,
     label: usize,
-    /// The stops that it overlaps, indices into the stops of the injections.
+    /// Indices of the injected stops that it overlaps.
     stops: Vec<usize>,
 }
 
-/// A rank that was stopped.
+/// The interval in which a rank was stopped.
 struct Stop {
     rank: RankId,
     start_us: i64,
@@ -64,7 +66,7 @@ fn judge_roles(
     is_verbose: bool,
 ) {
     let executions = executions_of(trace, function);
-    // Label, then: right, undecided or on time, wrong; root rank right.
+    // By label: right, undecided or on time, wrong; and right rank of the root.
     let mut counts: BTreeMap<usize, [usize; 4]> = BTreeMap::new();
     for row in rows {
         let Some(&exec) = executions.get(&(row.rank, row.index)) else {
@@ -190,8 +192,8 @@ fn judge_incidents(
                 it.ranks.len(),
                 causes
                     .incidents()
-                    .like(it)
-                    .map_or_else(String::new, LikeGroup::in_words)
+                    .similar_to(it)
+                    .map_or_else(String::new, SimilarIncidents::summary)
             );
         }
     }
@@ -271,7 +273,7 @@ fn read_truth(path: &str) -> Result<Vec<TruthRow>, Box<dyn Error>> {
     Ok(rows)
 }
 
-/// What this thread has spent on a CPU; nothing where that cannot be asked for.
+/// Returns the CPU time of this thread; 0 on systems without that clock.
 fn cpu_time() -> Duration {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let spent = stat.split_whitespace().next();

@@ -1,8 +1,7 @@
-//! Writes generated forests as JSON lines. One like that of a molecular dynamics program, to standard
-//! output:
-//! `cargo run --release -p callgrove-benches --example generate -- TREES [SEED] [small] > forest.jsonl`;
-//! or one of each varied family with its truth (`FAMILY-sSEED.jsonl` and `.truth.csv`), into a folder:
-//! `cargo run --release -p callgrove-benches --example generate -- varied FOLDER [TREES] [SEED]`.
+//! Writes generated forests as JSON lines. Either a forest like that of a molecular dynamics program to standard
+//! output: `cargo run --release -p callgrove-benches --example generate -- TREES [SEED] [small] > forest.jsonl`; or one
+//! forest of each varied family with its truth (`FAMILY-sSEED.jsonl` and `.truth.csv`) into a folder: `cargo run
+//! --release -p callgrove-benches --example generate -- varied FOLDER [TREES] [SEED]`.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -12,24 +11,28 @@ use std::path::Path;
 use callgrove_benches::generator::varied::{Family, VariedForest};
 use callgrove_benches::generator::{ForestSpec, Shape, write_forest};
 
-/// Trees of a varied forest, if nothing else is asked for.
+/// Default number of trees of a varied forest.
 const NUM_VARIED: u64 = 3_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |place: usize| args.get(place).map(|arg| arg.parse::<u64>()).transpose();
     if args.first().is_some_and(|arg| arg == "varied") {
-        let folder = args.get(1).ok_or("into which folder?")?;
+        let folder = args
+            .get(1)
+            .ok_or("usage: generate varied FOLDER [TREES] [SEED]")?;
         let num_trees = number(2)?.unwrap_or(NUM_VARIED) as usize;
         return write_varied(Path::new(folder), num_trees, number(3)?.unwrap_or(1));
     }
     let spec = ForestSpec {
-        num_trees: number(0)?.ok_or("how many trees?")? as usize,
+        num_trees: number(0)?.ok_or("usage: generate TREES [SEED] [small]")? as usize,
         seed: number(1)?.unwrap_or(1),
         shape: match args.get(2).map(String::as_str) {
             None => Shape::Full,
             Some("small") => Shape::Small,
-            Some(other) => return Err(format!("{other} is no shape; say small or nothing").into()),
+            Some(other) => {
+                return Err(format!("{other} is not a shape; use small, or omit it").into());
+            }
         },
     };
     let mut out = BufWriter::new(std::io::stdout().lock());

@@ -1,4 +1,5 @@
-//! What live AD instances cost: many streams in one, many steps, and many instances at one parameter server.
+//! Measures the cost of live AD instances: many streams in one instance, many steps, and many instances at one
+//! parameter server.
 //!
 //! ```text
 //! cargo run --release -p callgrove-benches --example live -- streams NUM SECONDS
@@ -6,9 +7,9 @@
 //! cargo run --release -p callgrove-benches --example live -- exchange INSTANCES FUNCTIONS SECONDS ADDRESS
 //! ```
 //!
-//! `streams`: each has a step of twenty calls every second; how long steps wait until they are taken in. `steps`: of four
-//! streams, one after another; the memory in between. `exchange`: each instance tells the server at ADDRESS what a step
-//! adds to the models of its functions, as fast as it answers.
+//! `streams`: each stream has a step of twenty calls every second; measures how long steps wait until they are taken.
+//! `steps`: NUM steps of four streams in sequence; prints the memory as it goes. `exchange`: each instance sends the
+//! server at ADDRESS the updates of a step to the models of its functions, as fast as the server answers.
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -29,12 +30,12 @@ use callgrove_trace::{Next, TraceError, TraceSource};
 
 const NUM_FUNCTIONS: u32 = 10;
 const CALLS_PER_STEP: u32 = 20;
-/// Different ones of what instances tell a server.
+/// Number of different updates that instances send to a server.
 const NUM_DELTAS: u32 = 32;
 
 type Waits = Arc<Mutex<Vec<Duration>>>;
 
-/// A stream whose steps come one `pause` after another, however late the one before was taken.
+/// A stream whose steps come one `pause` apart, even if the previous one was taken late.
 struct PacedSource {
     rank: RankId,
     names: NameTable<FuncId>,
@@ -43,9 +44,9 @@ struct PacedSource {
     next: StepId,
     due: Instant,
     pause: Duration,
-    /// When the newest step was handed over.
+    /// Time when the newest step was handed over.
     handed: Option<Instant>,
-    /// How long each waited until the next was asked for, which is when it has been taken.
+    /// Time that each step waited until the next was requested, which is when it has been taken.
     waits: Waits,
 }
 
@@ -55,7 +56,7 @@ impl PacedSource {
         (0..NUM_FUNCTIONS).for_each(|function| {
             names.intern(&format!("function_{function}"));
         });
-        // Streams of a job do not write at one moment.
+        // Streams of a job do not write simultaneously.
         let offset = pause.mul_f64(f64::from(rank % 997) / 997.0);
         let source = Self {
             rank: RankId(rank),
@@ -72,7 +73,7 @@ impl PacedSource {
             rank: RankId(rank),
             open: Box::new(move || Ok(Box::new(source))),
             path: format!("stream {rank}"),
-            again: None,
+            reopen: None,
         }
     }
 
@@ -188,12 +189,12 @@ fn steps(num: u32) -> Result<(), Box<dyn Error>> {
     let waits = Waits::default();
     let stream = |rank| PacedSource::stream(rank, num, Duration::ZERO, &waits);
     let instance = instance((0..NUM_STREAMS).map(stream).collect())?;
-    let mut told_at = 200 * u64::from(NUM_STREAMS);
+    let mut next_report = 200 * u64::from(NUM_STREAMS);
     instance.run(|status| {
-        if status.num_steps >= told_at {
+        if status.num_steps >= next_report {
             let steps = status.num_steps / u64::from(NUM_STREAMS);
             println!("{steps} steps: {:.1} MB", memory_bytes() as f64 * 1e-6);
-            told_at *= 2;
+            next_report *= 2;
         }
         ControlFlow::Continue(())
     })?;
@@ -208,26 +209,26 @@ fn exchange(
     address: &str,
 ) -> Result<(), Box<dyn Error>> {
     let one = |rank: u32| -> Result<Vec<Duration>, String> {
-        let told = |error: &dyn Error| error.to_string();
-        let mut session = connect(ExchangeOptions::new(address)).map_err(|it| told(&it))?;
+        let as_text = |error: &dyn Error| error.to_string();
+        let mut session = connect(ExchangeOptions::new(address)).map_err(|it| as_text(&it))?;
         let hello = Hello {
             instance: format!("live-{rank}"),
             program: ProgramId(0),
             ranks: vec![RankId(rank)],
             run: RunIdentity::default(),
         };
-        session.register(&hello).map_err(|it| told(&it))?;
+        session.register(&hello).map_err(|it| as_text(&it))?;
         let names: Vec<String> = (0..num_functions)
             .map(|it| format!("function_{it}"))
             .collect();
         let fids = session
             .functions(ProgramId(0), &names)
-            .map_err(|it| told(&it))?;
-        let params = Params::default().check().map_err(|it| told(&it))?;
+            .map_err(|it| as_text(&it))?;
+        let params = Params::default().check().map_err(|it| as_text(&it))?;
         let deltas: Vec<FuncModel> = (0..NUM_DELTAS).map(|step| delta(&params, step)).collect();
         let (start, mut waits, mut step) = (Instant::now(), Vec::new(), 0);
         while start.elapsed() < length {
-            // What it costs to learn them belongs to the detectors.
+            // Learning the updates is part of the detectors' cost, so it is done before.
             let delta = |(place, &fid): (usize, &FuncId)| {
                 (fid, deltas[(place + step as usize) % deltas.len()].clone())
             };
@@ -236,11 +237,11 @@ fn exchange(
             session.learn_steps(&[(RankId(rank), StepId(step))]);
             session
                 .sync_and_report(models, &[])
-                .map_err(|it| told(&it))?;
+                .map_err(|it| as_text(&it))?;
             waits.push(asked.elapsed());
             step += 1;
         }
-        session.goodbye().map_err(|it| told(&it))?;
+        session.goodbye().map_err(|it| as_text(&it))?;
         Ok(waits)
     };
     let waits = thread::scope(|scope| {
@@ -261,7 +262,7 @@ fn exchange(
     Ok(())
 }
 
-/// What a step of twenty calls adds to the model of a function.
+/// Returns what a step of twenty calls adds to the model of a function.
 fn delta(params: &ValidParams, step: u32) -> FuncModel {
     let mut model = FuncModel::new(params);
     let times: Vec<u64> = (0..20)
@@ -271,7 +272,7 @@ fn delta(params: &ValidParams, step: u32) -> FuncModel {
     model
 }
 
-/// The median, the 99th percentile and the longest.
+/// Returns the median, the 99th percentile and the maximum as text.
 fn percentiles(mut times: Vec<Duration>) -> String {
     times.sort_unstable();
     let at = |share: f64| {
@@ -279,7 +280,7 @@ fn percentiles(mut times: Vec<Duration>) -> String {
         times.get(place).copied().unwrap_or_default().as_secs_f64() * 1e3
     };
     format!(
-        "{:.1} ms in the median, {:.1} in 99 of 100, {:.1} at most",
+        "median {:.1} ms, p99 {:.1}, max {:.1}",
         at(0.5),
         at(0.99),
         at(1.0)

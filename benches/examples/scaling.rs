@@ -1,11 +1,11 @@
-//! How learning grows with the forest: one row for each, CPU seconds of each stage and memory. `cargo
-//! run --release -p callgrove-benches --example scaling`, or with a list of forests such as
-//! `small:200000 full:5000 random:200 same:200`, or with a forest file.
+//! Measures how learning scales with the forest: one row per forest with CPU seconds of each stage and memory. `cargo
+//! run --release -p callgrove-benches --example scaling`, or with a list of forests such as `small:200000 full:5000
+//! random:200 same:200`, or with a forest file.
 //!
-//! `small` and `full` are trees of a molecular dynamics program of 25 and 155 calls, `random` and `same`
-//! trees of 10,000 calls, each of a random shape of its own or all of one. "whole" is the way from the
-//! forest to scores and border, "svm" what it takes beside the stages that are measured by themselves. Memory is what the process holds with the forest alone, and the most that it
-//! held on the whole way.
+//! `small` and `full` are trees of a molecular dynamics program with 25 and 155 calls, `random` and `same` trees of
+//! 10,000 calls, each of its own random shape or all of one shape. "whole" is the time from the forest to scores and
+//! decision boundary, "svm" its remainder after the stages that are measured separately. Memory is that of the process
+//! with the forest alone, and the peak over the whole path.
 
 use std::error::Error;
 use std::fs::File;
@@ -37,7 +37,7 @@ const FORESTS: [&str; 7] = [
 ];
 /// Vertices of a random tree.
 const NUM_RANDOM_VERTICES: usize = 10_000;
-/// One label is too quick for the clock of the CPU: as many are learned as make this many trees.
+/// A single label is too fast for the CPU clock, so labels are learned for this total number of trees.
 const LABELLED_TREES: usize = 200_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -87,7 +87,7 @@ fn make(shape: &str, num_trees: usize) -> Result<ForestFile, Box<dyn Error>> {
         "random" => Ok(random(false).make()?),
         "same" => Ok(random(true).make()?),
         _ => Err(
-            format!("there is no forest of kind {shape}: take small, full, random or same").into(),
+            format!("there is no forest of kind {shape}: use small, full, random or same").into(),
         ),
     }
 }

@@ -1,6 +1,6 @@
-//! Writes a generated trace as TAU would, and the places of its outliers into `truth.csv` beside it:
-//! `cargo run --release -p callgrove-benches --example tau_trace -- OUT [--events N] [--steps N] [--threads N]
-//! [--ranks N] [--seed N] [--outlier-share X] [--engine BP4|BP5] [--gpu]`.
+//! Writes a generated trace in TAU's format, and the positions of its outliers to `truth.csv` next to it: `cargo run
+//! --release -p callgrove-benches --example tau_trace -- OUT [--events N] [--steps N] [--threads N] [--ranks N] [--seed
+//! N] [--outlier-share X] [--engine BP4|BP5] [--gpu]`.
 
 use std::error::Error;
 use std::fs;
@@ -29,7 +29,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn parse(
     mut args: impl Iterator<Item = String>,
 ) -> Result<(PathBuf, TauTraceSpec), Box<dyn Error>> {
-    let out = args.next().ok_or("where to? give a folder first")?;
+    let out = args
+        .next()
+        .ok_or("no output folder: pass it as the first argument")?;
     let mut spec = TauTraceSpec::default();
     while let Some(key) = args.next() {
         if key == "--gpu" {

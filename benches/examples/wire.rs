@@ -1,5 +1,5 @@
-//! What a page is sent of a run: bytes and times of each kind of frame, on both sides, and of the pieces that its timeline
-//! asks for while it is panned.
+//! Measures the data sent to a page: size and time of each kind of frame, on both sides, and of the data that its
+//! timeline requests while panning.
 //!
 //! `cargo run --release --package callgrove-benches --example wire -- RUN FUNCTION`
 
@@ -18,7 +18,7 @@ use callgrove_session::{
 };
 use callgrove_trace::{ReadOptions, find_streams};
 
-/// Traces of this machine, and journals that nobody keeps.
+/// Reads traces from this machine, and discards journals.
 struct ReadOnly;
 
 impl JournalWriter for ReadOnly {
@@ -60,7 +60,7 @@ impl Host for ReadOnly {
     }
 }
 
-/// Frames of one kind.
+/// Statistics of the frames of one kind.
 #[derive(Default)]
 struct Kind {
     num_frames: usize,
@@ -82,18 +82,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         function: Some(function.clone()),
     });
     let (mut sender, mut mirror) = (SnapshotSender::new(ViewerId(0)), SnapshotMirror::default());
-    println!("a page that opens the run:");
-    tell(&cell.newest(), &mut sender, &mut mirror)?;
+    println!("opening the run:");
+    report_frames(&cell.newest(), &mut sender, &mut mirror)?;
     engine.handle(Command::SetLabel {
         trees: vec![TreeIdx(0)],
         label: Some(Label::Abnormal),
     });
-    println!("a label, all trained anew:");
+    println!("a label, with a new training:");
     let newest = cell.newest();
-    tell(&newest, &mut sender, &mut mirror)?;
+    report_frames(&newest, &mut sender, &mut mirror)?;
     let calls = newest.calls.as_ref().ok_or("no run is open")?;
     for parts in [1, 16, 256, 4_096] {
-        tell_pan(calls, parts)?;
+        report_pan(calls, parts)?;
     }
     let analysis = newest.analysis.as_ref().ok_or("there are no trees")?;
     let root = analysis
@@ -107,8 +107,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the timeline asks for while the window moves by its length: bars of all lanes, and messages twice.
-fn tell_pan(calls: &Calls, parts: i64) -> Result<(), Box<dyn Error>> {
+/// Prints what the timeline requests while the window moves by its length: bars of all lanes, and messages twice.
+fn report_pan(calls: &Calls, parts: i64) -> Result<(), Box<dyn Error>> {
     const WIDTH_PX: i64 = 1_200;
     let (from, to) = calls.time_span().ok_or("nothing was called")?;
     let length_ns = to.since(from).0 / parts;
@@ -143,7 +143,7 @@ fn tell_pan(calls: &Calls, parts: i64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Bytes of the answers.
+/// Returns the number of bytes of the answers.
 fn answer(calls: &Calls, questions: &[CallQuestion]) -> Result<usize, Box<dyn Error>> {
     let mut num_bytes = 0;
     for question in questions {
@@ -153,7 +153,7 @@ fn answer(calls: &Calls, questions: &[CallQuestion]) -> Result<usize, Box<dyn Er
     Ok(num_bytes)
 }
 
-fn tell(
+fn report_frames(
     newest: &Snapshot,
     sender: &mut SnapshotSender,
     mirror: &mut SnapshotMirror,
@@ -173,13 +173,13 @@ fn tell(
         kind.written += written;
         kind.read += start.elapsed();
     }
-    for (kind, told) in kinds {
+    for (kind, frames) in kinds {
         println!(
             "  kind {kind}: {} frames, {} kB, written in {:?}, read in {:?}",
-            told.num_frames,
-            told.num_bytes / 1_000,
-            told.written,
-            told.read
+            frames.num_frames,
+            frames.num_bytes / 1_000,
+            frames.written,
+            frames.read
         );
     }
     Ok(())

@@ -22,9 +22,9 @@ const NAMES: [&str; 10] = [
     "Pair::ev_tally",
 ];
 
-/// About `num_trees` executions of `PairEAM::compute` on 16 ranks, some 150 calls in each: two
-/// exchanges of a varying number of messages, every 50th step with thousands of tiny calls, and one
-/// in 50 trees with a long wait. The same for the same seed.
+/// Returns about `num_trees` executions of `PairEAM::compute` on 16 ranks, some 150 calls each: two exchanges with a
+/// varying number of messages, thousands of tiny calls in every 50th step, and a long wait in one of 50 trees.
+/// Deterministic for a seed.
 pub fn molecular_dynamics_forest(num_trees: usize, seed: u64) -> Forest {
     const NUM_RANKS: usize = 16;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -91,7 +91,7 @@ impl Run<'_> {
         self.event(func, FuncEventKind::Exit);
     }
 
-    /// A call without callees that takes `usual_ns` give or take a half.
+    /// A call without callees that takes `usual_ns` ± 50 %.
     fn call(&mut self, func: u32, usual_ns: i64) {
         self.event(func, FuncEventKind::Entry);
         self.now_ns += self.rng.random_range(usual_ns / 2..=usual_ns * 3 / 2);

@@ -1,4 +1,4 @@
-//! Inputs for the benches: generated, so that they need no file and can have any size.
+//! Inputs of the benches: generated, so that they need no files and can have any size.
 
 mod forest;
 pub mod generator;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{Result, Write};
 
-/// A table under its title, with what its cells mean.
+/// A table with a title and a legend.
 pub struct MarkdownTable {
     title: String,
     legend: String,
@@ -12,7 +12,7 @@ pub struct MarkdownTable {
 }
 
 impl MarkdownTable {
-    /// A table without rows yet.
+    /// Creates a table without rows.
     pub fn new(title: &str, legend: &str, header: Vec<String>) -> Self {
         Self {
             title: title.to_owned(),
@@ -21,7 +21,7 @@ impl MarkdownTable {
         }
     }
 
-    /// Adds a row, with a cell for each of the header.
+    /// Adds a row, with a cell for each column of the header.
     pub fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
@@ -42,12 +42,12 @@ impl MarkdownTable {
     }
 }
 
-/// A row or header from things of several types.
+/// Returns a row or header from values of several types.
 pub fn texts(cells: &[&dyn Display]) -> Vec<String> {
     cells.iter().map(ToString::to_string).collect()
 }
 
-/// A share of 1 with three digits and no leading zero; a dash for none.
+/// Returns a fraction with three digits and no leading zero; a dash for `None`.
 pub fn share(value: Option<f64>) -> String {
     value.map_or_else(
         || "-".to_owned(),

@@ -1,9 +1,9 @@
-//! What a stage of work costs: CPU time of all threads, also those that have ended, which other work on the machine does
-//! not stretch as it does wall time, and memory. Linux only; elsewhere everything costs 0.
+//! Measures the cost of a stage of work: memory, and CPU time of all threads, including ended ones, which other load on
+//! the machine does not inflate as it does wall time. Linux only; elsewhere everything is 0.
 
 use std::fs;
 
-/// Nanoseconds that this process has spent on a CPU.
+/// Returns the CPU time of this process in nanoseconds.
 pub fn cpu_ns() -> u64 {
     #[cfg(target_os = "linux")]
     {
@@ -14,25 +14,25 @@ pub fn cpu_ns() -> u64 {
     0
 }
 
-/// CPU seconds of `work`, and its answer.
+/// Returns the CPU seconds of `work`, and its result.
 pub fn cpu_seconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let before = cpu_ns();
     let answer = work();
     (answer, (cpu_ns() - before) as f64 * 1e-9)
 }
 
-/// Lets [`peak_memory_bytes`] begin again.
+/// Resets [`peak_memory_bytes`].
 pub fn reset_peak_memory() {
-    // Where this is not to be had, the peak is that of the whole run.
+    // If this is not supported, the peak is that of the whole run.
     fs::write("/proc/self/clear_refs", "5").ok();
 }
 
-/// The most memory that this process has held so far.
+/// Returns the peak memory of this process so far.
 pub fn peak_memory_bytes() -> u64 {
     status_bytes("VmHWM:")
 }
 
-/// The memory that this process holds.
+/// Returns the memory of this process.
 pub fn memory_bytes() -> u64 {
     status_bytes("VmRSS:")
 }

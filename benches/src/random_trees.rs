@@ -1,4 +1,4 @@
-//! Large trees of random shape: nearly every one has a structure of its own.
+//! Large trees of random shape: nearly every one has a unique structure.
 
 use callgrove_model::{FuncId, RankId};
 use callgrove_trees::forest_file::{ForestBuilder, ForestFile, PlainTree, TreeFault, Weights};
@@ -7,29 +7,29 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::generator::FUNCTIONS;
 
-/// Trees of one rank.
+/// Number of trees of one rank.
 const TREES_PER_RANK: usize = 50;
 
-/// What random trees to make.
+/// The random trees to generate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RandomTrees {
     /// Number of trees.
     pub num_trees: usize,
-    /// Vertices of each, from 1 on.
+    /// Number of vertices of each, at least 1.
     pub num_vertices: usize,
-    /// Whether all trees have the shape of the first.
+    /// True if all trees have the shape of the first one.
     pub one_shape: bool,
-    /// Seed of everything.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
 impl RandomTrees {
-    /// The forest in memory. The next call is made by the last one, or with a chance of one half by the
-    /// caller of that, and so on: of 10,000 vertices some 200 levels. Each has one of 20 functions and a
-    /// time of its own of some microseconds.
+    /// Returns the forest in memory. The next call is made by the last one, or with a probability of one half by that
+    /// one's caller, and so on: 10,000 vertices have about 200 levels. Each vertex has one of 20 functions and an
+    /// exclusive time of some microseconds.
     ///
     /// # Errors
-    /// [`TreeFault`] for trees without a vertex, or more than a lane holds.
+    /// [`TreeFault`] for trees without vertices, or more than a lane holds.
     pub fn make(self) -> Result<ForestFile, TreeFault> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let mut builder = ForestBuilder::new(Weights::Own);

@@ -1,4 +1,4 @@
-//! Recorded runs as an AD instance takes them.
+//! Recorded runs as input of an AD instance.
 
 use std::error::Error;
 use std::path::Path;
@@ -8,7 +8,7 @@ use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{ProgramId, RankId};
 use callgrove_trace::{find_streams, open_stream, rank_in_name};
 
-/// The streams of a run: those in its folder `bp`, if it has one.
+/// Returns the streams of a run: those in its folder `bp`, if it has one.
 ///
 /// # Errors
 /// If there are no streams.
@@ -25,7 +25,7 @@ pub fn recorded_streams(run: &Path) -> Result<Vec<Stream>, Box<dyn Error>> {
             rank: RankId(rank_in_name(&path).unwrap_or(0)),
             open: open(),
             path: path.display().to_string(),
-            again: Some(open()),
+            reopen: Some(open()),
         }
     });
     Ok(streams.collect())

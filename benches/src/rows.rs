@@ -1,4 +1,4 @@
-//! Rows without a forest behind them.
+//! Generated rows without a forest.
 
 use callgrove_trees::dataset::{DenseRows, Rows};
 use rand::{Rng, SeedableRng};
@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 
 const NUM_CLUSTERS: usize = 12;
 
-/// Rows in twelve clusters of different sizes, with spreads that are seldom large (log-normal), so that
-/// some rows are outliers; later columns vary less. The same for the same seed.
+/// Returns rows in twelve clusters of different sizes. Their spreads are log-normal and seldom large, so that some rows
+/// are outliers; later columns vary less. Deterministic for a seed.
 ///
 /// # Errors
 /// None for the numbers drawn here; the type is that of [`DenseRows::new`].

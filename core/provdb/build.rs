@@ -1,4 +1,4 @@
-//! Makes the messages, server and client of the protocol from its description, if they are wanted.
+//! Generates the protocol's messages, server and client from the `.proto` file if the feature `net` is on.
 
 #[cfg(feature = "net")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {

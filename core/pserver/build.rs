@@ -1,10 +1,10 @@
-//! Makes the messages, server and client of the protocol from its description, if they are wanted.
+//! Generates the protocol's messages, server and client from the `.proto` file if the feature `net` is on.
 
 #[cfg(feature = "net")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto/pserver.proto");
     let files = protox::compile(["pserver.proto"], ["proto"])?;
-    // What many messages share is not copied for each.
+    // These fields are shared by many messages; as `Bytes` they are not copied for each.
     let shared = ["Contribution.models", "SyncReply.models", "TreeModel.model"];
     let shared = shared.map(|field| format!(".callgrove.pserver.v1.{field}"));
     let mut messages = tonic_prost_build::configure();

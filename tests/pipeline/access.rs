@@ -1,4 +1,4 @@
-//! Who gets in, and who can read what is stored.
+//! Access control of servers and of stored files.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use callgrove_tests::process::Process;
 
 use crate::support::{command, example, stdout};
 
-/// A run of the program by a user whose configuration is in a folder, and who states no token.
+/// Returns a command of a user with a configuration folder and without a stated token.
 fn command_of(config: &Path, args: &[&str]) -> Command {
     let mut command = command(args);
     command.env_remove("CALLGROVE_TOKEN");
@@ -19,7 +19,7 @@ fn command_of(config: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// The head of the answer to a request without a token.
+/// Returns the head of the reply to a request without a token.
 fn answer_without_token(url: &str, path: &str) -> String {
     let authority = url.strip_prefix("http://").unwrap();
     let mut socket = TcpStream::connect(authority).unwrap();
@@ -35,7 +35,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn own_commands_find_the_token_that_the_first_server_makes_and_others_get_nothing() {
+fn commands_of_the_same_user_find_the_token_and_others_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let [own, other] = ["own", "other"].map(|name| folder.path().join(name));
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
@@ -63,9 +63,12 @@ fn own_commands_find_the_token_that_the_first_server_makes_and_others_get_nothin
             String::from_utf8_lossy(&mine.stderr)
         );
         let stranger = command_of(&other, args).output().unwrap();
-        let complaint = String::from_utf8_lossy(&stranger.stderr).into_owned();
-        assert_eq!(stranger.status.code(), Some(1), "{args:?}: {complaint}");
-        assert!(complaint.contains("--token-file"), "{args:?}: {complaint}");
+        let error_output = String::from_utf8_lossy(&stranger.stderr).into_owned();
+        assert_eq!(stranger.status.code(), Some(1), "{args:?}: {error_output}");
+        assert!(
+            error_output.contains("--token-file"),
+            "{args:?}: {error_output}"
+        );
     }
     for (path, status) in [("/api/health", "401"), ("/", "401"), ("/healthz", "200")] {
         let answer = answer_without_token(&url, path);
@@ -79,7 +82,7 @@ fn own_commands_find_the_token_that_the_first_server_makes_and_others_get_nothin
 }
 
 #[test]
-fn a_server_without_a_token_says_what_that_means() {
+fn a_server_without_a_token_warns() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["pserver", "--no-token", "--listen", "127.0.0.1:0"];
     let server = Process::start(&mut command_of(folder.path(), &args)).unwrap();
@@ -91,7 +94,7 @@ fn a_server_without_a_token_says_what_that_means() {
 }
 
 #[test]
-fn what_is_stored_is_for_its_user_alone() {
+fn stored_files_are_private() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     let (provdb, model) = (path("found"), path("model.json"));

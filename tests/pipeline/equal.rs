@@ -1,4 +1,4 @@
-//! A recorded run is judged the same by any number of processes, at any speed.
+//! A recorded run gets the same results from any number of processes, at any speed.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::*;
 
-/// What so many AD instances find together in a run, each with its share of the ranks.
+/// Returns what `num_instances` AD instances together find in a run, each with its share of the ranks.
 fn found_by(num_instances: usize, run: &Path) -> Vec<(Collection, Vec<Value>)> {
     let folder = tempfile::tempdir().unwrap();
     let store = place(&folder, "served");
@@ -33,7 +33,7 @@ fn found_by(num_instances: usize, run: &Path) -> Vec<(Collection, Vec<Value>)> {
     found(&store)
 }
 
-/// Streams as one argument: many by the one digit of each rank in its name.
+/// Returns the streams as one argument: a pattern over the single digit of each rank's name.
 fn pattern(streams: &[PathBuf]) -> String {
     let [first, _, ..] = streams else {
         return streams[0].to_string_lossy().into_owned();
@@ -63,7 +63,7 @@ fn a_recorded_run_is_judged_the_same_by_any_number_of_processes() {
 }
 
 #[test]
-fn a_process_for_each_of_sixteen_ranks_finds_what_one_finds() {
+fn sixteen_processes_find_the_same_as_one() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     write_run(&run, 16, 6, |rank, number| {

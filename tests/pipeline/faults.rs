@@ -1,4 +1,4 @@
-//! Processes that die, come late, end together, or do not answer.
+//! Processes that die, start late, end together, or do not answer.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::support::*;
 fn processes_may_start_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     let store = place(&folder, "served");
-    // A port that is free now; nobody listens there yet.
+    // A free port, at which nothing listens yet.
     let address = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -31,14 +31,21 @@ fn processes_may_start_in_any_order() {
 fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = place(&folder, "found");
-    let nobody = "http://127.0.0.1:1/packets";
-    let output = command(&["run", &example(), "--provdb", &provdb, "--post", nobody])
-        .output()
-        .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    let complaint = format!("{nobody} did not take the last packet");
-    assert!(told.contains(&complaint), "{told}");
+    let unreachable = "http://127.0.0.1:1/packets";
+    let output = command(&[
+        "run",
+        &example(),
+        "--provdb",
+        &provdb,
+        "--post",
+        unreachable,
+    ])
+    .output()
+    .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    let error_output = format!("{unreachable} did not accept the last packet");
+    assert!(stderr.contains(&error_output), "{stderr}");
     let copy = folder.path().join("copy");
     std::fs::create_dir(&copy).unwrap();
     for entry in std::fs::read_dir(&provdb).unwrap().map(Result::unwrap) {
@@ -51,13 +58,13 @@ fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
 }
 
 #[test]
-fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
+fn a_killed_instance_that_returns_changes_no_reported_data() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = place(&folder, "found");
     let live = folder.path().join("live");
     let store = place(&folder, "served");
     let (pserver, url) = pserver(&store);
-    // A growing copy of the run, followed by an instance that is killed on the way.
+    // A growing copy of the run, followed by an instance that is killed while following.
     let out = live.to_string_lossy().into_owned();
     let replay = growing(&out, "bp5", "4");
     let follow = following(&out, &["--pserver", &url, "--provdb", &provdb]);
@@ -87,7 +94,7 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
 }
 
 #[test]
-fn who_reads_a_run_again_that_was_followed_to_its_end_stores_what_it_counts() {
+fn reading_a_followed_run_again_stores_what_it_counts() {
     let folder = tempfile::tempdir().unwrap();
     let [provdb, live, store] = ["found", "live", "served"].map(|name| place(&folder, name));
     let (pserver, url) = pserver(&store);
@@ -115,22 +122,25 @@ fn an_instance_that_comes_back_to_a_running_job_knows_what_was_named_before() {
     args.extend(names.iter().map(String::as_str));
     let before = start(&args);
     wait_for_records(&provdb, "metadata");
-    // Killed in the wrong moment it would take the job with it: ADIOS2's writer does not survive that.
+    // A kill at the wrong moment would also end the job: ADIOS2's writer does not survive that.
     before.terminate().unwrap();
-    // Each stream lets it in with its next step, one after the other, so the last ones may end before.
+    // Each stream admits it with its next step, one after the other, so the last ones may end before.
     let returned = command(&args).output().unwrap();
     replay.finish().unwrap();
-    let told = String::from_utf8(returned.stderr).unwrap();
+    let stderr = String::from_utf8(returned.stderr).unwrap();
     let summary = lines(&String::from_utf8(returned.stdout).unwrap()).remove(0);
-    let is_whole = !told.contains("the writer ended before it let this reader in");
+    let is_whole = !stderr.contains("the writer ended before it let this reader in");
     let code = if is_whole { 0 } else { 3 };
-    assert_eq!(returned.status.code(), Some(code), "{told}");
-    assert!(told.contains("steps of a live stream never came"), "{told}");
-    assert!(!told.contains("never announced"), "{told}");
-    assert!(summary["executions"].as_u64() > Some(0), "{told}");
+    assert_eq!(returned.status.code(), Some(code), "{stderr}");
+    assert!(
+        stderr.contains("steps of a live stream are missing"),
+        "{stderr}"
+    );
+    assert!(!stderr.contains("never announced"), "{stderr}");
+    assert!(summary["executions"].as_u64() > Some(0), "{stderr}");
 }
 
-/// Three ranks that name their functions in the first of many steps, 0.15 s apart.
+/// Writes three ranks that announce their functions only in the first of many steps, 0.15 s apart.
 fn write_run_named_at_its_start(folder: &Path) {
     write_run(folder, 3, 40, |rank, number| {
         let start_us = RUN_START_US + 150_000 * number;
@@ -148,7 +158,7 @@ fn write_run_named_at_its_start(folder: &Path) {
 }
 
 #[test]
-fn what_an_instance_has_told_survives_a_server_that_dies_after_it() {
+fn data_of_an_ended_instance_survive_the_death_of_its_server() {
     let folder = tempfile::tempdir().unwrap();
     let store = place(&folder, "served");
     let (mut pserver, url) = pserver(&store);
@@ -160,7 +170,7 @@ fn what_an_instance_has_told_survives_a_server_that_dies_after_it() {
 }
 
 #[test]
-fn an_instance_waits_at_its_end_for_a_server_that_is_away() {
+fn an_instance_waits_at_its_end_for_an_absent_server() {
     let folder = tempfile::tempdir().unwrap();
     let store = place(&folder, "served");
     let live = place(&folder, "live");
@@ -172,7 +182,7 @@ fn an_instance_waits_at_its_end_for_a_server_that_is_away() {
     wait_for_records(&store, "func_stats");
     pserver.kill().unwrap();
     replay.finish().unwrap();
-    instance.line_with("detection goes on").unwrap();
+    instance.line_with("detection continues").unwrap();
     let pserver = start(&["pserver", "--provdb", &store, "--listen", &address]);
     let executions = lines(&instance.finish().unwrap())[0]["executions"].as_u64();
     pserver.terminate().unwrap();
@@ -181,7 +191,7 @@ fn an_instance_waits_at_its_end_for_a_server_that_is_away() {
 }
 
 #[test]
-fn processes_that_are_told_to_end_together_keep_everything() {
+fn processes_terminated_together_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let store = place(&folder, "served");
     let live = place(&folder, "live");
@@ -192,7 +202,7 @@ fn processes_that_are_told_to_end_together_keep_everything() {
     let follow = following(&live, &["--pserver", &url, "--provdb", &provdb_url]);
     let instance = start(&follow);
     wait_for_records(&store, "anomalies");
-    // In the order that is worst: who keeps for others first.
+    // In the worst order: the processes that store for others first.
     let ends = [provdb, pserver, instance];
     for process in &ends {
         process.ask_to_end().unwrap();
@@ -217,9 +227,9 @@ fn two_instances_cannot_watch_one_rank() {
     let second = command(&["ad", &live, "--follow", "--provdb", &provdb])
         .output()
         .unwrap();
-    let complaint = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert_eq!(second.status.code(), Some(1), "{complaint}");
-    assert!(complaint.contains("rank 0"), "{complaint}");
+    let error_output = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1), "{error_output}");
+    assert!(error_output.contains("rank 0"), "{error_output}");
     drop((first, replay));
 }
 
@@ -238,7 +248,7 @@ fn two_runs_never_mix_in_a_database() {
         stdout(&["info", &example()]).contains(known.trim()),
         "{known}"
     );
-    // Statistics that were saved and read again may differ in their last digit.
+    // Statistics that were saved and read again may differ in the last digit.
     let stored = || {
         let records = [
             Collection::Anomalies,
@@ -252,11 +262,12 @@ fn two_runs_never_mix_in_a_database() {
 
     let killed = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/lammps-4r-killed");
     let other = run(&killed.to_string_lossy());
-    let complaint = String::from_utf8_lossy(&other.stderr).into_owned();
-    assert_eq!(other.status.code(), Some(1), "{complaint}");
+    let error_output = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert_eq!(other.status.code(), Some(1), "{error_output}");
     assert!(
-        complaint.contains("is of another run") && complaint.contains("Name another folder"),
-        "{complaint}"
+        error_output.contains("belongs to another run")
+            && error_output.contains("Name another folder"),
+        "{error_output}"
     );
     assert!(stored() == first, "nothing of the other run is there");
 
@@ -264,7 +275,7 @@ fn two_runs_never_mix_in_a_database() {
     assert_eq!(stored().1, first.1, "nothing is counted twice");
 }
 
-/// Copies the streams of some ranks as they are.
+/// Copies the streams of some ranks unchanged.
 fn copy_ranks(from: &Path, to: &Path, ranks: &[u32]) {
     for rank in ranks {
         let name = format!("tau-metrics-lmp_tau-{rank}.bp");
@@ -308,7 +319,7 @@ fn ranks_that_never_come_are_named() {
     let output = command(&patient).output().unwrap();
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(words.contains("rank 1 of 4"), "{words}");
-    // Nothing is missing of what a pattern names.
+    // A pattern requests no rank beyond its matches, so none is missing.
     let of_two = format!("{live}/*[03].bp");
     let output = command(&["ad", &of_two, "--follow"]).output().unwrap();
     let words = String::from_utf8(output.stderr).unwrap();

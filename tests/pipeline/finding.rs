@@ -1,4 +1,4 @@
-//! What the pipeline finds, records and tells when nothing breaks.
+//! What the pipeline finds, records and reports when nothing fails.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -12,13 +12,13 @@ use serde_json::Value;
 
 use crate::support::*;
 
-/// Packets that wait for the test to look at them.
+/// Capacity of the queue of received packets.
 const MAX_WAITING: usize = 1 << 16;
 
 const TOKEN: &str = "a-token-of-sufficient-length";
 
 #[test]
-fn one_process_finds_records_and_tells() {
+fn one_process_finds_and_records_anomalies() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
     let model = folder
@@ -42,14 +42,14 @@ fn one_process_finds_records_and_tells() {
         summary["executions"].as_u64().map(|it| 2 * it)
     );
     for (collection, documents) in found(&provdb) {
-        // Trees were not asked for, and the run has no trends.
+        // Trees were not requested, and the run has no trends.
         let is_empty = matches!(collection, Collection::Trees | Collection::Trends);
         assert_eq!(documents.is_empty(), is_empty, "{collection}");
         check_schema(collection.schema(), &self::documents(&provdb, collection));
     }
     let anomalies = documents(&provdb, Collection::Anomalies);
     assert_eq!(Some(anomalies.len() as u64), summary["anomalies"].as_u64());
-    // Every rank counts, by its own records and by those of the parameter server.
+    // All ranks count, in their own records and in those of the parameter server.
     let profile = documents(&provdb, Collection::FuncStats);
     let counted: f64 = profile
         .iter()
@@ -57,7 +57,7 @@ fn one_process_finds_records_and_tells() {
         .sum();
     assert_eq!(counted as usize, anomalies.len());
     assert_eq!(Some(num_calls(&profile)), summary["executions"].as_u64());
-    // The same again gives the same.
+    // The same input again gives the same results.
     let again = folder.path().join("again").to_string_lossy().into_owned();
     run(&again, &["--shards", "1"]);
     assert_eq!(found(&again), found(&provdb));
@@ -73,7 +73,7 @@ fn incidents_name_the_rank_that_was_stopped() {
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
     stdout(&["run", &example(), "--provdb", &provdb]);
     let incidents = documents(&provdb, Collection::Incidents);
-    // The three stops of the run while it computed: 33 ms each at least, of ranks 2, 0 and 0.
+    // The three stops of the run while it computed: at least 33 ms each, of ranks 2, 0 and 0.
     let mut large: Vec<&Value> = incidents
         .iter()
         .filter(|it| it["delay"].as_u64() > Some(100_000))
@@ -82,7 +82,7 @@ fn incidents_name_the_rank_that_was_stopped() {
     let roots: Vec<_> = large.iter().map(|it| it["rid"].as_u64()).collect();
     assert_eq!(roots[0], Some(2), "{large:#?}");
     assert!(roots.iter().all(Option::is_some), "{large:#?}");
-    // Mates are what their numbers say: each end is in the window of its record, if there is one.
+    // Messages are matched by number: each end is in the window of its record, if that has one.
     let records = documents(&provdb, Collection::Anomalies);
     let mut num_checked = 0;
     for message in incidents
@@ -150,14 +150,14 @@ fn options_without_effect_are_refused() {
         let output = command(&[&["ad", &example()], options].concat())
             .output()
             .unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains("is of no use to"), "{options:?}: {told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains("has no effect on"), "{options:?}: {stderr}");
         assert_eq!(output.status.code(), Some(1));
     }
 }
 
 #[test]
-fn rules_that_match_no_function_are_told_at_the_end() {
+fn rules_that_match_no_function_are_reported_at_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let ignore = folder.path().join("ignore.txt");
     std::fs::write(&ignore, "MPI_*\nno_such_function\n").unwrap();
@@ -165,12 +165,12 @@ fn rules_that_match_no_function_are_told_at_the_end() {
     let output = command(&["ad", &example(), "--ignore", &ignore])
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(
-        told.contains("no function matches no_such_function"),
-        "{told}"
+        stderr.contains("no function matches no_such_function"),
+        "{stderr}"
     );
-    assert!(!told.contains("MPI_*"), "{told}");
+    assert!(!stderr.contains("MPI_*"), "{stderr}");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn questions_are_answered_in_every_format() {
         .output()
         .unwrap();
     assert_eq!(refused.status.code(), Some(1));
-    // Every document once, in the same order, however it is asked for.
+    // Every document once, in the same order, however it is requested.
     let ids = |args: &[&str]| -> Vec<String> {
         let text = stdout(&[&["query", &provdb, "metadata", "--columns", "__id"], args].concat());
         let rows = text.lines().skip(1).map(str::trim);
@@ -236,7 +236,7 @@ fn questions_are_answered_in_every_format() {
 }
 
 #[test]
-fn processes_find_together_what_one_finds_and_post_it() {
+fn several_processes_find_the_same_as_one_and_post_it() {
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");
     std::fs::write(&token, TOKEN).unwrap();
@@ -309,7 +309,7 @@ fn processes_find_together_what_one_finds_and_post_it() {
     }
     let calls = num_calls(&documents(&store, Collection::FuncStats));
     assert_eq!(calls, executions, "each execution counts once");
-    // Each instance has its own view of the models on the way, but who was stopped all see.
+    // The intermediate models differ between instances, but all of them find the stopped ranks.
     let incidents = documents(&store, Collection::Incidents);
     let is_known = |it: &&Value| it["delay"].as_u64() > Some(100_000) && it["rid"].is_u64();
     assert!(
@@ -345,7 +345,7 @@ fn restrict(path: &Path) {
 #[cfg(not(unix))]
 fn restrict(_: &Path) {}
 
-/// A server that takes the packets posted to it, as a visualization would.
+/// Starts a server that receives the posted packets, like a visualization.
 fn receiver_of_packets() -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/api/anomalydata", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Servers beside clients that ask for too much, leave, or ask for what is not there.
+//! Servers with clients that request too much, disconnect, or query unknown fields.
 
 use std::process::Output;
 use std::thread;
@@ -8,10 +8,10 @@ use callgrove_provdb::{Collection, Document, OpenOptions, open};
 
 use crate::support::{command, example, start, stdout};
 
-/// Counts for minutes, in no memory.
+/// Runs for minutes, without memory.
 const ENDLESS: &str =
     "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
-/// Far below the time that the statement may run.
+/// Far below the time limit of a statement.
 const SOON: Duration = Duration::from_secs(15);
 
 fn refusal(args: &[&str]) -> String {
@@ -21,16 +21,16 @@ fn refusal(args: &[&str]) -> String {
 }
 
 #[test]
-fn plain_sql_from_afar_is_off_unless_it_is_allowed() {
+fn remote_plain_sql_is_off_unless_allowed() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
     let server = start(&["provdb", &provdb, "--listen", "127.0.0.1:0"]);
     let url = server.url().unwrap();
-    let complaint = refusal(&["query", &url, "--sql", "select 1 as one"]);
-    assert!(complaint.contains("--allow-sql"), "{complaint}");
+    let error_output = refusal(&["query", &url, "--sql", "select 1 as one"]);
+    assert!(error_output.contains("--allow-sql"), "{error_output}");
     assert_eq!(stdout(&["query", &url, "--count"]).trim(), "0");
     server.terminate().unwrap();
-    // A folder is the user's own.
+    // A local folder needs no permission.
     let sql = [
         "query",
         &provdb,
@@ -43,7 +43,7 @@ fn plain_sql_from_afar_is_off_unless_it_is_allowed() {
 }
 
 #[test]
-fn slow_statements_hold_up_neither_others_nor_the_end() {
+fn slow_statements_delay_neither_others_nor_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
     let server = start(&["provdb", &provdb, "--listen", "127.0.0.1:0", "--allow-sql"]);
@@ -52,10 +52,10 @@ fn slow_statements_hold_up_neither_others_nor_the_end() {
     let mut killed = start(&[&sql[..], &[ENDLESS]].concat());
     thread::sleep(Duration::from_millis(500));
     killed.kill().unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     stdout(&[&sql[..], &["select 1"]].concat());
     assert!(
-        begun.elapsed() < SOON,
+        started.elapsed() < SOON,
         "the statement of a killed client went on"
     );
 
@@ -63,26 +63,30 @@ fn slow_statements_hold_up_neither_others_nor_the_end() {
         .map(|_| start(&[&sql[..], &[ENDLESS]].concat()))
         .collect();
     thread::sleep(Duration::from_millis(500));
-    let begun = Instant::now();
+    let started = Instant::now();
     let (trace, found) = (example(), ["--provdb", &url]);
     let ad = [&["ad", &trace][..], &found].concat();
     stdout(&ad);
     let num_anomalies = stdout(&["query", &url, "--count"]);
     assert_ne!(num_anomalies.trim(), "0");
-    println!("an instance and a query took {:?}", begun.elapsed());
+    println!("an instance and a query took {:?}", started.elapsed());
     server.terminate().unwrap();
-    assert!(begun.elapsed() < 2 * SOON, "it took {:?}", begun.elapsed());
+    assert!(
+        started.elapsed() < 2 * SOON,
+        "it took {:?}",
+        started.elapsed()
+    );
     for client in slow {
         client.line_with("cancelled").unwrap();
     }
 }
 
 #[test]
-fn a_field_that_nothing_has_is_an_error_with_the_nearest_name() {
+fn an_unknown_field_is_an_error_with_the_nearest_name() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
     stdout(&["run", &example(), "--provdb", &provdb]);
-    // As another program writes it, beside what the schema has.
+    // A document of another program, with fields in addition to the schema's.
     let own = r#"{"pid":0,"rid":0,"tid":0,"descr":"weather","value":"wet","humidity":7}"#;
     let own = Document::from_json(Collection::Metadata, 0, "own", own);
     let mut store = open(&provdb, &OpenOptions::default()).unwrap();
@@ -91,7 +95,7 @@ fn a_field_that_nothing_has_is_an_error_with_the_nearest_name() {
     let server = start(&["provdb", &provdb, "--listen", "127.0.0.1:0"]);
     let url = server.url().unwrap();
     for place in [&provdb, &url] {
-        for (args, complaint) in [
+        for (args, error_output) in [
             (
                 ["anomalies", "--where", "severty > 5"],
                 "no field 'severty' in anomalies; did you mean 'outlier_severity'?",
@@ -106,11 +110,11 @@ fn a_field_that_nothing_has_is_an_error_with_the_nearest_name() {
             ),
             (
                 ["metadata", "--where", "descr like '*' and wetness is null"],
-                "no field 'wetness' in metadata; take one of __id, descr, pid, rid, tid, value",
+                "no field 'wetness' in metadata; use one of __id, descr, pid, rid, tid, value",
             ),
         ] {
             let refused = refusal(&[&["query", place], &args[..]].concat());
-            assert_eq!(refused.trim(), format!("callgrove: {complaint}"));
+            assert_eq!(refused.trim(), format!("callgrove: {error_output}"));
         }
         let beside_schema = [
             "query",

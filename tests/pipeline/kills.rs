@@ -1,5 +1,5 @@
-//! Processes of the pipeline are killed at random while a run goes on: nothing that was acknowledged is lost, and nothing
-//! counts twice. `CALLGROVE_KILLS=200` kills more often than the tests of every day.
+//! Kills processes of the pipeline at random while a run goes on: no acknowledged data are lost, and nothing counts
+//! twice. `CALLGROVE_KILLS=200` kills more often than a normal test run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::support::*;
 
-/// Kills in a test that everybody runs.
+/// Number of kills in a normal test run.
 const FEW: u32 = 6;
 
-/// A process that is started again as it was.
+/// A process that can be restarted with the same arguments.
 struct Member {
     args: Vec<String>,
     process: Process,
@@ -31,7 +31,7 @@ impl Member {
         }
     }
 
-    /// At the address that the system chose for it.
+    /// Starts a server; it keeps the address that the system chose.
     fn serve(args: &[&str]) -> (Self, String) {
         let mut member = Self::start(&[args, &["--listen", "127.0.0.1:0"]].concat());
         member.is_server = true;
@@ -54,14 +54,14 @@ impl Member {
 }
 
 #[test]
-fn whatever_is_killed_all_is_kept_and_counts_once() {
+fn random_kills_lose_nothing_and_count_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();
     check_random_kills(&place(&folder, "served"), None);
 }
 
 #[cfg(unix)]
 #[test]
-fn whatever_is_killed_and_the_database_server_too_all_is_kept_and_counts_once() {
+fn random_kills_including_the_database_server_lose_nothing() {
     let server = crate::postgres_server::PostgresServer::start(&[]);
     let die_and_return = || {
         server.crash();
@@ -70,7 +70,7 @@ fn whatever_is_killed_and_the_database_server_too_all_is_kept_and_counts_once() 
     check_random_kills(&server.url(), Some(&die_and_return));
 }
 
-/// Kills the processes of a live run that is recorded in `store`, and what `database` kills and starts again.
+/// Kills random processes of a live run that is recorded in `store`; `database` kills and restarts the database server.
 fn check_random_kills(store: &str, database: Option<&dyn Fn()>) {
     let num_kills = std::env::var("CALLGROVE_KILLS").map_or(FEW, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ fn check_random_kills(store: &str, database: Option<&dyn Fn()>) {
     let live = place("live");
     let (provdb, provdb_url) = Member::serve(&["provdb", store]);
     let (pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
-    // Slow enough that all kills fall into the run.
+    // Slow enough that all kills happen during the run.
     let replay = growing(&live, "bp5", &format!("{:.3}", 0.2 / f64::from(num_kills)));
     let instance = Member::start(&following(
         &live,
@@ -126,7 +126,7 @@ fn check_random_kills(store: &str, database: Option<&dyn Fn()>) {
 }
 
 #[test]
-fn a_recorded_run_ends_the_same_whatever_is_killed() {
+fn random_kills_do_not_change_the_result_of_a_recorded_run() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name| place(&folder, name);
     let undisturbed = place("undisturbed");
@@ -157,7 +157,7 @@ fn a_recorded_run_ends_the_same_whatever_is_killed() {
     assert_same(&found(&store), &found(&undisturbed));
 }
 
-/// The trees that a job has recorded, as (event, score, whether it is abnormal), sorted.
+/// Returns the trees that a job has recorded, as (event, score, whether it is abnormal), sorted.
 fn judged_trees(provdb: &str) -> Vec<(String, Option<u64>, Option<bool>)> {
     let trees = documents(provdb, Collection::Trees);
     let of = |tree: &Value| {
@@ -172,7 +172,7 @@ fn judged_trees(provdb: &str) -> Vec<(String, Option<u64>, Option<bool>)> {
 }
 
 #[test]
-fn published_models_and_recorded_trees_survive_whatever_is_killed() {
+fn published_models_and_recorded_trees_survive_random_kills() {
     const ROOT: &str = "PairEAM::compute";
     let folder = tempfile::tempdir().unwrap();
     let place = |name| place(&folder, name);
@@ -190,7 +190,7 @@ fn published_models_and_recorded_trees_survive_whatever_is_killed() {
     for member in [2, 0, 1, 2] {
         std::thread::sleep(Duration::from_millis(300 + numbers.below(900) as u64));
         members[member].die_and_return();
-        // The same model, so that it does not matter in which step it comes.
+        // The same model again, so that the step in which it arrives does not matter.
         publish(&url);
     }
     let list = stdout(&["model", "list", "--server", &url, "--format", "json"]);
@@ -212,7 +212,7 @@ fn published_models_and_recorded_trees_survive_whatever_is_killed() {
     assert_eq!(judged_trees(&store), judged_trees(&undisturbed));
 }
 
-/// The records of two runs say the same of the executions that both have.
+/// Asserts that the records of two runs agree on the executions that both have.
 fn assert_judged_alike(store: &str, undisturbed: &str) {
     let records = |provdb: &str| -> BTreeMap<String, Value> {
         let both = Collection::JUDGED.map(|collection| documents(provdb, collection));
@@ -236,8 +236,7 @@ fn assert_judged_alike(store: &str, undisturbed: &str) {
     }
 }
 
-/// A live run of four ranks, each with an instance of its own, whose parameter server may be killed a moment before the
-/// end.
+/// Runs four live ranks, each with its own instance. The parameter server may be killed shortly before the end.
 fn run_to_the_end(live: &str, store: &str, is_killed: bool) -> Vec<Option<i32>> {
     let (provdb, provdb_url) = Member::serve(&["provdb", store]);
     let (mut pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
@@ -261,7 +260,7 @@ fn run_to_the_end(live: &str, store: &str, is_killed: bool) -> Vec<Option<i32>> 
     codes
 }
 
-/// The database of the same run without a kill.
+/// Returns the database of the same run without a kill.
 fn undisturbed_run(folder: &tempfile::TempDir) -> String {
     let (live, store) = (place(folder, "first"), place(folder, "undisturbed"));
     assert_eq!(run_to_the_end(&live, &store, false), [Some(0); 4]);
@@ -278,7 +277,7 @@ fn a_server_killed_at_the_end_waits_for_all_its_ranks_before_they_are_judged() {
 }
 
 #[test]
-fn what_was_judged_too_early_is_judged_again_on_demand() {
+fn results_of_an_incomplete_model_are_judged_again_on_demand() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name| place(&folder, name);
     let (undisturbed, store) = (undisturbed_run(&folder), place("served"));
@@ -290,7 +289,7 @@ fn what_was_judged_too_early_is_judged_again_on_demand() {
     wait_for_records(&store, "metadata");
     growing(&fast, "bp5", "100").finish().unwrap();
     let early = start(&following(&format!("{fast}/*[01].bp"), &servers));
-    early.line_with("ranks still learn").unwrap();
+    early.line_with("ranks are still learning").unwrap();
     early.ask_to_end().unwrap();
     early.line_with("--rejudge").unwrap();
     assert_eq!(early.code().unwrap(), Some(3));

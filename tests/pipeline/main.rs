@@ -1,6 +1,6 @@
-//! The pipeline as a person at a cluster uses it: processes over sockets, real traces, SST streams, `kill -9`.
+//! The pipeline as on a cluster: processes over sockets, real traces, SST streams, `kill -9`.
 
-#![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
+#![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 mod access;
 mod equal;

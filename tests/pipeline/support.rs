@@ -1,4 +1,4 @@
-//! What the tests of the pipeline share.
+//! Shared by the tests of the pipeline.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,11 +29,11 @@ pub(crate) fn start(args: &[&str]) -> Process {
     Process::start(&mut command(args)).unwrap()
 }
 
-/// Standard output of a run that must succeed.
+/// Returns the standard output of a run that must succeed.
 pub(crate) fn stdout(args: &[&str]) -> String {
     let output = command(args).output().unwrap();
-    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{args:?} failed: {complaint}");
+    let error_output = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?} failed: {error_output}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn documents(provdb: &str, collection: Collection) -> Vec<Value> {
     ]))
 }
 
-/// What a run found, without the numbers that the database gives its rows.
+/// Returns what a run found, without the row ids of the database.
 pub(crate) fn found(provdb: &str) -> Vec<(Collection, Vec<Value>)> {
     let of = |collection| {
         let mut documents = documents(provdb, collection);
@@ -66,7 +66,7 @@ pub(crate) fn found(provdb: &str) -> Vec<(Collection, Vec<Value>)> {
     Collection::ALL.map(of).into()
 }
 
-/// That two databases have the same documents.
+/// Asserts that two databases have the same documents.
 pub(crate) fn assert_same(
     found: &[(Collection, Vec<Value>)],
     expected: &[(Collection, Vec<Value>)],
@@ -91,16 +91,16 @@ pub(crate) fn check_schema(schema: &str, instances: &[Value]) {
     }
 }
 
-/// Calls that the profile of a run counts.
+/// Returns the number of calls in the profile of a run.
 pub(crate) fn num_calls(func_stats: &[Value]) -> u64 {
     let count = |stats: &Value| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64();
     func_stats.iter().filter_map(count).sum()
 }
 
-/// When generated runs start.
+/// Start time of generated runs.
 pub(crate) const RUN_START_US: u64 = 1_795_231_715_000_000;
 
-/// Records a run of one thread a rank in a new folder: what `step` says of each rank and number of a step.
+/// Records a run with one thread per rank in a new folder; `step` returns the events of each rank and step.
 pub(crate) fn write_run(
     folder: &Path,
     num_ranks: u64,
@@ -126,7 +126,7 @@ pub(crate) fn write_run(
     }
 }
 
-/// What the first step of a generated rank announces: its functions and its host.
+/// Returns what the first step of a generated rank announces: its functions and its host.
 pub(crate) fn named(rank: u64, functions: &[&str]) -> Vec<(String, String)> {
     let timer = |(index, name): (usize, &&str)| (format!("timer {index}"), (*name).to_owned());
     let host = (format!("MetaData:{rank}:0:Hostname"), "node".to_owned());
@@ -134,7 +134,7 @@ pub(crate) fn named(rank: u64, functions: &[&str]) -> Vec<(String, String)> {
     timers.chain([host]).collect()
 }
 
-/// Starts to write the example again to `out`; all its streams are there.
+/// Starts a replay of the example to `out`; all its streams exist.
 pub(crate) fn growing(out: &str, engine: &str, speed: &str) -> Process {
     let trace = example();
     let args = [
@@ -147,7 +147,7 @@ pub(crate) fn growing(out: &str, engine: &str, speed: &str) -> Process {
     replay
 }
 
-/// Publishes a recorded run over SST to whoever reads; the names of its streams, in order of rank.
+/// Publishes a recorded run over SST to any reader; returns the names of its streams, in order of rank.
 pub(crate) fn running_job(run: &str, out: &str, speed: &str) -> (Process, Vec<String>) {
     let replay = start(&["replay", run, "--out", out, "--speed", speed]);
     replay.line_with("waiting for a reader").unwrap();
@@ -157,7 +157,7 @@ pub(crate) fn running_job(run: &str, out: &str, speed: &str) -> (Process, Vec<St
     (replay, names.collect())
 }
 
-/// Waits until the database has heard of the run.
+/// Waits until the database has records of the run.
 pub(crate) fn wait_for_records(provdb: &str, collection: &str) {
     let count = || {
         let asked = command(&["query", provdb, collection, "--count"])
@@ -174,7 +174,7 @@ pub(crate) fn wait_for_records(provdb: &str, collection: &str) {
     }
 }
 
-/// The streams of a run, in order of rank.
+/// Returns the streams of a run, in order of rank.
 pub(crate) fn streams(run: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![run.to_owned()];
@@ -196,7 +196,7 @@ pub(crate) fn streams(run: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Each execution counts once, in the statistics and in the models, and what is counted is stored.
+/// Asserts that each execution counts once, in the statistics and in the models, and that counted anomalies are stored.
 pub(crate) fn check_counts(of_server: &str, of_instance: &str, executions: Option<u64>) {
     let stats = documents(of_server, Collection::FuncStats);
     assert_eq!(Some(num_calls(&stats)), executions, "statistics");
@@ -215,7 +215,7 @@ pub(crate) fn check_counts(of_server: &str, of_instance: &str, executions: Optio
     assert_eq!(
         anomalies.len() as u64,
         num_counted,
-        "what is counted is stored"
+        "counted anomalies are stored"
     );
     let normal = documents(of_instance, Collection::NormalExecs);
     let is_in_both = |it: &Value| {
@@ -229,19 +229,19 @@ pub(crate) fn check_counts(of_server: &str, of_instance: &str, executions: Optio
     );
 }
 
-/// A path in a folder of the test.
+/// Returns a path in a folder of the test.
 pub(crate) fn place(folder: &tempfile::TempDir, name: &str) -> String {
     folder.path().join(name).to_string_lossy().into_owned()
 }
 
-/// A parameter server that saves in `store`, and its address.
+/// Starts a parameter server that saves in `store`; returns it and its address.
 pub(crate) fn pserver(store: &str) -> (Process, String) {
     let server = start(&["pserver", "--provdb", store, "--listen", "127.0.0.1:0"]);
     let url = server.url().unwrap();
     (server, url)
 }
 
-/// Arguments of an AD instance that follows a growing run and tells `servers`.
+/// Returns the arguments of an AD instance that follows a growing run and reports to `servers`.
 pub(crate) fn following<'a>(live: &'a str, servers: &[&'a str]) -> Vec<&'a str> {
     [&["ad", live, "--follow", "--format", "json"], servers].concat()
 }

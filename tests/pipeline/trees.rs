@@ -1,4 +1,4 @@
-//! The closed loop: trees of a live job, judged by models that are published to it, taken back, and kept.
+//! The closed loop: trees of a live job are judged by published models, and models are rolled back and restored.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use callgrove_tests::process::Process;
 use serde_json::Value;
 
 use crate::support::{
-    check_schema, documents, example, lines, place, pserver, start, stdout, streams,
+    check_schema, documents, example, lines, path_in, pserver, start, stdout, streams,
 };
 
 const ROOT: &str = "PairEAM::compute";
-/// From so many recorded trees on a parameter server learns a model of them.
+/// Number of recorded trees from which on a parameter server learns a model.
 const ENOUGH_TREES: usize = 100;
 
-/// The trees that a model judged, as (step, version, event, score).
+/// Returns the trees that a model judged, as (step, version, event, score).
 fn judged(provdb: &str) -> Vec<(u64, u64, String, f64)> {
     let of = |tree: &Value| {
         let judged = &tree["judged"];
@@ -34,7 +34,7 @@ fn judged(provdb: &str) -> Vec<(u64, u64, String, f64)> {
         .collect()
 }
 
-/// Waits until a version has judged trees of so many ranks.
+/// Waits until a version has judged trees of `num_ranks` ranks.
 fn wait_for_version(provdb: &str, version: u64, num_ranks: usize) {
     let rank = |tree: &(u64, u64, String, f64)| tree.2.split(':').next().map(str::to_owned);
     loop {
@@ -63,7 +63,7 @@ fn in_force(url: &str) -> (Option<u64>, Vec<(u64, String)>) {
     (model["in_force"].as_u64(), versions.map(version).collect())
 }
 
-/// Live streams of the example, each by its name, and who writes them.
+/// Starts live streams of the example; returns their writer and their names.
 fn live_example(folder: &str, speed: &str) -> (Process, Vec<String>) {
     let replay = start(&["replay", &example(), "--out", folder, "--speed", speed]);
     replay.line_with("waiting for a reader").unwrap();
@@ -75,14 +75,14 @@ fn live_example(folder: &str, speed: &str) -> (Process, Vec<String>) {
     )
 }
 
-/// Has the recorded example judged and its trees sampled.
+/// Judges the recorded example and samples its trees.
 fn judge_example(url: &str, provdb: &str) {
     let example = example();
     let args = ["ad", &example, "--pserver", url, "--provdb", provdb];
     stdout(&[&args[..], &["--trees", ROOT]].concat());
 }
 
-/// An AD instance that judges and samples the trees of live streams.
+/// Starts an AD instance that judges and samples the trees of live streams.
 fn watching(url: &str, provdb: &str, names: &[String]) -> Process {
     let mut args = vec![
         "ad",
@@ -101,7 +101,7 @@ fn watching(url: &str, provdb: &str, names: &[String]) -> Process {
 #[test]
 fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server() {
     let folder = tempfile::tempdir().unwrap();
-    let [model, provdb, live] = ["model.json", "found", "live"].map(|name| place(&folder, name));
+    let [model, provdb, live] = ["model.json", "found", "live"].map(|name| path_in(&folder, name));
     let example = example();
     let analyze = ["analyze", &example, "-f", ROOT, "--format", "json"];
     stdout(&[&analyze[..], &["--save-model", &model]].concat());
@@ -109,26 +109,25 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
     let (mut server, url) = pserver(&provdb);
     let address = url.strip_prefix("http://").unwrap().to_owned();
     let publish = |note| stdout(&["model", "publish", &model, "--server", &url, "--note", note]);
-    let told = publish("the first");
+    let output = publish("the first");
     assert!(
-        told.contains("version 1 of LAMMPS_NS::PairEAM::compute is in force"),
-        "{told}"
+        output.contains("version 1 of LAMMPS_NS::PairEAM::compute is in force"),
+        "{output}"
     );
-    // The second of the steps with trees comes 8 s after the first, and waits for what is done between them.
+    // The second step with trees comes 8 s after the first, which leaves time for the actions in between.
     let (replay, names) = live_example(&live, "0.01");
     let instance = watching(&url, &provdb, &names);
     wait_for_version(&provdb, 1, names.len());
     replay.pause().unwrap();
     publish("the second");
-    // What was acknowledged is there again after the server's death.
+    // Acknowledged models exist again after the server's death.
     server.kill().unwrap();
     let server = start(&["pserver", "--provdb", &provdb, "--listen", &address]);
     server.url().unwrap();
     assert_eq!(in_force(&url).0, Some(2));
-    let told = stdout(&["model", "rollback", ROOT, "--server", &url]);
-    let expected =
-        "version 1 of LAMMPS_NS::PairEAM::compute is in force now, before it was version 2";
-    assert!(told.contains(expected), "{told}");
+    let output = stdout(&["model", "rollback", ROOT, "--server", &url]);
+    let expected = "version 1 of LAMMPS_NS::PairEAM::compute is in force now, previously version 2";
+    assert!(output.contains(expected), "{output}");
     publish("the third");
     replay.go_on().unwrap();
     replay.finish().unwrap();
@@ -152,7 +151,7 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
         [(1, 1), (2, 3), (3, 3)],
         "each step by what was in force"
     );
-    // The same score to the last bit, whoever asks.
+    // The same score to the last bit from every command.
     for (_, _, event, score) in &judged {
         let row = offline
             .iter()
@@ -164,7 +163,7 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
             "{event}"
         );
     }
-    // What the job recorded opens as a forest.
+    // The records of the job can be opened as a forest.
     let recorded = format!("trees:{provdb}");
     let again = [
         "analyze", &recorded, "-f", ROOT, "--model", &model, "--format", "json",
@@ -181,11 +180,11 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
 }
 
 #[test]
-fn without_anybody_a_model_is_learnt_from_what_the_job_records() {
+fn a_model_is_learnt_automatically_from_the_records_of_a_job() {
     let folder = tempfile::tempdir().unwrap();
-    let [provdb, live] = ["found", "live"].map(|name| place(&folder, name));
+    let [provdb, live] = ["found", "live"].map(|name| path_in(&folder, name));
     let (server, url) = pserver(&provdb);
-    // Between the second and the third step with trees there are enough to learn from.
+    // Between the second and the third step with trees there are enough recorded trees to learn from.
     let (replay, names) = live_example(&live, "0.01");
     let instance = watching(&url, &provdb, &names);
     while documents(&provdb, Collection::Trees).len() < ENOUGH_TREES {
@@ -211,16 +210,16 @@ fn without_anybody_a_model_is_learnt_from_what_the_job_records() {
 }
 
 #[test]
-fn what_is_no_model_of_the_run_is_refused_and_changes_nothing() {
+fn a_model_that_does_not_fit_the_run_is_refused_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let [model, provdb] = ["model.json", "found"].map(|name| place(&folder, name));
+    let [model, provdb] = ["model.json", "found"].map(|name| path_in(&folder, name));
     stdout(&["analyze", &example(), "-f", ROOT, "--save-model", &model]);
     let (server, url) = pserver(&provdb);
     stdout(&["ad", &example(), "--pserver", &url]);
     let text = std::fs::read_to_string(&model).unwrap();
     for (changed, why) in [
         (
-            text.replacen("PairEAM::compute", "Nobody::compute", 1),
+            text.replacen("PairEAM::compute", "Unknown::compute", 1),
             "has called no function",
         ),
         (
@@ -231,16 +230,16 @@ fn what_is_no_model_of_the_run_is_refused_and_changes_nothing() {
             text.replace("\"version\":6", "\"version\":99"),
             "version 99",
         ),
-        (text[..text.len() / 2].to_owned(), "no model of Callgrove"),
+        (text[..text.len() / 2].to_owned(), "not a Callgrove model"),
     ] {
         std::fs::write(&model, changed).unwrap();
         let output = crate::support::command(&["model", "publish", &model, "--server", &url])
             .output()
             .unwrap();
-        let complaint = String::from_utf8_lossy(&output.stderr);
+        let error_output = String::from_utf8_lossy(&output.stderr);
         assert!(
-            !output.status.success() && complaint.contains(why),
-            "{complaint}"
+            !output.status.success() && error_output.contains(why),
+            "{error_output}"
         );
     }
     assert_eq!(in_force(&url), (None, vec![]));
@@ -250,7 +249,7 @@ fn what_is_no_model_of_the_run_is_refused_and_changes_nothing() {
 #[test]
 fn an_abnormal_tree_says_why_as_analyze_does() {
     let folder = tempfile::tempdir().unwrap();
-    let [model, provdb] = ["model.json", "found"].map(|name| place(&folder, name));
+    let [model, provdb] = ["model.json", "found"].map(|name| path_in(&folder, name));
     let example = example();
     let analyze = |trace: &str, more: &[&str]| {
         let args = [
@@ -282,7 +281,7 @@ fn an_abnormal_tree_says_why_as_analyze_does() {
         }
         num_abnormal += 1;
         assert!(!reasons.is_empty(), "{tree}");
-        // The run that the model learned from, the model on the run, the model on what was recorded.
+        // The run that the model learned from, the model applied to the run, and to the records.
         for rows in [&learnt, &by_model, &recorded] {
             let row = rows
                 .iter()
@@ -299,7 +298,7 @@ fn an_abnormal_tree_says_why_as_analyze_does() {
 fn a_model_is_tried_out_and_measured_before_it_is_published() {
     let folder = tempfile::tempdir().unwrap();
     let [model, other, provdb, labels] =
-        ["model.json", "other.json", "found", "labels.csv"].map(|name| place(&folder, name));
+        ["model.json", "other.json", "found", "labels.csv"].map(|name| path_in(&folder, name));
     let example = example();
     let rows = lines(&stdout(&[
         "analyze",
@@ -316,7 +315,7 @@ fn a_model_is_tried_out_and_measured_before_it_is_published() {
     let (server, url) = pserver(&provdb);
     stdout(&["model", "publish", &other, "--server", &url]);
     judge_example(&url, &provdb);
-    // The most abnormal one, and one of the most normal ones that were recorded.
+    // The most abnormal one, and one of the most normal recorded ones.
     let recorded = documents(&provdb, Collection::Trees);
     let is_recorded = |row: &&Value| {
         recorded
@@ -354,8 +353,8 @@ fn a_model_is_tried_out_and_measured_before_it_is_published() {
     );
     let words = dry_run(&[]);
     assert!(
-        words.contains("that version 1, which is in force, does not")
-            && words.contains("of the 2 that you labelled abnormal it misses 1"),
+        words.contains("version 1, which is in force, calls")
+            && words.contains("of the 2 that you labelled abnormal, it misses 1"),
         "{words}"
     );
     let last = lines(&dry_run(&["--last", "1", "--format", "json"])).remove(0);

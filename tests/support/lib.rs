@@ -1,14 +1,14 @@
-//! What Callgrove's end-to-end tests share.
+//! Support of Callgrove's end-to-end tests.
 //!
 //! * [`browser`]: Chromium for the tests of the page
 //! * [`cli_page`]: the page of the program's commands in `docs/`
-//! * [`picture`]: what a screen or a page shows
+//! * [`picture`]: the picture of a screen or a page
 //! * [`program`]: the program `callgrove` that the tests run
-//! * [`numbers`]: what tests choose at random
-//! * [`process`]: one that runs beside a test, listened to and ended
-//! * [`shell`]: its subcommands with real traces in, text and exit codes out
-//! * [`xvfb`]: a display of their own to run it in, with a hand for keys and mouse, and eyes
-//! * [`tidy`]: the house rules that `tests/tidy.rs` checks
+//! * [`numbers`]: reproducible random numbers
+//! * [`process`]: background processes of a test
+//! * [`shell`]: subcommands on real traces, with text and exit codes as results
+//! * [`xvfb`]: a private display with keyboard, mouse and pictures
+//! * [`tidy`]: the repository's rules, which `tests/tidy.rs` checks
 
 pub mod browser;
 pub mod cli_page;

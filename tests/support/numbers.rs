@@ -1,15 +1,15 @@
-//! Numbers that look random, the same for each seed.
+//! Pseudo-random numbers, the same for each seed.
 
-/// A sequence of them (Knuth's MMIX generator).
+/// A sequence of pseudo-random numbers (Knuth's MMIX generator).
 pub struct Numbers(u64);
 
 impl Numbers {
-    /// The sequence of a seed.
+    /// Returns the sequence of a seed.
     pub fn with_seed(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next, from 0 to `bound` - 1.
+    /// Returns the next number, from 0 to `bound` - 1.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self
             .0

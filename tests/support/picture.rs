@@ -1,4 +1,4 @@
-//! A picture of a screen or a page, and questions about its colours.
+//! A picture of a screen or a page, and measurements of its colours.
 
 use std::io::Cursor;
 
@@ -16,10 +16,10 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Reads a PNG of 8 bits for each of red, green, blue and, if there is one, alpha, which is left out.
+    /// Reads a PNG with 8 bits for each of red, green, blue and an optional alpha, which is ignored.
     ///
     /// # Errors
-    /// It is damaged, or of another kind.
+    /// The file is damaged, or has another format.
     pub fn from_png(bytes: &[u8]) -> Result<Self> {
         let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info()?;
         let channels = match reader.output_color_type() {
@@ -38,7 +38,7 @@ impl Picture {
         })
     }
 
-    /// Returns the share of pixels, from 0 to 1, whose colour is within `tolerance` of `rgb` in each channel.
+    /// Returns the fraction of pixels, from 0 to 1, whose colour is within `tolerance` of `rgb` in each channel.
     pub fn share_of(&self, rgb: [u8; 3], tolerance: u8) -> f64 {
         let is_near = |pixel: &&[u8]| (0..3).all(|i| pixel[i].abs_diff(rgb[i]) <= tolerance);
         let count = self.rgb.chunks_exact(3).filter(is_near).count();

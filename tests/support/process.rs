@@ -1,4 +1,4 @@
-//! A process that a test starts, listens to, and ends.
+//! A background process of a test, with its output.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-/// Long enough for any answer on a busy machine; a test that waits so long fails.
-const PATIENCE: Duration = Duration::from_mins(2);
-/// Lines that wait for the test to look at them.
+/// Timeout of every wait, long enough for a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(2);
+/// Capacity of the queue of lines that the test has not read yet.
 const MAX_WAITING: usize = 1 << 16;
 
-/// A process of the test, killed at its end; its standard error line by line.
+/// A process of the test, killed when it is dropped; its standard error is read line by line.
 pub struct Process {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Process {
-    /// Starts it.
+    /// Starts the process.
     ///
     /// # Errors
     /// The system does not start it.
@@ -43,24 +43,24 @@ impl Process {
         Ok(Self { child, lines })
     }
 
-    /// Waits for a line with `text`, and gives it.
+    /// Waits for a line with `text`, and returns it.
     ///
     /// # Errors
-    /// It never comes.
+    /// The line does not come.
     pub fn line_with(&self, text: &str) -> Result<String> {
         loop {
-            let line = self.lines.recv_timeout(PATIENCE);
-            let line = line.with_context(|| format!("it never said {text}"))?;
+            let line = self.lines.recv_timeout(TIMEOUT);
+            let line = line.with_context(|| format!("it never printed {text}"))?;
             if line.contains(text) {
                 return Ok(line);
             }
         }
     }
 
-    /// The address that a server says it listens at.
+    /// Returns the address that a server prints.
     ///
     /// # Errors
-    /// It never says one.
+    /// The server prints none.
     pub fn url(&self) -> Result<String> {
         let line = self.line_with("://")?;
         let start = line.find("http").context("an address")?;
@@ -68,10 +68,10 @@ impl Process {
         Ok(url.context("an address")?.to_owned())
     }
 
-    /// Standard output of a process that must end well.
+    /// Returns the standard output of a process that must succeed.
     ///
     /// # Errors
-    /// It ends badly.
+    /// The process fails.
     pub fn finish(mut self) -> Result<String> {
         let mut text = String::new();
         let mut out = self.child.stdout.take().context("it was piped")?;
@@ -82,60 +82,60 @@ impl Process {
         Ok(text)
     }
 
-    /// The exit code of a process that ends by itself.
+    /// Returns the exit code of a process that ends by itself.
     ///
     /// # Errors
-    /// It cannot be waited for.
+    /// The wait fails.
     pub fn code(mut self) -> Result<Option<i32>> {
         let mut out = self.child.stdout.take().context("it was piped")?;
         out.read_to_string(&mut String::new())?;
         Ok(self.child.wait()?.code())
     }
 
-    /// Asks it to end, as a batch system does.
+    /// Terminates it as a batch system does, and returns its standard output.
     ///
     /// # Errors
-    /// It ends badly.
+    /// The process fails.
     pub fn terminate(self) -> Result<String> {
         self.ask_to_end()?;
         self.finish()
     }
 
-    /// The same without waiting for it.
+    /// Asks it to terminate, without waiting.
     ///
     /// # Errors
-    /// It cannot be told.
+    /// The signal cannot be sent.
     pub fn ask_to_end(&self) -> Result<()> {
         self.signal("-TERM")
     }
 
-    /// Stops it where it is, until it may [`Self::go_on`].
+    /// Stops it until [`Self::go_on`].
     ///
     /// # Errors
-    /// It cannot be told.
+    /// The signal cannot be sent.
     pub fn pause(&self) -> Result<()> {
         self.signal("-STOP")
     }
 
-    /// Lets it go on.
+    /// Continues a stopped process.
     ///
     /// # Errors
-    /// It cannot be told.
+    /// The signal cannot be sent.
     pub fn go_on(&self) -> Result<()> {
         self.signal("-CONT")
     }
 
     fn signal(&self, signal: &str) -> Result<()> {
         let pid = self.child.id().to_string();
-        let told = Command::new("kill").args([signal, &pid]).status()?;
-        ensure!(told.success(), "it cannot be sent {signal}");
+        let status = Command::new("kill").args([signal, &pid]).status()?;
+        ensure!(status.success(), "it cannot be sent {signal}");
         Ok(())
     }
 
-    /// Ends it at once, as a machine that fails does.
+    /// Kills it immediately, like a failing machine.
     ///
     /// # Errors
-    /// It cannot be ended.
+    /// The process cannot be killed.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;

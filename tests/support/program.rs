@@ -1,4 +1,4 @@
-//! The program `callgrove` that the tests run.
+//! The program `callgrove` under test.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -12,9 +12,9 @@ pub const VARIABLE: &str = "CALLGROVE_PROGRAM";
 /// The token of servers and clients in tests.
 pub const TOKEN: &str = "a-token-for-tests-only";
 
-/// Where the program is: what [`VARIABLE`] names (`cargo xtask test` builds it once and sets this), else what
-/// cargo builds now. So no test ever runs a stale program: cargo tells tests of other packages neither that
-/// they need it nor where it is.
+/// Returns the path of the program: the value of [`VARIABLE`] (`cargo xtask test` builds the program once and sets it),
+/// or else what cargo builds now. So no test runs a stale program: cargo does not inform tests of other packages where
+/// the program is, or that they need it.
 ///
 /// # Errors
 /// The program does not compile.
@@ -34,8 +34,8 @@ pub fn path() -> Result<PathBuf> {
     executable(&String::from_utf8(build.stdout)?).context("cargo named no executable")
 }
 
-/// A run of the program. Its servers and clients have the same [`TOKEN`], so that no test reads or writes the folder of the
-/// person who runs it.
+/// Returns a command of the program. All servers and clients use [`TOKEN`], so that no test touches the configuration
+/// of the user who runs it.
 ///
 /// # Errors
 /// The program does not compile.
@@ -45,7 +45,7 @@ pub fn command() -> Result<Command> {
     Ok(command)
 }
 
-/// The executable that cargo's messages (one JSON object a line) name.
+/// Returns the executable named in cargo's messages (one JSON object per line).
 fn executable(messages: &str) -> Option<PathBuf> {
     messages
         .lines()

@@ -1,4 +1,4 @@
-//! The program as a person at a shell uses it.
+//! Subcommands of the program, run to their end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use crate::program;
 /// The usual root function of the LAMMPS traces.
 pub const COMPUTE: &str = "PairEAM::compute";
 
-/// A file or folder of the repository.
+/// Returns the path of a file or folder of the repository.
 pub fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
 }
 
-/// The example trace: 4 ranks, two engines.
+/// Returns the example trace: 4 ranks, two engines.
 pub fn example() -> PathBuf {
     data("assets/lammps-4r-small")
 }
 
-/// A copy of the streams of a run of LAMMPS on 4 ranks, to be damaged.
+/// Copies the streams of a LAMMPS run on 4 ranks, to be damaged.
 ///
 /// # Errors
 /// A file cannot be copied.
@@ -41,7 +41,7 @@ pub fn copy_of(run: &Path) -> Result<TempDir> {
     Ok(disk)
 }
 
-/// A run of the program.
+/// Runs the program.
 ///
 /// # Errors
 /// It does not start.
@@ -52,28 +52,28 @@ pub fn callgrove(args: &[&str]) -> Result<Output> {
         .context("callgrove does not start")
 }
 
-/// Standard output of a run that must succeed.
+/// Returns the standard output of a run that must succeed.
 ///
 /// # Errors
 /// It does not start.
 ///
 /// # Panics
-/// It failed.
+/// If it fails.
 pub fn stdout(args: &[&str]) -> Result<String> {
     let output = callgrove(args)?;
-    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{args:?} failed: {complaint}");
+    let error_output = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?} failed: {error_output}");
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Standard error of a run that must fail with exit code 1 and print nothing else.
+/// Returns the standard error of a run that must fail with exit code 1 and print nothing else.
 ///
 /// # Errors
 /// It does not start.
 ///
 /// # Panics
-/// It did not fail so.
-pub fn complaint(args: &[&str]) -> Result<String> {
+/// If it does not.
+pub fn error_output(args: &[&str]) -> Result<String> {
     let output = callgrove(args)?;
     assert_eq!(
         output.status.code(),
@@ -88,7 +88,7 @@ pub fn complaint(args: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stderr)?)
 }
 
-/// Rows of `analyze --format json` for the usual root function.
+/// Returns the rows of `analyze --format json` for the usual root function.
 ///
 /// # Errors
 /// It does not start, or prints no JSON.
@@ -96,7 +96,7 @@ pub fn analyze(trace: &Path, more: &[&str]) -> Result<Vec<Value>> {
     analyze_function(trace, COMPUTE, more)
 }
 
-/// The same for any root function.
+/// Returns the rows of `analyze --format json` for any root function.
 ///
 /// # Errors
 /// It does not start, or prints no JSON.
@@ -120,7 +120,7 @@ pub fn analyze_function(trace: &Path, function: &str, more: &[&str]) -> Result<V
         .collect()
 }
 
-/// Rank, index and label (0 to 5, see the README of the example) of every execution.
+/// Returns rank, index and label (0 to 5, see the README of the example) of every execution.
 ///
 /// # Errors
 /// It cannot be read.

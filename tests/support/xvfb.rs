@@ -1,6 +1,6 @@
-//! A display of their own for tests of the window: an X server without a screen, a hand and an eye.
+//! A private display for tests of the window: an X server without a screen, with input and pictures.
 //!
-//! There is no window manager: a window appears where it asks to, and gets the keyboard from
+//! There is no window manager: a window appears where it requests to, and gets the keyboard focus from
 //! [`Display::wait_for_window`].
 
 use std::io::{BufRead, BufReader};
@@ -13,14 +13,14 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::picture::Picture;
 
-/// Time between two looks at something that is waited for.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Interval between checks of a condition that is waited for.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A running X server; it ends when this is dropped.
+/// A running X server; it is killed when this is dropped.
 #[derive(Debug)]
 pub struct Display {
     _server: Running,
-    /// What `DISPLAY` is for its clients, such as `:99`.
+    /// The value of `DISPLAY` for its clients, such as `:99`.
     name: String,
 }
 
@@ -31,7 +31,7 @@ pub struct Running {
 }
 
 impl Display {
-    /// Starts an X server of 1600 × 1000 pixels on a display number that nobody uses.
+    /// Starts an X server of 1600 × 1000 pixels on an unused display number.
     ///
     /// # Errors
     /// `Xvfb` is not installed or does not start.
@@ -40,7 +40,7 @@ impl Display {
         command
             .args(["-displayfd", "1", "-nolisten", "tcp"])
             .args(["-screen", "0", "1600x1000x24"])
-            // Otherwise the server begins anew, pointer and all, whenever the last tool has ended.
+            // Otherwise the server resets, pointer included, whenever the last client has ended.
             .arg("-noreset")
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
@@ -48,7 +48,7 @@ impl Display {
         let stdout = server.child.stdout.take().context("Xvfb has no output")?;
         let mut number = String::new();
         BufReader::new(stdout).read_line(&mut number)?;
-        ensure!(!number.is_empty(), "Xvfb ended at once");
+        ensure!(!number.is_empty(), "Xvfb ended immediately");
         Ok(Self {
             _server: server,
             name: format!(":{}", number.trim_end()),
@@ -64,23 +64,23 @@ impl Display {
         Running::start(command)
     }
 
-    /// Waits until a window is shown whose title matches a regular expression, and gives it the keyboard.
+    /// Waits until a window is shown whose title matches a regular expression, and gives it the keyboard focus.
     ///
     /// # Errors
-    /// No such window within `patience`.
-    pub fn wait_for_window(&self, title: &str, patience: Duration) -> Result<()> {
-        let found = wait_until(patience, || {
+    /// No such window appears within `timeout`.
+    pub fn wait_for_window(&self, title: &str, timeout: Duration) -> Result<()> {
+        let found = wait_until(timeout, || {
             let windows = self.tool("xdotool", &["search", "--onlyvisible", "--name", title])?;
             Ok(String::from_utf8(windows)?
                 .lines()
                 .next()
                 .map(str::to_owned))
         })?;
-        let window = found.with_context(|| format!("no window came: {title}"))?;
+        let window = found.with_context(|| format!("no window appeared: {title}"))?;
         self.xdotool(&["windowfocus", "--sync", &window])
     }
 
-    /// Presses and releases a key, named as `xdotool` does: `x`, `Return`, `ctrl+z`.
+    /// Presses and releases a key, with `xdotool`'s name: `x`, `Return`, `ctrl+z`.
     ///
     /// # Errors
     /// There is no such key.
@@ -113,7 +113,7 @@ impl Display {
         self.xdotool(&["click", "1"])
     }
 
-    /// Draws with the left button held down from the first point through all others.
+    /// Drags with the left button from the first point through all others.
     ///
     /// # Errors
     /// `xdotool` fails, or there is no point.
@@ -123,7 +123,7 @@ impl Display {
         self.xdotool(&["mousedown", "1"])?;
         for &(x, y) in rest {
             self.move_to(x, y)?;
-            // One move a frame, as from a hand; programs join moves that come together.
+            // One move per frame, as a user would; programs merge simultaneous moves.
             sleep(Duration::from_millis(20));
         }
         self.xdotool(&["mouseup", "1"])
@@ -139,7 +139,7 @@ impl Display {
         self.xdotool(&["click", "--repeat", &count, button])
     }
 
-    /// Writes what is on the display to an image file; a test's is best put below `CARGO_TARGET_TMPDIR`.
+    /// Writes a picture of the display to an image file, best below `CARGO_TARGET_TMPDIR`.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -165,10 +165,10 @@ impl Display {
         self.tool("import", &args).map(|_| ())
     }
 
-    /// What is on the display.
+    /// Returns a picture of the display.
     ///
     /// # Errors
-    /// It cannot be taken.
+    /// The picture cannot be taken.
     pub fn picture(&self) -> Result<Picture> {
         Picture::from_png(&self.tool("import", &["-window", "root", "png24:-"])?)
     }
@@ -176,26 +176,26 @@ impl Display {
     /// Waits until the picture meets a condition, and returns it.
     ///
     /// # Errors
-    /// It does not within `patience`.
+    /// It does not within `timeout`.
     pub fn wait_for_picture(
         &self,
-        patience: Duration,
+        timeout: Duration,
         condition: impl Fn(&Picture) -> bool,
     ) -> Result<Picture> {
-        let found = wait_until(patience, || Ok(Some(self.picture()?).filter(&condition)))?;
-        found.context("the picture that was waited for did not come")
+        let found = wait_until(timeout, || Ok(Some(self.picture()?).filter(&condition)))?;
+        found.context("the expected picture did not appear")
     }
 
     fn xdotool(&self, args: &[&str]) -> Result<()> {
         self.tool("xdotool", args).map(|_| ())
     }
 
-    /// Runs a tool on the display to its end and returns what it printed.
+    /// Runs a tool on the display to its end, and returns its output.
     fn tool(&self, program: &str, args: &[&str]) -> Result<Vec<u8>> {
         let mut command = Command::new(program);
         self.direct(command.args(args));
         let output = command.output().with_context(|| cannot_start(program))?;
-        // A search that finds nothing exits with 1 and says nothing.
+        // A search without results exits with 1 and prints nothing.
         let is_empty_search = args.first() == Some(&"search") && output.stderr.is_empty();
         if !output.status.success() && !is_empty_search {
             bail!(
@@ -207,7 +207,7 @@ impl Display {
         Ok(output.stdout)
     }
 
-    /// Directs a program to this display and to software drawing, also under a desktop's own display.
+    /// Directs a program to this display and to software drawing, even under a desktop's own display.
     fn direct(&self, command: &mut Command) {
         command
             .env("DISPLAY", &self.name)
@@ -227,14 +227,14 @@ impl Running {
     /// Waits until the program ends by itself, and returns its exit code.
     ///
     /// # Errors
-    /// It still runs after `patience`, or a signal ended it.
-    pub fn wait(&mut self, patience: Duration) -> Result<i32> {
-        let status = wait_until(patience, || Ok(self.child.try_wait()?))?;
+    /// It still runs after `timeout`, or a signal ended it.
+    pub fn wait(&mut self, timeout: Duration) -> Result<i32> {
+        let status = wait_until(timeout, || Ok(self.child.try_wait()?))?;
         let status = status.context("the program did not end")?;
         status.code().with_context(|| format!("ended by {status}"))
     }
 
-    /// Kills the program at once, as a crash would.
+    /// Kills the program immediately, like a crash.
     ///
     /// # Errors
     /// The operating system refuses.
@@ -247,7 +247,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A child that is gone already cannot be killed, which is what is wanted.
+        // If the child is already gone, killing it fails, which is fine.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -257,18 +257,18 @@ fn cannot_start(program: &str) -> String {
     format!("cannot start {program}; `cargo xtask setup` installs what these tests need")
 }
 
-/// Looks again and again until there is something, or until `patience` is over.
+/// Retries until there is a result, or until `timeout` is over.
 fn wait_until<T>(
-    patience: Duration,
-    mut look: impl FnMut() -> Result<Option<T>>,
+    timeout: Duration,
+    mut attempt: impl FnMut() -> Result<Option<T>>,
 ) -> Result<Option<T>> {
     let begin = Instant::now();
     loop {
-        let found = look()?;
-        if found.is_some() || begin.elapsed() > patience {
+        let found = attempt()?;
+        if found.is_some() || begin.elapsed() > timeout {
             return Ok(found);
         }
-        sleep(LOOK_EVERY);
+        sleep(POLL_INTERVAL);
     }
 }
 
@@ -276,10 +276,10 @@ fn wait_until<T>(
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     #[test]
-    fn a_window_is_seen_and_takes_keys() {
+    fn a_window_is_visible_and_takes_keys() {
         let display = Display::start().unwrap();
         assert_eq!(display.picture().unwrap().num_colours(), 1);
 
@@ -287,9 +287,9 @@ mod tests {
         viewer.args(["-title", "a red window", "-geometry", "+0+0"]);
         viewer.args(["-size", "800x500", "xc:#ff0000"]);
         let mut viewer = display.spawn(viewer).unwrap();
-        display.wait_for_window("a red window", PATIENCE).unwrap();
+        display.wait_for_window("a red window", TIMEOUT).unwrap();
         let is_red = |picture: &Picture| picture.share_of([255, 0, 0], 0) > 0.2;
-        let picture = display.wait_for_picture(PATIENCE, is_red).unwrap();
+        let picture = display.wait_for_picture(TIMEOUT, is_red).unwrap();
         assert_eq!((picture.width, picture.height), (1600, 1000));
 
         let folder = tempfile::tempdir().unwrap();
@@ -299,7 +299,7 @@ mod tests {
 
         // The viewer quits on this key.
         display.key("q").unwrap();
-        assert_eq!(viewer.wait(PATIENCE).unwrap(), 0);
+        assert_eq!(viewer.wait(TIMEOUT).unwrap(), 0);
         let error = display.wait_for_window("a red window", Duration::ZERO);
         assert!(error.is_err());
     }

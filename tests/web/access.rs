@@ -1,4 +1,4 @@
-//! Who is let in, and what a server says to those who are not.
+//! Access control of the page's server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -29,7 +29,7 @@ fn the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read() -> Resul
     assert_eq!(cookies[0]["httpOnly"], true);
     assert_eq!(cookies[0]["sameSite"], "Strict");
     assert!(!json!(cookies).to_string().contains("horse"), "{cookies:?}");
-    app.look("token")?;
+    app.screenshot("token")?;
 
     let stranger = Browser::start(&Options::default())?;
     let plain = format!("http://{}/", server.authority());
@@ -37,13 +37,13 @@ fn the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read() -> Resul
         let page = stranger.new_page()?;
         assert_eq!(page.go_to(&address)?, 401);
         let text = page.text_of("document.body.textContent")?;
-        assert!(text.contains("wants its token"), "{text}");
+        assert!(text.contains("requires its token"), "{text}");
     }
     Ok(())
 }
 
 #[test]
-fn a_page_whose_server_has_another_token_says_what_to_do_and_then_goes_on() -> Result<()> {
+fn a_page_with_an_old_token_says_what_to_do_and_then_continues() -> Result<()> {
     let disk = tempfile::tempdir()?;
     let [before, after] = [
         token_file(disk.path(), "before-the-restart")?,
@@ -56,7 +56,7 @@ fn a_page_whose_server_has_another_token_says_what_to_do_and_then_goes_on() -> R
     let server = start(0, &before)?;
     let browser = Browser::start(&Options::default())?;
     let app = App::open_run(&browser, &server.address)?;
-    // The token leaves the address.
+    // The token is removed from the address.
     app.wait_for("location.search === ''")?;
     let port = server.kill()?;
     app.wait_for_text("Trying again")?;
@@ -64,41 +64,41 @@ fn a_page_whose_server_has_another_token_says_what_to_do_and_then_goes_on() -> R
     app.wait_for_text("to be sent")?;
     let server = start(port, &after)?;
     app.wait_for_text("wants another token")?;
-    app.look("locked-out")?;
+    app.screenshot("locked-out")?;
     App::open(&browser, &server.address)?;
-    // Learned on the server that came back.
+    // The labels were learned on the restarted server.
     app.item("a label", |it| it.num_labels().is_some())?;
     app.wait_for("!document.body.textContent.includes('Trying again')")?;
     app.assert_clean_but_for_lost_servers()
 }
 
 #[test]
-fn the_persons_browser_is_given_the_address_and_nobody_needs_one() -> Result<()> {
+fn the_address_is_opened_in_the_browser_if_there_is_one() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let browser = folder.path().join("xdg-open");
-    let told = folder.path().join("told");
+    let opened = folder.path().join("opened");
     let serve = |script: String| {
         fs::write(&browser, script)?;
         fs::set_permissions(&browser, fs::Permissions::from_mode(0o755))?;
         let mut serve = program::command()?;
         serve.args(["serve", "--port", "0", "--open"]);
-        // The shell of the script is found by its path.
+        // The script's shell is found through its path.
         Process::start(serve.env("PATH", folder.path()))
     };
-    let with_browser = serve(format!("#!/bin/sh\necho \"$1\" > {}\n", told.display()))?;
-    while fs::read_to_string(&told).unwrap_or_default().is_empty() {
+    let with_browser = serve(format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display()))?;
+    while fs::read_to_string(&opened).unwrap_or_default().is_empty() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(with_browser.terminate()?, fs::read_to_string(&told)?);
+    assert_eq!(with_browser.terminate()?, fs::read_to_string(&opened)?);
     let without = serve("#!/bin/sh\nexit 3\n".to_owned())?;
-    let complaint = without.line_with("found no browser")?;
+    let error_output = without.line_with("found no browser")?;
     let address = without.terminate()?;
-    assert!(complaint.contains(address.trim()), "{complaint}");
+    assert!(error_output.contains(address.trim()), "{error_output}");
     Ok(())
 }
 
 #[test]
-fn other_machines_are_served_with_a_token_that_was_made_for_them() -> Result<()> {
+fn other_machines_are_served_with_a_generated_token() -> Result<()> {
     let [first, second] = [(); 2].map(|()| Server::start_for_others());
     let (first, second) = (first?, second?);
     let token = |server: &Server| Some(server.address.split_once("/?token=")?.1.to_owned());
@@ -111,7 +111,7 @@ fn other_machines_are_served_with_a_token_that_was_made_for_them() -> Result<()>
 }
 
 #[test]
-fn the_page_is_packed_kept_and_guarded() -> Result<()> {
+fn the_page_is_compressed_cached_and_protected() -> Result<()> {
     let server = Server::start(&["--no-token"])?;
     let (head, index) = server.ask("/", &[])?;
     assert!(
@@ -160,7 +160,7 @@ fn the_page_is_packed_kept_and_guarded() -> Result<()> {
 }
 
 #[test]
-fn strangers_are_refused_and_the_server_goes_on() -> Result<()> {
+fn unauthorized_requests_are_refused_and_the_server_continues() -> Result<()> {
     let server = Server::start(&["--no-token"])?;
     for headers in [
         &[("Host", "callgrove.example")][..],

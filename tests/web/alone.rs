@@ -1,4 +1,4 @@
-//! The page without a run, and on the example.
+//! The page without a run, and with the example.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use callgrove_tests::browser::{Browser, Options, Theme, wait_until};
 use crate::app::{ABNORMAL, App};
 use crate::server::Server;
 
-/// The most that a browser is sent when it opens the page for the first time.
+/// Maximum number of bytes sent to a browser that opens the page for the first time.
 const MAX_SENT_BYTES: u64 = 3 << 20;
 
 #[test]
@@ -21,7 +21,7 @@ fn the_example_opens_and_its_labels_outlive_a_reload() -> Result<()> {
     let ready = start.elapsed();
     let buttons = app.names("button")?;
     assert!(buttons.iter().any(|it| it == "Demo"), "{buttons:?}");
-    assert!(app.look("start")?.num_colours() > 50);
+    assert!(app.screenshot("start")?.num_colours() > 50);
     let start = Instant::now();
     app.open_demo()?;
     println!(
@@ -38,9 +38,9 @@ fn the_example_opens_and_its_labels_outlive_a_reload() -> Result<()> {
     assert!(icon.starts_with("data:image/svg+xml"), "{icon}");
     app.wait_for_status("196 executions")?;
     wait_until("abnormal trees", || {
-        Ok(app.look("demo")?.share_of(ABNORMAL, 6) > 100.0 / (1400.0 * 900.0))
+        Ok(app.screenshot("demo")?.share_of(ABNORMAL, 6) > 100.0 / (1400.0 * 900.0))
     })?;
-    // Two incidents, with the executions that each hit.
+    // Two incidents, with the executions that each affected.
     app.press('x')?;
     app.wait_for_labels(4)?;
     app.press('n')?;
@@ -59,7 +59,7 @@ fn the_example_opens_and_its_labels_outlive_a_reload() -> Result<()> {
 }
 
 #[test]
-fn a_light_page_of_twice_the_density_is_operated_through_its_outline() -> Result<()> {
+fn a_light_high_density_page_is_operated_through_its_outline() -> Result<()> {
     let server = Server::start(&[])?;
     let browser = Browser::start(&Options {
         density: 2,
@@ -67,14 +67,16 @@ fn a_light_page_of_twice_the_density_is_operated_through_its_outline() -> Result
         ..Options::default()
     })?;
     let app = App::open_alone(&browser, &server.address)?;
-    let share = app.look("start-light")?.share_of([0xf4, 0xf4, 0xf4], 6);
+    let share = app
+        .screenshot("start-light")?
+        .share_of([0xf4, 0xf4, 0xf4], 6);
     assert!(share > 0.25, "it is light: {share}");
     // As a screen reader does it.
     app.evaluate(
         "[...document.querySelectorAll('#outline > [role=button]')].find((it) => it.textContent === 'Demo').click()",
     )?;
     app.wait_for_text("196 trees")?;
-    app.look("light")?;
+    app.screenshot("light")?;
     for side in ["Width", "Height"] {
         let density = app.evaluate(&format!(
             "canvas.{}  / canvas.client{side}",
@@ -92,7 +94,7 @@ fn a_light_page_of_twice_the_density_is_operated_through_its_outline() -> Result
 }
 
 #[test]
-fn a_browser_without_webgl_is_told_so_in_the_page() -> Result<()> {
+fn missing_webgl_is_reported_in_the_page() -> Result<()> {
     let server = Server::start(&[])?;
     let browser = Browser::start(&Options {
         has_webgl: false,
@@ -105,16 +107,16 @@ fn a_browser_without_webgl_is_told_so_in_the_page() -> Result<()> {
         message.contains("WebGL 2") && message.contains("acceleration"),
         "{message}"
     );
-    app.look("no-webgl")?;
+    app.screenshot("no-webgl")?;
     Ok(())
 }
 
 #[test]
-fn what_stops_the_page_is_told_in_html_with_what_to_do() -> Result<()> {
+fn a_panic_is_reported_in_html_with_a_remedy() -> Result<()> {
     let server = Server::start(&[])?;
     let browser = Browser::start(&Options::default())?;
     let app = App::open_alone(&browser, &server.address)?;
-    // The program panics: its browser has no clock any more.
+    // Makes the program panic: its browser has no clock any more.
     app.evaluate("Object.defineProperty(window, 'performance', { value: undefined }) && 0")?;
     app.move_to([300.0, 300.0])?;
     app.wait_for("getComputedStyle(document.getElementById('message')).display !== 'none'")?;
@@ -122,12 +124,12 @@ fn what_stops_the_page_is_told_in_html_with_what_to_do() -> Result<()> {
     for text in ["Callgrove has stopped", "reload the page", "panicked at"] {
         assert!(message.contains(text), "{message}");
     }
-    app.look("panic")?;
+    app.screenshot("panic")?;
     Ok(())
 }
 
 #[test]
-fn an_exported_run_needs_no_server_of_ours() -> Result<()> {
+fn an_exported_run_works_on_a_plain_web_server() -> Result<()> {
     let disk = tempfile::tempdir()?;
     let folder = disk.path().join("page");
     let args = [&["export"][..], crate::server::SERVE_RUN, &["--web"]].concat();
@@ -151,8 +153,8 @@ fn an_exported_run_needs_no_server_of_ours() -> Result<()> {
     app.reload()?;
     app.wait_for_labels(labels.num_labels().context("a number")?)?;
     app.wait_for_status("of your last session")?;
-    app.look("exported")?;
-    // Nothing is still on its way that would be missed.
+    app.screenshot("exported")?;
+    // No request is still in flight that would fail later.
     sleep(Duration::from_millis(200));
     app.assert_clean()
 }

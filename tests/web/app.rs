@@ -1,4 +1,4 @@
-//! Callgrove in a browser's page, operated by the names of what it draws.
+//! Callgrove in a browser's page, operated by the names of its elements.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -8,7 +8,7 @@ use callgrove_tests::browser::{Browser, Page, wait_until};
 use callgrove_tests::picture::Picture;
 use serde_json::Value;
 
-/// The outline of the page: role, name, value and place of everything that is drawn and has a name.
+/// The outline of the page: role, name, value and position of every named element.
 const OUTLINE: &str = "[...document.querySelectorAll('#outline > div')].map((it) => [
     it.role ?? '', it.ariaLabel ?? it.textContent, ...['left', 'top', 'width', 'height'].map((side) => parseFloat(it.style[side])),
 ])";
@@ -22,7 +22,7 @@ pub(crate) const ABNORMAL: [u8; 3] = [0xff, 0x7a, 0x1f];
 /// The page with Callgrove in it.
 pub(crate) struct App(Page);
 
-/// Something that is drawn and has a name.
+/// A named element of the page.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub(crate) role: String,
@@ -32,13 +32,13 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// Its middle, in CSS pixels.
+    /// Returns its centre, in CSS pixels.
     pub(crate) fn middle(&self) -> [f64; 2] {
         let [left, top, width, height] = self.rect;
         [left + width / 2.0, top + height / 2.0]
     }
 
-    /// The number of labels that it states, if it states one above 0.
+    /// Returns the number of labels that it states, if above 0.
     pub(crate) fn num_labels(&self) -> Option<u64> {
         let words = self.name.strip_suffix(" labels");
         let words = words.or_else(|| self.name.strip_suffix(" label"))?;
@@ -63,21 +63,21 @@ impl App {
         Ok(Self(page))
     }
 
-    /// Opens the address of a page without a run, and waits until it can be operated.
+    /// Opens the address of a page without a run, and waits until it is ready.
     pub(crate) fn open_alone(browser: &Browser, address: &str) -> Result<Self> {
         let app = Self::open(browser, address)?;
         app.wait_until_ready()?;
         Ok(app)
     }
 
-    /// Opens an address that has a run, and waits until its trees are learned.
+    /// Opens an address with a run, and waits until its trees are learned.
     pub(crate) fn open_run(browser: &Browser, address: &str) -> Result<Self> {
         let app = Self::open(browser, address)?;
         app.wait_for_text("196 trees")?;
         Ok(app)
     }
 
-    /// Waits until a page without a run can be operated.
+    /// Waits until a page without a run is ready.
     pub(crate) fn wait_until_ready(&self) -> Result<()> {
         self.wait_for("getComputedStyle(document.getElementById('message')).display === 'none'")?;
         self.wait_for_text("Open a run").map(drop)
@@ -89,7 +89,7 @@ impl App {
         self.wait_for_text("196 trees").map(drop)
     }
 
-    /// Returns what is drawn.
+    /// Returns the elements of the page.
     pub(crate) fn outline(&self) -> Result<Vec<Item>> {
         let rows = self.evaluate(OUTLINE)?;
         let rows = rows.as_array().context("an outline")?;
@@ -102,7 +102,7 @@ impl App {
         Ok(items.collect())
     }
 
-    /// Returns the names of what is drawn in a role.
+    /// Returns the names of the elements with a role.
     pub(crate) fn names(&self, role: &str) -> Result<Vec<String>> {
         let items = self.outline()?.into_iter();
         Ok(items
@@ -111,20 +111,20 @@ impl App {
             .collect())
     }
 
-    /// Waits until something is drawn, and returns it.
+    /// Waits until an element exists, and returns it.
     pub(crate) fn item(&self, what: &str, is_it: impl Fn(&Item) -> bool) -> Result<Item> {
         wait_until(what, || Ok(self.outline()?.iter().any(&is_it)))
             .with_context(|| format!("in {:?}", self.outline().unwrap_or_default()))?;
         let found = self.outline()?.into_iter().find(&is_it);
-        found.with_context(|| format!("{what} came and went"))
+        found.with_context(|| format!("{what} appeared and vanished"))
     }
 
-    /// Waits until something is drawn whose name has this text.
+    /// Waits until an element exists whose name contains this text.
     pub(crate) fn wait_for_text(&self, text: &str) -> Result<Item> {
         self.item(text, |it| it.name.contains(text))
     }
 
-    /// Waits until so many labels are learned.
+    /// Waits until `number` labels are learned.
     pub(crate) fn wait_for_labels(&self, number: u64) -> Result<()> {
         self.item(&format!("{number} labels"), |it| {
             it.num_labels() == Some(number)
@@ -132,7 +132,7 @@ impl App {
         .map(drop)
     }
 
-    /// Clicks on something by its role and the beginning of its name, which in menus goes on with a key.
+    /// Clicks on an element by its role and the beginning of its name; in menus a name continues with a key.
     pub(crate) fn click(&self, role: &str, name: &str) -> Result<()> {
         let item = self.item(name, |it| it.role == role && it.name.starts_with(name))?;
         self.click_at(item.middle())
@@ -143,12 +143,12 @@ impl App {
         wait_until(start, || Ok(self.title()?.starts_with(start)))
     }
 
-    /// Returns the line of status.
+    /// Returns the status line.
     pub(crate) fn status(&self) -> Result<String> {
         self.text_of("document.getElementById('status').textContent")
     }
 
-    /// Waits until the line of status has a text, and returns the line.
+    /// Waits until the status line contains a text, and returns it.
     pub(crate) fn wait_for_status(&self, text: &str) -> Result<String> {
         wait_until(text, || Ok(self.status()?.contains(text)))?;
         self.status()
@@ -159,32 +159,32 @@ impl App {
         self.drop_file(file, [700.0, 450.0])
     }
 
-    /// Chooses a file by the browser's dialog.
+    /// Chooses a file in the browser's dialog.
     pub(crate) fn browse(&self, file: &Path) -> Result<()> {
         self.choose_file(file, || self.click("button", "Browse…"))
     }
 
-    /// Returns a part of the address that tells the view, such as `trees`.
+    /// Returns a part of the address that describes the view, such as `trees`.
     pub(crate) fn part_of_address(&self, name: &str) -> Result<String> {
         self.text_of(&format!(
             "new URLSearchParams(location.hash.slice(1)).get('{name}')"
         ))
     }
 
-    /// Returns what the page shows, and keeps the picture for the person who looks at a failed test.
-    pub(crate) fn look(&self, name: &str) -> Result<Picture> {
+    /// Takes a picture of the page, and stores it for the analysis of a failed test.
+    pub(crate) fn screenshot(&self, name: &str) -> Result<Picture> {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("web");
         std::fs::create_dir_all(&folder)?;
         self.save_picture(&folder.join(format!("{name}.png")))
     }
 
-    /// Asserts that the page and its workers complained of nothing.
+    /// Asserts that the page and its workers reported no errors.
     pub(crate) fn assert_clean(&self) -> Result<()> {
         assert_eq!(self.errors()?, Vec::<String>::new());
         Ok(())
     }
 
-    /// Asserts that the page and its workers complained of nothing but a server that did not answer.
+    /// Asserts that the page and its workers reported no errors, except of a server that did not answer.
     pub(crate) fn assert_clean_but_for_lost_servers(&self) -> Result<()> {
         let mut errors = self.errors()?;
         errors.retain(|error| !OF_LOST_SERVERS.iter().any(|start| error.starts_with(start)));

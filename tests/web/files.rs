@@ -1,4 +1,4 @@
-//! Files from the person's disk, opened by the page alone.
+//! Files from the user's disk, opened by the page alone.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -22,7 +22,7 @@ const FOREST: &str = concat!(
 const HEADER: &str = "{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"us\"}";
 
 #[test]
-fn dropped_files_open_and_damaged_ones_are_refused_in_words() -> Result<()> {
+fn dropped_files_open_and_damaged_ones_are_refused_with_a_message() -> Result<()> {
     let server = Server::start(&[])?;
     let disk = tempfile::tempdir()?;
     let content = fs::read(FOREST)?;
@@ -39,13 +39,13 @@ fn dropped_files_open_and_damaged_ones_are_refused_in_words() -> Result<()> {
     app.wait_for_status("other.json")?;
     app.drop_on_canvas(&cut)?;
     app.wait_for_status("cut.jsonl")?;
-    // What was open stays.
+    // The open run stays.
     app.wait_for_title("whole.jsonl")?;
-    app.look("files")?;
+    app.screenshot("files")?;
     app.assert_clean()
 }
 
-/// Writes a forest of 240 MB, most of it spaces.
+/// Writes a forest of 240 MB, mostly spaces.
 fn write_large_forest(file: &Path) -> Result<()> {
     let mut file = std::io::BufWriter::new(fs::File::create(file)?);
     writeln!(file, "{HEADER}")?;
@@ -68,7 +68,7 @@ fn large_files_are_read_in_slices_or_refused_before_they_are_read() -> Result<()
     let disk = tempfile::tempdir()?;
     let [huge, empty, large] =
         ["huge.callgrove", "empty.callgrove", "large.jsonl"].map(|name| disk.path().join(name));
-    // Files of nothing but holes.
+    // Sparse files.
     fs::File::create(&huge)?.set_len((1 << 30) + 1)?;
     fs::File::create(&empty)?.set_len(100 << 20)?;
     write_large_forest(&large)?;
@@ -82,20 +82,20 @@ fn large_files_are_read_in_slices_or_refused_before_they_are_read() -> Result<()
     );
     app.browse(&empty)?;
     let refusal = app.wait_for_status("empty.callgrove")?;
-    assert!(refusal.contains("it is no file of"), "{refusal}");
-    app.look("large-refused")?;
+    assert!(refusal.contains("it is not a file of"), "{refusal}");
+    app.screenshot("large-refused")?;
     app.browse(&large)?;
     app.wait_for_text("Reading the trace")?;
     assert_eq!(app.names("progressbar")?, ["Progress"]);
     let buttons = app.names("button")?;
     assert!(buttons.iter().any(|it| it == "Cancel"), "{buttons:?}");
-    app.look("large")?;
+    app.screenshot("large")?;
     app.wait_for_title("large.jsonl")?;
     app.assert_clean()
 }
 
 #[test]
-fn what_a_page_alone_is_doing_can_be_stopped() -> Result<()> {
+fn work_of_a_page_alone_can_be_cancelled() -> Result<()> {
     let server = Server::start(&[])?;
     let disk = tempfile::tempdir()?;
     let [small, large] = ["small.jsonl", "large.jsonl"].map(|name| disk.path().join(name));
@@ -119,9 +119,9 @@ fn what_a_page_alone_is_doing_can_be_stopped() -> Result<()> {
     app.click("button", "Cancel")?;
     app.wait_for_title("small.jsonl")?;
     app.wait_for_text("196 trees")?;
-    // Nothing of the other one is still on its way.
+    // No result of the other one is still in flight.
     sleep(Duration::from_secs(3));
     app.wait_for_title("small.jsonl")?;
-    app.look("stop")?;
+    app.screenshot("stop")?;
     app.assert_clean()
 }

@@ -1,4 +1,4 @@
-//! The page in a real browser: what it shows, keeps and refuses, alone, over a server, and beside a running job.
+//! The page in a real browser: alone, on a server, and with a running job.
 
 mod access;
 mod alone;

@@ -1,4 +1,4 @@
-//! The page on a session that a server keeps: shared, linked to, lost and found again, and beside a running job.
+//! The page on a session of a server: shared, linked to, lost and recovered, and with a running job.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn pages_share_a_session_and_lose_nothing_when_its_server_comes_back() -> Result
         "{rows:?}"
     );
     assert!(app.title()?.contains("lammps-4r-small-bp4"));
-    // The executions of the first incident, then without a server those of the second.
+    // Label the executions of the first incident, and then without a server those of the second.
     app.press('x')?;
     let labels = app.item("labels", |it| it.num_labels().is_some())?;
     let first = labels.num_labels().context("a number")?;
@@ -33,7 +33,7 @@ fn pages_share_a_session_and_lose_nothing_when_its_server_comes_back() -> Result
     app.wait_for_text("Trying again")?;
     app.press('n')?;
     app.wait_for_text("to be sent")?;
-    app.look("away")?;
+    app.screenshot("away")?;
     let _server = Server::start_at(port, SERVE_RUN, Some(disk.path()))?;
     let labels = app.item("more labels", |it| {
         it.num_labels().is_some_and(|it| it > first)
@@ -43,14 +43,14 @@ fn pages_share_a_session_and_lose_nothing_when_its_server_comes_back() -> Result
     app.reload()?;
     app.wait_for_labels(second)?;
     wait_until("abnormal trees", || {
-        Ok(app.look("served")?.share_of(ABNORMAL, 6) > 0.0)
+        Ok(app.screenshot("served")?.share_of(ABNORMAL, 6) > 0.0)
     })?;
     app.assert_clean_but_for_lost_servers()?;
     other.assert_clean_but_for_lost_servers()
 }
 
 #[test]
-fn a_link_leads_to_what_was_looked_at() -> Result<()> {
+fn a_link_leads_to_the_same_view() -> Result<()> {
     let disk = tempfile::tempdir()?;
     let server = Server::of_run(disk.path())?;
     let browser = Browser::start(&Options::default())?;
@@ -60,7 +60,7 @@ fn a_link_leads_to_what_was_looked_at() -> Result<()> {
         wait_until("another selection", || Ok(trees(&app)? != before))?;
         trees(&app)
     };
-    // The costliest incident comes forward by itself.
+    // The costliest incident is shown by itself.
     app.wait_for("location.hash.includes('incident=')")?;
     let first = trees(&app)?;
     app.press('.')?;
@@ -79,7 +79,7 @@ fn a_link_leads_to_what_was_looked_at() -> Result<()> {
     wait_until("the second selection", || Ok(trees(&app)? == second))?;
     app.evaluate("history.forward()")?;
     wait_until("the third selection", || Ok(trees(&app)? == third))?;
-    app.look("link")?;
+    app.screenshot("link")?;
     app.assert_clean()?;
     other.assert_clean()
 }
@@ -100,7 +100,7 @@ fn fingers_zoom_and_move_the_timeline() -> Result<()> {
         let (from, to) = time.split_once("..").context("a time")?;
         Ok([from.parse()?, to.parse()?])
     };
-    // Fingers by where they begin and end, as shares of the timeline's width.
+    // Start and end positions of fingers, as fractions of the timeline's width.
     let move_fingers = |fingers: &[[f64; 2]]| -> Result<[u64; 2]> {
         let [left, top, width, height] = timeline.rect;
         let fingers = fingers.iter().zip([0.6, 0.7]).map(|(ends, row)| {
@@ -115,7 +115,7 @@ fn fingers_zoom_and_move_the_timeline() -> Result<()> {
     let apart = move_fingers(&[[0.5, 0.4], [0.6, 0.8]])?;
     let aside = move_fingers(&[[0.6, 0.4], [0.7, 0.5]])?;
     let back = move_fingers(&[[0.4, 0.6]])?;
-    app.look("touch")?;
+    app.screenshot("touch")?;
     let length = |[from, to]: [u64; 2]| to - from;
     assert!(length(apart) < length(first), "{first:?} {apart:?}");
     assert!(
@@ -158,7 +158,7 @@ fn a_page_watches_a_running_job_from_its_own_port() -> Result<()> {
     Ok(())
 }
 
-/// Follows a job to its end, labels one of its records, and compares what it recorded.
+/// Follows a job to its end, labels one of its records, and compares the recorded executions.
 fn watch_the_job(app: &App) -> Result<()> {
     let is_rank = |name: &str| {
         let rest = name.strip_prefix("rank ").unwrap_or_default();
@@ -168,7 +168,7 @@ fn watch_the_job(app: &App) -> Result<()> {
     app.item("a rank", |it| is_rank(&it.name))?;
     app.wait_for_text("Run is over")?;
     assert_eq!(app.title()?, "the running job – Callgrove");
-    app.look("live")?;
+    app.screenshot("live")?;
     let incidents = app.item("Incidents", |it| {
         it.name == "Incidents" && it.role == "button"
     })?;
@@ -176,7 +176,7 @@ fn watch_the_job(app: &App) -> Result<()> {
     app.item("a stop", |it| {
         it.name.to_lowercase().contains("rank ") && it.name.contains(" stalled ")
     })?;
-    app.look("live-incidents")?;
+    app.screenshot("live-incidents")?;
     let rank = app.item("a rank", |it| is_rank(&it.name))?;
     app.click_at(rank.middle())?;
     app.wait_for_text("Scatter plot of")?;
@@ -185,12 +185,12 @@ fn watch_the_job(app: &App) -> Result<()> {
     app.item("a label", |it| {
         it.num_labels() == Some(1) || it.name.contains("Abnormal")
     })?;
-    app.look("live-records")?;
-    // What the job recorded is compared, where there was nothing before.
+    app.screenshot("live-records")?;
+    // The recorded executions are compared, where no run was open before.
     app.press('2')?;
-    app.click("button", "Open the recorded executions")?;
+    app.click("button", "Open recorded executions")?;
     app.wait_for_text(" trees")?;
     app.wait_for_text("Map of executions")?;
-    app.look("live-trees")?;
+    app.screenshot("live-trees")?;
     Ok(())
 }

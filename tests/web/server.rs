@@ -15,7 +15,7 @@ pub(crate) const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/lammps-4
 /// Arguments that serve [`RUN`].
 pub(crate) const SERVE_RUN: &[&str] = &[RUN, "--function", "PairEAM::compute"];
 
-/// A running `callgrove serve`, which ends when it is dropped.
+/// A running `callgrove serve`, which is killed when it is dropped.
 pub(crate) struct Server {
     program: Child,
     /// The address that it printed.
@@ -33,7 +33,7 @@ impl Server {
         Self::start_at(0, SERVE_RUN, Some(journals))
     }
 
-    /// Serves the machines around on a free port, without a token that was stated.
+    /// Serves other machines on a free port, without a stated token.
     pub(crate) fn start_for_others() -> Result<Self> {
         let mut command = program::command()?;
         command.env_remove("CALLGROVE_TOKEN");
@@ -63,7 +63,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Ends it as a machine that fails does, and returns the port that it had.
+    /// Kills it like a failing machine, and returns its port.
     pub(crate) fn kill(mut self) -> Result<u16> {
         self.program.kill()?;
         self.program.wait()?;
@@ -71,14 +71,14 @@ impl Server {
         Ok(port.parse()?)
     }
 
-    /// Host and port.
+    /// Returns host and port.
     pub(crate) fn authority(&self) -> &str {
         let (_, rest) = self.address.split_once("://").unwrap_or_default();
         rest.split_once('/')
             .map_or(rest, |(authority, _)| authority)
     }
 
-    /// Sends a request that is written by hand, and returns the head of the answer, in lower case, and its body.
+    /// Sends a hand-written request, and returns the head of the reply, in lower case, and its body.
     pub(crate) fn ask(&self, path: &str, headers: &[(&str, &str)]) -> Result<(String, Vec<u8>)> {
         let mut stream = TcpStream::connect(self.authority())?;
         write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n")?;
@@ -106,7 +106,7 @@ impl Drop for Server {
     }
 }
 
-/// Writes a file with a token that only its owner reads, and returns its path.
+/// Writes a file with a token that only its owner may read, and returns its path.
 pub(crate) fn token_file(folder: &Path, secret: &str) -> Result<String> {
     let file = folder.join(secret);
     fs::write(&file, secret)?;
@@ -114,7 +114,7 @@ pub(crate) fn token_file(folder: &Path, secret: &str) -> Result<String> {
     Ok(file.to_str().context("UTF-8")?.to_owned())
 }
 
-/// Serves the files of a folder as any web server does, until the test ends; returns its address.
+/// Serves the files of a folder like any web server, until the test ends; returns its address.
 pub(crate) fn serve_folder(folder: PathBuf) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = format!("http://{}/", listener.local_addr()?);
@@ -122,7 +122,7 @@ pub(crate) fn serve_folder(folder: PathBuf) -> Result<String> {
         .name("plain web server".to_owned())
         .spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A browser that goes away ends its connection only.
+                // A browser that disconnects ends only its own connection.
                 answer(&folder, stream).ok();
             }
         })?;

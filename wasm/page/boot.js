@@ -1,8 +1,8 @@
-// Loads the application, or says in plain words why this browser cannot run it.
+// Loads the application, or shows why this browser cannot run it.
 
-const RELOAD = "Reload the page; if that does not help, ask whoever runs the server to look at its messages.";
+const RELOAD = "Reload the page. If that does not help, ask the server's operator to check its log.";
 
-function say(title, text, detail) {
+function showMessage(title, text, detail) {
     document.getElementById("message-title").textContent = title;
     document.getElementById("message-text").textContent = text;
     document.getElementById("message-detail").textContent = detail ?? "";
@@ -11,14 +11,14 @@ function say(title, text, detail) {
 
 function hasWebGl2() {
     const context = document.createElement("canvas").getContext("webgl2");
-    // Browsers give few contexts, and the application wants one.
+    // Browsers limit the number of contexts, and the application needs one.
     context?.getExtension("WEBGL_lose_context")?.loseContext();
     return context !== null;
 }
 
 async function compiled(address) {
     const answer = await fetch(address);
-    // Not every web server knows the type, and without it a browser does not compile what is still coming.
+    // Not every web server sends this type, and streaming compilation requires it.
     return answer.headers.get("Content-Type") === "application/wasm"
         ? WebAssembly.compileStreaming(answer)
         : WebAssembly.compile(await answer.arrayBuffer());
@@ -26,14 +26,14 @@ async function compiled(address) {
 
 async function boot() {
     if (typeof WebAssembly !== "object") {
-        say("This browser does not run WebAssembly",
-            "Callgrove needs it. Use a Firefox, Chrome, Edge or Safari of 2023 or later; where WebAssembly was switched "
-            + "off (a strict security mode), allow it for this address.");
+        showMessage("This browser does not support WebAssembly",
+            "Callgrove needs it. Use a Firefox, Chrome, Edge or Safari of 2023 or later; where WebAssembly is disabled "
+            + "(a strict security mode), allow it for this address.");
         return;
     }
     if (!hasWebGl2()) {
-        say("This browser gives no WebGL 2",
-            "Callgrove draws with it. Switch on hardware acceleration in the browser's settings, or start the browser "
+        showMessage("This browser does not support WebGL 2",
+            "Callgrove draws with it. Enable hardware acceleration in the browser's settings, or start the browser "
             + "with a software renderer (Chrome and Edge: --enable-unsafe-swiftshader); on a remote desktop, run the "
             + "browser on your own machine and reach the server through a tunnel.");
         return;
@@ -48,9 +48,9 @@ async function boot() {
             return worker;
         });
     } catch (error) {
-        // A panic has its own words.
+        // After a panic, its message is shown already.
         if (document.getElementById("message-detail").textContent === "") {
-            say("Callgrove could not be started", RELOAD, String(error));
+            showMessage("Could not start Callgrove", RELOAD, String(error));
         }
     }
 }

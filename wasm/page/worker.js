@@ -1,4 +1,4 @@
-// The session of a page that is alone, beside the page's own thread. The page sends it its module first.
+// The local session of a page, in a worker. The page's first message is the compiled module.
 
 import init, { serve } from "./callgrove.js";
 

@@ -1,14 +1,14 @@
-//! What the tests of this crate open.
+//! Data for the tests of this crate.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
-use crate::sliced::PersonFiles;
+use crate::sliced::UserFiles;
 
 const NUM_TREES: u32 = 60;
 
-/// A forest file of made-up trees, one of which is slow.
+/// Returns a forest file of made-up trees, one of which is slow.
 pub(crate) fn forest_file() -> Vec<u8> {
     let mut text =
         String::from("{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"us\"}\n");
@@ -24,10 +24,10 @@ pub(crate) fn forest_file() -> Vec<u8> {
     text.into_bytes()
 }
 
-/// How long a file says that it is, and its content.
+/// The length that a file reports, and its content.
 type FileInMemory = (u64, Vec<u8>);
 
-/// The files of a person.
+/// The user's files in memory.
 #[derive(Clone, Default)]
 pub(crate) struct MemoryFiles(Arc<Mutex<BTreeMap<String, FileInMemory>>>);
 
@@ -37,14 +37,14 @@ impl MemoryFiles {
         self.0.lock().unwrap().insert(name.to_owned(), file);
     }
 
-    /// A file of such a length that nobody may read.
+    /// Adds a file that reports a length, but cannot be read.
     pub(crate) fn pretend(&self, name: &str, num_bytes: u64) {
         let file = (num_bytes, Vec::new());
         self.0.lock().unwrap().insert(name.to_owned(), file);
     }
 }
 
-impl PersonFiles for MemoryFiles {
+impl UserFiles for MemoryFiles {
     fn num_bytes(&self, name: &str) -> Option<u64> {
         Some(self.0.lock().unwrap().get(name)?.0)
     }

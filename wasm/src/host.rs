@@ -1,4 +1,4 @@
-//! The browser's side of the session: files that the person gave, journals in the browser's storage.
+//! The session's host in a browser: files that the user gave, journals in the browser's storage.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -9,52 +9,52 @@ use callgrove_session::{
     ForestFileError, Host, HostError, JournalWriter, OpenJournal, read_forest, trace_of_forest,
 };
 
-use crate::sliced::{PersonFiles, SlicedFile};
+use crate::sliced::{SlicedFile, UserFiles};
 
-/// What the names of journals begin with in the browser's storage.
+/// Prefix of the storage keys of journals.
 pub const JOURNAL: &str = "callgrove journal ";
-/// A larger file is refused before it is read: what is made of it, about twelve times as much, would not fit into the 4 GiB
-/// that a browser gives a worker at most.
+/// Maximum size of a trace file. A larger file is refused before it is read: its data, about twelve times as large,
+/// would not fit into the 4 GiB that a browser gives a worker at most.
 const MAX_TRACE_BYTES: u64 = 320 << 20;
 const MIB: u64 = 1 << 20;
 
-/// What the host needs of the browser.
-pub trait Browser: PersonFiles + Clone + Send + 'static {
-    /// The text that was kept under a key.
-    fn kept(&self, key: &str) -> Option<String>;
+/// The host's interface to the browser.
+pub trait Browser: UserFiles + Clone + Send + 'static {
+    /// Returns the text that is stored under a key.
+    fn stored(&self, key: &str) -> Option<String>;
 
-    /// Keeps a text under a key, also when the page is closed.
+    /// Stores a text under a key, beyond the lifetime of the page.
     ///
     /// # Errors
-    /// Why the browser refuses, in words.
-    fn keep(&self, key: &str, text: &str) -> Result<(), String>;
+    /// The browser's error message.
+    fn store(&self, key: &str, text: &str) -> Result<(), String>;
 
-    /// Hands a file to the person.
+    /// Downloads a file.
     ///
     /// # Errors
-    /// Why the browser refuses, in words.
+    /// The browser's error message.
     fn download(&self, name: &str, content: &[u8]) -> Result<(), String>;
 
-    /// Milliseconds since the epoch.
+    /// Returns the time in milliseconds since the epoch.
     fn now_ms(&self) -> f64;
 }
 
-/// Lends the engine what a page has.
+/// The host of an engine in a page.
 pub struct BrowserHost<B> {
     browser: B,
-    /// What was read, by name.
+    /// The files that were read, by name.
     known: BTreeMap<String, Known>,
 }
 
-/// What is known of a file that was read.
+/// The properties of a file that was read.
 struct Known {
-    /// Names its journal: the content says which run it is, not the name.
+    /// Hash of the content, which names the journal: the content identifies the run, not the name.
     digest: [u8; 32],
-    /// Of a forest, the function of its roots.
+    /// The root function, if the file is a forest.
     root: Option<String>,
 }
 
-/// The lines of one journal, each under a key of its own, so that a line costs the same however many there are.
+/// The lines of one journal. Each has a key of its own, so that the cost of a line does not depend on their number.
 struct StoredJournal<B> {
     browser: B,
     name: String,
@@ -62,7 +62,7 @@ struct StoredJournal<B> {
 }
 
 impl<B: Browser> BrowserHost<B> {
-    /// A host that finds files in `browser`.
+    /// A host with the files of `browser`.
     pub fn new(browser: B) -> Self {
         Self {
             browser,
@@ -70,7 +70,7 @@ impl<B: Browser> BrowserHost<B> {
         }
     }
 
-    /// The length of a file, if it is there and not too long.
+    /// Returns the length of a file, if it exists and is not too long.
     fn num_bytes(&self, name: &str, limit: u64, remedy: &str) -> Result<u64, HostError> {
         let Some(num_bytes) = self.browser.num_bytes(name) else {
             let text = format!(
@@ -124,8 +124,8 @@ impl<B: Browser> Host for BrowserHost<B> {
         let known = self.known.get(source);
         let known = known.ok_or_else(|| HostError::Failed(format!("{source} was not read")))?;
         let name = format!("{JOURNAL}{}", hex(&known.digest[..16]));
-        let kept = |number: usize| self.browser.kept(&key(&name, number));
-        let lines: Vec<String> = (0..).map_while(kept).collect();
+        let line = |number: usize| self.browser.stored(&key(&name, number));
+        let lines: Vec<String> = (0..).map_while(line).collect();
         Ok(OpenJournal {
             place: "this browser's storage".to_owned(),
             writer: Box::new(StoredJournal {
@@ -146,7 +146,7 @@ impl<B: Browser> Host for BrowserHost<B> {
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
-        let remedy = "it is not one that Callgrove wrote";
+        let remedy = "it was not written by Callgrove";
         let num_bytes = self.num_bytes(path, MAX_FILE_BYTES, remedy)?;
         let mut content = Vec::with_capacity(num_bytes as usize);
         let read = SlicedFile::new(&self.browser, path, num_bytes).read_to_end(&mut content);
@@ -164,11 +164,11 @@ impl<B: Browser> Host for BrowserHost<B> {
 impl<B: Browser> JournalWriter for StoredJournal<B> {
     fn append(&mut self, line: &str) -> Result<(), HostError> {
         let key = key(&self.name, self.num_lines);
-        if self.browser.kept(&key).is_some() {
+        if self.browser.stored(&key).is_some() {
             let text = "another page has the same run open; close one of them and reload the other";
             return Err(HostError::Failed(text.to_owned()));
         }
-        self.browser.keep(&key, line).map_err(HostError::Failed)?;
+        self.browser.store(&key, line).map_err(HostError::Failed)?;
         self.num_lines += 1;
         Ok(())
     }
@@ -186,13 +186,13 @@ mod tests {
     use callgrove_session::{Command, Engine, LearnSettings, Snapshot, SnapshotCell};
 
     use super::*;
+    use crate::file_store::open_command;
     use crate::fixture::{MemoryFiles, forest_file};
-    use crate::shelf::open_command;
 
-    /// Names and contents.
+    /// Names and contents of downloaded files.
     type Downloads = Vec<(String, Vec<u8>)>;
 
-    /// A browser that keeps everything in memory.
+    /// A browser that stores everything in memory.
     #[derive(Clone, Default)]
     struct Memory {
         files: MemoryFiles,
@@ -200,7 +200,7 @@ mod tests {
         downloads: Arc<Mutex<Downloads>>,
     }
 
-    impl PersonFiles for Memory {
+    impl UserFiles for Memory {
         fn num_bytes(&self, name: &str) -> Option<u64> {
             self.files.num_bytes(name)
         }
@@ -211,11 +211,11 @@ mod tests {
     }
 
     impl Browser for Memory {
-        fn kept(&self, key: &str) -> Option<String> {
+        fn stored(&self, key: &str) -> Option<String> {
             self.kept.lock().unwrap().get(key).cloned()
         }
 
-        fn keep(&self, key: &str, text: &str) -> Result<(), String> {
+        fn store(&self, key: &str, text: &str) -> Result<(), String> {
             let mut kept = self.kept.lock().unwrap();
             kept.insert(key.to_owned(), text.to_owned());
             Ok(())
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// What a page that opens `name` shows after `commands`.
+    /// Returns the snapshot of a page that opens `name`, after `commands`.
     fn page(memory: &Memory, name: &str, commands: Vec<Command>) -> Arc<Snapshot> {
         let host = Box::new(BrowserHost::new(memory.clone()));
         let cell = SnapshotCell::default();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_its_name() {
+    fn unusable_files_are_refused_with_their_name() {
         let memory = Memory::default();
         let text = forest_file();
         memory
@@ -291,20 +291,23 @@ mod tests {
         memory.files.pretend("huge.callgrove", MAX_TRACE_BYTES + 1);
         memory.files.pretend("huge.json", MAX_FILE_BYTES + 1);
         for (name, expected) in [
-            ("cut.jsonl", "is no tree"),
+            ("cut.jsonl", "is not a tree"),
             ("gone.jsonl", "drop the file"),
             ("huge.callgrove", "at most 320 MB; run `callgrove serve"),
             ("huge.json", "at most 60 MB"),
         ] {
             let shown = page(&memory, name, Vec::new());
-            let told = &shown.notices.first().expect("it is told").text;
-            assert!(told.contains(name) && told.contains(expected), "{told}");
+            let notice = &shown.notices.first().expect("a notice").text;
+            assert!(
+                notice.contains(name) && notice.contains(expected),
+                "{notice}"
+            );
             assert!(shown.analysis.is_none());
         }
     }
 
     #[test]
-    fn what_is_saved_is_downloaded() {
+    fn saved_files_are_downloaded() {
         let memory = Memory::default();
         memory.files.put("a.jsonl", forest_file());
         let path = "model.json".to_owned();

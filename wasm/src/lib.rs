@@ -6,20 +6,20 @@
 //!        └── mirror: outline ◀──────────┘                                     └───── frames ◀────┘
 //! ```
 //!
-//! * [`worker`] has the engine of a page that is alone, in a worker beside the page's thread (`worker.js`). A page from
-//!   a server that has a session talks to that instead, over a WebSocket.
-//! * [`shelf`] holds the files that a person gave to the page, which has no other files; [`sliced`] reads them slice by
-//!   slice, and [`host`] lends them to the engine, with the browser's storage for journals and its downloads for what is
-//!   saved.
-//! * [`outline`] makes of what is drawn a list that a screen reader can read; the mirror keeps it in the page.
+//! * [`worker`] runs the engine of a page without a server's session, in a worker next to the page's thread
+//!   (`worker.js`). A page from a server with a session connects to that one instead, over a WebSocket.
+//! * [`file_store`] holds the files that the user gave to the page, which has no other files; [`sliced`] reads them in
+//!   slices, and [`host`] provides them to the engine, with the browser's storage for journals and its downloads for
+//!   saved files.
+//! * [`outline`] lists the widgets of a frame for screen readers; the mirror keeps that list in the document.
 //!
-//! `cargo xtask web` builds the page; `README.md` beside this crate's manifest says what the bundle holds.
+//! `cargo xtask web` builds the page; `README.md` next to this crate's manifest describes the bundle.
 
+pub mod file_store;
 #[cfg(test)]
 mod fixture;
 pub mod host;
 pub mod outline;
-pub mod shelf;
 pub mod sliced;
 #[cfg(target_arch = "wasm32")]
 mod web;

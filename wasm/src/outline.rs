@@ -1,39 +1,39 @@
-//! What is drawn, as a list that a screen reader or a test can read.
+//! The outline of a frame: its widgets as a list for screen readers and tests.
 //!
-//! egui describes each frame as a tree of AccessKit. A page has no use for the tree of panes and layers; what has
-//! a name, in the order of reading, is the outline.
+//! egui describes each frame as an AccessKit tree. A page does not need the tree of panes and layers; the outline lists
+//! the nodes that have a name, in reading order.
 
 use std::collections::BTreeMap;
 
 use egui::accesskit::{Node, NodeId, Role, Toggled, TreeUpdate};
 
-/// More than anybody listens to; beyond it the outline ends.
+/// Maximum length of the outline, more than anyone listens to; further items are left out.
 const MAX_ITEMS: usize = 800;
 
-/// Something that has a name on the screen.
+/// A named item on the screen.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct OutlineItem {
-    /// AccessKit's number of it.
+    /// AccessKit's id of the node.
     pub node: u64,
-    /// Its role in the words of ARIA; empty for plain text.
+    /// ARIA role; empty for plain text.
     pub role: &'static str,
-    /// What it is called, or the text itself.
+    /// Name of the item, or the text itself.
     pub name: String,
-    /// What stands in it.
+    /// Value of the item, such as the text of an input field.
     pub value: Option<String>,
-    /// The attribute of ARIA that tells whether it is on, and what that says.
+    /// ARIA attribute of the toggle state, and its value.
     pub state: Option<(&'static str, &'static str)>,
-    /// Whether it takes no clicks now.
+    /// True if the item accepts no clicks at present.
     pub is_disabled: bool,
-    /// Whether it has the keyboard.
+    /// True if the item has the keyboard focus.
     pub is_focused: bool,
     /// Left, top, width and height on the page, in points of the window.
     pub rect: [i32; 4],
-    /// The items of a list.
+    /// Ids of the items of a list.
     pub owned: Vec<u64>,
 }
 
-/// What has a name, in the order of reading.
+/// Returns the named items, in reading order.
 pub fn outline_of(update: &TreeUpdate) -> Vec<OutlineItem> {
     let nodes: BTreeMap<NodeId, &Node> =
         update.nodes.iter().map(|(id, node)| (*id, node)).collect();
@@ -52,7 +52,7 @@ pub fn outline_of(update: &TreeUpdate) -> Vec<OutlineItem> {
     items
 }
 
-/// Adds an item; those of a list that follow one another get a list to be in.
+/// Adds an item. Consecutive list items are put into one list.
 fn push(items: &mut Vec<OutlineItem>, item: OutlineItem) {
     if item.role == "listitem" {
         let list = items
@@ -114,7 +114,7 @@ fn item_of(
     })
 }
 
-/// The role in the words of ARIA; `None` for what only holds others.
+/// Returns the ARIA role; `None` for mere containers.
 fn role_of(node: &Node) -> Option<&'static str> {
     Some(match node.role() {
         Role::Button => "button",
@@ -161,7 +161,7 @@ mod tests {
         node
     }
 
-    /// A window with these children, in this order, of which the first has the keyboard.
+    /// Returns a window with these children, in this order. The first has the focus.
     fn window(children: Vec<Node>) -> TreeUpdate {
         let ids = (1..=children.len() as u64).map(NodeId);
         let root = node(Role::Window, |root| {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_name_is_listed_with_role_state_and_place() {
+    fn named_nodes_are_listed_with_role_state_and_position() {
         let update = window(vec![
             node(Role::Button, |button| {
                 button.set_label("Train");
@@ -192,9 +192,9 @@ mod tests {
             }),
         ]);
         let items = outline_of(&update);
-        let told: Vec<_> = items.iter().map(|it| (it.role, it.name.as_str())).collect();
+        let names: Vec<_> = items.iter().map(|it| (it.role, it.name.as_str())).collect();
         assert_eq!(
-            told,
+            names,
             [("button", "Train"), ("", "196 trees"), ("textbox", "Find")]
         );
         assert_eq!(items[0].state, Some(("aria-pressed", "true")));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_follow_one_another_are_one_list() {
+    fn consecutive_rows_are_one_list() {
         let row = |name: &str, is_on| {
             node(Role::ListItem, |row| {
                 row.set_label(name);

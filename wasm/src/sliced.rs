@@ -1,39 +1,39 @@
-//! Files of the person, read slice by slice: a page never holds a whole one.
+//! The user's files, read in slices: a page never holds a whole one.
 
 use std::io::{self, BufRead, Read};
 
 use sha2::{Digest, Sha256};
 
-/// How much of a file is in memory at a time.
+/// Number of bytes of a file that are in memory at a time.
 const SLICE_BYTES: usize = 4 << 20;
 
-/// The files that the person gave to the page.
-pub trait PersonFiles {
-    /// The length of a file in bytes; `None` if there is none of this name.
+/// The files that the user gave to the page.
+pub trait UserFiles {
+    /// Returns the length of a file in bytes; `None` if no file has this name.
     fn num_bytes(&self, name: &str) -> Option<u64>;
 
-    /// Fills `slice` with what a file has from `at` on.
+    /// Fills `slice` with the bytes of a file from `at` on.
     ///
     /// # Errors
-    /// Why the browser refuses, in words.
+    /// The browser's error message.
     fn read_slice(&self, name: &str, at: u64, slice: &mut [u8]) -> Result<(), String>;
 }
 
-/// Reads a file from its beginning.
+/// A reader of a file from its beginning.
 pub struct SlicedFile<'a, S> {
     files: &'a S,
     name: &'a str,
     num_bytes: u64,
-    /// Where the next slice begins.
+    /// Offset of the next slice.
     at: u64,
     slice: Vec<u8>,
-    /// How much of the slice was taken.
+    /// Number of bytes of the slice that were consumed.
     num_taken: usize,
     digest: Sha256,
 }
 
-impl<'a, S: PersonFiles> SlicedFile<'a, S> {
-    /// Reads a file of so many bytes.
+impl<'a, S: UserFiles> SlicedFile<'a, S> {
+    /// A reader of a file with `num_bytes` bytes.
     pub fn new(files: &'a S, name: &'a str, num_bytes: u64) -> Self {
         Self {
             files,
@@ -46,13 +46,13 @@ impl<'a, S: PersonFiles> SlicedFile<'a, S> {
         }
     }
 
-    /// The sum of all that was read, by which a file is known under any name.
+    /// Returns the hash of all bytes that were read, which identifies a file under any name.
     pub fn digest(&self) -> [u8; 32] {
         self.digest.clone().finalize().into()
     }
 }
 
-impl<S: PersonFiles> BufRead for SlicedFile<'_, S> {
+impl<S: UserFiles> BufRead for SlicedFile<'_, S> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.num_taken == self.slice.len() {
             let left = usize::try_from(self.num_bytes - self.at).unwrap_or(usize::MAX);
@@ -73,7 +73,7 @@ impl<S: PersonFiles> BufRead for SlicedFile<'_, S> {
     }
 }
 
-impl<S: PersonFiles> Read for SlicedFile<'_, S> {
+impl<S: UserFiles> Read for SlicedFile<'_, S> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let num_read = self.fill_buf()?.read(bytes)?;
         self.consume(num_read);
@@ -87,10 +87,10 @@ mod tests {
 
     use super::*;
 
-    /// A file of this content, and the slices that were asked for.
+    /// A file with this content, and the lengths of the slices that were read.
     struct One(Vec<u8>, RefCell<Vec<usize>>);
 
-    impl PersonFiles for One {
+    impl UserFiles for One {
         fn num_bytes(&self, _: &str) -> Option<u64> {
             Some(self.0.len() as u64)
         }
@@ -98,13 +98,16 @@ mod tests {
         fn read_slice(&self, _: &str, at: u64, slice: &mut [u8]) -> Result<(), String> {
             self.1.borrow_mut().push(slice.len());
             let rest = self.0.get(at as usize..).ok_or("there is no more")?;
-            slice.copy_from_slice(rest.get(..slice.len()).ok_or("it has become shorter")?);
+            slice.copy_from_slice(
+                rest.get(..slice.len())
+                    .ok_or("the file has become shorter")?,
+            );
             Ok(())
         }
     }
 
     #[test]
-    fn a_file_is_read_to_its_end_in_slices_and_summed() {
+    fn a_file_is_read_in_slices_and_hashed() {
         let content: Vec<u8> = (0..SLICE_BYTES * 2 + 5)
             .map(|at| (at % 251) as u8)
             .collect();
@@ -114,16 +117,16 @@ mod tests {
         file.read_exact(&mut first).unwrap();
         file.read_to_end(&mut rest).unwrap();
         assert_eq!(first[..], files.0[..7]);
-        assert!(rest == files.0[7..], "the rest is another");
+        assert!(rest == files.0[7..], "the rest differs");
         assert_eq!(*files.1.borrow(), [SLICE_BYTES, SLICE_BYTES, 5]);
         assert_eq!(file.digest()[..], Sha256::digest(&files.0)[..]);
     }
 
     #[test]
-    fn what_the_browser_refuses_is_told() {
+    fn errors_of_the_browser_are_passed_on() {
         let files = One(vec![1, 2], RefCell::default());
         let mut file = SlicedFile::new(&files, "a", 3);
         let refused = file.read(&mut [0]).unwrap_err().to_string();
-        assert_eq!(refused, "it has become shorter");
+        assert_eq!(refused, "the file has become shorter");
     }
 }

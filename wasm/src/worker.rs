@@ -1,7 +1,7 @@
-//! The session of a page that is alone, in a worker of it: so the page draws on while it learns.
+//! The local session of a page, in a worker, so that the page keeps drawing while the session learns.
 //!
-//! The page's end is a [`callgrove_session::wire::SessionLink`], as if the session lay on a server. What a worker does
-//! not have, the page does for it: it keeps journals in the browser's storage and hands files to the person.
+//! The page's end is a [`callgrove_session::wire::SessionLink`], as for a session on a server. The page does what a
+//! worker cannot: it stores journals in the browser's storage, and downloads files.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,44 +12,44 @@ use callgrove_session::wire::{
 use callgrove_session::{Command, Engine, LearnSettings, SnapshotCell, ViewerId};
 
 use crate::host::{Browser, BrowserHost};
-use crate::sliced::PersonFiles;
+use crate::sliced::UserFiles;
 
-/// Seed of everything random, as on the desktop: the same run gives the same picture.
+/// Seed of all random numbers, as on the desktop, so that a run always gives the same result.
 const SEED: u64 = 1;
-/// The one who looks.
+/// The only viewer.
 const VIEWER: ViewerId = ViewerId(0);
-/// While it works, snapshots come at most this often; a person does not see more.
-const LEAST_PAUSE_MS: f64 = 50.0;
+/// Minimum interval of snapshots during work; a person does not see shorter ones.
+const MIN_SNAPSHOT_INTERVAL_MS: f64 = 50.0;
 
-/// The page, as its worker reaches it, and the files that the page handed over.
-pub trait WorkerPage: PersonFiles + Clone + Send + Sync + 'static {
-    /// Sends it a frame.
+/// The worker's interface to its page, and the files that the page handed over.
+pub trait WorkerPage: UserFiles + Clone + Send + Sync + 'static {
+    /// Sends a frame to the page.
     fn show(&self, frame: &[u8]);
 
-    /// Has it keep a text under a key.
-    fn keep(&self, key: &str, text: &str);
+    /// Stores a text under a key in the browser's storage.
+    fn store(&self, key: &str, text: &str);
 
-    /// Milliseconds since the epoch.
+    /// Returns the time in milliseconds since the epoch.
     fn now_ms(&self) -> f64;
 }
 
-/// The session's end of a worker.
+/// The worker's end of the session.
 pub struct Worker<P> {
     engine: Engine,
     storage: Storage<P>,
-    teller: Arc<Mutex<Teller<P>>>,
+    reporter: Arc<Mutex<SnapshotReporter<P>>>,
 }
 
-/// Tells the page what is new.
-struct Teller<P> {
+/// Reports new snapshots to the page.
+struct SnapshotReporter<P> {
     page: P,
     cell: SnapshotCell,
-    /// `None` until there is somebody to tell.
+    /// `None` until the page has said hello.
     sender: Option<SnapshotSender>,
     last_ms: f64,
 }
 
-/// The browser's storage, as the page told it.
+/// The browser's storage, as reported by the page.
 #[derive(Clone)]
 struct Storage<P> {
     page: P,
@@ -59,7 +59,7 @@ struct Storage<P> {
 #[derive(Default)]
 struct Known {
     texts: BTreeMap<String, String>,
-    /// Why the page could not keep the last text.
+    /// The reason why the page could not store the last text.
     refusal: Option<String>,
 }
 
@@ -71,55 +71,55 @@ impl<P: WorkerPage> Worker<P> {
             known: Arc::default(),
         };
         let cell = SnapshotCell::default();
-        let teller = Arc::new(Mutex::new(Teller {
+        let reporter = Arc::new(Mutex::new(SnapshotReporter {
             page,
             cell: cell.clone(),
             sender: None,
             last_ms: f64::NEG_INFINITY,
         }));
         let wake = {
-            let teller = Arc::clone(&teller);
-            Arc::new(move || lock(&teller).tell(false))
+            let reporter = Arc::clone(&reporter);
+            Arc::new(move || lock(&reporter).report(false))
         };
         let host = Box::new(BrowserHost::new(storage.clone()));
         let settings = LearnSettings::with_seed(SEED);
         Self {
             engine: Engine::new(host, settings, cell, wake),
             storage,
-            teller,
+            reporter,
         }
     }
 
-    /// Something stands in the browser's storage.
-    pub fn know(&self, key: String, text: String) {
+    /// Adds a text of the browser's storage.
+    pub fn add_stored(&self, key: String, text: String) {
         lock(&self.storage.known).texts.insert(key, text);
     }
 
-    /// The page could not keep a text.
-    pub fn refuse(&self, key: &str, cause: String) {
+    /// Notes that the page could not store a text.
+    pub fn note_failure(&self, key: &str, cause: String) {
         let mut known = lock(&self.storage.known);
         known.texts.remove(key);
         known.refusal = Some(cause);
     }
 
-    /// Does what the page says.
+    /// Handles a message of the page.
     ///
     /// # Errors
-    /// It speaks otherwise.
-    pub fn hear(&mut self, message: &[u8]) -> Result<(), WireError> {
+    /// If the message violates the protocol.
+    pub fn handle(&mut self, message: &[u8]) -> Result<(), WireError> {
         match ViewerMessage::from_bytes(message)? {
             ViewerMessage::Hello { version, .. } => {
                 if version != WIRE_VERSION {
                     return Err(WireError::Order);
                 }
-                let mut teller = lock(&self.teller);
-                // A worker that begins anew is another one.
-                teller
+                let mut reporter = lock(&self.reporter);
+                // A restarted worker has another epoch.
+                reporter
                     .page
-                    .show(&welcome_frame(teller.page.now_ms().to_bits())?);
-                teller.sender = Some(SnapshotSender::new(VIEWER));
+                    .show(&welcome_frame(reporter.page.now_ms().to_bits())?);
+                reporter.sender = Some(SnapshotSender::new(VIEWER));
             }
-            ViewerMessage::Command { number, command } => self.engine.handle(Command::Of {
+            ViewerMessage::Command { number, command } => self.engine.handle(Command::ForViewer {
                 viewer: VIEWER,
                 number,
                 command,
@@ -129,45 +129,46 @@ impl<P: WorkerPage> Worker<P> {
                 number,
                 question,
             } => {
-                let teller = lock(&self.teller);
-                let sender = teller.sender.as_ref();
+                let reporter = lock(&self.reporter);
+                let sender = reporter.sender.as_ref();
                 if let Some(calls) = sender.and_then(|sender| sender.calls(trace))
                     && let Some(frame) = answer_frame(calls, (number, &question), || false)?
                 {
-                    teller.page.show(&frame);
+                    reporter.page.show(&frame);
                 }
             }
-            // Whoever works hears nothing: the page ends a worker that shall stop. A question is answered before the
-            // next message is heard. Runs are watched from servers. Files are handed over as the browser has them.
+            // Cancelling, forgetting and watching need no handling: a busy worker receives no messages, so the page
+            // terminates a worker that is to stop; a question is answered before the next message is received; runs are
+            // watched from servers; and files are handed over as handles of the browser.
             ViewerMessage::Cancel
             | ViewerMessage::Forget { .. }
             | ViewerMessage::Watch(_)
             | ViewerMessage::File(_) => {}
         }
-        lock(&self.teller).tell(true);
+        lock(&self.reporter).report(true);
         Ok(())
     }
 
-    /// Goes on with the map that forms; whether there is more to do.
+    /// Advances the map that is being computed. Returns whether there is more to do.
     pub fn work(&mut self) -> bool {
         let is_forming = self.engine.is_forming();
         if is_forming {
             self.engine.advance();
         } else {
-            lock(&self.teller).tell(true);
+            lock(&self.reporter).report(true);
         }
         is_forming
     }
 }
 
-impl<P: WorkerPage> Teller<P> {
-    /// Sends what is new; all of it, or only if it is time.
-    fn tell(&mut self, is_due: bool) {
+impl<P: WorkerPage> SnapshotReporter<P> {
+    /// Sends new frames, at once if `is_due`, or else only after the minimum interval.
+    fn report(&mut self, is_due: bool) {
         let now_ms = self.page.now_ms();
         let Some(sender) = &mut self.sender else {
             return;
         };
-        if !is_due && now_ms < self.last_ms + LEAST_PAUSE_MS {
+        if !is_due && now_ms < self.last_ms + MIN_SNAPSHOT_INTERVAL_MS {
             return;
         }
         self.last_ms = now_ms;
@@ -178,7 +179,7 @@ impl<P: WorkerPage> Teller<P> {
     }
 }
 
-impl<P: WorkerPage> PersonFiles for Storage<P> {
+impl<P: WorkerPage> UserFiles for Storage<P> {
     fn num_bytes(&self, name: &str) -> Option<u64> {
         self.page.num_bytes(name)
     }
@@ -189,17 +190,17 @@ impl<P: WorkerPage> PersonFiles for Storage<P> {
 }
 
 impl<P: WorkerPage> Browser for Storage<P> {
-    fn kept(&self, key: &str) -> Option<String> {
+    fn stored(&self, key: &str) -> Option<String> {
         lock(&self.known).texts.get(key).cloned()
     }
 
-    fn keep(&self, key: &str, text: &str) -> Result<(), String> {
+    fn store(&self, key: &str, text: &str) -> Result<(), String> {
         let mut known = lock(&self.known);
         if let Some(refusal) = known.refusal.take() {
             return Err(refusal);
         }
         known.texts.insert(key.to_owned(), text.to_owned());
-        self.page.keep(key, text);
+        self.page.store(key, text);
         Ok(())
     }
 
@@ -229,20 +230,20 @@ mod tests {
     use callgrove_session::wire::SessionLink;
 
     use super::*;
+    use crate::file_store::open_command;
     use crate::fixture::{MemoryFiles, forest_file};
-    use crate::shelf::open_command;
 
     const NAME: &str = "runs.jsonl";
 
-    /// What a worker did to its page.
+    /// A page that records its worker's calls.
     #[derive(Clone, Default)]
-    struct Told {
+    struct RecordingPage {
         files: MemoryFiles,
         frames: Arc<Mutex<Vec<Vec<u8>>>>,
         kept: Arc<Mutex<Vec<(String, String)>>>,
     }
 
-    impl PersonFiles for Told {
+    impl UserFiles for RecordingPage {
         fn num_bytes(&self, name: &str) -> Option<u64> {
             self.files.num_bytes(name)
         }
@@ -252,12 +253,12 @@ mod tests {
         }
     }
 
-    impl WorkerPage for Told {
+    impl WorkerPage for RecordingPage {
         fn show(&self, frame: &[u8]) {
             lock(&self.frames).push(frame.to_vec());
         }
 
-        fn keep(&self, key: &str, text: &str) {
+        fn store(&self, key: &str, text: &str) {
             lock(&self.kept).push((key.to_owned(), text.to_owned()));
         }
 
@@ -267,49 +268,49 @@ mod tests {
     }
 
     /// A page and its worker.
-    struct Alone {
-        told: Told,
-        worker: Worker<Told>,
+    struct LocalPage {
+        page: RecordingPage,
+        worker: Worker<RecordingPage>,
         link: SessionLink,
         handle: SessionHandle,
     }
 
-    impl Alone {
+    impl LocalPage {
         fn new(kept: &[(String, String)]) -> Self {
-            let told = Told::default();
-            let mut worker = Worker::new(told.clone());
+            let page = RecordingPage::default();
+            let mut worker = Worker::new(page.clone());
             for (key, text) in kept {
-                worker.know(key.clone(), text.clone());
+                worker.add_stored(key.clone(), text.clone());
             }
             let (handle, mut link) = SessionLink::new(0, None);
-            worker.hear(&link.connected().unwrap()).unwrap();
-            told.files.put(NAME, forest_file());
-            let mut alone = Self {
-                told,
+            worker.handle(&link.connected().unwrap()).unwrap();
+            page.files.put(NAME, forest_file());
+            let mut local = Self {
+                page,
                 worker,
                 link,
                 handle,
             };
-            alone.does(open_command(NAME));
-            alone
+            local.run_command(open_command(NAME));
+            local
         }
 
-        fn does(&mut self, command: Command) {
+        fn run_command(&mut self, command: Command) {
             self.handle.send(command).unwrap();
             loop {
-                let frames: Vec<_> = lock(&self.told.frames).drain(..).collect();
+                let frames: Vec<_> = lock(&self.page.frames).drain(..).collect();
                 for frame in frames {
                     self.link.take(&frame).unwrap();
                 }
                 let Some(message) = self.link.next_message(|_| None).unwrap() else {
                     break;
                 };
-                self.worker.hear(&message).unwrap();
+                self.worker.handle(&message).unwrap();
             }
         }
 
         fn label(&mut self, tree: u32) {
-            self.does(Command::SetLabel {
+            self.run_command(Command::SetLabel {
                 trees: vec![TreeIdx(tree)],
                 label: Some(Label::Abnormal),
             });
@@ -317,40 +318,42 @@ mod tests {
     }
 
     #[test]
-    fn labels_go_to_the_storage_of_the_page_and_come_back_from_it() {
-        let mut alone = Alone::new(&[]);
-        alone.label(31);
-        let seen = alone.handle.snapshot();
+    fn labels_are_stored_by_the_page_and_restored() {
+        let mut local = LocalPage::new(&[]);
+        local.label(31);
+        let seen = local.handle.snapshot();
         let trees = seen.analysis.as_ref().map(|open| open.forest.len());
         assert_eq!((trees, seen.labels.len()), (Some(60), 1));
-        let kept = lock(&alone.told.kept).clone();
+        let kept = lock(&local.page.kept).clone();
         assert!(!kept.is_empty());
-        assert_eq!(Alone::new(&kept).handle.snapshot().labels.len(), 1);
+        assert_eq!(LocalPage::new(&kept).handle.snapshot().labels.len(), 1);
     }
 
     #[test]
-    fn a_storage_that_is_full_is_told_with_the_next_label() {
-        let mut alone = Alone::new(&[]);
-        alone.label(31);
-        let (key, _) = lock(&alone.told.kept)[0].clone();
-        alone.worker.refuse(&key, "no room is left".to_owned());
-        alone.label(30);
-        let notices = alone.handle.snapshot().notices.clone();
+    fn a_full_storage_is_reported_with_the_next_label() {
+        let mut local = LocalPage::new(&[]);
+        local.label(31);
+        let (key, _) = lock(&local.page.kept)[0].clone();
+        local
+            .worker
+            .note_failure(&key, "no space is left".to_owned());
+        local.label(30);
+        let notices = local.handle.snapshot().notices.clone();
         assert!(
-            notices.iter().any(|it| it.text.contains("room is left")),
+            notices.iter().any(|it| it.text.contains("space is left")),
             "{notices:?}"
         );
     }
 
     #[test]
-    fn what_is_no_message_is_refused() {
-        let mut worker = Worker::new(Told::default());
-        worker.hear(b"\xc1").unwrap_err();
+    fn invalid_messages_are_refused() {
+        let mut worker = Worker::new(RecordingPage::default());
+        worker.handle(b"\xc1").unwrap_err();
         let other = ViewerMessage::Hello {
             version: WIRE_VERSION + 1,
             key: 0,
             name: None,
         };
-        worker.hear(&other.to_bytes().unwrap()).unwrap_err();
+        worker.handle(&other.to_bytes().unwrap()).unwrap_err();
     }
 }

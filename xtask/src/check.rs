@@ -1,4 +1,4 @@
-//! How a requirement is checked: a library that the linker knows, or a program and its version.
+//! Checks of requirements: a library that the linker knows, or a program and its version.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,27 +8,27 @@ use std::process::{Command, Stdio};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version(Vec<u64>);
 
-/// What is known of a thing on this machine.
+/// The availability of a requirement on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Availability {
-    /// It is there, and new enough.
+    /// Present, and new enough.
     Good,
-    /// It is not there.
+    /// Missing.
     Missing,
-    /// It is there in this version, which is too old.
+    /// Present in this version, which is too old.
     Old(Version),
-    /// It is there, but does not say its version.
+    /// Present, but its version is unknown.
     Unknown,
 }
 
 impl Version {
-    /// The first word of a text that begins with a number and a dot.
+    /// Returns the version in the first word of a text that starts with a number and a dot.
     pub(crate) fn in_text(text: &str) -> Option<Self> {
         let words = text.split(|c: char| c.is_whitespace() || c == '(');
         words.filter_map(Self::parse).find(|it| it.0.len() > 1)
     }
 
-    /// The numbers at the beginning of a word: `12.2.0-14+deb12u1` is 12.2.0.
+    /// Returns the numbers at the beginning of a word: `12.2.0-14+deb12u1` is 12.2.0.
     fn parse(word: &str) -> Option<Self> {
         let end = word.find(|c: char| !c.is_ascii_digit() && c != '.');
         let numbers = word[..end.unwrap_or(word.len())].trim_end_matches('.');
@@ -44,7 +44,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Checks the version that a program prints, against the oldest one that will do.
+/// Checks the version that a program prints against the minimum.
 pub(crate) fn program(name: &str, args: &[&str], minimum: &str) -> Availability {
     let Some(path) = find_program(name) else {
         return Availability::Missing;
@@ -55,7 +55,7 @@ pub(crate) fn program(name: &str, args: &[&str], minimum: &str) -> Availability 
     version(&text, minimum)
 }
 
-/// Checks the version in a text.
+/// Checks the version in a text against the minimum.
 pub(crate) fn version(text: &str, minimum: &str) -> Availability {
     match (Version::in_text(text), Version::parse(minimum)) {
         (Some(found), Some(minimum)) if found < minimum => Availability::Old(found),
@@ -64,8 +64,8 @@ pub(crate) fn version(text: &str, minimum: &str) -> Availability {
     }
 }
 
-/// Returns the path of a program in `PATH`, in the system's own folders, which the `PATH` of an ordinary user may lack,
-/// or, for those of PostgreSQL's server, in Debian's folder for each release, the newest first.
+/// Returns the path of a program in `PATH` or in the system's own folders, which an ordinary user's `PATH` may lack;
+/// for programs of PostgreSQL's server also in Debian's folder for each release, newest first.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut postgresql = releases("/usr/lib/postgresql");
@@ -77,7 +77,7 @@ pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
         .find(|file| Path::is_file(file))
 }
 
-/// The folders in a folder, by the number that they are named.
+/// Returns the folders in a folder, ordered by their number, newest first.
 fn releases(folder: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -88,19 +88,19 @@ fn releases(folder: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// Whether the dynamic linker knows a library. Where it has no list (musl), nothing is known to be missing.
+/// Returns whether the dynamic linker knows a library. Without a list of libraries (musl) none counts as missing.
 pub(crate) fn has_library(name: &str) -> bool {
     let list = find_program("ldconfig").and_then(|path| output(Command::new(path).arg("-p")));
     list.is_none_or(|list| lists(&list, name))
 }
 
-/// Whether `ldconfig -p` lists a library of exactly this name.
+/// Returns whether `ldconfig -p` lists a library with exactly this name.
 fn lists(ldconfig: &str, library: &str) -> bool {
     let mut names = ldconfig.lines().map(|line| line.split_whitespace().next());
     names.any(|name| name == Some(library))
 }
 
-/// What a command prints on standard output; `None` if it cannot be started or does not succeed.
+/// Returns what a command prints on standard output; `None` if it cannot be started or fails.
 pub(crate) fn output(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).output().ok()?;
     output
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn old_versions_are_told_from_new_ones_number_by_number() {
+    fn versions_are_compared_number_by_number() {
         assert_eq!(version("Python 3.11.2", "3.9"), Availability::Good);
         assert_eq!(version("Python 3.9", "3.9"), Availability::Good);
         let old = Version(vec![3, 8, 10]);

@@ -1,7 +1,7 @@
-//! `cargo xtask <task>`: says what the task does and how long it takes, checks what the machine must have for it, and
+//! `cargo xtask <task>`: prints the steps and the duration of the task, checks the requirements of the machine, and
 //! then compiles and runs the task itself, which is in `xtask/tasks`.
 //!
-//! This crate has no dependencies, so that it is compiled and speaks within seconds even on a new machine.
+//! This crate has no dependencies, so that it compiles and prints within seconds even on a new machine.
 
 mod check;
 mod install;
@@ -38,7 +38,7 @@ fn perform(args: &[String]) -> Result<ExitCode, String> {
         .args(["run", "--package", "xtask-tasks", "--"])
         .args(args)
         .status()
-        .map_err(|error| format!("cargo does not start: {error}"))?;
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
     // A signal has no exit code.
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))

@@ -1,7 +1,7 @@
-//! What the tasks need of the machine, from which version on, and what to do where it is missing or too old.
+//! The requirements of the tasks, with minimum versions, and the remedy if one is missing or too old.
 //!
-//! A need is recognised by the library or program itself, not by the package that brings it, so that any distribution
-//! will do; the packages' names are Debian's.
+//! A requirement is detected by the library or program itself, not by its package, so that any distribution works. The
+//! names of packages are Debian's.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,32 +10,32 @@ use crate::check::{self, Availability};
 use crate::install;
 use crate::tasks::{Needs, Task};
 
-/// One thing that must be there.
+/// One requirement.
 struct Requirement {
-    /// Its name, for people.
+    /// Its display name.
     name: &'static str,
     check: Check,
-    /// The Debian packages that bring it; none where they are no help.
+    /// The Debian packages that provide it; empty if they do not help.
     packages: &'static [&'static str],
-    /// What to do where no package can be installed, or where its version is too old.
+    /// The remedy if no package can be installed, or if its version is too old.
     remedy: &'static str,
 }
 
-/// How a requirement is checked.
+/// The check of a requirement.
 enum Check {
     /// The dynamic linker knows a library of this name.
     Library(&'static str),
-    /// A program of this name is there. Its version does not matter to us.
+    /// A program of this name exists, in any version.
     Program(&'static str),
-    /// A program prints a version that is not older than the last word.
+    /// A program prints a version that is at least the last argument.
     Version(&'static str, &'static [&'static str], &'static str),
-    /// Something else.
+    /// Any other check.
     By(fn() -> Availability),
 }
 
 use Check::{By, Library, Program, Version};
 
-/// For every task. Rust itself has been checked by cargo (`rust-version` in `Cargo.toml`).
+/// For every task. Cargo has already checked Rust (`rust-version` in `Cargo.toml`).
 const BUILD: &[Requirement] = &[Requirement {
     name: "a C compiler, GCC 8 or Clang 7 or newer (older ones are untested)",
     check: By(c_compiler),
@@ -43,7 +43,7 @@ const BUILD: &[Requirement] = &[Requirement {
     remedy: "install a newer one, and name it in CC",
 }];
 
-/// What `winit` and `glutin` load when a window opens under X11.
+/// Libraries that `winit` and `glutin` load when a window opens under X11.
 const WINDOW: &[Requirement] = &[
     library("libGL.so.1", &["libgl1", "libgl1-mesa-dri"]),
     library("libEGL.so.1", &["libegl1"]),
@@ -54,24 +54,24 @@ const WINDOW: &[Requirement] = &[
     library("libxkbcommon-x11.so.0", &["libxkbcommon-x11-0"]),
 ];
 
-/// What brings ADIOS2, where the machine has none.
+/// Requirements for installing ADIOS2 if the machine has none.
 const ADIOS2: &[Requirement] = &[
     Requirement {
-        name: "Python 3.9, the oldest that the package adios2 takes",
+        name: "Python 3.9, the minimum of the package adios2",
         check: Version("python3", &["--version"], "3.9"),
         packages: &["python3"],
         remedy: "install a newer Python, or set CALLGROVE_ADIOS2 to the folder of an ADIOS2",
     },
     Requirement {
-        name: "pip 20.3, the first that takes packages for glibc 2.28 (or Python's venv)",
+        name: "pip 20.3, the first that supports packages for glibc 2.28 (or Python's venv)",
         check: By(pip),
         packages: &["python3-pip"],
         remedy: "run `python3 -m pip install --upgrade pip`, or set CALLGROVE_ADIOS2 to the folder of an ADIOS2",
     },
 ];
 
-/// What the tests start: a display of their own, hands and eyes for it, a browser, a database server, an unpacker of
-/// test data, and a counter of instructions.
+/// Programs that the tests start: a private display with input and pictures, a browser, a database server, an unpacker
+/// of test data, and an instruction counter.
 const TESTS: &[Requirement] = &[
     program("Xvfb", &["xvfb"]),
     program("xdotool", &["xdotool"]),
@@ -99,7 +99,7 @@ const TESTS: &[Requirement] = &[
         remedy: "run `rustup component add clippy`",
     },
     Requirement {
-        name: "Rust's standard library for browsers (or apt-get, which brings its sources)",
+        name: "Rust's standard library for browsers (or apt-get, which provides its sources)",
         check: By(browser_target),
         packages: &[],
         remedy: "run `rustup target add wasm32-unknown-unknown`",
@@ -113,7 +113,7 @@ const fn library(name: &'static str, packages: &'static [&'static str]) -> Requi
         name,
         check: Library(name),
         packages,
-        remedy: "install the package that brings it",
+        remedy: "install the package that provides it",
     }
 }
 
@@ -122,34 +122,34 @@ const fn program(name: &'static str, packages: &'static [&'static str]) -> Requi
         name,
         check: Program(name),
         packages,
-        remedy: "install the package that brings it",
+        remedy: "install the package that provides it",
     }
 }
 
-/// A requirement that is not met.
+/// An unmet requirement.
 struct Problem<'a> {
     requirement: &'a Requirement,
     found: Availability,
 }
 
 impl Problem<'_> {
-    /// One line: what is wrong, and what to do.
+    /// Returns one line with the problem and the remedy.
     fn line(&self) -> String {
         let Requirement { name, remedy, .. } = self.requirement;
         match &self.found {
             Availability::Old(version) => {
-                format!("too old: {version} is there, needed is {name}: {remedy}")
+                format!("too old: found {version}, needs {name}: {remedy}")
             }
-            Availability::Unknown => format!("unknown version: needed is {name}: {remedy}"),
+            Availability::Unknown => format!("unknown version: needs {name}: {remedy}"),
             Availability::Missing | Availability::Good => format!("missing: {name}: {remedy}"),
         }
     }
 }
 
-/// Checks all that a task needs; installs packages that are missing, as root on Debian.
+/// Checks all requirements of a task; installs missing packages, as root on Debian.
 ///
 /// # Errors
-/// Something is missing or too old. The message has a line for each, and what to do.
+/// A requirement is missing or too old. The message has a line with the remedy for each.
 pub(crate) fn ensure(task: &Task) -> Result<(), String> {
     let needed = requirements(task.needs);
     let missing: Vec<&str> = packages(&problems(&needed));
@@ -163,7 +163,7 @@ pub(crate) fn ensure(task: &Task) -> Result<(), String> {
     Err(report(task, &problems))
 }
 
-/// Windows and macOS bring what a window needs, and only Linux has the displays that tests make.
+/// Windows and macOS provide what a window needs, and only Linux has the displays of the tests.
 fn requirements(needs: Needs) -> Vec<&'static Requirement> {
     let adios2 = if has_adios2() { &[][..] } else { ADIOS2 };
     let groups: &[&[Requirement]] = match needs {
@@ -192,7 +192,7 @@ fn problems<'a>(needed: &[&'a Requirement]) -> Vec<Problem<'a>> {
         .collect()
 }
 
-/// The packages of what is missing, each once, in the order of the requirements.
+/// Returns the packages of the missing requirements, each once, in the order of the requirements.
 fn packages(problems: &[Problem<'_>]) -> Vec<&'static str> {
     let missing = problems
         .iter()
@@ -220,7 +220,7 @@ fn report(task: &Task, problems: &[Problem<'_>]) -> String {
     text
 }
 
-/// The compiler that builds of C code use.
+/// Returns whether the compiler that C builds use is new enough.
 fn c_compiler() -> Availability {
     let name = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let Some(text) = check::output(Command::new(name).arg("--version")) else {
@@ -229,7 +229,7 @@ fn c_compiler() -> Availability {
     check::version(&text, if text.contains("clang") { "7.0" } else { "8.0" })
 }
 
-/// Python's pip, or the module that makes virtual environments with one.
+/// Checks for Python's pip, or the module that creates virtual environments with one.
 fn pip() -> Availability {
     let python = |args: &[&str]| check::output(Command::new("python3").args(args));
     match python(&["-m", "pip", "--version"]) {
@@ -239,7 +239,7 @@ fn pip() -> Availability {
     }
 }
 
-/// A subcommand of cargo that rustup brings.
+/// Checks for a subcommand of cargo that rustup provides.
 fn cargo_command(name: &str) -> Availability {
     match check::output(Command::new("cargo").args([name, "--version"])) {
         Some(_) => Availability::Good,
@@ -262,7 +262,7 @@ fn browser_target() -> Availability {
     Availability::Missing
 }
 
-/// Whether there is an ADIOS2 already: named by a variable, in a folder for libraries, or known to the linker.
+/// Returns whether there is an ADIOS2: named by a variable, in a library folder, or known to the linker.
 fn has_adios2() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if is_set("CALLGROVE_ADIOS2") || is_set("ADIOS2_DIR") {
@@ -323,7 +323,7 @@ mod tests {
         );
         let lines: Vec<&str> = text.lines().collect();
         assert!(
-            lines[1].contains("too old: 3.8.10") && lines[1].contains("newer Python"),
+            lines[1].contains("too old: found 3.8.10") && lines[1].contains("newer Python"),
             "{text}"
         );
         assert!(lines[2].contains("missing: Xvfb"), "{text}");

@@ -1,32 +1,32 @@
-//! The tasks: their names, what they do in which steps, and how long these take.
+//! The tasks: their names, steps and durations.
 
 use std::fmt::Write as _;
 
 /// One task of `cargo xtask`.
 #[derive(Debug)]
 pub(crate) struct Task {
-    /// The word that asks for it.
+    /// Its name on the command line.
     pub(crate) name: &'static str,
     /// Its arguments, for the help.
     arguments: &'static str,
-    /// What it does, for the help; one line a string.
+    /// Its description, for the help; one line per string.
     about: &'static [&'static str],
-    /// What it is about to do, before it does it.
+    /// Its steps, printed before it starts.
     steps: &'static [&'static str],
-    /// How long it takes on two cores.
+    /// Its duration on two cores.
     duration: &'static str,
-    /// What it needs of the machine.
+    /// Its requirements.
     pub(crate) needs: Needs,
 }
 
-/// Groups of requirements.
+/// Groups of requirements; each group but the last includes the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// A compiler.
     Build,
-    /// And what a window loads, and ADIOS2.
+    /// A compiler, the libraries of a window, and ADIOS2.
     Window,
-    /// And the programs that tests start.
+    /// All of these, and the programs that tests start.
     Tests,
     /// A compiler, and an unpacker of traces.
     Study,
@@ -84,9 +84,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "setup",
         arguments: "",
-        about: &[
-            "does the set-up of `test` only, and prints what to export to run single tests by hand",
-        ],
+        about: &["only sets up `test`, and prints what to export to run single tests by hand"],
         steps: &[
             "check the machine, and install system packages that are missing (as root on Debian)",
             "compile the tasks",
@@ -104,7 +102,7 @@ const TASKS: &[Task] = &[
             "NAME.tar.zst, and its truth, NAME.ground_truth.csv or ground_truth.csv; other folders are left out. The",
             "root function is in its root_function.txt; without one, folders whose names begin with lammps have",
             "PairEAM::compute, those with lulesh LagrangeLeapFrog. A forest is a file in DATA, NAME.jsonl or",
-            "NAME.jsonl.gz, whose trees have a label and a word for their kind",
+            "NAME.jsonl.gz, whose trees have a label and a kind",
         ],
         steps: &[
             "build the program",
@@ -137,7 +135,7 @@ const TASKS: &[Task] = &[
         name: "web",
         arguments: "",
         about: &[
-            "builds the page that `callgrove serve` serves, for the next build of the program to take in",
+            "builds the page that `callgrove serve` serves, for the next build of the program to include",
         ],
         steps: &["compile the tasks", "build the page for browsers"],
         duration: "about 7 minutes on two cores the first time, then one or two after a change",
@@ -151,7 +149,7 @@ impl Task {
         TASKS.iter().find(|task| task.name == name)
     }
 
-    /// Returns what the task is about to do, in numbered steps, and how long that takes.
+    /// Returns the numbered steps of the task and its duration.
     pub(crate) fn announcement(&self) -> String {
         let mut text = format!("cargo xtask {}: {}", self.name, self.duration);
         for (index, step) in self.steps.iter().enumerate() {

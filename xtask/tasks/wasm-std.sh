@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the standard library for wasm32-unknown-unknown with the installed compiler, from the sources
-# that Debian packages for the same release, and prints the sysroot that holds it. For machines where
-# rustup cannot fetch the target. Half a minute on two cores; at once when FOLDER is ready.
+# Builds the standard library for wasm32-unknown-unknown with the installed compiler, from Debian's sources of the same
+# release, and prints its sysroot. For machines where rustup cannot fetch the target. It takes half a minute on two
+# cores, and nothing if FOLDER is ready.
 # usage: wasm-std.sh FOLDER
 set -euo pipefail
 
@@ -14,8 +14,8 @@ if [ -e "$sysroot/ready" ]; then
     exit
 fi
 
-# Unpacks Debian's rust-src of exactly this release without installing it: an apt configuration of our
-# own names the suite that has new releases, at the mirror that the machine itself uses.
+# Unpacks Debian's rust-src of exactly this release without installing it: a separate apt configuration uses the suite
+# with new releases, at the machine's own mirror.
 fetch_sources() {
     local mirror package
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' |
@@ -42,15 +42,15 @@ sources=$folder/src/usr/src/rustc-$release/library
 mkdir -p "$folder"
 [ -d "$sources" ] || fetch_sources
 
-# The compiler accepts its own standard library's unstable features only with the bootstrap switch. The
-# remapped prefix gives panics the same paths as in the released library.
+# The compiler accepts its own standard library's unstable features only with the bootstrap switch. The remapped prefix
+# gives panics the same paths as in the released library.
 commit=$(rustc --version --verbose | sed -n 's/^commit-hash: //p')
 RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$folder/target \
     RUSTFLAGS="-Zforce-unstable-if-unmarked -Cembed-bitcode=yes --remap-path-prefix=$sources=/rustc/$commit/library" \
     cargo build --quiet --locked --release --target $target --manifest-path "$sources/sysroot/Cargo.toml" \
     --features panic-unwind,backtrace --config 'profile.release.codegen-units=1' >&2
 
-# A sysroot is the target's libraries, and the host's for build scripts and for the linker.
+# A sysroot has the target's libraries, and the host's for build scripts and for the linker.
 host=$(rustc --version --verbose | sed -n 's/^host: //p')
 mkdir -p "$sysroot/lib/rustlib/$target/lib"
 cp "$folder/target/$target/release/deps/"*.rlib "$sysroot/lib/rustlib/$target/lib/"

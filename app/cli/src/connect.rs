@@ -1,4 +1,4 @@
-//! How the pipeline's processes reach one another: tokens, certificates, databases.
+//! Connections between the pipeline's processes: tokens, certificates, databases.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,28 +9,28 @@ use callgrove_server::api::Documents;
 use callgrove_server::{Credential, Limits, ServerConfig, TlsFiles, Token};
 
 use crate::args::{CaArgs, ConnectArgs, ServeArgs};
-use crate::output::complain;
+use crate::output::warn;
 use crate::user_token;
 
-/// Questions to the provenance database that are answered at the same time.
-const MAX_QUESTIONS: usize = 4;
-/// How long a database that is not up yet is waited for.
+/// Maximum number of concurrent queries of the provenance database.
+const MAX_QUERIES: usize = 4;
+/// Timeout for a database that has not started yet.
 const STARTUP_WAIT: Duration = Duration::from_secs(30);
 /// Pause between two attempts.
 const STARTUP_PAUSE: Duration = Duration::from_millis(200);
 
-/// Returns what servers are shown, unless nothing shall be.
+/// Returns the credential for servers, unless none is to be sent.
 pub(crate) fn credential(args: &ConnectArgs) -> Result<Option<Credential>> {
     if args.no_token {
         return Ok(None);
     }
     Ok(Some(match Token::find(args.token_file.as_deref())? {
         Some(token) => token.stated(),
-        None => user_token::found()?.map_or(Credential::of_user(None), |it| it.of_user()),
+        None => user_token::find()?.map_or(Credential::of_user(None), |it| it.of_user()),
     }))
 }
 
-/// Returns what a process that listens shows to other servers: what it asks for itself, if a token was stated.
+/// Returns the credential of a listening process for other servers: its own token, if one is given.
 pub(crate) fn credential_of_server(args: &ServeArgs) -> Result<Option<Credential>> {
     credential(&ConnectArgs {
         token_file: args.token_file.clone(),
@@ -39,15 +39,15 @@ pub(crate) fn credential_of_server(args: &ServeArgs) -> Result<Option<Credential
     })
 }
 
-/// How a server listens. Where no token is stated, it asks for that of the user.
+/// Returns the configuration of a server. Without a given token, it requires the user's token.
 pub(crate) fn server_config(
     listen: std::net::SocketAddr,
     args: &ServeArgs,
 ) -> Result<ServerConfig> {
-    server_config_with(listen, args, user_token::found_or_made)
+    server_config_with(listen, args, user_token::find_or_create)
 }
 
-/// The same with another token where none is stated.
+/// Returns the configuration of a server, with `token` as the default token.
 pub(crate) fn server_config_with(
     listen: std::net::SocketAddr,
     args: &ServeArgs,
@@ -55,7 +55,7 @@ pub(crate) fn server_config_with(
 ) -> Result<ServerConfig> {
     let tls = args.tls_cert.clone().zip(args.tls_key.clone());
     let token = if args.no_token {
-        complain(&format!(
+        warn(&format!(
             "--no-token: every user of this machine can read and change everything at {listen}"
         ));
         None
@@ -76,7 +76,7 @@ pub(crate) fn server_config_with(
     })
 }
 
-/// How a provenance database is opened.
+/// Returns the options to open a provenance database.
 pub(crate) fn store_options(
     mode: AccessMode,
     num_shards: Option<u32>,
@@ -93,18 +93,18 @@ pub(crate) fn store_options(
     }
 }
 
-/// Opens the database. Whoever writes waits for one that is not up yet: the processes of a job start in any order.
+/// Opens the database. A writer waits for one that has not started yet: the processes of a job start in any order.
 pub(crate) fn open_store(url: &str, options: &OpenOptions) -> Result<Box<dyn Store>> {
     let start = Instant::now();
-    let mut is_told = false;
+    let mut is_reported = false;
     loop {
         match callgrove_provdb::open(url, options) {
             Err(error @ ProvDbError::Unreachable { .. })
                 if options.mode == AccessMode::ReadWrite && start.elapsed() < STARTUP_WAIT =>
             {
-                if !is_told {
-                    complain(&format!("{error}; waiting for it"));
-                    is_told = true;
+                if !is_reported {
+                    warn(&format!("{error}; waiting for it"));
+                    is_reported = true;
                 }
                 thread::sleep(STARTUP_PAUSE);
             }
@@ -113,7 +113,7 @@ pub(crate) fn open_store(url: &str, options: &OpenOptions) -> Result<Box<dyn Sto
     }
 }
 
-/// Opens the database, if there is one, and begins with what it has. A database that goes away meanwhile is opened again.
+/// Opens the database, if there is one, and calls `begin` with it. If the database goes away meanwhile, it is reopened.
 pub(crate) fn begin_with_store<T>(
     url: Option<&str>,
     options: &OpenOptions,
@@ -125,7 +125,7 @@ pub(crate) fn begin_with_store<T>(
         match begin(&mut store) {
             Ok(begun) => return Ok((store, begun)),
             Err(error) if is_of_connection(&error) && start.elapsed() < STARTUP_WAIT => {
-                complain(&format!("{error:#}; opening the database again"));
+                warn(&format!("{error:#}; reopening the database"));
                 thread::sleep(STARTUP_PAUSE);
             }
             Err(error) => return Err(error),
@@ -133,7 +133,7 @@ pub(crate) fn begin_with_store<T>(
     }
 }
 
-/// Whether a database that was opened a moment ago may answer when it is opened again.
+/// Returns whether reopening a database may resolve an error.
 fn is_of_connection(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref(),
@@ -141,12 +141,10 @@ fn is_of_connection(error: &anyhow::Error) -> bool {
     )
 }
 
-/// The database as the JSON interface asks it.
+/// Returns the database for the JSON interface.
 pub(crate) fn documents(url: &str, options: &OpenOptions) -> Documents {
     let (url, mut options) = (url.to_owned(), options.clone());
     options.mode = AccessMode::ReadOnly;
     options.num_shards = None;
-    Documents::new(MAX_QUESTIONS, move || {
-        callgrove_provdb::open(&url, &options)
-    })
+    Documents::new(MAX_QUERIES, move || callgrove_provdb::open(&url, &options))
 }

@@ -8,12 +8,12 @@ use std::sync::mpsc::sync_channel;
 use anyhow::{Context, Result};
 use callgrove_session::{Engine, Host, LearnSettings, SessionHandle, SnapshotCell, Wake};
 
-/// Commands that may wait while long work runs; a person does not type that fast.
+/// Maximum number of commands that wait while long work runs; no user types that fast.
 const MAX_WAITING: usize = 4096;
-/// Seed of everything random; the same trace gives the same picture.
+/// Seed of all random numbers, so that the same trace gives the same result.
 const SEED: u64 = 1;
 
-/// Starts an engine over `host`, which ends with the last handle; `wake` is called after each of its snapshots.
+/// Starts an engine with `host`. The engine ends with the last handle; `wake` is called after each snapshot.
 pub(crate) fn start(host: Box<dyn Host>, wake: Wake) -> Result<SessionHandle> {
     let (sender, commands) = sync_channel(MAX_WAITING);
     let cell = SnapshotCell::default();
@@ -23,10 +23,10 @@ pub(crate) fn start(host: Box<dyn Host>, wake: Wake) -> Result<SessionHandle> {
         .spawn(move || {
             let settings = LearnSettings::with_seed(SEED);
             let engine = Engine::new(host, settings, cell.clone(), Arc::clone(&wake));
-            // The engine dies with its panic; only the cell is used after it.
+            // After a panic the engine is dropped, and only the cell is used.
             let run = AssertUnwindSafe(|| engine.run(&commands));
             if let Err(panic) = catch_unwind(run) {
-                cell.end(&words_of(&*panic));
+                cell.end(&panic_message(&*panic));
                 wake();
             }
         })
@@ -34,9 +34,9 @@ pub(crate) fn start(host: Box<dyn Host>, wake: Wake) -> Result<SessionHandle> {
     Ok(handle)
 }
 
-/// What a panic says.
-fn words_of(panic: &(dyn Any + Send)) -> String {
+/// Returns the message of a panic.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "a defect that says nothing of itself".to_owned())
+    text.unwrap_or_else(|| "a panic without a message".to_owned())
 }

@@ -1,4 +1,4 @@
-//! The example trace: it is in the program, so that a window can open anywhere.
+//! The example trace, which is embedded in the program, so that a window can open it on any machine.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,10 +29,10 @@ macro_rules! example_files {
     };
 }
 
-/// Folder, file and content of the example trace (see `assets/lammps-4r-small/README.md`).
+/// Folder, file and content of each file of the example trace (see `assets/lammps-4r-small/README.md`).
 const FILES: [(&str, &str, &[u8]); 16] = example_files!(0 1 2 3);
 
-/// Opens the example trace, which is unpacked first.
+/// Returns the command that opens the example trace, after unpacking it.
 pub(crate) fn open_example() -> Result<Command> {
     Ok(Command::OpenTrace {
         source: unpack()?.to_string_lossy().into_owned(),
@@ -40,7 +40,7 @@ pub(crate) fn open_example() -> Result<Command> {
     })
 }
 
-/// Writes the example trace to the user's cache, unless it is there.
+/// Writes the example trace to the user's cache, unless it is there already.
 fn unpack() -> Result<PathBuf> {
     let folder = cache_folder()?.join(concat!("lammps-4r-small-", env!("CARGO_PKG_VERSION")));
     for (bp, file, content) in FILES {
@@ -58,6 +58,6 @@ fn unpack() -> Result<PathBuf> {
 
 fn cache_folder() -> Result<PathBuf> {
     user_folder("XDG_CACHE_HOME", ".cache").context(
-        "neither XDG_CACHE_HOME nor HOME is set; give one a folder to unpack the example trace to",
+        "neither XDG_CACHE_HOME nor HOME is set; set one of them to a folder for the example trace",
     )
 }

@@ -1,26 +1,26 @@
-//! Exit codes, in one place.
+//! The exit codes.
 
 use std::process::ExitCode;
 
 use callgrove_model::{WarningKind, Warnings};
 
-/// How the program ends. `docs/guide.md` has the table of codes for users, with the codes of the argument parser and of
-/// Rust.
+/// The outcome of the program. `docs/guide.md` has the table of codes for users, including those of the argument parser
+/// and of Rust.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
-    /// All is well.
+    /// Everything was done.
     Success,
-    /// Something could not be done; standard error says what.
+    /// Something failed; standard error says what.
     Failure,
-    /// It was done for a part of what was asked for: ranks could not be read, or not to their ends, a receiver did not
-    /// take all packets, or records were judged before the models held everything. Standard error says which.
+    /// Only a part was done: some ranks could not be read, or not to their ends, a receiver did not accept all packets,
+    /// or records were judged before the models were complete. Standard error says which.
     Partial,
-    /// A second signal ended it at once, as a shell reports a program that Ctrl+C ended.
+    /// A second signal stopped the program at once, with the code that a shell reports after Ctrl+C.
     Interrupted,
 }
 
 impl Exit {
-    /// The code for the system.
+    /// Returns the exit code.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Success => 0,
@@ -30,7 +30,7 @@ impl Exit {
         }
     }
 
-    /// For work on a trace with such damage.
+    /// Returns the outcome of work on a trace with these warnings.
     pub(crate) fn after(warnings: &Warnings) -> Self {
         let lost = [WarningKind::RankUnreadable, WarningKind::StreamTruncated];
         if warnings.damage().any(|it| lost.contains(&it.kind)) {
@@ -40,7 +40,7 @@ impl Exit {
         }
     }
 
-    /// For two things that were done.
+    /// Combines the outcomes of two operations.
     pub(crate) fn and(self, other: Self) -> Self {
         if self == Self::Success { other } else { self }
     }
@@ -56,15 +56,15 @@ impl From<Exit> for ExitCode {
 mod tests {
     use super::*;
 
-    /// The argument parser's code for wrong usage, and Rust's for a panic.
-    const OF_OTHERS: [u8; 2] = [2, 101];
+    /// The argument parser's code for wrong usage, and Rust's code for a panic.
+    const OTHER_CODES: [u8; 2] = [2, 101];
 
     #[test]
-    fn the_table_of_the_guide_has_every_code_once() {
+    fn the_guide_lists_every_code_once() {
         let guide = include_str!("../../../docs/guide.md");
         let code = |line: &str| line.strip_prefix("| ")?.split_once(" |")?.0.parse().ok();
         let listed: Vec<u8> = guide.lines().filter_map(code).collect();
-        // A match, so that a new variant is not forgotten here.
+        // An exhaustive match, so that a new variant has to be added here.
         let next = |exit| match exit {
             Exit::Success => Some(Exit::Failure),
             Exit::Failure => Some(Exit::Partial),
@@ -72,7 +72,7 @@ mod tests {
             Exit::Interrupted => None,
         };
         let own = std::iter::successors(Some(Exit::Success), |exit| next(*exit));
-        let mut codes: Vec<u8> = own.map(Exit::code).chain(OF_OTHERS).collect();
+        let mut codes: Vec<u8> = own.map(Exit::code).chain(OTHER_CODES).collect();
         codes.sort_unstable();
         assert_eq!(listed, codes);
     }

@@ -1,21 +1,20 @@
-//! Where the files of a user lie, and how files are written: all of a file or nothing, and by default for no other user to
-//! read.
+//! The user's folders, and atomic writes of files, which are private to the user by default.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Who can read a file that is new. One that is replaced keeps its permissions.
+/// The users that can read a new file. A replaced file keeps its permissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Readers {
     /// The user alone.
     User,
-    /// Those for whom the user's mask (umask) leaves the permission.
+    /// The users that the umask allows.
     ByMask,
 }
 
 impl Readers {
-    /// Has these readers for the files that the options create.
+    /// Sets the permissions of files that the options create.
     pub(crate) fn of_new_file(self, options: &mut OpenOptions) -> &mut OpenOptions {
         #[cfg(unix)]
         if self == Self::User {
@@ -25,13 +24,13 @@ impl Readers {
     }
 }
 
-/// Returns the folder of what a user configures: `$XDG_CONFIG_HOME/callgrove`, or `~/.config/callgrove`.
+/// Returns the folder of the user's configuration: `$XDG_CONFIG_HOME/callgrove`, or `~/.config/callgrove`.
 pub(crate) fn config_folder() -> Option<PathBuf> {
     user_folder("XDG_CONFIG_HOME", ".config")
 }
 
-/// Returns the folder of Callgrove in the folder that a variable names, else in one under the user's home (XDG Base Directory
-/// Specification, which has relative paths ignored).
+/// Returns Callgrove's folder in the folder that a variable names, or else in one under the user's home. Relative paths
+/// are ignored, as in the XDG Base Directory Specification.
 pub(crate) fn user_folder(variable: &str, under_home: &str) -> Option<PathBuf> {
     let absolute = |name| {
         let path = PathBuf::from(std::env::var_os(name)?);
@@ -41,18 +40,18 @@ pub(crate) fn user_folder(variable: &str, under_home: &str) -> Option<PathBuf> {
     Some(folder.join("callgrove"))
 }
 
-/// Replaces a file as a whole or not at all.
+/// Replaces a file atomically.
 ///
 /// # Errors
-/// If the file cannot be written; what was there before stays.
+/// If the file cannot be written; the previous file remains.
 pub(crate) fn replace_file(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
     replace_file_with(path, readers, |file| file.write_all(content))
 }
 
-/// The same with what `write` writes.
+/// Replaces a file atomically with the output of `write`.
 ///
 /// # Errors
-/// As [`replace_file`], and those of `write`.
+/// As [`replace_file`], and the errors of `write`.
 pub(crate) fn replace_file_with<E: From<io::Error>>(
     path: &Path,
     readers: Readers,
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_file_is_its_user_s_alone_and_a_replaced_one_keeps_its_readers() {
+    fn a_new_file_is_private_and_a_replaced_one_keeps_its_permissions() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.json");
         let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;

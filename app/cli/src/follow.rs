@@ -1,5 +1,5 @@
-//! What fetches the news of a running job for a window or a page, over HTTP, on threads of its own. A provenance
-//! database on this machine, of a run that may be over, is asked as a server would be, without a network.
+//! Follows a running job for a window or a page, over HTTP, on threads of its own. A provenance database on this
+//! machine, possibly of a finished run, is queried through the same interface, in this process.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
@@ -15,45 +15,45 @@ use callgrove_pserver::MonotonicClock;
 use callgrove_server::api::{Api, Live};
 use callgrove_server::client::{Client, ClientError, ClientOptions, DocumentsRequest};
 use callgrove_server::hub::Hub;
-use callgrove_server::{Credential, Token, past};
+use callgrove_server::{Credential, Token, recorded_overview};
 use callgrove_session::Wake;
 use callgrove_session::watch::{
-    ConnectionId, QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
+    ConnectionId, QueryRequest, WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
 };
 
 use crate::connect::{documents, open_store};
 
-/// How long the server may hold a question for packets that are still to come.
-const WAIT: Duration = Duration::from_secs(20);
-/// Pause before a lost server is asked again.
-const RETRY: Duration = Duration::from_secs(2);
+/// Maximum time that the server may hold a request for packets.
+const MAX_WAIT: Duration = Duration::from_secs(20);
+/// Pause before a lost server is contacted again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How servers are reached.
+/// The access to servers.
 #[derive(Clone, Default)]
-pub(crate) struct Reach {
+pub(crate) struct ServerAccess {
     /// Certificates to trust instead of the public authorities.
     pub(crate) ca_file: Option<PathBuf>,
-    /// What servers are shown for which no token is typed.
+    /// The credential for servers for which no token is entered.
     pub(crate) credential: Option<Credential>,
-    /// The run that this program watches itself, and the address that stands for it.
+    /// The run that this process analyses itself, with the name in place of its address.
     pub(crate) own: Option<(String, Api)>,
 }
 
-impl Reach {
-    /// A client of the server at an address, if it is one of a server.
+impl ServerAccess {
+    /// Returns a client of the server at an address; `None` if it is not the address of a server.
     pub(crate) fn server(&self, address: &str) -> Result<Option<Client>> {
         self.server_with(address, None)
     }
 
-    /// A client of whatever a person named: the run of this program, a server, or a database.
+    /// Returns a client of a source: the run of this process, a server, or a database.
     pub(crate) fn client(&self, address: &str, token: Option<String>) -> Result<Client> {
         let own = self.own.as_ref();
         if let Some((_, api)) = own.filter(|(name, _)| name == address) {
-            return Ok(Client::within(address, api.clone())?);
+            return Ok(Client::in_process(address, api.clone())?);
         }
         match self.server_with(address, token)? {
             Some(client) => Ok(client),
-            None => Ok(Client::within(address, api_of_database(address)?)?),
+            None => Ok(Client::in_process(address, api_of_database(address)?)?),
         }
     }
 
@@ -66,60 +66,60 @@ impl Reach {
         } else {
             format!("http://{address}")
         };
-        let typed = token
-            .map(|secret| Token::new(&secret, "the token typed in"))
+        let entered = token
+            .map(|secret| Token::new(&secret, "the entered token"))
             .transpose()?;
         let options = ClientOptions {
-            credential: typed.map_or_else(|| self.credential.clone(), |it| Some(it.stated())),
+            credential: entered.map_or_else(|| self.credential.clone(), |it| Some(it.stated())),
             ca_file: self.ca_file.clone(),
         };
         Ok(Some(Client::new(&address, &options)?))
     }
 }
 
-/// Starts the threads; the answer is the view's end.
-pub(crate) fn start(reach: Reach, wake: Wake) -> Result<WatchHandle> {
-    let (handle, WatchCarrier { requests, updates }) = WatchHandle::pair();
-    let mut line = Line {
+/// Starts the threads, and returns the handle of the view.
+pub(crate) fn start(access: ServerAccess, wake: Wake) -> Result<WatchHandle> {
+    let (handle, WatchTransport { requests, updates }) = WatchHandle::pair();
+    let mut follower = JobFollower {
         updates,
         wake,
         newest: Arc::default(),
-        reach,
+        access,
         client: None,
     };
     thread::Builder::new()
         .name("monitor".to_owned())
         .spawn(move || {
             for request in requests {
-                line.take(request);
+                follower.handle(request);
             }
-            line.newest.store(0, Ordering::Relaxed);
+            follower.newest.store(0, Ordering::Relaxed);
         })
         .context("cannot start the thread that watches the job")?;
     Ok(handle)
 }
 
-/// The line to one server at a time.
-struct Line {
+/// Follows one job at a time.
+struct JobFollower {
     updates: SyncSender<(ConnectionId, WatchUpdate)>,
     wake: Wake,
-    /// Number of the connection that is wanted; what belongs to an earlier one ends.
+    /// Number of the current connection, or 0 without one. Threads of an earlier connection end.
     newest: Arc<AtomicU64>,
-    reach: Reach,
+    access: ServerAccess,
     client: Option<Arc<Client>>,
 }
 
-/// Where one connection tells its news.
+/// Sends the updates of one connection.
 #[derive(Clone)]
-struct Teller {
+struct UpdateSender {
     updates: SyncSender<(ConnectionId, WatchUpdate)>,
     wake: Wake,
     newest: Arc<AtomicU64>,
     own: ConnectionId,
 }
 
-impl Line {
-    fn take(&mut self, request: WatchRequest) {
+impl JobFollower {
+    fn handle(&mut self, request: WatchRequest) {
         match request {
             WatchRequest::Connect {
                 connection,
@@ -127,21 +127,21 @@ impl Line {
                 token,
             } => {
                 self.newest.store(connection.0, Ordering::Relaxed);
-                let teller = self.teller();
+                let sender = self.update_sender();
                 let lost = |cause| WatchUpdate::Lost {
                     cause,
                     retry_in_ms: None,
                 };
-                match self.reach.client(&address, token) {
+                match self.access.client(&address, token) {
                     Ok(client) => {
                         let client = Arc::new(client);
                         self.client = Some(Arc::clone(&client));
-                        teller.spawn("monitor packets", lost, move |teller| {
-                            follow(&client, teller);
+                        sender.spawn("monitor packets", lost, move |sender| {
+                            follow(&client, sender);
                         });
                     }
                     Err(error) => {
-                        teller.tell(lost(format!("{error:#}")));
+                        sender.send(lost(format!("{error:#}")));
                     }
                 }
             }
@@ -153,18 +153,19 @@ impl Line {
                 let id = query.id;
                 let failed = move |cause| WatchUpdate::QueryFailed { id, cause };
                 let client = self.client.clone();
-                self.teller().spawn("monitor query", failed, move |teller| {
-                    teller.answer(match client {
-                        Some(client) => answer(&client, &query),
-                        None => failed("no server is connected".to_owned()),
+                self.update_sender()
+                    .spawn("monitor query", failed, move |sender| {
+                        sender.answer(match client {
+                            Some(client) => answer(&client, &query),
+                            None => failed("no server is connected".to_owned()),
+                        });
                     });
-                });
             }
         }
     }
 
-    fn teller(&self) -> Teller {
-        Teller {
+    fn update_sender(&self) -> UpdateSender {
+        UpdateSender {
             updates: self.updates.clone(),
             wake: Arc::clone(&self.wake),
             newest: Arc::clone(&self.newest),
@@ -173,7 +174,7 @@ impl Line {
     }
 }
 
-/// Whether a person named a server, with or without `http://`, rather than a database.
+/// Returns whether a source is a server, with or without `http://`, rather than a database.
 pub(crate) fn is_server(address: &str) -> bool {
     let is_host_and_port = || {
         let port = address.rsplit_once(':').map(|(_, port)| port);
@@ -184,7 +185,7 @@ pub(crate) fn is_server(address: &str) -> bool {
     address.starts_with("http://") || address.starts_with("https://") || is_host_and_port()
 }
 
-/// What a server of a database would say, with what is known of its run.
+/// Returns the interface that a server of a database would have, with the overview of its run.
 fn api_of_database(url: &str) -> Result<Api> {
     let options = OpenOptions {
         mode: AccessMode::ReadOnly,
@@ -193,7 +194,7 @@ fn api_of_database(url: &str) -> Result<Api> {
     let mut store = open_store(url, &options)?;
     let now_ms = MonotonicClock::new().now_ms();
     let hub = Arc::new(Hub::new(now_ms));
-    hub.publish(&past::packet(store.as_mut(), now_ms)?);
+    hub.publish(&recorded_overview::packet(store.as_mut(), now_ms)?);
     hub.end();
     drop(store);
     Ok(Api {
@@ -203,35 +204,35 @@ fn api_of_database(url: &str) -> Result<Api> {
     })
 }
 
-impl Teller {
-    fn is_wanted(&self) -> bool {
+impl UpdateSender {
+    fn is_current(&self) -> bool {
         self.newest.load(Ordering::Relaxed) == self.own.0
     }
 
-    /// Whether the connection is still wanted and somebody listens.
-    fn tell(&self, update: WatchUpdate) -> bool {
-        self.is_wanted() && self.answer(update)
+    /// Sends an update of the connection. Returns false if the connection is no longer current, or the view has gone.
+    fn send(&self, update: WatchUpdate) -> bool {
+        self.is_current() && self.answer(update)
     }
 
-    /// Answers a question, whatever became of the connection; whether somebody listens.
+    /// Sends an answer to a query, even if the connection is no longer current. Returns false if the view has gone.
     fn answer(&self, update: WatchUpdate) -> bool {
-        let is_told = self.updates.send((self.own, update)).is_ok();
+        let is_sent = self.updates.send((self.own, update)).is_ok();
         (self.wake)();
-        is_told
+        is_sent
     }
 
-    /// Has a thread work; what is told when it cannot be started, or panics, `failed` makes of the cause.
+    /// Runs `work` on a thread. If the thread cannot be started, or panics, sends the update that `failed` returns.
     fn spawn(
         self,
         name: &str,
         failed: impl Fn(String) -> WatchUpdate + Copy + Send + 'static,
         work: impl FnOnce(&Self) + Send + 'static,
     ) {
-        let teller = self.clone();
+        let sender = self.clone();
         let worked = move || {
-            if panic::catch_unwind(AssertUnwindSafe(|| work(&teller))).is_err() {
-                let cause = "a thread of this program panicked; standard error says why";
-                teller.answer(failed(cause.to_owned()));
+            if panic::catch_unwind(AssertUnwindSafe(|| work(&sender))).is_err() {
+                let cause = "a thread of this program panicked; see standard error";
+                sender.answer(failed(cause.to_owned()));
             }
         };
         if let Err(error) = thread::Builder::new().name(name.to_owned()).spawn(worked) {
@@ -240,52 +241,52 @@ impl Teller {
     }
 }
 
-fn lost(teller: &Teller, error: &ClientError, retry: Option<Duration>) -> bool {
+fn lost(sender: &UpdateSender, error: &ClientError, retry: Option<Duration>) -> bool {
     let retry_in_ms = retry.map(|retry| retry.as_millis() as u64);
-    teller.tell(WatchUpdate::Lost {
+    sender.send(WatchUpdate::Lost {
         cause: error.to_string(),
         retry_in_ms,
     })
 }
 
-/// Tells of the run until it ends or nobody listens.
-fn follow(client: &Client, teller: &Teller) {
+/// Sends updates of the run until it ends or the view has gone.
+fn follow(client: &Client, sender: &UpdateSender) {
     loop {
-        let error = match follow_once(client, teller) {
+        let error = match follow_once(client, sender) {
             Ok(()) => return,
-            // What was missed is in the overview.
+            // The missed packets are included in the overview.
             Err(ClientError::FellBehind { .. }) => continue,
             Err(error) => error,
         };
-        let retry = error.is_worth_a_retry().then_some(RETRY);
-        if !lost(teller, &error, retry) || retry.is_none() {
+        let retry = error.is_worth_a_retry().then_some(RETRY_INTERVAL);
+        if !lost(sender, &error, retry) || retry.is_none() {
             return;
         }
-        thread::sleep(RETRY);
+        thread::sleep(RETRY_INTERVAL);
     }
 }
 
-fn follow_once(client: &Client, teller: &Teller) -> Result<(), ClientError> {
+fn follow_once(client: &Client, sender: &UpdateSender) -> Result<(), ClientError> {
     let answer = match client.overview() {
         Ok(answer) => answer,
-        // A server of a provenance database alone: nothing is live, but everything can be asked.
+        // A server with a provenance database only: it has no live data, but can be queried.
         Err(ClientError::Refused { status: 404, .. }) => {
-            teller.tell(WatchUpdate::Connected(Box::default()));
-            teller.tell(WatchUpdate::Ended);
+            sender.send(WatchUpdate::Connected(Box::default()));
+            sender.send(WatchUpdate::Ended);
             return Ok(());
         }
         Err(error) => return Err(error),
     };
     let mut version = answer.version;
-    let mut is_over = !teller.tell(WatchUpdate::Connected(Box::new(answer.overview)));
-    while !is_over && teller.is_wanted() {
-        let news = client.packets(version, WAIT)?;
+    let mut is_over = !sender.send(WatchUpdate::Connected(Box::new(answer.overview)));
+    while !is_over && sender.is_current() {
+        let news = client.packets(version, MAX_WAIT)?;
         version = news.version;
         for packet in news.packets {
-            is_over |= !teller.tell(WatchUpdate::Packet(Box::new(packet)));
+            is_over |= !sender.send(WatchUpdate::Packet(Box::new(packet)));
         }
         if news.ended {
-            teller.tell(WatchUpdate::Ended);
+            sender.send(WatchUpdate::Ended);
             is_over = true;
         }
     }
@@ -329,9 +330,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_is_told_to_who_waits_for_the_thread() {
-        let (updates, told) = sync_channel(1);
-        let teller = Teller {
+    fn a_panic_of_a_thread_is_reported() {
+        let (updates, receiver) = sync_channel(1);
+        let sender = UpdateSender {
             updates,
             wake: Arc::new(|| {}),
             newest: Arc::default(),
@@ -341,8 +342,8 @@ mod tests {
             cause,
             retry_in_ms: None,
         };
-        teller.spawn("breaks", lost, |_| panic!("of the test"));
-        let (of, update) = told.recv().unwrap();
+        sender.spawn("panicking", lost, |_| panic!("of the test"));
+        let (of, update) = receiver.recv().unwrap();
         assert_eq!(of, ConnectionId(7));
         assert!(matches!(update, WatchUpdate::Lost { cause, .. } if cause.contains("panicked")));
     }

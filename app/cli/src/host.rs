@@ -1,4 +1,4 @@
-//! The desktop's side of the session: files, traces, the journal.
+//! The session's host on the desktop: files, traces, the journal.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,39 +20,39 @@ use callgrove_trace::{ReadOptions, TraceError, find_streams};
 use crate::args::ConnectArgs;
 use crate::connect::credential;
 use crate::files::{Readers, replace_file};
-use crate::follow::Reach;
+use crate::follow::ServerAccess;
 use crate::journal_file::JournalFile;
 use crate::streams;
 use crate::tree_models::{JobClient, recorded_trace};
 
-/// Files of this machine.
+/// A host with the files of this machine.
 pub(crate) struct NativeHost {
     journal_folder: anyhow::Result<PathBuf>,
-    /// How running jobs are reached.
-    reach: Reach,
-    /// The journal opened last; it is held by whoever writes to it.
+    /// The access to servers of running jobs.
+    access: ServerAccess,
+    /// The last opened journal; its writer owns it.
     journal: Weak<Mutex<JournalFile>>,
-    /// Of each forest file that was read, the function of its roots.
+    /// The root function of each forest file that was read.
     roots: BTreeMap<String, String>,
 }
 
-/// Writes to a journal that this host may open again meanwhile.
+/// A writer of a journal that this host may open again meanwhile.
 struct SharedJournal(Arc<Mutex<JournalFile>>);
 
 impl NativeHost {
-    /// A host that keeps journals in `journal_folder`, if there is one.
+    /// A host with journals in `journal_folder`, if there is one.
     pub(crate) fn new(journal_folder: anyhow::Result<PathBuf>) -> Self {
         Self {
             journal_folder,
-            reach: Reach::default(),
+            access: ServerAccess::default(),
             journal: Weak::new(),
             roots: BTreeMap::new(),
         }
     }
 
-    /// Reaches running jobs so.
-    pub(crate) fn reaching(self, reach: Reach) -> Self {
-        Self { reach, ..self }
+    /// Returns the host with this access to servers of running jobs.
+    pub(crate) fn with_access(self, access: ServerAccess) -> Self {
+        Self { access, ..self }
     }
 }
 
@@ -70,7 +70,7 @@ fn failed(error: &anyhow::Error) -> HostError {
 impl Host for NativeHost {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
         if !is_forest_file(source) {
-            return read_source(source, &self.reach, progress);
+            return read_source(source, &self.access, progress);
         }
         let read = read_forest_file(source, progress);
         let (forest, _) = read.map_err(|error| match error.downcast_ref() {
@@ -128,7 +128,7 @@ impl Host for NativeHost {
     }
 
     fn running_job(&mut self, server: &str) -> Result<Box<dyn RunningJob>, HostError> {
-        let client = self.reach.client(server, None);
+        let client = self.access.client(server, None);
         Ok(Box::new(JobClient(client.map_err(|error| failed(&error))?)))
     }
 
@@ -143,19 +143,23 @@ impl Host for NativeHost {
     }
 }
 
-/// Reads the trace that a person named.
+/// Reads the trace that a user named.
 pub(crate) fn read_trace(source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
     let credential = credential(&ConnectArgs::default());
-    let reach = Reach {
+    let access = ServerAccess {
         credential: credential.map_err(|error| failed(&error))?,
-        ..Reach::default()
+        ..ServerAccess::default()
     };
-    read_source(source, &reach, progress)
+    read_source(source, &access, progress)
 }
 
-fn read_source(source: &str, reach: &Reach, progress: Progress<'_>) -> Result<Trace, HostError> {
+fn read_source(
+    source: &str,
+    access: &ServerAccess,
+    progress: Progress<'_>,
+) -> Result<Trace, HostError> {
     if let Some(job) = source.strip_prefix(RECORDED_TREES) {
-        return recorded_trace(reach, job).map_err(|error| failed(&error));
+        return recorded_trace(access, job).map_err(|error| failed(&error));
     }
     if has_extension(Path::new(source), TRACE_FILE_EXTENSION) {
         return read_exported(source, progress);
@@ -174,7 +178,7 @@ fn read_source(source: &str, reach: &Reach, progress: Progress<'_>) -> Result<Tr
     })
 }
 
-/// Reads what `callgrove export` wrote.
+/// Reads a file of `callgrove export`.
 fn read_exported(source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
     let read = || {
         let file = File::open(source)?;
@@ -184,7 +188,7 @@ fn read_exported(source: &str, progress: Progress<'_>) -> Result<Trace, HostErro
     read().map_err(|error| error.of_source(source))
 }
 
-/// Whether a person named a forest file, packed or not, rather than a trace.
+/// Returns whether a source is a forest file, compressed or not, rather than a trace.
 pub(crate) fn is_forest_file(source: &str) -> bool {
     let path = Path::new(source);
     let is_packed_forest = || {
@@ -199,13 +203,13 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
         .is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
-/// Reads the forest file that a person named; the answer names its roots.
+/// Reads the forest file that a user named. Returns the forest and the name of its root function.
 pub(crate) fn read_forest_file(
     source: &str,
     progress: Progress<'_>,
 ) -> anyhow::Result<(Forest, String)> {
     if has_extension(Path::new(source), "gz") {
-        bail!("{source} is packed; unpack it first: gunzip --keep {source}");
+        bail!("{source} is compressed; decompress it first: gunzip --keep {source}");
     }
     let read = || -> anyhow::Result<_> {
         let file = File::open(source)?;
@@ -223,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_opens_its_own_journal_again_and_no_other_host_does() {
+    fn only_the_host_that_owns_a_journal_can_reopen_it() {
         let folder = tempfile::tempdir().unwrap();
         let mut host = NativeHost::new(Ok(folder.path().to_owned()));
         let mut other = NativeHost::new(Ok(folder.path().to_owned()));
@@ -269,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Labels a tree of the trace at `source`, or none; the answer is how many labels there are then.
+    /// Labels a tree of the trace at `source`, or none, and returns the number of labels afterwards.
     fn num_labels(journals: &Path, source: &Path, tree: Option<TreeIdx>) -> usize {
         let cell = SnapshotCell::default();
         let host = Box::new(NativeHost::new(Ok(journals.to_owned())));
@@ -333,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_of_version_1_is_found_by_its_path_once_and_then_by_its_run() {
+    fn a_version_1_journal_is_found_by_path_first_and_then_by_run() {
         let folder = tempfile::tempdir().unwrap();
         let [journals, first, second] =
             ["journals", "first", "second"].map(|it| folder.path().join(it));
@@ -356,7 +360,7 @@ mod tests {
         assert_eq!(
             std::fs::read_dir(&journals).unwrap().count(),
             1,
-            "it goes on in its file"
+            "it is continued in its file"
         );
     }
 }

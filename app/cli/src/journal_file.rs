@@ -1,4 +1,4 @@
-//! The journal of a source on disk: appended, synchronised, and owned by one window at a time.
+//! The journal of a source on disk: append-only, synchronized, and owned by one window at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -10,20 +10,20 @@ use callgrove_session::journal_run;
 
 use crate::files::{Readers, user_folder};
 
-/// An open journal; nobody else can open it meanwhile.
+/// An open journal, locked against other processes.
 pub(crate) struct JournalFile {
     file: File,
     path: PathBuf,
 }
 
 impl JournalFile {
-    /// Where the journal of a run lies in `folder`. It is found by the run that it says it is about;
-    /// one that does not say it, as those of version 1, by the `source` of its trace.
+    /// Returns the path of a run's journal in `folder`. It is found by the run that it states, or, if it states none,
+    /// as in version 1, by the `source` of its trace.
     pub(crate) fn path(folder: &Path, source: &str, run: &RunIdentity) -> PathBuf {
         let of_source = folder.join(file_name(source));
         let mut is_of_other_run = false;
         for path in journals(folder) {
-            match said_run(&path).map_or(RunMatch::Unknown, |said| run.compare(&said)) {
+            match stated_run(&path).map_or(RunMatch::Unknown, |stated| run.compare(&stated)) {
                 RunMatch::Same => return path,
                 RunMatch::Different(_) => is_of_other_run |= path == of_source,
                 RunMatch::Unknown => {}
@@ -40,7 +40,7 @@ impl JournalFile {
         paths.find(|path| !path.exists()).unwrap_or(of_source)
     }
 
-    /// Opens the journal at `path`, made if there is none. A last line that a crash cut short is dropped.
+    /// Opens the journal at `path`, and creates it if necessary. A last line that a crash truncated is removed.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let in_file = || format!("cannot use {}", path.display());
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -69,12 +69,12 @@ impl JournalFile {
         Ok(journal)
     }
 
-    /// Where it lies.
+    /// Returns the path of the journal.
     pub(crate) fn path_of(&self) -> &Path {
         &self.path
     }
 
-    /// Its lines.
+    /// Returns the lines of the journal.
     pub(crate) fn lines(&mut self) -> Result<Vec<String>> {
         let content = self
             .content()
@@ -91,7 +91,7 @@ impl JournalFile {
         self.file.seek(SeekFrom::End(0)).map(|_| ())
     }
 
-    /// All of it; afterwards the file stands at its end.
+    /// Returns the content of the file, and leaves its position at the end.
     fn content(&mut self) -> std::io::Result<Vec<u8>> {
         let mut content = Vec::new();
         self.file.rewind()?;
@@ -99,7 +99,7 @@ impl JournalFile {
         Ok(content)
     }
 
-    /// Appends a line; it is on disk when this returns.
+    /// Appends a line, which is on disk when this function returns.
     pub(crate) fn append(&mut self, line: &str) -> Result<()> {
         let mut bytes = line.as_bytes().to_vec();
         bytes.push(b'\n');
@@ -109,7 +109,7 @@ impl JournalFile {
             .write_all(&bytes)
             .and_then(|()| self.file.sync_data());
         if let Err(error) = written {
-            // Half a line must not stand before the next one.
+            // Removes a partial line, which would damage the next one.
             if let Ok(end) = end {
                 self.file
                     .set_len(end)
@@ -122,7 +122,7 @@ impl JournalFile {
     }
 }
 
-/// All journals of a folder, in order of their names; none of a folder that cannot be read.
+/// Returns all journals of a folder, sorted by name; none if the folder cannot be read.
 fn journals(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
@@ -136,29 +136,29 @@ fn journals(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The run that a journal says it is about; it may do so in any line, for old ones are gone on with.
-fn said_run(path: &Path) -> Option<RunIdentity> {
+/// Returns the run that a journal states. It may be in any line, since old journals are continued.
+fn stated_run(path: &Path) -> Option<RunIdentity> {
     let lines = BufReader::new(File::open(path).ok()?).lines();
     lines
         .map_while(Result::ok)
         .find_map(|line| journal_run(&line))
 }
 
-/// Makes sure that a new file of a folder is found after a crash.
+/// Makes sure that a new file of a folder survives a crash.
 fn sync_folder(folder: &Path) -> std::io::Result<()> {
-    // Only Unix opens folders as files; elsewhere the system does it by itself.
+    // Only Unix opens folders as files; other systems synchronize them by themselves.
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;
     }
     Ok(())
 }
 
-/// Where journals live: `$XDG_STATE_HOME/callgrove`, or `~/.local/state/callgrove`.
+/// Returns the folder of journals: `$XDG_STATE_HOME/callgrove`, or `~/.local/state/callgrove`.
 pub(crate) fn default_folder() -> Result<PathBuf> {
     user_folder("XDG_STATE_HOME", ".local/state").context("neither XDG_STATE_HOME nor HOME is set")
 }
 
-/// The same trace has the same journal whatever way it was named.
+/// Returns the name of a source's journal, which is the same for every path to the source.
 fn file_name(source: &str) -> String {
     let path = std::fs::canonicalize(source)
         .unwrap_or_else(|_| std::path::absolute(source).unwrap_or_else(|_| source.into()));
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_back_and_half_a_line_does_not() {
+    fn complete_lines_are_kept_and_a_partial_one_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new folder/run.jsonl");
         let mut journal = JournalFile::open(&path).unwrap();
@@ -210,23 +210,23 @@ mod tests {
     }
 
     #[test]
-    fn two_windows_do_not_share_a_journal() {
+    fn a_journal_has_one_owner_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.jsonl");
         let first = JournalFile::open(&path).unwrap();
         assert!(
             JournalFile::open(&path).is_err(),
-            "the second window is refused"
+            "the second owner is refused"
         );
         drop(first);
         assert!(
             JournalFile::open(&path).is_ok(),
-            "the lock goes with its owner"
+            "the lock is released with its owner"
         );
     }
 
     #[test]
-    fn every_source_has_its_own_journal() {
+    fn every_source_has_a_journal_of_its_own() {
         assert_ne!(file_name("run-a"), file_name("run-b"));
         assert_eq!(file_name("./run-a"), file_name("run-a"));
     }

@@ -1,5 +1,4 @@
-//! What the program says on standard error while it works: sentences for people, or lines with time, level and fields for
-//! what collects the logs of servers.
+//! Messages on standard error: sentences for people, or lines with time, level and fields for log collectors.
 
 use std::io::{Write as _, stderr};
 use std::sync::OnceLock;
@@ -13,7 +12,7 @@ use tracing_subscriber::{Layer as _, fmt, prelude::*, registry};
 
 use crate::args::LogFormat;
 
-/// An event as a sentence with its fields.
+/// The format of an event as a sentence with its fields.
 struct PlainLines;
 
 impl<S, N> FormatEvent<S, N> for PlainLines
@@ -35,17 +34,18 @@ where
     }
 }
 
+/// The format of the messages, once it is set.
 static FORMAT: OnceLock<LogFormat> = OnceLock::new();
 
-/// Has what our libraries report printed as well: warnings and errors, in lines with a time also what they note. What other
-/// libraries report, such as that of the window, helps none who reads it.
+/// Prints warnings and errors of our libraries, too; in the formats with a time also their info messages. Messages of
+/// other libraries, such as those of the window, are left out, since they do not help users.
 pub(crate) fn start(format: LogFormat) {
     let lines = fmt::layer()
         .with_writer(stderr)
         .with_ansi(false)
         .with_target(false);
     let ours = |level| Targets::new().with_target("callgrove", level);
-    // This is the first and only time.
+    // The subscriber is set here only, so this cannot fail.
     let is_started = match format {
         LogFormat::Plain => {
             let plain = lines.event_format(PlainLines);
@@ -68,14 +68,14 @@ pub(crate) fn start(format: LogFormat) {
     FORMAT.get_or_init(|| format);
 }
 
-/// Says a text of one or more lines.
-pub(crate) fn say(level: Level, text: &str) {
+/// Writes a text of one or more lines.
+pub(crate) fn write_line(level: Level, text: &str) {
     for line in text.lines() {
         if FORMAT
             .get()
             .is_none_or(|format| *format == LogFormat::Plain)
         {
-            // There is nowhere left to report that standard error cannot be written.
+            // An error of standard error cannot be reported anywhere.
             writeln!(stderr(), "callgrove: {line}").ok();
         } else if level == Level::ERROR {
             tracing::error!("{line}");

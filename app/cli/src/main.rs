@@ -1,4 +1,4 @@
-//! The binary: the desktop window and every subcommand, over the same library calls.
+//! The program: the desktop window and all subcommands, as thin layers over the library crates.
 
 mod args;
 mod cmd;
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Ok(read) => read,
         Err(error) => {
             log_lines::start(LogFormat::default());
-            log_lines::say(Level::ERROR, &format!("{error:#}"));
+            log_lines::write_line(Level::ERROR, &format!("{error:#}"));
             return Exit::Failure.into();
         }
     };
@@ -73,16 +73,16 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(exit) => exit.into(),
-        // Whoever read our output has seen enough, as `head` does.
+        // A reader such as `head` may close the pipe early.
         Err(error) if output::is_broken_pipe(&error) => Exit::Success.into(),
         Err(error) => {
-            log_lines::say(Level::ERROR, &output::with_remedy(&format!("{error:#}")));
+            log_lines::write_line(Level::ERROR, &output::with_remedy(&format!("{error:#}")));
             Exit::Failure.into()
         }
     }
 }
 
-/// The arguments of this process, with the settings of the configuration file that they name.
+/// Returns the arguments of this process, with the settings of the configuration file that they name.
 fn with_config(cli: &clap::Command) -> anyhow::Result<(Vec<OsString>, ConfigFile)> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let config = ConfigFile::of_arguments(&arguments, cli)?;

@@ -10,9 +10,9 @@ use callgrove_model::{Progress, Warnings};
 use serde::Serialize;
 use tracing::Level;
 
-use crate::log_lines::say;
+use crate::log_lines::write_line;
 
-/// What libraries say of a connection that a person cannot know, and what to do about it.
+/// Error texts of libraries that users cannot interpret, and their remedies.
 const REMEDIES: [(&str, &str); 2] = [
     (
         "CaUsedAsEndEntity",
@@ -21,46 +21,46 @@ const REMEDIES: [(&str, &str); 2] = [
     ),
     (
         "frame with invalid size",
-        "the server may want https; give its address so, with --ca-file",
+        "the server may require https; use an https:// address, with --ca-file",
     ),
 ];
 
-/// Says what went wrong on standard error.
-pub(crate) fn complain(text: &str) {
-    say(Level::WARN, &with_remedy(text));
+/// Prints a warning on standard error.
+pub(crate) fn warn(text: &str) {
+    write_line(Level::WARN, &with_remedy(text));
 }
 
-/// Adds to lines of libraries that a person cannot understand what to do about them.
+/// Adds a remedy to lines with an error text of a library that users cannot interpret.
 pub(crate) fn with_remedy(text: &str) -> String {
     let lines = text.lines().map(|line| {
-        let remedy = REMEDIES.iter().find(|(riddle, _)| line.contains(riddle));
+        let remedy = REMEDIES.iter().find(|(text, _)| line.contains(text));
         let remedy = remedy.map_or_else(String::new, |(_, remedy)| format!(" ({remedy})"));
         format!("{}{remedy}", shown(line))
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What is wrong at present; each thing is told when it begins.
+/// The current problems; each is reported when it begins.
 #[derive(Default)]
-pub(crate) struct Troubles(Vec<String>);
+pub(crate) struct Problems(Vec<String>);
 
-impl Troubles {
-    /// Says what was not there the last time.
+impl Problems {
+    /// Reports the problems that are new since the last call.
     pub(crate) fn report(&mut self, now: Vec<String>) {
-        for trouble in now.iter().filter(|it| !self.0.contains(it)) {
-            complain(trouble);
+        for problem in now.iter().filter(|it| !self.0.contains(it)) {
+            warn(problem);
         }
         self.0 = now;
     }
 }
 
-/// Says on standard error what was found damaged.
-pub(crate) fn tell_damage(warnings: &Warnings) {
+/// Prints the damage of a trace on standard error.
+pub(crate) fn print_damage(warnings: &Warnings) {
     for warning in warnings.damage() {
         let rank = warning
             .rank
             .map_or_else(String::new, |rank| format!("rank {rank}: "));
-        complain(&format!(
+        warn(&format!(
             "{rank}{} ({} times; first {})",
             warning.kind,
             thousands(warning.count as usize),
@@ -78,7 +78,7 @@ pub(crate) fn print(
     Ok(out.flush()?)
 }
 
-/// Writes one JSON object a line.
+/// Writes one JSON object per line.
 pub(crate) fn json_lines<T: Serialize>(
     out: &mut dyn Write,
     rows: impl IntoIterator<Item = T>,
@@ -102,7 +102,7 @@ pub(crate) fn csv_lines<T: Serialize>(
     writer.flush()
 }
 
-/// Whether an error only says that nobody reads any more.
+/// Returns whether an error only means that the reader has closed the pipe.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause
@@ -111,7 +111,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Runs `work` and shows its progress on standard error, if a person is looking.
+/// Runs `work` and shows its progress on standard error, if that is a terminal.
 pub(crate) fn with_progress<T>(stage: &str, work: impl FnOnce(Progress<'_>) -> T) -> T {
     let is_watched = std::io::stderr().is_terminal();
     let shown = AtomicU32::new(u32::MAX);
@@ -129,7 +129,7 @@ pub(crate) fn with_progress<T>(stage: &str, work: impl FnOnce(Progress<'_>) -> T
     result
 }
 
-/// Says on standard error how long each stage took, if asked.
+/// Prints the duration of each stage on standard error, if enabled.
 pub(crate) struct Clock {
     is_on: bool,
     start: Instant,
@@ -147,7 +147,7 @@ impl Clock {
     /// Ends a stage.
     pub(crate) fn lap(&mut self, stage: &str) {
         if self.is_on {
-            complain(&format!(
+            warn(&format!(
                 "{stage}: {:.3} s",
                 self.start.elapsed().as_secs_f64()
             ));
@@ -156,20 +156,20 @@ impl Clock {
     }
 }
 
-/// A table with aligned columns: numbers to the right, words to the left.
+/// A table with aligned columns: numbers right-aligned, text left-aligned.
 pub(crate) struct TextTable {
     columns: Vec<Column>,
-    /// All cells, row by row, in one text.
+    /// The text of all cells, row by row.
     text: String,
-    /// Where each of them ends.
+    /// End of each cell in `text`.
     ends: Vec<usize>,
 }
 
 struct Column {
     name: String,
-    /// Of the widest cell.
+    /// Width of the widest cell.
     num_chars: usize,
-    /// Whether it holds numbers and nothing else.
+    /// True if all cells are numbers.
     is_numeric: bool,
 }
 
@@ -199,7 +199,7 @@ impl TextTable {
         }
     }
 
-    /// Whether it has no rows.
+    /// Returns whether the table has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -249,7 +249,7 @@ fn is_number(cell: &str) -> bool {
     cell.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+')
 }
 
-/// A text for a terminal: what would move the cursor, colour what follows or turn it round is spelt out.
+/// Returns a text that is safe for a terminal: control characters and direction overrides are escaped.
 fn shown(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| {
         !c.is_control() && !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -264,7 +264,7 @@ fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(spell).collect())
 }
 
-/// `1234567` as `1,234,567`.
+/// Returns `1234567` as `1,234,567`.
 pub(crate) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_of_numbers_are_set_to_the_right() {
+    fn numeric_columns_are_right_aligned() {
         let mut table = TextTable::new(&["name", "calls"]);
         table.push(vec!["a".into(), "1,024".into()]);
         table.push(vec!["long".into(), "7".into()]);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_cell_reaches_the_terminal_but_its_letters() {
+    fn control_characters_in_cells_are_escaped() {
         let mut table = TextTable::new(&["name", "next"]);
         table.push(vec!["a\r\n\u{1b}[31mred\u{202e}é".into(), "x".into()]);
         let mut text = Vec::new();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_set_apart() {
+    fn thousands_are_separated() {
         assert_eq!(
             [0, 999, 1_000, 1_234_567].map(thousands),
             ["0", "999", "1,000", "1,234,567"]

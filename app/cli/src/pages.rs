@@ -1,4 +1,4 @@
-//! The page, and the sessions that pages look at.
+//! The page, and the sessions that pages view.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,14 +11,14 @@ use callgrove_session::Command;
 use callgrove_session::wire::{ViewerHost, Viewers};
 use tokio::sync::watch;
 
-use crate::follow::{self, Reach};
+use crate::follow::{self, ServerAccess};
 use crate::host::NativeHost;
 use crate::{engine, journal_file};
 
-/// Name, brotli form and gzip form of each file of the page; none if the program was built without it.
+/// Name, brotli form and gzip form of each file of the page; empty if the program was built without it.
 const PAGE: &[(&str, &[u8], &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
-/// The files of the page.
+/// Returns the files of the page.
 pub(crate) fn files() -> Vec<PageFile> {
     let files = PAGE.iter().map(|(name, brotli, gzip)| PageFile {
         name: (*name).to_owned(),
@@ -28,12 +28,12 @@ pub(crate) fn files() -> Vec<PageFile> {
     files.collect()
 }
 
-/// Whether the program was built with the page.
+/// Returns whether the program was built with the page.
 pub(crate) fn is_built() -> bool {
     !PAGE.is_empty()
 }
 
-/// The page, and the way to the session that it looks at.
+/// Returns the routes of the page, and of the session that it views.
 pub(crate) fn routes(session: Option<ViewedSession>) -> Result<Router, PageError> {
     let page = page::router(files())?;
     Ok(match session {
@@ -42,58 +42,58 @@ pub(crate) fn routes(session: Option<ViewedSession>) -> Result<Router, PageError
     })
 }
 
-/// The page of a run that this program watches itself, if the program has a page.
-pub(crate) fn routes_of_run(reach: Reach) -> Result<Router> {
+/// Returns the routes of the page for a run that this process analyses; empty without a page in the program.
+pub(crate) fn routes_of_run(access: ServerAccess) -> Result<Router> {
     if !is_built() {
         return Ok(Router::new());
     }
-    let own = reach.own.as_ref().map(|(address, _)| address.clone());
-    let watched = own.map(|address| (address, reach));
+    let own = access.own.as_ref().map(|(address, _)| address.clone());
+    let watched = own.map(|address| (address, access));
     Ok(routes(Some(session(None, watched)?))?)
 }
 
-/// A run that each page watches for itself.
-fn watched(address: String, reach: Reach) -> WatchedRun {
+/// Returns a run that each page watches over a connection of its own.
+fn watched(address: String, access: ServerAccess) -> WatchedRun {
     WatchedRun {
         address,
         dial: Arc::new(move |wake| {
-            let line = follow::start(reach.clone(), wake);
-            line.map_err(|error| format!("{error:#}"))
+            let watch = follow::start(access.clone(), wake);
+            watch.map_err(|error| format!("{error:#}"))
         }),
     }
 }
 
-/// A session that opens a source at once, whoever comes to look at it, and may watch a run.
+/// Starts a session that opens a source at once, before any viewer connects, and may watch a run.
 pub(crate) fn session(
     open: Option<(&str, Command)>,
-    watched: Option<(String, Reach)>,
+    watched: Option<(String, ServerAccess)>,
 ) -> Result<ViewedSession> {
     let viewers = Viewers::default();
     let mut host = NativeHost::new(journal_file::default_folder());
-    if let Some((_, reach)) = &watched {
-        host = host.reaching(reach.clone());
+    if let Some((_, access)) = &watched {
+        host = host.with_access(access.clone());
     }
     let source = open.as_ref().map_or("", |(source, _)| source);
     let job = watched.as_ref().map(|(address, _)| address.clone());
     let host = ViewerHost::new(host, viewers.clone(), source.to_owned()).watching(job);
-    let (tell, news) = watch::channel(());
+    let (news_sender, news) = watch::channel(());
     let session = engine::start(
         Box::new(host),
         Arc::new(move || {
-            tell.send_replace(());
+            news_sender.send_replace(());
         }),
     )?;
     if let Some((_, open)) = open
         && session.send(open).is_err()
     {
-        bail!("the session has ended before it began");
+        bail!("the session ended during its start");
     }
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     Ok(ViewedSession {
         session,
         news,
         viewers,
-        life: since_epoch.map_or(0, |since| since.as_nanos() as u64),
-        watched: watched.map(|(address, reach)| self::watched(address, reach)),
+        epoch: since_epoch.map_or(0, |since| since.as_nanos() as u64),
+        watched: watched.map(|(address, access)| self::watched(address, access)),
     })
 }

@@ -1,4 +1,4 @@
-//! What the window needs of the desktop: file dialogs, a look at paths, a place for its preferences.
+//! The views' platform on the desktop: file dialogs, kinds of paths, stored preferences.
 
 use std::path::{Path, PathBuf};
 
@@ -9,14 +9,14 @@ use callgrove_session::watch::RECORDED_TREES;
 use crate::example::open_example;
 use crate::files::{Readers, config_folder, replace_file};
 use crate::follow::is_server;
-use crate::output::complain;
+use crate::output::warn;
 
-/// The largest file that can be a saved session; larger ones are not looked into.
+/// Maximum size of a file that is checked for being a saved session.
 const MAX_SESSION_BYTES: u64 = 1 << 30;
 
-/// This machine's dialogs and files.
+/// The dialogs and files of this machine.
 pub(crate) struct NativePlatform {
-    /// Where the preferences are; `None` where there is no home.
+    /// Path of the preferences; `None` without a home folder.
     preferences: Option<PathBuf>,
 }
 
@@ -28,7 +28,7 @@ impl NativePlatform {
     }
 }
 
-/// What opening something means that was named on the command line or in the window.
+/// Returns the command that opens a source named on the command line or in the window.
 pub(crate) fn open_command(named: &str) -> Command {
     command_for(named, kind_of(named))
 }
@@ -69,7 +69,7 @@ impl Platform for NativePlatform {
         if let Some(extension) = purpose.extension() {
             dialog = dialog.add_filter(purpose.title(), &[extension]);
         }
-        // The dialog waits for the person; the window must not.
+        // The dialog blocks until the user answers; the window must not.
         let ask = move || {
             let path = match (purpose.is_folder(), purpose.is_save()) {
                 (true, _) => dialog.pick_folder(),
@@ -90,7 +90,7 @@ impl Platform for NativePlatform {
 
     fn demo(&self) -> Option<Command> {
         open_example()
-            .inspect_err(|error| complain(&format!("{error:#}")))
+            .inspect_err(|error| warn(&format!("{error:#}")))
             .ok()
     }
 
@@ -107,8 +107,8 @@ impl Platform for NativePlatform {
             .and_then(|()| replace_file(path, text.as_bytes(), Readers::User));
         if let Err(error) = stored {
             let path = path.display();
-            complain(&format!(
-                "the window's preferences cannot be stored: {error}: {path}"
+            warn(&format!(
+                "could not store the window's preferences: {error}: {path}"
             ));
         }
     }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_a_server_with_and_without_its_scheme() {
+    fn server_addresses_may_lack_the_scheme() {
         for named in ["http://head:5559", "head:5559", "127.0.0.1:5559"] {
             assert_eq!(kind_of(named), PathKind::Records, "{named}");
         }

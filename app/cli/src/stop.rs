@@ -1,4 +1,4 @@
-//! Whether the program was asked to end: by Ctrl+C, or by a signal of the batch system.
+//! The request to stop the program: Ctrl+C, or a signal of the batch system.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::exit::Exit;
-use crate::output::Troubles;
+use crate::output::Problems;
 
-/// How often a server looks whether it shall end.
-pub(crate) const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which servers check for the request.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Set once somebody wants the program to end. A second wish ends it at once, as usual.
+/// A flag that is set once the program is asked to stop. A second request stops it at once, as usual.
 #[derive(Clone, Default)]
 pub(crate) struct StopSignal(Arc<AtomicBool>);
 
 impl StopSignal {
-    /// From now on, listens for the wish.
+    /// Starts to listen for the request.
     pub(crate) fn listen() -> Result<Self> {
         let stop = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .context("cannot listen for signals")?;
-        let told = stop.clone();
+        let requested = stop.clone();
         std::thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
                 runtime.block_on(interrupted());
-                told.0.store(true, Ordering::Relaxed);
+                requested.0.store(true, Ordering::Relaxed);
                 runtime.block_on(interrupted());
                 exit_at_once();
             })
@@ -38,27 +38,27 @@ impl StopSignal {
         Ok(stop)
     }
 
-    /// Whether to end.
+    /// Returns whether the program is asked to stop.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// After the wish, stays for others who end at the same time, as the processes of a batch job do: as long as `others`
-    /// has words for what is waited for, which are told, and no longer than `limit`.
-    pub(crate) fn stay_for(&self, limit: Duration, others: impl Fn() -> Option<String>) {
-        let give_up = Instant::now() + limit;
-        let mut troubles = Troubles::default();
+    /// After the request, waits for other processes that stop at the same time, as in a batch job. Waits while `others`
+    /// returns a description of them, which is reported, but at most for `limit`.
+    pub(crate) fn wait_for(&self, limit: Duration, others: impl Fn() -> Option<String>) {
+        let deadline = Instant::now() + limit;
+        let mut problems = Problems::default();
         while self.is_set()
-            && Instant::now() < give_up
+            && Instant::now() < deadline
             && let Some(others) = others()
         {
-            let words = format!("waiting for {others}; a second signal ends it at once");
-            troubles.report(vec![words]);
-            std::thread::sleep(LOOK);
+            let text = format!("waiting for {others}; a second signal stops the program at once");
+            problems.report(vec![text]);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// The same as an answer to who asks whether to go on.
+    /// Returns the request as a control flow: break once the program is asked to stop.
     pub(crate) fn flow(&self) -> ControlFlow<()> {
         if self.is_set() {
             ControlFlow::Break(())
@@ -70,7 +70,7 @@ impl StopSignal {
 
 #[expect(
     clippy::exit,
-    reason = "the main thread may be stuck in what is to be ended"
+    reason = "the main thread may be stuck in the work that is to be stopped"
 )]
 fn exit_at_once() {
     std::process::exit(Exit::Interrupted.code().into())

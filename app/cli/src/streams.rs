@@ -1,4 +1,4 @@
-//! The streams that an AD instance follows, and the settings it follows them by.
+//! The streams and settings of an AD instance.
 
 mod growing;
 
@@ -22,13 +22,13 @@ use crate::tree_models;
 
 use growing::find_growing;
 
-/// What the hidden subcommand is called.
+/// Name of the hidden subcommand.
 const READ_THROUGH: &str = "read-through";
 
-/// Where Linux has the program of a process, also once another was put in its place.
+/// Path of the running program on Linux, valid even after the file was replaced.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// This program, started anew to read a stream before this process does.
+/// Returns a guard that runs this program to read a stream before this process does.
 pub(crate) fn guard() -> Option<StreamGuard> {
     let own = Path::new(OWN_PROGRAM);
     let program = if own.exists() {
@@ -39,7 +39,7 @@ pub(crate) fn guard() -> Option<StreamGuard> {
     Some(StreamGuard::new(program, vec![READ_THROUGH.into()]))
 }
 
-/// In that process.
+/// Runs in the process of the guard.
 pub(crate) fn read_through(stream: &Path) -> Result<()> {
     callgrove_trace::read_through(stream, &LibraryOnDemand::of_this_machine())?;
     Ok(())
@@ -48,12 +48,12 @@ pub(crate) fn read_through(stream: &Path) -> Result<()> {
 /// The streams that could be opened.
 pub(crate) struct OpenedStreams {
     pub(crate) streams: Vec<Stream>,
-    /// Those that could not.
+    /// Streams that could not be opened.
     pub(crate) warnings: Warnings,
 }
 
-/// Opens the streams; files that grow are waited for, all at once, and streams over SST are opened by who reads them. What
-/// cannot be opened is left out, unless nothing can.
+/// Opens the streams. Growing files are waited for, all concurrently; SST streams are opened by their readers. Streams
+/// that cannot be opened are left out, unless none can be opened.
 pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams> {
     let adios2 = LibraryOnDemand::of_this_machine();
     let program = ProgramId(args.program);
@@ -78,7 +78,7 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
             if let Some(Err(error)) = guard.as_ref().map(|guard| guard.check(path, &adios2)) {
                 bail!(error.with_causes());
             }
-            let opened = at_once(recorded())?;
+            let opened = open_now(recorded())?;
             return stream(path, opened, Some(recorded()));
         };
         let live: OpenStream = {
@@ -90,10 +90,10 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
         };
         match engine {
             LiveEngine::Sst => stream(path, live, None),
-            LiveEngine::Bp => stream(path, at_once(live)?, None),
+            LiveEngine::Bp => stream(path, open_now(live)?, None),
         }
     };
-    // Each writer waits for its reader before any of them goes on, so readers must not wait for one another.
+    // Each writer waits for its reader before any of them continues, so readers must not wait for one another.
     let opened: Vec<Result<Stream>> = std::thread::scope(|scope| {
         let openers: Vec<_> = paths
             .iter()
@@ -123,24 +123,24 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
     }
 }
 
-/// Streams that a job may not have opened yet.
+/// Returns the names of streams that the job may not have opened yet.
 pub(crate) fn live_names(names: &[String]) -> Result<Vec<PathBuf>> {
     if let Some(pattern) = names.iter().find(|name| name.contains(['*', '?'])) {
         bail!(
-            "{pattern} is a pattern, but streams that a job has not opened yet cannot be found by one; \
+            "{pattern} is a pattern, but streams that the job has not opened yet cannot be found by a pattern; \
              name each, such as bp/tau-metrics-lmp-{{0..3}}.bp"
         );
     }
     Ok(names.iter().map(PathBuf::from).collect())
 }
 
-/// The same stream, open already.
-fn at_once(open: OpenStream) -> Result<OpenStream> {
+/// Opens a stream at once, and returns a function that returns the open stream.
+fn open_now(open: OpenStream) -> Result<OpenStream> {
     let source = open().map_err(|error| anyhow!(error.with_causes()))?;
     Ok(Box::new(move || Ok(source)))
 }
 
-fn stream(path: &Path, open: OpenStream, again: Option<OpenStream>) -> Result<Stream> {
+fn stream(path: &Path, open: OpenStream, reopen: Option<OpenStream>) -> Result<Stream> {
     let rank = rank_in_name(path).with_context(|| {
         format!(
             "{} does not end in the number of its rank, such as tau-metrics-0.bp; name it so",
@@ -151,11 +151,11 @@ fn stream(path: &Path, open: OpenStream, again: Option<OpenStream>) -> Result<St
         rank: RankId(rank),
         open,
         path: path.display().to_string(),
-        again,
+        reopen,
     })
 }
 
-/// The settings of an AD instance.
+/// Returns the settings of an AD instance.
 pub(crate) fn options(streams: &StreamArgs, args: &DetectArgs) -> Result<AdOptions> {
     let is_live = streams.input.trace.is_none() || streams.follow;
     let pace = if is_live {
@@ -202,8 +202,11 @@ fn params(args: &DetectArgs) -> Result<Params> {
     let is_excess = params.algorithm == Algorithm::Excess;
     let is_sstd = params.algorithm == Algorithm::Sstd;
     let has_one_histogram = !is_excess && !is_sstd;
-    let of_another = [
-        ("--severe-us", args.severe_us.is_some() && !is_excess),
+    let foreign = [
+        (
+            "--min-excess-us",
+            args.min_excess_us.is_some() && !is_excess,
+        ),
         ("--sigma", args.sigma.is_some() && !is_sstd),
         (
             "--threshold",
@@ -211,14 +214,14 @@ fn params(args: &DetectArgs) -> Result<Params> {
         ),
         ("--max-bins", args.max_bins.is_some() && !has_one_histogram),
     ];
-    for (option, is_of_another) in of_another {
+    for (option, is_foreign) in foreign {
         ensure!(
-            !is_of_another,
-            "{option} is of no use to {}: leave it out, or take the --algorithm that it is for",
+            !is_foreign,
+            "{option} has no effect on {}: leave it out, or select the --algorithm that it belongs to",
             params.algorithm
         );
     }
-    params.severe_us = args.severe_us.unwrap_or(params.severe_us);
+    params.severe_us = args.min_excess_us.unwrap_or(params.severe_us);
     params.hbos_threshold = args.threshold.unwrap_or(params.hbos_threshold);
     params.sstd_sigma = args.sigma.unwrap_or(params.sstd_sigma);
     params.max_bins = args.max_bins.unwrap_or(params.max_bins);

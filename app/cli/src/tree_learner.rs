@@ -1,5 +1,5 @@
-//! Learns tree models without labels, from the trees that a job records while it runs: so there is one before a person
-//! has looked. A person's publication ends that. Nothing is learned from a recorded run.
+//! Learns tree models without labels from the trees that a running job records, so that there is a model before a user
+//! has labelled anything. A model that a user publishes ends the learning. Nothing is learned from a recorded run.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -15,25 +15,25 @@ use callgrove_session::watch::recorded_forest;
 use callgrove_session::{LearnSettings, SavedModel, analyze};
 
 use crate::connect::open_store;
-use crate::output::{complain, thousands};
+use crate::output::{thousands, warn};
 
-/// How often it looks for new trees.
-const LOOK: Duration = Duration::from_secs(1);
-/// Trees of a function from which on it learns.
-const LEAST_TREES: usize = 100;
-/// Two models that differ on no larger a share of the trees are one: no more comes of learning on.
+/// Interval of the check for new trees.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Minimum number of trees of a function to learn from.
+const MIN_TREES: usize = 100;
+/// Maximum share of trees on which two models differ for the model to count as stable.
 const STABLE_SHARE: f64 = 0.005;
-/// Who is said to have published its models.
+/// Name of the publisher of its models.
 const OWN_NAME: &str = "callgrove";
 
-/// A thread that learns.
+/// A thread that learns tree models.
 pub(crate) struct TreeLearner {
     thread: Background<()>,
-    trouble: Arc<Mutex<Option<String>>>,
+    problem: Arc<Mutex<Option<String>>>,
 }
 
 impl TreeLearner {
-    /// Learns from what the provenance database at `url` has, for the AD instances of `state`.
+    /// Learns from the trees in the provenance database at `url`, for the AD instances of `state`.
     pub(crate) fn start(
         state: &Arc<ServerState>,
         url: &str,
@@ -42,28 +42,28 @@ impl TreeLearner {
         let mut options = options.clone();
         options.mode = AccessMode::ReadOnly;
         options.num_shards = None;
-        let trouble = Arc::<Mutex<Option<String>>>::default();
+        let problem = Arc::<Mutex<Option<String>>>::default();
         let mut work = Work {
             state: Arc::clone(state),
             store: open_store(url, &options)?,
-            learnt: BTreeMap::new(),
+            learned_models: BTreeMap::new(),
             num_seen: 0,
         };
-        let told = Arc::clone(&trouble);
-        let thread = Background::start("learning", move |stopped| work.run(stopped, &told))?;
-        Ok(Self { thread, trouble })
+        let reported = Arc::clone(&problem);
+        let thread = Background::start("learning", move |stopped| work.run(stopped, &reported))?;
+        Ok(Self { thread, problem })
     }
 
-    /// Why nothing is learnt at present, in words.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        self.thread.fault().or_else(|| trouble.clone())
+    /// Returns the reason why nothing is learned at present, as text.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        self.thread.fault().or_else(|| problem.clone())
     }
 
-    /// Ends it. What it learned stays, whatever became of it.
+    /// Stops the thread. Published models remain.
     pub(crate) fn finish(self) {
         if let Err(error) = self.thread.finish() {
-            complain(&error.to_string());
+            warn(&error.to_string());
         }
     }
 }
@@ -71,27 +71,27 @@ impl TreeLearner {
 struct Work {
     state: Arc<ServerState>,
     store: Box<dyn Store>,
-    /// By function: the newest model, and from how many trees it was learnt.
-    learnt: BTreeMap<Arc<str>, Learnt>,
+    /// The newest model of each function, and the number of trees that it was learned from.
+    learned_models: BTreeMap<Arc<str>, LearnedModel>,
     num_seen: u64,
 }
 
-struct Learnt {
+struct LearnedModel {
     num_trees: usize,
     model: SavedModel,
 }
 
 impl Work {
-    fn run(&mut self, stopped: &Receiver<()>, trouble: &Mutex<Option<String>>) {
-        while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-            let looked = self.look().err();
-            *trouble.lock().unwrap_or_else(PoisonError::into_inner) =
-                looked.map(|error| format!("no tree model is learnt: {error:#}; tried again"));
+    fn run(&mut self, stopped: &Receiver<()>, problem: &Mutex<Option<String>>) {
+        while stopped.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            let learned = self.learn_new().err();
+            *problem.lock().unwrap_or_else(PoisonError::into_inner) =
+                learned.map(|error| format!("cannot learn a tree model: {error:#}; trying again"));
         }
     }
 
-    fn look(&mut self) -> Result<()> {
-        // It is judged by what is published, so that it ends the same however long it takes and whatever is restarted.
+    fn learn_new(&mut self) -> Result<()> {
+        // A recorded run is judged by published models only, so that the result does not depend on timing or restarts.
         if self.state.is_recorded() {
             return Ok(());
         }
@@ -115,9 +115,9 @@ impl Work {
         }
         for (function, records) in by_function {
             let least = self
-                .learnt
+                .learned_models
                 .get(&function)
-                .map_or(LEAST_TREES, |it| 2 * it.num_trees);
+                .map_or(MIN_TREES, |it| 2 * it.num_trees);
             if records.len() >= least {
                 self.learn(function, &records)?;
             }
@@ -134,14 +134,14 @@ impl Work {
             return Ok(());
         }
         let (forest, _) = recorded_forest(records, self.state.run());
-        if forest.len() < LEAST_TREES {
+        if forest.len() < MIN_TREES {
             return Ok(());
         }
         let settings = LearnSettings::with_seed(1);
         let (_, mut learned) = analyze(forest.clone(), name.clone(), &settings, Progress::none())?;
         learned.train(&vec![None; forest.len()], Progress::none())?;
         let model = learned.model()?;
-        let before = self.learnt.get(&function);
+        let before = self.learned_models.get(&function);
         let differing = before.map(|before| differing(&before.model, &model, &forest));
         let differing = differing.transpose()?;
         let note = match differing {
@@ -149,12 +149,12 @@ impl Work {
             _ => "provisional",
         };
         let mut note = format!(
-            "{note}: learnt without labels from {} trees",
+            "{note}: learned without labels from {} trees",
             thousands(forest.len())
         );
         if let Some(share) = differing {
             note += &format!(
-                "; the version before differs on {:.1} % of them",
+                "; the previous version differs on {:.1} % of them",
                 100.0 * share
             );
         }
@@ -169,17 +169,18 @@ impl Work {
             .state
             .publish_tree_model(&publication, model.functions(), time_us);
         match published {
-            // A person published one for it under another name.
+            // A user has published a model for this function under another name.
             Err(PserverError::UnfitTreeModel { .. }) => return Ok(()),
             published => published?,
         };
         let num_trees = forest.len();
-        self.learnt.insert(function, Learnt { num_trees, model });
+        self.learned_models
+            .insert(function, LearnedModel { num_trees, model });
         Ok(())
     }
 }
 
-/// Share of the trees that one of two models calls abnormal and the other does not.
+/// Returns the share of trees that one of two models calls abnormal and the other does not.
 fn differing(one: &SavedModel, other: &SavedModel, forest: &Forest) -> Result<f64> {
     let (one, other) = (one.verdicts(forest)?, other.verdicts(forest)?);
     let pairs = one.iter().zip(&other);

@@ -1,4 +1,4 @@
-//! Tree models as the pipeline uses them: the learning code behind the interface of the detectors.
+//! Tree models for the pipeline: implements the detectors' interface with the learning code.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use callgrove_detect::{TreeJudge, TreeModelReader, TreeVerdict};
 use callgrove_model::{Forest, ProgramId, Progress, Reason, Trace, TreeIdx};
 use callgrove_provdb::{Collection, TreeRecord};
 use callgrove_pserver::ServerState;
-use callgrove_server::api::{MAX_LIMIT, TreeModelDesk};
+use callgrove_server::api::{MAX_LIMIT, TreeModelRegistry};
 use callgrove_server::client::{Client, ClientError, DocumentsRequest};
 use callgrove_session::watch::recorded_forest;
 use callgrove_session::{
@@ -17,13 +17,13 @@ use callgrove_session::{
     TreeModelList,
 };
 
-use crate::follow::Reach;
-use crate::output::complain;
+use crate::follow::ServerAccess;
+use crate::output::warn;
 
-/// Recorded trees that are looked at, the newest.
-const MOST_RECORDED: usize = 20_000;
+/// Maximum number of recorded trees that are read; the newest come first.
+const MAX_RECORDED: usize = 20_000;
 
-/// Reads the models that `analyze --save-model` and the window write.
+/// A reader of the model files that `analyze --save-model` and the window write.
 #[derive(Debug)]
 pub(crate) struct ModelFileReader;
 
@@ -68,13 +68,13 @@ impl TreeJudge for Judge {
     }
 }
 
-/// The model of a file.
+/// Reads the model of a file.
 pub(crate) fn read_model(path: &Path) -> Result<SavedModel> {
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     SavedModel::read(&bytes).with_context(|| format!("cannot use the model {}", path.display()))
 }
 
-/// A running job, by the client of its server.
+/// A running job, accessed through the client of its server.
 pub(crate) struct JobClient(pub(crate) Client);
 
 impl RunningJob for JobClient {
@@ -115,7 +115,7 @@ fn failed(error: &ClientError) -> HostError {
     HostError::Failed(error.to_string())
 }
 
-/// Asks for recorded trees, the newest first.
+/// Returns a request for recorded trees, the newest first.
 fn newest_trees(filter: Option<&str>, offset: u64) -> DocumentsRequest {
     DocumentsRequest {
         collection: Collection::Trees,
@@ -127,10 +127,10 @@ fn newest_trees(filter: Option<&str>, offset: u64) -> DocumentsRequest {
     }
 }
 
-/// The newest trees that a job has recorded, of all functions or those that `filter` leaves.
+/// Returns the newest trees that a job has recorded, of all functions or those that match `filter`.
 pub(crate) fn recorded_trees(client: &Client, filter: Option<&str>) -> Result<Vec<TreeRecord>> {
     let mut records = Vec::new();
-    while records.len() < MOST_RECORDED {
+    while records.len() < MAX_RECORDED {
         let page = client.documents(&newest_trees(filter, records.len() as u64))?;
         if page.is_empty() {
             break;
@@ -142,27 +142,27 @@ pub(crate) fn recorded_trees(client: &Client, filter: Option<&str>) -> Result<Ve
     Ok(records)
 }
 
-/// The trees that a job has recorded as a trace: of nothing else in it is anything known.
-pub(crate) fn recorded_trace(reach: &Reach, address: &str) -> Result<Trace> {
-    let client = reach.client(address, None)?;
+/// Returns the trees that a job has recorded as a trace, which has no other content.
+pub(crate) fn recorded_trace(access: &ServerAccess, address: &str) -> Result<Trace> {
+    let client = access.client(address, None)?;
     let run = client.overview().map(|answer| answer.overview.run);
     let records = recorded_trees(&client, None)?;
     let (forest, num_left_out) = recorded_forest(&records, run.unwrap_or_default());
     ensure!(
         !forest.is_empty(),
-        "{address} has recorded no trees so far: start its `callgrove ad` or `callgrove run` with --trees"
+        "{address} has recorded no trees yet: start its `callgrove ad` or `callgrove run` with --trees"
     );
     if num_left_out > 0 {
-        complain(&format!(
-            "{num_left_out} recorded trees are left out: too large to be kept, or damaged"
+        warn(&format!(
+            "{num_left_out} recorded trees are left out: too large to be stored, or damaged"
         ));
     }
     Ok(Trace::clone(forest.trace()))
 }
 
-/// The tree models of a parameter server in this process.
-pub(crate) fn desk(state: &Arc<ServerState>, is_kept: bool) -> TreeModelDesk {
-    TreeModelDesk {
+/// Returns the tree models of a parameter server in this process.
+pub(crate) fn registry(state: &Arc<ServerState>, is_kept: bool) -> TreeModelRegistry {
+    TreeModelRegistry {
         state: Arc::clone(state),
         reader: Arc::new(ModelFileReader),
         is_kept,

@@ -1,4 +1,4 @@
-//! The token of the user: made once, and found by all commands of the same user.
+//! The user's token, which is created once and shared by all commands of the user.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -9,33 +9,33 @@ use callgrove_server::Token;
 
 use crate::files::{Readers, config_folder};
 
-/// What to do where the token cannot be kept.
-const REMEDY: &str = "pass --token-file, set CALLGROVE_TOKEN, or ask for no token with --no-token";
+/// The remedy if the token cannot be stored.
+const REMEDY: &str = "pass --token-file, set CALLGROVE_TOKEN, or require no token with --no-token";
 
-/// Returns the token of the user, if one has been made.
+/// Returns the user's token, if it exists.
 ///
 /// # Errors
-/// If other users can read its file, or its content is unfit.
-pub(crate) fn found() -> Result<Option<Token>> {
+/// If other users can read its file, or its content is invalid.
+pub(crate) fn find() -> Result<Option<Token>> {
     match path() {
         Some(path) if path.exists() => Ok(Some(Token::from_file(&path)?)),
         _ => Ok(None),
     }
 }
 
-/// Returns the token of the user, and makes one where there is none.
+/// Returns the user's token, and creates one if necessary.
 ///
 /// # Errors
-/// As [`found`], and if there is no folder to keep it in.
-pub(crate) fn found_or_made() -> Result<Token> {
+/// As [`find`], and if there is no folder for it.
+pub(crate) fn find_or_create() -> Result<Token> {
     let path = path().with_context(|| {
         format!(
-            "neither XDG_CONFIG_HOME nor HOME is set, so there is no folder for a token; {REMEDY}"
+            "neither XDG_CONFIG_HOME nor HOME is set, so there is no folder for the token; {REMEDY}"
         )
     })?;
     if !path.exists() {
-        make(&path)
-            .with_context(|| format!("cannot keep a token in {}; {REMEDY}", path.display()))?;
+        create(&path)
+            .with_context(|| format!("cannot store a token in {}; {REMEDY}", path.display()))?;
     }
     Ok(Token::from_file(&path)?)
 }
@@ -44,10 +44,10 @@ fn path() -> Option<PathBuf> {
     Some(config_folder()?.join("token"))
 }
 
-/// Makes a token in a file that no other user can read. If another process makes one at the same time, that of the first
-/// holds for both.
-fn make(path: &Path) -> Result<()> {
-    let folder = path.parent().context("it has no folder")?;
+/// Creates a token in a file that no other user can read. If two processes do so at the same time, both use the first
+/// one.
+fn create(path: &Path) -> Result<()> {
+    let folder = path.parent().context("the path has no folder")?;
     let mut folders = DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
@@ -75,26 +75,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_several_that_make_one_at_the_same_time_all_have_the_same() {
+    fn concurrent_creations_give_the_same_token() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("callgrove/token");
-        make(&path).unwrap();
+        create(&path).unwrap();
         let first = Token::from_file(&path).unwrap();
-        make(&path).unwrap();
+        create(&path).unwrap();
         assert_eq!(Token::from_file(&path).unwrap().secret(), first.secret());
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
 
     #[cfg(unix)]
     #[test]
-    fn no_other_user_can_read_it() {
+    fn no_other_user_can_read_the_token() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("callgrove/token");
-        make(&path).unwrap();
-        for (place, mode) in [(path.as_path(), 0o600), (path.parent().unwrap(), 0o700)] {
-            let permissions = fs::metadata(place).unwrap().permissions();
-            assert_eq!(permissions.mode() & 0o777, mode, "{}", place.display());
+        create(&path).unwrap();
+        for (path_of, mode) in [(path.as_path(), 0o600), (path.parent().unwrap(), 0o700)] {
+            let permissions = fs::metadata(path_of).unwrap().permissions();
+            assert_eq!(permissions.mode() & 0o777, mode, "{}", path_of.display());
         }
     }
 }

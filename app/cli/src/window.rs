@@ -1,4 +1,4 @@
-//! The desktop window: the session on a thread of its own, the views on the main thread.
+//! The desktop window: the session runs on a thread of its own, the views on the main thread.
 
 use std::sync::Arc;
 use std::thread;
@@ -6,22 +6,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use callgrove_gui::{CallgroveApp, Platform, stored_window_size};
-use callgrove_server::client::FarSession;
+use callgrove_server::client::RemoteSession;
 use callgrove_session::watch::WatchCommand;
 use callgrove_session::{Command, Session, Wake};
 use eframe::egui;
 
 use crate::engine;
-use crate::follow::{self, Reach};
+use crate::follow::{self, ServerAccess};
 use crate::host::NativeHost;
 use crate::journal_file;
 use crate::platform::NativePlatform;
 
-/// Size of a window that nobody has touched, in points.
+/// Initial size of the window, in points.
 const SIZE: [f32; 2] = [1600.0, 1000.0];
 
-/// Opens a window, has it carry out `commands`, and returns when it is closed.
-pub(crate) fn show(commands: Vec<Command>, reach: Reach) -> Result<()> {
+/// Opens a window, sends `commands` to its session, and returns when it is closed.
+pub(crate) fn show(commands: Vec<Command>, access: ServerAccess) -> Result<()> {
     check_display()?;
     let context = egui::Context::default();
     let wake: Wake = {
@@ -29,28 +29,28 @@ pub(crate) fn show(commands: Vec<Command>, reach: Reach) -> Result<()> {
         Arc::new(move || context.request_repaint())
     };
     if let [Command::Watch(WatchCommand::Connect { address, .. })] = &commands[..]
-        && let Some(session) = far_session(address, &reach, &wake)?
+        && let Some(session) = remote_session(address, &access, &wake)?
     {
         return show_app(context, session);
     }
-    let host = NativeHost::new(journal_file::default_folder()).reaching(reach.clone());
+    let host = NativeHost::new(journal_file::default_folder()).with_access(access.clone());
     let host = Box::new(host);
     let engine = engine::start(host, Arc::clone(&wake))?;
-    let line = follow::start(reach, wake)?;
-    let mut session = Session::new(engine, Some(line));
+    let watch = follow::start(access, wake)?;
+    let mut session = Session::new(engine, Some(watch));
     for command in commands {
         session.send(command);
     }
     show_app(context, session)
 }
 
-/// The session that a server has for pages and windows, if the address is that of a server with one.
-fn far_session(address: &str, reach: &Reach, wake: &Wake) -> Result<Option<Session>> {
-    let Some(client) = reach.server(address)? else {
+/// Returns the session that a server offers to pages and windows; `None` if the address has none.
+fn remote_session(address: &str, access: &ServerAccess, wake: &Wake) -> Result<Option<Session>> {
+    let Some(client) = access.server(address)? else {
         return Ok(None);
     };
-    // A running job is watched directly, so that its trace on this machine can be opened beside it. A server that does
-    // not answer is told of in the window, and tried again.
+    // A running job is watched directly, so that its trace on this machine can be opened as well. A server that does
+    // not answer is reported in the window, and contacted again.
     if client.health().map_or(true, |health| health.live) {
         return Ok(None);
     }
@@ -60,13 +60,13 @@ fn far_session(address: &str, reach: &Reach, wake: &Wake) -> Result<Option<Sessi
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let key = since_epoch.map_or(0, |since| since.as_nanos() as u64);
     let name = std::env::var("USER").ok();
-    let (handle, mut far) = FarSession::new(&client, &served, key, name, Arc::clone(wake))?;
-    let line = served.watched.is_some().then(|| far.link().watch());
+    let (handle, mut remote) = RemoteSession::new(&client, &served, key, name, Arc::clone(wake))?;
+    let watch = served.watched.is_some().then(|| remote.link().watch());
     thread::Builder::new()
-        .name("far session".to_owned())
-        .spawn(move || far.run())
+        .name("remote session".to_owned())
+        .spawn(move || remote.run())
         .context("cannot start the thread of the session")?;
-    let mut session = Session::new(handle, line);
+    let mut session = Session::new(handle, watch);
     if let Some(address) = served.watched {
         let token = None;
         session.send(Command::Watch(WatchCommand::Connect { address, token }));
@@ -93,7 +93,7 @@ fn show_app(context: egui::Context, session: Session) -> Result<()> {
     };
     eframe::run_native_ext("callgrove", options, Some(context), Box::new(app)).map_err(|error| {
         anyhow!(
-            "the window could not be opened ({error}); on a machine without OpenGL, set LIBGL_ALWAYS_SOFTWARE=1"
+            "could not open the window ({error}); on a machine without OpenGL, set LIBGL_ALWAYS_SOFTWARE=1"
         )
     })
 }

@@ -1,4 +1,4 @@
-//! What every view is given: the snapshot to draw, the theme, and where commands go.
+//! The context of every view: the snapshot to draw, the theme, and the commands to send.
 
 use callgrove_model::{FunctionName, TreeIdx};
 use callgrove_session::watch::{Scope, WatchCommand};
@@ -8,22 +8,22 @@ use egui::Color32;
 use crate::app::Action;
 use crate::theme::Theme;
 
-/// Lent to a view for one frame.
+/// Borrows of a view for one frame.
 pub struct ViewContext<'a> {
-    /// What to draw.
+    /// The snapshot to draw.
     pub snapshot: &'a Snapshot,
-    /// Colours.
+    /// The colour theme.
     pub theme: &'a Theme,
-    /// Commands that the view wants carried out; the application sends them after the frame.
+    /// Commands of the view; the application sends them after the frame.
     pub commands: &'a mut Vec<Command>,
-    /// What the window itself shall do after the frame.
+    /// Actions that the window carries out after the frame.
     pub(crate) actions: &'a mut Vec<Action>,
-    /// Whether keys without a modifier are meant for the view that is drawn.
+    /// Whether keys without a modifier go to the view that is drawn.
     pub has_focus: bool,
 }
 
 impl ViewContext<'_> {
-    /// Lends what a view needs that is drawn by itself, outside the window; the answer is what it asked for.
+    /// Draws a view outside the window and returns its commands.
     pub fn alone(
         snapshot: &Snapshot,
         theme: &Theme,
@@ -40,23 +40,23 @@ impl ViewContext<'_> {
         commands
     }
 
-    /// Asks for a command.
+    /// Adds a command.
     pub fn send(&mut self, command: Command) {
         self.commands.push(command);
     }
 
-    /// Asks for something of the watched run.
+    /// Adds a command for the watched run.
     pub fn watch(&mut self, command: WatchCommand) {
         self.send(Command::Watch(command));
     }
 
-    /// Asks for a tree to be selected in all views.
+    /// Selects a tree in all views.
     pub fn select(&mut self, tree: TreeIdx) {
         self.send(Command::Select(Selection::One(tree)));
     }
 
-    /// What a click on a rank, function or step of the watched run asks for: its executions; with Ctrl,
-    /// only to choose it.
+    /// Handles a click on a rank, function or step of the watched run: queries its executions; with Ctrl it only
+    /// selects the scope.
     pub fn choose(&mut self, scope: Scope, ui: &egui::Ui) {
         let only_chooses = ui.input(|input| input.modifiers.command);
         self.watch(if only_chooses {
@@ -66,17 +66,17 @@ impl ViewContext<'_> {
         });
     }
 
-    /// What is chosen of the watched run.
+    /// Returns the selected scope of the watched run.
     pub fn scope(&self) -> Scope {
         self.snapshot.watch.visit().focus
     }
 
-    /// The colour of a function, the same everywhere.
+    /// Returns the colour of a function, the same in every view.
     pub fn color_of(&self, func: &str) -> Color32 {
         self.theme.function_named(func)
     }
 
-    /// `rank 3`, with the program where the watched run has several.
+    /// Returns `rank 3`, with the program if the watched run has several.
     pub fn rank_name(&self, app: u32, rank: u32) -> String {
         let ranks = &self.snapshot.watch.overview().ranks;
         if ranks.iter().any(|known| known.app != app) {
@@ -86,7 +86,7 @@ impl ViewContext<'_> {
         }
     }
 
-    /// What a person calls a function of the watched run.
+    /// Returns the short name of a function of the watched run.
     pub fn func_name(&self, app: u32, fid: u32) -> String {
         let known = self.snapshot.watch.overview().func(app, fid);
         known.map_or_else(
@@ -96,13 +96,13 @@ impl ViewContext<'_> {
     }
 }
 
-/// What a person calls a function: its name without arguments and file.
+/// Returns the short name of a function: without arguments and file.
 pub fn short_name(func: &str) -> &str {
     let short = FunctionName::parse(func).short;
     if short.is_empty() { func } else { short }
 }
 
-/// A label in words.
+/// Returns a label as text.
 pub fn label_name(label: Label) -> &'static str {
     match label {
         Label::Normal => "normal",

@@ -1,4 +1,4 @@
-//! Why an execution was late, looked up once and told in every view alike.
+//! The cause of an execution's delay: looked up once, and described alike in every view.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ pub(crate) struct KnownDelay {
     known: Option<(Arc<RunCauses>, ExecRef, Delay)>,
 }
 
-/// Why an execution was late, if it was.
+/// The delay of an execution and its cause.
 pub(crate) struct Delay {
     /// The execution.
     pub(crate) times: CallTimes,
-    /// Role, root and the way to it.
+    /// Role, root and the path from it.
     pub(crate) cause: DelayCause,
-    /// What happened, in words; begins with a verb.
+    /// A description, which begins with a verb.
     pub(crate) phrases: Vec<CausePhrase>,
-    /// The function in which it waited, or was late by itself.
+    /// The function in which it waited, or delayed itself.
     pub(crate) func: Option<FuncId>,
-    /// The functions that waited on the way to the root.
+    /// The functions that waited on the path from the root.
     pub(crate) funcs: Vec<FuncId>,
 }
 
 impl KnownDelay {
-    /// Why an execution was late; `None` for one that was on time, and while nobody knows.
+    /// Returns the delay of an execution; `None` if it was on time, and while it is unknown.
     pub(crate) fn of(&mut self, snapshot: &Snapshot, exec: Option<ExecRef>) -> Option<&Delay> {
         let (causes, exec) = (snapshot.causes.as_ref()?, exec?);
         let is_known = |(of, known, _): &(Arc<RunCauses>, ExecRef, Delay)| {
@@ -45,7 +45,7 @@ impl KnownDelay {
 }
 
 impl Delay {
-    /// `None` while the calls are on their way.
+    /// Returns `None` while the calls are not yet loaded.
     fn find(calls: &Calls, causes: &RunCauses, exec: ExecRef) -> Option<Self> {
         let times = *calls.ask(&TimesOf(vec![exec]))?.first()?;
         let cause = causes.of_time(exec.lane, times.from..times.to);
@@ -68,13 +68,13 @@ impl Delay {
     }
 }
 
-/// The root of the execution of a tree.
+/// Returns the root of the execution of a tree.
 pub(crate) fn root_of_tree(snapshot: &Snapshot, tree: Option<TreeIdx>) -> Option<ExecRef> {
     let forest = &snapshot.analysis.as_ref()?.forest;
     forest.trees().get(tree?.index()).map(|known| known.root)
 }
 
-/// What a tree was in the delays of the run, shortly: `root`, `victim of rank 5`; `None` for one on time.
+/// Returns the short role of a tree in the delays of the run: `root`, `victim of rank 5`; `None` if it was on time.
 pub(crate) fn role_of_tree(snapshot: &Snapshot, tree: TreeIdx) -> Option<(DelayRole, String)> {
     let cause = snapshot.tree_cause(tree)?;
     let causes = snapshot.causes.as_ref()?;
@@ -86,7 +86,7 @@ pub(crate) fn role_of_tree(snapshot: &Snapshot, tree: TreeIdx) -> Option<(DelayR
     let text = match (cause.role, root) {
         (DelayRole::OnTime, _) => return None,
         (DelayRole::Root, _) => "root".to_owned(),
-        (DelayRole::Undecided, _) => "cause not known".to_owned(),
+        (DelayRole::Undecided, _) => "cause unknown".to_owned(),
         (DelayRole::Victim, Some(rank)) if rank != own && cause.kind.is_of_a_rank() => {
             format!("victim of rank {rank}")
         }
@@ -100,41 +100,41 @@ pub(crate) fn role_of_tree(snapshot: &Snapshot, tree: TreeIdx) -> Option<(DelayR
     Some((cause.role, text))
 }
 
-/// The name of a kind of cause that is shown.
+/// Returns the name of a kind of cause.
 pub(crate) fn kind_text(kind: CauseKind) -> &'static str {
     match kind {
         CauseKind::Stalled => "stalled",
         CauseKind::Slow => "slow",
-        CauseKind::Transfer => "late in the network",
+        CauseKind::Transfer => "network delay",
         CauseKind::TracerWrite => "trace write",
         CauseKind::BusyHost => "busy host",
         CauseKind::Serial => "serial by design",
         CauseKind::Imbalance => "imbalance by design",
         CauseKind::Noise => "short delays of most ranks",
-        CauseKind::Unknown => "cause not known",
+        CauseKind::Unknown => "cause unknown",
     }
 }
 
-/// The forest's trees that an incident hit, in ascending order.
+/// Returns the trees of the forest that an incident hit, in ascending order.
 pub(crate) fn trees_hit(snapshot: &Snapshot, incident: usize) -> Vec<TreeIdx> {
     let causes = snapshot.tree_causes.as_ref();
     causes.map_or_else(Vec::new, |causes| causes.of_incident(incident).collect())
 }
 
-/// The label that all of some trees have.
+/// Returns the label that all of some trees have.
 pub(crate) fn common_label(snapshot: &Snapshot, trees: &[TreeIdx]) -> Option<Label> {
     let label = snapshot.label(*trees.first()?);
     label.filter(|_| trees.iter().all(|&tree| snapshot.label(tree) == label))
 }
 
-/// Who gave all of some trees their label.
+/// Returns the author of the label that all of some trees have.
 pub(crate) fn common_author<'a>(snapshot: &'a Snapshot, trees: &[TreeIdx]) -> Option<&'a str> {
     let author = snapshot.label_author(*trees.first()?);
     author.filter(|_| (trees.iter()).all(|&tree| snapshot.label_author(tree) == author))
 }
 
-/// What looks at an incident: the trees that it hit are selected, then it is itself.
-pub(crate) fn look_at_incident(snapshot: &Snapshot, incident: usize) -> [Command; 2] {
+/// Returns the commands that show an incident: the trees that it hit are selected, then the incident.
+pub(crate) fn commands_to_show_incident(snapshot: &Snapshot, incident: usize) -> [Command; 2] {
     let trees = trees_hit(snapshot, incident);
     let selection = match trees[..] {
         [] => Selection::None,

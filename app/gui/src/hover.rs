@@ -1,9 +1,9 @@
-//! The tree that a person points at, shared by the views: a card shows its point, a point its card.
+//! The hovered tree, shared by the views: a card highlights its point, and a point its card.
 
 use callgrove_model::TreeIdx;
 use egui::{Context, Id, Plugin, Ui};
 
-/// What was pointed at, and in which pass.
+/// The hovered tree, and the pass in which it was set.
 #[derive(Clone, Copy)]
 struct Hover {
     tree: TreeIdx,
@@ -14,27 +14,27 @@ fn id() -> Id {
     Id::unique("hovered tree")
 }
 
-/// Says that the person points at a tree, in every pass as long as it is so. Views drawn before the
-/// one that says it know it in the next pass.
+/// Marks a tree as hovered; must be called in every pass while it is. Views drawn before the calling one see it in the
+/// next pass.
 pub fn set(ctx: &Context, tree: TreeIdx) {
     if get(ctx) != Some(tree) {
         ctx.request_repaint();
     }
-    ctx.add_plugin(Forgets);
+    ctx.add_plugin(ClearHover);
     let pass_nr = ctx.cumulative_pass_nr();
     ctx.data_mut(|data| data.insert_temp(id(), Hover { tree, pass_nr }));
 }
 
-/// The tree that is pointed at in any view.
+/// Returns the tree that is hovered in any view.
 pub fn get(ctx: &Context) -> Option<TreeIdx> {
     ctx.data(|data| data.get_temp::<Hover>(id()))
         .map(|hover| hover.tree)
 }
 
-/// Forgets what was not said again.
-struct Forgets;
+/// A plugin that clears the hovered tree when a pass does not set it again.
+struct ClearHover;
 
-impl Plugin for Forgets {
+impl Plugin for ClearHover {
     fn debug_name(&self) -> &'static str {
         "hovered tree"
     }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_pointed_at_is_known_until_a_pass_does_not_say_it_again() {
+    fn a_hovered_tree_is_known_until_a_pass_does_not_set_it() {
         let ctx = Context::default();
         let pass = |say: Option<TreeIdx>| {
             let mut seen = None;

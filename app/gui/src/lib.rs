@@ -1,8 +1,8 @@
 //! Callgrove's window: views and panels over a session.
 //!
 //! [`CallgroveApp`] reads the newest [`callgrove_session::Snapshot`], draws it, and sends
-//! [`callgrove_session::Command`]s. A frame never waits for work. What only the carrier of the
-//! window can do (native dialogs) comes in through [`Platform`].
+//! [`callgrove_session::Command`]s. A frame never blocks on work. Functions that depend on the host of the window
+//! (native dialogs) come in through [`Platform`].
 //!
 //! ```text
 //! app (frame loop, actions, keys, layouts) ── panels (bars, dialogs) ── views (one folder each) ── widgets
@@ -10,23 +10,23 @@
 //! ```
 
 mod app;
-mod asked;
 pub mod canvas;
 pub mod context;
 mod delay;
-#[cfg(test)]
-mod far_tests;
 pub mod hover;
+mod latest_answer;
 mod panels;
 mod platform;
 #[cfg(test)]
-mod stall_for_tests;
+mod remote_tests;
+#[cfg(test)]
+mod stall_fixture;
 #[cfg(test)]
 mod test_support;
 mod text;
 pub mod theme;
 #[cfg(test)]
-mod trend_for_tests;
+mod trend_fixture;
 pub mod views;
 pub mod widgets;
 

@@ -1,13 +1,13 @@
-//! What the window needs of its carrier.
+//! The interface between the window and its host.
 
 use callgrove_session::Command;
 use callgrove_session::watch::WatchCommand;
 
-/// Things that a desktop and a browser do differently.
+/// Functions that differ between desktop and browser.
 pub trait Platform {
-    /// Opens a native dialog for a file or folder and returns at once; `reply` gets the path, or
-    /// `None` if the person thinks better of it. `false` means that there is no such dialog (`reply`
-    /// is dropped): the window then asks for the path itself.
+    /// Opens a native dialog for a file or folder and returns at once; `reply` gets the path, or `None` if the user
+    /// cancels. Returns `false` if there is no such dialog (`reply` is dropped): the window then asks for the path
+    /// itself.
     fn pick(
         &self,
         purpose: FilePurpose,
@@ -15,43 +15,42 @@ pub trait Platform {
         reply: Box<dyn FnOnce(Option<String>) + Send>,
     ) -> bool;
 
-    /// What opening something that a person named (a path, an address) means; paths are traces unless the
-    /// platform can look at them.
+    /// Returns the command that opens a path or an address; a path is a trace unless the platform can inspect it.
     fn open(&self, named: &str) -> Command {
         command_for(named, PathKind::Trace)
     }
 
-    /// Opens the example trace; `None` where there is none.
+    /// Returns the command that opens the example trace; `None` without one.
     fn demo(&self) -> Option<Command> {
         None
     }
 
-    /// Whether what a person types can name files: a browser knows only those that it was handed.
+    /// Returns whether typed text can name a file: a browser can only open files that the user handed over.
     fn has_paths(&self) -> bool {
         true
     }
 
-    /// What [`Platform::store_preferences`] stored last.
+    /// Returns the text stored last by [`Platform::store_preferences`].
     fn load_preferences(&self) -> Option<String> {
         None
     }
 
-    /// Stores what the window remembers between starts.
+    /// Stores the preferences that the window keeps between starts.
     fn store_preferences(&self, _text: &str) {}
 }
 
-/// What a path names.
+/// The kind of data at a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathKind {
     /// A recorded trace.
     Trace,
     /// Records of a run: a provenance database, or the server of a running job.
     Records,
-    /// A session that was saved.
+    /// A saved session.
     Session,
 }
 
-/// What opening something that a person named means; `kind` is asked for paths only.
+/// Returns the command that opens a path or an address; `kind` applies to paths only.
 pub fn command_for(named: &str, kind: PathKind) -> Command {
     let is_address = ["http://", "https://", "postgres://", "postgresql://"]
         .iter()
@@ -73,7 +72,7 @@ pub fn command_for(named: &str, kind: PathKind) -> Command {
     }
 }
 
-/// A carrier without native dialogs.
+/// A platform without native dialogs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoDialogs;
 
@@ -83,27 +82,27 @@ impl Platform for NoDialogs {
     }
 }
 
-/// What a path is asked for.
+/// The purpose of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FilePurpose {
-    /// A run's folder, or one rank's file.
+    /// A run's folder, or one rank's file, to open.
     OpenTrace,
-    /// A session to go on with.
+    /// A session to open.
     LoadSession,
-    /// Where the session goes.
+    /// The file to save the session to.
     SaveSession,
-    /// Labels as CSV.
+    /// A CSV file with labels to import.
     ImportLabels,
-    /// Where the labels go as CSV.
+    /// The CSV file to export the labels to.
     ExportLabels,
-    /// A learned model.
+    /// A trained model to load.
     LoadModel,
-    /// Where the learned model goes.
+    /// The file to save the trained model to.
     SaveModel,
 }
 
 impl FilePurpose {
-    /// Title of the dialog.
+    /// Returns the title of the dialog.
     pub fn title(self) -> &'static str {
         match self {
             Self::OpenTrace => "Open a trace",
@@ -116,7 +115,7 @@ impl FilePurpose {
         }
     }
 
-    /// The word on the button that confirms.
+    /// Returns the text of the button that confirms.
     pub fn verb(self) -> &'static str {
         match self {
             Self::OpenTrace | Self::LoadSession => "Open",
@@ -127,7 +126,7 @@ impl FilePurpose {
         }
     }
 
-    /// What may be named.
+    /// Returns a hint about valid paths.
     pub fn hint(self) -> &'static str {
         match self {
             Self::OpenTrace => "Folder of a run, one rank's file, or a pattern such as run/*.bp",
@@ -138,7 +137,7 @@ impl FilePurpose {
         }
     }
 
-    /// Whether something is written.
+    /// Returns whether the path is written.
     pub fn is_save(self) -> bool {
         matches!(
             self,
@@ -146,12 +145,12 @@ impl FilePurpose {
         )
     }
 
-    /// Whether a folder is meant; TAU's traces are folders.
+    /// Returns whether the path is a folder; TAU's traces are folders.
     pub fn is_folder(self) -> bool {
         self == Self::OpenTrace
     }
 
-    /// File name extension, without the dot.
+    /// Returns the file name extension, without the dot.
     pub fn extension(self) -> Option<&'static str> {
         match self {
             Self::OpenTrace => None,
@@ -160,7 +159,7 @@ impl FilePurpose {
         }
     }
 
-    /// A name for a new file.
+    /// Returns a name for a new file.
     pub fn suggested_name(self) -> &'static str {
         match self {
             Self::OpenTrace | Self::LoadSession | Self::ImportLabels | Self::LoadModel => "",
@@ -170,7 +169,7 @@ impl FilePurpose {
         }
     }
 
-    /// What the session shall do with the path.
+    /// Returns the command for the path.
     pub fn command(self, path: String) -> Command {
         match self {
             Self::OpenTrace => Command::OpenTrace {

@@ -1,4 +1,4 @@
-//! A hand-made session for tests: a small trace, its forest, a map and scores.
+//! A synthetic session for tests: a small trace, its forest, a map and scores.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,8 +10,8 @@ use callgrove_model::{
     TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Calls, Cause, Command, Detection, Difference, DifferenceKind, Explanation, Judged,
-    LabelSet, MapMethod, RunPatterns, Selection, Snapshot, Suggestion, TreeKey, TreeMap,
+    Analysis, Calls, Cause, Command, Detection, Difference, DifferenceKind, Explanation, LabelSet,
+    MapMethod, RunPatterns, Selection, Snapshot, Suggestion, TreeKey, TreeMap, TreeScores,
     WriteShare,
 };
 
@@ -20,6 +20,7 @@ use egui_kittest::Harness;
 use crate::context::ViewContext;
 use crate::theme::Theme;
 
+/// Functions of the trace.
 const NAMES: [&str; 5] = [
     "compute",
     "forward_comm",
@@ -27,16 +28,17 @@ const NAMES: [&str; 5] = [
     "MPI_Wait",
     "ev_tally",
 ];
+/// The thread of all calls.
 const THREAD: ThreadId = ThreadId(0);
-/// Time between two executions on a rank.
+/// Time between two executions on a rank, in nanoseconds.
 const PERIOD_NS: i64 = 50_000_000;
 
-/// Two ranks with 20 executions each; every seventh is slow.
+/// Returns a session with two ranks and 20 executions on each; every seventh execution is slow.
 pub(crate) fn demo_snapshot() -> Snapshot {
     snapshot(2, 20)
 }
 
-/// The trace of both.
+/// Returns the trace of the ranks.
 pub(crate) fn demo_trace(num_ranks: u32, num_calls: u32) -> Trace {
     let mut warnings = Warnings::default();
     warnings.count_many(WarningKind::UnmatchedSend, Some(RankId(1)), 3, || {
@@ -51,12 +53,12 @@ pub(crate) fn demo_trace(num_ranks: u32, num_calls: u32) -> Trace {
     Trace::assemble(ranks, warnings)
 }
 
-/// A session with `num_ranks × num_calls` trees and nothing selected or labelled.
+/// Returns a session with `num_ranks × num_calls` trees and nothing selected or labelled.
 pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
     snapshot_of(demo_trace(num_ranks, num_calls))
 }
 
-/// A session on a trace with executions of `compute`, nothing selected or labelled.
+/// Returns a session on a trace with executions of `compute`, nothing selected or labelled.
 pub(crate) fn snapshot_of(trace: Trace) -> Snapshot {
     let trace = Arc::new(trace);
     let root = trace.names.get("compute").expect("it is named above");
@@ -80,7 +82,7 @@ pub(crate) fn snapshot_of(trace: Trace) -> Snapshot {
             suggestion("compute", root, num_trees),
             suggestion("ev_tally", FuncId(4), num_trees * 3),
         ]),
-        calls: Some(Arc::new(Calls::here(&trace))),
+        calls: Some(Arc::new(Calls::local(&trace))),
         trace: Some(trace),
         analysis: Some(Arc::new(analysis)),
         map: Some(Arc::new(map)),
@@ -91,7 +93,7 @@ pub(crate) fn snapshot_of(trace: Trace) -> Snapshot {
     }
 }
 
-/// The same session after a tree was given a label.
+/// Returns the same session after a tree was labelled.
 pub(crate) fn with_label(snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Snapshot {
     let forest = &snapshot.analysis.as_ref().expect("it is analysed").forest;
     let mut labels = LabelSet::clone(&snapshot.labels);
@@ -111,7 +113,7 @@ pub(crate) fn with_label(snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Sn
     }
 }
 
-/// The same session with a tree selected and explained.
+/// Returns the same session with a tree selected and explained.
 pub(crate) fn with_focus(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
     let path = |funcs: &[u32]| funcs.iter().map(|&func| FuncId(func)).collect();
     let finding = |kind, funcs: &[u32], vertices: Vec<u32>, importance| Difference {
@@ -167,7 +169,7 @@ fn rank_trace(rank: u32, num_ranks: u32, num_calls: u32) -> RankTrace {
     builder.finish(names, NameTable::default())
 }
 
-/// compute { forward_comm { MPI_Send MPI_Wait } ev_tally … }, with a long wait where it is slow.
+/// Adds compute { forward_comm { MPI_Send MPI_Wait } ev_tally … }, with a long wait if it is slow.
 fn push_execution(batch: &mut StepBatch, rank: u32, num_ranks: u32, call: u32) {
     use FuncEventKind::{Entry, Exit};
 
@@ -218,7 +220,7 @@ fn analysis(forest: Forest) -> (Analysis, TreeMap) {
         .collect();
     durations.sort();
     let median_duration = durations[durations.len() / 2];
-    // Slow trees far out, the others around the middle.
+    // Slow trees are far out, the others around the middle.
     let map = trees(&forest).map(|tree| {
         let ratio = forest.tree(tree).duration().0 as f32 / median_duration.0 as f32;
         let angle = tree.0 as f32 * 2.4;
@@ -250,29 +252,29 @@ fn detection(map: &TreeMap) -> Detection {
         .map(|point| 0.3 - f64::from(point[0].hypot(point[1])))
         .collect();
     let p_values = scores.iter().map(|score| (score * 8.0).exp().min(1.0));
-    let judged = Judged {
+    let judged = TreeScores {
         abnormal: scores.iter().map(|&score| score < -1e-6).collect(),
         p_values: Some(p_values.collect()),
         causes: vec![None; scores.len()],
         scores,
-        ..Judged::default()
+        ..TreeScores::default()
     };
     Detection::new(judged, None)
 }
 
-/// The same session once what recurs in its run was found.
+/// Returns the same session after the patterns of its run were found.
 pub(crate) fn with_patterns(snapshot: &Snapshot) -> Snapshot {
-    let trace = snapshot.trace.as_ref().expect("it is read");
-    let calls = snapshot.calls.as_ref().expect("they are here");
-    let found = RunPatterns::find(trace, Progress::none()).expect("nobody cancels");
+    let trace = snapshot.trace.as_ref().expect("it is loaded");
+    let calls = snapshot.calls.as_ref().expect("they are local");
+    let found = RunPatterns::find(trace, Progress::none()).expect("it is not cancelled");
     Snapshot {
         revision: snapshot.revision + 1,
-        patterns: calls.know_patterns(found),
+        patterns: calls.set_patterns(found),
         ..snapshot.clone()
     }
 }
 
-/// The same session after the most abnormal tree turned out to be slow while the tracer wrote: 31 ms in the
+/// Returns the same session after the most abnormal tree turned out to be slow because of a trace write: 31 ms in the
 /// middle of it, on its rank.
 pub(crate) fn with_trace_write(snapshot: &Snapshot) -> (Snapshot, TreeIdx) {
     let analysis = snapshot.analysis.as_ref().expect("it is analysed");
@@ -301,16 +303,16 @@ pub(crate) fn with_trace_write(snapshot: &Snapshot) -> (Snapshot, TreeIdx) {
     });
     let shown = Snapshot {
         revision: snapshot.revision + 1,
-        calls: Some(Arc::new(Calls::here(&trace))),
+        calls: Some(Arc::new(Calls::local(&trace))),
         trace: Some(trace),
         analysis: Some(Arc::new(analysis)),
         detection: Some(Arc::new(Detection::new(
-            Judged {
+            TreeScores {
                 scores: detection.scores.clone(),
                 abnormal: detection.abnormal.clone(),
                 p_values: detection.p_values.clone(),
                 causes,
-                ..Judged::default()
+                ..TreeScores::default()
             },
             None,
         ))),
@@ -323,7 +325,7 @@ fn trees(forest: &Forest) -> impl Iterator<Item = TreeIdx> + use<> {
     (0..forest.len()).map(TreeIdx::from_index)
 }
 
-/// A view of `snapshot` drawn by itself, with the commands that it sends.
+/// Returns a harness of a single view of `snapshot`, with the commands that it sends.
 pub(crate) fn harness_of<State: Default + 'static>(
     mut snapshot: Snapshot,
     size: [f32; 2],
@@ -336,7 +338,7 @@ pub(crate) fn harness_of<State: Default + 'static>(
         let asked = ViewContext::alone(&snapshot, &theme, |ctx| view(ctx, state, ui));
         for command in &asked {
             match command {
-                // What the session carries out at once.
+                // Commands that the session carries out at once.
                 Command::SelectCall(call) => snapshot.call = *call,
                 Command::SelectRange(range) => snapshot.range = *range,
                 Command::SelectPattern(pattern) => snapshot.pattern = *pattern,
@@ -352,8 +354,8 @@ pub(crate) fn harness_of<State: Default + 'static>(
     (harness, sent)
 }
 
-/// A view that is drawn from the second frame on, when the fonts and sizes of the house are there.
-pub(crate) fn dressed<State>(
+/// Draws a view from the second frame on, when the theme's fonts and sizes are installed.
+pub(crate) fn themed<State>(
     view: impl Fn(&mut ViewContext<'_>, &mut State, &mut egui::Ui),
 ) -> impl Fn(&mut ViewContext<'_>, &mut State, &mut egui::Ui) {
     let is_dressed = std::cell::Cell::new(false);
@@ -366,8 +368,8 @@ pub(crate) fn dressed<State>(
     }
 }
 
-/// The forest of `r` from `+f` (enter) and `-f` (leave) events on one rank, one per nanosecond.
-pub(crate) fn grow(events: &str) -> Forest {
+/// Returns the forest of `r` from `+f` (enter) and `-f` (leave) events on one rank, one per nanosecond.
+pub(crate) fn forest_of(events: &str) -> Forest {
     let mut names = NameTable::default();
     let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(0));
     for (time, event) in events.split_whitespace().enumerate() {
@@ -392,15 +394,15 @@ pub(crate) fn grow(events: &str) -> Forest {
     Forest::grow(trace, &[root])
 }
 
-/// A text of a frame: what is written, its smallest size in points, and where it stands.
-pub(crate) struct Written {
+/// A text of a frame: its content, its smallest size in points, and its position.
+pub(crate) struct DrawnText {
     pub(crate) text: String,
     pub(crate) size: f32,
     pub(crate) rect: egui::Rect,
 }
 
-/// All texts that the last frame drew.
-pub(crate) fn written<S>(harness: &egui_kittest::Harness<'_, S>) -> Vec<Written> {
+/// Returns all texts that the last frame drew.
+pub(crate) fn written<S>(harness: &egui_kittest::Harness<'_, S>) -> Vec<DrawnText> {
     let mut open: Vec<&egui::Shape> = Vec::new();
     open.extend(harness.output().shapes.iter().map(|clipped| &clipped.shape));
     let mut written = Vec::new();
@@ -410,7 +412,7 @@ pub(crate) fn written<S>(harness: &egui_kittest::Harness<'_, S>) -> Vec<Written>
             egui::Shape::Text(text) if !text.galley.text().is_empty() => {
                 let sections = text.galley.job.sections.iter();
                 let sizes = sections.map(|section| section.format.font_id.size);
-                written.push(Written {
+                written.push(DrawnText {
                     text: text.galley.text().to_owned(),
                     size: sizes.fold(f32::INFINITY, f32::min),
                     rect: text.visual_bounding_rect(),

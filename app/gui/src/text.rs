@@ -1,57 +1,58 @@
-//! How values are written: with their unit, as short as they can be told apart.
+//! Formats values: with their unit, as short as possible.
 
 use callgrove_model::{DurationNs, TreeIdx};
 use callgrove_session::watch::{ExecutionField, FieldUnit, Measure, Statistic};
-use callgrove_session::{Snapshot, design_words};
+use callgrove_session::{Snapshot, design_text};
 
 use crate::context::label_name;
 use crate::widgets::thousands;
 
+/// Microseconds in a day.
 const DAY_US: u64 = 86_400_000_000;
 
-/// A length of time given in microseconds: `1.5 ms`.
+/// Formats a duration given in microseconds: `1.5 ms`.
 pub(crate) fn duration(duration_us: f64) -> String {
     DurationNs((duration_us * 1e3).round() as i64).to_string()
 }
 
-/// The same, or a dash.
+/// Formats a duration given in microseconds, or a dash.
 pub(crate) fn duration_or_dash(duration_us: Option<f64>) -> String {
     duration_us.map_or_else(dash, duration)
 }
 
-/// What explains the negative score of a tree, and how much of it.
+/// Returns the cause that explains the negative score of a tree, and how much of it.
 pub(crate) fn cause_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
     let cause = snapshot.cause(tree)?.name();
     let analysis = snapshot.analysis.as_ref()?;
     let share = analysis.write_shares.get(tree.index()).copied().flatten()?;
     Some(format!(
-        "{}, {cause}: of the {} beyond the usual, {} passed while the tracer wrote its own data",
+        "{}, {cause}: {} above usual, {} of it while the tracer wrote its own data",
         analysis.forest.code(tree),
         share.excess,
         share.covered.min(share.excess),
     ))
 }
 
-/// Why a tree is rare or long by design.
-pub(crate) fn design_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
+/// Returns why a tree is rare or long by design.
+pub(crate) fn design_note(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
     let analysis = snapshot.analysis.as_ref()?;
-    let words = design_words(snapshot.by_design(tree)?);
+    let text = design_text(snapshot.by_design(tree)?);
     let code = analysis.forest.code(tree);
-    Some(format!("{code}, by design: {words}. It is no alarm."))
+    Some(format!("{code}, by design: {text}. Not an alarm."))
 }
 
-/// That the label of a tree stands for it alone.
+/// Returns the note on the held label of a tree.
 pub(crate) fn held_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
     let analysis = snapshot.analysis.as_ref()?;
     let label = snapshot.label(tree).filter(|_| snapshot.is_held(tree))?;
     Some(format!(
-        "{}, held {}: the label stands for this execution alone, the model does not learn from it",
+        "{}, held {}: the label holds for this execution only; the model is not trained on it",
         analysis.forest.code(tree),
         label_name(label),
     ))
 }
 
-/// Who gave a tree its label.
+/// Returns the author of the label of a tree.
 pub(crate) fn author_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
     let analysis = snapshot.analysis.as_ref()?;
     let (code, label) = (analysis.forest.code(tree), snapshot.label(tree)?);
@@ -62,7 +63,7 @@ pub(crate) fn author_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> 
     ))
 }
 
-/// A number with at most four significant digits, thousands set apart.
+/// Formats a number with at most four significant digits and separated thousands.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     let sign = if value < 0.0 { "−" } else { "" };
@@ -78,7 +79,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// The same, or a dash.
+/// Formats a number, or a dash.
 pub(crate) fn number_or_dash(value: Option<f64>) -> String {
     value.map_or_else(dash, number)
 }
@@ -89,12 +90,12 @@ pub(crate) fn num_anomalies(count: u64) -> String {
     format!("{} {noun}", thousands(count as usize))
 }
 
-/// What stands for a missing value.
+/// Returns the sign for a missing value.
 pub(crate) fn dash() -> String {
     "–".to_owned()
 }
 
-/// A statistic of a measure, with its unit.
+/// Formats a statistic of a measure, with its unit.
 pub(crate) fn statistic(measure: Measure, statistic: Statistic, value: f64) -> String {
     if measure.is_duration() && !statistic.is_pure_number() {
         duration(value)
@@ -103,7 +104,7 @@ pub(crate) fn statistic(measure: Measure, statistic: Statistic, value: f64) -> S
     }
 }
 
-/// A field's value; times as UTC.
+/// Formats the value of a field; times in UTC.
 pub(crate) fn field(field: ExecutionField, value: f64) -> String {
     match field.unit() {
         FieldUnit::Number => number(value),
@@ -112,14 +113,14 @@ pub(crate) fn field(field: ExecutionField, value: f64) -> String {
     }
 }
 
-/// A time in microseconds since the epoch: `2026-11-21 19:05:04.123456`, in UTC.
+/// Formats a time in microseconds since the epoch, in UTC: `2026-11-21 19:05:04.123456`.
 pub(crate) fn utc(time_us: u64) -> String {
     let (year, month, day) = date(time_us / DAY_US);
     let clock = clock(time_us);
     format!("{year:04}-{month:02}-{day:02} {clock}")
 }
 
-/// The time of the day in UTC: `19:05:04.123456`.
+/// Formats the time of the day in UTC: `19:05:04.123456`.
 pub(crate) fn clock(time_us: u64) -> String {
     let in_day_us = time_us % DAY_US;
     let seconds = in_day_us / 1_000_000;
@@ -130,11 +131,11 @@ pub(crate) fn clock(time_us: u64) -> String {
     )
 }
 
-/// Year, month and day of a day since the epoch, in the Gregorian calendar.
+/// Returns year, month and day of a day since the epoch, in the Gregorian calendar.
 fn date(mut day: u64) -> (u64, u64, u64) {
     let is_leap =
         |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
-    // 400 years have the same number of days wherever they begin.
+    // Any 400 successive years have the same number of days.
     let mut year = 1970 + day / 146_097 * 400;
     day %= 146_097;
     loop {

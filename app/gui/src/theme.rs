@@ -1,9 +1,8 @@
 //! Design tokens: the only place where a colour is made.
 //!
-//! Colours are the Okabe–Ito set and tones between them, which people with any kind of colour vision
-//! can tell apart. Vermillion is kept for what is abnormal and stands for nothing else. MPI functions
-//! are blue, all others have the green and warm hues, so that waiting and working differ at first
-//! sight. A function has the same colour in all views of all runs.
+//! Colours are the Okabe–Ito set and tones between them, which people with any kind of colour vision can distinguish.
+//! Vermillion is reserved for abnormal executions. MPI functions are blue and all others green or warm, so that waiting
+//! and computing differ at first sight. A function has the same colour in all views of all runs.
 
 mod functions;
 
@@ -21,8 +20,8 @@ const YELLOW: Color32 = Color32::from_rgb(0xF5, 0xC7, 0x10);
 const BLUE: Color32 = Color32::from_rgb(0x00, 0x68, 0xA3);
 const VERMILLION: Color32 = Color32::from_rgb(0xD5, 0x5E, 0x00);
 
-/// Cividis from dark to light (Nuñez, Anderton and Renslow 2018, doi 10.1371/journal.pone.0199239): its order
-/// is seen alike with any kind of colour vision.
+/// The Cividis colour map from dark to light (Nuñez, Anderton and Renslow 2018, doi 10.1371/journal.pone.0199239): its
+/// order is perceived alike with any kind of colour vision.
 const HEAT: [[f32; 3]; 6] = [
     [0.0, 34.0, 78.0],
     [53.0, 69.0, 108.0],
@@ -32,8 +31,8 @@ const HEAT: [[f32; 3]; 6] = [
     [254.0, 232.0, 56.0],
 ];
 
-/// Colours of classes: sky, green, purple, yellow, blue, and lighter or darker tones of the first three.
-/// None is near to the colour of what is abnormal.
+/// Colours of classes: sky, green, purple, yellow, blue, and lighter or darker tones of the first three. None is close
+/// to the colour of abnormal executions.
 const CATEGORIES: [Color32; 8] = [
     Color32::from_rgb(0x56, 0xB4, 0xE9),
     Color32::from_rgb(0x00, 0x9E, 0x73),
@@ -45,26 +44,26 @@ const CATEGORIES: [Color32; 8] = [
     Color32::from_rgb(0xB9, 0xD8, 0xF2),
 ];
 
-/// Classes that have a colour of their own.
+/// Number of classes that have a colour of their own.
 pub const NUM_CATEGORIES: usize = CATEGORIES.len();
-/// Space between things that belong together, in points.
+/// Space between related items, in points.
 pub const GAP: f32 = 6.0;
-/// Corner radius of cards and marks.
+/// Corner radius of cards and marks, in points.
 pub const RADIUS: f32 = 4.0;
-/// Size of the smallest text, in points: what explains a drawing, and counts beside marks.
+/// Size of the smallest text, in points: explanations of a drawing, and counts next to marks.
 pub const SMALLEST_TEXT: f32 = 11.0;
 
 /// Colours of one appearance (dark or light), and of one trace's functions.
 #[derive(Clone, Debug)]
 pub struct Theme {
     is_dark: bool,
-    /// Held so that its address stays its own.
+    /// Held so that its address is not reused.
     trace: Option<Arc<Trace>>,
     functions: Arc<[Color32]>,
 }
 
 impl Theme {
-    /// The colours, with those of the trace's functions looked up already.
+    /// Returns the colours of an appearance, with those of the trace's functions.
     pub fn new(is_dark: bool, trace: Option<&Arc<Trace>>) -> Self {
         let names = trace.into_iter().flat_map(|trace| trace.names.iter());
         Self {
@@ -74,42 +73,44 @@ impl Theme {
         }
     }
 
-    /// Gives egui's own widgets the look of the house, dark and light.
+    /// Installs the style of egui's own widgets, dark and light.
     pub fn install(ctx: &egui::Context) {
         let mut fonts = FontDefinitions::default();
-        // The text font has no arrows and triangles; the code font has.
+        // The text font has no arrows or triangles; the code font does.
         let (text, code) = (FontFamily::Proportional, FontFamily::Monospace);
         let with_symbols = fonts.families.get(&code).cloned().unwrap_or_default();
         fonts.families.entry(text).or_default().extend(with_symbols);
         ctx.set_fonts(fonts);
         for theme in [egui::Theme::Dark, egui::Theme::Light] {
-            ctx.style_mut_of(theme, |style| dress(style, theme == egui::Theme::Dark));
+            ctx.style_mut_of(theme, |style| {
+                apply_style(style, theme == egui::Theme::Dark)
+            });
         }
     }
 
-    /// Whether it was made for this appearance and this trace.
+    /// Returns whether the theme is that of this appearance and this trace.
     pub fn is_of(&self, is_dark: bool, trace: Option<&Arc<Trace>>) -> bool {
         self.is_dark == is_dark && self.trace.as_ref().map(Arc::as_ptr) == trace.map(Arc::as_ptr)
     }
 
-    /// Whether the background is dark.
+    /// Returns whether the background is dark.
     pub fn is_dark(&self) -> bool {
         self.is_dark
     }
 
-    /// The colour of a function of the trace; that of nothing for a function of another.
+    /// Returns the colour of a function of the trace; a neutral colour for a function of another trace.
     pub fn function(&self, func: FuncId) -> Color32 {
         let known = self.functions.get(func.index());
         known.copied().unwrap_or(self.normal())
     }
 
-    /// The colour of the function with this full or short name.
+    /// Returns the colour of the function with this full or short name.
     #[expect(clippy::unused_self, reason = "a token of the theme like the others")]
     pub fn function_named(&self, name: &str) -> Color32 {
         functions::color_of(name)
     }
 
-    /// What is abnormal; nothing else has this colour.
+    /// Returns the colour of abnormal executions; nothing else has it.
     pub fn abnormal(&self) -> Color32 {
         if self.is_dark {
             Color32::from_rgb(0xFF, 0x7A, 0x1F)
@@ -118,7 +119,7 @@ impl Theme {
         }
     }
 
-    /// Text about what is abnormal: the same hue, dark enough to be read.
+    /// Returns the colour of text about abnormal executions: the same hue, dark enough to be legible.
     pub fn abnormal_text(&self) -> Color32 {
         if self.is_dark {
             self.abnormal()
@@ -127,7 +128,7 @@ impl Theme {
         }
     }
 
-    /// What is normal.
+    /// Returns the colour of normal executions.
     pub fn normal(&self) -> Color32 {
         if self.is_dark {
             Color32::from_rgb(0x8F, 0xA3, 0xB5)
@@ -136,12 +137,12 @@ impl Theme {
         }
     }
 
-    /// What a person called normal.
+    /// Returns the colour of executions that the user labelled normal.
     pub fn label_normal(&self) -> Color32 {
         if self.is_dark { SKY } else { BLUE }
     }
 
-    /// The colour of a label.
+    /// Returns the colour of a label.
     pub fn label(&self, label: Label) -> Color32 {
         match label {
             Label::Normal => self.label_normal(),
@@ -149,7 +150,7 @@ impl Theme {
         }
     }
 
-    /// Text about a label.
+    /// Returns the colour of text about a label.
     pub fn label_text(&self, label: Label) -> Color32 {
         match label {
             Label::Normal => self.label_normal(),
@@ -157,7 +158,7 @@ impl Theme {
         }
     }
 
-    /// Where a delay began, and the way that it took.
+    /// Returns the colour of the root of a delay, and of its path.
     pub fn delay_root(&self) -> Color32 {
         if self.is_dark {
             Color32::from_rgb(0xE8, 0x94, 0xC4)
@@ -166,7 +167,7 @@ impl Theme {
         }
     }
 
-    /// Who was made late.
+    /// Returns the colour of delayed executions.
     pub fn delay_victim(&self) -> Color32 {
         if self.is_dark {
             Color32::from_rgb(0x33, 0xC2, 0x9C)
@@ -175,7 +176,7 @@ impl Theme {
         }
     }
 
-    /// What an execution was in a delay; text can have it too.
+    /// Returns the colour of a role in a delay, also for text.
     pub fn role(&self, role: DelayRole) -> Color32 {
         match role {
             DelayRole::Root => self.delay_root(),
@@ -185,7 +186,7 @@ impl Theme {
         }
     }
 
-    /// A kind of cause; text can have it too.
+    /// Returns the colour of a kind of cause, also for text.
     pub fn cause(&self, kind: CauseKind) -> Color32 {
         match kind {
             CauseKind::Stalled => self.delay_root(),
@@ -198,7 +199,7 @@ impl Theme {
         }
     }
 
-    /// Outline of what is selected.
+    /// Returns the outline colour of the selection.
     pub fn selection(&self) -> Color32 {
         if self.is_dark {
             Color32::WHITE
@@ -207,7 +208,7 @@ impl Theme {
         }
     }
 
-    /// Lines and arrows of messages.
+    /// Returns the colour of lines and arrows of messages.
     pub fn message(&self) -> Color32 {
         if self.is_dark {
             Color32::from_gray(0xD8)
@@ -216,7 +217,7 @@ impl Theme {
         }
     }
 
-    /// Lines that help the eye and carry nothing.
+    /// Returns the colour of grid lines.
     pub fn grid(&self) -> Color32 {
         if self.is_dark {
             Color32::from_gray(0x38)
@@ -225,7 +226,7 @@ impl Theme {
         }
     }
 
-    /// Background of drawing areas.
+    /// Returns the background of drawing areas.
     pub fn canvas(&self) -> Color32 {
         if self.is_dark {
             Color32::from_gray(0x14)
@@ -234,7 +235,7 @@ impl Theme {
         }
     }
 
-    /// Background of cards in a list.
+    /// Returns the background of cards in a list.
     pub fn card(&self) -> Color32 {
         if self.is_dark {
             Color32::from_gray(0x24)
@@ -243,7 +244,7 @@ impl Theme {
         }
     }
 
-    /// Background of the card of the focused tree, and of chosen rows.
+    /// Returns the background of the card of the focused tree, and of selected rows.
     pub fn card_focused(&self) -> Color32 {
         if self.is_dark {
             Color32::from_rgb(0x2B, 0x36, 0x42)
@@ -252,7 +253,7 @@ impl Theme {
         }
     }
 
-    /// Lines around cards and canvases.
+    /// Returns the colour of lines around cards and canvases.
     pub fn outline(&self) -> Color32 {
         if self.is_dark {
             Color32::from_gray(0x3A)
@@ -261,7 +262,7 @@ impl Theme {
         }
     }
 
-    /// Text that says less than the text beside it.
+    /// Returns the colour of secondary text.
     pub fn weak_text(&self) -> Color32 {
         if self.is_dark {
             Color32::from_gray(0xA2)
@@ -270,7 +271,7 @@ impl Theme {
         }
     }
 
-    /// Text.
+    /// Returns the colour of text.
     pub fn text(&self) -> Color32 {
         if self.is_dark {
             Color32::from_gray(0xDE)
@@ -279,17 +280,17 @@ impl Theme {
         }
     }
 
-    /// The ring around the widget that keys act on.
+    /// Returns the colour of the ring around the focused widget.
     pub fn focus(&self) -> Color32 {
         self.label_normal()
     }
 
-    /// What the person is asked to do next.
+    /// Returns the colour of the suggested next action.
     pub fn accent(&self) -> Color32 {
         accent(self.is_dark)
     }
 
-    /// A thing to know that is not an error.
+    /// Returns the colour of warnings.
     pub fn warning(&self) -> Color32 {
         if self.is_dark {
             YELLOW
@@ -298,15 +299,15 @@ impl Theme {
         }
     }
 
-    /// The colour of a class, of which the first is the largest; `None` for those that have none of their own.
+    /// Returns the colour of a class, numbered by size from the largest; `None` beyond [`NUM_CATEGORIES`].
     #[expect(clippy::unused_self, reason = "a token of the theme like the others")]
     pub fn category(&self, class: usize) -> Option<Color32> {
         CATEGORIES.get(class).copied()
     }
 
-    /// How much there is, from a little (0) to the most (1): what is most stands out from the canvas most.
+    /// Returns the colour of a share, from a little (0) to the most (1): larger shares contrast more with the canvas.
     pub fn heat(&self, share: f32) -> Color32 {
-        // The very ends of the scale are too near to the canvas.
+        // The very ends of the scale are too close to the canvas colour.
         let share = 0.12 + 0.88 * share.clamp(0.0, 1.0);
         let place = if self.is_dark { share } else { 1.0 - share };
         let place = place * (HEAT.len() - 1) as f32;
@@ -319,7 +320,7 @@ impl Theme {
         Color32::from_rgb(channel(0), channel(1), channel(2))
     }
 
-    /// Text that stands on `background`: black or white, whichever is read better.
+    /// Returns the colour of text on `background`: black or white, whichever has more contrast.
     #[expect(clippy::unused_self, reason = "a token of the theme like the others")]
     pub fn text_on(&self, background: Color32) -> Color32 {
         let is_better = |a: Color32, b: Color32| contrast(a, background) >= contrast(b, background);
@@ -331,7 +332,7 @@ impl Theme {
     }
 }
 
-/// Contrast of text and background, from 1 to 21 (WCAG 2.2, 1.4.3).
+/// Returns the contrast of text and background, from 1 to 21 (WCAG 2.2, 1.4.3).
 fn contrast(a: Color32, b: Color32) -> f32 {
     let [a, b] = [a, b].map(|color| {
         let light = Rgba::from(color);
@@ -348,8 +349,8 @@ fn accent(is_dark: bool) -> Color32 {
     }
 }
 
-/// Surfaces, outlines, type sizes and spacing of egui's widgets.
-fn dress(style: &mut Style, is_dark: bool) {
+/// Sets surfaces, outlines, type sizes and spacing of egui's widgets.
+fn apply_style(style: &mut Style, is_dark: bool) {
     let sizes = [
         (TextStyle::Small, FontId::proportional(12.0)),
         (TextStyle::Body, FontId::proportional(14.0)),
@@ -420,7 +421,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_read_on_every_background_in_both_appearances() {
+    fn text_is_legible_on_every_background_in_both_appearances() {
         for is_dark in [true, false] {
             let (theme, visuals) = (Theme::new(is_dark, None), visuals(is_dark));
             let texts = [
@@ -439,7 +440,7 @@ mod tests {
                 ("window", visuals.window_fill),
                 ("canvas", theme.canvas()),
                 ("card", theme.card()),
-                ("chosen card", theme.card_focused()),
+                ("selected card", theme.card_focused()),
                 ("stripe", visuals.faint_bg_color),
             ];
             for (text, color) in texts {
@@ -469,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn contrast_is_that_of_the_web_guidelines() {
+    fn contrast_follows_the_web_guidelines() {
         assert!((contrast(Color32::BLACK, Color32::WHITE) - 21.0).abs() < 1e-3);
         let grey = contrast(Color32::from_gray(0x77), Color32::WHITE);
         assert!((grey - 4.48).abs() < 0.01, "{grey}");

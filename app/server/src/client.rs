@@ -1,10 +1,10 @@
-//! The JSON interface from the other side: blocking, for a thread of its own.
+//! A client of the JSON interface. Its calls block, so it needs a thread of its own.
 
 mod error;
-mod far_line;
-mod far_session;
+mod in_process;
+mod remote_session;
+mod remote_stream;
 mod tree_models;
-mod within;
 
 use std::io::Read as _;
 use std::net::IpAddr;
@@ -24,97 +24,97 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 pub use error::ClientError;
-pub use far_session::FarSession;
-use within::Within;
+use in_process::InProcessApi;
+pub use remote_session::RemoteSession;
 
 use crate::api::{Api, Health, MAX_WAIT, router};
 use crate::view::{VIEW_HEADER, WATCH_HEADER};
 
-/// To reach a server; a machine that is there answers sooner.
+/// Timeout for connecting to a server. A host that is up answers sooner.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// For a whole request, beside the time that the server was asked to wait.
+/// Timeout for a whole request, in addition to the time that the server was asked to wait.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
-/// A connection that idled for longer is not used again: the server closes it after
+/// Maximum idle time of a connection that is used again. The server closes idle connections after
 /// [`Limits::header_timeout`](crate::Limits::header_timeout).
 const MAX_IDLE_AGE: Duration = Duration::from_secs(10);
-/// The largest answer that is read.
+/// Largest answer that is read, in bytes.
 const MAX_ANSWER_BYTES: u64 = 512 << 20;
-/// The largest refusal that is read; it is one sentence.
+/// Largest error answer that is read, in bytes; an error is one sentence.
 const MAX_REFUSAL_BYTES: u64 = 64 << 10;
 
-/// How to get in.
+/// Credentials and trusted certificates of a client.
 #[derive(Clone, Debug, Default)]
 pub struct ClientOptions {
-    /// What the server is shown.
+    /// The credential that is sent to the server.
     pub credential: Option<Credential>,
     /// PEM file of the certificates to trust, instead of the public authorities.
     pub ca_file: Option<PathBuf>,
 }
 
-/// A server to ask. Clones share their connections.
+/// A client of one server. Clones share their connections.
 #[derive(Clone)]
 pub struct Client {
-    line: Line,
+    transport: ClientTransport,
     base: String,
 }
 
-/// How requests reach the server.
+/// The way in which requests reach the server.
 #[derive(Clone)]
-enum Line {
+enum ClientTransport {
     Network {
         agent: Agent,
         credential: Option<Credential>,
         /// Authorities that are trusted instead of the public ones.
         trusted: Option<Arc<Vec<Certificate<'static>>>>,
     },
-    Within(Arc<Within>),
+    InProcess(Arc<InProcessApi>),
 }
 
 /// Answer of [`Client::overview`].
 #[derive(Debug, Deserialize)]
 pub struct OverviewAnswer {
-    /// Number of the newest packet in the overview.
+    /// Version of the overview: the number of its newest packet.
     pub version: u64,
-    /// Whether the run is over.
+    /// True if the run has ended.
     pub ended: bool,
-    /// What all packets so far say.
+    /// The overview of all packets up to that version.
     pub overview: Overview,
 }
 
 /// Answer of [`Client::packets`].
 #[derive(Debug, Deserialize)]
 pub struct PacketsAnswer {
-    /// Number of the last packet: what to ask for next.
+    /// Number of the last packet, from which the next request goes on.
     pub version: u64,
-    /// Whether the run is over and these are its last packets.
+    /// True if the run has ended and these are its last packets.
     pub ended: bool,
-    /// In order; empty if none came in time.
+    /// The packets in order; empty if none arrived in time.
     pub packets: Vec<Packet>,
 }
 
-/// Documents to ask for.
+/// A query for documents.
 #[derive(Clone, Debug)]
 pub struct DocumentsRequest {
-    /// From where.
+    /// The collection that is queried.
     pub collection: Collection,
-    /// Condition in the language of the provenance database; all documents without one.
+    /// Condition in the filter language of the provenance database; `None` selects all documents.
     pub filter: Option<String>,
-    /// Field to sort by; in the order of `__id` without one.
+    /// Field to sort by; `None` sorts by `__id`.
     pub sort: Option<String>,
-    /// Whether the largest comes first.
+    /// True for descending order.
     pub is_descending: bool,
-    /// How many, at most [`MAX_LIMIT`](crate::api::MAX_LIMIT).
+    /// Maximum number of documents, at most [`MAX_LIMIT`](crate::api::MAX_LIMIT).
     pub limit: u64,
-    /// How many to leave out first.
+    /// Number of documents to skip.
     pub offset: u64,
 }
 
-/// A session that a server has for pages and windows.
+/// A session that a server offers to pages and windows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServedSession {
-    /// Where it is on the server.
+    /// Path of the session on the server.
     pub path: String,
-    /// What stands for the run that it watches, if it watches one.
+    /// Address of the run that the session watches, if it watches one.
     pub watched: Option<String>,
 }
 
@@ -137,7 +137,7 @@ impl Client {
     /// A client of the server at `url`, such as `http://127.0.0.1:7880`. Nothing is sent yet.
     ///
     /// # Errors
-    /// If the URL is none, or the file of certificates is unfit.
+    /// If `url` is not the URL of a server, or the certificate file cannot be used.
     pub fn new(url: &str, options: &ClientOptions) -> Result<Self, ClientError> {
         let uri = base(url)?;
         let (mut tls, mut trusted) = (TlsConfig::builder(), None);
@@ -158,12 +158,12 @@ impl Client {
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .timeout_global(Some(REQUEST_TIMEOUT));
         if is_this_machine(&uri) {
-            // The proxy of a site cannot see this machine's loopback.
+            // A site's proxy cannot reach the loopback interface of this machine.
             config = config.proxy(None);
         }
         let base = uri.to_string().trim_end_matches('/').to_owned();
         Ok(Self {
-            line: Line::Network {
+            transport: ClientTransport::Network {
                 agent: config.build().into(),
                 credential: options.credential.clone(),
                 trusted,
@@ -172,23 +172,23 @@ impl Client {
         })
     }
 
-    /// A client of an interface that this program has itself; `name` stands for its address.
+    /// A client of an interface in this process; `name` takes the place of its address in messages.
     ///
     /// # Errors
-    /// If the system gives nothing to wait with.
-    pub fn within(name: &str, api: Api) -> std::io::Result<Self> {
+    /// If the system provides no timers for the runtime.
+    pub fn in_process(name: &str, api: Api) -> std::io::Result<Self> {
         Ok(Self {
-            line: Line::Within(Arc::new(Within::new(router(api))?)),
+            transport: ClientTransport::InProcess(Arc::new(InProcessApi::new(router(api))?)),
             base: name.to_owned(),
         })
     }
 
-    /// The session that the server has for pages and windows, if it has one.
+    /// Returns the session that the server offers to pages and windows, if it has one.
     ///
     /// # Errors
-    /// The server cannot be asked, or refuses.
+    /// If the server cannot be reached, or refuses.
     pub fn session(&self) -> Result<Option<ServedSession>, ClientError> {
-        let Line::Network { agent, .. } = &self.line else {
+        let ClientTransport::Network { agent, .. } = &self.transport else {
             return Ok(None);
         };
         let mut request = agent.head(format!("{}/", self.base));
@@ -205,12 +205,12 @@ impl Client {
         Ok(text(VIEW_HEADER).map(|path| ServedSession { path, watched }))
     }
 
-    /// The header that shows the token, if the server is shown one.
+    /// Returns the `authorization` header, if the server gets a token.
     fn bearer(&self) -> Result<Option<String>, ClientError> {
-        let Line::Network {
+        let ClientTransport::Network {
             credential: Some(credential),
             ..
-        } = &self.line
+        } = &self.transport
         else {
             return Ok(None);
         };
@@ -219,28 +219,28 @@ impl Client {
         Ok(token.map(|token| format!("Bearer {token}")))
     }
 
-    /// Certificates of authorities that are trusted instead of the public ones.
+    /// Returns the certificates of authorities that are trusted instead of the public ones.
     fn trusted(&self) -> Option<&[Certificate<'static>]> {
-        match &self.line {
-            Line::Network { trusted, .. } => trusted.as_ref().map(|it| it.as_slice()),
-            Line::Within(_) => None,
+        match &self.transport {
+            ClientTransport::Network { trusted, .. } => trusted.as_ref().map(|it| it.as_slice()),
+            ClientTransport::InProcess(_) => None,
         }
     }
 
-    /// The server's address.
+    /// Returns the server's address.
     pub fn url(&self) -> &str {
         &self.base
     }
 
-    /// Whether the server is there, and what it offers.
+    /// Checks that the server answers, and returns what it offers.
     ///
     /// # Errors
-    /// If it cannot be reached or refuses.
+    /// If it cannot be reached, or refuses.
     pub fn health(&self) -> Result<Health, ClientError> {
         self.get("/api/health", &[], Duration::ZERO)
     }
 
-    /// The state of the run now.
+    /// Returns the current state of the run.
     ///
     /// # Errors
     /// If the server cannot be reached, refuses, or has no live data.
@@ -248,11 +248,11 @@ impl Client {
         self.get("/api/overview", &[], Duration::ZERO)
     }
 
-    /// The packets after `version`; if there are none, waits up to `wait` (at most a minute) for one.
+    /// Returns the packets after `version`. If none is available, waits for one up to `wait`, at most a minute.
     ///
     /// # Errors
-    /// [`ClientError::FellBehind`] if the server has them no more: go on with [`overview`](Self::overview). Others as
-    /// there.
+    /// [`ClientError::FellBehind`] if the server no longer has them; go on with [`overview`](Self::overview). Otherwise
+    /// as `overview`.
     pub fn packets(&self, version: u64, wait: Duration) -> Result<PacketsAnswer, ClientError> {
         let wait = wait.min(MAX_WAIT);
         let parameters = [
@@ -262,10 +262,10 @@ impl Client {
         self.get("/api/packets", &parameters, wait)
     }
 
-    /// Sends a packet to a server that takes them, and returns its number there.
+    /// Sends a packet to a server that accepts packets, and returns its number there.
     ///
     /// # Errors
-    /// If the server cannot be reached or refuses.
+    /// If the server cannot be reached, or refuses.
     pub fn post(&self, packet: &Packet) -> Result<u64, ClientError> {
         let posted: Posted = self.send("/api/anomalydata", packet)?;
         Ok(posted.version)
@@ -276,25 +276,26 @@ impl Client {
         path: &str,
         content: &impl Serialize,
     ) -> Result<T, ClientError> {
-        match &self.line {
-            Line::Network { agent, .. } => {
+        match &self.transport {
+            ClientTransport::Network { agent, .. } => {
                 let mut request = agent.post(format!("{}{path}", self.base));
                 if let Some(bearer) = self.bearer()? {
                     request = request.header("authorization", bearer);
                 }
                 self.read(request.send_json(content))
             }
-            Line::Within(within) => {
-                let json = serde_json::to_vec(content).map_err(|error| self.unfit(&error))?;
-                self.ask_within(within, Method::POST, path, json)
+            ClientTransport::InProcess(api) => {
+                let json =
+                    serde_json::to_vec(content).map_err(|error| self.invalid_answer(&error))?;
+                self.ask_in_process(api, Method::POST, path, json)
             }
         }
     }
 
-    /// Documents of the provenance database.
+    /// Returns documents of the provenance database.
     ///
     /// # Errors
-    /// If the server cannot be reached, has no database, or does not understand filter or order.
+    /// If the server cannot be reached, has no database, or cannot parse the filter or the order.
     pub fn documents(&self, request: &DocumentsRequest) -> Result<Vec<Value>, ClientError> {
         let order = if request.is_descending { "desc" } else { "asc" };
         let mut parameters = vec![
@@ -308,7 +309,7 @@ impl Client {
         self.get(&path, &parameters, Duration::ZERO)
     }
 
-    /// How many documents match a filter; all without one.
+    /// Returns the number of documents that match a filter; `None` counts all documents.
     ///
     /// # Errors
     /// As [`documents`](Self::documents).
@@ -331,13 +332,13 @@ impl Client {
         parameters: &[(&str, String)],
         wait: Duration,
     ) -> Result<T, ClientError> {
-        let agent = match &self.line {
-            Line::Network { agent, .. } => agent,
-            Line::Within(within) => {
+        let agent = match &self.transport {
+            ClientTransport::Network { agent, .. } => agent,
+            ClientTransport::InProcess(api) => {
                 let parameters = serde_urlencoded::to_string(parameters);
-                let parameters = parameters.map_err(|error| self.unfit(&error))?;
+                let parameters = parameters.map_err(|error| self.invalid_answer(&error))?;
                 let path = format!("{path}?{parameters}");
-                return self.ask_within(within, Method::GET, &path, Vec::new());
+                return self.ask_in_process(api, Method::GET, &path, Vec::new());
             }
         };
         let mut request = agent.get(format!("{}{path}", self.base));
@@ -354,24 +355,24 @@ impl Client {
         self.read(request.call())
     }
 
-    fn ask_within<T: DeserializeOwned>(
+    fn ask_in_process<T: DeserializeOwned>(
         &self,
-        within: &Within,
+        api: &InProcessApi,
         method: Method,
         path: &str,
         json: Vec<u8>,
     ) -> Result<T, ClientError> {
-        let answer = within.ask(method, path, json, MAX_ANSWER_BYTES as usize);
-        let (status, body) = answer.map_err(|cause| self.unfit(&cause))?;
+        let answer = api.ask(method, path, json, MAX_ANSWER_BYTES as usize);
+        let (status, body) = answer.map_err(|cause| self.invalid_answer(&cause))?;
         if status == 200 {
-            return serde_json::from_slice(&body).map_err(|error| self.unfit(&error));
+            return serde_json::from_slice(&body).map_err(|error| self.invalid_answer(&error));
         }
         let refusal: Option<Refusal> = serde_json::from_slice(&body).ok();
         let refusal = refusal.map(|refusal| refusal.error);
         Err(ClientError::from_status(&self.base, status, refusal))
     }
 
-    fn unfit(&self, cause: &impl ToString) -> ClientError {
+    fn invalid_answer(&self, cause: &impl ToString) -> ClientError {
         ClientError::Answer {
             cause: cause.to_string(),
             url: self.base.clone(),
@@ -404,26 +405,26 @@ impl Client {
     }
 }
 
-/// Scheme, host and port of a URL.
+/// Returns scheme, host and port of a URL.
 fn base(url: &str) -> Result<Uri, ClientError> {
-    let unfit = |cause: &str| ClientError::Url {
+    let invalid = |cause: &str| ClientError::Url {
         cause: cause.to_owned(),
         url: url.to_owned(),
     };
     let uri: Uri = url
         .parse()
-        .map_err(|error: ureq::http::uri::InvalidUri| unfit(&error.to_string()))?;
+        .map_err(|error: ureq::http::uri::InvalidUri| invalid(&error.to_string()))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
-        return Err(unfit("the scheme is missing"));
+        return Err(invalid("the scheme is missing"));
     }
     if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
-        return Err(unfit("it has a path"));
+        return Err(invalid("it has a path"));
     }
     if uri
         .authority()
         .is_some_and(|authority| authority.as_str().contains('@'))
     {
-        return Err(unfit("it has a user name"));
+        return Err(invalid("it has a user name"));
     }
     Ok(uri)
 }
@@ -448,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn unfit_urls_are_refused_with_an_example() {
+    fn invalid_urls_are_rejected_with_an_example() {
         for url in [
             "127.0.0.1:7880",
             "ftp://host:1",
@@ -476,7 +477,7 @@ mod tests {
         let made = || {
             Client::new("https://localhost:1", &options)
                 .err()
-                .expect("unfit")
+                .expect("rejected")
                 .to_string()
         };
         assert!(made().contains("ca.pem"), "{}", made());

@@ -1,23 +1,24 @@
-//! What a server may be told: address, token, certificate and bounds.
+//! The configuration of a server: address, token, certificate and limits.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::{ServerError, TlsFiles, Token};
 
-/// The port that servers listen on unless told otherwise.
+/// The default port of servers.
 pub const DEFAULT_PORT: u16 = 7880;
 
-/// Where and for whom a server listens.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// The address; any other than a loopback address needs a token. Port 0 takes a free one. Default: 127.0.0.1:7880.
+    /// The address to listen on. Any other than a loopback address needs a token. Port 0 selects a free port. Default:
+    /// 127.0.0.1:7880.
     pub listen: SocketAddr,
-    /// Demanded from every request to every endpoint if there is one. Default: none.
+    /// The token that every request must carry; `None` accepts requests without one. Default: `None`.
     pub token: Option<Token>,
-    /// Certificate and key, for TLS. Default: none.
+    /// Certificate and key for TLS. Default: `None`.
     pub tls: Option<TlsFiles>,
-    /// What a client may use up.
+    /// Limits on what clients can use.
     pub limits: Limits,
 }
 
@@ -33,10 +34,10 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// The configuration, if a server can safely run with it.
+    /// Returns the configuration if it is safe to run a server with it.
     ///
     /// # Errors
-    /// If the address can be reached from other machines and there is no token, or if a bound is 0.
+    /// If the address can be reached from other machines and there is no token, or if a limit is 0.
     pub(crate) fn check(self) -> Result<Self, ServerError> {
         if self.token.is_none() && !self.listen.ip().to_canonical().is_loopback() {
             return Err(ServerError::Unguarded {
@@ -46,13 +47,13 @@ impl ServerConfig {
         let Limits {
             max_body_bytes,
             max_connections,
-            max_newcomers,
+            max_pending,
             ..
         } = self.limits;
         for (name, bound) in [
             ("max_body_bytes", max_body_bytes),
             ("max_connections", max_connections),
-            ("max_newcomers", max_newcomers),
+            ("max_pending", max_pending),
         ] {
             if bound == 0 {
                 return Err(ServerError::ZeroLimit { name });
@@ -62,26 +63,25 @@ impl ServerConfig {
     }
 }
 
-/// Bounds on what one client, or all of them, can take from the server.
+/// Limits on what one client, or all of them, can use of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of one request to the JSON interface; more is answered by 413. Messages of gRPC are bounded by their
-    /// services. Default: 32 MiB.
+    /// Bytes of one request to the JSON interface; a larger one is answered by 413. The gRPC services limit their
+    /// messages themselves. Default: 32 MiB.
     pub max_body_bytes: usize,
-    /// Connections of clients that have made a valid request; a further one is refused, with what to do, once it has
-    /// waited for [`Limits::place_timeout`]. Fewer where the system allows the process fewer open files. Default: 4096.
+    /// Connections of clients that have made a valid request. Further ones are refused with a remedy once they have
+    /// waited for [`Limits::slot_timeout`]. Lower if the system allows the process fewer open files. Default: 4096.
     pub max_connections: usize,
-    /// How long a request waits until its connection may stay. Default: 5 s.
-    pub place_timeout: Duration,
-    /// Connections without a valid request yet; if there are more, the oldest is cut off. Default: 512.
-    pub max_newcomers: usize,
-    /// From the connection to its first request with a valid token, TLS included, and from then on for the headers of
-    /// each request of HTTP/1.1: whoever takes longer is cut off. Default: 15 s.
+    /// Timeout of a request that waits for a connection slot. Default: 5 s.
+    pub slot_timeout: Duration,
+    /// Connections without a valid request yet. If there are more, the oldest is closed. Default: 512.
+    pub max_pending: usize,
+    /// Timeout from the start of a connection to its first request with a valid token, TLS included, and later for the
+    /// headers of each HTTP/1.1 request. Default: 15 s.
     pub header_timeout: Duration,
-    /// A client that takes nothing of its answer for so long is cut off, and so is one that leaves a ping of HTTP/2
-    /// unanswered. Default: 60 s.
+    /// Timeout for a client that reads nothing of its answer, or leaves an HTTP/2 ping unanswered. Default: 60 s.
     pub stall_timeout: Duration,
-    /// What is under way when the server is told to stop may end within this time. Default: 5 s.
+    /// Time that running requests have to finish when the server stops. Default: 5 s.
     pub shutdown_grace: Duration,
 }
 
@@ -90,8 +90,8 @@ impl Default for Limits {
         Self {
             max_body_bytes: 32 << 20,
             max_connections: 4096,
-            place_timeout: Duration::from_secs(5),
-            max_newcomers: 512,
+            slot_timeout: Duration::from_secs(5),
+            max_pending: 512,
             header_timeout: Duration::from_secs(15),
             stall_timeout: Duration::from_mins(1),
             shutdown_grace: Duration::from_secs(5),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn other_machines_are_served_with_a_token_only() {
+    fn other_machines_need_a_token() {
         for address in [
             "0.0.0.0:0",
             "[::]:0",
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_itself_is_served_without_a_token() {
+    fn this_machine_needs_no_token() {
         for address in [
             "127.0.0.1:0",
             "[::1]:0",
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_zero_are_refused_by_name() {
+    fn limits_of_zero_are_rejected_by_name() {
         let limits = Limits {
             max_connections: 0,
             ..Limits::default()

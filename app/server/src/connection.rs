@@ -1,4 +1,4 @@
-//! One connection from its first byte to its last.
+//! The service of one connection, from its first byte to its last.
 
 pub(crate) mod admission;
 pub(crate) mod open_files;
@@ -27,14 +27,14 @@ use crate::Limits;
 use admission::Admission;
 use stall::Stalling;
 
-/// Requests of one connection of HTTP/2 that may be under way at once.
+/// Maximum number of concurrent requests on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 256;
 
-/// True once the server is told to stop; an extension of each request, for those that would wait long.
+/// True once the server is stopping; an extension of each request, for handlers that wait long.
 #[derive(Clone)]
 pub(crate) struct Stopping(pub(crate) watch::Receiver<bool>);
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) routes: Router,
@@ -44,12 +44,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Serves one client until it leaves, breaks a bound, or the server stops.
+    /// Serves one client until it leaves, exceeds a limit, or the server stops.
     pub(crate) async fn serve(self, socket: TcpStream, admission: Admission) {
         let deadline = Instant::now() + self.limits.header_timeout;
-        // Answers are written whole, so waiting for more to send with them only delays them.
+        // Answers are written as a whole, so Nagle's algorithm would only delay them.
         if let Err(error) = socket.set_nodelay(true) {
-            debug!(%error, "the connection ended before it began");
+            debug!(%error, "the connection closed before it was set up");
             return;
         }
         let socket = Stalling::new(socket, self.limits.stall_timeout);
@@ -57,20 +57,20 @@ impl Shared {
             None => self.speak_http(socket, deadline, admission).await,
             Some(acceptor) => match timeout_at(deadline, acceptor.accept(socket)).await {
                 Ok(Ok(stream)) => self.speak_http(stream, deadline, admission).await,
-                Ok(Err(error)) => debug!(%error, "no TLS connection came about"),
-                Err(_) => debug!("cut off: the client took too long over TLS"),
+                Ok(Err(error)) => debug!(%error, "TLS handshake failed"),
+                Err(_) => debug!("closed: TLS handshake timed out"),
             },
         }
     }
 
-    /// HTTP/2 if the client opens with its preface, else HTTP/1.1. Until a request has passed the guard the deadline
-    /// holds, however the client spends the time: silent, byte by byte, or answering pings. What such a request waits for a
-    /// place is not counted.
+    /// Speaks HTTP/2 if the client opens with its preface, else HTTP/1.1. Until a request has passed the token check
+    /// the deadline holds, whether the client is silent, sends byte by byte, or answers pings. The time that such a
+    /// request waits for a slot is not counted.
     async fn speak_http<S>(self, stream: S, mut deadline: Instant, admission: Admission)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = TowerToHyperService::new(Labelled {
+        let service = TowerToHyperService::new(ConnectionRoutes {
             routes: self.routes.clone(),
             admission: admission.clone(),
             stopping: Stopping(self.stopping.clone()),
@@ -86,20 +86,20 @@ impl Shared {
             tokio::select! {
                 outcome = connection.as_mut() => {
                     if let Err(error) = outcome {
-                        debug!(error, "a connection broke");
+                        debug!(error, "connection failed");
                     }
                     return;
                 }
                 () = admission.asked(), if !asked => {
                     asked = true;
-                    deadline += self.limits.place_timeout;
+                    deadline += self.limits.slot_timeout;
                 }
                 () = admission.admitted(), if !admitted => admitted = true,
                 () = sleep_until(deadline), if !admitted => {
-                    debug!("cut off: the client made no valid request in time");
+                    debug!("closed: no valid request in time");
                     return;
                 }
-                // An error means that the server is gone, which is a reason to stop as well.
+                // An error means that the server has been dropped, which is a reason to stop as well.
                 _ = stopping.wait_for(|stop| *stop), if !stopped => {
                     stopped = true;
                     connection.as_mut().graceful_shutdown();
@@ -124,15 +124,15 @@ fn http(limits: &Limits) -> Builder<TokioExecutor> {
     builder
 }
 
-/// The routes, with what a request must know of its connection.
+/// The routes, with the connection's state added to each request.
 #[derive(Clone)]
-struct Labelled {
+struct ConnectionRoutes {
     routes: Router,
     admission: Admission,
     stopping: Stopping,
 }
 
-impl<B> Service<Request<B>> for Labelled
+impl<B> Service<Request<B>> for ConnectionRoutes
 where
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<axum::BoxError>,

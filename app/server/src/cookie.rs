@@ -1,7 +1,8 @@
-//! How a browser shows the token: once in the address, from then on as a cookie.
+//! The exchange of a token in a page's address for a cookie.
 //!
-//! Addresses are kept in histories and shown on screens, so the token leaves it at once. The cookie proves that its
-//! browser had the token, and does not tell it; no script can read it, and pages of other sites cannot send it.
+//! Addresses are kept in histories and shown on screens, so the token is removed from the address at once. The cookie
+//! proves that its browser had the token, without containing it; no script can read it, and pages of other sites cannot
+//! send it.
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderValue, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -10,21 +11,21 @@ use callgrove_model::{percent_decoded, percent_encoded};
 
 use crate::Token;
 
-/// Name of the parameter of the address.
+/// Name of the address parameter.
 pub(crate) const PARAMETER: &str = "token";
-/// Digits of the proof that tell cookies of several servers on one machine apart: browsers do so by name only, not by
-/// port.
+/// Number of digits of the proof in a cookie's name. Browsers distinguish cookies of servers on one host by name only,
+/// not by port.
 const NAME_DIGITS: usize = 12;
 
-/// The token in the address of a request, decoded.
+/// Returns the decoded token in the address of a request.
 pub(crate) fn token_in_address(uri: &Uri) -> Option<String> {
     let query = uri.query()?;
     let mut parameters = query.split('&').filter_map(|it| it.split_once('='));
     let (_, value) = parameters.find(|(name, _)| *name == PARAMETER)?;
-    decoded(value)
+    decode(value)
 }
 
-/// The address of the page at `base` with a token in it.
+/// Returns the address of the page at `base`, with a token in it.
 pub fn address_with_token(base: &str, token: &Token) -> String {
     let secret = percent_encoded(token.secret().as_bytes(), |byte| {
         byte.is_ascii_alphanumeric()
@@ -32,8 +33,8 @@ pub fn address_with_token(base: &str, token: &Token) -> String {
     format!("{}/?{PARAMETER}={secret}", base.trim_end_matches('/'))
 }
 
-/// Gives the cookie, and sends the browser to the same address without the token. Not by a redirect: where a link on
-/// another site led here, browsers would not send the cookie along with it.
+/// Sets the cookie, and sends the browser to the same address without the token. A page with a refresh is used, since
+/// after a link from another site browsers would not send the cookie along with a redirect.
 pub(crate) fn exchange(token: &Token, uri: &Uri, is_tls: bool) -> Response {
     let (name, value) = cookie_of(token);
     let secure = if is_tls { "; Secure" } else { "" };
@@ -59,8 +60,8 @@ pub(crate) fn exchange(token: &Token, uri: &Uri, is_tls: bool) -> Response {
     }
 }
 
-/// Whether the browser has the cookie of the token.
-pub(crate) fn bears(headers: &HeaderMap, token: &Token) -> bool {
+/// Returns whether the browser has the cookie of the token.
+pub(crate) fn has_cookie(headers: &HeaderMap, token: &Token) -> bool {
     let (name, value) = cookie_of(token);
     let cookies = headers.get_all(COOKIE).iter();
     cookies
@@ -76,13 +77,13 @@ fn cookie_of(token: &Token) -> (String, String) {
     (format!("callgrove-{name}"), value.to_owned())
 }
 
-/// Path and query without the token, fit for HTML.
+/// Returns path and query without the token, escaped for HTML.
 fn without_token(uri: &Uri) -> String {
     let kept = uri.query().unwrap_or_default().split('&');
     let kept: Vec<&str> = kept
         .filter(|it| !it.is_empty() && it.split_once('=').is_none_or(|(name, _)| name != PARAMETER))
         .collect();
-    // A path that begins with two slashes would be another host.
+    // A path that begins with two slashes would name another host.
     let path = format!("/{}", uri.path().trim_start_matches('/'));
     let target = if kept.is_empty() {
         path
@@ -95,8 +96,8 @@ fn without_token(uri: &Uri) -> String {
         .replace('<', "&lt;")
 }
 
-/// Undoes percent-encoding; `None` where that is damaged.
-fn decoded(text: &str) -> Option<String> {
+/// Undoes percent-encoding; `None` if it is malformed.
+fn decode(text: &str) -> Option<String> {
     let (bytes, is_whole) = percent_decoded(text);
     String::from_utf8(bytes).ok().filter(|_| is_whole)
 }
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_comes_through_an_address_whatever_it_is_made_of() {
+    fn any_token_survives_an_address() {
         for secret in [
             "0123456789abcdef",
             "a&b=c#d%e+f/g?h\"i<j>",
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cookie_of_the_exchange_lets_its_browser_in_and_no_other() {
+    fn the_cookie_is_accepted_for_its_token_only() {
         let (own, other) = (token("0123456789abcdef"), token("fedcba9876543210"));
         let uri: Uri = "/?token=0123456789abcdef".parse().unwrap();
         let given = exchange(&own, &uri, true);
@@ -144,14 +145,14 @@ mod tests {
         assert!(!cookie.contains(own.secret()), "{cookie}");
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict; Secure"));
         let (pair, _) = cookie.split_once(';').unwrap();
-        assert!(bears(&sent(&format!("theme=dark; {pair}")), &own));
-        assert!(!bears(&sent(pair), &other));
-        assert!(!bears(&sent(&pair[..pair.len() - 1]), &own));
-        assert!(!bears(&HeaderMap::new(), &own));
+        assert!(has_cookie(&sent(&format!("theme=dark; {pair}")), &own));
+        assert!(!has_cookie(&sent(pair), &other));
+        assert!(!has_cookie(&sent(&pair[..pair.len() - 1]), &own));
+        assert!(!has_cookie(&HeaderMap::new(), &own));
     }
 
     #[test]
-    fn the_browser_goes_on_without_the_token() {
+    fn the_token_is_removed_from_the_address() {
         for (address, target) in [
             ("/?token=abc", "/"),
             ("/?a=1&token=abc&b=2", "/?a=1&amp;b=2"),

@@ -1,4 +1,4 @@
-//! What can keep a server from starting or running.
+//! The errors of a server.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,31 +8,31 @@ use callgrove_provdb::ProvDbError;
 use callgrove_pserver::PserverError;
 use thiserror::Error;
 
-/// Why a server does not start, or stopped.
+/// The reason why a server did not start, or has stopped.
 #[derive(Debug, Error)]
 pub enum ServerError {
-    /// Whoever reaches the address could read and change everything.
+    /// Any client that reaches the address could read and change everything.
     #[error(
         "without a token anybody who reaches {listen} could use the server: pass --token-file or set CALLGROVE_TOKEN, \
          or listen on a loopback address such as 127.0.0.1:{}",
         listen.port()
     )]
     Unguarded {
-        /// The address that was asked for.
+        /// The requested address.
         listen: SocketAddr,
     },
-    /// The address is taken, foreign or forbidden.
+    /// The address is in use, belongs to another host, or is not permitted.
     #[error("{source}: cannot listen on {listen}; pass another address or port to --listen")]
     Bind {
-        /// The address that was asked for.
+        /// The requested address.
         listen: SocketAddr,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// A bound of [`Limits`](crate::Limits) leaves no room to work.
+    /// A limit of [`Limits`](crate::Limits) is 0.
     #[error("{name} is 0: it must be at least 1")]
     ZeroLimit {
-        /// The field.
+        /// Name of the field.
         name: &'static str,
     },
     /// The token cannot be read.
@@ -40,29 +40,29 @@ pub enum ServerError {
     TokenFile {
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// Everybody on the machine can read the token.
+    /// Every user of the machine can read the token.
     #[error("every user of this machine can read the token file: run `chmod 600 {}`", path.display())]
     TokenExposed {
         /// The file.
         path: PathBuf,
     },
-    /// The token is not one that a header can carry and nobody can guess.
+    /// The token does not fit into a header, or is easy to guess.
     #[error(
         "{fault}: {origin} needs a token of 16 to 4096 visible ASCII characters, such as `openssl rand -hex 32` prints"
     )]
     TokenUnfit {
-        /// What is wrong with it.
+        /// The reason.
         fault: &'static str,
-        /// The file or variable that it came from.
+        /// The file or variable that holds it.
         origin: String,
     },
-    /// No token could be made.
+    /// No random token could be generated.
     #[error("{cause}: the system gives no randomness for a token; pass one with --token-file")]
     Randomness {
-        /// The system's answer.
+        /// The system's error.
         cause: String,
     },
     /// A file for TLS cannot be read.
@@ -70,53 +70,53 @@ pub enum ServerError {
     TlsFile {
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file for TLS holds something else.
+    /// A TLS file has the wrong content.
     #[error("{cause}: {} must hold {expected}", path.display())]
     TlsContent {
-        /// What the reader says.
+        /// The parser's message.
         cause: String,
-        /// What the file should hold.
+        /// The expected content.
         expected: &'static str,
         /// The file.
         path: PathBuf,
     },
-    /// Certificate and key do not work together.
+    /// Certificate and key do not match.
     #[error("{cause}: check that {} is the key of {}", key.display(), cert.display())]
     TlsPair {
-        /// What the TLS library says.
+        /// The message of the TLS library.
         cause: String,
-        /// The file of the certificates.
+        /// The certificate file.
         cert: PathBuf,
-        /// The file of the key.
+        /// The key file.
         key: PathBuf,
     },
-    /// The system gives no threads or timers to the server.
+    /// The system provides no threads or timers for the server.
     #[error(
         "{source}: cannot start the threads of the server; check the limit on processes (`ulimit -u`)"
     )]
     Threads {
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system does not tell of Ctrl-C and SIGTERM.
+    /// The system cannot report Ctrl-C and SIGTERM.
     #[error("{source}: cannot wait for Ctrl-C or SIGTERM; end the program by its caller")]
     Signals {
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// A thread ended by a panic, which is a defect of the program.
-    #[error("{what} ended by a panic: please report it, with the lines above")]
+    /// A thread panicked, which is a defect of the program.
+    #[error("{what} panicked: please report it, with the lines above")]
     Panicked {
-        /// What it was there for.
+        /// Name of the thread.
         what: &'static str,
     },
-    /// The database did not take the state of the parameter server.
+    /// The database could not store the state of the parameter server.
     #[error(transparent)]
     Unsaved(#[from] ProvDbError),
-    /// The state of the parameter server cannot be written down.
+    /// The state of the parameter server could not be serialized.
     #[error(transparent)]
     State(#[from] PserverError),
 }

@@ -1,4 +1,4 @@
-//! gRPC services among the routes of the port.
+//! gRPC services on the port.
 
 use std::convert::Infallible;
 
@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, Response, header};
 use tonic::codegen::Service;
 use tonic::server::NamedService;
 
-/// `routes` with a gRPC service, under the path that its name demands.
+/// Returns `routes` with a gRPC service added under its name.
 pub fn mount<S>(routes: Router, service: S) -> Router
 where
     S: NamedService
@@ -23,13 +23,14 @@ where
     routes.route_service(&format!("/{}/{{*method}}", S::NAME), service)
 }
 
-/// Whether a path is that of a method of a service, `/package.Service/Method`, whatever the request says of its content.
+/// Returns whether a path names a method of a service, `/package.Service/Method`, regardless of the request's content
+/// type.
 pub(crate) fn is_method(path: &str) -> bool {
     let mut segments = path.trim_start_matches('/').split('/');
     segments.next().is_some_and(|service| service.contains('.')) && segments.next().is_some()
 }
 
-/// Whether a request speaks gRPC, so that its refusal must, too.
+/// Returns whether a request is gRPC, so that its error answer must be, too.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     headers
         .get(header::CONTENT_TYPE)

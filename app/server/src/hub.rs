@@ -1,4 +1,4 @@
-//! What a server knows of the running job: the overview so far, and the newest packets for those who follow it.
+//! The live state of the running job on a server: the overview so far, and the newest packets for followers.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,68 +8,68 @@ use callgrove_pserver::overview::Overview;
 use callgrove_pserver::packet::Packet;
 use tokio::sync::watch;
 
-/// Packets kept for followers. At one packet a second somebody may be away for a quarter of an hour.
+/// Number of packets kept for followers. At one packet a second a follower can be away for a quarter of an hour.
 const MAX_PACKETS: usize = 1024;
-/// Bytes of JSON kept for followers, the newest packet apart; packets of jobs with many functions are large.
+/// Bytes of JSON kept for followers, not counting the newest packet; packets of jobs with many functions are large.
 const MAX_BYTES: usize = 64 << 20;
-/// Bytes of packets in one answer, the first packet apart.
+/// Bytes of packets in one answer, not counting the first packet.
 const MAX_PAGE_BYTES: usize = 8 << 20;
 
-/// The live state of a run, shared by whoever publishes packets and whoever reads.
+/// The live state of a run, shared by the publisher of packets and its readers.
 ///
-/// Versions count packets: the overview of version `n` has all packets up to number `n` in it. They begin at a number
-/// that the caller gives; the time in milliseconds makes sure that a restarted server does not go on with the numbers of
-/// the one before, so that a follower notices.
+/// Versions count packets: the overview of version `n` includes all packets up to number `n`. Numbering begins at a
+/// number that the caller gives. If that is the time in milliseconds, a restarted server does not go on with the
+/// numbers of its predecessor, so followers notice the restart.
 ///
-/// The lock is held for copies of pointers, and while the publisher applies a packet. A reader who writes an overview out
-/// holds no lock: if a packet comes meanwhile, the publisher goes on with a copy.
+/// The lock is held while pointers are copied, and while the publisher applies a packet. A reader that serializes an
+/// overview holds no lock: if a packet arrives meanwhile, the publisher goes on with a copy.
 pub struct Hub {
     state: Mutex<State>,
     progress: watch::Sender<PacketProgress>,
 }
 
-/// How far the run is.
+/// The progress of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketProgress {
     /// Number of the newest packet.
     pub version: u64,
-    /// Whether the run is over.
+    /// True if the run has ended.
     pub ended: bool,
 }
 
-/// The overview at one moment.
+/// The overview at one time.
 #[derive(Clone, Debug)]
 pub struct OverviewSnapshot {
-    /// How far the run was.
+    /// The progress at that time.
     pub progress: PacketProgress,
-    /// What all packets so far say.
+    /// The overview of all packets up to that time.
     pub overview: Arc<Overview>,
 }
 
-/// Packets after some version.
+/// The packets after a version.
 #[derive(Clone, Debug)]
 pub struct PacketPage {
     /// Number of the last packet of the page.
     pub version: u64,
-    /// Whether the run is over and the page has its last packet.
+    /// True if the run has ended and the page has its last packet.
     pub ended: bool,
     /// The packets as JSON, in order.
     pub packets: Vec<Bytes>,
 }
 
-/// The packets that a follower asks for are gone, or never were: it must begin with the overview again.
+/// The requested packets are no longer kept, or never existed; the follower must start again from the overview.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FellBehind {
-    /// The least version that can be followed.
+    /// The smallest version that can be followed.
     pub oldest: u64,
-    /// The greatest.
+    /// The largest version that can be followed.
     pub newest: u64,
 }
 
 struct State {
     progress: PacketProgress,
     overview: Arc<Overview>,
-    /// The packets up to the newest, the oldest first.
+    /// The newest packets, the oldest first.
     packets: VecDeque<Bytes>,
     num_bytes: usize,
 }
@@ -93,7 +93,8 @@ impl Hub {
         }
     }
 
-    /// Takes over a packet, wakes who waits for it, and tells its number. A run that was over goes on by this.
+    /// Adds a packet, wakes the readers that wait for one, and returns the packet's number. A run that had ended
+    /// continues.
     pub fn publish(&self, packet: &Packet) -> u64 {
         let json = serde_json::to_vec(packet).expect("a packet has no maps, whose keys could fail");
         let progress = {
@@ -110,7 +111,7 @@ impl Hub {
         progress.version
     }
 
-    /// Tells all followers that the run is over.
+    /// Notifies all followers that the run has ended.
     pub fn end(&self) {
         let progress = {
             let mut state = self.lock();
@@ -120,7 +121,7 @@ impl Hub {
         self.progress.send_replace(progress);
     }
 
-    /// The state now.
+    /// Returns the current state.
     pub fn snapshot(&self) -> OverviewSnapshot {
         let state = self.lock();
         OverviewSnapshot {
@@ -129,10 +130,10 @@ impl Hub {
         }
     }
 
-    /// The packets after `version`, or the first of them if they are too many bytes for one answer.
+    /// Returns the packets after `version`; only the first of them if all would be too large for one answer.
     ///
     /// # Errors
-    /// If some of them are kept no more, or `version` is none of this run.
+    /// If some of them are no longer kept, or `version` is not one of this run.
     pub fn packets_after(&self, version: u64) -> Result<PacketPage, FellBehind> {
         let state = self.lock();
         let newest = state.progress.version;
@@ -159,10 +160,10 @@ impl Hub {
         })
     }
 
-    /// Returns once there is something else than `version`: a newer packet, the end of the run, or another run.
+    /// Waits until the state differs from `version`: a newer packet, the end of the run, or another run.
     pub async fn changed_from(&self, version: u64) {
         let mut progress = self.progress.subscribe();
-        // The sender lives as long as this hub, so waiting ends in no other way.
+        // The sender is dropped with this hub only, so waiting ends in no other way.
         let waited = progress
             .wait_for(|now| now.ended || now.version != version)
             .await;
@@ -170,7 +171,7 @@ impl Hub {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere leaves a state that is whole enough to show.
+        // A panic of another thread leaves a state that can still be shown.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn who_fell_behind_or_follows_another_run_is_told() {
+    fn followers_that_fell_behind_or_follow_another_run_get_an_error() {
         let hub = Hub::new(100);
         for time in 0..=MAX_PACKETS as u64 {
             hub.publish(&packet(time, 4));
@@ -261,7 +262,7 @@ mod tests {
             .expect_err("gone")
             .oldest;
         assert_eq!(oldest, 7);
-        // Each is larger than a page, and comes alone.
+        // Each is larger than a page, and is returned alone.
         let page = hub.packets_after(7).unwrap();
         assert_eq!((page.version, times(&page)), (8, vec![7]));
     }
@@ -284,14 +285,14 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_told_with_the_last_packet_and_undone_by_another() {
+    fn the_end_comes_with_the_last_packet_and_is_undone_by_another() {
         let hub = Hub::new(0);
         hub.publish(&packet(1, MAX_PAGE_BYTES));
         hub.publish(&packet(2, 4));
         hub.end();
         assert!(
             !hub.packets_after(0).unwrap().ended,
-            "one more packet is to come"
+            "one more packet follows"
         );
         assert!(hub.packets_after(1).unwrap().ended);
         hub.publish(&packet(3, 4));

@@ -1,5 +1,5 @@
-//! The maintenance of a parameter server: one thread folds and publishes packets, another saves, so that those who watch
-//! see what happens while a database is away.
+//! The maintenance of a parameter server. One thread folds and publishes packets, another saves, so that live views
+//! stay current while a database is away.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -17,38 +17,38 @@ use crate::saver::{SETTLE_INTERVAL, Saver};
 
 pub use crate::saver::{STATE_NAME, TREE_MODELS_NAME};
 
-/// The threads that keep a parameter server going.
+/// The maintenance threads of a parameter server.
 pub struct Keeper {
     publisher: Background<()>,
-    /// Without a database, nothing is saved.
+    /// `None` without a database: nothing is saved.
     saver: Option<Background<Result<(), ServerError>>>,
-    /// Of the database, if there is one.
+    /// The health of the database, if there is one.
     health: Option<Arc<DatabaseHealth>>,
     state: Arc<ServerState>,
     hub: Arc<Hub>,
     posters: Arc<Vec<Poster>>,
 }
 
-/// What became of the last packets and the last state.
+/// The outcome of the last packets and the last save.
 #[derive(Debug)]
 pub struct KeeperEnd {
-    /// Whether the database has the last state, and all packets were made.
+    /// `Ok` if the database has the last state and all packets were made.
     pub saved: Result<(), ServerError>,
-    /// Who did not take the last packet, and why, in words.
+    /// For each receiver that did not take the last packet, its address and the reason.
     pub undelivered: Vec<String>,
 }
 
-/// What a [`Keeper`] folds, publishes and saves, and how often.
+/// The inputs and outputs of a [`Keeper`].
 pub struct KeeperConfig {
     /// The server's state.
     pub state: Arc<ServerState>,
     /// Time between two packets.
     pub interval: Duration,
-    /// Who watches here.
+    /// The live state for the followers of this server.
     pub hub: Arc<Hub>,
-    /// Who watches elsewhere.
+    /// Other servers that receive the packets.
     pub posters: Vec<Poster>,
-    /// Where statistics, models and the state go.
+    /// The store for statistics, models and the state.
     pub store: Option<Box<dyn Store>>,
 }
 
@@ -84,14 +84,14 @@ impl Keeper {
         })
     }
 
-    /// The health of the database, if there is one, for requests that ask whether the server is ready.
+    /// Returns the health of the database, if there is one, for readiness probes.
     pub fn database_health(&self) -> Option<Arc<DatabaseHealth>> {
         self.health.clone()
     }
 
-    /// What cannot be saved or delivered at present, and why, in words.
-    pub fn troubles(&self) -> Vec<String> {
-        let unsaved = self.health.as_ref().and_then(|health| health.trouble());
+    /// Returns what cannot be saved or delivered at present, and the reason, one message each.
+    pub fn problems(&self) -> Vec<String> {
+        let unsaved = self.health.as_ref().and_then(|health| health.problem());
         let faults = [
             self.publisher.fault(),
             self.saver.as_ref().and_then(Background::fault),
@@ -99,34 +99,34 @@ impl Keeper {
         let undelivered = self.posters.iter().filter_map(|poster| {
             let (url, failure) = (poster.url(), poster.status().failure?);
             Some(format!(
-                "{url} does not take packets: {failure}; the next has them too"
+                "{url} does not accept packets: {failure}; the next packet includes them"
             ))
         });
         let own = unsaved.into_iter().chain(faults.into_iter().flatten());
         own.chain(undelivered).collect()
     }
 
-    /// Tells and saves a last time, and ends.
+    /// Publishes and saves a last time, and stops the threads.
     pub fn finish(self) -> KeeperEnd {
         let published = self.publisher.finish();
         self.state.close_tree_models();
         let saved = self.saver.map_or(Ok(()), |saver| saver.finish().flatten());
         self.hub.end();
-        let last_words = |poster: Poster| {
+        let undelivered = |poster: Poster| {
             let url = poster.url().to_owned();
             let failure = poster.finish().failure?;
-            Some(format!("{url} did not take the last packet: {failure}"))
+            Some(format!("{url} did not accept the last packet: {failure}"))
         };
-        // The thread that posted has ended.
+        // The thread that posted has ended, so this is the only reference.
         let posters = Arc::into_inner(self.posters).unwrap_or_default();
         KeeperEnd {
             saved: published.and(saved),
-            undelivered: posters.into_iter().filter_map(last_words).collect(),
+            undelivered: posters.into_iter().filter_map(undelivered).collect(),
         }
     }
 }
 
-/// Folds and tells what is new.
+/// Folds and publishes new data.
 struct Publisher {
     state: Arc<ServerState>,
     interval: Duration,
@@ -137,21 +137,21 @@ struct Publisher {
 impl Publisher {
     fn run(&mut self, stopped: &Receiver<()>) {
         let clock = MonotonicClock::new();
-        let mut last_told = Instant::now();
+        let mut last_published = Instant::now();
         let pause = self.interval.min(SETTLE_INTERVAL);
         let mut is_last = false;
         while !is_last {
             is_last = stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
             self.state.fold();
-            if is_last || last_told.elapsed() >= self.interval {
-                self.tell(clock.now_ms());
-                last_told = Instant::now();
+            if is_last || last_published.elapsed() >= self.interval {
+                self.publish(clock.now_ms());
+                last_published = Instant::now();
             }
         }
     }
 
-    /// Tells what is new to all who watch.
-    fn tell(&self, now_ms: u64) {
+    /// Publishes new data to all followers.
+    fn publish(&self, now_ms: u64) {
         let packet = self.state.take_packet(now_ms);
         self.hub.publish(&packet);
         for poster in self.posters.iter() {

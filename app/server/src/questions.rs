@@ -1,4 +1,4 @@
-//! Questions of one viewer about the calls of the run, answered one after the other beside all else.
+//! A queue of one viewer's questions about the calls of the run, which are answered one at a time in the background.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,11 +8,12 @@ use callgrove_session::wire::{WireError, answer_frame};
 use callgrove_session::{CallQuestion, Calls};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-/// Questions of a viewer that may wait, and bytes that they may have together; a page asks less at once.
+/// Maximum number of waiting questions of a viewer; a page asks fewer at once.
 const MAX_WAITING: usize = 256;
+/// Maximum total size of the waiting questions of a viewer.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 
-/// What a viewer wants to know.
+/// The questions of one viewer.
 #[derive(Default)]
 pub(crate) struct Questions {
     waiting: VecDeque<Waiting>,
@@ -28,22 +29,22 @@ struct Waiting {
 
 struct Running {
     number: u64,
-    is_forgotten: Arc<AtomicBool>,
+    is_cancelled: Arc<AtomicBool>,
     answer: JoinHandle<Result<Option<Vec<u8>>, WireError>>,
 }
 
 impl Questions {
-    /// Takes a question; whether there was room for it.
-    pub(crate) fn take(
+    /// Adds a question. Returns false if the queue is full.
+    pub(crate) fn add(
         &mut self,
         calls: &Arc<Calls>,
         number: u64,
         (question, num_bytes): (CallQuestion, usize),
     ) -> bool {
         let waiting_bytes: usize = self.waiting.iter().map(|it| it.num_bytes).sum();
-        let has_room = self.waiting.len() < MAX_WAITING
+        let fits = self.waiting.len() < MAX_WAITING
             && waiting_bytes.saturating_add(num_bytes) <= MAX_WAITING_BYTES;
-        if has_room {
+        if fits {
             self.waiting.push_back(Waiting {
                 calls: Arc::clone(calls),
                 number,
@@ -51,24 +52,24 @@ impl Questions {
                 num_bytes,
             });
         }
-        has_room
+        fits
     }
 
-    /// The answer to a question is not wanted any more.
-    pub(crate) fn forget(&mut self, number: u64) {
+    /// Cancels a question whose answer is no longer needed.
+    pub(crate) fn cancel(&mut self, number: u64) {
         self.waiting.retain(|waiting| waiting.number != number);
         let running = self.running.as_ref().filter(|it| it.number == number);
         if let Some(running) = running {
-            running.is_forgotten.store(true, Ordering::Relaxed);
+            running.is_cancelled.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether anything is to be answered.
+    /// Returns whether any question waits for its answer.
     pub(crate) fn has_any(&self) -> bool {
         self.running.is_some() || !self.waiting.is_empty()
     }
 
-    /// The next answer; none where it is not wanted any more. Whoever stops waiting for it may ask again.
+    /// Returns the next answer; `None` if it was cancelled. Cancel-safe: a dropped call can be repeated.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         if self.running.is_none() {
             self.running = self.waiting.pop_front().map(Waiting::begin);
@@ -77,11 +78,11 @@ impl Questions {
             return Ok(None);
         };
         let answer = (&mut running.answer).await;
-        let is_forgotten = running.is_forgotten.load(Ordering::Relaxed);
+        let is_cancelled = running.is_cancelled.load(Ordering::Relaxed);
         self.running = None;
         match answer {
-            Ok(answer) => answer.map(|frame| frame.filter(|_| !is_forgotten)),
-            // It panicked, or the server ends: the page asks anew on its next connection.
+            Ok(answer) => answer.map(|frame| frame.filter(|_| !is_cancelled)),
+            // The task panicked, or the server is stopping: the page asks again on its next connection.
             Err(_) => Err(WireError::Order),
         }
     }
@@ -90,7 +91,7 @@ impl Questions {
 impl Drop for Questions {
     fn drop(&mut self) {
         if let Some(running) = &self.running {
-            running.is_forgotten.store(true, Ordering::Relaxed);
+            running.is_cancelled.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -103,13 +104,16 @@ impl Waiting {
             question,
             ..
         } = self;
-        let is_forgotten = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_forgotten);
-        let answer =
-            move || answer_frame(&calls, (number, &question), || told.load(Ordering::Relaxed));
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        let cancelled = Arc::clone(&is_cancelled);
+        let answer = move || {
+            answer_frame(&calls, (number, &question), || {
+                cancelled.load(Ordering::Relaxed)
+            })
+        };
         Running {
             number,
-            is_forgotten,
+            is_cancelled,
             answer: spawn_blocking(answer),
         }
     }
@@ -127,21 +131,21 @@ mod tests {
     }
 
     #[test]
-    fn a_viewer_has_room_for_some_questions_and_takes_them_back() {
-        let calls = Arc::new(Calls::here(&Arc::new(Trace::default())));
+    fn questions_are_limited_and_can_be_cancelled() {
+        let calls = Arc::new(Calls::local(&Arc::new(Trace::default())));
         let mut questions = Questions::default();
-        let has_room = |questions: &mut Questions, number, num_bytes| {
-            questions.take(&calls, number, (question(), num_bytes))
+        let fits = |questions: &mut Questions, number, num_bytes| {
+            questions.add(&calls, number, (question(), num_bytes))
         };
         for number in 0..256 {
-            assert!(has_room(&mut questions, number, 9));
+            assert!(fits(&mut questions, number, 9));
         }
-        assert!(!has_room(&mut questions, 256, 9), "they are too many");
+        assert!(!fits(&mut questions, 256, 9), "too many questions");
         for number in 0..256 {
-            questions.forget(number);
+            questions.cancel(number);
         }
         assert!(!questions.has_any());
-        assert!(has_room(&mut questions, 1, MAX_WAITING_BYTES));
-        assert!(!has_room(&mut questions, 2, 1), "they are too large");
+        assert!(fits(&mut questions, 1, MAX_WAITING_BYTES));
+        assert!(!fits(&mut questions, 2, 1), "questions too large");
     }
 }

@@ -1,4 +1,5 @@
-//! What a parameter server has is saved: statistics, models, incidents and trends as documents, and the state to go on from.
+//! Saves the data of a parameter server: statistics, models, incidents and trends as documents, and the state for a
+//! restart.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -12,27 +13,27 @@ use callgrove_pserver::{
 use crate::ServerError;
 use crate::monitoring::{DatabaseHealth, PanicGuard};
 
-/// Where the state of the parameter server is kept in the global database.
+/// Name of the parameter server's state in the global database.
 pub const STATE_NAME: &str = "parameter server";
-/// Where the tree models of the run are kept there.
+/// Name of the run's tree models in the global database.
 pub const TREE_MODELS_NAME: &str = "tree models";
-/// How often it is saved while the run goes on: what a crash may cost.
+/// Interval of saves while the run goes on: the most data that a crash can lose.
 const SAVE_INTERVAL: Duration = Duration::from_secs(5);
-/// Pause after the database refused.
+/// Pause after a failed save.
 const SAVE_PAUSE: Duration = Duration::from_secs(1);
-/// How often it looks whether the last instance waits for its last words to be saved.
+/// Interval of the check whether new data has settled, so that the last instance can end once its data is saved.
 pub(crate) const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Saves a state in a database.
+/// Saves the state of a parameter server in a database.
 pub(crate) struct Saver {
     pub(crate) state: Arc<ServerState>,
     pub(crate) store: Box<dyn Store>,
-    /// What requests see of it.
+    /// The health of the database, for probes and metrics.
     pub(crate) health: Arc<DatabaseHealth>,
 }
 
 impl Saver {
-    /// Saves at intervals, soon after the last word of an instance, and at the end.
+    /// Saves at intervals, soon after an instance's last report, and at the end.
     pub(crate) fn run(&mut self, stopped: &Receiver<()>) -> Result<(), ServerError> {
         let health = Arc::clone(&self.health);
         let _guard = PanicGuard(&health);
@@ -41,7 +42,7 @@ impl Saver {
         let mut last_saved = Instant::now();
         let mut unsaved_before = None;
         while stopped.recv_timeout(SETTLE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            // Nothing came since the last look: whoever told it may be waiting to end.
+            // If nothing arrived since the last check, the last instance may be waiting for its data to be saved.
             let unsaved_now = self.state.unsaved_version();
             health.begin();
             let tree_models = self.save_tree_models().err();
@@ -54,10 +55,10 @@ impl Saver {
                 last_saved = Instant::now();
             }
             let error = unsaved.as_ref().or(tree_models.as_ref());
-            let trouble = error.map(|error| {
-                format!("{error}; the statistics of the run are kept and saved later")
+            let problem = error.map(|error| {
+                format!("{error}; the run's statistics are kept in memory and saved later")
             });
-            health.end(trouble);
+            health.end(problem);
         }
         health.begin();
         let tree_models = self.save_tree_models();
@@ -66,7 +67,7 @@ impl Saver {
         saved
     }
 
-    /// Writes the tree models, if they changed.
+    /// Writes the tree models if they have changed.
     fn save_tree_models(&mut self) -> Result<(), ServerError> {
         let Some((book, generation)) = self.state.unsaved_tree_models() else {
             return Ok(());
@@ -78,15 +79,15 @@ impl Saver {
         Ok(())
     }
 
-    /// Writes the global collections, and the state from which a restarted server goes on.
+    /// Writes the global collections, and the state that a restarted server continues from.
     fn save(&mut self, now_ms: u64, is_last: bool) -> Result<(), ServerError> {
-        // Before the state, which has their names: a restarted server tells them again under the same ones.
+        // Before the state, which has their names, so that a restarted server reports them under the same names.
         let incidents = self.state.incidents(now_ms, is_last);
-        // Before the documents: whoever is told that it is safe finds it in these, too.
+        // Before the documents, so that they include everything that is acknowledged as saved.
         let saved = self.state.save()?;
         let all = documents(&self.state.documents())?;
-        // Asked after the documents, it is that of all who told them. A database that has documents has to have a run,
-        // even one of which nothing is known yet: without any it would refuse whoever comes.
+        // After the documents, so that the run includes every program that is in them. A database with documents must
+        // have a run, even an empty one: without a run it would refuse all clients.
         let run = self.state.run();
         if !(run.is_empty() && all.is_empty()) {
             self.store.join_run(&run)?;

@@ -1,4 +1,4 @@
-//! The port: one listener, a task for each connection, and an end without losses.
+//! The port: one listener, a task for each connection, and a graceful shutdown.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -21,17 +21,17 @@ use tracing::{debug, info, warn};
 
 use crate::api::ApiError;
 use crate::connection::Shared;
-use crate::connection::admission::Newcomers;
+use crate::connection::admission::PendingConnections;
 use crate::connection::open_files::connections_within;
 use crate::token_check::{Gate, check_token};
 use crate::{ServerConfig, ServerError, grpc};
 
-/// More threads than this do not help a server whose work is to hand messages on.
+/// Maximum number of worker threads. More do not help a server whose work is to forward messages.
 const MAX_THREADS: usize = 16;
-/// How long to wait when the system gives no more sockets.
+/// Pause after the system has no more sockets to give.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long to wait after a connection had to give way, so that it is closed.
-const RELIEF_PAUSE: Duration = Duration::from_millis(5);
+/// Pause after a pending connection was closed, so that its socket becomes free.
+const CLOSE_PAUSE: Duration = Duration::from_millis(5);
 
 /// A server that listens; [`serve`](Self::serve) makes it answer.
 pub struct Server {
@@ -42,11 +42,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens for requests to `routes` ([`api::router`](crate::api::router), [`grpc::mount`]); every other path is
-    /// answered by 404, or by "unimplemented" to a gRPC client.
+    /// Listens for requests to `routes` ([`api::router`](crate::api::router), [`grpc::mount`]). Every other path is
+    /// answered by 404, or by "unimplemented" for a gRPC client.
     ///
     /// # Errors
-    /// If the configuration is unsafe, a file of TLS is unfit, or the address cannot be had.
+    /// If the configuration is unsafe, a TLS file is invalid, or the address cannot be bound.
     pub async fn bind(config: ServerConfig, routes: Router) -> Result<Self, ServerError> {
         let ServerConfig {
             listen,
@@ -55,7 +55,7 @@ impl Server {
             mut limits,
         } = config.check()?;
         let wanted = limits.max_connections.min(Semaphore::MAX_PERMITS);
-        limits.max_connections = connections_within(wanted, limits.max_newcomers);
+        limits.max_connections = connections_within(wanted, limits.max_pending);
         let acceptor = tls.map(|files| files.acceptor(listen.ip())).transpose()?;
         let failed = |source| ServerError::Bind { listen, source };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
@@ -69,10 +69,10 @@ impl Server {
             token,
             is_tls: acceptor.is_some(),
             max_connections: limits.max_connections,
-            place_timeout: limits.place_timeout,
+            slot_timeout: limits.slot_timeout,
         };
         let routes = routes
-            .fallback(nothing_here)
+            .fallback(not_found)
             .layer(DefaultBodyLimit::max(limits.max_body_bytes))
             .layer(from_fn_with_state(gate, check_token));
         let (stop, stopping) = watch::channel(false);
@@ -90,12 +90,12 @@ impl Server {
         })
     }
 
-    /// Where it listens; tells the port if it was asked for port 0.
+    /// Returns the bound address, with the actual port if port 0 was requested.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// The address as clients on this machine write it, such as `https://127.0.0.1:7880`.
+    /// Returns the URL for clients on this machine, such as `https://127.0.0.1:7880`.
     pub fn url(&self) -> String {
         let scheme = if self.shared.acceptor.is_some() {
             "https"
@@ -105,7 +105,7 @@ impl Server {
         format!("{scheme}://{}", self.local_addr)
     }
 
-    /// Answers until `shutdown` is ready, then lets what is under way end within the grace.
+    /// Answers until `shutdown` is ready, then lets running requests finish within the grace period.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -122,85 +122,89 @@ impl Server {
         stop.send_replace(true);
         let ended = async {
             while connections.join_next().await.is_some() {}
-            // What grew out of a connection, as a WebSocket does, is told to stop as well and lets go of that word last.
+            // Tasks that outlive their connection, such as WebSockets, hold a receiver of `stop` until they have ended.
             stop.closed().await;
         };
         if timeout(grace, ended).await.is_err() {
-            warn!(%local_addr, open = connections.len(), "connections outlast the grace and are cut off");
+            warn!(
+                %local_addr,
+                open = connections.len(),
+                "connections did not finish within the grace period and are closed"
+            );
             connections.shutdown().await;
         }
         info!(%local_addr, "the server has stopped");
     }
 }
 
-/// Takes up connections for ever, each as a task of `connections`. Those of clients that have made a valid request have
-/// places; the others give way to each other.
+/// Accepts connections forever, each as a task of `connections`. Connections of clients that have made a valid request
+/// hold slots; of the others, the oldest is closed if there are too many.
 async fn accept(listener: TcpListener, shared: Shared, connections: &mut JoinSet<()>) {
     let max_connections = shared.limits.max_connections;
-    let places = Arc::new(Semaphore::new(max_connections));
-    let newcomers = Newcomers::new(shared.limits.max_newcomers);
+    let slots = Arc::new(Semaphore::new(max_connections));
+    let pending = PendingConnections::new(shared.limits.max_pending);
     let mut is_full = false;
     loop {
-        let socket = accept_one(&listener, &newcomers, connections).await;
+        let socket = accept_one(&listener, &pending, connections).await;
         let shared = shared.clone();
-        let admission = newcomers.enter(&places);
+        let admission = pending.enter(&slots);
         connections.spawn(async move {
             tokio::select! {
                 () = shared.serve(socket, admission.clone()) => {}
-                () = admission.ended() => debug!("cut off: the client made no valid request before many others came"),
+                () = admission.ended() => debug!("closed: no valid request before too many other clients connected"),
             }
         });
-        let num_free = places.available_permits();
+        let num_free = slots.available_permits();
         if num_free == 0 && !is_full {
             warn!(
                 max_connections,
-                "all connections are in use, and further clients are refused: see --max-connections"
+                "all connections are in use, so further clients are refused; see --max-connections"
             );
         }
-        // The next warning comes after some relief only: at the bound every connection would cause one.
+        // The next warning needs a free slot first: at the limit every connection would cause a warning.
         is_full = num_free == 0 || (is_full && num_free < max_connections / 2);
     }
 }
 
 async fn accept_one(
     listener: &TcpListener,
-    newcomers: &Newcomers,
+    pending: &PendingConnections,
     connections: &mut JoinSet<()>,
 ) -> TcpStream {
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((socket, _)) => return socket,
-                Err(error) if newcomers.end_oldest() => {
-                    debug!(%error, "a connection gives way, because no other could be taken up");
-                    sleep(RELIEF_PAUSE).await;
+                Err(error) if pending.end_oldest() => {
+                    debug!(%error, "closed a pending connection, because another could not be accepted");
+                    sleep(CLOSE_PAUSE).await;
                 }
                 Err(error) => {
-                    warn!(%error, "a connection could not be taken up");
+                    warn!(%error, "could not accept a connection");
                     sleep(ACCEPT_PAUSE).await;
                 }
             },
-            // Ended tasks are cleared away here, so that they do not pile up.
+            // Ended tasks are removed here, so that they do not accumulate.
             Some(_) = connections.join_next() => {}
         }
     }
 }
 
-async fn nothing_here(request: Request) -> Response {
+async fn not_found(request: Request) -> Response {
     if grpc::is_grpc(request.headers()) {
         return Status::unimplemented(
-            "this server does not offer the service: is it another one of Callgrove's?",
+            "this server does not offer the service: check that its address is that of the right Callgrove server",
         )
         .into_http();
     }
     let message = format!(
-        "there is nothing at {}; GET /api/health tells whether this is the right server",
+        "there is nothing at {}; GET /api/health shows whether this is the right server",
         request.uri().path()
     );
     ApiError::new(StatusCode::NOT_FOUND, message).into_response()
 }
 
-/// A server on threads of its own, for programs that are not asynchronous. Dropping it stops it.
+/// A server with threads of its own, for programs that are not asynchronous. Dropping it stops the server.
 pub struct RunningServer {
     local_addr: SocketAddr,
     url: String,
@@ -211,10 +215,10 @@ pub struct RunningServer {
 
 impl RunningServer {
     /// Starts to serve `routes`; see [`Server::bind`]. `routes` is called on the server's runtime, for services that
-    /// start tasks when they are made.
+    /// start tasks when they are created.
     ///
     /// # Errors
-    /// As [`Server::bind`], and if the system gives no threads.
+    /// As [`Server::bind`], and if the system provides no threads.
     pub fn start(
         config: ServerConfig,
         routes: impl FnOnce() -> Router,
@@ -235,7 +239,7 @@ impl RunningServer {
         let thread = std::thread::Builder::new().name("callgrove-port".to_owned());
         let thread = thread
             .spawn(move || {
-                // A dropped sender stops the server just as one that sent.
+                // A dropped sender stops the server, just as a message does.
                 runtime.block_on(server.serve(async { drop(stopped.await) }));
                 runtime.shutdown_timeout(grace);
             })
@@ -249,34 +253,34 @@ impl RunningServer {
         })
     }
 
-    /// Where it listens.
+    /// Returns the bound address.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// The address as clients on this machine write it.
+    /// Returns the URL for clients on this machine.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The runtime of the server, for tasks that should live as long as it.
+    /// Returns the runtime of the server, for tasks that run as long as the server.
     pub fn runtime(&self) -> &Handle {
         &self.runtime
     }
 
-    /// Blocks until the user or the batch system ends the program (Ctrl-C, SIGTERM).
+    /// Blocks until the user or the batch system stops the program (Ctrl-C, SIGTERM).
     ///
     /// # Errors
-    /// If the system does not tell of signals.
+    /// If the system cannot report signals.
     pub fn wait_for_interrupt(&self) -> Result<(), ServerError> {
         let outcome = self.runtime.block_on(interrupted());
         outcome.map_err(|source| ServerError::Signals { source })
     }
 
-    /// Stops it, lets what is under way end within the grace, and waits for that.
+    /// Stops the server, lets running requests finish within the grace period, and waits for the end.
     ///
     /// # Errors
-    /// If the server's thread had panicked.
+    /// If the server's thread has panicked.
     pub fn stop(mut self) -> Result<(), ServerError> {
         self.end()
     }
@@ -293,7 +297,7 @@ impl RunningServer {
 impl Drop for RunningServer {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
-            warn!(%error, "the server did not end well");
+            warn!(%error, "the server stopped with an error");
         }
     }
 }

@@ -12,23 +12,23 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::ServerError;
-use crate::own_certificate::issued_by;
+use crate::issued_certificate::issued_by;
 
-/// Where certificate and key lie.
+/// Paths of certificate and key.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// PEM: the server's certificate, then those that signed it. That of an authority will do, also one that signed
-    /// itself: with its key, the server signs a certificate of its own.
+    /// PEM file with the server's certificate, then those that signed it. The certificate of an authority is accepted
+    /// too, even a self-signed one: with its key, the server issues itself a certificate.
     pub cert: PathBuf,
-    /// PEM: the key of the first certificate (PKCS #8, PKCS #1 or SEC 1).
+    /// PEM file with the key of the first certificate (PKCS #8, PKCS #1 or SEC 1).
     pub key: PathBuf,
 }
 
 impl TlsFiles {
-    /// Takes up TLS 1.2 and 1.3 connections at `listen`, and offers HTTP/2 before HTTP/1.1.
+    /// Returns an acceptor of TLS 1.2 and 1.3 connections at `listen`, which offers HTTP/2 before HTTP/1.1.
     ///
     /// # Errors
-    /// If a file cannot be read or holds something else, or if the key is that of another certificate.
+    /// If a file cannot be read or has other content, or if the key does not match the certificate.
     pub(crate) fn acceptor(&self, listen: IpAddr) -> Result<TlsAcceptor, ServerError> {
         let pair = |cause: String| ServerError::TlsPair {
             cause,
@@ -62,7 +62,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServerError
         .collect::<Result<_, _>>()
         .map_err(|error| content(error.to_string()))?;
     if certificates.is_empty() {
-        return Err(content("there is no certificate in it".to_owned()));
+        return Err(content("the file has no certificate".to_owned()));
     }
     Ok(certificates)
 }

@@ -12,15 +12,15 @@ use sha2::{Digest, Sha256};
 
 use crate::ServerError;
 
-/// The environment variable that a token may come from.
+/// The environment variable for a token.
 pub const TOKEN_VARIABLE: &str = "CALLGROVE_TOKEN";
 
-/// Below this a token can be guessed by trying.
+/// Minimum length; a shorter token can be guessed by trying.
 const MIN_CHARS: usize = 16;
-/// Above this it does not fit into the headers that servers accept.
+/// Maximum length; a longer token does not fit into the headers that servers accept.
 const MAX_CHARS: usize = 4096;
 
-/// A secret that client and server share. Printing it for debugging shows nothing of it.
+/// A secret that client and server share. Its `Debug` output hides the secret.
 #[derive(Clone)]
 pub struct Token {
     secret: String,
@@ -28,10 +28,10 @@ pub struct Token {
 }
 
 impl Token {
-    /// The token `secret`, which came from `origin` (named in errors).
+    /// Checks the token `secret`, which came from `origin` (named in errors).
     ///
     /// # Errors
-    /// If it is shorter than 16 characters, longer than 4096, or has others than visible ASCII.
+    /// If it is shorter than 16 characters, longer than 4096, or has characters other than visible ASCII.
     pub fn new(secret: &str, origin: &str) -> Result<Self, ServerError> {
         let fault = if secret.len() < MIN_CHARS {
             "the token is too short"
@@ -51,10 +51,10 @@ impl Token {
         })
     }
 
-    /// The token in a file, without the white space around it.
+    /// Reads a token from a file, without the white space around it.
     ///
     /// # Errors
-    /// If the file cannot be read, if every user of the machine can read it, or if its content is unfit.
+    /// If the file cannot be read, if every user of the machine can read it, or if its content is invalid.
     pub fn from_file(path: &Path) -> Result<Self, ServerError> {
         let failed = |source| ServerError::TokenFile {
             path: path.to_owned(),
@@ -67,7 +67,7 @@ impl Token {
             });
         }
         let mut secret = String::new();
-        // One byte more than the longest token and its line ends shows that it is too long.
+        // Long enough to detect a token that is too long: the longest token, one more character, and its line ending.
         let most = MAX_CHARS as u64 + 3;
         file.by_ref()
             .take(most)
@@ -76,10 +76,10 @@ impl Token {
         Self::new(secret.trim(), &format!("the token file {}", path.display()))
     }
 
-    /// The token in the variable `CALLGROVE_TOKEN`, or none if it is not set or empty.
+    /// Reads the token in the variable `CALLGROVE_TOKEN`; `None` if it is not set or empty.
     ///
     /// # Errors
-    /// If its content is unfit.
+    /// If its content is invalid.
     pub fn from_env() -> Result<Option<Self>, ServerError> {
         match std::env::var_os(TOKEN_VARIABLE) {
             Some(secret) if !secret.is_empty() => {
@@ -89,7 +89,7 @@ impl Token {
         }
     }
 
-    /// The token of the file if there is one, or else that of the variable.
+    /// Reads the token of the file if there is one, or else that of the variable.
     ///
     /// # Errors
     /// As [`from_file`](Self::from_file) and [`from_env`](Self::from_env).
@@ -97,10 +97,10 @@ impl Token {
         file.map_or_else(Self::from_env, |path| Self::from_file(path).map(Some))
     }
 
-    /// A token that nobody can guess, for a server that was given none.
+    /// Generates a random token, for a server without a given one.
     ///
     /// # Errors
-    /// If the system has no randomness to give.
+    /// If the system provides no randomness.
     pub fn random() -> Result<Self, ServerError> {
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).map_err(|error| ServerError::Randomness {
@@ -109,11 +109,11 @@ impl Token {
         Self::new(&hex(&bytes), "the system's randomness")
     }
 
-    /// Returns the token of the address of the page that a server has on a port. A person can hand it on: it lets in to the
-    /// page and the JSON interface of that server, and the token cannot be computed from it. It is the same after a restart.
+    /// Returns the token for the address of a server's page on a port. It can be shared: it admits to the page and the
+    /// JSON interface of that server only, and the token cannot be computed from it. It is the same after a restart.
     ///
     /// # Errors
-    /// None, as its digits are fit for a token.
+    /// None in practice, as hexadecimal digits are a valid token.
     pub fn for_page(&self, port: u16) -> Result<Self, ServerError> {
         let mut hasher = Sha256::new_with_prefix(b"callgrove page\0");
         hasher.update(port.to_be_bytes());
@@ -121,42 +121,43 @@ impl Token {
         Self::new(&hex(&hasher.finalize()), "the token of the page")
     }
 
-    /// What a browser gets in exchange for the token: proof that it had it, from which nobody can tell the token.
+    /// Returns the value of a browser's cookie: proof that the browser had the token, from which the token cannot be
+    /// computed.
     pub(crate) fn proof(&self) -> String {
         let mut hasher = Sha256::new_with_prefix(b"callgrove cookie\0");
         hasher.update(&self.secret);
         hex(&hasher.finalize())
     }
 
-    /// Returns what shows the token to the server that it was stated for.
+    /// Returns a credential with the token for the server that the token was given for.
     pub fn stated(&self) -> Credential {
-        Credential::stated(&self.secret)
+        Credential::explicit(&self.secret)
     }
 
-    /// Returns what shows the token, which lies in the user's folder, to the user's own servers.
+    /// Returns a credential with the token, which is in the user's folder, for the user's own servers.
     pub fn of_user(&self) -> Credential {
         Credential::of_user(Some(self.secret.clone()))
     }
 
-    /// What to send.
+    /// Returns the secret.
     pub fn secret(&self) -> &str {
         &self.secret
     }
 
-    /// Whether somebody sent this token. How long it takes tells nothing about the secret: digests are compared, all
-    /// their bytes, and a digest cannot be approached byte by byte.
+    /// Returns whether `sent` is this token. The time that it takes reveals nothing about the secret: whole digests are
+    /// compared, and a digest cannot be guessed byte by byte.
     pub fn matches(&self, sent: &[u8]) -> bool {
         let sent: [u8; 32] = Sha256::digest(sent).into();
         are_equal(&self.digest, &sent)
     }
 
-    /// Whether a browser sent what it was given; how long it takes tells nothing.
+    /// Returns whether a browser sent the value that it was given, in constant time.
     pub(crate) fn proves(sent: &str, given: &str) -> bool {
         are_equal(&Sha256::digest(given), &Sha256::digest(sent))
     }
 }
 
-/// Looks at all bytes, wherever the first difference is.
+/// Compares all bytes, regardless of where the first difference is.
 fn are_equal(a: &[u8], b: &[u8]) -> bool {
     let difference = a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b));
     difference == 0 && a.len() == b.len()
@@ -191,7 +192,7 @@ mod tests {
 
     fn refusal(secret: &str) -> String {
         Token::new(secret, "the test")
-            .expect_err("unfit")
+            .expect_err("rejected")
             .to_string()
     }
 
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_can_be_guessed_or_not_sent() {
+    fn rejects_tokens_that_can_be_guessed_or_not_sent() {
         assert!(refusal("short").contains("too short"));
         assert!(refusal(&"x".repeat(4097)).contains("too long"));
         assert!(refusal("0123456789 abcdef").contains("cannot carry"));
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn random_tokens_are_fit_and_differ() {
+    fn random_tokens_are_valid_and_differ() {
         let [first, second] = [(); 2].map(|()| Token::random().unwrap());
         assert_eq!(first.secret().len(), 48);
         assert_ne!(first.secret(), second.secret());
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_of_a_page_is_that_of_its_server_alone() {
+    fn a_page_token_is_valid_for_one_port_of_one_server() {
         let token = Token::new(SECRET, "the test").unwrap();
         let page = token.for_page(7880).unwrap();
         assert_eq!(page.secret(), token.for_page(7880).unwrap().secret());
@@ -255,7 +256,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_that_all_can_read_is_refused_with_the_remedy() {
+    fn a_world_readable_file_is_rejected_with_a_remedy() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_named() {
+    fn a_missing_file_is_named_in_the_error() {
         let missing = Token::find(Some(Path::new("no/such/token")))
             .expect_err("missing")
             .to_string();

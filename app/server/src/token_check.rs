@@ -1,5 +1,5 @@
-//! Who may pass: the token of every request, and for servers without one, the name that the client called; and no
-//! page of another site.
+//! Access control: checks the token of every request, and on servers without a token the host name that the client
+//! used. Requests from pages of other sites are refused.
 
 use std::time::Duration;
 
@@ -13,31 +13,33 @@ use crate::api::ApiError;
 use crate::connection::admission::Admission;
 use crate::{Token, cookie, grpc, monitoring, page};
 
-/// What requests are checked against.
+/// The settings that requests are checked against.
 #[derive(Clone)]
 pub(crate) struct Gate {
     pub(crate) token: Option<Token>,
-    /// That of the page's address; no gRPC call passes with it.
+    /// The token of the page's address; not valid for gRPC calls.
     pub(crate) page_token: Option<Token>,
-    /// Whether browsers may send their cookie over TLS only.
+    /// True if browsers may send their cookie over TLS only.
     pub(crate) is_tls: bool,
-    /// How many connections may stay, and how long a request waits for that.
+    /// Maximum number of connections with a valid request.
     pub(crate) max_connections: usize,
-    pub(crate) place_timeout: Duration,
+    /// Timeout of a request that waits for a connection slot.
+    pub(crate) slot_timeout: Duration,
 }
 
-/// Lets a request pass that has the token, in its header or as a browser's cookie, or answers 401; without a token,
-/// see [`calls_this_machine`]. What a page of another site sends is refused in any case.
+/// Passes on a request that has the token, in its header or as a browser's cookie, and answers others with 401. For
+/// servers without a token, see [`calls_this_machine`]. Requests from pages of other sites are always refused.
 ///
-/// It stands before every route, gRPC and JSON, known or not: a stranger learns nothing but that the server runs, and
-/// whether it is ready.
+/// The check runs before every route, gRPC and JSON, known or not: without the token a client learns only that the
+/// server runs, and whether it is ready.
 pub(crate) async fn check_token(
     State(gate): State<Gate>,
     request: Request,
     next: Next,
 ) -> Response {
     if monitoring::is_probe(&request) {
-        // Not admitted: the connection keeps its deadline, and gives way to others as those of strangers do.
+        // Not admitted: the connection keeps its deadline, and may be closed in favour of others like any without the
+        // token.
         return next.run(request).await;
     }
     if let Some(sent) = cookie::token_in_address(request.uri())
@@ -46,25 +48,32 @@ pub(crate) async fn check_token(
         if let Err(full) = gate.admit(admission(&request)).await {
             return refuse(&request, StatusCode::SERVICE_UNAVAILABLE, &full);
         }
-        return page::guarded(cookie::exchange(token, request.uri(), gate.is_tls)).await;
+        return page::with_security_headers(cookie::exchange(token, request.uri(), gate.is_tls))
+            .await;
     }
-    let refusal = if comes_from_elsewhere(&request) {
+    let refusal = if is_cross_origin(&request) {
         Some((
             StatusCode::FORBIDDEN,
-            "this server answers only to its own pages: open its address in the browser itself",
+            "this server accepts requests from its own pages only: open its address in the browser directly",
         ))
     } else {
         match &gate.token {
-            Some(_) if !gate.tokens(&request).any(|it| bears(request.headers(), it)) => Some((
-                StatusCode::UNAUTHORIZED,
-                "this server wants its token with every request: send the header `authorization: Bearer TOKEN` (the \
+            Some(_)
+                if !gate
+                    .tokens(&request)
+                    .any(|it| has_token(request.headers(), it)) =>
+            {
+                Some((
+                    StatusCode::UNAUTHORIZED,
+                    "this server requires its token with every request: send the header `authorization: Bearer TOKEN` (the \
                  token is in the server's --token-file or its CALLGROVE_TOKEN, else in ~/.config/callgrove/token of the user \
-                 who started it), or open ADDRESS/?token=TOKEN, as `callgrove serve` prints it, in a browser that takes its \
+                 that started it), or open ADDRESS/?token=TOKEN, as `callgrove serve` prints it, in a browser that takes its \
                  cookie",
-            )),
+                ))
+            }
             None if !calls_this_machine(&request) => Some((
                 StatusCode::FORBIDDEN,
-                "without a token this server answers only to `localhost` and loopback addresses: call it by one of them, or \
+                "without a token this server accepts requests for `localhost` and loopback addresses only: use one of them, or \
                  start it with --token-file",
             )),
             _ => None,
@@ -79,24 +88,24 @@ pub(crate) async fn check_token(
     next.run(request).await
 }
 
-/// What lets the connection of a request stay; none for a request of this process.
+/// Returns the admission of the request's connection; `None` for a request of this process.
 fn admission(request: &Request) -> Option<Admission> {
     request.extensions().get::<Admission>().cloned()
 }
 
 impl Gate {
-    /// The tokens that let a request pass.
+    /// Returns the tokens that admit a request.
     fn tokens<'a>(&'a self, request: &Request) -> impl Iterator<Item = &'a Token> + use<'a> {
         let page_token = self.page_token.as_ref();
         let page_token = page_token.filter(|_| !grpc::is_method(request.uri().path()));
         self.token.iter().chain(page_token)
     }
 
-    /// Lets a connection stay, which may have to wait for a place. The error says why it cannot.
+    /// Admits a connection, which may have to wait for a slot. The error states why it cannot be admitted.
     async fn admit(&self, admission: Option<Admission>) -> Result<(), String> {
         match admission {
-            Some(admission) if !admission.admit(self.place_timeout).await => Err(format!(
-                "the server has all of its {} connections in use: start it with a larger --max-connections (and allow it as \
+            Some(admission) if !admission.admit(self.slot_timeout).await => Err(format!(
+                "all {} connections of the server are in use: start it with a larger --max-connections (and allow it as \
                  many open files, `ulimit -n`), or let an AD instance read more ranks",
                 self.max_connections
             )),
@@ -124,9 +133,9 @@ fn refuse(request: &Request, status: StatusCode, message: &str) -> Response {
     response
 }
 
-fn bears(headers: &HeaderMap, token: &Token) -> bool {
+fn has_token(headers: &HeaderMap, token: &Token) -> bool {
     let Some(value) = headers.get(header::AUTHORIZATION) else {
-        return cookie::bears(headers, token);
+        return cookie::has_cookie(headers, token);
     };
     let value = value.as_bytes();
     value
@@ -136,8 +145,8 @@ fn bears(headers: &HeaderMap, token: &Token) -> bool {
         })
 }
 
-/// How the client calls the server, as it says itself.
-fn called(request: &Request) -> Option<&str> {
+/// Returns the server's host name in the request.
+fn host_of(request: &Request) -> Option<&str> {
     let named = request.uri().authority().map(Authority::as_str);
     named.or_else(|| {
         let host = request.headers().get(header::HOST)?;
@@ -145,21 +154,21 @@ fn called(request: &Request) -> Option<&str> {
     })
 }
 
-/// Whether a browser sends the request for a page of another origin. Browsers always say so where it matters: when
-/// something is sent, and when a WebSocket is opened; other clients never do.
-fn comes_from_elsewhere(request: &Request) -> bool {
+/// Returns whether a browser sends the request for a page of another origin. Browsers always state the origin when they
+/// send data or open a WebSocket; other clients never do.
+fn is_cross_origin(request: &Request) -> bool {
     let Some(origin) = request.headers().get(header::ORIGIN) else {
         return false;
     };
     let origin = origin.to_str().unwrap_or("?");
     let site = origin.split_once("://").map(|(_, site)| site);
-    site.is_none_or(|site| called(request).is_none_or(|own| !own.eq_ignore_ascii_case(site)))
+    site.is_none_or(|site| host_of(request).is_none_or(|own| !own.eq_ignore_ascii_case(site)))
 }
 
-/// Whether the client called the server by a loopback name. A page of a foreign site can make a browser connect to this
-/// machine under the site's own name (DNS rebinding); that name gives it away.
+/// Returns whether the client reached the server by a loopback name. A page of another site can make a browser connect
+/// to this machine under the site's own name (DNS rebinding), which is not a loopback name.
 fn calls_this_machine(request: &Request) -> bool {
-    called(request).is_none_or(is_loopback_name)
+    host_of(request).is_none_or(is_loopback_name)
 }
 
 fn is_loopback_name(authority: &str) -> bool {
@@ -201,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_is_read_in_any_case_and_others_are_refused() {
+    fn the_scheme_is_case_insensitive_and_others_are_refused() {
         let token = Token::new("0123456789abcdef", "the test").unwrap();
         let sent = |value: &'static str| {
             let mut headers = HeaderMap::new();
@@ -209,7 +218,7 @@ mod tests {
                 header::AUTHORIZATION,
                 header::HeaderValue::from_static(value),
             );
-            bears(&headers, &token)
+            has_token(&headers, &token)
         };
         assert!(sent("Bearer 0123456789abcdef"));
         assert!(sent("bearer  0123456789abcdef"));
@@ -219,13 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_other_origins_are_known_by_what_browsers_say() {
+    fn pages_of_other_origins_are_detected() {
         let from = |origin: &str, host: &str| {
             let request = Request::builder()
                 .header(header::ORIGIN, origin)
                 .header(header::HOST, host)
                 .body(axum::body::Body::empty());
-            comes_from_elsewhere(&request.unwrap())
+            is_cross_origin(&request.unwrap())
         };
         assert!(!from("http://127.0.0.1:7880", "127.0.0.1:7880"));
         assert!(!from("https://head.cluster", "head.cluster"));
@@ -237,6 +246,6 @@ mod tests {
         ] {
             assert!(from(origin, host), "{origin}");
         }
-        assert!(!comes_from_elsewhere(&Request::default()));
+        assert!(!is_cross_origin(&Request::default()));
     }
 }

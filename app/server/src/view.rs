@@ -1,8 +1,8 @@
-//! A session for pages: each WebSocket is a viewer with a selection and files of its own; labels are everybody's.
+//! A session for pages. Each WebSocket is a viewer with its own selection and files; labels are shared.
 //!
-//! The session runs wherever its carrier puts it; its commands and snapshots go over the wire as
-//! [`callgrove_session::wire`] says. A viewer who is slow gets fewer snapshots, not late ones. What a page may not ask
-//! for is refused with words, and the connection stays.
+//! The session runs wherever its transport puts it; its commands and snapshots are encoded as in
+//! [`callgrove_session::wire`]. A slow viewer gets fewer snapshots, not late ones. A forbidden request is refused with
+//! a message, and the connection stays open.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -33,53 +33,53 @@ use crate::questions::Questions;
 
 /// The path of the WebSocket.
 const VIEW_PATH: &str = "/view";
-/// The header that tells it to a page.
+/// The header that announces the path to a page.
 pub(crate) const VIEW_HEADER: HeaderName = HeaderName::from_static("callgrove-view");
-/// The header that tells a page which run there is to watch.
+/// The header that announces the run that a page can watch.
 pub(crate) const WATCH_HEADER: HeaderName = HeaderName::from_static("callgrove-watch");
-/// Viewers at once; each has a connection and the newest snapshot.
+/// Maximum number of viewers; each has a connection and the newest snapshot.
 const MAX_VIEWERS: usize = 64;
-/// Larger messages of a viewer are refused: a file fits with its name, and a group of a million trees.
+/// Maximum size of a viewer's message: a file with its name, and a group of a million trees fit.
 const MAX_MESSAGE_BYTES: usize = MAX_FILE_BYTES as usize + (4 << 20);
-/// Snapshots come at most this often; a person does not see more.
-const LEAST_PAUSE: Duration = Duration::from_millis(33);
-/// When the session takes no more commands, this long until it is asked again.
+/// Minimum interval of snapshots; a person does not see shorter ones.
+const MIN_SNAPSHOT_INTERVAL: Duration = Duration::from_millis(33);
+/// Pause before a command is sent again to a session whose queue is full.
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
-/// A viewer who does not say hello for so long is none.
-const HELLO_WITHIN: Duration = Duration::from_secs(10);
-/// A viewer whose connection broke and who does not come back for so long is forgotten.
-const COMES_BACK_WITHIN: Duration = Duration::from_mins(2);
-/// How long a viewer may take to hear why it is let go.
-const GOOD_BYE: Duration = Duration::from_secs(2);
+/// Timeout for a viewer's hello.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for a viewer whose connection broke to reconnect before it is removed.
+const RECONNECT_TIMEOUT: Duration = Duration::from_mins(2);
+/// Timeout for a viewer to receive the reason for a close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A session that pages look at.
+/// A session that pages view.
 #[derive(Clone)]
 pub struct ViewedSession {
-    /// Its commands and snapshots.
+    /// The handle for commands and snapshots.
     pub session: SessionHandle,
-    /// Changes with every snapshot.
+    /// Notified with every snapshot.
     pub news: watch::Receiver<()>,
-    /// Those who look at it; the session's host must know them too.
+    /// The viewers of the session, which the session's host shares.
     pub viewers: Viewers,
-    /// Another number whenever the session has begun anew.
-    pub life: u64,
-    /// The run that pages may watch.
+    /// Epoch of the session: a different number after each restart of the session.
+    pub epoch: u64,
+    /// The run that pages can watch.
     pub watched: Option<WatchedRun>,
 }
 
-/// A run that pages watch, each for itself.
+/// A run that pages watch, each over a connection of its own.
 #[derive(Clone)]
 pub struct WatchedRun {
-    /// What stands for it; a page asks for no other.
+    /// Address of the run; a page may watch no other.
     pub address: String,
-    /// Starts what fetches the news for one page, and calls what it is given after each; why it cannot, in words.
+    /// Opens a connection to the run for one page. The callback is called after each update. The error is a message.
     pub dial: Dial,
 }
 
 /// See [`WatchedRun::dial`].
 pub type Dial = Arc<dyn Fn(Wake) -> Result<WatchHandle, String> + Send + Sync>;
 
-/// Lets a page know, by headers of its own answer, what there is to look at.
+/// Adds headers to the page's answer that announce the session and the run to watch.
 pub fn announce(page: Router, session: &ViewedSession) -> Router {
     let watched = session.watched.as_ref();
     let watched = watched.and_then(|run| HeaderValue::from_str(&run.address).ok());
@@ -112,23 +112,27 @@ async fn enter(
 }
 
 async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socket: WebSocket) {
-    let (key, name) = match timeout(HELLO_WITHIN, hello(&mut socket)).await {
+    let (key, name) = match timeout(HELLO_TIMEOUT, hello(&mut socket)).await {
         Ok(Ok(viewer)) => viewer,
-        Ok(Err(gone)) => return gone.tell(socket).await,
-        Err(_) => return Gone::refused("no hello came").tell(socket).await,
+        Ok(Err(closed)) => return closed.send_close(socket).await,
+        Err(_) => {
+            return Closed::refused("no hello arrived in time")
+                .send_close(socket)
+                .await;
+        }
     };
     let viewers = viewed.viewers.clone();
     let commands = viewed.session.clone();
-    // Told over the socket: browsers keep what else a server says of it from their pages.
-    if viewers.len() >= MAX_VIEWERS && !viewers.knows(key) {
+    // Sent over the socket, since browsers hide the status of a failed upgrade from their pages.
+    if viewers.len() >= MAX_VIEWERS && !viewers.contains(key) {
         let text = format!(
-            "{MAX_VIEWERS} pages look at this run already, or did so a moment ago; close one of them"
+            "{MAX_VIEWERS} pages view this run already, or did so a moment ago; close one of them"
         );
-        return Gone::refused(text).tell(socket).await;
+        return Closed::refused(text).send_close(socket).await;
     }
-    let viewer = viewers.enter(key);
-    let presence = Presence::Here { name };
-    info!(viewer = viewer.0, "a page has come");
+    let viewer = viewers.connect(key);
+    let presence = Presence::Connected { name };
+    info!(viewer = viewer.0, "a page connected");
     let viewing = Viewing {
         sender: SnapshotSender::new(viewer),
         questions: Questions::default(),
@@ -138,143 +142,144 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
         watch_news: Arc::default(),
         viewed,
     };
-    let gone = viewing.run(stopping.clone(), &mut socket).await;
-    let has_left = matches!(gone, Gone::Left);
-    gone.tell(socket).await;
-    // A server that stops waits for those who hold it.
+    let closed = viewing.run(stopping.clone(), &mut socket).await;
+    let has_left = matches!(closed, Closed::Left);
+    closed.send_close(socket).await;
+    // A stopping server waits until all receivers of `stopping` are dropped.
     drop(stopping);
-    // Where the session is too busy or has ended, there is nobody to be told.
-    let tell = |presence| commands.send(Command::Viewer { viewer, presence }).ok();
-    if viewers.lose(viewer) {
-        tell(Presence::Lost);
+    // Fails only if the session is too busy or has ended, and then nothing needs to be done.
+    let notify = |presence| commands.send(Command::Viewer { viewer, presence }).ok();
+    if viewers.disconnect(viewer) {
+        notify(Presence::Lost);
     }
-    info!(viewer = viewer.0, "a page has gone");
+    info!(viewer = viewer.0, "a page disconnected");
     if !has_left {
-        sleep(COMES_BACK_WITHIN).await;
+        sleep(RECONNECT_TIMEOUT).await;
     }
-    if viewers.forget(viewer) {
-        tell(Presence::Gone);
+    if viewers.remove(viewer) {
+        notify(Presence::Gone);
     }
 }
 
-/// Why a connection ends.
-enum Gone {
-    /// It broke.
+/// The reason why a connection has closed.
+enum Closed {
+    /// The connection broke.
     Lost,
-    /// The viewer has closed its page, or loaded it again, which comes as another viewer.
+    /// The viewer has closed its page, or reloaded it, which connects as another viewer.
     Left,
-    /// With a code and a reason.
+    /// The server closes the connection, with a code and a reason.
     Refused(u16, String),
 }
 
-impl Gone {
+impl Closed {
     fn refused(why: impl Into<String>) -> Self {
         Self::Refused(close_code::POLICY, why.into())
     }
 
-    /// Says so, if there is still somebody to hear it.
-    async fn tell(self, mut socket: WebSocket) {
+    /// Sends the reason, if the connection is still open.
+    async fn send_close(self, mut socket: WebSocket) {
         let Self::Refused(code, reason) = self else {
             return;
         };
-        debug!(reason, "a page is let go");
+        debug!(reason, "closing the connection to a page");
         let frame = CloseFrame {
             code,
             reason: reason.into(),
         };
         socket.send(Message::Close(Some(frame))).await.ok();
-        // What is still on its way would reset the connection, and the reason would be lost with it.
+        // Reading to the end keeps unread data from resetting the connection, which would lose the reason.
         let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
-        timeout(GOOD_BYE, rest).await.ok();
+        timeout(CLOSE_TIMEOUT, rest).await.ok();
     }
 }
 
-impl From<axum::Error> for Gone {
+impl From<axum::Error> for Closed {
     fn from(error: axum::Error) -> Self {
         debug!(%error, "the connection to a page broke");
         Self::Lost
     }
 }
 
-impl From<WireError> for Gone {
+impl From<WireError> for Closed {
     fn from(error: WireError) -> Self {
         Self::Refused(close_code::INVALID, error.to_string())
     }
 }
 
-/// The next message and its length in bytes; there is none once the viewer has gone.
-async fn next(socket: &mut WebSocket) -> Result<(ViewerMessage, usize), Gone> {
+/// Returns the next message and its length in bytes.
+async fn next(socket: &mut WebSocket) -> Result<(ViewerMessage, usize), Closed> {
     loop {
         match socket.recv().await.transpose()? {
             Some(Message::Close(Some(why))) if why.code == close_code::AWAY => {
-                return Err(Gone::Left);
+                return Err(Closed::Left);
             }
-            None | Some(Message::Close(_)) => return Err(Gone::Lost),
+            None | Some(Message::Close(_)) => return Err(Closed::Lost),
             Some(Message::Binary(bytes)) => {
                 return Ok((ViewerMessage::from_bytes(&bytes)?, bytes.len()));
             }
-            Some(Message::Text(_)) => return Err(Gone::refused("messages are binary")),
+            Some(Message::Text(_)) => return Err(Closed::refused("messages are binary")),
             Some(Message::Ping(_) | Message::Pong(_)) => {}
         }
     }
 }
 
-/// The viewer's key and name.
-async fn hello(socket: &mut WebSocket) -> Result<(u64, String), Gone> {
+/// Receives the viewer's key and name.
+async fn hello(socket: &mut WebSocket) -> Result<(u64, String), Closed> {
     match next(socket).await?.0 {
         ViewerMessage::Hello {
             version: WIRE_VERSION,
             key,
             name,
         } => Ok((key, name.unwrap_or_default())),
-        ViewerMessage::Hello { version, .. } => Err(Gone::refused(format!(
+        ViewerMessage::Hello { version, .. } => Err(Closed::refused(format!(
             "the page speaks version {version} of the protocol, this server version {WIRE_VERSION}: load the page \
              again"
         ))),
-        _ => Err(Gone::refused("the first message must be a hello")),
+        _ => Err(Closed::refused("the first message must be a hello")),
     }
 }
 
-async fn told_to_stop(stopping: &mut watch::Receiver<bool>) {
-    // An error means that the server is gone, which is a reason to stop as well.
+async fn stop_requested(stopping: &mut watch::Receiver<bool>) {
+    // An error means that the server has been dropped, which is a reason to stop as well.
     stopping.wait_for(|stop| *stop).await.ok();
 }
 
-/// One viewer.
+/// The connection of one viewer.
 struct Viewing {
     viewed: ViewedSession,
     viewer: ViewerId,
     sender: SnapshotSender,
-    /// What the viewer wants to know of calls.
+    /// The viewer's questions about calls.
     questions: Questions,
     /// Commands that the session has not taken yet.
     waiting: VecDeque<Command>,
-    /// What fetches the news of the watched run, once the viewer has asked for them.
+    /// The connection to the watched run, once the viewer has asked for it.
     watch: Option<WatchHandle>,
+    /// Notified with every update of the watched run.
     watch_news: Arc<Notify>,
 }
 
 impl Viewing {
-    async fn run(mut self, stopping: watch::Receiver<bool>, socket: &mut WebSocket) -> Gone {
-        let Err(gone) = self.view(stopping, socket).await;
-        gone
+    async fn run(mut self, stopping: watch::Receiver<bool>, socket: &mut WebSocket) -> Closed {
+        let Err(closed) = self.view(stopping, socket).await;
+        closed
     }
 
     async fn view(
         &mut self,
         mut stopping: watch::Receiver<bool>,
         socket: &mut WebSocket,
-    ) -> Result<Infallible, Gone> {
-        let welcome = welcome_frame(self.viewed.life)?;
+    ) -> Result<Infallible, Closed> {
+        let welcome = welcome_frame(self.viewed.epoch)?;
         socket.send(Message::Binary(Bytes::from(welcome))).await?;
-        self.pass_on()?;
+        self.forward_commands()?;
         let mut has_news = true;
         let mut not_before = Instant::now();
         let watch_news = Arc::clone(&self.watch_news);
         loop {
             tokio::select! {
-                message = next(socket), if self.waiting.is_empty() => self.hear(message?, socket).await?,
-                () = watch_news.notified() => self.tell_of_run(socket).await?,
+                message = next(socket), if self.waiting.is_empty() => self.handle(message?, socket).await?,
+                () = watch_news.notified() => self.send_run_updates(socket).await?,
                 answer = self.questions.next(), if self.questions.has_any() => {
                     if let Some(frame) = answer? {
                         socket.send(Message::Binary(Bytes::from(frame))).await?;
@@ -282,40 +287,40 @@ impl Viewing {
                 }
                 changed = self.viewed.news.changed(), if !has_news => {
                     if changed.is_err() {
-                        return Err(Gone::refused("the session has ended"));
+                        return Err(Closed::refused("the session has ended"));
                     }
                     has_news = true;
                 }
-                () = sleep_until(not_before), if has_news => match self.tell(socket).await? {
-                    Told::All => has_news = false,
-                    Told::Part => {}
-                    Told::Snapshot => not_before = Instant::now() + LEAST_PAUSE,
+                () = sleep_until(not_before), if has_news => match self.send_next(socket).await? {
+                    Sent::All => has_news = false,
+                    Sent::Part => {}
+                    Sent::Snapshot => not_before = Instant::now() + MIN_SNAPSHOT_INTERVAL,
                 },
-                () = sleep(BUSY_PAUSE), if !self.waiting.is_empty() => self.pass_on()?,
-                () = told_to_stop(&mut stopping) => {
-                    return Err(Gone::Refused(close_code::AWAY, "the server ends".to_owned()));
+                () = sleep(BUSY_PAUSE), if !self.waiting.is_empty() => self.forward_commands()?,
+                () = stop_requested(&mut stopping) => {
+                    return Err(Closed::Refused(close_code::AWAY, "the server is stopping".to_owned()));
                 }
             }
         }
     }
 
-    async fn hear(
+    async fn handle(
         &mut self,
         (message, num_bytes): (ViewerMessage, usize),
         socket: &mut WebSocket,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), Closed> {
         match message {
-            ViewerMessage::Hello { .. } => Err(Gone::refused("one hello is enough")),
+            ViewerMessage::Hello { .. } => Err(Closed::refused("hello was sent already")),
             ViewerMessage::Cancel => {
                 self.viewed.session.cancel();
                 Ok(())
             }
             ViewerMessage::File(file) => {
                 let name = file.name.clone();
-                if self.viewed.viewers.give(self.viewer, file) {
+                if self.viewed.viewers.put_file(self.viewer, file) {
                     Ok(())
                 } else {
-                    Err(Gone::refused(format!("there is no room for {name}")))
+                    Err(Closed::refused(format!("no memory for {name}")))
                 }
             }
             ViewerMessage::Watch(request) => {
@@ -334,41 +339,41 @@ impl Viewing {
                     .await
             }
             ViewerMessage::Forget { number } => {
-                self.questions.forget(number);
+                self.questions.cancel(number);
                 Ok(())
             }
             ViewerMessage::Command { number, command } => {
-                if command.is_of_server() {
-                    return Err(Gone::refused("a page cannot speak for another"));
+                if command.is_server_only() {
+                    return Err(Closed::refused("a page cannot send commands of the server"));
                 }
-                self.waiting.push_back(Command::Of {
+                self.waiting.push_back(Command::ForViewer {
                     viewer: self.viewer,
                     number,
                     command,
                 });
-                self.pass_on()
+                self.forward_commands()
             }
         }
     }
 
-    /// Takes a question; one about a trace that is not shown any more needs no answer.
+    /// Adds a question. One about a trace that is no longer shown needs no answer.
     async fn ask(
         &mut self,
         (trace, number): (u64, u64),
         question: (CallQuestion, usize),
         socket: &mut WebSocket,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), Closed> {
         let Some(calls) = self.sender.calls(trace) else {
             return Ok(());
         };
-        if self.questions.take(calls, number, question) {
+        if self.questions.add(calls, number, question) {
             return Ok(());
         }
         let frame = refusal_frame(number, "too many questions at once; ask again")?;
         Ok(socket.send(Message::Binary(Bytes::from(frame))).await?)
     }
 
-    /// Passes a request on; the answer is a refusal.
+    /// Forwards a request; returns the refusal, if it is refused.
     fn watch(&mut self, request: WatchRequest) -> Option<(ConnectionId, WatchUpdate)> {
         let refused = |request: WatchRequest, cause: String| match request {
             WatchRequest::Connect { connection, .. } => {
@@ -385,14 +390,15 @@ impl Viewing {
             WatchRequest::Disconnect => None,
         };
         let Some(run) = &self.viewed.watched else {
-            let cause = "this server watches no run: serve one, by its address or its database";
+            let cause =
+                "this server watches no run: start it with the address or the database of one";
             return refused(request, cause.to_owned());
         };
         if let WatchRequest::Connect { address, .. } = &request
             && *address != run.address
         {
             let cause = format!(
-                "this page watches {}; serve {address} to watch it",
+                "this page watches {}; to watch {address}, serve that",
                 run.address
             );
             return refused(request, cause);
@@ -408,8 +414,8 @@ impl Viewing {
         refused(busy, "too many questions at once; ask again".to_owned())
     }
 
-    /// Tells what came of the watched run.
-    async fn tell_of_run(&mut self, socket: &mut WebSocket) -> Result<(), Gone> {
+    /// Sends the updates of the watched run.
+    async fn send_run_updates(&mut self, socket: &mut WebSocket) -> Result<(), Closed> {
         while let Some((connection, update)) = self.watch.as_mut().and_then(|run| run.poll()) {
             let frame = watch_frame(connection, &update)?;
             socket.send(Message::Binary(Bytes::from(frame))).await?;
@@ -417,7 +423,7 @@ impl Viewing {
         Ok(())
     }
 
-    fn pass_on(&mut self) -> Result<(), Gone> {
+    fn forward_commands(&mut self) -> Result<(), Closed> {
         while let Some(command) = self.waiting.pop_front() {
             match self.viewed.session.send(command) {
                 Ok(()) => {}
@@ -425,39 +431,39 @@ impl Viewing {
                     self.waiting.push_front(command);
                     break;
                 }
-                Err(SendError::Ended(_)) => return Err(Gone::refused("the session has ended")),
+                Err(SendError::Ended(_)) => return Err(Closed::refused("the session has ended")),
             }
         }
         Ok(())
     }
 
-    /// Tells the next thing, if there is any.
-    async fn tell(&mut self, socket: &mut WebSocket) -> Result<Told, Gone> {
+    /// Sends the next frame or file, if there is any.
+    async fn send_next(&mut self, socket: &mut WebSocket) -> Result<Sent, Closed> {
         self.viewed.news.borrow_and_update();
         let newest = self.viewed.session.snapshot();
         let frame = self.sender.next_frame(&newest)?;
         let Some(frame) = frame else {
-            while let Some(file) = self.viewed.viewers.get(self.viewer) {
+            while let Some(file) = self.viewed.viewers.take_file(self.viewer) {
                 let frame = file.to_frame()?;
                 socket.send(Message::Binary(Bytes::from(frame))).await?;
             }
-            return Ok(Told::All);
+            return Ok(Sent::All);
         };
-        let told = if SnapshotSender::is_snapshot(&frame) {
-            Told::Snapshot
+        let sent = if SnapshotSender::is_snapshot(&frame) {
+            Sent::Snapshot
         } else {
-            Told::Part
+            Sent::Part
         };
         socket.send(Message::Binary(Bytes::from(frame))).await?;
-        Ok(told)
+        Ok(sent)
     }
 }
 
-/// What was told.
-enum Told {
-    /// There was nothing left.
+/// The result of one send.
+enum Sent {
+    /// Everything has been sent.
     All,
-    /// Something that belongs to a snapshot.
+    /// A part of a snapshot.
     Part,
     /// A snapshot.
     Snapshot,

@@ -1,4 +1,4 @@
-//! The provenance database through the JSON interface, on a real store.
+//! The provenance database through the JSON interface, with a real store.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use callgrove_provdb::{AccessMode, Collection, Document, OpenOptions, open};
 use callgrove_server::api::{Api, Documents, Live, MAX_LIMIT};
 use callgrove_server::client::{Client, ClientError, ClientOptions, DocumentsRequest};
-use callgrove_server::{RunningServer, past};
+use callgrove_server::{RunningServer, recorded_overview};
 use serde_json::{Value, json};
 use support::{config, raw, start, start_api};
 
@@ -107,7 +107,7 @@ fn documents_come_filtered_sorted_and_in_pages() {
 }
 
 #[test]
-fn what_is_written_meanwhile_is_found() {
+fn documents_written_later_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path().join("run"));
     let client = client(&server);
@@ -123,7 +123,7 @@ fn what_is_written_meanwhile_is_found() {
 }
 
 #[test]
-fn questions_that_cannot_be_answered_tell_the_place_and_the_remedy() {
+fn invalid_queries_are_refused_with_position_and_remedy() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 0..1);
     let server = serve(folder.path().join("."));
@@ -210,7 +210,7 @@ fn schemas_are_served_for_every_collection_and_the_packets() {
 }
 
 #[test]
-fn a_server_without_a_database_tells_where_to_ask() {
+fn a_server_without_a_database_names_one_that_has_it() {
     let server = start(config(), Live::Absent);
     let refused = client(&server)
         .count(Collection::Anomalies, None)
@@ -220,7 +220,7 @@ fn a_server_without_a_database_tells_where_to_ask() {
 }
 
 #[test]
-fn a_run_that_is_over_is_told_in_one_packet() {
+fn a_finished_run_is_one_packet() {
     let folder = tempfile::tempdir().unwrap();
     let anomaly = |key: u32, rank: u32, step: u32, score: f64| {
         let json = json!({
@@ -251,7 +251,7 @@ fn a_run_that_is_over_is_told_in_one_packet() {
     let url = folder.path().to_str().unwrap();
     let mut store = open(url, &OpenOptions::default()).unwrap();
     store.put(&documents).unwrap();
-    let packet = past::packet(store.as_mut(), 99).unwrap();
+    let packet = recorded_overview::packet(store.as_mut(), 99).unwrap();
     let stats = packet.anomaly_stats.unwrap();
     let ranks: Vec<_> = stats
         .anomaly

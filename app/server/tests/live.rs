@@ -1,4 +1,4 @@
-//! The running job through the JSON interface: overview, packets as they come, and packets from elsewhere.
+//! The running job through the JSON interface: overview, packets as they arrive, and packets from other servers.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod support;
@@ -94,7 +94,7 @@ fn waiting_ends_with_a_packet_or_with_the_time() {
 }
 
 #[test]
-fn who_fell_behind_or_comes_from_an_earlier_server_begins_again() {
+fn followers_that_fell_behind_or_know_an_earlier_server_start_again() {
     let (hub, server) = published();
     hub.publish(&packet(1));
     let client = client(&server);
@@ -135,14 +135,14 @@ fn a_server_that_stops_answers_its_followers() {
         server.stop().unwrap();
         assert!(
             begun.elapsed() < Duration::from_secs(10),
-            "the follower held the server up"
+            "the follower delayed the stop"
         );
         assert!(waiting.join().unwrap().unwrap().packets.is_empty());
     });
 }
 
 #[test]
-fn packets_of_another_parameter_server_are_taken_where_they_are_wanted() {
+fn posted_packets_are_accepted_only_where_configured() {
     let hub = Arc::new(Hub::new(0));
     let receiver = start(config(), Live::Posted(Arc::clone(&hub)));
     assert_eq!(client(&receiver).post(&packet(1)).unwrap(), 1);
@@ -168,7 +168,7 @@ fn packets_of_another_parameter_server_are_taken_where_they_are_wanted() {
     let (own, server) = published();
     let refused = client(&server)
         .post(&packet(1))
-        .expect_err("a run of its own");
+        .expect_err("has a run of its own");
     assert!(
         matches!(refused, ClientError::Refused { status: 403, .. }),
         "{refused}"
@@ -177,7 +177,7 @@ fn packets_of_another_parameter_server_are_taken_where_they_are_wanted() {
 }
 
 #[test]
-fn a_packet_that_is_none_is_refused_with_the_place() {
+fn an_invalid_packet_is_refused_with_the_field() {
     let receiver = start(config(), Live::Posted(Arc::new(Hub::new(0))));
     let body = r#"{"version":2,"created_at":"now","anomaly_metrics":[]}"#;
     let post = |kind: &str| {
@@ -192,12 +192,12 @@ fn a_packet_that_is_none_is_refused_with_the_place() {
         answer.starts_with("HTTP/1.1 422") && answer.contains("created_at"),
         "{answer}"
     );
-    // What a page of a foreign site could send without asking is not taken.
+    // A content type that a page of another site can send without a preflight request is refused.
     assert!(raw(receiver.local_addr(), &post("text/plain")).starts_with("HTTP/1.1 415"));
 }
 
 #[test]
-fn unfit_questions_tell_what_can_be_asked() {
+fn invalid_requests_are_refused_with_the_valid_parameters() {
     let (_hub, server) = published();
     let ask = |path: &str| {
         raw(

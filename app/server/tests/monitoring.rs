@@ -1,4 +1,4 @@
-//! What an operator asks of a server: probes without the token, metrics with it.
+//! Monitoring of a server: probes without the token, metrics with it.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod support;
@@ -23,7 +23,7 @@ use callgrove_server::{Limits, RunningServer, ServerConfig, grpc};
 use support::disturbed::{Disturbed, disturbed};
 use support::{Certificate, SECRET, config, raw, report_one_anomaly, saved_in, token};
 
-/// Longer than any machine takes.
+/// Timeout of all waits, longer than any machine needs.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 fn guarded() -> ServerConfig {
@@ -37,7 +37,7 @@ fn start(config: ServerConfig, monitored: Monitored) -> RunningServer {
     RunningServer::start(config, || router(monitored)).unwrap()
 }
 
-/// The answer to a request that has these headers.
+/// Returns the answer to a request with these headers.
 fn ask(server: &RunningServer, method: &str, path: &str, headers: &str) -> String {
     let request =
         format!("{method} {path} HTTP/1.1\r\nHost: a.pod:80\r\nConnection: close\r\n{headers}\r\n");
@@ -49,7 +49,7 @@ fn get(server: &RunningServer, path: &str) -> String {
 }
 
 #[test]
-fn probes_need_no_token_and_all_else_does() {
+fn only_probes_need_no_token() {
     let server = start(guarded(), Monitored::default());
     let health = get(&server, "/healthz");
     assert!(health.starts_with("HTTP/1.1 200"), "{health}");
@@ -98,7 +98,7 @@ fn probes_answer_over_tls() {
 }
 
 #[test]
-fn a_connection_that_only_probes_has_no_place_among_clients() {
+fn a_connection_that_only_probes_takes_no_slot() {
     let limits = Limits {
         header_timeout: Duration::from_secs(1),
         max_connections: 1,
@@ -117,20 +117,17 @@ fn a_connection_that_only_probes_has_no_place_among_clients() {
     std::io::Write::write_all(&mut probing, request.as_bytes()).unwrap();
     let begun = Instant::now();
     let bearer = format!("Authorization: Bearer {SECRET}\r\n");
-    // The only place is free while the connection of the probe is open.
+    // The only slot is free while the connection of the probe is open.
     let answer = ask(&server, "GET", "/nowhere", &bearer);
     assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
     let mut all = String::new();
     std::io::Read::read_to_string(&mut probing, &mut all).unwrap();
     assert!(all.starts_with("HTTP/1.1 200"), "{all}");
-    assert!(
-        begun.elapsed() < Duration::from_secs(20),
-        "it was not cut off"
-    );
+    assert!(begun.elapsed() < Duration::from_secs(20), "not closed");
 }
 
 #[test]
-fn a_server_whose_database_is_away_is_not_ready() {
+fn a_server_without_its_database_is_not_ready() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_string_lossy().into_owned();
     let state = Arc::new(ServerState::new(StateOptions::default()));
@@ -151,14 +148,14 @@ fn a_server_whose_database_is_away_is_not_ready() {
     report_one_anomaly(state.session(), RankId(0), "MPI_Wait");
     let unready = await_status(&server, 503);
     let (_, reason) = unready.split_once("\r\n\r\n").unwrap();
-    assert_eq!(reason, "the database did not take the last save\n");
+    assert_eq!(reason, "the last save failed\n");
     assert!(get(&server, "/healthz").starts_with("HTTP/1.1 200"));
     is_away.store(false, Ordering::SeqCst);
     await_status(&server, 200);
     keeper.finish().saved.unwrap();
 }
 
-/// How a served database takes writes.
+/// The behaviour of a served database on writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Disk {
     Works,
@@ -166,7 +163,7 @@ enum Disk {
     Stalls,
 }
 
-/// A served database whose disk is as `disk` says.
+/// Starts a served database whose disk behaves as `disk` says.
 fn serve(folder: &Path, disk: &Arc<Mutex<Disk>>) -> (RunningServer, ServedStore) {
     let place = folder.to_string_lossy().into_owned();
     let store = callgrove_provdb::open(&place, &OpenOptions::default()).unwrap();
@@ -200,7 +197,7 @@ fn serve(folder: &Path, disk: &Arc<Mutex<Disk>>) -> (RunningServer, ServedStore)
 }
 
 #[test]
-fn a_served_database_that_takes_no_writes_is_not_ready() {
+fn a_served_database_that_rejects_writes_is_not_ready() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Arc::new(Mutex::new(Disk::Works));
     let (server, served) = serve(folder.path(), &disk);
@@ -221,13 +218,13 @@ fn a_served_database_that_takes_no_writes_is_not_ready() {
 }
 
 #[test]
-fn a_served_database_counts_what_clients_store_and_ask() {
+fn a_served_database_counts_documents_and_requests() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Arc::new(Mutex::new(Disk::Works));
     let (server, served) = serve(folder.path(), &disk);
     let options = OpenOptions {
         remote: RemoteOptions {
-            credential: Some(Credential::stated(SECRET)),
+            credential: Some(Credential::explicit(SECRET)),
             ca_file: None,
         },
         ..OpenOptions::default()
@@ -255,14 +252,14 @@ fn a_served_database_counts_what_clients_store_and_ask() {
     let asked =
         |method: &str| metrics.value(&format!("callgrove_requests_total{{method=\"{method}\"}}"));
     assert_eq!((asked("put"), asked("count")), (Some(2.0), Some(1.0)));
-    // A document that is refused for itself says nothing about the database.
+    // A document that is refused for its content says nothing about the database.
     assert!(get(&server, "/readyz").starts_with("HTTP/1.1 200"));
     drop(client);
     server.stop().unwrap();
     served.close();
 }
 
-/// The first answer of `/readyz` with a status.
+/// Waits for the first answer of `/readyz` with a status.
 fn await_status(server: &RunningServer, status: u16) -> String {
     let begun = Instant::now();
     loop {
@@ -275,7 +272,7 @@ fn await_status(server: &RunningServer, status: u16) -> String {
     }
 }
 
-/// Metrics as they were sent: each sample by its name and labels, in order of the text.
+/// Metrics as they were sent: each sample by its name and labels, in the order of the text.
 #[derive(Debug)]
 struct Scrape {
     samples: Vec<(String, f64)>,
@@ -292,7 +289,7 @@ impl Scrape {
     }
 }
 
-/// Asks for the metrics with the token, and checks each line.
+/// Requests the metrics with the token, and checks each line.
 fn scrape(server: &RunningServer) -> Scrape {
     let bearer = format!("Authorization: Bearer {SECRET}\r\n");
     let answer = ask(server, "GET", "/metrics", &bearer);
@@ -395,7 +392,7 @@ fn counters_rise_with_reports() {
     let last = scrape(&server);
     assert_is_a_histogram(&last);
     let stored = "callgrove_documents_stored_total";
-    // A function, with its model where it has one.
+    // A function, and its model if it has one.
     assert!(last.value(&format!("{stored}{{writer=\"parameter_server\"}}")) >= Some(1.0));
     assert_eq!(
         last.value(&format!("{stored}{{writer=\"instance\"}}")),
@@ -426,7 +423,7 @@ fn assert_is_a_histogram(scrape: &Scrape) {
     );
     let &(last_bound, in_all) = buckets.last().unwrap();
     assert!(last_bound.is_infinite());
-    // One exchange or more of each of the two instances.
+    // At least one exchange of each of the two instances.
     assert!(in_all >= 2.0, "{in_all}");
     assert_eq!(
         scrape.value("callgrove_exchange_seconds_count"),

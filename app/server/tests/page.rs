@@ -1,4 +1,4 @@
-//! The page over the port: a bundle that is cut or incomplete harms nobody.
+//! The page on the port: a truncated or incomplete bundle affects no other file.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod support;
@@ -31,7 +31,7 @@ fn get(path: &str, headers: &str) -> String {
 }
 
 #[test]
-fn a_page_is_there_or_it_is_said_how_to_make_one() {
+fn a_missing_page_is_reported_with_a_remedy() {
     let refused = router(Vec::new()).unwrap_err();
     assert!(refused.to_string().contains("cargo xtask web"), "{refused}");
     let refused = router(vec![file("boot-1.js", "")]).unwrap_err();
@@ -39,7 +39,7 @@ fn a_page_is_there_or_it_is_said_how_to_make_one() {
 }
 
 #[test]
-fn a_file_that_was_cut_is_a_defect_of_its_own() {
+fn a_truncated_file_affects_no_other_file() {
     let cut = PageFile {
         gzip: gzip("a text of some length").slice(..12),
         ..file("boot-1.js", "")

@@ -1,5 +1,5 @@
-//! The parameter server on the port: AD instances by gRPC, followers by HTTP, packets on to another server; with token
-//! and certificate all along.
+//! The parameter server on the port: AD instances use gRPC, followers use HTTP, packets are posted to another server;
+//! always with token and certificate.
 
 mod support;
 
@@ -14,7 +14,7 @@ use callgrove_pserver::{
     Hello, ModelExchange, ModelInForce, ModelPublication, PserverError, ServerState, StateOptions,
 };
 use callgrove_server::Credential;
-use callgrove_server::api::{self, Api, Live, TreeModelDesk};
+use callgrove_server::api::{self, Api, Live, TreeModelRegistry};
 use callgrove_server::client::{Client, ClientOptions};
 use callgrove_server::hub::Hub;
 use callgrove_server::keeper::Keeper;
@@ -33,7 +33,7 @@ fn guarded(certificate: &Certificate) -> ServerConfig {
 
 fn ad_options(server: &RunningServer, certificate: &Certificate) -> ExchangeOptions {
     ExchangeOptions {
-        credential: Some(Credential::stated(SECRET)),
+        credential: Some(Credential::explicit(SECRET)),
         ca_file: Some(certificate.signer()),
         ..ExchangeOptions::new(server.url())
     }
@@ -46,7 +46,7 @@ fn shows_the_anomaly(overview: &Overview) -> bool {
 }
 
 #[test]
-fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
+fn an_anomaly_reaches_followers_and_other_servers() {
     let certificate = Certificate::new();
     let state = Arc::new(ServerState::new(StateOptions::default()));
     let hub = Arc::new(Hub::new(1000));
@@ -81,7 +81,7 @@ fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
     let live = Live::Posted(Arc::clone(&received));
     let other = support::start(guarded(&certificate), live);
     let poster = Poster::start(PosterOptions {
-        credential: Some(Credential::stated(SECRET)),
+        credential: Some(Credential::explicit(SECRET)),
         ca_file: Some(certificate.signer()),
         ..PosterOptions::new(format!("{}/api/anomalydata", other.url()))
     })
@@ -92,7 +92,7 @@ fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
 }
 
 #[test]
-fn a_receiver_of_packets_is_trusted_for_the_authority_that_signed_its_certificate_alone() {
+fn a_packet_receiver_is_trusted_only_with_the_authority_of_its_certificate() {
     let certificate = Certificate::signed_by_authority();
     let received = Arc::new(Hub::new(0));
     let live = Live::Posted(Arc::clone(&received));
@@ -100,7 +100,7 @@ fn a_receiver_of_packets_is_trusted_for_the_authority_that_signed_its_certificat
     let state = ServerState::new(StateOptions::default());
     let post = |ca_file| {
         let poster = Poster::start(PosterOptions {
-            credential: Some(Credential::stated(SECRET)),
+            credential: Some(Credential::explicit(SECRET)),
             ca_file,
             ..PosterOptions::new(format!("{}/api/anomalydata", receiver.url()))
         })
@@ -110,7 +110,7 @@ fn a_receiver_of_packets_is_trusted_for_the_authority_that_signed_its_certificat
     };
     let others = Certificate::signed_by_authority();
     for ca_file in [None, Some(others.signer())] {
-        let failure = post(ca_file).expect("it is not trusted");
+        let failure = post(ca_file).expect("not trusted");
         assert!(failure.contains("certificate"), "{failure}");
     }
     assert_eq!(received.snapshot().progress.version, 0);
@@ -118,7 +118,7 @@ fn a_receiver_of_packets_is_trusted_for_the_authority_that_signed_its_certificat
     assert_eq!(received.snapshot().progress.version, 1);
 }
 
-/// Takes any text for a model of one function.
+/// A reader that accepts any text as a model of one function.
 #[derive(Debug)]
 struct AnyText([String; 1]);
 
@@ -147,20 +147,20 @@ impl TreeJudge for AnyText {
 }
 
 #[test]
-fn a_model_for_a_run_that_is_over_is_refused_at_once_with_what_to_do() {
+fn a_model_for_a_finished_run_is_refused_at_once_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_string_lossy();
     let state = Arc::new(ServerState::new(StateOptions::default()));
     let hub = Arc::new(Hub::new(0));
     let keeper = Keeper::start(support::saved_in(&place, &state, &hub)).unwrap();
-    let desk = TreeModelDesk {
+    let registry = TreeModelRegistry {
         state,
         reader: Arc::new(AnyText(["compute".to_owned()])),
         is_kept: true,
     };
     let api = Api {
         live: Live::Published(hub),
-        tree_models: Some(desk),
+        tree_models: Some(registry),
         documents: None,
     };
     let server = support::start_api(config(), api);
@@ -181,12 +181,12 @@ fn a_model_for_a_run_that_is_over_is_refused_at_once_with_what_to_do() {
         client.publish_tree_model(&publication).map(drop),
         client.put_in_force(&out_of_force).map(drop),
     ] {
-        let refusal = answer.expect_err("nobody judges by it");
+        let refusal = answer.expect_err("no instance uses it");
         assert!(!refusal.is_worth_a_retry(), "{refusal}");
-        let told = refusal.to_string();
+        let message = refusal.to_string();
         assert!(
-            told.contains("the run is over") && told.contains("the next run"),
-            "{told}"
+            message.contains("the run is over") && message.contains("the next run"),
+            "{message}"
         );
     }
     let models = client.tree_models().unwrap().models;
@@ -194,7 +194,7 @@ fn a_model_for_a_run_that_is_over_is_refused_at_once_with_what_to_do() {
 }
 
 #[test]
-fn an_instance_without_the_token_is_told_so_and_does_not_wait() {
+fn an_instance_without_the_token_fails_at_once() {
     let certificate = Certificate::new();
     let state = Arc::new(ServerState::new(StateOptions::default()));
     let routes = || grpc::mount(axum::Router::new(), service(state));
@@ -210,14 +210,14 @@ fn an_instance_without_the_token_is_told_so_and_does_not_wait() {
         run: RunIdentity::default(),
     };
     let begun = Instant::now();
-    let patience = options.startup_wait;
+    let startup_wait = options.startup_wait;
     let refused: PserverError = connect(options)
         .unwrap()
         .register(&hello)
         .expect_err("no token");
     assert!(refused.to_string().contains("token"), "{refused}");
     assert!(
-        begun.elapsed() < patience,
-        "it waited for what does not change"
+        begun.elapsed() < startup_wait,
+        "it retried a permanent error"
     );
 }

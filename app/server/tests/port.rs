@@ -1,4 +1,4 @@
-//! One port: both protocols, the token before everything, and clients that would hold others up.
+//! The port: both protocols, the token check on every route, and clients that would delay others.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod support;
@@ -37,7 +37,7 @@ fn grpc_and_json_share_the_port() {
 }
 
 #[test]
-fn every_endpoint_wants_the_token_even_unknown_ones() {
+fn every_endpoint_requires_the_token_even_unknown_ones() {
     let server = start(
         ServerConfig {
             token: Some(token()),
@@ -83,7 +83,7 @@ fn every_endpoint_wants_the_token_even_unknown_ones() {
 }
 
 #[test]
-fn the_client_tells_that_the_token_is_missing() {
+fn the_client_reports_a_missing_token() {
     let server = start(
         ServerConfig {
             token: Some(token()),
@@ -107,13 +107,13 @@ fn the_client_tells_that_the_token_is_missing() {
 }
 
 #[test]
-fn the_client_tells_that_nobody_listens() {
+fn the_client_reports_that_no_server_listens() {
     let free = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap();
     let alone = Client::new(&format!("http://{free}"), &ClientOptions::default()).unwrap();
-    let failed = alone.health().expect_err("nobody listens");
+    let failed = alone.health().expect_err("no server listens");
     assert!(matches!(failed, ClientError::NotReached { .. }), "{failed}");
     assert!(failed.is_worth_a_retry());
     assert!(
@@ -143,7 +143,7 @@ fn an_address_of_the_network_needs_a_token() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_named() {
+fn a_port_in_use_is_named() {
     let server = start(config(), Live::Absent);
     let listen = server.local_addr();
     let refused = RunningServer::start(ServerConfig { listen, ..config() }, axum::Router::new)
@@ -157,11 +157,11 @@ fn a_port_that_is_taken_is_named() {
 }
 
 #[test]
-fn pages_of_foreign_names_do_not_reach_an_open_server() {
+fn foreign_host_names_do_not_reach_a_server_without_a_token() {
     let server = start(config(), Live::Absent);
     let foreign = get("/api/health", "").replace("Host: localhost", "Host: example.org");
     assert!(raw(server.local_addr(), &foreign).starts_with("HTTP/1.1 403"));
-    // Who has the token may use any name.
+    // With the token any host name may be used.
     let guarded = start(
         ServerConfig {
             token: Some(token()),
@@ -175,7 +175,7 @@ fn pages_of_foreign_names_do_not_reach_an_open_server() {
 }
 
 #[test]
-fn unknown_services_are_told_in_their_language() {
+fn unknown_services_are_reported_in_their_protocol() {
     let server = start(config(), Live::Absent);
     let status = block_on(async {
         let channel = Channel::from_shared(server.url().to_owned())
@@ -191,7 +191,7 @@ fn unknown_services_are_told_in_their_language() {
 }
 
 #[test]
-fn messages_over_the_bound_are_refused_in_either_language() {
+fn too_large_messages_are_refused_in_either_protocol() {
     let limits = Limits {
         max_body_bytes: 1000,
         ..config().limits
@@ -215,10 +215,10 @@ fn messages_over_the_bound_are_refused_in_either_language() {
 }
 
 #[test]
-fn clients_that_dawdle_are_cut_off_and_hold_nobody_up() {
-    let patience = Duration::from_secs(2);
+fn slow_clients_are_closed_and_do_not_delay_others() {
+    let header_timeout = Duration::from_secs(2);
     let limits = Limits {
-        header_timeout: patience,
+        header_timeout,
         max_connections: 8,
         ..config().limits
     };
@@ -231,7 +231,7 @@ fn clients_that_dawdle_are_cut_off_and_hold_nobody_up() {
         Live::Absent,
     );
     let begun = Instant::now();
-    // Silent; in the middle of a header; after the preface of HTTP/2; refused and silent since.
+    // Silent; in the middle of a header; after the HTTP/2 preface; refused and silent afterwards.
     let refused = "GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let openings = [
         "",
@@ -253,32 +253,32 @@ fn clients_that_dawdle_are_cut_off_and_hold_nobody_up() {
     };
     assert!(client(&server, &options).health().is_ok());
     assert!(
-        begun.elapsed() < patience,
-        "the dawdlers held up the client"
+        begun.elapsed() < header_timeout,
+        "the slow clients delayed the client"
     );
     for (socket, opening) in dawdlers.iter_mut().zip(openings) {
         socket
             .set_read_timeout(Some(Duration::from_secs(20)))
             .unwrap();
         let mut answer = Vec::new();
-        // A reset is an end as well.
+        // A reset counts as an end.
         drop(socket.read_to_end(&mut answer));
         assert!(
             begun.elapsed() < Duration::from_secs(15),
-            "{opening:?} was not cut off"
+            "{opening:?} was not closed"
         );
     }
 }
 
 #[test]
-fn connections_beyond_the_bound_wait_for_a_place() {
+fn connections_beyond_the_limit_wait_for_a_slot() {
     let limits = Limits {
         header_timeout: Duration::from_secs(1),
         max_connections: 2,
         ..config().limits
     };
     let server = start(ServerConfig { limits, ..config() }, Live::Absent);
-    // Clients that have been answered keep their places while they are silent.
+    // Clients that have been answered keep their slots while they are silent.
     let request = get("/api/health", "").replace("Connection: close", "Connection: keep-alive");
     let answered: Vec<TcpStream> = (0..2)
         .map(|_| {
@@ -292,16 +292,16 @@ fn connections_beyond_the_bound_wait_for_a_place() {
     assert!(client(&server, &ClientOptions::default()).health().is_ok());
     assert!(
         begun.elapsed() > Duration::from_millis(200),
-        "there was a place at once"
+        "a slot was free at once"
     );
     drop(answered);
 }
 
 #[test]
-fn a_connection_without_a_place_is_refused_with_what_to_do() {
+fn a_connection_without_a_slot_is_refused_with_a_remedy() {
     let limits = Limits {
         max_connections: 1,
-        place_timeout: Duration::from_millis(50),
+        slot_timeout: Duration::from_millis(50),
         ..config().limits
     };
     let server = start(ServerConfig { limits, ..config() }, Live::Absent);
@@ -311,11 +311,14 @@ fn a_connection_without_a_place_is_refused_with_what_to_do() {
     assert_ne!(first.read(&mut [0; 1024]).unwrap(), 0);
     let answer = raw(server.local_addr(), &get("/api/health", ""));
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
-    assert!(answer.contains("all of its 1 connections"), "{answer}");
+    assert!(
+        answer.contains("all 1 connections of the server"),
+        "{answer}"
+    );
     block_on(async {
         let status = echo(server.url(), None, "hello")
             .await
-            .expect_err("no place");
+            .expect_err("no slot");
         assert_eq!(status.code(), Code::Unavailable, "{status}");
         assert!(status.message().contains("--max-connections"), "{status}");
     });
@@ -324,12 +327,12 @@ fn a_connection_without_a_place_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn strangers_give_way_to_clients() {
-    const NUM_STRANGERS: usize = 200;
+fn pending_connections_are_closed_in_favour_of_clients() {
+    const NUM_PENDING: usize = 200;
     let limits = Limits {
         header_timeout: Duration::from_mins(2),
         max_connections: 8,
-        max_newcomers: 16,
+        max_pending: 16,
         ..config().limits
     };
     let guarded = ServerConfig {
@@ -338,8 +341,8 @@ fn strangers_give_way_to_clients() {
         ..config()
     };
     let server = start(guarded, Live::Absent);
-    // Some silent, some with a wrong token.
-    let mut strangers: Vec<TcpStream> = (0..NUM_STRANGERS)
+    // Some are silent, some send a wrong token.
+    let mut strangers: Vec<TcpStream> = (0..NUM_PENDING)
         .map(|index| {
             let mut socket = TcpStream::connect(server.local_addr()).unwrap();
             if index % 2 == 0 {
@@ -359,20 +362,20 @@ fn strangers_give_way_to_clients() {
     }
     let elapsed = begun.elapsed();
     assert!(elapsed < Duration::from_secs(20), "it took {elapsed:?}");
-    // The first of them are cut off, long before their time is over.
-    for socket in strangers.iter_mut().take(NUM_STRANGERS / 2) {
+    // The first of them are closed, long before their timeout.
+    for socket in strangers.iter_mut().take(NUM_PENDING / 2) {
         socket
             .set_read_timeout(Some(Duration::from_secs(20)))
             .unwrap();
         let mut answer = Vec::new();
         let ended = socket.read_to_end(&mut answer);
         let is_late = ended.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
-        assert!(!is_late, "a stranger was not cut off");
+        assert!(!is_late, "a pending connection was not closed");
     }
 }
 
 #[test]
-fn a_client_that_takes_nothing_is_cut_off() {
+fn a_client_that_reads_nothing_is_closed() {
     const ANSWER_BYTES: usize = 64 << 20;
     let limits = Limits {
         stall_timeout: Duration::from_millis(300),
@@ -402,9 +405,9 @@ fn a_server_that_stops_frees_its_port_at_once() {
     server.stop().unwrap();
     assert!(
         begun.elapsed() < Duration::from_secs(10),
-        "an idle connection held the server up"
+        "an idle connection delayed the stop"
     );
     let again = start(ServerConfig { listen, ..config() }, Live::Absent);
     assert_eq!(again.local_addr(), listen);
-    assert!(asked.health().is_ok(), "the client connects anew");
+    assert!(asked.health().is_ok(), "the client reconnects");
 }

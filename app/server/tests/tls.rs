@@ -1,4 +1,4 @@
-//! TLS on the port, for both protocols, with certificates that live as long as the test.
+//! TLS on the port, for both protocols, with certificates that are made for the test.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -35,12 +35,12 @@ fn both_protocols_work_over_tls() {
 }
 
 #[test]
-fn both_protocols_work_with_a_certificate_that_an_authority_signed() {
+fn both_protocols_work_with_a_certificate_signed_by_an_authority() {
     check_both_protocols(&Certificate::signed_by_authority());
 }
 
 #[test]
-fn the_certificate_that_openssl_makes_by_itself_will_do() {
+fn both_protocols_work_with_an_openssl_req_x509_certificate() {
     check_both_protocols(&Certificate::of_openssl());
 }
 
@@ -71,7 +71,7 @@ fn check_both_protocols(certificate: &Certificate) {
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_is_told_with_the_remedy() {
+fn an_untrusted_certificate_is_reported_with_a_remedy() {
     for make in [Certificate::new, Certificate::signed_by_authority] {
         let server = encrypted(&make());
         for options in [ClientOptions::default(), trusting(&make())] {
@@ -90,7 +90,7 @@ fn a_certificate_that_is_not_trusted_is_told_with_the_remedy() {
 }
 
 #[test]
-fn the_wrong_scheme_is_told_on_either_side() {
+fn the_wrong_scheme_is_reported_on_either_side() {
     let certificate = Certificate::new();
     let server = encrypted(&certificate);
     let plain = server.url().replace("https", "http");
@@ -111,7 +111,7 @@ fn the_wrong_scheme_is_told_on_either_side() {
 }
 
 #[test]
-fn unfit_files_are_named() {
+fn invalid_files_are_named() {
     let (one, other) = (Certificate::new(), Certificate::new());
     let refusal = |tls: TlsFiles| {
         let config = ServerConfig {

@@ -1,4 +1,4 @@
-//! Pages that look at a session: what they see, what they may do, and what they are refused.
+//! Pages that view a session: what they receive, what they may do, and what is refused.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod support;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use callgrove_model::{
     ExecIdx, ExecRef, Label, LaneIdx, Progress, RunIdentity, TimeNs, Trace, TreeIdx,
 };
-use callgrove_server::client::{Client, ClientOptions, FarSession, ServedSession};
+use callgrove_server::client::{Client, ClientOptions, RemoteSession, ServedSession};
 use callgrove_server::view::{self, ViewedSession, WatchedRun};
 use callgrove_server::{RunningServer, ServerConfig};
 use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
@@ -35,11 +35,11 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket, connect};
 
-/// Longer than anything takes here.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of all waits.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const NUM_TREES: u32 = 60;
 
-/// A run of made-up trees, one of which is slow.
+/// A host with a run of made-up trees, one of which is slow.
 struct Trees;
 
 impl JournalWriter for Trees {
@@ -82,11 +82,11 @@ impl Host for Trees {
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
-        panic!("{path} is of this machine")
+        panic!("{path} is on this machine")
     }
 
     fn write_file(&mut self, path: &str, _: &[u8]) -> Result<(), HostError> {
-        panic!("{path} is of this machine")
+        panic!("{path} is on this machine")
     }
 }
 
@@ -99,10 +99,10 @@ fn serve_with(config: ServerConfig, watched: Option<WatchedRun>) -> RunningServe
     let host = ViewerHost::new(Trees, viewers.clone(), "run".to_owned());
     let (sender, commands) = sync_channel(64);
     let cell = SnapshotCell::default();
-    let (tell, news) = watch::channel(());
+    let (news_sender, news) = watch::channel(());
     let session = SessionHandle::new(sender, cell.clone());
     let wake = Arc::new(move || {
-        tell.send_replace(());
+        news_sender.send_replace(());
     });
     let thread = std::thread::Builder::new().name("session".to_owned());
     let run = move || {
@@ -119,18 +119,18 @@ fn serve_with(config: ServerConfig, watched: Option<WatchedRun>) -> RunningServe
         session,
         news,
         viewers,
-        life: 1,
+        epoch: 1,
         watched,
     };
     RunningServer::start(config, || view::router(viewed)).unwrap()
 }
 
-/// A run that answers, to every connection and question, that there is nothing.
+/// A run that accepts every connection and finds nothing for every query.
 fn silent_run() -> WatchedRun {
     let dial = |wake: Wake| {
-        let (handle, carrier) = WatchHandle::pair();
+        let (handle, transport) = WatchHandle::pair();
         let answer = move || {
-            for request in carrier.requests {
+            for request in transport.requests {
                 let update = match request {
                     WatchRequest::Connect { connection, .. } => {
                         (connection, WatchUpdate::Connected(Box::default()))
@@ -146,7 +146,7 @@ fn silent_run() -> WatchedRun {
                     }
                     WatchRequest::Disconnect => continue,
                 };
-                carrier.updates.send(update).unwrap();
+                transport.updates.send(update).unwrap();
                 wake();
             }
         };
@@ -170,9 +170,9 @@ fn dial(server: &RunningServer, headers: &[(&'static str, &str)]) -> tungstenite
     }
     let (socket, _) = connect(request)?;
     let MaybeTlsStream::Plain(stream) = socket.get_ref() else {
-        panic!("there is no TLS here");
+        panic!("unexpected TLS");
     };
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     Ok(socket)
 }
 
@@ -201,7 +201,7 @@ impl Page {
         }
     }
 
-    /// Says what waits to be said, and listens until it sees what is awaited.
+    /// Sends all waiting messages, and receives until a snapshot fulfils the condition.
     fn until(&mut self, is_there: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
         let start = Instant::now();
         loop {
@@ -212,7 +212,7 @@ impl Page {
             if is_there(&seen) {
                 return seen;
             }
-            assert!(start.elapsed() < PATIENCE, "{:?}", seen.notices);
+            assert!(start.elapsed() < TIMEOUT, "{:?}", seen.notices);
             if let Message::Binary(frame) = self.socket.read().unwrap() {
                 self.link.take(&frame).unwrap();
             }
@@ -220,7 +220,7 @@ impl Page {
     }
 }
 
-/// Why the server ends the connection.
+/// Returns the reason with which the server closes the connection.
 fn reason(socket: &mut Socket) -> String {
     loop {
         match socket.read() {
@@ -234,7 +234,7 @@ fn reason(socket: &mut Socket) -> String {
 }
 
 #[test]
-fn pages_see_the_run_and_each_others_labels_and_have_their_own_selection() {
+fn pages_share_the_run_and_labels_but_not_the_selection() {
     let server = serve(config());
     let [mut ana, mut ben] = [1, 2].map(|key| Page::open(&server, key));
     let seen = ana.until(|seen| seen.detection.is_some() && seen.causes.is_some());
@@ -259,14 +259,14 @@ fn pages_see_the_run_and_each_others_labels_and_have_their_own_selection() {
     assert_eq!(
         ana.handle.snapshot().focus(),
         Some(TreeIdx(31)),
-        "what the other page looks at is its own"
+        "each page has a selection of its own"
     );
     server.stop().unwrap();
-    assert_eq!(reason(&mut ana.socket), "the server ends");
+    assert_eq!(reason(&mut ana.socket), "the server is stopping");
 }
 
 #[test]
-fn pages_see_who_else_is_there_and_who_gave_a_label() {
+fn pages_show_other_viewers_and_authors_of_labels() {
     let server = serve(config());
     let mut ana = Page::named(&server, 1, Some("ana"));
     let mut guest = Page::open(&server, 0xbeef);
@@ -294,15 +294,15 @@ fn pages_see_who_else_is_there_and_who_gave_a_label() {
 }
 
 #[test]
-fn a_page_asks_for_calls_and_is_answered_while_the_session_works() {
+fn a_question_about_calls_is_answered_while_the_session_works() {
     let server = serve(config());
     let mut page = Page::open(&server, 1);
     let seen = page.until(|seen| seen.detection.is_some());
     let calls = seen.calls.clone().unwrap();
-    assert!(calls.is_far() && seen.trace.as_ref().unwrap().num_executions() == 0);
+    assert!(calls.is_remote() && seen.trace.as_ref().unwrap().num_executions() == 0);
     let forest = &seen.analysis.as_ref().unwrap().forest;
     let tree = TreeOf(forest.trees()[7].root);
-    // What the session is to do meanwhile is told before the question.
+    // The commands are sent before the question, so the session is busy with them.
     page.handle.send(Command::SetMap(MapMethod::Tsne)).unwrap();
     assert!(calls.ask(&tree).is_none());
     page.until(|_| calls.ask(&tree).is_some());
@@ -312,7 +312,7 @@ fn a_page_asks_for_calls_and_is_answered_while_the_session_works() {
 }
 
 #[test]
-fn a_page_gets_its_files_and_reads_none_of_this_machine() {
+fn a_page_receives_its_files_and_cannot_read_those_of_the_server() {
     let server = serve(config());
     let mut page = Page::open(&server, 1);
     page.until(|seen| seen.detection.is_some());
@@ -321,14 +321,14 @@ fn a_page_gets_its_files_and_reads_none_of_this_machine() {
     let path = "/etc/hostname".to_owned();
     page.handle.send(Command::ImportLabels { path }).unwrap();
     let seen = page.until(|seen| seen.notices.len() >= 2);
-    let told: Vec<&str> = seen.notices.iter().map(|it| it.text.as_str()).collect();
-    assert_eq!(told[0], "0 labels were written to labels.csv.");
-    assert!(told[1].contains("did not arrive"), "{told:?}");
+    let notices: Vec<&str> = seen.notices.iter().map(|it| it.text.as_str()).collect();
+    assert_eq!(notices[0], "0 labels were written to labels.csv.");
+    assert!(notices[1].contains("did not arrive"), "{notices:?}");
     server.stop().unwrap();
 }
 
 #[test]
-fn what_is_no_talk_of_a_page_ends_its_connection_and_no_other() {
+fn invalid_messages_close_their_connection_only() {
     let server = serve(config());
     let mut good = Page::open(&server, 1);
     let hello = |version| ViewerMessage::Hello {
@@ -353,27 +353,30 @@ fn what_is_no_talk_of_a_page_ends_its_connection_and_no_other() {
             vec![Message::Binary(vec![0xc1; 9].into())],
             "cannot be read",
         ),
-        (vec![right.clone(), right.clone()], "one hello is enough"),
+        (vec![right.clone(), right.clone()], "hello was sent already"),
         (
             vec![right.clone(), bytes(&of_another)],
-            "cannot speak for another",
+            "cannot send commands of the server",
         ),
         (vec![right, Message::Binary(vec![0; 65 << 20].into())], ""),
     ] {
         let mut socket = dial(&server, &[]).unwrap();
         for message in messages {
-            // One that is too large may be cut off while it is sent.
+            // The server may close the connection while a message that is too large is sent.
             socket.send(message).ok();
         }
-        let told = reason(&mut socket);
-        assert!(told.contains(expected), "{told:?} for {expected:?}");
+        let reason_text = reason(&mut socket);
+        assert!(
+            reason_text.contains(expected),
+            "{reason_text:?} for {expected:?}"
+        );
     }
     good.until(|seen| seen.detection.is_some());
     server.stop().unwrap();
 }
 
 #[test]
-fn one_page_too_many_is_told_so_and_who_was_there_may_come_back_or_leave() {
+fn further_pages_are_refused_and_earlier_ones_may_reconnect_or_leave() {
     let server = serve(config());
     let hello = |key| {
         let (version, name) = (WIRE_VERSION, None);
@@ -388,12 +391,12 @@ fn one_page_too_many_is_told_so_and_who_was_there_may_come_back_or_leave() {
     let mut all: Vec<Socket> = (0..64)
         .map(|key| {
             let mut socket = enter(key);
-            assert!(socket.read().unwrap().is_binary(), "it is welcome");
+            assert!(socket.read().unwrap().is_binary(), "not welcomed");
             socket
         })
         .collect();
     assert!(reason(&mut enter(64)).contains("close one of them"));
-    // As browsers do when a page is closed, or loaded again.
+    // As browsers do when a page is closed, or reloaded.
     let away = CloseFrame {
         code: CloseCode::Away,
         reason: "".into(),
@@ -401,20 +404,17 @@ fn one_page_too_many_is_told_so_and_who_was_there_may_come_back_or_leave() {
     let mut one = all.pop().unwrap();
     one.close(Some(away)).unwrap();
     while one.read().is_ok() {}
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while !enter(64).read().unwrap().is_binary() {
-        assert!(
-            Instant::now() < end,
-            "a page that was closed holds no place"
-        );
+        assert!(Instant::now() < end, "a closed page still takes a place");
     }
     drop(all);
-    assert!(enter(7).read().unwrap().is_binary(), "it has come back");
+    assert!(enter(7).read().unwrap().is_binary(), "not welcomed again");
     server.stop().unwrap();
 }
 
-/// A hello, and after it all that a page says.
-fn said_by_pages() -> Vec<Vec<u8>> {
+/// A hello, and after it every other kind of message of a page.
+fn page_messages() -> Vec<Vec<u8>> {
     let command = |command| ViewerMessage::Command {
         number: 1,
         command: Box::new(command),
@@ -456,14 +456,14 @@ fn said_by_pages() -> Vec<Vec<u8>> {
     messages.map(|it| it.to_bytes().unwrap()).to_vec()
 }
 
-/// Which message, what becomes of some of its bytes, and where it is cut.
-type Said = (Index, Vec<(Index, u8)>, Option<Index>);
+/// Index of a message, replacements for some of its bytes, and the length to which it is cut.
+type DamagedMessage = (Index, Vec<(Index, u8)>, Option<Index>);
 
 proptest! {
     #[test]
-    fn whatever_a_page_says_the_others_are_served(
+    fn other_pages_are_served_whatever_one_page_sends(
         says_hello in prop::bool::weighted(0.8),
-        talk in prop::collection::vec(any::<Said>(), 1..8),
+        talk in prop::collection::vec(any::<DamagedMessage>(), 1..8),
     ) {
         static SERVED: OnceLock<(RunningServer, Mutex<Page>)> = OnceLock::new();
         let (server, good) = SERVED.get_or_init(|| {
@@ -471,15 +471,15 @@ proptest! {
             let good = Page::open(&server, 1);
             (server, Mutex::new(good))
         });
-        let said = said_by_pages();
+        let said = page_messages();
         let mut socket = dial(server, &[]).unwrap();
-        // Whom the server has let go does not hear the rest.
-        let mut say = |bytes: Vec<u8>| socket.send(Message::Binary(bytes.into())).ok();
+        // Sending fails once the server has closed the connection.
+        let mut send = |bytes: Vec<u8>| socket.send(Message::Binary(bytes.into())).ok();
         if says_hello {
-            say(said[0].clone());
+            send(said[0].clone());
         }
         for (which, damage, cut) in talk {
-            // A hello with another key would be one more page each time.
+            // A hello with another key would add a page each time.
             let mut bytes = said[1 + which.index(said.len() - 1)].clone();
             for (at, byte) in damage.into_iter().take(3) {
                 let at = at.index(bytes.len());
@@ -488,7 +488,7 @@ proptest! {
             if let Some(cut) = cut {
                 bytes.truncate(cut.index(bytes.len()));
             }
-            say(bytes);
+            send(bytes);
         }
         let mut good = good.lock().unwrap();
         let name = format!("{:?}", good.handle.snapshot().revision);
@@ -498,7 +498,7 @@ proptest! {
 }
 
 #[test]
-fn strangers_do_not_get_in() {
+fn clients_without_the_token_or_from_other_origins_are_refused() {
     let server = serve(ServerConfig {
         token: Some(token()),
         ..config()
@@ -520,7 +520,7 @@ fn strangers_do_not_get_in() {
     server.stop().unwrap();
 }
 
-/// What a viewer of the session is told when it wants to watch `address`.
+/// Returns the answer to a viewer that wants to watch `address`.
 fn watch(server: &RunningServer, key: u64, address: &str) -> WatchUpdate {
     let mut page = Page::open(server, key);
     let view = page.link.watch();
@@ -544,52 +544,52 @@ fn watch(server: &RunningServer, key: u64, address: &str) -> WatchUpdate {
 }
 
 #[test]
-fn a_page_watches_the_run_of_its_server_and_no_other() {
+fn a_page_can_watch_only_the_run_of_its_server() {
     let server = serve_with(config(), Some(silent_run()));
-    let told = watch(&server, 1, "the job");
-    assert_eq!(told, WatchUpdate::Connected(Box::default()));
+    let answer = watch(&server, 1, "the job");
+    assert_eq!(answer, WatchUpdate::Connected(Box::default()));
     for other in ["http://10.0.0.1:80", "/etc", ""] {
-        let told = watch(&server, 2, other);
-        let WatchUpdate::Lost { cause, retry_in_ms } = told else {
-            panic!("{told:?}");
+        let answer = watch(&server, 2, other);
+        let WatchUpdate::Lost { cause, retry_in_ms } = answer else {
+            panic!("{answer:?}");
         };
         assert!(cause.contains("watches the job"), "{cause}");
         assert_eq!(retry_in_ms, None);
     }
     server.stop().unwrap();
     let server = serve(config());
-    let told = watch(&server, 1, "the job");
+    let answer = watch(&server, 1, "the job");
     assert!(
-        matches!(&told, WatchUpdate::Lost { cause, .. } if cause.contains("watches no run")),
-        "{told:?}"
+        matches!(&answer, WatchUpdate::Lost { cause, .. } if cause.contains("watches no run")),
+        "{answer:?}"
     );
     server.stop().unwrap();
 }
 
-/// What a window elsewhere has of the session of the client's server.
-fn far_window(client: &Client, wake: Wake) -> SessionHandle {
+/// Returns the handle of a window on another machine for the session of the client's server.
+fn remote_window(client: &Client, wake: Wake) -> SessionHandle {
     let served = ServedSession {
         path: "/view".to_owned(),
         watched: None,
     };
-    let (handle, far) = FarSession::new(client, &served, 9, None, wake).unwrap();
-    let thread = std::thread::Builder::new().name("far".to_owned());
-    thread.spawn(|| far.run()).unwrap();
+    let (handle, remote) = RemoteSession::new(client, &served, 9, None, wake).unwrap();
+    let thread = std::thread::Builder::new().name("remote".to_owned());
+    thread.spawn(|| remote.run()).unwrap();
     handle
 }
 
 #[test]
-fn a_window_elsewhere_looks_at_the_session_and_labels_in_it() {
-    label_from_elsewhere(None);
+fn a_remote_window_views_and_labels() {
+    label_remotely(None);
 }
 
 #[test]
-fn a_window_elsewhere_does_so_over_tls() {
-    label_from_elsewhere(Some(&Certificate::new()));
+fn a_remote_window_views_and_labels_over_tls() {
+    label_remotely(Some(&Certificate::new()));
 }
 
 #[test]
-fn a_window_elsewhere_trusts_nobody_else() {
+fn a_remote_window_rejects_an_untrusted_certificate() {
     let [own, other] = [Certificate::new(), Certificate::new()];
     let secured = ServerConfig {
         tls: Some(own.files()),
@@ -601,20 +601,20 @@ fn a_window_elsewhere_trusts_nobody_else() {
         ca_file: Some(other.signer()),
     };
     let client = Client::new(server.url(), &options).unwrap();
-    let handle = far_window(&client, Arc::new(|| ()));
+    let handle = remote_window(&client, Arc::new(|| ()));
     let start = Instant::now();
-    let told = loop {
+    let notice = loop {
         if let Some(notice) = handle.snapshot().notices.first() {
             break notice.text.clone();
         }
-        assert!(start.elapsed() < PATIENCE);
+        assert!(start.elapsed() < TIMEOUT);
         std::thread::sleep(Duration::from_millis(20));
     };
-    assert!(told.contains("certificate"), "{told}");
+    assert!(notice.contains("certificate"), "{notice}");
     server.stop().unwrap();
 }
 
-fn label_from_elsewhere(certificate: Option<&Certificate>) {
+fn label_remotely(certificate: Option<&Certificate>) {
     let secured = ServerConfig {
         token: Some(token()),
         tls: certificate.map(Certificate::files),
@@ -630,10 +630,10 @@ fn label_from_elsewhere(certificate: Option<&Certificate>) {
     let wake: Wake = Arc::new(move || {
         wake.try_send(()).ok();
     });
-    let handle = far_window(&client, wake);
+    let handle = remote_window(&client, wake);
     let until = |is_there: &dyn Fn(&Snapshot) -> bool| {
         while !is_there(&handle.snapshot()) {
-            woken.recv_timeout(PATIENCE).unwrap();
+            woken.recv_timeout(TIMEOUT).unwrap();
         }
     };
     until(&|seen| seen.detection.is_some());
@@ -652,7 +652,7 @@ fn label_from_elsewhere(certificate: Option<&Certificate>) {
 }
 
 #[test]
-fn a_window_elsewhere_takes_what_is_large() {
+fn a_remote_window_receives_large_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.json");
     let name = path.to_string_lossy().into_owned();
@@ -666,18 +666,18 @@ fn a_window_elsewhere_takes_what_is_large() {
         for frame in [welcome_frame(1).unwrap(), frame] {
             socket.send(Message::Binary(frame.into())).unwrap();
         }
-        // Until the test ends.
+        // Keeps the connection open until the test ends.
         while socket.read().is_ok() {}
     };
     let thread = std::thread::Builder::new().name("server".to_owned());
     thread.spawn(answer).unwrap();
     let client = Client::new(&url, &ClientOptions::default()).unwrap();
-    let handle = far_window(&client, Arc::new(|| ()));
+    let handle = remote_window(&client, Arc::new(|| ()));
     let start = Instant::now();
     while std::fs::metadata(&path).map_or(0, |file| file.len()) < 20 << 20 {
         let notices = handle.snapshot().notices.clone();
         assert!(
-            notices.is_empty() && start.elapsed() < PATIENCE,
+            notices.is_empty() && start.elapsed() < TIMEOUT,
             "{notices:?}"
         );
         std::thread::sleep(Duration::from_millis(20));

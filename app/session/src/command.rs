@@ -1,4 +1,4 @@
-//! Everything a person can ask for.
+//! All commands that a user can send to a session.
 
 use callgrove_judge::active::QueryStrategy;
 use callgrove_model::{ExecLabel, ExecRef, Forest, ProgramId, RunIdentity, TimeNs, TreeIdx};
@@ -12,20 +12,21 @@ use crate::{
     Presence, TrainingAnswer, ViewerId,
 };
 
-/// A wish of the person. Edits ([`Command::is_edit`]) are journalled and can be undone.
+/// A request of the user. Edits ([`Command::is_edit`]) are journalled and can be undone.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Command {
-    /// Opens a trace: a run's folder, one rank's file or a pattern. Labels given to it before come back.
+    /// Opens a trace: a run's folder, one rank's file or a pattern. Its earlier labels are restored.
     OpenTrace {
         /// Path or pattern.
         source: String,
         /// Root function to start with; the most promising one if `None`.
         function: Option<String>,
     },
-    /// Says which run the records are of, so that they can be labelled without its trace; the labels come
-    /// back with either.
-    KnowRun {
-        /// Where the records come from, as the person named it.
+    /// Sets the run that the records belong to, so that they can be labelled without its trace. The labels are shared
+    /// between the records and the trace of a run.
+    #[serde(rename = "KnowRun")]
+    SetRecordedRun {
+        /// Source of the records as the user named it.
         source: String,
         /// The run.
         run: RunIdentity,
@@ -37,158 +38,158 @@ pub enum Command {
     },
     /// Selects trees; the views show the first, or the centre of several.
     Select(Selection),
-    /// What one of several viewers asks for, who each have a selection and files of their own.
-    Of {
-        /// Who.
+    /// A command of one of several viewers, each with its own selection and files.
+    #[serde(rename = "Of")]
+    ForViewer {
+        /// The viewer that sent it.
         viewer: ViewerId,
         /// Counts the viewer's commands from 1; see [`crate::Snapshot::carried_out`].
         number: u64,
-        /// What.
+        /// The command itself.
         command: Box<Command>,
     },
-    /// A viewer has come, is lost, or gone: whoever serves the viewers says so.
+    /// A viewer has connected, lost its connection, or left. Only the server of the viewers sends this.
     Viewer {
-        /// Who.
+        /// The viewer.
         viewer: ViewerId,
-        /// What became of it.
+        /// Its new state.
         presence: Presence,
     },
-    /// The person calls itself so; labels remember who gave them.
+    /// Sets the user's name. Labels record the name of their author.
     SetName(String),
-    /// Shows the details of a call of the trace, or no call's.
+    /// Shows the details of a call of the trace; `None` closes them.
     SelectCall(Option<ExecRef>),
-    /// Looks at an incident, a place in [`crate::RunCauses::incidents`], or at none.
+    /// Selects an incident by its index in [`crate::RunCauses::incidents`]; `None` deselects it.
     SelectIncident(Option<usize>),
-    /// Looks at a trend, an index into [`crate::RunTrends::all`], or at none.
+    /// Selects a trend by its index in [`crate::RunTrends::all`]; `None` deselects it.
     SelectTrend(Option<usize>),
-    /// Looks at a pattern, or at none.
+    /// Selects a pattern; `None` deselects it.
     SelectPattern(Option<PatternId>),
-    /// Says what is usual of a pattern, and what far from that.
+    /// Sets the reference of patterns: which value is usual, and which values are far from it.
     SetReference(PatternReference),
-    /// Chooses a stretch of time, or none.
+    /// Selects a time range; `None` deselects it.
     SelectRange(Option<TimeRange>),
-    /// Selects the execution with an event label, and the tree that holds it; where no tree does, the
-    /// forest of its most promising caller is grown.
+    /// Selects the execution with an event label, and the tree that contains it. If no tree contains it, grows the
+    /// forest of its most promising caller.
     OpenExecution {
         /// Program.
         program: ProgramId,
         /// Event label.
         label: ExecLabel,
     },
-    /// Whatever concerns the watched run.
+    /// A command that concerns the watched run.
     #[serde(skip)]
     Watch(WatchCommand),
-    /// Gives trees a label, or takes it away.
+    /// Labels trees, or removes their labels.
     SetLabel {
         /// The trees.
         trees: Vec<TreeIdx>,
         /// The label; `None` removes it.
         label: Option<Label>,
     },
-    /// Gives an execution a label that was seen as a record, or takes it away; its trace need not show it.
+    /// Labels an execution that was seen as a record, or removes its label. Its trace need not be open.
     SetRecordLabel {
         /// Program.
         program: ProgramId,
         /// Event label of the execution.
         event: ExecLabel,
-        /// Name of its function, as the record has it.
+        /// Name of its function as in the record.
         func: String,
         /// The label; `None` removes it.
         label: Option<Label>,
     },
-    /// Makes a mark on the time axis of the run, or changes one.
+    /// Adds a mark to the time axis of the run, or changes one.
     SetMark {
         /// [`crate::Mark::id`]; `None` makes a new one.
         id: Option<u64>,
-        /// Where it is.
+        /// Time range of the mark.
         range: TimeRange,
-        /// What the person wrote.
+        /// Text that the user typed.
         text: String,
     },
-    /// Takes a mark away.
+    /// Deletes a mark.
     DeleteMark {
         /// [`crate::Mark::id`].
         id: u64,
     },
-    /// Takes labels from a CSV file (`rank,index,label`).
+    /// Imports labels from a CSV file (`rank,index,label`).
     ImportLabels {
         /// File.
         path: String,
     },
     /// Trains the one-class SVM with the labels given so far.
     Train,
-    /// Whether every label trains at once.
+    /// Sets whether the model is trained after every label.
     SetAutoTrain(bool),
     /// Answers [`crate::Snapshot::question`].
     Answer(TrainingAnswer),
-    /// The model learns the labels that stand for their executions alone.
+    /// Trains the model with the labels that so far apply to their executions only.
     LearnHeld,
-    /// Trains with other settings; `None` are the defaults.
+    /// Trains with other settings; `None` restores the defaults.
     Tune(Option<ModelSettings>),
-    /// Draws the map by another method; it can be seen while it forms.
+    /// Recomputes the map with another method. The map is shown while it is being computed.
     SetMap(MapMethod),
-    /// Stops the map that forms, or lets it go on.
+    /// Pauses or resumes the computation of the map.
     PauseMap(bool),
-    /// Which tree comes next after a label.
+    /// Sets how the next tree to label is chosen.
     SetQuery(QueryStrategy),
-    /// Takes the last edit back.
+    /// Undoes the last edit.
     Undo,
-    /// Does it again.
+    /// Redoes the last undone edit.
     Redo,
-    /// Writes the labels as CSV.
+    /// Exports the labels as CSV.
     ExportLabels {
         /// File.
         path: String,
     },
-    /// Writes the learned model.
+    /// Saves the trained model.
     SaveModel {
         /// File.
         path: String,
     },
-    /// Scores the forest with a model learned before, on this or another run. One that does not fit is asked
-    /// about.
+    /// Scores the forest with a saved model of this or another run. If the model does not fit, asks the user.
     LoadModel {
         /// File.
         path: String,
     },
     /// Answers [`crate::Snapshot::misfit`].
     AnswerModel(ModelAnswer),
-    /// Reads what is open once more, with what its source has got since; labels and selection stay.
+    /// Reads the open source again, with the data that was added since. Labels and selection are kept.
     Reload,
-    /// Asks the server of a running job for its models, and tries the learned one out beside that in force
+    /// Fetches the models of a running job from its server, and compares the trained model with the active one
     /// ([`crate::Snapshot::running_models`]).
-    LookAtRunningModels {
-        /// Its address.
+    #[serde(rename = "LookAtRunningModels")]
+    FetchRunningModels {
+        /// Address of the server.
         server: String,
     },
-    /// Has the detectors of a running job judge by the learned model.
+    /// Publishes the trained model to the detectors of a running job.
     PublishModel {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// Why, in the person's words.
+        /// Reason that the user gave.
         note: String,
     },
-    /// Puts a version of a running job's model in force again, or none.
+    /// Activates a version of a running job's model again, or deactivates the model.
     PutModelInForce {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// Which.
+        /// Model and version.
         wanted: ModelInForce,
     },
-    /// Writes source, root function, labels, marks, settings, selection and view.
+    /// Saves source, root function, labels, marks, settings, selection and view.
     SaveSession {
         /// File.
         path: String,
-        /// How the window shows it, in its own words; it gets it back in
-        /// [`crate::Snapshot::restored_view`].
+        /// Layout of the window, in the window's own format. [`crate::Snapshot::restored_view`] returns it.
         view: Value,
     },
-    /// Opens what [`Command::SaveSession`] wrote.
+    /// Opens a file of [`Command::SaveSession`].
     LoadSession {
         /// File.
         path: String,
     },
-    /// Takes a notice off the screen.
+    /// Removes a notice from the screen.
     Dismiss {
         /// [`crate::Notice::id`].
         notice: u64,
@@ -196,7 +197,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Gives the execution of a record a label, or takes it away; `None` if the record does not name it.
+    /// Returns the command that labels the execution of a record, or removes its label; `None` if the record does not
+    /// identify its execution.
     pub fn label_record(record: &ExecutionDocument, label: Option<Label>) -> Option<Self> {
         let EventKey { program, event } = record.key()?;
         let func = record.func.clone();
@@ -208,7 +210,7 @@ impl Command {
         })
     }
 
-    /// The file that the command reads, if any; a trace is none.
+    /// Returns the file that the command reads, if any. Traces are not counted.
     pub fn file_to_read(&self) -> Option<&str> {
         match self {
             Self::ImportLabels { path } | Self::LoadModel { path } | Self::LoadSession { path } => {
@@ -218,14 +220,14 @@ impl Command {
         }
     }
 
-    /// Whether only those who serve viewers may say it.
-    pub fn is_of_server(&self) -> bool {
-        matches!(self, Self::Of { .. } | Self::Viewer { .. })
+    /// Returns whether only the server of the viewers may send the command.
+    pub fn is_server_only(&self) -> bool {
+        matches!(self, Self::ForViewer { .. } | Self::Viewer { .. })
     }
 
-    /// Whether the command changes what the person made, and so is journalled and undoable.
+    /// Returns whether the command changes the user's work, so that it is journalled and can be undone.
     pub fn is_edit(&self) -> bool {
-        if let Self::Of { command, .. } = self {
+        if let Self::ForViewer { command, .. } = self {
             return command.is_edit();
         }
         matches!(
@@ -246,7 +248,7 @@ impl Command {
     }
 }
 
-/// Which trees are selected. One selection links all views.
+/// The selected trees. All views share one selection.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Selection {
     /// Nothing.
@@ -254,12 +256,13 @@ pub enum Selection {
     None,
     /// One tree.
     One(TreeIdx),
-    /// A group, in ascending order. Its centre is shown; of the executions of one incident the one in which it began.
+    /// A group, in ascending order. The views show its centre; for the executions of one incident, the one in which
+    /// the incident began.
     Group(Vec<TreeIdx>),
 }
 
 impl Selection {
-    /// What names the selected trees.
+    /// Returns the keys of the selected trees.
     pub(crate) fn keys(&self, forest: &Forest) -> impl Iterator<Item = LabelKey> {
         let trees = match self {
             Self::None => &[][..],
@@ -269,7 +272,7 @@ impl Selection {
         trees.iter().map(|&tree| LabelKey::of(forest, tree))
     }
 
-    /// Ascending, without repetition, and only the first `num_trees` trees.
+    /// Returns the selection in ascending order, without duplicates, and limited to the first `num_trees` trees.
     pub(crate) fn within(self, num_trees: usize) -> Self {
         let exists = |tree: &TreeIdx| tree.index() < num_trees;
         match self {
@@ -289,7 +292,7 @@ impl Selection {
     }
 }
 
-/// A stretch of time.
+/// A time range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TimeRange {
     /// Start.
@@ -299,7 +302,7 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    /// The stretch between two moments, whichever comes first.
+    /// Returns the range between two times, given in either order.
     pub fn between(a: TimeNs, b: TimeNs) -> Self {
         Self {
             from: a.min(b),

@@ -1,37 +1,37 @@
-//! Scores become a list, and two lists become what a training changed.
+//! Turns scores into a ranked list, and compares the lists before and after a training.
 
 use callgrove_judge::decision::DesignClass;
 use callgrove_judge::detector::{Cause, is_alarm, listed_scores, order_by_score};
 use callgrove_model::{Label, TreeIdx};
 
-use crate::{Change, Detection, Judged, Move};
+use crate::{Change, Detection, Move, TreeScores};
 
-/// How far down the list moves are worth telling.
-const TOP: usize = 50;
-/// How many moves are told.
+/// Number of top ranks in which moves are reported.
+const TOP_RANKS: usize = 50;
+/// Largest number of moves that are reported.
 const NUM_MOVES: usize = 10;
 
 impl Detection {
-    /// Orders trees by their scores, ties by tree, but those whose abnormal score has a known cause behind
-    /// the other abnormal ones; compares with the list before.
-    pub fn new(judged: Judged, before: Option<&Self>) -> Self {
-        Self::with_held(judged, Vec::new(), before)
+    /// Orders trees by their scores, and trees of equal score by index. Abnormal trees with a known cause come after
+    /// the other abnormal ones. Compares the list with the one before.
+    pub fn new(tree_scores: TreeScores, before: Option<&Self>) -> Self {
+        Self::with_held(tree_scores, Vec::new(), before)
     }
 
-    /// The same, but trees with a held label stand on the side of that, whatever their scores say; `held` has
-    /// the shape `[n_trees]`, or is empty.
+    /// Like [`Detection::new`], but a tree with a held label is classified by that label, whatever its score. `held`
+    /// has the shape `[n_trees]`, or is empty.
     pub(crate) fn with_held(
-        judged: Judged,
+        tree_scores: TreeScores,
         held: Vec<Option<Label>>,
         before: Option<&Self>,
     ) -> Self {
-        let Judged {
+        let TreeScores {
             scores,
             abnormal,
             p_values,
             causes,
             design,
-        } = judged;
+        } = tree_scores;
         let (mut sided, mut open_causes) = (abnormal.clone(), causes.clone());
         for ((is_abnormal, cause), held) in sided.iter_mut().zip(&mut open_causes).zip(&held) {
             if let Some(held) = held {
@@ -64,14 +64,13 @@ impl Detection {
         detection
     }
 
-    /// Share of normal trees that stand out as much as this one or more, in (0, 1]; `None` where there
-    /// were too few executions to judge any.
+    /// Returns the share of normal trees that are at least as unusual as this one, in (0, 1]; `None` if there were too
+    /// few executions to score any.
     pub fn p_value(&self, tree: TreeIdx) -> Option<f64> {
         self.p_values.as_ref()?.get(tree.index()).copied()
     }
 
-    /// Whether a tree is called abnormal: the decision is so, and no cause explains it. A held label
-    /// goes before both.
+    /// Returns whether a tree is abnormal: the model says so, and no cause explains it. A held label overrides both.
     pub fn is_abnormal(&self, tree: TreeIdx) -> bool {
         if let Some(held) = self.held(tree) {
             return held == Label::Abnormal;
@@ -79,14 +78,13 @@ impl Detection {
         self.cause(tree).is_none() && self.abnormal.get(tree.index()).is_some_and(|&it| it)
     }
 
-    /// What explains that a tree is abnormal; whatever a person holds it for needs no explanation.
+    /// Returns the cause that explains an abnormal tree. A tree with a held label has none.
     pub fn cause(&self, tree: TreeIdx) -> Option<Cause> {
         let cause = self.causes.get(tree.index()).copied().flatten();
         cause.filter(|_| self.held(tree).is_none())
     }
 
-    /// Why a tree is rare or long by design; `None` for one that is not, and for one that is called abnormal for another
-    /// reason.
+    /// Returns why a tree is rare or long by design; `None` if it is not, or if it is abnormal for another reason.
     pub fn by_design(&self, tree: TreeIdx) -> Option<&DesignClass> {
         let class = self.design.of(tree)?;
         let is_abnormal = self.is_abnormal(tree) || self.cause(tree).is_some();
@@ -98,14 +96,14 @@ impl Detection {
     }
 }
 
-/// A p-value in words: one in how many normal trees stands out as much or more.
+/// Returns a p-value as text: one in how many normal trees is at least as unusual.
 pub fn rareness_text(p_value: f64) -> String {
     let one_in = 1.0 / p_value.clamp(1e-9, 1.0);
     match one_in {
         0.0..2.0 => "usual".to_owned(),
         2.0..9.5 => format!("1 in {one_in:.0}"),
         _ => {
-            // Two digits are what it is known to.
+            // The p-value has two significant digits.
             let digits = 10_f64.powf(one_in.log10().floor() - 1.0);
             let rounded = ((one_in / digits).round() * digits) as u64;
             let text = rounded.to_string();
@@ -129,7 +127,7 @@ impl Change {
             now.order.iter().filter(of).copied().collect()
         };
         let in_top = |tree: &TreeIdx| {
-            (before.place[tree.index()].min(now.place[tree.index()]) as usize) < TOP
+            (before.place[tree.index()].min(now.place[tree.index()]) as usize) < TOP_RANKS
         };
         let mut moves: Vec<Move> = now
             .order
@@ -168,8 +166,8 @@ mod tests {
         indices.iter().map(|&index| TreeIdx(index)).collect()
     }
 
-    fn judged(scores: &[f64]) -> Judged {
-        Judged {
+    fn tree_scores(scores: &[f64]) -> TreeScores {
+        TreeScores {
             scores: scores.to_vec(),
             abnormal: scores.iter().map(|&score| score < -1e-6).collect(),
             p_values: None,
@@ -179,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn rareness_is_told_in_two_digits() {
+    fn rareness_has_two_digits() {
         let texts = [0.9, 0.3, 0.0213, 0.000_123, 0.0].map(rareness_text);
         assert_eq!(
             texts,
@@ -195,17 +193,17 @@ mod tests {
 
     #[test]
     fn ties_within_rounding_are_ordered_by_tree() {
-        let detection = Detection::new(judged(&[1e-12, -0.5, -1e-12, f64::NAN]), None);
+        let detection = Detection::new(tree_scores(&[1e-12, -0.5, -1e-12, f64::NAN]), None);
         assert_eq!(detection.order, trees(&[1, 0, 2, 3]));
         assert_eq!(detection.place, [1, 0, 2, 3]);
         assert_eq!(detection.num_abnormal, 1);
     }
 
     #[test]
-    fn what_is_explained_stands_behind_the_abnormal_and_is_none_of_them() {
-        let written = Judged {
+    fn explained_trees_follow_the_abnormal_ones_and_are_not_counted() {
+        let written = TreeScores {
             causes: vec![Some(Cause::TraceWrite), None, None, None],
-            ..judged(&[-9.0, -0.5, 0.1, -2.0])
+            ..tree_scores(&[-9.0, -0.5, 0.1, -2.0])
         };
         let detection = Detection::new(written, None);
         assert_eq!(detection.order, trees(&[3, 1, 0, 2]));
@@ -220,7 +218,7 @@ mod tests {
         held[1] = Some(Label::Normal);
         held[2] = Some(Label::Abnormal);
         let scores = [-1.0, -3.0, 0.5, 0.25];
-        let detection = Detection::with_held(judged(&scores), held, None);
+        let detection = Detection::with_held(tree_scores(&scores), held, None);
         let abnormal = [0, 1, 2, 3].map(|tree| detection.is_abnormal(TreeIdx(tree)));
         assert_eq!(abnormal, [true, false, true, false]);
         assert_eq!(detection.order, trees(&[0, 2, 1, 3]));
@@ -228,9 +226,9 @@ mod tests {
     }
 
     #[test]
-    fn a_training_tells_who_crossed_and_who_moved() {
-        let before = Detection::new(judged(&[-1.0, -0.5, 0.5]), None);
-        let now = Detection::new(judged(&[0.2, -0.5, -0.7]), Some(&before));
+    fn a_training_reports_trees_that_crossed_and_moved() {
+        let before = Detection::new(tree_scores(&[-1.0, -0.5, 0.5]), None);
+        let now = Detection::new(tree_scores(&[0.2, -0.5, -0.7]), Some(&before));
         let change = now.change.unwrap();
         assert_eq!(change.became_abnormal, trees(&[2]));
         assert_eq!(change.became_normal, trees(&[0]));

@@ -1,4 +1,4 @@
-//! What a person can change of what is known about a run.
+//! The edits that a user can make to a run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,41 +9,41 @@ use serde::{Deserialize, Serialize};
 use crate::label::label_name;
 use crate::{LabelKey, Mark, ModelSettings, ModelUse};
 
-/// Something that changes what the person made, as it stands in the journal.
+/// A change of the user's work, as stored in the journal.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Edit {
-    /// Labels given or taken away.
+    /// Labels given or removed.
     SetLabels(Vec<LabelChange>),
-    /// The model learns the labels given so far.
+    /// Trains the model with all labels given so far.
     Train,
-    /// Every label trains at once, or not.
+    /// Switches training after every label on or off.
     AutoTrain(bool),
-    /// The labels that wait to be learned stand for their executions alone. Since version 3.
+    /// The labels that wait for training apply to their executions only. Since version 3.
     Hold,
-    /// The model learns those too. Since version 3.
+    /// Trains the model with those labels too. Since version 3.
     LearnHeld,
-    /// The own model has other settings; `None` are the defaults.
+    /// Changes the settings of the trained model; `None` restores the defaults.
     Tune(Option<ModelSettings>),
-    /// Scores of a model file that fits are shown.
+    /// Shows the scores of a model file that fits.
     LoadModel(String),
-    /// Scores of a model file are shown, whether it fits or not. Since version 3.
+    /// Shows the scores of a model file whether it fits or not. Since version 3.
     UseModel(ModelFile),
-    /// Everything is as in a saved session.
+    /// Restores the state of a saved session.
     Restore(SavedState),
-    /// A mark is new, or the one of its number is another.
+    /// Adds a mark, or replaces the mark with its number.
     SetMark(Mark),
-    /// The mark of this number goes.
+    /// Deletes the mark with this number.
     DeleteMark(u64),
 }
 
-/// A label given, or taken away.
+/// A label given or removed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct LabelChange {
-    /// What it is given to.
+    /// The labelled tree or execution.
     #[serde(flatten)]
     pub(crate) key: LabelKey,
-    /// The label; `None` takes it away.
+    /// The label; `None` removes it.
     pub(crate) label: Option<Label>,
 }
 
@@ -51,13 +51,13 @@ pub(crate) struct LabelChange {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelFile {
-    /// Where it is.
+    /// Path of the file.
     pub(crate) path: String,
-    /// How far it may be used.
+    /// Use of the model; it may be used although it does not fit.
     pub(crate) fit: ModelUse,
 }
 
-/// What the person made, as it stands in files. Missing fields have their defaults.
+/// The user's work as stored in files. Missing fields have their defaults.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SavedState {
@@ -67,15 +67,15 @@ pub(crate) struct SavedState {
     pub(crate) auto_train: bool,
     #[serde(default)]
     pub(crate) model: Option<String>,
-    /// How the model file is used; since version 3.
+    /// Use of the model file. Since version 3.
     #[serde(default, skip_serializing_if = "ModelUse::is_as_made")]
     pub(crate) model_use: ModelUse,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) settings: Option<ModelSettings>,
-    /// Whether what is not trained waits for an answer; since version 3.
+    /// True if an untrained edit waits for the user's answer. Since version 3.
     #[serde(default, skip_serializing_if = "is_off")]
     pub(crate) asking: bool,
-    /// The marks of the run; `None` leaves them as they are.
+    /// The marks of the run; `None` leaves them unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) marks: Option<Vec<Mark>>,
 }
@@ -86,12 +86,12 @@ pub(crate) struct SavedLabel {
     #[serde(flatten)]
     pub(crate) key: LabelKey,
     pub(crate) label: Label,
-    /// Whether the model has learned it.
+    /// True if the model has been trained with it.
     pub(crate) trained: bool,
-    /// Whether it stands for its execution alone; since version 3.
+    /// True if it applies to its execution only. Since version 3.
     #[serde(default, skip_serializing_if = "is_off")]
     pub(crate) held: bool,
-    /// Who gave it, if that is known. Files of before do not say it, and programs of before pass over it.
+    /// Author, if known. Older files lack it, and older programs ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) by: Option<Arc<str>>,
 }
@@ -105,7 +105,7 @@ fn is_off(flag: &bool) -> bool {
 }
 
 impl ModelFile {
-    /// A file that must fit.
+    /// Returns a file that must fit.
     pub(crate) fn as_made(path: String) -> Self {
         Self {
             path,
@@ -115,20 +115,20 @@ impl ModelFile {
 }
 
 impl Edit {
-    /// Whether a person is asked before what the model learns by it takes effect, where that is much.
-    pub(crate) fn teaches(&self) -> bool {
+    /// Returns whether the edit trains the model, so that the user is asked first if the training changes many results.
+    pub(crate) fn trains(&self) -> bool {
         matches!(
             self,
             Self::SetLabels(_) | Self::Train | Self::AutoTrain(true) | Self::LearnHeld
         )
     }
 
-    /// What stands when the training after the edit is cancelled.
-    pub(crate) fn kept(&self) -> &'static str {
+    /// Returns the text for what is kept when the training after the edit is cancelled.
+    pub(crate) fn kept_text(&self) -> &'static str {
         match self {
             Self::SetLabels(changes) if num_labelled(changes) == 1 => "The label is kept",
             Self::SetLabels(_) => "The labels are kept",
-            Self::Train => "The wish to train is kept",
+            Self::Train => "The request to train is kept",
             Self::AutoTrain(_) | Self::Tune(_) => "The setting is kept",
             Self::Hold | Self::LearnHeld => "The answer is kept",
             Self::LoadModel(_) | Self::UseModel(_) => "The model is kept",
@@ -138,7 +138,7 @@ impl Edit {
     }
 }
 
-/// Executions that changes are about: a tree's label may take away that of its record.
+/// Returns the number of labelled executions: labelling a tree may also remove the label of its record.
 fn num_labelled(changes: &[LabelChange]) -> usize {
     let num_trees = changes
         .iter()

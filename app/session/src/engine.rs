@@ -1,18 +1,18 @@
 //! The engine: carries out commands, owns trace, embedding and model, publishes snapshots.
 
-mod asking;
 mod edits;
+mod embedded_forest;
+mod error;
 mod executor;
-mod grown;
+mod label_store;
 mod model_files;
-mod notebook;
 mod opening;
 mod publisher;
-mod publishing;
+mod running_models;
 mod show;
 mod state;
-mod stop;
-mod tried_out;
+mod training_question;
+mod trial_training;
 mod viewers;
 
 use std::sync::Arc;
@@ -26,21 +26,21 @@ use crate::session_file::SessionFile;
 use crate::viewer::viewer_name;
 use crate::{Command, Severity, SnapshotCell};
 
+use error::CommandError;
 use executor::Executor;
 pub use publisher::Wake;
 use publisher::{Publisher, Topic};
 use state::State;
-use stop::Stop;
 
-/// Carries out commands one after another. Its carrier calls [`Engine::handle`] wherever long work
-/// may run; the views see the snapshots that it publishes on the way.
+/// Carries out commands one after another. The host application calls [`Engine::handle`] where long work
+/// may run; the views read the snapshots that it publishes during the work.
 pub struct Engine {
     executor: Executor,
     state: State,
 }
 
 impl Engine {
-    /// An engine with nothing open. Snapshots go into `cell`; `wake` is called after each.
+    /// Creates an engine without an open source. It stores snapshots in `cell` and calls `wake` after each.
     pub fn new(
         host: Box<dyn Host>,
         settings: LearnSettings,
@@ -59,20 +59,20 @@ impl Engine {
         }
     }
 
-    /// Carries out one command. What goes wrong becomes a notice in the next snapshot.
+    /// Carries out one command. Errors become notices in the next snapshot.
     pub fn handle(&mut self, command: Command) {
         self.executor.publisher.begin(Topic::of(&command));
         match self.carry_out(command) {
             Ok(()) => self.executor.publisher.succeeded(),
-            Err(Stop::Cancelled) => self
+            Err(CommandError::Cancelled) => self
                 .executor
                 .notice(Severity::Info, "Cancelled; nothing was changed.".to_owned()),
-            Err(stop) => self.executor.complain(&stop),
+            Err(error) => self.executor.report_error(&error),
         }
         self.executor.publisher.end();
     }
 
-    /// Carries out commands until nobody can send any more; between them, what forms goes on.
+    /// Carries out commands until all senders are dropped. Between commands, computes the map.
     pub fn run(mut self, commands: &Receiver<Command>) {
         loop {
             let command = if self.is_forming() {
@@ -93,46 +93,46 @@ impl Engine {
         }
     }
 
-    /// Whether a map is forming, so that [`Engine::advance`] has something to do.
+    /// Returns whether a map is being computed, so that [`Engine::advance`] has work to do.
     pub fn is_forming(&self) -> bool {
         self.state
             .forest()
-            .is_ok_and(|(_, grown)| grown.is_forming())
+            .is_ok_and(|(_, embedded)| embedded.is_forming())
     }
 
-    /// Goes on with the map that forms, for a small part of a second.
+    /// Continues to compute the map for a fraction of a second.
     pub fn advance(&mut self) {
-        let Ok((_, grown)) = self.state.forest_mut() else {
+        let Ok((_, embedded)) = self.state.forest_mut() else {
             return;
         };
-        match grown.advance_map() {
-            Ok(Some(look)) => self.executor.publisher.view.map = Some(look),
+        match embedded.advance_map() {
+            Ok(Some(map)) => self.executor.publisher.view.map = Some(map),
             Ok(None) => {}
-            Err(stop) => self.executor.complain(&stop),
+            Err(error) => self.executor.report_error(&error),
         }
         self.executor.publisher.publish();
     }
 
-    fn carry_out(&mut self, command: Command) -> Result<(), Stop> {
+    fn carry_out(&mut self, command: Command) -> Result<(), CommandError> {
         match command {
             Command::OpenTrace { source, function } => {
                 self.open(&source, function.as_deref())?;
-                self.look_deeper();
+                self.analyze_run();
                 Ok(())
             }
             Command::SetRoot { function } => self.set_root(&function),
-            Command::KnowRun { source, run } => {
-                self.know_run(&source, run);
+            Command::SetRecordedRun { source, run } => {
+                self.set_recorded_run(&source, run);
                 Ok(())
             }
             Command::Select(selection) => self.select(selection),
-            Command::Of {
+            Command::ForViewer {
                 viewer,
                 number,
                 command,
             } => self.carry_out_for(viewer, number, *command),
             Command::Viewer { viewer, presence } => {
-                self.know_viewer(viewer, presence);
+                self.set_presence(viewer, presence);
                 Ok(())
             }
             Command::SetName(name) => {
@@ -167,7 +167,7 @@ impl Engine {
             Command::SaveModel { path } => self.save_model(&path),
             Command::LoadModel { path } => self.load_model(&path),
             Command::AnswerModel(answer) => self.answer_model(answer),
-            Command::LookAtRunningModels { server } => self.look_at_running_models(&server),
+            Command::FetchRunningModels { server } => self.fetch_running_models(&server),
             Command::PublishModel { server, note } => self.publish_model(&server, &note),
             Command::PutModelInForce { server, wanted } => {
                 self.put_model_in_force(&server, &wanted)
@@ -175,7 +175,7 @@ impl Engine {
             Command::SaveSession { path, view } => self.save_session(&path, view),
             Command::LoadSession { path } => {
                 self.load_session(&path)?;
-                self.look_deeper();
+                self.analyze_run();
                 Ok(())
             }
             Command::Reload => self.reload(),
@@ -183,7 +183,7 @@ impl Engine {
                 self.executor.publisher.dismiss(notice);
                 Ok(())
             }
-            // The session keeps these itself.
+            // `Session` handles these itself.
             Command::SelectCall(_)
             | Command::SelectIncident(_)
             | Command::SelectTrend(_)
@@ -195,30 +195,30 @@ impl Engine {
         }
     }
 
-    fn export_labels(&mut self, path: &str) -> Result<(), Stop> {
+    fn export_labels(&mut self, path: &str) -> Result<(), CommandError> {
         let labels = Arc::clone(&self.executor.publisher.view.labels);
         let num_labels = labels.len();
         let text = format!("{num_labels} labels were written to {path}.");
         self.write(path, &labels.to_csv(), text)
     }
 
-    fn save_model(&mut self, path: &str) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest()?;
-        let model = grown.model_text()?;
+    fn save_model(&mut self, path: &str) -> Result<(), CommandError> {
+        let (_, embedded) = self.state.forest()?;
+        let model = embedded.model_text()?;
         self.write(path, &model, format!("The model was written to {path}."))
     }
 
-    fn save_session(&mut self, path: &str, view: serde_json::Value) -> Result<(), Stop> {
-        let (run, grown) = self.state.forest()?;
-        let (history, forest) = (run.notebook.history(), grown.forest());
-        let mut state = history.of_root(grown.root()).save();
+    fn save_session(&mut self, path: &str, view: serde_json::Value) -> Result<(), CommandError> {
+        let (run, embedded) = self.state.forest()?;
+        let (history, forest) = (run.label_store.history(), embedded.forest());
+        let mut state = history.of_root(embedded.root()).save();
         state.marks = Some(history.marks().cloned().collect());
         let selection = &self.executor.publisher.view.selection;
         let selection = selection.keys(forest).collect();
         let file = SessionFile::new(
             &run.trace.source,
             &run.trace.trace.identity,
-            grown.root(),
+            embedded.root(),
             state,
             selection,
             view,
@@ -227,8 +227,8 @@ impl Engine {
         self.write(path, &file.to_text(), text)
     }
 
-    /// Writes a file that the person named, and says so.
-    fn write(&mut self, path: &str, content: &str, done: String) -> Result<(), Stop> {
+    /// Writes a file that the user named, and reports it.
+    fn write(&mut self, path: &str, content: &str, done: String) -> Result<(), CommandError> {
         self.executor.host.write_file(path, content.as_bytes())?;
         self.executor.notice(Severity::Info, done);
         Ok(())

@@ -1,4 +1,4 @@
-//! The map of all trees while it forms.
+//! The map of all trees while it is being computed.
 
 use callgrove_map::projection::{Smacof, Tsne, TsneParams, trustworthiness_sampled};
 use callgrove_model::Progress;
@@ -7,17 +7,18 @@ use callgrove_trees::MlError;
 use crate::learning::{Learned, LearningError};
 use crate::{MapMethod, TreeMap};
 
-/// Steps of stress majorisation; nine tenths of the gain come with the first twenty.
+/// Number of steps of stress majorisation. Nine tenths of the gain come from the first twenty.
 const STRESS_STEPS: usize = 60;
-/// Trees that are moved between two looks of the person, all iterations together.
-const MOVES_PER_LOOK: usize = 60_000;
-/// Iterations between two looks at most.
+/// Number of point moves between two published maps, over all iterations.
+const MOVES_PER_UPDATE: usize = 60_000;
+/// Largest number of iterations between two published maps.
 const MAX_ITERATIONS: usize = 20;
-/// Neighbours and rows for the quality number of the map.
+/// Number of neighbours in the trustworthiness of the map.
 const TRUST_NEIGHBOURS: usize = 12;
+/// Number of sampled rows in the trustworthiness of the map.
 const TRUST_ROWS: usize = 1_000;
 
-/// A map that gets better step by step.
+/// A map that improves step by step.
 pub(crate) struct FormingMap {
     state: State,
     method: MapMethod,
@@ -30,7 +31,7 @@ enum State {
 }
 
 impl FormingMap {
-    /// The start of a map; `None` for one that is ready at once.
+    /// Returns the start of a map; `None` for a method whose map is ready at once.
     pub(crate) fn begin(
         learned: &Learned,
         method: MapMethod,
@@ -60,7 +61,7 @@ impl FormingMap {
         }))
     }
 
-    /// Goes on for a moment.
+    /// Computes the next few iterations.
     pub(crate) fn advance(&mut self) -> Result<(), LearningError> {
         match &mut self.state {
             State::Smacof(map) => {
@@ -68,7 +69,7 @@ impl FormingMap {
                 self.num_steps += 1;
             }
             State::Tsne(map) => {
-                let iterations = MOVES_PER_LOOK / map.points().len().max(1);
+                let iterations = MOVES_PER_UPDATE / map.points().len().max(1);
                 for _ in 0..iterations.clamp(1, MAX_ITERATIONS) {
                     if !map.is_ready() {
                         map.step();
@@ -86,8 +87,8 @@ impl FormingMap {
         }
     }
 
-    /// The map as it is now.
-    pub(crate) fn look(&self, learned: &Learned, is_paused: bool) -> Result<TreeMap, MlError> {
+    /// Returns the map in its present state.
+    pub(crate) fn snapshot(&self, learned: &Learned, is_paused: bool) -> Result<TreeMap, MlError> {
         let (points, fraction) = match &self.state {
             State::Smacof(map) => (map.points(), self.num_steps as f32 / STRESS_STEPS as f32),
             State::Tsne(map) => {
@@ -108,7 +109,7 @@ impl FormingMap {
 }
 
 impl TreeMap {
-    /// The map that comes with the embedding.
+    /// Returns the map that the embedding provides.
     pub(crate) fn of_embedding(learned: &Learned) -> Self {
         let embedding = learned.embedding();
         Self {
@@ -121,7 +122,7 @@ impl TreeMap {
     }
 }
 
-/// The map as the views take it: centred, the farthest coordinate is ±1.
+/// Returns the points as the views take them: centred, with the farthest coordinate at ±1.
 fn scaled(points: &[[f64; 2]]) -> Vec<[f32; 2]> {
     let middle = [0, 1].map(|axis| {
         let values = points.iter().map(|point| point[axis]);

@@ -6,42 +6,42 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Command, Notice, Severity, Snapshot};
 
-/// Holds the newest snapshot. Readers never wait for work, only for a pointer to be copied.
+/// Holds the newest snapshot. Readers never wait for work, only for the copy of a pointer.
 #[derive(Clone, Default)]
 pub struct SnapshotCell {
     newest: Arc<Mutex<Arc<Snapshot>>>,
     cancel: Arc<CancelCounts>,
 }
 
-/// Commands are counted, so that a wish to stop is for those sent before it and for no other.
+/// Counts commands, so that a cancel request applies to the commands sent before it and to no others.
 #[derive(Default)]
 struct CancelCounts {
     sent: AtomicU64,
     begun: AtomicU64,
-    /// Commands up to this one shall stop.
+    /// Commands with a number up to this one are cancelled.
     cancelled: AtomicU64,
-    /// How often somebody wished to stop.
-    wishes: AtomicU64,
+    /// Number of cancel requests.
+    requests: AtomicU64,
 }
 
-/// What the views hold of a session.
+/// The views' end of a session.
 #[derive(Clone)]
 pub struct SessionHandle {
     commands: SyncSender<Command>,
     cell: SnapshotCell,
 }
 
-/// A command that the session did not take.
+/// A command that the session did not accept.
 #[derive(Clone, PartialEq, Debug)]
 pub enum SendError {
-    /// Too many wait already; it can be sent again later.
+    /// The queue is full; the command can be sent again later.
     Full(Command),
-    /// The session has ended, and nothing will be taken any more.
+    /// The session has ended and accepts no more commands.
     Ended(Command),
 }
 
 impl SnapshotCell {
-    /// The newest snapshot.
+    /// Returns the newest snapshot.
     pub fn newest(&self) -> Arc<Snapshot> {
         Arc::clone(&self.newest.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -51,33 +51,33 @@ impl SnapshotCell {
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 
-    /// Asks the running work, and all that waits before it, to stop.
+    /// Asks the running work, and all commands sent before this call, to stop.
     pub fn cancel(&self) {
         let counts = &self.cancel;
         let num_sent = counts.sent.load(Ordering::SeqCst);
         let num_begun = counts.begun.load(Ordering::SeqCst);
         let num_cancelled = num_sent.max(num_begun);
         counts.cancelled.store(num_cancelled, Ordering::SeqCst);
-        counts.wishes.fetch_add(1, Ordering::SeqCst);
+        counts.requests.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How often somebody asked to stop.
-    pub(crate) fn num_wishes_to_stop(&self) -> u64 {
-        self.cancel.wishes.load(Ordering::SeqCst)
+    /// Returns the number of cancel requests.
+    pub(crate) fn num_cancel_requests(&self) -> u64 {
+        self.cancel.requests.load(Ordering::SeqCst)
     }
 
-    /// Whether the running work shall stop.
+    /// Returns whether the running work should stop.
     pub fn is_cancelled(&self) -> bool {
         let counts = &self.cancel;
         counts.cancelled.load(Ordering::SeqCst) >= counts.begun.load(Ordering::SeqCst)
     }
 
-    /// The work for the next command begins.
+    /// Marks the start of the next command.
     pub(crate) fn begin(&self) {
         self.cancel.begun.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Tells the person that the session died of `cause`: the carrier's last word for it.
+    /// Reports to the user that the session ended with `cause`. The host application calls this last.
     pub fn end(&self, cause: &str) {
         let last = self.newest();
         let kept = match &last.journal {
@@ -103,15 +103,15 @@ impl SnapshotCell {
 }
 
 impl SessionHandle {
-    /// A handle whose commands go into `commands` and whose snapshots come from `cell`.
+    /// Returns a handle that sends commands to `commands` and reads snapshots from `cell`.
     pub fn new(commands: SyncSender<Command>, cell: SnapshotCell) -> Self {
         Self { commands, cell }
     }
 
-    /// Sends a command; never waits.
+    /// Sends a command. Never blocks.
     ///
     /// # Errors
-    /// The session is too busy to take the command, or has ended.
+    /// The session's queue is full, or the session has ended.
     pub fn send(&self, command: Command) -> Result<(), SendError> {
         self.commands
             .try_send(command)
@@ -123,7 +123,7 @@ impl SessionHandle {
         Ok(())
     }
 
-    /// The newest snapshot.
+    /// Returns the newest snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.cell.newest()
     }
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_to_stop_is_for_the_commands_before_it() {
+    fn a_cancel_request_applies_to_earlier_commands() {
         let (sender, _commands) = sync_channel(4);
         let cell = SnapshotCell::default();
         let handle = SessionHandle::new(sender, cell.clone());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_session_and_one_that_has_ended_are_told_apart() {
+    fn a_busy_session_differs_from_an_ended_one() {
         let (sender, commands) = sync_channel(1);
         let handle = SessionHandle::new(sender, SnapshotCell::default());
         handle.send(Command::Undo).unwrap();
@@ -179,16 +179,16 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_told_with_cause_and_remedy() {
+    fn the_end_is_reported_with_cause_and_remedy() {
         let cell = SnapshotCell::default();
         cell.publish(Arc::new(Snapshot {
             journal: Some("run.jsonl".into()),
             ..Snapshot::default()
         }));
         cell.end("index out of bounds");
-        let told = cell.newest();
+        let shown = cell.newest();
         assert_eq!(
-            told.notices[0].text,
+            shown.notices[0].text,
             "The session has ended unexpectedly: index out of bounds. Your labels are safe in \
              run.jsonl; close the window and open the trace again."
         );

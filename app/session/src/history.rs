@@ -1,4 +1,4 @@
-//! What the person made of a run, with undo: for each edit the few values that it replaced.
+//! The user's work on a run, with undo: for each edit the few values that it replaced.
 
 mod root_state;
 #[cfg(test)]
@@ -10,146 +10,148 @@ use std::sync::Arc;
 use crate::edit::{Edit, SavedState};
 use crate::{LabelKey, LabelSet, Mark};
 
-use root_state::{LabelState, RootValues, UNTOUCHED};
+use root_state::{LabelState, RootValues, UNEDITED};
 pub(crate) use root_state::{ModelInputs, RootState};
 
-/// What the person made of a run, the way to it and the way on.
+/// The user's work on a run, with the edits to undo and to redo.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     roots: BTreeMap<Arc<str>, RootState>,
     marks: BTreeMap<u64, Mark>,
-    past: Vec<Step>,
-    future: Vec<Step>,
-    /// Those who gave labels, each name once.
+    undo_steps: Vec<UndoStep>,
+    redo_steps: Vec<UndoStep>,
+    /// Authors of labels, each name once.
     authors: BTreeSet<Arc<str>>,
-    /// Who does what follows, if it is known.
-    who: Option<Arc<str>>,
+    /// Author of the edits that follow, if known.
+    author: Option<Arc<str>>,
 }
 
-/// Something that is done to a history, and stands in the journal.
+/// An action on a history, as stored in the journal.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum HistoryStep {
-    /// Something is changed.
+    /// An edit.
     Edit {
-        /// The root function that it is about, if it is about one.
+        /// The root function that it concerns, if any.
         root: Option<String>,
-        /// What is changed.
+        /// The edit itself.
         edit: Edit,
     },
-    /// The last edit is taken back.
+    /// Undoes the last edit.
     Undo,
-    /// It is done again.
+    /// Redoes the last undone edit.
     Redo,
-    /// What the last edit would have the model learn waits for an answer of the person; it is no step of its
-    /// own.
+    /// Makes the training of the last edit wait for the user's answer. It is not an undoable step of its own.
     Ask,
 }
 
-/// What an action changed.
+/// The changes that an action made.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Effects {
-    /// The root function whose labels or model are others now.
+    /// The root function whose labels or model changed.
     pub(crate) root: Option<Arc<str>>,
 }
 
-/// An edit, done or undone: what it was, and the values that it takes to turn it round.
+/// An edit, done or undone: its description, and the values that reverse it.
 #[derive(Clone, Debug)]
-struct Step {
-    what: Box<str>,
+struct UndoStep {
+    description: Box<str>,
     root: Option<Arc<str>>,
-    values: Values,
-    /// Whether it made the model learn, and nobody was asked about it.
-    is_lesson: bool,
+    values: StepValues,
+    /// True if it trained the model without asking the user.
+    has_trained: bool,
 }
 
-/// Values to be put in the place of others, which then are what puts all back.
+/// Values that replace current ones. After the swap they hold the replaced values, which reverse it.
 #[derive(Clone, Debug, Default)]
-struct Values {
+struct StepValues {
     of_root: RootValues,
     marks: Box<[(u64, Option<Mark>)]>,
 }
 
 impl History {
-    /// What was made of the forest of a root function.
+    /// Returns the work on the forest of a root function.
     pub(crate) fn of_root(&self, root: &str) -> &RootState {
-        self.roots.get(root).unwrap_or(&UNTOUCHED)
+        self.roots.get(root).unwrap_or(&UNEDITED)
     }
 
-    /// The same, of which a person does what follows.
-    pub(crate) fn by(&mut self, who: Option<&str>) -> &mut Self {
-        self.who = who.map(|who| match self.authors.get(who) {
+    /// Sets the author of the edits that follow.
+    pub(crate) fn with_author(&mut self, author: Option<&str>) -> &mut Self {
+        self.author = author.map(|author| match self.authors.get(author) {
             Some(known) => Arc::clone(known),
-            None => Arc::from(who),
+            None => Arc::from(author),
         });
-        self.authors.extend(self.who.clone());
+        self.authors.extend(self.author.clone());
         self
     }
 
-    /// Labels given to records, whatever their functions.
+    /// Returns the labels of records, whatever their functions.
     pub(crate) fn record_labels(&self) -> LabelSet {
-        let judgements = self.roots.values().flat_map(|state| &state.judgements);
-        let of_records = judgements.filter(|(key, _)| matches!(key, LabelKey::Event(_)));
+        let label_states = self.roots.values().flat_map(|state| &state.label_states);
+        let of_records = label_states.filter(|(key, _)| matches!(key, LabelKey::Event(_)));
         of_records.filter_map(LabelState::given_to).collect()
     }
 
-    /// Labels of all root functions.
+    /// Returns the number of labels of all root functions.
     pub(crate) fn num_labels(&self) -> usize {
-        let judgements = self
+        let label_states = self
             .roots
             .values()
-            .flat_map(|state| state.judgements.values());
-        judgements
-            .filter(|judgement| judgement.given.is_some())
+            .flat_map(|state| state.label_states.values());
+        label_states
+            .filter(|label_state| label_state.given.is_some())
             .count()
     }
 
-    /// The marks, in order of their numbers.
+    /// Returns the marks, in order of their numbers.
     pub(crate) fn marks(&self) -> impl Iterator<Item = &Mark> {
         self.marks.values()
     }
 
-    /// Whether there is something to do, to undo or to redo.
-    pub(crate) fn can(&self, action: &HistoryStep) -> bool {
+    /// Returns whether an action is possible.
+    pub(crate) fn can_apply(&self, action: &HistoryStep) -> bool {
         match action {
             HistoryStep::Edit { .. } => true,
-            HistoryStep::Undo => !self.past.is_empty(),
-            HistoryStep::Redo => !self.future.is_empty(),
-            HistoryStep::Ask => self.future.is_empty() && !self.past.is_empty(),
+            HistoryStep::Undo => !self.undo_steps.is_empty(),
+            HistoryStep::Redo => !self.redo_steps.is_empty(),
+            HistoryStep::Ask => self.redo_steps.is_empty() && !self.undo_steps.is_empty(),
         }
     }
 
-    /// Carries out an action; a step back or forward without an edit to take does nothing.
-    pub(crate) fn take(&mut self, action: &HistoryStep) -> Effects {
+    /// Carries out an action. Undo and redo without an edit to apply do nothing.
+    pub(crate) fn apply(&mut self, action: &HistoryStep) -> Effects {
         match action {
             HistoryStep::Edit { root, edit } => {
-                self.future.clear();
+                self.redo_steps.clear();
                 self.edit(root.as_deref(), edit)
             }
-            HistoryStep::Undo => self.undo(self.past.len().checked_sub(1)),
-            HistoryStep::Redo => self.redo(self.future.len().checked_sub(1)),
+            HistoryStep::Undo => self.undo(self.undo_steps.len().checked_sub(1)),
+            HistoryStep::Redo => self.redo(self.redo_steps.len().checked_sub(1)),
             HistoryStep::Ask => self.ask(),
         }
     }
 
-    /// The same as journals of version 1 mean it: each root function has undo and redo of its own.
-    pub(crate) fn take_in_root(&mut self, root: &str, action: &HistoryStep) {
-        let is_in_root = |step: &Step| step.root.as_deref() == Some(root);
+    /// Carries out an action of a journal of version 1, in which each root function has its own undo and redo.
+    pub(crate) fn apply_in_root(&mut self, root: &str, action: &HistoryStep) {
+        let is_in_root = |step: &UndoStep| step.root.as_deref() == Some(root);
         match action {
             HistoryStep::Edit { edit, .. } => {
-                self.future.retain(|step| !is_in_root(step));
+                self.redo_steps.retain(|step| !is_in_root(step));
                 self.edit(Some(root), edit)
             }
-            HistoryStep::Undo => self.undo(self.past.iter().rposition(is_in_root)),
-            HistoryStep::Redo => self.redo(self.future.iter().rposition(is_in_root)),
-            // Nothing was asked then.
+            HistoryStep::Undo => self.undo(self.undo_steps.iter().rposition(is_in_root)),
+            HistoryStep::Redo => self.redo(self.redo_steps.iter().rposition(is_in_root)),
+            // Version 1 never asked.
             HistoryStep::Ask => Effects::default(),
         };
     }
 
-    /// The state of a root function before the last edit, if that made the model learn without an answer.
-    pub(crate) fn before_lesson(&self, root: &str) -> Option<RootState> {
-        let last = self.past.last().filter(|_| self.future.is_empty())?;
-        if !last.is_lesson || last.root.as_deref() != Some(root) {
+    /// Returns the state of a root function before the last edit, if that edit trained the model without an answer.
+    pub(crate) fn before_training(&self, root: &str) -> Option<RootState> {
+        let last = self
+            .undo_steps
+            .last()
+            .filter(|_| self.redo_steps.is_empty())?;
+        if !last.has_trained || last.root.as_deref() != Some(root) {
             return None;
         }
         let mut state = self.of_root(root).clone();
@@ -157,21 +159,21 @@ impl History {
         Some(state)
     }
 
-    /// The last edit is of a time when nobody was asked.
-    pub(crate) fn settle(&mut self) {
-        if let Some(last) = self.past.last_mut() {
-            last.is_lesson = false;
+    /// Marks the last edit as one of a version that did not ask.
+    pub(crate) fn clear_training(&mut self) {
+        if let Some(last) = self.undo_steps.last_mut() {
+            last.has_trained = false;
         }
     }
 
-    /// What Undo would take back, as a person reads it who looks at `root`.
+    /// Returns a description of the edit to undo, for a user who views `root`.
     pub(crate) fn undo_text(&self, root: Option<&str>) -> Option<String> {
-        self.past.last().map(|step| step.text(root))
+        self.undo_steps.last().map(|step| step.text(root))
     }
 
-    /// What Redo would do again.
+    /// Returns a description of the edit to redo.
     pub(crate) fn redo_text(&self, root: Option<&str>) -> Option<String> {
-        self.future.last().map(|step| step.text(root))
+        self.redo_steps.last().map(|step| step.text(root))
     }
 
     fn edit(&mut self, root: Option<&str>, edit: &Edit) -> Effects {
@@ -180,22 +182,22 @@ impl History {
             && root
                 .as_deref()
                 .is_some_and(|root| self.of_root(root).is_asking());
-        let is_lesson = edit.teaches() && !is_answer;
-        let values = Values {
+        let has_trained = edit.trains() && !is_answer;
+        let values = StepValues {
             of_root: root.as_deref().map_or_else(RootValues::default, |root| {
                 let state = self.roots.entry(root.into()).or_default();
-                state.after(edit, self.who.as_ref())
+                state.after(edit, self.author.as_ref())
             }),
             marks: self.marks_after(edit),
         };
-        let step = Step {
-            what: edit.to_string().into(),
+        let step = UndoStep {
+            description: edit.to_string().into(),
             root,
             values,
-            is_lesson,
+            has_trained,
         };
-        let (step, effects) = self.turn(step);
-        self.past.push(step);
+        let (step, effects) = self.swap_in(step);
+        self.undo_steps.push(step);
         effects
     }
 
@@ -203,9 +205,9 @@ impl History {
         let Some(at) = at else {
             return Effects::default();
         };
-        let step = self.past.remove(at);
-        let (step, effects) = self.turn(step);
-        self.future.push(step);
+        let step = self.undo_steps.remove(at);
+        let (step, effects) = self.swap_in(step);
+        self.redo_steps.push(step);
         effects
     }
 
@@ -213,15 +215,18 @@ impl History {
         let Some(at) = at else {
             return Effects::default();
         };
-        let step = self.future.remove(at);
-        let (step, effects) = self.turn(step);
-        self.past.push(step);
+        let step = self.redo_steps.remove(at);
+        let (step, effects) = self.swap_in(step);
+        self.undo_steps.push(step);
         effects
     }
 
-    /// The last edit is one whose labels wait for an answer from now on; undoing it takes back as much as before.
+    /// Makes the labels of the last edit wait for an answer. Undo still reverses the whole edit.
     fn ask(&mut self) -> Effects {
-        let last = self.past.last_mut().filter(|_| self.future.is_empty());
+        let last = self
+            .undo_steps
+            .last_mut()
+            .filter(|_| self.redo_steps.is_empty());
         let asked = last.and_then(|step| {
             let root = step.root.clone()?;
             let state = self.roots.get_mut(&root)?;
@@ -230,8 +235,8 @@ impl History {
         Effects { root: asked }
     }
 
-    /// Puts the values of a step in place; it holds those that turn it round again.
-    fn turn(&mut self, mut step: Step) -> (Step, Effects) {
+    /// Applies the values of a step. The returned step reverses it.
+    fn swap_in(&mut self, mut step: UndoStep) -> (UndoStep, Effects) {
         if let Some(root) = &step.root {
             let state = self.roots.entry(Arc::clone(root)).or_default();
             state.swap(&mut step.values.of_root);
@@ -261,18 +266,18 @@ impl History {
         }
     }
 
-    /// One copy of a name serves all steps.
+    /// Returns a shared copy of a name, one for all steps.
     fn name(&self, root: &str) -> Arc<str> {
         let known = self.roots.get_key_value(root);
         known.map_or_else(|| root.into(), |(name, _)| Arc::clone(name))
     }
 }
 
-impl Step {
+impl UndoStep {
     fn text(&self, root: Option<&str>) -> String {
         match &self.root {
-            Some(own) if root != Some(own) => format!("{} ({own})", self.what),
-            _ => self.what.to_string(),
+            Some(own) if root != Some(own) => format!("{} ({own})", self.description),
+            _ => self.description.to_string(),
         }
     }
 }

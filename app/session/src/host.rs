@@ -1,4 +1,4 @@
-//! What the session needs of the world outside, lent by its carrier.
+//! The services that a session needs from the host application.
 
 use callgrove_model::{Cancelled, Progress, RunIdentity, TimeNs, Trace};
 
@@ -6,13 +6,13 @@ use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelList};
 
 use crate::{EventKey, ViewerId};
 
-/// The outside refused. The text is for the person: cause, place, remedy.
+/// An error of the host application. The text is for the user: cause, place, remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// The person asked to stop.
+    /// The user cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// Everything else, in words that name the place and the remedy.
+    /// Any other error, as text with place and remedy.
     #[error("{0}")]
     Failed(String),
 }
@@ -23,105 +23,105 @@ impl From<Cancelled> for HostError {
     }
 }
 
-/// Files and traces, as the carrier can reach them.
+/// Access to files and traces.
 pub trait Host: Send {
     /// Reads a trace.
     ///
     /// # Errors
-    /// Cancelled, or what is wrong with the source and what to do.
+    /// Cancelled, or the source cannot be read; the text says why and what to do.
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError>;
 
-    /// The root function that a source is about, where it is about one; asked once its trace was read.
+    /// Returns the root function that a source concerns, if any. Call it after its trace has been read.
     fn root_of(&self, _source: &str) -> Option<String> {
         None
     }
 
-    /// Opens the journal of a run, wherever its trace lies now; [`crate::journal_run`] says which run a
-    /// journal is about. A journal that does not say it belongs to the source. Nobody else can open it until it is dropped, but this
-    /// host can, so that a trace is opened anew without losing what is open. A last line that a crash cut
-    /// short is dropped for good.
+    /// Opens the journal of a run, wherever its trace is stored; [`crate::journal_run`] returns the run of a
+    /// journal. A journal without a run belongs to the source. The journal is locked against other hosts until it is
+    /// dropped; this host can open it again, so that a trace is reopened without losing what is open. A last line that
+    /// a crash cut short is removed permanently.
     ///
     /// # Errors
     /// The journal exists but cannot be read or written.
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError>;
 
-    /// From now on a viewer's wishes are carried out, whose files are meant; with `None` nobody's in particular.
-    fn turn_to(&mut self, _viewer: Option<ViewerId>) {}
+    /// Sets the viewer whose files subsequent commands refer to; `None` means no particular viewer.
+    fn set_viewer(&mut self, _viewer: Option<ViewerId>) {}
 
-    /// The time, since the epoch.
+    /// Returns the time since the epoch.
     fn now(&self) -> TimeNs;
 
-    /// The login name of the person, if there is one.
+    /// Returns the login name of the user, if there is one.
     fn user(&self) -> Option<String>;
 
-    /// A running job, by the address of its server.
+    /// Connects to a running job by the address of its server.
     ///
     /// # Errors
-    /// The carrier reaches none, or the address is none.
+    /// This host reaches no running jobs, or the address is invalid.
     fn running_job(&mut self, server: &str) -> Result<Box<dyn RunningJob>, HostError> {
         let text = format!("{server} cannot be reached from here: open it in a window of its own");
         Err(HostError::Failed(text))
     }
 
-    /// Reads a file that the person named.
+    /// Reads a file that the user named.
     ///
     /// # Errors
     /// The file cannot be read.
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError>;
 
-    /// Writes a file that the person named; an existing one is replaced as a whole or not at all.
+    /// Writes a file that the user named. An existing file is replaced completely or not at all.
     ///
     /// # Errors
     /// The file cannot be written.
     fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), HostError>;
 }
 
-/// The models of a running job. All methods wait for its server.
+/// The models of a running job. All methods block until its server answers.
 pub trait RunningJob {
-    /// All of them, and which AD instances have them.
+    /// Returns all models, and which AD instances have them.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
     fn tree_models(&mut self) -> Result<TreeModelList, HostError>;
 
-    /// The newest abnormal trees of a function that the job has recorded, by name of the function as traces have it.
+    /// Returns the newest abnormal trees of a function that the job has recorded. The function is named as in traces.
     ///
     /// # Errors
     /// As [`tree_models`](Self::tree_models).
     fn abnormal_trees(&mut self, function: &str) -> Result<Vec<EventKey>, HostError>;
 
-    /// A version of a model: its file.
+    /// Returns the file of a version of a model.
     ///
     /// # Errors
-    /// As [`tree_models`](Self::tree_models), and if there is none.
+    /// As [`tree_models`](Self::tree_models), and if the version does not exist.
     fn tree_model(&mut self, name: &str, version: u32) -> Result<String, HostError>;
 
-    /// Publishes a model; the answer is its version.
+    /// Publishes a model and returns its version.
     ///
     /// # Errors
     /// As [`tree_models`](Self::tree_models), and if the model is unfit.
     fn publish(&mut self, publication: &ModelPublication) -> Result<u32, HostError>;
 
-    /// Puts a version in force again, or none.
+    /// Activates a version again, or deactivates the model.
     ///
     /// # Errors
     /// As [`tree_model`](Self::tree_model).
     fn put_in_force(&mut self, wanted: &ModelInForce) -> Result<(), HostError>;
 }
 
-/// A journal and what stands in it.
+/// A journal and its content.
 pub struct OpenJournal {
     /// Its complete lines, oldest first.
     pub lines: Vec<String>,
-    /// Where it is, in words.
+    /// Location of the journal, as text.
     pub place: String,
     /// Takes further lines.
     pub writer: Box<dyn JournalWriter>,
 }
 
-/// Takes the lines of one journal.
+/// Appends to one journal.
 pub trait JournalWriter: Send {
-    /// Appends one line; it is on disk when this returns.
+    /// Appends one line. The line is on disk when this returns.
     ///
     /// # Errors
     /// The line could not be stored; the edit is then not applied.

@@ -1,8 +1,8 @@
-//! The journal: one JSON line for everything the person did, written before it is applied.
+//! The journal: one JSON line for each action of the user, written before it is applied.
 //!
 //! Replaying the lines gives the same history, and so the same models, bit for bit. Since version 2 a
-//! line says when, who and with which model; the bare lines of version 1 are read for ever. Version 3 has
-//! labels that wait for an answer, or stand for their executions alone, and models that do not fit.
+//! line has its time, author and model; the bare lines of version 1 stay readable. Version 3 adds
+//! labels that wait for an answer or apply to their executions only, and models that do not fit.
 
 #[cfg(test)]
 mod tests;
@@ -14,10 +14,10 @@ use serde_json::Value;
 use crate::edit::Edit;
 use crate::history::{History, HistoryStep};
 
-/// The version that this program writes; it reads all versions up to it.
+/// The version that this program writes. It reads all versions up to it.
 const VERSION: u32 = 3;
 
-/// What a line of the journal says.
+/// The content of a journal line.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Entry {
@@ -25,71 +25,71 @@ enum Entry {
     Journal {
         /// Version of the format.
         version: u32,
-        /// Source as the person named it.
+        /// Source as the user named it.
         source: String,
-        /// The run that it is about, since version 2, as far as its trace tells.
+        /// The run, as far as its trace identifies it. Since version 2.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         run: Option<RunIdentity>,
     },
     /// The root function (name without arguments, or pattern) whose forest is shown.
     Root(String),
-    /// An edit. Without a stamp it is about the root function of the line before.
+    /// An edit. Without a stamp it concerns the root function of the line before.
     Edit(Edit),
-    /// The last edit was taken back.
+    /// The last edit was undone.
     Undo,
-    /// It was done again.
+    /// It was redone.
     Redo,
-    /// What the last edit teaches waits for an answer. Since version 3.
+    /// The training of the last edit waits for an answer. Since version 3.
     Ask,
 }
 
-/// A line that says more than what was done.
+/// A line with a stamp.
 #[derive(Serialize, Deserialize)]
 struct StampedEntry {
     #[serde(flatten)]
     stamp: Stamp,
-    /// The root function that an edit is about, if it is about one.
+    /// The root function that an edit concerns, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     root: Option<String>,
     entry: Entry,
 }
 
-/// When something was done, by whom, and what scores they saw.
+/// Time and author of an action, and the model on screen.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Stamp {
-    /// When, since the epoch.
+    /// Time since the epoch.
     pub(crate) at_ns: TimeNs,
     /// Login name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) who: Option<String>,
-    /// The model: its file, or a number made of its scores.
+    /// The model: its file, or a hash of its scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
 }
 
-/// What the journal of a run holds.
+/// The content of a journal.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    /// What the person made.
+    /// The user's work.
     pub(crate) history: History,
     /// The root function that was shown last.
     pub(crate) root: Option<String>,
-    /// Lines that could not be understood: number from 1 and cause.
+    /// Unreadable lines: number from 1, and cause.
     pub(crate) unreadable: Vec<(usize, String)>,
-    /// Whether a line says the version that this program writes.
+    /// True if a line has the version that this program writes.
     pub(crate) is_current: bool,
-    /// Whether a line says the run.
-    pub(crate) says_run: bool,
+    /// True if a line names the run.
+    pub(crate) has_run: bool,
 }
 
-/// A journal of a version that this program does not know.
+/// A journal of a version that this program cannot read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NewerJournal {
     /// The version.
     pub(crate) version: u64,
 }
 
-/// The first line of a journal.
+/// Returns the first line of a journal.
 pub(crate) fn header_line(source: &str, run: &RunIdentity) -> String {
     line(&Entry::Journal {
         version: VERSION,
@@ -98,7 +98,7 @@ pub(crate) fn header_line(source: &str, run: &RunIdentity) -> String {
     })
 }
 
-/// The run that a journal is about, if `line` says it: so a carrier finds the journal of a run.
+/// Returns the run of a journal, if `line` names it. Hosts use it to find the journal of a run.
 pub fn journal_run(line: &str) -> Option<RunIdentity> {
     // Other lines need not be parsed.
     if !line.starts_with("{\"journal\":") {
@@ -110,7 +110,7 @@ pub fn journal_run(line: &str) -> Option<RunIdentity> {
     }
 }
 
-/// The line that says which root function is shown.
+/// Returns the line for the root function that is shown.
 pub(crate) fn root_line(root: &str, stamp: Stamp) -> String {
     line(&StampedEntry {
         stamp,
@@ -119,7 +119,7 @@ pub(crate) fn root_line(root: &str, stamp: Stamp) -> String {
     })
 }
 
-/// The line of an action.
+/// Returns the line of an action.
 pub(crate) fn action_line(action: &HistoryStep, stamp: Stamp) -> String {
     let (root, entry) = match action {
         HistoryStep::Edit { root, edit } => (root.clone(), Entry::Edit(edit.clone())),
@@ -135,10 +135,10 @@ fn line(entry: &impl Serialize) -> String {
 }
 
 impl Journal {
-    /// Does again what the lines say. A line that cannot be understood is left out and reported.
+    /// Replays the lines. An unreadable line is skipped and reported.
     ///
     /// # Errors
-    /// A newer program has written here: what its lines mean is not known.
+    /// A newer program wrote to the journal, so the meaning of its lines is unknown.
     pub(crate) fn replay(lines: &[String]) -> Result<Self, NewerJournal> {
         let mut journal = Self::default();
         for (at, line) in lines.iter().enumerate() {
@@ -163,7 +163,7 @@ impl Journal {
         let action = match entry {
             Entry::Journal { version, run, .. } => {
                 self.is_current |= version == VERSION;
-                self.says_run |= run.is_some();
+                self.has_run |= run.is_some();
                 return Ok(());
             }
             Entry::Root(root) => {
@@ -180,28 +180,28 @@ impl Journal {
         };
         match (scope, &self.root) {
             (Scope::Stamped { who, .. }, _) => {
-                self.history.by(who.as_deref()).take(&action);
+                self.history.with_author(who.as_deref()).apply(&action);
             }
             (Scope::CurrentRoot, Some(root)) => {
-                self.history.by(None).take_in_root(root, &action);
+                self.history.with_author(None).apply_in_root(root, &action);
             }
             (Scope::CurrentRoot, None) => return Err("an edit before any root function".to_owned()),
         }
         if !self.is_current {
-            self.history.settle();
+            self.history.clear_training();
         }
         Ok(())
     }
 }
 
-/// What a line is about.
+/// The root function that a line concerns.
 enum Scope {
-    /// What it says itself.
+    /// The one that the line names.
     Stamped {
         root: Option<String>,
         who: Option<String>,
     },
-    /// In version 1: the root function of the line before.
+    /// The one of the line before, in version 1.
     CurrentRoot,
 }
 

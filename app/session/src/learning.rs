@@ -1,4 +1,4 @@
-//! From a forest to what there is to see of it: the session's door to the learning code.
+//! The session's interface to the learning code: embeds forests, trains models and scores trees.
 
 use std::collections::BTreeMap;
 
@@ -19,55 +19,56 @@ use callgrove_trees::wl::Siblings;
 use crate::root::median_duration;
 use crate::{Analysis, ModelOrigin, ModelSettings, Suggestion};
 
-/// Neighbours of a tree that are told.
+/// Number of neighbours that are reported for a tree.
 const NUM_NEIGHBOURS: usize = 20;
-/// Share of the time of a tree in functions that the training never called, above which it says little of the tree.
-const MOST_UNSEEN: f64 = 0.5;
+/// Largest share of a tree's time in functions that the training never called. Above it, the training says little
+/// about the tree.
+const MAX_UNSEEN_SHARE: f64 = 0.5;
 
-/// How forests are learned. Equal settings and seeds give equal results.
+/// Settings of the learning. Equal settings and seeds give equal results.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LearnSettings {
     params: DetectorParams,
     seed: u64,
 }
 
-/// What was learned from a forest; trains with labels.
+/// An embedded forest that can be trained with labels.
 pub struct Learned {
     forest: Forest,
     embedding: Embedding,
     detector: Option<Detector>,
 }
 
-/// What a training would give, before it takes effect.
+/// The result of a training before it takes effect.
 pub(crate) struct Trial {
     detector: Detector,
-    /// What it says of each tree.
-    pub(crate) judged: Judged,
+    /// Its result for each tree.
+    pub(crate) tree_scores: TreeScores,
 }
 
-/// Why nothing was learned.
+/// An error of the learning code.
 #[derive(Debug, thiserror::Error)]
 pub enum LearningError {
-    /// The learning code refused.
+    /// The learning code failed.
     #[error(transparent)]
     Ml(#[from] MlError),
-    /// A model is not made for this forest.
+    /// A model does not fit the forest.
     #[error("the model does not fit: {0}")]
     Misfit(Misfit),
-    /// A model is asked for before the first training.
+    /// There is no model before the first training.
     #[error("there is no model yet: train first")]
     Untrained,
 }
 
 impl LearningError {
-    /// Whether the person asked to stop.
+    /// Returns whether the user cancelled.
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Ml(MlError::Cancelled))
     }
 }
 
 impl LearnSettings {
-    /// The settings that rank best on real traces.
+    /// Returns the settings that rank best on real traces.
     pub fn with_seed(seed: u64) -> Self {
         Self {
             params: DetectorParams::default(),
@@ -75,7 +76,7 @@ impl LearnSettings {
         }
     }
 
-    /// The part of the settings that a person may change while labelling.
+    /// Returns the part of the settings that a user may change while labelling.
     pub fn of_model(&self) -> ModelSettings {
         ModelSettings {
             nu: self.params.nu,
@@ -87,14 +88,14 @@ impl LearnSettings {
         }
     }
 
-    /// The same, but the order of siblings counts (section 6.6 of the paper).
+    /// Returns the settings with the order of siblings taken into account (section 6.6 of the paper).
     #[must_use]
     pub fn with_sibling_order(mut self) -> Self {
         self.params.wl.siblings = Siblings::Ordered;
         self
     }
 
-    /// The settings of the paper.
+    /// Returns the settings of the paper.
     pub fn paper(seed: u64) -> Self {
         Self {
             params: DetectorParams::paper(),
@@ -103,10 +104,10 @@ impl LearnSettings {
     }
 }
 
-/// Embeds a forest: the slow part, done once per root function.
+/// Embeds a forest. This is the slow part, done once per root function.
 ///
 /// # Errors
-/// Cancelled, or the forest cannot be learned.
+/// Cancelled, or the forest cannot be embedded.
 pub fn analyze(
     forest: Forest,
     root_name: String,
@@ -133,7 +134,7 @@ pub fn analyze(
     ))
 }
 
-/// Numbers classes from the largest on; of two of one size, the one that comes first.
+/// Numbers classes by descending size; classes of equal size, by first appearance.
 fn by_size<T: Copy + Ord>(classes: &[T]) -> Vec<u32> {
     let mut counts: BTreeMap<T, (usize, usize)> = BTreeMap::new();
     for (at, &class) in classes.iter().enumerate() {
@@ -145,7 +146,7 @@ fn by_size<T: Copy + Ord>(classes: &[T]) -> Vec<u32> {
     classes.iter().map(|class| number[class]).collect()
 }
 
-/// Root functions worth looking at, most promising first.
+/// Returns root functions that are worth analysing, most promising first.
 pub fn suggest_roots(trace: &Trace) -> Vec<Suggestion> {
     suggest::suggest_roots(trace)
         .into_iter()
@@ -163,52 +164,52 @@ pub fn suggest_roots(trace: &Trace) -> Vec<Suggestion> {
         .collect()
 }
 
-/// What is known of each tree of a forest.
+/// The result of a model for each tree of a forest.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Judged {
-    /// Shape `[n_trees]`; the smallest is the most abnormal.
+pub struct TreeScores {
+    /// Scores, shape `[n_trees]`; the smallest is the most abnormal.
     pub scores: Vec<f64>,
-    /// Whether each is called abnormal, shape `[n_trees]`.
+    /// True for each tree that is called abnormal, shape `[n_trees]`.
     pub abnormal: Vec<bool>,
-    /// Share of normal trees that stand out as much or more, shape `[n_trees]`, in (0, 1]; `None` where
-    /// there were too few executions to judge any.
+    /// Share of normal trees that are at least as unusual, shape `[n_trees]`, in (0, 1]; `None` if
+    /// there were too few executions to score any.
     pub p_values: Option<Vec<f64>>,
-    /// What explains each abnormal tree, where that is known; shape `[n_trees]`.
+    /// The cause that explains each abnormal tree, if known; shape `[n_trees]`.
     pub causes: Vec<Option<Cause>>,
-    /// Which trees are rare or long by design.
+    /// The trees that are rare or long by design.
     pub design: ByDesign,
 }
 
-/// What a model says of a forest.
+/// The result of a saved model for a forest.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ModelJudgement {
-    /// What it says of each tree.
-    pub judged: Judged,
-    /// How many functions are those of the training.
+    /// Its result for each tree.
+    pub tree_scores: TreeScores,
+    /// Numbers of the forest's functions that match those of the training, and of unknown ones.
     pub functions: MatchedFunctions,
-    /// Why the model should not be used for it, if so.
+    /// Reason not to use the model for the forest, if any.
     pub misfit: Option<Misfit>,
 }
 
-/// A trained model that judges forests of this or other runs.
+/// A trained model that scores forests of this or other runs.
 #[derive(Debug)]
 pub struct SavedModel(TreeModel);
 
 impl SavedModel {
-    /// From the bytes of a model file.
+    /// Reads the bytes of a model file.
     ///
     /// # Errors
-    /// They are no model.
+    /// The bytes are not a valid model.
     pub fn read(bytes: &[u8]) -> Result<Self, LearningError> {
         Ok(Self(TreeModel::new(ModelArtifact::read(bytes)?)?))
     }
 
-    /// Names of the root functions that it is for, as traces have them.
+    /// Returns the names of its root functions, as in traces.
     pub fn functions(&self) -> &[String] {
         &self.0.artifact().functions
     }
 
-    /// What it is called where nobody gave it a name: the function that it is for.
+    /// Returns the name of a model that was given none: its function.
     pub fn default_name(&self) -> String {
         let function = self.functions().first().map(String::as_str);
         FunctionName::parse(function.unwrap_or_default())
@@ -216,7 +217,7 @@ impl SavedModel {
             .to_owned()
     }
 
-    /// The verdict of the training on each tree, the same whatever trees are beside it.
+    /// Returns the verdict of the training on each tree. It does not depend on the other trees of the forest.
     ///
     /// # Errors
     /// The forest is empty.
@@ -236,7 +237,7 @@ impl SavedModel {
                 unseen_time_share: unseen.time_share,
                 is_new_structure: unseen.is_new_structure,
                 is_unlike_training: if has_varied_structures {
-                    unseen.time_share > MOST_UNSEEN
+                    unseen.time_share > MAX_UNSEEN_SHARE
                 } else {
                     unseen.is_new_structure
                 },
@@ -245,7 +246,7 @@ impl SavedModel {
         Ok((0..forest.len()).map(verdict).collect())
     }
 
-    /// Share of the alarms that may be false.
+    /// Returns the share of the alarms that may be false.
     pub fn false_discovery_rate(&self) -> f64 {
         match self.0.artifact().params.decision {
             DecisionRule::FalseDiscovery(rate) => rate,
@@ -253,12 +254,12 @@ impl SavedModel {
         }
     }
 
-    /// The model itself.
+    /// Returns the model itself.
     pub fn tree_model(&self) -> &TreeModel {
         &self.0
     }
 
-    /// What it was made for.
+    /// Returns the programs and functions that it was trained on.
     pub fn origin(&self) -> ModelOrigin {
         let model = self.0.artifact();
         ModelOrigin {
@@ -272,8 +273,8 @@ impl SavedModel {
         }
     }
 
-    /// Judges a forest. How long like executions take, the forest says; how rare an excess is, the training,
-    /// or with `is_refitted` the forest, too.
+    /// Scores a forest. The forest gives the usual durations. The training gives the p-values, or with `is_refitted`
+    /// the forest itself.
     ///
     /// # Errors
     /// Cancelled, or the model cannot be used by this program.
@@ -289,7 +290,7 @@ impl SavedModel {
             Yardstick::Run
         };
         let found = self.0.judge(forest, by, progress)?;
-        let judged = Judged {
+        let tree_scores = TreeScores {
             scores: found.scores,
             abnormal: found.abnormal,
             p_values: Some(found.p_values),
@@ -297,7 +298,7 @@ impl SavedModel {
             design: found.design,
         };
         Ok(ModelJudgement {
-            judged,
+            tree_scores,
             functions: found.functions,
             misfit: found.misfit,
         })
@@ -305,10 +306,10 @@ impl SavedModel {
 }
 
 impl Learned {
-    /// Takes other settings for the next training.
+    /// Changes the settings for the next training.
     ///
     /// # Errors
-    /// Cancelled, or a setting is out of its bounds; nothing is changed then.
+    /// Cancelled, or a setting is out of range; then nothing is changed.
     pub fn tune(
         &mut self,
         settings: ModelSettings,
@@ -325,21 +326,21 @@ impl Learned {
         Ok(())
     }
 
-    /// The next trees to judge; none before the first training.
+    /// Returns the next trees to label; none before the first training.
     pub fn queue(&self, query: QueryStrategy, count: usize) -> Vec<TreeIdx> {
         self.detector.as_ref().map_or_else(Vec::new, |detector| {
             next_queries(query, &self.embedding, detector, count)
         })
     }
 
-    /// Labels of the last training that disagree with their neighbourhood; none before the first.
+    /// Returns the labels of the last training that disagree with their neighbourhood; none before the first training.
     pub fn doubts(&self) -> Vec<Doubt> {
         self.detector.as_ref().map_or_else(Vec::new, |detector| {
             doubtful_labels(&self.embedding, detector)
         })
     }
 
-    /// Trains with labels, shape `[n_trees]`. What was trained before makes it faster and changes nothing.
+    /// Trains with labels, shape `[n_trees]`. An earlier training makes it faster but does not change the result.
     ///
     /// # Errors
     /// Cancelled, or too few trees are left that are not labelled abnormal.
@@ -347,12 +348,12 @@ impl Learned {
         &mut self,
         labels: &[Option<Label>],
         progress: Progress<'_>,
-    ) -> Result<Judged, LearningError> {
+    ) -> Result<TreeScores, LearningError> {
         let trial = self.try_labels(labels, progress)?;
         Ok(self.accept(trial))
     }
 
-    /// The same, but what was learned before stays until the trial is accepted.
+    /// Trains like [`Learned::train`], but keeps the earlier model until the trial is accepted.
     ///
     /// # Errors
     /// As [`Learned::train`].
@@ -362,26 +363,29 @@ impl Learned {
         progress: Progress<'_>,
     ) -> Result<Trial, LearningError> {
         let detector = Detector::train(&self.embedding, labels, self.detector.as_ref(), progress)?;
-        let judged = Judged {
+        let tree_scores = TreeScores {
             scores: detector.scores().to_vec(),
             abnormal: detector.abnormal().to_vec(),
             p_values: self.embedding.p_values(),
             causes: causes(detector.abnormal(), labels, self.embedding.write_shares()),
             design: self.embedding.evidence().design.clone(),
         };
-        Ok(Trial { detector, judged })
+        Ok(Trial {
+            detector,
+            tree_scores,
+        })
     }
 
-    /// A trial becomes what was learned last.
-    pub(crate) fn accept(&mut self, trial: Trial) -> Judged {
+    /// Makes a trial the current model.
+    pub(crate) fn accept(&mut self, trial: Trial) -> TreeScores {
         self.detector = Some(trial.detector);
-        trial.judged
+        trial.tree_scores
     }
 
-    /// What was learned last, as a model for other runs.
+    /// Returns the current model for use with other runs.
     ///
     /// # Errors
-    /// Nothing was trained yet.
+    /// Nothing has been trained yet.
     pub fn model(&self) -> Result<SavedModel, LearningError> {
         Ok(SavedModel(TreeModel::new(self.artifact()?)?))
     }
@@ -397,10 +401,10 @@ impl Learned {
         )?)
     }
 
-    /// The model as a file.
+    /// Returns the model as the text of a file.
     ///
     /// # Errors
-    /// Nothing was trained yet.
+    /// Nothing has been trained yet.
     pub fn model_text(&self) -> Result<String, LearningError> {
         let model = self.artifact()?;
         Ok(serde_json::to_string(&model).expect("a model has string keys only"))
@@ -410,12 +414,12 @@ impl Learned {
         &self.embedding
     }
 
-    /// The tree in the middle of a group.
+    /// Returns the tree in the middle of a group.
     pub(crate) fn centre(&self, group: &[TreeIdx]) -> Option<TreeIdx> {
         self.embedding.centre_of(group)
     }
 
-    /// The trees most like a tree in the space of the model, the nearest first.
+    /// Returns the trees most similar to a tree in the space of the model, the nearest first.
     pub(crate) fn neighbours(&self, tree: TreeIdx) -> Vec<TreeIdx> {
         let rows = nearest(self.embedding.rows(), tree.index(), NUM_NEIGHBOURS, |_| {
             true

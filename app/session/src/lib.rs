@@ -1,21 +1,22 @@
-//! The application without a screen.
+//! The application without a user interface.
 //!
-//! A person's wishes come in as [`Command`]s; what there is to see goes out as [`Snapshot`]s. The
-//! [`Engine`] between them owns trace, embedding and model, and does the long work; it runs wherever
-//! its carrier puts it (a thread on the desktop, a worker in the browser). Files, clocks and threads
-//! belong to the carrier, which lends them through [`Host`].
+//! A user's requests come in as [`Command`]s; the state to show goes out as [`Snapshot`]s. The
+//! [`Engine`] between them owns trace, embedding and model, and does the long work. It runs where
+//! the host application puts it (a thread on the desktop, a worker in the browser). Files, clocks and
+//! threads belong to the host application, which provides them through [`Host`].
 //!
 //! ```text
 //!                           ┌─▶ Engine ──▶ Host (trace files, journal)
 //! views ── Command ──▶ Session
-//!   ▲                    │  └─▶ watch ──▶ carrier ──▶ server of a running job, or of its records
+//!   ▲                    │  └─▶ watch ──▶ transport ──▶ server of a running job, or of its records
 //!   └── Arc<Snapshot> ◀──┘
 //! ```
 //!
-//! A snapshot has names, trees and scores; what happened on the lanes of a trace views ask for ([`Calls`]), wherever it is.
+//! A snapshot has names, trees and scores. Views query the calls on the lanes of a trace ([`Calls`]), in this
+//! process or remotely.
 //!
-//! Labels are what a person cannot get back by waiting, so every edit is appended to a journal
-//! before it is applied ([`JournalWriter::append`]), and the journal is replayed on the next open.
+//! Labels cannot be recomputed, so every edit is appended to a journal before it is applied
+//! ([`JournalWriter::append`]), and the journal is replayed when the source is opened again.
 
 mod calls;
 mod causes;
@@ -60,24 +61,24 @@ pub use callgrove_trees::forest_file::ForestFileError;
 pub use calls::{
     AskCalls, AskState, BarsOf, CallOf, CallQuestion, CallTimes, CallWay, Calls, CallsNamed,
     CallsOfFunction, CallsOutside, CallsRefusal, CallsReply, FoundCall, FoundCalls, Labelled,
-    LaneBars, LaneLevels, LevelsOf, MessagesOf, PartnersOf, StepFrom, SummaryOf, TimesOf, TotalsOf,
-    TreeOf, WholeCalls,
+    LaneBars, LaneLevels, LevelsOf, LocalCalls, MessagesOf, PartnersOf, StepFrom, SummaryOf,
+    TimesOf, TotalsOf, TreeOf,
 };
 pub use causes::{
     Cascade, CascadeStep, CauseEvidence, CauseKind, CausePhrase, CauseRow, DelayCause, DelayRole,
-    Hop, HopRow, Incident, IncidentRow, LikeGroup, RootCause, RunCauses, TreeCause, TreeCauses,
-    WaitCell, WaitsIn,
+    Hop, HopRow, Incident, IncidentRow, RootCause, RunCauses, SimilarIncidents, TreeCause,
+    TreeCauses, WaitCell, WaitsIn,
 };
 pub use command::{Command, Selection, TimeRange};
 pub use detection::rareness_text;
 pub use engine::{Engine, Wake};
-pub use explain::{Explainer, SummaryNode, design_words, summarize};
+pub use explain::{Explainer, SummaryNode, design_text, summarize};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
 pub use journal::journal_run;
 pub use label::{EventKey, LabelCsvError, LabelKey, LabelRow, LabelSet, TreeKey, label_rows};
 pub use learning::{
-    Judged, LearnSettings, Learned, LearningError, ModelJudgement, SavedModel, analyze,
+    LearnSettings, Learned, LearningError, ModelJudgement, SavedModel, TreeScores, analyze,
     suggest_roots,
 };
 pub use mark::Mark;
@@ -93,8 +94,8 @@ pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion}
 pub use root::{RootError, grow_forest, median_duration, read_forest, trace_of_forest};
 pub use session::Session;
 pub use snapshot::{
-    Analysis, Change, Detection, Explanation, Look, Move, Notice, Severity, Snapshot, Suggestion,
-    Work,
+    Analysis, Change, Detection, Explanation, Move, Notice, Severity, Snapshot, Suggestion,
+    ViewerState, Work,
 };
 pub use table::{Reasons, TreeRow, tree_rows};
 pub use timeline::{

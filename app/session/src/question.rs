@@ -1,5 +1,5 @@
-//! What the person is asked before it takes effect: trainings that move many executions, and models that are
-//! not made for the run.
+//! Questions to the user before a change takes effect: trainings that reclassify many executions, and models that
+//! do not fit the run.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,70 +8,70 @@ use callgrove_model::TreeIdx;
 
 use crate::ModelOrigin;
 
-/// One in so many trees may change sides without a question.
-const MANY_IN: usize = 50;
-/// So many may in small forests.
-const FEW: usize = 5;
+/// A training may reclassify one in this many trees without a question.
+const UNASKED_ONE_IN: usize = 50;
+/// Number of trees that may be reclassified without a question in a small forest.
+const MAX_UNASKED: usize = 5;
 
-/// A training that would move many executions from normal to abnormal or back.
+/// A training that would reclassify many executions.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct TrainingQuestion {
-    /// Labels that it would learn.
+    /// Number of labels to train with.
     pub num_labels: usize,
-    /// Trees of the forest.
+    /// Number of trees in the forest.
     pub num_trees: usize,
-    /// Trees without such a label that are normal and would be abnormal, most abnormal first.
+    /// Unlabelled trees that would change from normal to abnormal, most abnormal first.
     pub would_be_abnormal: Vec<TreeIdx>,
-    /// Trees without such a label that are abnormal and would be normal, most abnormal first.
+    /// Unlabelled trees that would change from abnormal to normal, most abnormal first.
     pub would_be_normal: Vec<TreeIdx>,
 }
 
-/// A model file that is not made for the forest.
+/// A model file that does not fit the forest.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ModelQuestion {
     /// The file.
     pub path: String,
-    /// What it was made for.
+    /// The programs and functions that it was trained on.
     pub origin: ModelOrigin,
-    /// Why it does not fit.
+    /// Reason of the misfit.
     pub misfit: Misfit,
-    /// Trees of the forest.
+    /// Number of trees in the forest.
     pub num_trees: usize,
-    /// Those of them that it calls abnormal as it is.
+    /// Number of trees that it calls abnormal unchanged.
     pub num_abnormal: usize,
-    /// Those of them that it calls abnormal with p-values of the run itself.
+    /// Number of trees that it calls abnormal with p-values of this run.
     pub num_abnormal_refitted: usize,
 }
 
-/// The answer to a [`TrainingQuestion`]; a third is [`crate::Command::Undo`].
+/// The answer to a [`TrainingQuestion`]. The third possible answer is [`crate::Command::Undo`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum TrainingAnswer {
-    /// The model learns the labels.
+    /// Train the model with the labels.
     Keep,
-    /// The labels stand for their executions alone; the model does not learn from them.
+    /// Apply the labels to their executions only; the model is not trained with them.
     OnlyThese,
 }
 
 /// The answer to a [`ModelQuestion`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ModelAnswer {
-    /// The scores are those of the model as it is.
+    /// Use the scores of the model unchanged.
     UseAnyway,
-    /// The same with p-values of the run itself.
+    /// Use the scores of the model with p-values of this run.
     Refit,
-    /// Nothing changes.
+    /// Change nothing.
     Cancel,
 }
 
 impl TrainingQuestion {
-    /// Trees that would change sides.
+    /// Returns the number of trees that would be reclassified.
     pub fn num_moved(&self) -> usize {
         self.would_be_abnormal.len() + self.would_be_normal.len()
     }
 
-    /// Whether so many would move that the person is asked.
+    /// Returns whether enough trees would be reclassified to ask the user.
     pub(crate) fn is_needed(&self) -> bool {
-        self.num_moved() > FEW && self.num_moved() * MANY_IN > self.num_trees
+        self.num_moved() > MAX_UNASKED && self.num_moved() * UNASKED_ONE_IN > self.num_trees
     }
 }
 

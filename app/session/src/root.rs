@@ -1,4 +1,4 @@
-//! From what a person types to the forest of a root function.
+//! Finds the root functions that a user's text names, and grows their forest.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -8,56 +8,56 @@ use callgrove_model::{
 };
 use callgrove_trees::forest_file::{self, ForestFileError, ForestFileLimits};
 
-/// Names offered when a pattern matches nothing.
-const NUM_NEAR: usize = 6;
+/// Largest number of names that are suggested when a pattern matches nothing.
+const MAX_SUGGESTED_NAMES: usize = 6;
 
-/// Why there is no forest.
+/// An error that prevents growing a forest.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RootError {
-    /// The trace has no function at all.
+    /// The trace has no functions.
     #[error(
         "the trace holds no function events; was the program run with its tracing library switched on?"
     )]
     EmptyTrace,
-    /// Nothing was executed often enough to compare executions with each other.
+    /// No function is executed often enough to compare its executions.
     #[error(
         "no function is executed often enough to compare its executions; name one with --function"
     )]
     NothingToSuggest,
     /// The pattern matches no function.
-    #[error("no function matches `{pattern}`; {}", offer(near, most_called))]
+    #[error("no function matches `{pattern}`; {}", hint(similar, most_called))]
     NoMatch {
-        /// What was asked for.
+        /// The pattern.
         pattern: String,
-        /// Names that are like it.
-        near: Vec<String>,
-        /// Functions called most.
+        /// Similar names.
+        similar: Vec<String>,
+        /// The most called functions.
         most_called: Vec<String>,
     },
-    /// The functions exist, but no execution of them ended.
+    /// The functions exist, but none of their executions ended.
     #[error(
         "`{pattern}` has no finished execution in this trace ({num_unclosed} never ended); {}",
-        offer(&[], most_called)
+        hint(&[], most_called)
     )]
     NeverExecuted {
-        /// What was asked for.
+        /// The pattern.
         pattern: String,
-        /// Executions that never ended.
+        /// Number of executions that never ended.
         num_unclosed: usize,
-        /// Functions called most.
+        /// The most called functions.
         most_called: Vec<String>,
     },
 }
 
-fn offer(near: &[String], most_called: &[String]) -> String {
-    match (near, most_called) {
+fn hint(similar: &[String], most_called: &[String]) -> String {
+    match (similar, most_called) {
         ([], []) => "the trace names no function".to_owned(),
         ([], most) => format!("functions called most are {}", most.join(", ")),
-        (near, _) => format!("did you mean {}?", near.join(", ")),
+        (similar, _) => format!("did you mean {}?", similar.join(", ")),
     }
 }
 
-/// Grows the forest of the functions that `pattern` names; the answer names them.
+/// Grows the forest of the functions that `pattern` names. Returns it with their name.
 ///
 /// # Errors
 /// [`RootError`], with names to try.
@@ -66,7 +66,7 @@ pub fn grow_forest(trace: &Arc<Trace>, pattern: &str) -> Result<(Forest, String)
     if functions.is_empty() {
         return Err(RootError::NoMatch {
             pattern: pattern.to_owned(),
-            near: near_names(trace, pattern),
+            similar: similar_names(trace, pattern),
             most_called: most_called(trace),
         });
     }
@@ -87,8 +87,8 @@ pub fn grow_forest(trace: &Arc<Trace>, pattern: &str) -> Result<(Forest, String)
     Ok((forest, name))
 }
 
-/// Reads a forest of any trees ([`callgrove_trees::forest_file`] has the format); the answer names its
-/// roots. `num_bytes` is the length of the text.
+/// Reads a forest of arbitrary trees (the format is documented in [`callgrove_trees::forest_file`]). Returns it with
+/// the name of its roots. `num_bytes` is the length of the text.
 ///
 /// # Errors
 /// [`ForestFileError`], with the line and a remedy.
@@ -106,7 +106,7 @@ pub fn read_forest(
     Ok((forest, name))
 }
 
-/// A forest of a file as a trace to open, and the function of its roots if they are of one.
+/// Converts the forest of a file to a trace. Also returns the function of its roots, if they share one.
 pub fn trace_of_forest(forest: Forest) -> (Trace, Option<String>) {
     let trace = Arc::clone(forest.trace());
     let root = match forest.functions() {
@@ -118,7 +118,7 @@ pub fn trace_of_forest(forest: Forest) -> (Trace, Option<String>) {
     (Arc::unwrap_or_clone(trace), root)
 }
 
-/// The median duration of the trees.
+/// Returns the median duration of the trees.
 pub fn median_duration(forest: &Forest) -> DurationNs {
     let mut durations: Vec<_> = (0..forest.len())
         .map(|index| forest.tree(TreeIdx::from_index(index)).duration())
@@ -130,35 +130,35 @@ pub fn median_duration(forest: &Forest) -> DurationNs {
         .unwrap_or_default()
 }
 
-/// Names that a person may have meant: those that hold what was typed, or nearly.
-fn near_names(trace: &Trace, pattern: &str) -> Vec<String> {
+/// Returns the names that the user may have meant: those that contain the typed text, or nearly.
+fn similar_names(trace: &Trace, pattern: &str) -> Vec<String> {
     let wanted = last_component(&pattern.to_lowercase()).to_owned();
-    let mut near: Vec<(usize, &str)> = trace
+    let mut similar: Vec<(usize, &str)> = trace
         .names
         .iter()
         .map(|(_, full)| FunctionName::parse(full).qualified)
         .filter_map(|name| Some((unlikeness(&wanted, &name.to_lowercase())?, name)))
         .collect();
-    near.sort_unstable();
-    near.dedup();
-    let names = near.into_iter().map(|(_, name)| name.to_owned());
-    names.take(NUM_NEAR).collect()
+    similar.sort_unstable();
+    similar.dedup();
+    let names = similar.into_iter().map(|(_, name)| name.to_owned());
+    names.take(MAX_SUGGESTED_NAMES).collect()
 }
 
-/// The last part of a name, without wildcards and brackets around it.
+/// Returns the last part of a name, without enclosing wildcards and brackets.
 fn last_component(name: &str) -> &str {
     let last = name.rsplit("::").next().unwrap_or_default();
     last.trim_matches(['*', '?', '(', ')', ' '])
 }
 
-/// How much the last part of `name` differs from `wanted`, in letters; `None` if they are not alike.
+/// Returns how much the last part of `name` differs from `wanted`, in letters; `None` if they are not similar.
 fn unlikeness(wanted: &str, name: &str) -> Option<usize> {
     let name = last_component(name);
     let (num_wanted, num_letters) = (wanted.chars().count(), name.chars().count());
     if num_wanted == 0 {
         return None;
     }
-    // A part of a name counts if it is much of it: `bar` does not mean `MPI_Barrier`.
+    // A match inside a name counts only if it covers much of it: `bar` does not mean `MPI_Barrier`.
     if name.contains(wanted) && (2 * num_wanted >= num_letters || num_wanted >= 5) {
         return Some(num_letters - num_wanted);
     }
@@ -166,7 +166,7 @@ fn unlikeness(wanted: &str, name: &str) -> Option<usize> {
     (distance <= num_wanted / 3).then_some(distance)
 }
 
-/// Letters to insert, remove or replace to make one word of the other (Levenshtein).
+/// Returns the number of letters to insert, remove or replace to turn one word into the other (Levenshtein).
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -195,7 +195,7 @@ fn most_called(trace: &Trace) -> Vec<String> {
     calls
         .into_iter()
         .filter(|&(num_calls, _)| num_calls > 0)
-        .take(NUM_NEAR)
+        .take(MAX_SUGGESTED_NAMES)
         .map(|(_, func)| name(func))
         .collect()
 }
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_that_are_alike_are_offered() {
+    fn only_similar_names_are_suggested() {
         let unlike = |wanted: &str, name: &str| unlikeness(wanted, name);
         assert_eq!(unlike("comput", "paiream::compute"), Some(1));
         assert_eq!(unlike("conpute", "paiream::compute"), Some(1));
@@ -218,15 +218,15 @@ mod tests {
     }
 
     #[test]
-    fn without_a_like_name_the_most_called_are_told_as_such() {
+    fn without_a_similar_name_the_most_called_are_listed() {
         let most = ["MPI_Send".to_owned(), "MPI_Wait".to_owned()];
-        let told = RootError::NoMatch {
+        let error = RootError::NoMatch {
             pattern: "Foo::bar".to_owned(),
-            near: Vec::new(),
+            similar: Vec::new(),
             most_called: most.to_vec(),
         };
         assert_eq!(
-            told.to_string(),
+            error.to_string(),
             "no function matches `Foo::bar`; functions called most are MPI_Send, MPI_Wait"
         );
     }

@@ -1,8 +1,8 @@
-//! What the window holds: all sources of one run behind one [`Command`] and one [`Snapshot`].
+//! The session of a window: all sources of one run behind one [`Command`] and one [`Snapshot`].
 //!
-//! The engine works on a thread of its own, the watched run is a state machine that costs nothing, and what
-//! is merely looked at (a call, a stretch of time) belongs here. So a selection is shown in the frame in
-//! which it was made, however busy the engine is, and no view knows where an answer comes from.
+//! The engine works on a thread of its own, and the watched run is a cheap state machine. Selections (a call, a time
+//! range) belong to the session itself. So a selection is shown in the frame in which it was made, however busy the
+//! engine is, and no view depends on where an answer comes from.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::{
     SessionHandle, Severity, Snapshot, TimeRange,
 };
 
-/// Notices of the session itself are numbered from here on, those of the engine from 1.
+/// First number of the session's own notices. The engine numbers its notices from 1.
 const FIRST_NOTICE: u64 = 1 << 63;
 
 /// One run with its sources.
@@ -24,11 +24,11 @@ pub struct Session {
     watcher: Option<Watcher>,
     /// The engine's newest snapshot.
     newest: Arc<Snapshot>,
-    /// The same with what the person looks at and what is known of the watched run.
+    /// The snapshot of the engine with the user's selections and the state of the watched run.
     shown: Arc<Snapshot>,
-    /// Selections that the engine has not answered yet, oldest first.
+    /// Selections that the engine has not confirmed yet, oldest first.
     unanswered: VecDeque<Selection>,
-    /// Commands that the engine could not take yet, oldest first.
+    /// Commands that the engine has not accepted yet, oldest first.
     unsent: VecDeque<Command>,
     call: Option<ExecRef>,
     incident: Option<usize>,
@@ -36,18 +36,18 @@ pub struct Session {
     pattern: Option<PatternId>,
     reference: PatternReference,
     range: Option<TimeRange>,
-    /// The execution that shall be opened, while it is looked for.
-    sought: Option<Labelled>,
+    /// The execution to open, while it is being searched for.
+    wanted: Option<Labelled>,
     /// The execution whose forest is being grown.
     awaited: Option<FoundCall>,
-    /// The run that the engine was told the records are of.
+    /// The run of the records, as reported to the engine.
     recorded: RunIdentity,
     notices: Vec<Notice>,
     num_notices: u64,
 }
 
 impl Session {
-    /// A session over an engine and, where the carrier can watch runs, a line to their servers.
+    /// Creates a session on an engine. `line` connects to the servers of watched runs, if the host supports them.
     pub fn new(engine: SessionHandle, line: Option<WatchHandle>) -> Self {
         let newest = engine.snapshot();
         let mut session = Self {
@@ -63,7 +63,7 @@ impl Session {
             pattern: None,
             reference: PatternReference::default(),
             range: None,
-            sought: None,
+            wanted: None,
             awaited: None,
             recorded: RunIdentity::default(),
             notices: Vec::new(),
@@ -73,12 +73,12 @@ impl Session {
         session
     }
 
-    /// What there is to see.
+    /// Returns the snapshot to show.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.shown
     }
 
-    /// Commands that wait for a busy engine.
+    /// Returns the number of commands that wait for a busy engine.
     pub fn num_unsent(&self) -> usize {
         self.unsent.len()
     }
@@ -88,7 +88,7 @@ impl Session {
         self.engine.cancel();
     }
 
-    /// Takes over what is new, once in each frame; never waits. Whether it shall be called again soon.
+    /// Takes over new results, once per frame. Never blocks. Returns whether it should be called again soon.
     pub fn update(&mut self) -> bool {
         if let Some(calls) = &self.newest.calls {
             calls.begin_frame();
@@ -106,16 +106,16 @@ impl Session {
             self.take_over(&before);
         }
         let has_news = self.watcher.as_mut().is_some_and(Watcher::update);
-        let has_found = self.sought.is_some() && self.seek();
+        let has_found = self.wanted.is_some() && self.find_wanted();
         if is_new || has_news || has_found {
-            self.refuse_other_run();
-            self.know_run();
+            self.detach_other_run();
+            self.report_run();
             self.compose();
         }
         has_news || !self.unsent.is_empty()
     }
 
-    /// Carries out a command or passes it on to the engine, which keeps their order; never waits.
+    /// Carries out a command, or passes it on to the engine, which keeps their order. Never blocks.
     pub fn send(&mut self, command: Command) {
         match command {
             Command::SelectCall(call) => self.call = call,
@@ -125,8 +125,8 @@ impl Session {
             Command::SetReference(reference) => self.reference = reference,
             Command::SelectRange(range) => self.range = range,
             Command::OpenExecution { program, label } => {
-                self.sought = Some(Labelled { program, label });
-                self.seek();
+                self.wanted = Some(Labelled { program, label });
+                self.find_wanted();
             }
             Command::Watch(command) => {
                 if let Some(watcher) = &mut self.watcher {
@@ -156,24 +156,24 @@ impl Session {
         }
     }
 
-    /// Opens the execution that is sought, if it is found by now.
-    fn seek(&mut self) -> bool {
-        let Some(sought) = self.sought else {
+    /// Opens the execution that is being searched for, if it has been found.
+    fn find_wanted(&mut self) -> bool {
+        let Some(wanted) = self.wanted else {
             return false;
         };
-        let label = sought.label;
+        let label = wanted.label;
         let Some(calls) = self.newest.calls.clone() else {
-            self.sought = None;
-            self.tell(format!("Open the trace of the run to see {label} in it."));
+            self.wanted = None;
+            self.notify(format!("Open the trace of the run to see {label} in it."));
             return true;
         };
-        let Some(found) = calls.ask(&sought) else {
+        let Some(found) = calls.ask(&wanted) else {
             return false;
         };
-        self.sought = None;
+        self.wanted = None;
         match &*found {
             Some(found) => self.open(found),
-            None => self.tell(format!(
+            None => self.notify(format!(
                 "This trace has no execution {label}: is it of another run, or is a rank missing?"
             )),
         }
@@ -193,23 +193,23 @@ impl Session {
         }
     }
 
-    /// The tree that holds a call.
+    /// Returns the tree that contains a call.
     fn tree_of(&self, found: &FoundCall) -> Option<TreeIdx> {
         let stack: Vec<ExecIdx> = found.stack.iter().map(|it| it.call.exec).collect();
         let forest = &self.newest.analysis.as_ref()?.forest;
         forest.tree_around(found.call.lane, &stack)
     }
 
-    /// Which of a call and its callers makes the most promising trees; the call where none is suggested that
-    /// calls anything.
+    /// Returns which function of a call and its callers gives the most promising trees. Falls back to the function of
+    /// the call if none of the suggested ones calls anything.
     fn root_over(&self, found: &FoundCall) -> Option<FuncId> {
-        let place = |func: FuncId| {
+        let position = |func: FuncId| {
             let mut suggested = self.newest.suggestions.iter();
             suggested.position(|it| it.func == func && it.mean_calls >= 2.0)
         };
         let stack = found.stack.iter().map(|it| it.func);
-        let promising = stack.filter_map(|func| Some((place(func)?, func)));
-        let best = promising.min_by_key(|(place, _)| *place);
+        let promising = stack.filter_map(|func| Some((position(func)?, func)));
+        let best = promising.min_by_key(|(position, _)| *position);
         best.map(|(_, func)| func)
             .or_else(|| found.stack.first().map(|it| it.func))
     }
@@ -219,8 +219,8 @@ impl Session {
         self.call = Some(exec);
     }
 
-    /// Records and trace must be of one run: what was watched goes where it is proven that they are not.
-    fn refuse_other_run(&mut self) {
+    /// Detaches the watched records if they are proven to be of another run than the trace.
+    fn detach_other_run(&mut self) {
         let (Some(trace), Some(watcher)) = (&self.newest.trace, &mut self.watcher) else {
             return;
         };
@@ -229,19 +229,19 @@ impl Session {
             return;
         };
         let text = format!(
-            "{} is of another run and was let go: the open trace is of {}, it is of {} ({}). Open the trace of \
+            "{} is of another run and was detached: the open trace is of {}, it is of {} ({}). Open the trace of \
              that run, or attach the records of this one.",
             watch.address(),
             mismatch.known,
             mismatch.other,
             mismatch.reason
         );
-        watcher.let_go();
-        self.tell(text);
+        watcher.detach();
+        self.notify(text);
     }
 
-    /// Tells the engine which run the records are of, as soon as they say it.
-    fn know_run(&mut self) {
+    /// Reports the run of the records to the engine, as soon as the records name it.
+    fn report_run(&mut self) {
         let Some(watcher) = &self.watcher else {
             return;
         };
@@ -252,13 +252,13 @@ impl Session {
         }
         self.recorded = run.clone();
         let source = watch.address().to_owned();
-        self.pass_on(Command::KnowRun {
+        self.pass_on(Command::SetRecordedRun {
             source,
             run: run.clone(),
         });
     }
 
-    fn tell(&mut self, text: String) {
+    fn notify(&mut self, text: String) {
         let id = FIRST_NOTICE + self.num_notices;
         self.num_notices += 1;
         self.notices.retain(|known| known.text != text);
@@ -269,11 +269,11 @@ impl Session {
         });
     }
 
-    /// What another trace or forest makes void goes.
+    /// Drops the state that another trace or forest invalidates.
     fn take_over(&mut self, before: &Snapshot) {
         if !is_same(self.newest.trace.as_ref(), before.trace.as_ref()) {
             (self.call, self.range) = (None, None);
-            (self.sought, self.awaited) = (None, None);
+            (self.wanted, self.awaited) = (None, None);
             (self.incident, self.trend, self.pattern) = (None, None, None);
         }
         let selection = &self.newest.selection;
@@ -282,8 +282,8 @@ impl Session {
         } else if *selection != before.selection {
             self.unanswered.clear();
         }
-        let has_grown = !is_same(self.newest.analysis.as_ref(), before.analysis.as_ref());
-        if has_grown
+        let is_new_forest = !is_same(self.newest.analysis.as_ref(), before.analysis.as_ref());
+        if is_new_forest
             && self.newest.analysis.is_some()
             && let Some(awaited) = self.awaited.take()
             && let Some(tree) = self.tree_of(&awaited)
@@ -331,9 +331,9 @@ mod tests {
 
     use super::*;
     use crate::SnapshotCell;
-    use crate::watch::{Overview, WatchCarrier, WatchCommand, WatchRequest, WatchUpdate};
+    use crate::watch::{Overview, WatchCommand, WatchRequest, WatchTransport, WatchUpdate};
 
-    /// A run whose one process had this pid.
+    /// A run with one process, which had this pid.
     fn run(pid: u32) -> RunIdentity {
         let metadata = [
             ("Executable", "/apps/lmp"),
@@ -354,7 +354,7 @@ mod tests {
         RunIdentity::of_step(&batch, &callgrove_model::NameTable::default(), true)
     }
 
-    fn session_on(identity: RunIdentity) -> (Session, WatchCarrier) {
+    fn session_on(identity: RunIdentity) -> (Session, WatchTransport) {
         let (sender, _) = sync_channel(8);
         let cell = SnapshotCell::default();
         let trace = Trace {
@@ -365,51 +365,51 @@ mod tests {
             trace: Some(Arc::new(trace)),
             ..Snapshot::default()
         }));
-        let (handle, carrier) = WatchHandle::pair();
+        let (handle, transport) = WatchHandle::pair();
         let mut session = Session::new(SessionHandle::new(sender, cell), Some(handle));
         session.send(Command::Watch(WatchCommand::Connect {
             address: "found".to_owned(),
             token: None,
         }));
-        (session, carrier)
+        (session, transport)
     }
 
-    /// Tells the session that what it watches is of `identity`.
-    fn hear(session: &mut Session, carrier: &WatchCarrier, identity: RunIdentity) {
-        let Ok(WatchRequest::Connect { connection, .. }) = carrier.requests.try_recv() else {
-            panic!("the carrier is asked to connect");
+    /// Sends the session an overview of a run.
+    fn receive_overview(session: &mut Session, transport: &WatchTransport, identity: RunIdentity) {
+        let Ok(WatchRequest::Connect { connection, .. }) = transport.requests.try_recv() else {
+            panic!("the transport is asked to connect");
         };
         let overview = Overview {
             run: identity,
             ..Overview::default()
         };
         let update = WatchUpdate::Connected(Box::new(overview));
-        carrier.updates.send((connection, update)).unwrap();
+        transport.updates.send((connection, update)).unwrap();
         session.update();
     }
 
     #[test]
-    fn records_of_another_run_are_let_go_with_words() {
-        let (mut session, carrier) = session_on(run(1));
-        hear(&mut session, &carrier, run(2));
+    fn records_of_another_run_are_detached_with_a_notice() {
+        let (mut session, transport) = session_on(run(1));
+        receive_overview(&mut session, &transport, run(2));
         let snapshot = session.snapshot();
         assert!(!snapshot.watch.is_attached());
-        let told = &snapshot.notices.last().expect("it is said").text;
-        assert!(told.contains("found is of another run"), "{told}");
-        let last = carrier.requests.try_iter().last();
+        let text = &snapshot.notices.last().expect("it is said").text;
+        assert!(text.contains("found is of another run"), "{text}");
+        let last = transport.requests.try_iter().last();
         assert_eq!(last, Some(WatchRequest::Disconnect));
     }
 
     #[test]
     fn records_of_the_same_run_stay() {
-        let (mut session, carrier) = session_on(run(1));
-        hear(&mut session, &carrier, run(1));
+        let (mut session, transport) = session_on(run(1));
+        receive_overview(&mut session, &transport, run(1));
         let snapshot = session.snapshot();
         assert!(snapshot.watch.is_attached() && snapshot.notices.is_empty());
     }
 
     #[test]
-    fn an_incident_is_let_go_by_the_next_selection_and_a_pattern_stays() {
+    fn a_selection_deselects_the_incident_and_keeps_the_pattern() {
         let (mut session, _) = session_on(run(1));
         session.send(Command::SelectIncident(Some(3)));
         session.send(Command::SelectPattern(Some(PatternId(2))));

@@ -1,4 +1,4 @@
-//! The session file: what a person needs to go on elsewhere or later.
+//! The session file: everything that a user needs to continue elsewhere or later.
 
 use callgrove_model::RunIdentity;
 use serde::{Deserialize, Serialize};
@@ -16,25 +16,25 @@ const VERSION: u32 = 3;
 pub(crate) struct SessionFile {
     /// Version of the format.
     callgrove_session: u32,
-    /// Trace as the person named it.
+    /// Trace as the user named it.
     pub(crate) source: String,
-    /// The run of the trace, as far as that tells.
+    /// The run, as far as the trace identifies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) run: Option<RunIdentity>,
     /// Root function.
     pub(crate) root: String,
-    /// What the person made.
+    /// The user's work.
     pub(crate) state: SavedState,
     /// The selected trees.
     #[serde(default)]
     pub(crate) selection: Vec<LabelKey>,
-    /// How the window showed it; only the window knows what it means.
+    /// Layout of the window, in the window's own format.
     #[serde(default)]
     pub(crate) view: Value,
 }
 
 impl SessionFile {
-    /// The file of a state.
+    /// Returns the file of a state.
     pub(crate) fn new(
         source: &str,
         run: &RunIdentity,
@@ -54,7 +54,7 @@ impl SessionFile {
         }
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub(crate) fn to_text(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("a session has string keys only");
         text.push('\n');
@@ -63,7 +63,7 @@ impl SessionFile {
 
     /// Reads a file.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
-        let no_session = |error| format!("this is no session file of Callgrove ({error})");
+        let no_session = |error| format!("this is not a session file of Callgrove ({error})");
         let value: Value = serde_json::from_slice(bytes).map_err(no_session)?;
         let version = value.get("callgrove_session").and_then(Value::as_u64);
         if let Some(version) = version.filter(|&version| version > VERSION.into()) {
@@ -83,7 +83,7 @@ mod tests {
     use crate::TreeKey;
     use crate::edit::SavedLabel;
 
-    /// The format is promised to stay readable: this is version 1 as written.
+    /// Version 1 as it was written. The format must stay readable.
     const VERSION_1: &str = r#"{
   "callgrove_session": 1,
   "source": "run",
@@ -104,7 +104,7 @@ mod tests {
 }
 "#;
 
-    /// This is version 2.
+    /// Version 2 as it was written.
     const VERSION_2: &str = r#"{
   "callgrove_session": 2,
   "source": "run",
@@ -145,7 +145,7 @@ mod tests {
 }
 "#;
 
-    /// And this is version 3.
+    /// Version 3 as it was written.
     const VERSION_3: &str = r#"{
   "callgrove_session": 3,
   "source": "run",
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(state.marks.as_ref().map(Vec::len), Some(1));
         assert_eq!((file.selection.len(), state.labels[0].held), (1, false));
         assert_eq!(file.view["layout"], "Analyse");
-        // Of what is new nothing is written where there is nothing to say.
+        // New fields without a value are not written.
         let newer = VERSION_2.replace("\"callgrove_session\": 2", "\"callgrove_session\": 3");
         let again = SessionFile::from_bytes(newer.as_bytes()).unwrap();
         assert_eq!(again.to_text(), newer);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gave_a_label_is_kept_and_may_be_missing() {
+    fn the_author_of_a_label_is_kept_and_optional() {
         let with = VERSION_3.replace(
             "\"held\": true\n",
             "\"held\": true,\n        \"by\": \"ana\"\n",
@@ -238,7 +238,7 @@ mod tests {
     fn other_files_are_refused_with_a_reason() {
         let error = SessionFile::from_bytes(b"{}").unwrap_err();
         assert!(
-            error.starts_with("this is no session file of Callgrove"),
+            error.starts_with("this is not a session file of Callgrove"),
             "{error}"
         );
         let newer = VERSION_2.replace("\"view\"", "\"sound\"");

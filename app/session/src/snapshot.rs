@@ -1,4 +1,4 @@
-//! What there is to see: an immutable picture of the session, cheap to clone and to share.
+//! The state to show: an immutable snapshot of the session, cheap to clone and to share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,52 +21,52 @@ use crate::{
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
 ///
-/// What is skipped in its serialised form is large and goes its own way ([`crate::wire`]), follows from what
-/// is there, or is not of the session but of whoever looks at it.
+/// Skipped fields are large and sent separately ([`crate::wire`]), can be derived from others, or belong to a
+/// viewer instead of the session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Grows with every snapshot.
+    /// Revision number; increases with every snapshot.
     pub revision: u64,
-    /// What is being worked on, if anything.
+    /// The work in progress, if any.
     pub work: Option<Work>,
-    /// The source that is open or being opened, as the person named it.
+    /// The source that is open or being opened, as the user named it.
     pub source: Option<String>,
-    /// The trace. Where its calls are far ([`Calls::is_far`]) its lanes are empty; views ask `calls` for what is on them.
+    /// The trace. If its calls are remote ([`Calls::is_remote`]), its lanes are empty; views query `calls` instead.
     #[serde(skip)]
     pub trace: Option<Arc<Trace>>,
-    /// Its calls, to be asked for; comes with the trace.
+    /// Query interface to its calls; set together with the trace.
     #[serde(skip)]
     pub calls: Option<Arc<Calls>>,
-    /// Who made whom late; comes some time after the trace.
+    /// Causes of the delays of the run; computed some time after the trace was opened.
     #[serde(skip)]
     pub causes: Option<Arc<RunCauses>>,
-    /// What the forest's trees were in that.
+    /// Roles of the forest's trees in those delays.
     #[serde(skip)]
     pub tree_causes: Option<Arc<TreeCauses>>,
-    /// The incident that is looked at, a place in [`RunCauses::incidents`].
+    /// The selected incident, an index into [`RunCauses::incidents`].
     #[serde(skip)]
     pub incident: Option<usize>,
-    /// Persistent and slow changes; comes some time after the trace.
+    /// Persistent and slow changes; computed some time after the trace was opened.
     #[serde(skip)]
     pub trends: Option<Arc<RunTrends>>,
-    /// The trend that is looked at, an index into [`RunTrends::all`].
+    /// The selected trend, an index into [`RunTrends::all`].
     #[serde(skip)]
     pub trend: Option<usize>,
-    /// What is listed of what recurs; comes some time after the trace.
+    /// The list of repeated patterns; computed some time after the trace was opened.
     #[serde(skip)]
     pub patterns: Option<Arc<PatternList>>,
-    /// The pattern that is looked at.
+    /// The selected pattern.
     #[serde(skip)]
     pub pattern: Option<PatternId>,
-    /// What is usual of it, and what far from that.
+    /// Its reference: which value is usual, and which values are far from it.
     #[serde(skip)]
     pub reference: PatternReference,
-    /// Root functions worth looking at, most promising first.
+    /// Root functions that are worth analysing, most promising first.
     pub suggestions: Arc<[Suggestion]>,
     /// The forest.
     #[serde(skip)]
     pub analysis: Option<Arc<Analysis>>,
-    /// Where its trees lie in the plane.
+    /// Positions of its trees in the plane.
     #[serde(skip)]
     pub map: Option<Arc<TreeMap>>,
     /// Scores of the forest's trees by the newest model.
@@ -74,39 +74,39 @@ pub struct Snapshot {
     pub detection: Option<Arc<Detection>>,
     /// Labels of the forest's trees.
     pub labels: Arc<LabelSet>,
-    /// The same by tree, shape `[n_trees]`.
+    /// The same labels by tree, shape `[n_trees]`.
     #[serde(skip)]
     pub labels_by_tree: Arc<[Option<Label>]>,
     /// Labels of executions by their event labels: of all records, and of the forest's trees.
     pub record_labels: Arc<LabelSet>,
     /// Marks of the run, in order of their numbers.
     pub marks: Arc<[Mark]>,
-    /// Where labels and marks are kept, in words; `None` if they are lost with the session.
+    /// Location of the journal of labels and marks, as text; `None` if they are lost with the session.
     pub journal: Option<Arc<str>>,
-    /// How the window showed the session that was opened last, as it was given to
+    /// Layout of the window when the session that was opened last was saved, as passed to
     /// [`crate::Command::SaveSession`].
     pub restored_view: Option<Arc<serde_json::Value>>,
-    /// Labels that wait to be learned.
+    /// Number of labels that wait to be trained.
     pub num_untrained: usize,
-    /// Labels that stand for their executions alone: the model does not learn from them.
+    /// Number of labels that apply to their executions only: the model is not trained with them.
     pub num_held: usize,
-    /// The trees that have them, ascending.
+    /// The trees with such labels, ascending.
     pub held: Arc<[TreeIdx]>,
-    /// The training that waits for an answer ([`crate::Command::Answer`]); the scores are those before it.
+    /// The training that waits for an answer ([`crate::Command::Answer`]). The scores are those before it.
     pub question: Option<Arc<TrainingQuestion>>,
-    /// The model file that waits for an answer ([`crate::Command::AnswerModel`]), since it does not fit.
+    /// The model file that waits for an answer ([`crate::Command::AnswerModel`]) because it does not fit.
     pub misfit: Option<Arc<ModelQuestion>>,
-    /// The models of a running job, as it was asked last.
+    /// The models of a running job, as fetched last.
     pub running_models: Option<Arc<RunningModels>>,
-    /// Whether every label trains at once.
+    /// True if the model is trained after every label.
     pub auto_train: bool,
     /// Settings of the model.
     pub settings: ModelSettings,
-    /// Those it would have by itself.
+    /// Its default settings.
     pub default_settings: ModelSettings,
-    /// How the next tree to judge is chosen.
+    /// Strategy that chooses the next tree to label.
     pub query: QueryStrategy,
-    /// The next trees to judge, by that choice; empty while scores come from a model file.
+    /// The next trees to label, by `query`; empty while scores come from a model file.
     pub queue: Arc<[TreeIdx]>,
     /// Labels that disagree with their neighbourhood, the most doubtful first.
     pub doubts: Arc<[Doubt]>,
@@ -115,61 +115,64 @@ pub struct Snapshot {
     /// The call of the trace whose details are shown.
     #[serde(skip)]
     pub call: Option<ExecRef>,
-    /// The stretch of time that is chosen.
+    /// The selected time range.
     #[serde(skip)]
     pub range: Option<TimeRange>,
-    /// What is known of the watched run.
+    /// The state of the watched run.
     #[serde(skip)]
     pub watch: Arc<Watch>,
-    /// Why the focused tree got its score; `None` until it is computed.
+    /// Explanation of the focused tree's score; `None` until it is computed.
     pub explanation: Option<Arc<Explanation>>,
-    /// Number of the viewer's newest command that was carried out; 0 where viewers are not told apart.
+    /// Number of the viewer's newest command that was carried out; 0 if viewers are not distinguished.
     pub carried_out: u64,
-    /// What each of several viewers has selected who do not share `selection`.
+    /// State of each viewer, if several viewers do not share `selection`.
     #[serde(skip)]
-    pub looks: Arc<BTreeMap<ViewerId, Look>>,
-    /// What the person is called who sees this, if that is known.
+    pub viewer_states: Arc<BTreeMap<ViewerId, ViewerState>>,
+    /// Name of the user who sees this, if known.
     pub name: Option<Arc<str>>,
-    /// Those who look at the session at present, itself among them; none where viewers are not told apart.
+    /// The connected viewers, including the one that sees this; empty if viewers are not distinguished.
     pub viewers: Arc<[PresentViewer]>,
-    /// What Undo would take back, in words.
+    /// Description of the edit to undo.
     pub undo: Option<String>,
-    /// What Redo would do again, in words.
+    /// Description of the edit to redo.
     pub redo: Option<String>,
-    /// Messages to the person, oldest first.
+    /// Messages to the user, oldest first.
     pub notices: Arc<[Notice]>,
 }
 
-/// What a viewer looks at.
+/// The state of one viewer.
 #[derive(Clone, Debug, Default)]
-pub struct Look {
-    /// Which trees are selected and why the focused one got its score; `None` as long as the viewer has selected
-    /// nothing since the forest was shown.
+pub struct ViewerState {
+    /// The selection, and why the focused tree got its score; `None` until the viewer selects something in the forest
+    /// that is shown.
     pub selected: Option<(Selection, Option<Arc<Explanation>>)>,
     /// [`Snapshot::carried_out`].
     pub carried_out: u64,
-    /// What the viewer calls itself.
+    /// Name of the viewer.
     pub name: Option<Arc<str>>,
-    /// Whether it is connected.
-    pub is_here: bool,
+    /// True if it is connected.
+    pub is_connected: bool,
 }
 
 impl Snapshot {
-    /// The same as one of several viewers sees it.
+    /// Returns the snapshot as one of several viewers sees it.
     #[must_use]
     pub fn seen_by(&self, viewer: ViewerId) -> Self {
         let mut seen = self.clone();
-        let here = self.looks.iter().filter(|(_, look)| look.is_here);
-        let here = here.filter_map(|(id, look)| {
-            let name = look.name.clone()?;
+        let here = self
+            .viewer_states
+            .iter()
+            .filter(|(_, state)| state.is_connected);
+        let here = here.filter_map(|(id, state)| {
+            let name = state.name.clone()?;
             let is_you = *id == viewer;
             Some(PresentViewer { name, is_you })
         });
         seen.viewers = here.collect();
-        if let Some(look) = self.looks.get(&viewer) {
-            seen.carried_out = look.carried_out;
-            seen.name = look.name.clone().or(seen.name);
-            if let Some((selection, explanation)) = &look.selected {
+        if let Some(state) = self.viewer_states.get(&viewer) {
+            seen.carried_out = state.carried_out;
+            seen.name = state.name.clone().or(seen.name);
+            if let Some((selection, explanation)) = &state.selected {
                 seen.selection.clone_from(selection);
                 seen.explanation.clone_from(explanation);
             }
@@ -177,7 +180,7 @@ impl Snapshot {
         seen
     }
 
-    /// The tree that the views show: the selected one, or the centre of the selected group.
+    /// Returns the tree that the views show: the selected one, or the centre of the selected group.
     pub fn focus(&self) -> Option<TreeIdx> {
         match &self.selection {
             Selection::None => None,
@@ -189,33 +192,33 @@ impl Snapshot {
         }
     }
 
-    /// What explains that a tree is abnormal, if that is known.
+    /// Returns the cause that explains an abnormal tree, if known.
     pub fn cause(&self, tree: TreeIdx) -> Option<Cause> {
         self.detection.as_ref()?.cause(tree)
     }
 
-    /// Why a tree is rare or long by design, if it is.
+    /// Returns why a tree is rare or long by design, if it is.
     pub fn by_design(&self, tree: TreeIdx) -> Option<&DesignClass> {
         self.detection.as_ref()?.by_design(tree)
     }
 
-    /// What a tree was in the delays of the run.
+    /// Returns the role of a tree in the delays of the run.
     pub fn tree_cause(&self, tree: TreeIdx) -> Option<TreeCause> {
         self.tree_causes.as_ref()?.of(tree)
     }
 
-    /// What happened to a tree, in words; `None` for one that was on time.
-    pub fn cause_words(&self, tree: TreeIdx) -> Option<String> {
+    /// Returns a description of the delay of a tree; `None` for a tree that was on time.
+    pub fn cause_sentence(&self, tree: TreeIdx) -> Option<String> {
         let (causes, analysis) = (self.causes.as_ref()?, self.analysis.as_ref()?);
         if self.tree_cause(tree)?.role == DelayRole::OnTime {
             return None;
         }
         let cause = causes.of_tree(&analysis.forest, tree);
-        causes.words(analysis.forest.code(tree).rank, &cause)
+        causes.sentence(analysis.forest.code(tree).rank, &cause)
     }
 
-    /// The delay that is looked at, as one path across ranks: that of the selected incident, else that of the
-    /// focused tree. `None` also while the calls of the incident are on their way.
+    /// Returns the selected delay as one path across ranks: that of the selected incident, otherwise that of the
+    /// focused tree. `None` also while the calls of the incident are being fetched.
     pub fn cascade(&self) -> Option<Cascade> {
         let causes = self.causes.as_ref()?;
         if let Some(incident) = self.incident.and_then(|number| causes.incident(number)) {
@@ -230,33 +233,33 @@ impl Snapshot {
         causes.cascade(&causes.of_tree(&analysis.forest, tree))
     }
 
-    /// First entry and last exit of the run.
+    /// Returns the first entry and the last exit of the run.
     pub fn time_span(&self) -> Option<(TimeNs, TimeNs)> {
         self.calls.as_ref()?.time_span()
     }
 
-    /// The label of an execution, in whatever source it was labelled.
+    /// Returns the label of an execution, in whichever source it was labelled.
     pub fn record_label(&self, record: &ExecutionDocument) -> Option<Label> {
         self.record_labels.get(record.key()?)
     }
 
-    /// Who gave a tree its label, if that is known.
+    /// Returns the author of a tree's label, if known.
     pub fn label_author(&self, tree: TreeIdx) -> Option<&str> {
         let forest = &self.analysis.as_ref()?.forest;
         (self.labels).author(self.labels.key_of(forest, tree))
     }
 
-    /// Who gave an execution its label, in whatever source that was.
+    /// Returns the author of an execution's label, in whichever source it was labelled.
     pub fn record_label_author(&self, record: &ExecutionDocument) -> Option<&str> {
         self.record_labels.author(record.key()?)
     }
 
-    /// Whether the label of a tree stands for it alone.
+    /// Returns whether the label of a tree applies to that tree only.
     pub fn is_held(&self, tree: TreeIdx) -> bool {
         self.held.binary_search(&tree).is_ok()
     }
 
-    /// The label of a tree.
+    /// Returns the label of a tree.
     pub fn label(&self, tree: TreeIdx) -> Option<Label> {
         self.labels_by_tree.get(tree.index()).copied().flatten()
     }
@@ -265,9 +268,9 @@ impl Snapshot {
 /// Long work in progress.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Work {
-    /// What is done now, in words: `Reading rank 3 of 16`.
+    /// The current step, as text: `Reading rank 3 of 16`.
     pub stage: String,
-    /// Done so far, 0 to 1.
+    /// Finished share, 0 to 1.
     pub fraction: f32,
 }
 
@@ -286,28 +289,28 @@ pub struct Suggestion {
     pub longest: DurationNs,
     /// Mean number of calls in one execution, itself included.
     pub mean_calls: f64,
-    /// Why it is suggested, in words.
+    /// Reason for the suggestion, as text.
     pub reason: String,
 }
 
-/// A forest and what is known of it: the result of the slow part, made once per root function.
+/// An embedded forest: the result of the slow part, made once per root function.
 ///
-/// Its serialised form is without the trees.
+/// The serialised form has no trees.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Analysis {
     /// The trees.
     #[serde(skip)]
     pub forest: Forest,
-    /// Name of the root function without arguments, or the pattern where it names several.
+    /// Name of the root function without arguments; a pattern if it matches several functions.
     pub root_name: String,
     /// Number of distinct subtree structures.
     pub num_subtrees: usize,
     /// Median duration of the trees.
     pub median_duration: DurationNs,
-    /// The class of each tree, shape `[n_trees]`: trees of one class have equal structure. Numbered
-    /// from the largest class on.
+    /// The class of each tree, shape `[n_trees]`. Trees of one class have equal structure. Classes are numbered by
+    /// descending size.
     pub structures: Vec<u32>,
-    /// What the tracer's writes explain of each tree, shape `[n_trees]`.
+    /// Share of each tree's duration that writes of the tracer explain, shape `[n_trees]`.
     pub write_shares: Vec<Option<WriteShare>>,
 }
 
@@ -328,92 +331,92 @@ impl Analysis {
 /// Scores by one model.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Detection {
-    /// Score of each tree, shape `[n_trees]`: the smallest is the most abnormal. It orders trees; which are
-    /// abnormal, [`Detection::is_abnormal`] says.
+    /// Score of each tree, shape `[n_trees]`; the smallest is the most abnormal. Scores order the trees;
+    /// [`Detection::is_abnormal`] returns which of them are abnormal.
     pub scores: Vec<f64>,
-    /// Whether each tree is called abnormal, causes and held labels aside; shape `[n_trees]`.
+    /// True for each tree that the model calls abnormal, ignoring causes and held labels; shape `[n_trees]`.
     pub abnormal: Vec<bool>,
-    /// Share of normal trees that stand out as much or more, shape `[n_trees]`; `None` where there were
-    /// too few executions to judge any.
+    /// Share of normal trees that are at least as unusual, shape `[n_trees]`; `None` if there were
+    /// too few executions to score any.
     pub p_values: Option<Vec<f64>>,
-    /// What explains the score of each abnormal tree, where that is known; shape `[n_trees]`. Of held labels see
-    /// [`Detection::cause`].
+    /// The cause that explains the score of each abnormal tree, if known; shape `[n_trees]`. For trees with held labels
+    /// see [`Detection::cause`].
     pub causes: Vec<Option<Cause>>,
-    /// Which trees are rare or long by design.
+    /// The trees that are rare or long by design.
     pub design: ByDesign,
-    /// Labels that stand for their trees alone, shape `[n_trees]`; empty if there are none.
+    /// Labels that apply to their trees only, shape `[n_trees]`; empty without such labels.
     pub held: Vec<Option<Label>>,
-    /// Trees from the most abnormal on; those that are explained come behind the other abnormal ones.
+    /// Trees by descending abnormality. Explained trees follow the other abnormal ones.
     pub order: Vec<TreeIdx>,
-    /// Place of each tree in `order`, shape `[n_trees]`.
+    /// Index of each tree in `order`, shape `[n_trees]`.
     pub place: Vec<u32>,
-    /// Number of abnormal trees that nothing explains.
+    /// Number of abnormal trees without a cause.
     pub num_abnormal: usize,
-    /// Number of abnormal trees that a cause explains.
+    /// Number of abnormal trees with a cause.
     pub num_explained: usize,
-    /// What the last training changed; `None` after the first.
+    /// Changes by the last training; `None` after the first.
     pub change: Option<Change>,
 }
 
-/// What a training changed.
+/// The changes that a training made.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Change {
-    /// Trees that were normal and are abnormal now.
+    /// Trees that changed from normal to abnormal.
     pub became_abnormal: Vec<TreeIdx>,
-    /// Trees that were abnormal and are normal now.
+    /// Trees that changed from abnormal to normal.
     pub became_normal: Vec<TreeIdx>,
-    /// The place of each tree before, shape `[n_trees]`.
+    /// Index of each tree in the list before, shape `[n_trees]`.
     pub place_before: Vec<u32>,
     /// The trees of the new top list that moved most, largest move first.
     pub moves: Vec<Move>,
 }
 
-/// A tree that changed its place in the list.
+/// A tree whose index in the list changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Move {
     /// Tree.
     pub tree: TreeIdx,
-    /// Place before, from 0.
+    /// Index before, from 0.
     pub from: u32,
-    /// Place now, from 0.
+    /// Index now, from 0.
     pub to: u32,
 }
 
-/// Why a tree has its score.
+/// The explanation of a tree's score.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Explanation {
     /// The tree.
     pub tree: TreeIdx,
     /// Its nearest neighbours in the space of the model, nearest first.
     pub neighbours: Vec<TreeIdx>,
-    /// What sets it apart from the usual tree of its kind, the most important first.
+    /// Its differences from the usual tree of its kind, the most important first.
     pub findings: Vec<Difference>,
-    /// The tree in the middle of those it was compared with.
+    /// The tree in the middle of those that it was compared with.
     pub usual: TreeIdx,
-    /// Number of these.
+    /// Number of trees that it was compared with.
     pub num_usual: usize,
-    /// Whether they call the same functions along the same paths as the tree.
+    /// True if those call the same functions along the same paths as the tree.
     pub is_same_shape: bool,
 }
 
-/// A message to the person.
+/// A message to the user.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Notice {
-    /// Names the notice for [`crate::Command::Dismiss`].
+    /// Number of the notice, for [`crate::Command::Dismiss`].
     pub id: u64,
-    /// How serious it is.
+    /// Severity.
     pub severity: Severity,
-    /// What happened and what to do about it.
+    /// Cause and remedy, as text.
     pub text: String,
 }
 
-/// How serious a notice is.
+/// The severity of a notice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Severity {
-    /// Something went as wished.
+    /// A command succeeded.
     Info,
-    /// Something to know about the result.
+    /// The result has a limitation that the user should know.
     Warning,
-    /// A wish could not be fulfilled.
+    /// A command failed.
     Error,
 }

@@ -1,20 +1,20 @@
-//! The table that `callgrove analyze` prints: one row per tree, with fixed names.
+//! The table of `callgrove analyze`: one row per tree, with fixed column names.
 
 use callgrove_judge::detector::Cause;
 use callgrove_model::{DurationNs, Forest, Label, TreeIdx, WeightUnit};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::{DelayRole, Detection, Reason, RunCauses, design_words};
+use crate::{DelayRole, Detection, Reason, RunCauses, design_text};
 
 /// One CSTree of the forest.
 ///
 /// Trees of a forest file ([`callgrove_trees::forest_file`]) fill the same columns: rank and index are the
-/// group and the place in it, the event label is `rank:0:id`, program and thread are 0. Where the unit
-/// of the file is no time, columns `entry`, `weight` and `unit` stand for `entry_us` and `exit_us`.
+/// group and the index in it, the event label is `rank:0:id`, program and thread are 0. If the unit
+/// of the file is not time, columns `entry`, `weight` and `unit` replace `entry_us` and `exit_us`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TreeRow {
-    /// `#rank-index`, the index counted per rank in order of entry.
+    /// `#rank-index`; the index counts the executions of a rank in order of entry.
     pub tree: String,
     /// Event label `rank:step:idx` of the root.
     pub event_id: String,
@@ -30,33 +30,33 @@ pub struct TreeRow {
     pub entry_us: i64,
     /// Exit of the root, microseconds since the epoch.
     pub exit_us: i64,
-    /// The smaller, the more abnormal. It orders executions; which are abnormal, `abnormal` says.
+    /// Score; the smaller, the more abnormal. It orders executions; `abnormal` classifies them.
     pub score: f64,
-    /// Share of normal executions that stand out as much or more, in (0, 1]; none where there were too few
-    /// executions to judge any. With a reference it is an estimate: at .01 it was within a factor of 2 on 7 of 12
+    /// Share of normal executions that are at least as unusual, in (0, 1]; `None` if there were too few
+    /// executions to score any. With a reference it is an estimate: at .01 it was within a factor of 2 on 7 of 12
     /// programs that no setting was chosen on, and at most 6 times too small on the others (`ml/STUDY.md`).
     pub p_value: Option<f64>,
-    /// Whether it is called abnormal: about the chosen share of those is so by chance.
+    /// True if it is called abnormal. About the chosen share of these is abnormal by chance.
     pub abnormal: bool,
-    /// Label that was given, if any.
+    /// Label, if any.
     pub label: Option<Label>,
-    /// What explains an abnormal execution that is not the program's doing, if anything.
+    /// Cause outside the program that explains an abnormal execution, if any.
     pub cause: Option<Cause>,
-    /// Why it is rare or long by design and no alarm, as text, if it is.
+    /// Class of executions that are rare or long by design, as text, if it belongs to one.
     pub by_design: Option<String>,
-    /// `root`, `victim` or `undecided` in a delay of the run; none for an execution that was on time, and where
-    /// nobody looked.
+    /// `root`, `victim` or `undecided` in a delay of the run; `None` for an execution that was on time, and if causes
+    /// were not computed.
     pub role: Option<String>,
     /// Rank where that delay began.
     pub root_rank: Option<u32>,
-    /// Why it stands out; empty where nobody asked.
+    /// Reasons why it is unusual; empty if reasons were not computed.
     pub reasons: Reasons,
     /// The unit of its weight.
     pub unit: WeightUnit,
 }
 
 impl TreeRow {
-    /// Its duration or weight.
+    /// Returns its duration or weight.
     pub fn weight(&self) -> DurationNs {
         DurationNs::from_us(self.exit_us - self.entry_us)
     }
@@ -95,18 +95,20 @@ impl Serialize for TreeRow {
     }
 }
 
-/// Why a tree stands out: a list, or where a cell must do, words.
+/// The reasons why a tree is unusual: a list, or text where one table cell must hold it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+// Untagged: a list or a string in JSON.
 #[serde(untagged)]
 pub enum Reasons {
-    /// The most important first.
+    /// All reasons, the most important first.
     List(Vec<Reason>),
-    /// The first in words.
+    /// The first reasons as text.
     Words(String),
 }
 
-/// All trees, the most abnormal first, explained ones behind the other abnormal ones. `labels` has shape
-/// `[n_trees]`; `causes` tell the roles, if somebody looked for them; `reasons_of` tells why a tree stands out, as far as it shall be told.
+/// Returns the rows of all trees, the most abnormal first, with explained ones after the other abnormal ones. `labels`
+/// has shape `[n_trees]`. `causes` fill the columns of roles, if computed. `reasons_of` returns the reasons to list
+/// for a tree.
 pub fn tree_rows<'a>(
     forest: &'a Forest,
     detection: &'a Detection,
@@ -119,7 +121,7 @@ pub fn tree_rows<'a>(
 }
 
 impl Reasons {
-    /// The first few in words.
+    /// Returns at most `most` reasons as text.
     pub fn words(&self, most: usize) -> String {
         match self {
             Self::List(reasons) => {
@@ -158,7 +160,7 @@ fn row(
         abnormal: detection.is_abnormal(tree),
         label: labels.get(tree.index()).copied().flatten(),
         cause: detection.cause(tree),
-        by_design: detection.by_design(tree).map(design_words),
+        by_design: detection.by_design(tree).map(design_text),
         role: late.as_ref().map(|(_, late)| late.role.to_string()),
         root_rank: late.and_then(|(causes, late)| {
             let root = causes.roots().get(late.root?)?;

@@ -1,32 +1,32 @@
-//! The map of all trees, as the views take it.
+//! The map of all trees in the form that the views use.
 
 use serde::{Deserialize, Serialize};
 
-/// How trees are laid out in the plane.
+/// A method to lay out trees in the plane.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub enum MapMethod {
-    /// Multidimensional scaling: distances are kept as well as a projection can; ready at once.
+    /// Multidimensional scaling: preserves distances as well as a projection can; ready at once.
     #[default]
     Mds,
-    /// The same, then moved until the distances fit as well as they can (SMACOF).
+    /// The same, then refined until the distances fit as well as possible (SMACOF).
     Smacof,
-    /// Neighbours stay together; distances between groups mean little.
+    /// Keeps neighbours together; distances between groups mean little (t-SNE).
     Tsne,
 }
 
 /// A map of the forest's trees.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TreeMap {
-    /// How it was made.
+    /// Method of the layout.
     pub method: MapMethod,
     /// Position of each tree, shape `[n_trees, 2]`; centred, the farthest coordinate is ±1.
     pub points: Vec<[f32; 2]>,
-    /// Share of the neighbourhood of each point that is a neighbourhood in full space, 0 to 1; `None`
-    /// while the map forms.
+    /// Share of each point's neighbourhood in the map that is also one in the full space, 0 to 1; `None`
+    /// while the map is being computed.
     pub trustworthiness: Option<f64>,
-    /// How much of it is done, 0 to 1.
+    /// Finished share, 0 to 1.
     pub fraction: f32,
-    /// Whether the person stopped it before the end.
+    /// True if the user paused the computation.
     pub is_paused: bool,
 }
 

@@ -1,40 +1,41 @@
-//! Who looks.
+//! The viewers of a session.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Letters of a name; what is longer is cut.
+/// Largest number of letters in a name; longer names are cut.
 const MAX_NAME_LETTERS: usize = 40;
 
-/// One of several who look at a session at the same time.
+/// Identifies one of several simultaneous viewers of a session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ViewerId(pub u32);
 
-/// Whether a viewer is there.
+/// The connection state of a viewer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Presence {
-    /// It is.
-    Here {
-        /// What it calls itself.
+    /// It is connected.
+    #[serde(rename = "Here")]
+    Connected {
+        /// Name that it gave.
         name: String,
     },
-    /// Its connection is lost; it may come back.
+    /// Its connection is lost; it may reconnect.
     Lost,
-    /// It has gone, and what was known of it goes.
+    /// It has left; its state is removed.
     Gone,
 }
 
-/// A viewer, as the others see it.
+/// A connected viewer as the others see it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PresentViewer {
-    /// What it calls itself.
+    /// Its name.
     pub name: Arc<str>,
-    /// Whether it is the one who sees this.
+    /// True for the viewer that receives this snapshot.
     pub is_you: bool,
 }
 
-/// A name as it is kept: in one line, and not too long; `None` if nothing is left of it.
+/// Returns a name on one line and of limited length; `None` if nothing is left of it.
 pub(crate) fn viewer_name(text: &str) -> Option<Arc<str>> {
     let words: Vec<&str> = text
         .split(|letter: char| letter.is_whitespace() || letter.is_control())
@@ -44,7 +45,7 @@ pub(crate) fn viewer_name(text: &str) -> Option<Arc<str>> {
     (!name.is_empty()).then(|| name.into())
 }
 
-/// What a viewer is called who has no name; `key` tells it from all others.
+/// Returns a name for a viewer that gave none. `key` distinguishes it from other viewers.
 pub(crate) fn guest_name(key: u64) -> String {
     format!("guest {:04x}", key & 0xffff)
 }

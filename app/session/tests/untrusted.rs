@@ -1,4 +1,4 @@
-//! Files come from anywhere: whatever they hold, they are read or refused, and nothing panics.
+//! Files may have any content: they are read or refused without a panic.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,7 +11,7 @@ use callgrove_model::{
     Forest, FuncEventKind, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch, StepId,
     ThreadId, TimeNs, Trace, Warnings,
 };
-use callgrove_session::{Judged, LabelSet, LearnSettings, LearningError, SavedModel, analyze};
+use callgrove_session::{LabelSet, LearnSettings, LearningError, SavedModel, TreeScores, analyze};
 use proptest::prelude::*;
 
 fn forest() -> Forest {
@@ -56,20 +56,20 @@ proptest! {
     }
 
     #[test]
-    fn nearly_right_labels_are_labels_or_an_error(text in "rank,index,label\n([0-9]{0,12},[0-9-]{0,3},(normal|abnormal|\"|x),?\n){0,5}") {
+    fn nearly_valid_labels_are_labels_or_an_error(text in "rank,index,label\n([0-9]{0,12},[0-9-]{0,3},(normal|abnormal|\"|x),?\n){0,5}") {
         let parsed = LabelSet::from_csv(text.as_bytes());
         prop_assert!(parsed.is_ok() || !parsed.unwrap_err().to_string().is_empty());
     }
 }
 
-fn score_with_model(forest: &Forest, model: &[u8]) -> Result<Judged, LearningError> {
-    let judged = SavedModel::read(model)?
+fn score_with_model(forest: &Forest, model: &[u8]) -> Result<TreeScores, LearningError> {
+    let tree_scores = SavedModel::read(model)?
         .judge(forest, false, Progress::none())?
-        .judged;
-    Ok(judged)
+        .tree_scores;
+    Ok(tree_scores)
 }
 
-/// Cuts the model anywhere, or puts another number in place of one of its numbers.
+/// Cuts the model at many positions, and replaces its digits by other numbers.
 #[test]
 fn a_damaged_model_is_refused_or_gives_scores() {
     let forest = forest();
@@ -82,7 +82,7 @@ fn a_damaged_model_is_refused_or_gives_scores() {
         for cut in (0..model.len()).step_by(model.len() / 50 + 1) {
             assert!(
                 score_with_model(&forest, &model.as_bytes()[..cut]).is_err(),
-                "half a model is refused"
+                "a part of a model is refused"
             );
         }
         let digits: Vec<usize> = (0..model.len())
@@ -91,8 +91,8 @@ fn a_damaged_model_is_refused_or_gives_scores() {
         for &at in digits.iter().step_by(digits.len() / 100 + 1) {
             for number in ["7", "99999", "-3", "1e308", "null"] {
                 let damaged = format!("{}{number}{}", &model[..at], &model[at + 1..]);
-                if let Ok(judged) = score_with_model(&forest, damaged.as_bytes()) {
-                    assert_eq!(judged.scores.len(), forest.len(), "{number} at {at}");
+                if let Ok(tree_scores) = score_with_model(&forest, damaged.as_bytes()) {
+                    assert_eq!(tree_scores.scores.len(), forest.len(), "{number} at {at}");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Programs whose anomalies are known: calls with delays as of a process that was stopped.
+//! Generated programs with known anomalies: calls delayed as if their process had been stopped.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -13,49 +13,49 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const NUM_RANKS: u32 = 4;
-/// Times begin here, as those of recorded runs do.
+/// Time of the start, in the range of recorded runs.
 const START_US: u64 = 1_795_231_715_000_000;
 
-/// How times are distributed about the typical time of a function.
+/// The distribution of times around the typical time of a function.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
-    /// Log-normal, with a spread from the first to the second.
+    /// Log-normal, with a standard deviation from the first to the second.
     Lognormal(f64, f64),
-    /// Some modes, each with its share and its factor, 10 % wide.
+    /// Several modes, each with its share and factor, 10 % wide.
     Modes(&'static [(f64, f64)]),
-    /// Pareto distributed with this index.
+    /// Pareto distribution with this index.
     Pareto(f64),
-    /// In whole numbers of the typical time: mostly one, each next one a fifth as often.
+    /// Multiples of the typical time: mostly one, each next one a fifth as frequent.
     Quantised,
 }
 
-/// How the usual times change over the run.
+/// The change of the usual times over the run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Drift {
     None,
-    /// Slowly, up to this many times as long.
+    /// Gradual, up to this factor.
     Slow(f64),
-    /// At half of the run.
+    /// Sudden, at half of the run.
     Sudden(f64),
 }
 
 /// A kind of program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GeneratedProgram {
-    /// What it is called in tables.
+    /// Name in the tables.
     pub(crate) name: &'static str,
     num_functions: usize,
     shapes: &'static [Shape],
     /// Typical times of functions, in microseconds, from the shortest to the longest.
     typical_us: (f64, f64),
-    /// Callers of each function; under each the typical time is so many times that under the one before.
+    /// Callers of each function, and the factor between the typical times under consecutive callers.
     callers: (usize, f64),
     drift: Drift,
     num_steps: u32,
-    /// Of all functions together, in each step of each rank.
+    /// Calls of all functions together, per step and rank.
     calls_per_step: usize,
     share: f64,
-    /// Shortest and longest delay of an anomaly, in microseconds; or, below 0, how many times longer than usual it is.
+    /// Shortest and longest delay of an anomaly, in microseconds; negative values are factors of the usual time.
     delay_us: (f64, f64),
 }
 
@@ -79,7 +79,7 @@ const BASE: GeneratedProgram = GeneratedProgram {
     delay_us: (20_000.0, 200_000.0),
 };
 
-/// All of them.
+/// All kinds of programs.
 pub(crate) const PROGRAMS: [GeneratedProgram; 12] = [
     BASE,
     GeneratedProgram {
@@ -171,7 +171,7 @@ struct Source {
 }
 
 impl GeneratedProgram {
-    /// The streams of a run, and the labels of its anomalies.
+    /// Returns the streams of a run, and the labels of its anomalies.
     pub(crate) fn run(&self, seed: u64) -> (Vec<Stream>, BTreeSet<String>) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (least, most) = self.typical_us;
@@ -197,7 +197,7 @@ impl GeneratedProgram {
                 rank: RankId(rank),
                 open: Box::new(move || Ok(Box::new(source))),
                 path: format!("{} {rank}", self.name),
-                again: None,
+                reopen: None,
             }
         });
         (ranks.collect(), anomalies)
@@ -262,7 +262,7 @@ impl GeneratedProgram {
 }
 
 impl Drift {
-    /// How many times longer than at first.
+    /// Returns the factor relative to the start.
     fn at(self, step: u32, num_steps: u32) -> f64 {
         let share = f64::from(step) / f64::from(num_steps);
         match self {
@@ -274,7 +274,7 @@ impl Drift {
 }
 
 impl Function {
-    /// How many times longer than typical.
+    /// Draws a factor relative to the typical time.
     fn draw(&self, rng: &mut ChaCha8Rng) -> f64 {
         let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
         let normal = radius * (std::f64::consts::TAU * rng.random::<f64>()).cos();

@@ -1,9 +1,9 @@
-//! The detectors side by side, each in a whole AD instance over all ranks: the tables in `docs/method.md`.
+//! Compares the detectors, each in a complete AD instance over all ranks: the tables in `docs/method.md`.
 //!
 //! `cargo run --release -p callgrove-benches --example detectors -- [RUN…]`
 //!
-//! Each RUN is a folder with a recorded run. What is known of it is read from files beside the streams, if they are there:
-//! `injections.json` and `ground_truth.csv` (`data/README.md` has their columns), or `truth.csv` of the example
+//! Each RUN is a folder with a recorded run. Its truth is read from files next to the streams, if they exist:
+//! `injections.json` and `ground_truth.csv` (`data/README.md` describes their columns), or `truth.csv` of the example
 //! `tau_trace`. Generated programs follow.
 
 mod generated;
@@ -24,7 +24,7 @@ use serde_json::Value;
 use generated::PROGRAMS;
 use truth::{RecordedFind, RunTruth};
 
-/// Of generated programs; nothing was chosen by them.
+/// Seeds of the generated programs; no setting was chosen on them.
 const SEEDS: std::ops::Range<u64> = 101..106;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -64,7 +64,7 @@ fn row(
     Ok(())
 }
 
-/// The anomalies that a detector finds.
+/// Returns the anomalies that a detector finds.
 fn detect(streams: Vec<Stream>, algorithm: Algorithm) -> Result<Vec<RecordedFind>, Box<dyn Error>> {
     let params = Params {
         algorithm,

@@ -1,4 +1,4 @@
-//! What is known of a run, and how well it was found.
+//! The truth of a run, and the detection rates against it.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// An execution that was called anomalous. Times are in microseconds.
+/// An execution reported as anomalous. Times are in microseconds.
 #[derive(Debug)]
 pub(crate) struct RecordedFind {
     event_id: String,
@@ -18,7 +18,7 @@ pub(crate) struct RecordedFind {
     exclusive_us: u64,
 }
 
-/// A time in which a rank was stopped, for so long.
+/// The interval in which a rank was stopped, and the duration.
 #[derive(Debug)]
 struct Stop {
     rank: u64,
@@ -27,18 +27,18 @@ struct Stop {
     stopped_us: u64,
 }
 
-/// What is known of a recorded run.
+/// The truth of a recorded run.
 #[derive(Debug, Default)]
 pub(crate) struct RunTruth {
-    /// Times in which a rank was stopped.
+    /// Intervals in which a rank was stopped.
     stops: Vec<Stop>,
-    /// Executions of the root function whose rank was stopped.
+    /// Executions of the root function on a rank that was stopped.
     roots: Vec<Stop>,
     /// Labels of the anomalies, if all are known.
     anomalies: Option<BTreeSet<String>>,
 }
 
-/// Anomalies, finds, and what is both.
+/// Numbers of anomalies, of finds, and of both.
 #[derive(Debug, Default)]
 pub(crate) struct Hits {
     anomalies: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Hits {
 }
 
 impl RecordedFind {
-    /// By its record.
+    /// Reads it from its record.
     pub(crate) fn of(record: &Value) -> Self {
         let number = |field: &str| record[field].as_u64().unwrap_or(0);
         Self {
@@ -59,14 +59,14 @@ impl RecordedFind {
         }
     }
 
-    /// Whether it stood there for more than half of the stop.
-    fn tells(&self, stop: &Stop) -> bool {
+    /// Returns true if the execution covers more than half of the stop.
+    fn matches(&self, stop: &Stop) -> bool {
         self.rank == stop.rank && 2 * self.exclusive_us > stop.stopped_us
     }
 }
 
 impl RunTruth {
-    /// Reads what lies in the folder of a run.
+    /// Reads the truth files in the folder of a run.
     pub(crate) fn read(run: &Path) -> Result<Self, Box<dyn Error>> {
         let mut truth = Self::default();
         if let Ok(text) = fs::read_to_string(run.join("injections.json")) {
@@ -97,14 +97,14 @@ impl RunTruth {
         Ok(truth)
     }
 
-    /// In words.
+    /// Returns the detection rates as text.
     pub(crate) fn rate(&self, found: &[RecordedFind]) -> String {
         if let Some(anomalies) = &self.anomalies {
             let mut hits = Hits::default();
             hits.add(anomalies, found);
             return hits.to_string();
         }
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         if !self.stops.is_empty() {
             let is_in = |it: &&Stop, found: &RecordedFind| {
                 found.entry_us >= it.from_us && found.exit_us <= it.to_us
@@ -115,7 +115,7 @@ impl RunTruth {
             let hit = |stop: &&Stop, at: &dyn Fn(&&Stop, &RecordedFind) -> bool| {
                 found
                     .iter()
-                    .any(|found| found.tells(stop) && at(stop, found))
+                    .any(|found| found.matches(stop) && at(stop, found))
             };
             let roots = self.roots.iter().filter(|stop| hit(stop, &is_in)).count();
             let stops = self
@@ -123,19 +123,19 @@ impl RunTruth {
                 .iter()
                 .filter(|stop| hit(stop, &overlaps))
                 .count();
-            said.push(format!("{roots}/{}", self.roots.len()));
-            said.push(format!("{stops}/{}", self.stops.len()));
+            parts.push(format!("{roots}/{}", self.roots.len()));
+            parts.push(format!("{stops}/{}", self.stops.len()));
         }
-        said.push(found.len().to_string());
-        said.join(", ")
+        parts.push(found.len().to_string());
+        parts.join(", ")
     }
 }
 
-/// The executions with label 1.
+/// Returns the executions with label 1.
 fn roots(table: &str) -> Vec<Stop> {
     let mut lines = table.lines();
     let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    // Only names of functions hold commas, in quotes; what is asked for stands before or after them.
+    // Only function names, which are quoted, contain commas; the needed columns are before or after them.
     let fields = |line: &str| -> Vec<String> {
         let parts = line.split('"').enumerate();
         let plain = parts.map(|(at, part)| {
@@ -169,7 +169,7 @@ fn roots(table: &str) -> Vec<Stop> {
 }
 
 impl Hits {
-    /// Adds a run of which all anomalies are known.
+    /// Adds a run in which all anomalies are known.
     pub(crate) fn add(&mut self, anomalies: &BTreeSet<String>, found: &[RecordedFind]) {
         self.anomalies += anomalies.len();
         self.found += found.len();
@@ -181,7 +181,7 @@ impl Hits {
 }
 
 impl fmt::Display for Hits {
-    /// Precision and recall, or the number of finds where there is nothing to be found.
+    /// Writes precision and recall, or the number of finds if there is nothing to find.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let share = |of: usize| self.both as f64 / of.max(1) as f64;
         if self.anomalies == 0 {

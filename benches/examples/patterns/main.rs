@@ -1,6 +1,6 @@
-//! Patterns and iterations of a run folder, measured: `cargo run --release -p callgrove-benches --example patterns
-//! -- RUN [DEPTH]`. CPU seconds and memory of both, whether the grammar gives back each lane's events, and the
-//! definitions of what took most time, unfolded DEPTH levels.
+//! Measures patterns and iterations of a run folder: `cargo run --release -p callgrove-benches --example patterns --
+//! RUN [DEPTH]`. It prints CPU seconds and memory of both, whether the grammar reproduces each lane's events, and the
+//! definitions with the largest total time, unfolded DEPTH levels.
 
 use std::error::Error;
 use std::path::Path;
@@ -12,7 +12,7 @@ use callgrove_patterns::pattern::{
 };
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
 
-/// Patterns that are shown.
+/// Number of printed patterns.
 const NUM_SHOWN: usize = 12;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         cpu_seconds(|| Iterations::find(&trace, &patterns, Progress::none()));
     let iterations = iterations?;
     println!(
-        "{num_events} events, {} patterns; CPU: patterns {finding:.3} s, iterations {counting:.3} s; {} MiB beside \
+        "{num_events} events, {} patterns; CPU: patterns {finding:.3} s, iterations {counting:.3} s; {} MiB in addition to \
          the {} of the trace",
         patterns.all().len(),
         peak_memory_bytes().saturating_sub(before) >> 20,
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     check(&trace, &patterns);
     describe(&trace, &patterns, depth);
     if let Some(iterations) = iterations {
-        tell(&trace, &iterations);
+        print_iterations(&trace, &iterations);
     } else {
         println!("no iterations");
     }
@@ -52,7 +52,7 @@ fn check(trace: &Trace, patterns: &Patterns) {
         .lanes()
         .filter(|(at, lane)| !patterns.expand(*at).eq(events(&lane.executions)));
     println!(
-        "lanes that the grammar does not give back: {}",
+        "lanes that the grammar does not reproduce: {}",
         wrong.count()
     );
 }
@@ -81,7 +81,7 @@ fn describe(trace: &Trace, patterns: &Patterns, depth: usize) {
     }
 }
 
-fn tell(trace: &Trace, iterations: &Iterations) {
+fn print_iterations(trace: &Trace, iterations: &Iterations) {
     let on_lanes: Vec<usize> = trace
         .lanes()
         .map(|(lane, _)| iterations.on_lane(lane).starts.len())

@@ -1,4 +1,4 @@
-//! A trace, and what is known of its trees.
+//! A trace with the truth of its trees.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -21,9 +21,9 @@ pub(crate) const SEED: u64 = 1;
 const KINDS: [&str; 4] = ["stopped", "victim", "hog or fsync", "structure"];
 /// The label of trees that are rare by design.
 const RARE: usize = 5;
-/// The place of unexpected structure among them.
+/// The index of unexpected structure among them.
 pub(crate) const STRUCTURE: usize = 3;
-/// Times the median of its class from which a tree is slow, as the labels 2 and 3 have it.
+/// Multiple of the median of its class from which a tree is slow, as for labels 2 and 3.
 const SLOW: f64 = 3.0;
 
 /// A row of the truth file.
@@ -37,7 +37,7 @@ struct TruthRow {
     structure: String,
 }
 
-/// A trace, and what is known of its trees.
+/// A trace with the truth of its trees.
 pub(crate) struct Case {
     /// Its folder.
     pub(crate) name: String,
@@ -45,16 +45,16 @@ pub(crate) struct Case {
     forest: Forest,
     /// Labels 1 to 4 are anomalies.
     pub(crate) truth: Truth,
-    /// Whether a tree is rare by design, shape `[n_trees]`.
+    /// True for each tree that is rare by design, shape `[n_trees]`.
     is_rare: Vec<bool>,
-    /// Duration / median of its class, NaN if not known; shape `[n_trees]`.
+    /// Duration / median of its class, NaN if unknown; shape `[n_trees]`.
     ratio: Vec<f64>,
-    /// The name of its structure in the truth, empty if not known; shape `[n_trees]`.
+    /// Name of its structure in the truth, empty if unknown; shape `[n_trees]`.
     structure: Vec<String>,
 }
 
 impl Case {
-    /// Reads `TRACE:FUNCTION:TRUTH.csv`; the function may have colons of its own.
+    /// Reads `TRACE:FUNCTION:TRUTH.csv`; the function name may contain colons.
     pub(crate) fn load(arg: &str) -> Result<Self, Box<dyn Error>> {
         let parts = arg.split_once(':').and_then(|(path, rest)| {
             let (function, truth) = rest.rsplit_once(':')?;
@@ -98,17 +98,17 @@ impl Case {
         })
     }
 
-    /// Its trees.
+    /// Returns its trees.
     pub(crate) fn forest(&self) -> &Forest {
         &self.forest
     }
 
-    /// The name of a tree's structure in the truth, empty if not known.
+    /// Returns the name of a tree's structure in the truth, empty if unknown.
     pub(crate) fn structure(&self, tree: usize) -> &str {
         &self.structure[tree]
     }
 
-    /// Whether nothing was injected: what is called abnormal here is a false alarm.
+    /// Returns true if nothing was injected, so that every reported tree is a false alarm.
     pub(crate) fn is_clean(&self) -> bool {
         self.truth.num_positive() == 0
     }
@@ -123,7 +123,7 @@ impl Case {
         )?)
     }
 
-    /// Scores without labels, shape `[n_trees]`.
+    /// Returns scores without labels, shape `[n_trees]`.
     pub(crate) fn scores(&self, params: DetectorParams) -> Result<Vec<f64>, Box<dyn Error>> {
         let embedding = self.embed(params)?;
         let labels = vec![None; self.forest.len()];
@@ -136,7 +136,7 @@ impl Case {
         ))
     }
 
-    /// Every method with the defaults.
+    /// Returns every method with its defaults.
     pub(crate) fn workbench(
         &self,
         params: ValidBaselineParams,
@@ -151,7 +151,7 @@ impl Case {
         )?)
     }
 
-    /// The trees that are entered in a part of the run, as shares of it, and what is known of them.
+    /// Returns the trees that start in a part of the run, given as fractions of it, with their truth.
     pub(crate) fn part(&self, from: f64, to: f64) -> Result<(Forest, Truth), Box<dyn Error>> {
         let part = part_of(&self.forest, from, to);
         let classes: BTreeMap<_, Class> = (0..self.forest.len())
@@ -164,7 +164,7 @@ impl Case {
         Ok((part, truth))
     }
 
-    /// What is known, with the class `Unknown` for the trees that `is_left_out` picks.
+    /// Returns the truth, with the class `Unknown` for the trees that `is_left_out` selects.
     pub(crate) fn truth_without(
         &self,
         is_left_out: impl Fn(usize, Class) -> bool,
@@ -180,13 +180,13 @@ impl Case {
         Ok(Truth::new(classes.collect(), self.truth.kinds().to_vec())?)
     }
 
-    /// Whether a tree that is no anomaly and not rare by design is slow all the same.
+    /// Returns whether a tree is slow although it is neither an anomaly nor rare by design.
     pub(crate) fn is_slow_negative(&self, tree: usize) -> bool {
         let is_other = self.truth.classes()[tree] == Class::Negative && !self.is_rare[tree];
         is_other && self.ratio[tree] >= SLOW
     }
 
-    /// Area under the ROC curve / average precision; on a clean trace the alarms.
+    /// Returns area under the ROC curve / average precision; for a clean trace the false alarms.
     pub(crate) fn rank(&self, scores: &[f64]) -> String {
         if self.is_clean() {
             return self.alarms(scores);
@@ -194,7 +194,7 @@ impl Case {
         ranking(&self.truth, scores)
     }
 
-    /// Average precision; on a clean trace the alarms.
+    /// Returns average precision; for a clean trace the false alarms.
     pub(crate) fn precision(&self, scores: &[f64]) -> String {
         if self.is_clean() {
             return self.alarms(scores);
@@ -202,7 +202,7 @@ impl Case {
         share(average_precision(&self.truth, scores))
     }
 
-    /// Normal trees that are called abnormal: rare by design + others (twice as slow, slow).
+    /// Returns normal trees that are judged abnormal: rare by design + others (twice as slow, slow).
     fn alarms(&self, scores: &[f64]) -> String {
         let count = |is_counted: &dyn Fn(usize) -> bool| {
             let alarms = (0..scores.len()).filter(|&tree| is_alarm(scores[tree]));
@@ -219,7 +219,7 @@ impl Case {
     }
 }
 
-/// Area under the ROC curve / average precision.
+/// Returns area under the ROC curve / average precision.
 pub(crate) fn ranking(truth: &Truth, scores: &[f64]) -> String {
     let quality = Quality::of_all(truth, scores);
     format!(
@@ -233,14 +233,14 @@ pub(crate) fn average_precision(truth: &Truth, scores: &[f64]) -> Option<f64> {
     Some(Quality::of_all(truth, scores)?.ranking.average_precision)
 }
 
-/// Rows by rank and execution.
+/// Returns rows by rank and execution.
 fn read_truth(path: &Path) -> Result<BTreeMap<(u32, u32), TruthRow>, csv::Error> {
     let rows = csv::Reader::from_path(path)?.into_deserialize();
     rows.map(|row| row.map(|row: TruthRow| ((row.rank, row.exec), row)))
         .collect()
 }
 
-/// What the traces hold.
+/// Returns a table of the contents of the traces.
 pub(crate) fn traces(cases: &[Case]) -> MarkdownTable {
     let mut header = texts(&[&"trace", &"root function", &"trees"]);
     header.extend(KINDS.map(str::to_owned));
@@ -267,7 +267,7 @@ pub(crate) fn traces(cases: &[Case]) -> MarkdownTable {
     table
 }
 
-/// The trees of a forest that are entered in a part of its run, as shares of it.
+/// Returns the trees of a forest that start in a part of its run, given as fractions of it.
 fn part_of(forest: &Forest, from: f64, to: f64) -> Forest {
     let trees = (0..forest.len()).map(TreeIdx::from_index);
     let entries = trees.map(|tree| forest.tree(tree).entry()[0].0);

@@ -1,5 +1,4 @@
-//! Forests that are no traces: generated ones with planted anomalies, and forest files that say of each
-//! tree what it is.
+//! Forests that are not traces: generated ones with planted anomalies, and forest files with the class of each tree.
 
 use std::error::Error;
 use std::fs;
@@ -16,22 +15,22 @@ use crate::rivals::{Subject, rivals};
 use callgrove_benches::markdown_table::MarkdownTable;
 
 const NUM_TREES: usize = 3_000;
-/// Settings may be chosen by what these seeds give,
+/// Seeds whose results may be used to choose settings.
 const SEEDS_TO_CHOOSE: [u64; 3] = [1, 2, 3];
-/// and are reported by what these give, which nobody may choose by.
+/// Seeds whose results are reported; never used to choose settings.
 const SEEDS_TO_REPORT: [u64; 3] = [11, 12, 13];
 
-/// How the name of a forest file ends.
+/// Suffix of a forest file.
 const FOREST_FILE: &str = ".jsonl";
 
-/// A forest, and what is known of its trees.
+/// A forest with the truth of its trees.
 pub(crate) struct KnownForest {
     name: String,
     file: ForestFile,
     truth: Truth,
 }
 
-/// What a line tells beside the tree.
+/// The fields of a line other than the tree.
 #[derive(Deserialize)]
 struct KindLine {
     #[serde(default, alias = "node")]
@@ -41,12 +40,12 @@ struct KindLine {
 }
 
 impl KnownForest {
-    /// Whether an argument names a forest file.
+    /// Returns whether an argument names a forest file.
     pub(crate) fn is_file(arg: &str) -> bool {
         arg.ends_with(FOREST_FILE)
     }
 
-    /// Reads a forest file whose trees have a `label` and a word for their `kind`.
+    /// Reads a forest file whose trees have a `label` and a `kind`.
     pub(crate) fn load(arg: &str) -> Result<Self, Box<dyn Error>> {
         let text = fs::read(arg)?;
         let limits = ForestFileLimits::default();
@@ -54,7 +53,7 @@ impl KnownForest {
         let text = std::str::from_utf8(&text)?;
         let trees = text.lines().filter(|line| !line.trim().is_empty()).skip(1);
         let mut lines: Vec<KindLine> = trees.map(serde_json::from_str).collect::<Result<_, _>>()?;
-        // As the forest has its trees; those of a rank keep their order.
+        // In the order of the forest; trees of one rank keep their order.
         lines.sort_by_key(|line| line.rank);
         let mut kinds: Vec<String> = Vec::new();
         let classes = file
@@ -91,8 +90,7 @@ impl KnownForest {
     }
 }
 
-/// Tables G: the varied families, once for the seeds to choose by and once for those to report, and the
-/// forests of files.
+/// Tables G: the varied families, with the seeds to choose by and with those to report, and the forest files.
 pub(crate) fn tables(files: &[KnownForest]) -> Result<Vec<MarkdownTable>, Box<dyn Error>> {
     let mut tables = vec![
         varied("G. Varied forests, to choose by", SEEDS_TO_CHOOSE)?,

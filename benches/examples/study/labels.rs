@@ -1,4 +1,4 @@
-//! Tables of what labels add: a simulated person who knows the truth answers what is asked.
+//! Tables of the effect of labels: a simulated expert who knows the truth labels the suggested trees.
 
 use std::error::Error;
 
@@ -10,10 +10,10 @@ use callgrove_trees::Progress;
 use crate::case::Case;
 use callgrove_benches::markdown_table::{MarkdownTable, share};
 
-/// What a cell means,
+/// Meaning of a cell.
 const CELL: &str = "average precision over all / over the trees without a label, anomalies called normal + \
                     normal trees called abnormal, doubtful labels";
-/// and on a clean trace.
+/// Meaning of a cell for a clean trace.
 const CLEAN_CELL: &str = "normal trees called abnormal, doubtful labels";
 
 /// Table D for one trace: rules, strategies, and numbers of labels.
@@ -24,7 +24,7 @@ pub(crate) fn curves(case: &Case) -> Result<MarkdownTable, Box<dyn Error>> {
     let mut table = MarkdownTable::new(
         &format!("D. Labels: {}", case.name),
         &format!(
-            "After so many labels: {}.",
+            "After this number of labels: {}.",
             if case.is_clean() { CLEAN_CELL } else { CELL }
         ),
         header,

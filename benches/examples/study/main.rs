@@ -1,14 +1,13 @@
-//! The study behind the detector's defaults, as Markdown: on traces with a known truth, what each
-//! choice is worth, how flat the settings are around the defaults, what labels add, and what other
-//! methods find; and on forests with planted anomalies.
+//! The study behind the detector's defaults, as Markdown. On traces with known truth: the effect of each choice, the
+//! sensitivity of the settings around the defaults, the effect of labels, and the results of other methods. And the
+//! results on forests with planted anomalies.
 //!
-//! `cargo xtask study FOLDER …` runs it on folders of packed traces and forest files. By hand:
-//! `cargo run --release -p callgrove-benches --example study -- TRACE:FUNCTION:TRUTH.csv FOREST.jsonl …`,
-//! or without any for the generated forests only. The trees of a forest file have a `label` and a word for
-//! their `kind`. The truth of a trace
-//! has the columns rank, exec, label and, if known, ratio (duration / median of its class). Labels:
-//! 1 stopped rank, 2 its victim, 3 slow by a hogged core or disk, 4 unexpected structure, which are the
-//! anomalies; 5 rare by design and 0 all others, which are not.
+//! `cargo xtask study FOLDER …` runs it on folders of packed traces and forest files. To run it directly: `cargo run
+//! --release -p callgrove-benches --example study -- TRACE:FUNCTION:TRUTH.csv FOREST.jsonl …`; without arguments it
+//! uses only the generated forests. The trees of a forest file have a `label` and a `kind`. The truth of a trace has
+//! the columns rank, exec, label and, if known, ratio (duration / median of its class). Labels 1 to 4 are anomalies: 1
+//! stopped rank, 2 its victim, 3 slowed by a hogged core or disk, 4 unexpected structure. Labels 5 (rare by design) and
+//! 0 (all others) are not.
 
 mod case;
 mod forests;

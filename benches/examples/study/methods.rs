@@ -10,8 +10,8 @@ use crate::case::{Case, ranking};
 use crate::rivals::{Subject, rivals};
 use callgrove_benches::markdown_table::MarkdownTable;
 
-/// Table F: the methods of `callgrove evaluate`, each with its own settings. Clean traces are left
-/// out, since most methods draw no border.
+/// Table F: the methods of `callgrove evaluate`, each with its own settings. Clean traces are left out, since most
+/// methods have no decision boundary.
 pub(crate) fn methods(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     let cases: Vec<&Case> = cases.iter().filter(|case| !case.is_clean()).collect();
     let mut header = vec!["method".to_owned()];

@@ -1,4 +1,4 @@
-//! Table of explanations: whether the true culprit stands first, or among the first three.
+//! Table of explanations: whether the true culprit is first, or among the first three.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -12,7 +12,7 @@ use callgrove_trees::explain::{CallPaths, Difference, UsualTrees, explain};
 use crate::case::{Case, STRUCTURE};
 use callgrove_benches::markdown_table::{MarkdownTable, share, texts};
 
-/// A function that fewer normal trees than this share call is new where it occurs.
+/// Fraction of normal trees; a function called by fewer is new where it occurs.
 const RARE_SHARE: f64 = 0.05;
 
 /// Exclusive time by call path, in nanoseconds.
@@ -72,11 +72,11 @@ pub(crate) fn reasons(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     Ok(table)
 }
 
-/// What is known of the normal trees of a trace, found without the code that explains.
+/// Facts about the normal trees of a trace, computed independently of the explanations.
 struct Culprits {
     /// Functions that few normal trees call.
     rare: BTreeSet<FuncId>,
-    /// Median times by structure of the truth.
+    /// Median times by structure in the truth.
     medians: BTreeMap<String, Times>,
 }
 
@@ -128,7 +128,7 @@ impl Culprits {
         }
     }
 
-    /// Whether a difference names what makes a tree an anomaly.
+    /// Returns whether a difference names the cause of an anomaly.
     fn of_tree(
         &self,
         case: &Case,

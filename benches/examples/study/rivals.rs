@@ -1,4 +1,4 @@
-//! Tables of the detector beside what is simple: one-line rules, and other methods on its rows.
+//! Tables of the detector compared with simple alternatives: one-line rules, and other methods on its rows.
 
 use std::error::Error;
 
@@ -12,10 +12,10 @@ use callgrove_benches::markdown_table::{MarkdownTable, share};
 
 /// The seed of everything random in a method.
 const SEED: u64 = 1;
-/// What else is measured: neighbours and isolation on the detector's rows.
+/// Other methods in the comparison: neighbours and isolation on the detector's rows.
 const OTHERS: [Baseline; 3] = [Baseline::Lof, Baseline::Knn, Baseline::Iforest];
 
-/// Forests of one kind, whose truths name the same kinds of anomalies; the figures are their means.
+/// Forests of one kind, whose truths have the same kinds of anomalies; the results are their means.
 pub(crate) struct Subject<'a> {
     pub(crate) name: String,
     pub(crate) forests: Vec<(&'a Forest, &'a Truth)>,
@@ -28,8 +28,8 @@ struct Areas {
     average_precision: f64,
 }
 
-/// A row for each subject and kind of anomaly, and one for all kinds together: our detector, each rule,
-/// the others, and by how much we are ahead of the best rule.
+/// Returns a table with a row for each subject and kind of anomaly, and one for all kinds together: our detector, each
+/// rule, the other methods, and the margin over the best rule.
 pub(crate) fn rivals(
     title: &str,
     about: &str,
@@ -53,7 +53,7 @@ pub(crate) fn rivals(
     for subject in subjects {
         let kinds = subject.forests.first().map(|(_, truth)| truth.kinds());
         let kinds = kinds.unwrap_or_default();
-        // Areas of each forest, method, and kind; the last kind is all of them.
+        // Areas by forest, method and kind; the last kind is all of them together.
         let mut rated: Vec<Vec<Vec<Option<Areas>>>> = Vec::new();
         for (forest, truth) in &subject.forests {
             rated.push(rate(forest, truth, &methods)?);
@@ -128,7 +128,7 @@ fn margin(methods: &[Method], means: &[Option<Areas>]) -> String {
         found.filter_map(|(method, areas)| Some((areas.as_ref()?.average_precision, method)))
     };
     let best = precision(|method| matches!(method, Method::Rule(_)));
-    // Of equals the first.
+    // The first one of equals.
     let best = best.min_by(|a, b| b.0.total_cmp(&a.0));
     let ours = precision(|method| *method == Method::Ours).next();
     ours.zip(best).map_or_else(

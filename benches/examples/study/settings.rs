@@ -1,4 +1,4 @@
-//! Tables of settings, without labels: the choices, and how flat it is around the defaults.
+//! Tables of settings, without labels: the choices, and the sensitivity around the defaults.
 
 use std::error::Error;
 
@@ -12,7 +12,7 @@ use callgrove_benches::markdown_table::{MarkdownTable, share};
 /// Settings with a name.
 type Variant = (String, DetectorParams);
 
-/// Table A: what each choice of the defaults is worth.
+/// Table A: the effect of each choice of the defaults.
 pub(crate) fn choices(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     let default = DetectorParams::default();
     let uniform = |nu| DetectorParams {
@@ -59,7 +59,7 @@ pub(crate) fn choices(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
         cases,
     );
     fill(&mut table, cases, &variants, Case::rank)?;
-    // Norms alone decide nothing.
+    // The norms alone are no method.
     let mut row = vec!["no SVM: norms of the default's rows".to_owned()];
     let mut precisions = Vec::new();
     for case in cases {
@@ -114,7 +114,7 @@ pub(crate) fn neighbourhood(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Err
     Ok(table)
 }
 
-/// The default with other settings of its rows.
+/// Returns the default with other settings of its rows.
 fn with_excess(change: impl FnOnce(&mut ExcessParams)) -> DetectorParams {
     let mut params = DetectorParams::default();
     if let Representation::ExcessRarity(excess) = &mut params.representation {

@@ -1,4 +1,4 @@
-//! Table of what the tracer's own writes explain, without labels.
+//! Table of the effect of the tracer's own writes, without labels.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use callgrove_trees::Progress;
 use crate::case::{Case, average_precision};
 use callgrove_benches::markdown_table::{MarkdownTable, share, texts};
 
-/// Whose writes count, and what of the trace must be forgotten so that only they do.
+/// A set of writes that count, and the function that removes the data about other writes from the trace.
 type Scope = (&'static str, fn(&mut Trace));
 
 const SCOPES: [Scope; 4] = [
@@ -27,7 +27,7 @@ const SCOPES: [Scope; 4] = [
     ("and same host (default)", |_| ()),
 ];
 
-/// Table G: alarms, errors and ranking with the writes of nobody, of the tree's rank, and of others.
+/// Table I: alarms, errors and ranking with no writes, those of the tree's rank, and those of others.
 pub(crate) fn tracer(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     let mut table = MarkdownTable::new(
         "I. The tracer's own writes",
@@ -94,7 +94,7 @@ pub(crate) fn tracer(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     Ok(table)
 }
 
-/// The same trees in a trace of which something is forgotten.
+/// Returns the same trees in a trace from which something is removed.
 fn forgetful(forest: &Forest, forget: fn(&mut Trace)) -> Forest {
     let mut trace = Trace::clone(forest.trace());
     forget(&mut trace);

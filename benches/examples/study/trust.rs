@@ -1,4 +1,4 @@
-//! Tables of what an expert needs to trust the border: parts of runs, wrong labels, models of other runs.
+//! Tables of what an expert needs to trust the decision boundary: parts of runs, wrong labels, models of other runs.
 
 use std::error::Error;
 
@@ -14,9 +14,9 @@ use callgrove_trees::Progress;
 use crate::case::{Case, average_precision};
 use callgrove_benches::markdown_table::{MarkdownTable, share};
 
-/// Parts of a run, as shares of it.
+/// Parts of a run, as fractions of it.
 const PARTS: [(f64, f64); 3] = [(0.0, 1.0), (0.0, 0.1), (0.3, 0.6)];
-/// Draws of wrong labels; the worst is told.
+/// Number of draws of wrong labels, of which the worst is reported.
 const NUM_DRAWS: usize = 20;
 
 /// Table K: parts of runs, each learned from itself, and judged by a model of the first clean trace.
@@ -69,13 +69,13 @@ pub(crate) fn parts(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     Ok(table)
 }
 
-/// Table L: trees called abnormal before and after wrong labels on ordinary trees, and labels until less
-/// than 1 % of the normal trees are called abnormal.
+/// Table L: trees judged abnormal before and after wrong labels on ordinary trees, and the number of labels until less
+/// than 1 % of the normal trees are judged abnormal.
 pub(crate) fn labels(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     let mut table = MarkdownTable::new(
         "L. Wrong labels, and few labels",
         &format!(
-            "Trees called abnormal without labels, and after so many wrong \"abnormal\" on ordinary trees (the \
+            "Trees called abnormal without labels, and after this number of wrong \"abnormal\" on ordinary trees (the \
              worst of {NUM_DRAWS} draws); right labels, asked for automatically, until less than 1 % of the \
              normal trees are called abnormal and not explained by a trace write, and anomalies missed then."
         ),
@@ -104,7 +104,7 @@ pub(crate) fn labels(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
             for draw in 0..NUM_DRAWS {
                 let mut labels = none.clone();
                 for label in 0..num_wrong {
-                    // Spread over the run by steps that share no factor with most lengths.
+                    // Spread over the run with steps that are coprime with most lengths.
                     let place = (7_919 * draw + 104_729 * label + 17) % ordinary.len();
                     labels[ordinary[place]] = Some(Label::Abnormal);
                 }

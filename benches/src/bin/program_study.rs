@@ -1,4 +1,4 @@
-//! Prints how well the decision holds on simulated programs, as Markdown.
+//! Prints the accuracy of the decision on simulated programs, as Markdown.
 
 use std::error::Error;
 use std::io::Write;

@@ -1,11 +1,10 @@
-//! Forests of any number of trees that are statistically like the paper's first case (Table 2): 16
-//! ranks of a molecular dynamics program, some 150 calls a tree on 5 levels, log-normal times.
+//! Forests of any number of trees, statistically like the paper's first case (Table 2): 16 ranks of a molecular
+//! dynamics program, some 150 calls per tree on 5 levels, log-normal times.
 //!
-//! In each block of 362 steps (5,792 trees) some 2 % of the trees are anomalous, in the ways of
-//! [`Kind`]; others are rare by design: the first step, rebuilt neighbour lists, output. Trees are made
-//! one at a time in order of step and rank, so a forest needs no memory beyond what its taker keeps. The
-//! same seed gives the same trees; a longer forest begins with the trees of a shorter one from one
-//! block on.
+//! In each block of 362 steps (5,792 trees) about 2 % of the trees are anomalous, in the ways of [`Kind`]; others are
+//! rare by design: the first step, rebuilt neighbour lists, output. Trees are generated one at a time in order of step
+//! and rank, so a forest needs no memory beyond what the caller keeps. The same seed gives the same trees; beyond one
+//! block, a longer forest starts with the trees of a shorter one.
 
 mod plan;
 mod tree;
@@ -25,21 +24,21 @@ pub use tree::{FUNCTIONS, MadeTree, Shape};
 use plan::{Plan, STEPS_PER_BLOCK};
 use tree::TreeMaker;
 
-/// What to make.
+/// The forest to generate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ForestSpec {
     /// Number of trees.
     pub num_trees: usize,
-    /// How large trees are.
+    /// The size of the trees.
     pub shape: Shape,
-    /// Seed of everything.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// Makes the trees and hands each to `take`.
+/// Generates the trees and passes each to `take`.
 ///
 /// # Errors
-/// Those of `take`, which end the making.
+/// Those of `take`, which end the generation.
 pub fn make_trees<E>(
     spec: ForestSpec,
     mut take: impl FnMut(&MadeTree) -> Result<(), E>,
@@ -66,7 +65,7 @@ pub fn make_trees<E>(
     Ok(())
 }
 
-/// The forest in memory; anomalies are labelled abnormal, all others normal.
+/// Returns the forest in memory; anomalies are labelled abnormal, all others normal.
 pub fn make_forest(spec: ForestSpec) -> ForestFile {
     let mut builder = ForestBuilder::new(Weights::Inclusive);
     for name in FUNCTIONS {
@@ -83,7 +82,7 @@ pub fn make_forest(spec: ForestSpec) -> ForestFile {
             weight: &tree.inclusive_ns,
         })
     });
-    made.expect("parents stand before children, times go forward, ids are counted");
+    made.expect("parents precede children, times are monotonic, ids are consecutive");
     builder.finish()
 }
 
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_as_what_is_made() {
+    fn a_written_forest_is_read_back_equal() {
         for shape in [Shape::Small, Shape::Full] {
             let spec = spec(500, shape);
             let mut text = Vec::new();
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_forest_begins_with_the_shorter_one() {
+    fn a_longer_forest_starts_with_the_shorter_one() {
         let trees = |num_trees| {
             let mut trees = Vec::new();
             make_trees(spec(num_trees, Shape::Small), |tree| {

@@ -1,47 +1,48 @@
-//! Which trees of a block are what.
+//! The plan of a block: the kind of each tree.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::Label;
 use rand::Rng;
 
-/// Ranks of every forest.
+/// Number of ranks of every forest.
 pub const NUM_RANKS: usize = 16;
-/// Steps that share a plan.
+/// Number of steps that share a plan.
 pub(super) const STEPS_PER_BLOCK: usize = 362;
-/// Steps between two outputs, and between two rebuilds of the neighbour lists.
+/// Steps between two outputs.
 const OUTPUT_EVERY: usize = 90;
+/// Steps between two rebuilds of the neighbour lists.
 const REBUILD_EVERY: usize = 20;
 /// Side of the square of ranks that exchange with their neighbours.
 const SIDE: usize = 4;
 
-/// What a tree is.
+/// The kind of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// As nearly all.
+    /// Normal, like nearly all trees.
     Normal,
-    /// The first of its rank, with set-up: rare by design.
+    /// The first tree of its rank, with set-up: rare by design.
     Init,
-    /// With rebuilt neighbour lists: every 20th step.
+    /// Rebuilds neighbour lists: every 20th step.
     Rebuild,
-    /// With output, several times longer: every 90th step.
+    /// Writes output, several times longer: every 90th step.
     Output,
     /// Anomalous: waits milliseconds, together with neighbours.
     DelayObvious,
     /// Anomalous: waits some hundred microseconds.
     DelaySubtle,
-    /// Anomalous: 60 tiny calls more, as most ranks in some steps.
+    /// Anomalous: 60 additional tiny calls, on most ranks in some steps.
     ClusterBig,
-    /// Anomalous: 10 tiny calls more, as some ranks in some steps.
+    /// Anomalous: 10 additional tiny calls, on some ranks in some steps.
     ClusterSmall,
     /// Anomalous: a message is sent again or never unpacked.
     Path,
-    /// Anomalous: slow in the root itself.
+    /// Anomalous: a slow root function.
     Late,
 }
 
 impl Kind {
-    /// A word for it.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Normal => "normal",
@@ -57,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is an anomaly.
+    /// Returns its label.
     pub fn label(self) -> Label {
         match self {
             Self::Normal | Self::Init | Self::Rebuild | Self::Output => Label::Normal,
@@ -74,11 +75,11 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Draws a plan; a block of fewer steps gets fewer anomalies.
+    /// Draws a plan; a shorter block gets fewer anomalies.
     pub(super) fn draw(rng: &mut impl Rng, num_steps: usize) -> Self {
         let mut plan = Self::default();
         let num_steps = num_steps.min(STEPS_PER_BLOCK);
-        // What never is anomalous: the first steps, and those that are rare by design.
+        // Never anomalous: the first steps, and those that are rare by design.
         let usual: Vec<usize> = (4..num_steps)
             .filter(|step| step % REBUILD_EVERY != 0 && step % OUTPUT_EVERY != 0)
             .collect();
@@ -103,7 +104,7 @@ impl Plan {
         plan
     }
 
-    /// What the tree of a rank in a step (of all blocks) is.
+    /// Returns the kind of the tree of a rank in a step (counted over all blocks).
     pub(super) fn kind(&self, step: usize, rank: usize) -> Kind {
         let of_plan = self.anomalies.get(&(step % STEPS_PER_BLOCK, rank));
         match of_plan {
@@ -115,7 +116,7 @@ impl Plan {
         }
     }
 
-    /// Ranks that wait for each other: a walk over neighbours.
+    /// Adds ranks that wait for each other: a walk over neighbours.
     fn add_chain(&mut self, rng: &mut impl Rng, kind: Kind, usual: &[usize]) {
         let step = draw_step(rng, usual);
         let mut rank = rng.random_range(0..NUM_RANKS);
@@ -126,7 +127,7 @@ impl Plan {
         }
     }
 
-    /// Most ranks in steps that follow each other, until there are `num` of the kind.
+    /// Adds most ranks in consecutive steps, until there are `num` of the kind.
     fn add_cluster(
         &mut self,
         rng: &mut impl Rng,

@@ -1,4 +1,4 @@
-//! The making of one tree.
+//! The generation of one tree.
 
 use std::f64::consts::TAU;
 
@@ -7,7 +7,7 @@ use rand::Rng;
 
 use super::plan::{Kind, NUM_RANKS};
 
-/// A tree as it was made; the lists are used again for the next.
+/// A generated tree; its lists are reused for the next one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MadeTree {
     /// Number of the tree, from 0 in order of step and rank.
@@ -16,11 +16,11 @@ pub struct MadeTree {
     pub rank: u32,
     /// Entry of the root.
     pub entry_ns: i64,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Parent of each vertex in pre-order; -1 for the root.
     pub parent: Vec<i64>,
-    /// Function of each vertex: a place in [`FUNCTIONS`].
+    /// Function of each vertex: an index into [`FUNCTIONS`].
     pub func: Vec<FuncId>,
     /// Inclusive time of each vertex.
     pub inclusive_ns: Vec<i64>,
@@ -76,7 +76,7 @@ enum Func {
 }
 
 impl Func {
-    /// Median of its own time, microseconds, and the standard deviation of its logarithm.
+    /// Returns the median of its exclusive time in microseconds, and the standard deviation of the logarithm.
     fn usual(self) -> (f64, f64) {
         match self {
             Self::Compute => (30.0, 0.2),
@@ -101,7 +101,7 @@ impl Func {
     }
 }
 
-/// How large trees are.
+/// The size of the trees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// As in the paper's first case: four exchanges with six to eight partners, 150 calls.
@@ -110,11 +110,11 @@ pub enum Shape {
     Small,
 }
 
-/// Makes trees, one after the other, in lists that it keeps.
+/// Generates trees one after the other, in reused lists.
 pub(super) struct TreeMaker {
     shape: Shape,
     num_partners: [usize; NUM_RANKS],
-    /// How loaded each rank is, and the whole machine in this step.
+    /// Load factor of each rank, and of the whole machine in this step.
     load: [f64; NUM_RANKS],
     step_load: f64,
     spare_normal: Option<f64>,
@@ -233,7 +233,7 @@ impl TreeMaker {
         }
     }
 
-    /// Messages to and from all partners. Waits in the reverse exchange are long by design.
+    /// Exchanges messages with all partners. Waits in the reverse exchange are long by design.
     fn exchange(&mut self, rng: &mut impl Rng, caller: usize, func: Func, rank: usize, kind: Kind) {
         let comm = self.call(rng, Some(caller), func, 1.0);
         let load = self.load[rank] * self.step_load;
@@ -268,7 +268,7 @@ impl TreeMaker {
         }
     }
 
-    /// Longer waits at up to three places.
+    /// Adds longer waits at up to three vertices.
     fn delay(&mut self, rng: &mut impl Rng, root: usize, kind: Kind) {
         let (median_us, deviation) = match kind {
             Kind::DelayObvious => (6_000.0, 0.5),
@@ -284,7 +284,7 @@ impl TreeMaker {
         }
     }
 
-    /// Appends a call; calls are made in pre-order.
+    /// Appends a call; calls are generated in pre-order.
     fn call(
         &mut self,
         rng: &mut impl Rng,
@@ -293,7 +293,7 @@ impl TreeMaker {
         factor: f64,
     ) -> usize {
         let (median_us, deviation) = func.usual();
-        // The operating system interrupts now and then, which is normal.
+        // The operating system interrupts occasionally, which is normal.
         let jitter = if rng.random_bool(2e-4) {
             rng.random_range(3.0..8.0)
         } else {
@@ -318,7 +318,7 @@ impl TreeMaker {
         }
     }
 
-    /// exp of a normal number with this deviation, which Box and Muller's rule gives in pairs.
+    /// Returns exp of a normal number with this deviation; the Box–Muller transform gives them in pairs.
     fn log_normal(&mut self, rng: &mut impl Rng, deviation: f64) -> f64 {
         let normal = self.spare_normal.take().unwrap_or_else(|| {
             let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
@@ -330,7 +330,7 @@ impl TreeMaker {
     }
 }
 
-/// Tiny calls: a number that goes with the step, and many more in clusters.
+/// Returns the number of tiny calls: it depends on the step, and is much larger in clusters.
 fn num_tallies(rng: &mut impl Rng, step: usize, kind: Kind) -> usize {
     let usual = match step % 6 {
         0 => 8,

@@ -1,4 +1,4 @@
-//! A simulated run, and what is found in it.
+//! A simulated run with its results.
 
 use callgrove_evaluate::evaluate::Class;
 use callgrove_judge::detector::{
@@ -13,20 +13,22 @@ use crate::programs::{KINDS, STRUCTURE, SimulatedRun};
 
 /// The seed of every embedding.
 const SEED: u64 = 1;
-/// Duration from which on the rule to compare with calls an execution abnormal, in medians of the run.
+/// Multiple of the run's median duration from which the rule of comparison judges an execution abnormal.
 const RULE_RATIO: f64 = 3.0;
-/// Least share of the abnormal executions that must be found,
-const LEAST_FOUND: f64 = 0.8;
-/// largest share of false ones among those called abnormal,
-const MOST_FALSE: f64 = 0.15;
-/// and largest share of a clean run that may be called abnormal.
-const MOST_FALSE_IN_CLEAN: f64 = 0.005;
+/// Minimum fraction of the abnormal executions that must be found.
+const MIN_FOUND: f64 = 0.8;
+/// Maximum fraction of false alarms among all alarms.
+const MAX_FALSE: f64 = 0.15;
+/// Maximum fraction of a clean run that may be judged abnormal.
+const MAX_FALSE_IN_CLEAN: f64 = 0.005;
 
-/// Largest durations of the sizes of abnormal executions, in durations of the twin; what takes longer has a size of its own.
+/// Upper bounds of the size classes of abnormal executions, as multiples of the twin's duration; longer ones form one
+/// more class.
 pub(super) const SIZES: [f64; 3] = [1.35, 1.5, 2.0];
+/// Number of size classes.
 const NUM_SIZES: usize = SIZES.len() + 1;
 
-/// What a user may set of the decision.
+/// The settings of the decision that a user may change.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Setting {
     /// False discovery rate.
@@ -49,14 +51,14 @@ pub(super) struct LearnedRun {
     embedding: Embedding,
 }
 
-/// What was found in a run. Executions of unknown class do not count.
+/// The results for a run. Executions of unknown class do not count.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct RunOutcome {
     pub(super) num_normal: usize,
     pub(super) num_false: usize,
-    /// By kind, those found and all.
+    /// By kind: numbers found and total.
     pub(super) kinds: [(usize, usize); KINDS.len()],
-    /// By how many times as long as their twins they take, those found and all; without changed structures.
+    /// By multiple of the twin's duration: numbers found and total; without changed structures.
     pub(super) sizes: [(usize, usize); NUM_SIZES],
     /// `None` in a clean run.
     pub(super) average_precision: Option<f64>,
@@ -73,7 +75,7 @@ impl LearnedRun {
         self.run.forest.len()
     }
 
-    /// What `analyze` finds with a setting, without a reference.
+    /// Returns what `analyze` finds with a setting, without a reference.
     pub(super) fn found(&mut self, setting: Setting) -> Result<RunOutcome> {
         let params = *self.embedding.params().get();
         let gamma = params.gamma.with_factor(setting.gamma);
@@ -94,7 +96,7 @@ impl LearnedRun {
         ))
     }
 
-    /// What the rule "longer than three times the median" finds. It orders by duration.
+    /// Returns what the rule "longer than three times the median" finds; it ranks by duration.
     pub(super) fn found_by_rule(&self) -> RunOutcome {
         let durations = durations_ns(&self.run.forest);
         let mut sorted = durations.clone();
@@ -107,7 +109,7 @@ impl LearnedRun {
         RunOutcome::new(&self.run, &alarms, &durations)
     }
 
-    /// The run as a reference for others.
+    /// Returns the run as a reference for others.
     pub(super) fn model(&self) -> Result<TreeModel> {
         let labels = vec![None; self.num_executions()];
         let detector = Detector::train(&self.embedding, &labels, None, Progress::none())?;
@@ -120,7 +122,7 @@ impl LearnedRun {
         )?)
     }
 
-    /// What `analyze` finds with a reference.
+    /// Returns what `analyze` finds with a reference.
     pub(super) fn judged(&self, reference: &TreeModel) -> Result<(RunOutcome, Judgement)> {
         let judged = reference.judge(&self.run.forest, Yardstick::Run, Progress::none())?;
         let alarms = judged.abnormal.iter().zip(&judged.causes);
@@ -133,7 +135,7 @@ impl LearnedRun {
 }
 
 impl RunOutcome {
-    /// Of executions that are called abnormal or not; the largest `anomaly` number stands first. All have shape
+    /// Returns the results for executions judged abnormal or not; `anomaly` ranks them, largest first. All have shape
     /// `[n_trees]`.
     fn new(run: &SimulatedRun, alarms: &[bool], anomaly: &[f64]) -> Self {
         let mut found = Self::default();
@@ -172,23 +174,23 @@ impl RunOutcome {
         self.kinds.iter().map(|kind| kind.1).sum()
     }
 
-    /// Share of a clean run that is called abnormal.
+    /// Returns the fraction of a clean run that is judged abnormal.
     pub(super) fn false_share_of_run(&self) -> f64 {
         self.num_false as f64 / self.num_normal.max(1) as f64
     }
 
-    /// Share of false ones among those called abnormal.
+    /// Returns the fraction of false alarms among all alarms.
     pub(super) fn false_share(&self) -> f64 {
         self.num_false as f64 / (self.num_false + self.num_found()).max(1) as f64
     }
 
-    /// Whether a clean run has few false alarms, and another one few missed and few false.
+    /// Returns whether a clean run has few false alarms, and another run few missed and few false ones.
     pub(super) fn holds(&self) -> bool {
         match self.num_abnormal() {
-            0 => self.false_share_of_run() <= MOST_FALSE_IN_CLEAN,
+            0 => self.false_share_of_run() <= MAX_FALSE_IN_CLEAN,
             num_abnormal => {
-                self.num_found() as f64 >= LEAST_FOUND * num_abnormal as f64
-                    && self.false_share() <= MOST_FALSE
+                self.num_found() as f64 >= MIN_FOUND * num_abnormal as f64
+                    && self.false_share() <= MAX_FALSE
             }
         }
     }

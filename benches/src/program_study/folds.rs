@@ -1,4 +1,4 @@
-//! Settings are chosen on all programs but one, and measured on that one.
+//! Chooses settings on all programs but one, and measures them on that one.
 
 use callgrove_trees::Result;
 
@@ -6,12 +6,14 @@ use super::case::{DEFAULT, RunOutcome, Setting};
 use super::runs::ProgramCases;
 use crate::markdown_table::{MarkdownTable, share};
 
-/// What is tried of each setting, the default first.
+/// Candidate false discovery rates, the default first.
 const RATES: [f64; 4] = [DEFAULT.rate, 0.02, 0.05, 0.2];
+/// Candidate values of ν, the default first.
 const NUS: [f64; 3] = [DEFAULT.nu, 0.003, 0.03];
+/// Candidate factors of the kernel width, the default first.
 const GAMMAS: [f64; 3] = [DEFAULT.gamma, 0.1, 1.0];
 
-/// What each setting finds in each program.
+/// The results of each setting for each program.
 pub(super) struct Folds {
     names: Vec<&'static str>,
     /// By setting, program and run. The default is the first setting.
@@ -37,8 +39,8 @@ impl Folds {
         Ok(Self { names, tried })
     }
 
-    /// The setting with which most runs of all programs but one hold. Among equals the one with the largest mean
-    /// average precision counts, to three digits, and then the first.
+    /// Returns the setting with which most runs of all other programs hold. Among equals it is the one with the largest
+    /// mean average precision, to three digits, and then the first.
     fn chosen_without(&self, left_out: usize) -> usize {
         let value = |found: &[Vec<RunOutcome>]| {
             let others = found.iter().enumerate().filter(|(at, _)| *at != left_out);

@@ -1,4 +1,5 @@
-//! How well the decision holds on simulated programs ([`crate::programs`]) that nothing was chosen on, as Markdown.
+//! The accuracy of the decision on simulated programs ([`crate::programs`]) on which no setting was chosen, as
+//! Markdown.
 //!
 //! `cargo run --release -p callgrove-benches --bin program_study` prints it for all programs.
 

@@ -5,7 +5,7 @@ use callgrove_trees::Result;
 use super::case::LearnedRun;
 use crate::programs::SimulatedProgram;
 
-/// Clean runs of a program.
+/// Number of clean runs of a program.
 pub(super) const NUM_CLEAN: usize = 2;
 /// Seeds of the clean runs of a program; the first is the reference.
 const CLEAN_SEEDS: [u64; NUM_CLEAN] = [31, 32];

@@ -1,4 +1,4 @@
-//! What is found in the runs of programs, as tables.
+//! The results for the runs of programs, as tables.
 
 use std::fmt::Display;
 
@@ -13,23 +13,24 @@ use crate::programs::{KINDS, SimulatedProgram};
 /// Levels at which p-values are counted.
 const LEVELS: [f64; 2] = [0.01, 0.001];
 
-/// What is found in the runs of a program.
+/// The results for the runs of a program.
 struct Measured {
     name: &'static str,
     num_executions: usize,
-    /// By itself, by the rule, and with the first clean run as reference. Clean runs come first; the first has no
-    /// reference.
+    /// Results without a reference, by the rule, and with the first clean run as reference. Clean runs come first; the
+    /// first has no reference.
     own: Vec<RunOutcome>,
     by_rule: Vec<RunOutcome>,
     with_reference: Vec<RunOutcome>,
-    /// Observed over expected number of p-values of the second clean run, by the first, at the [`LEVELS`].
+    /// Observed over expected number of p-values of the second clean run with the first as reference, at the
+    /// [`LEVELS`].
     p_ratios: [f64; LEVELS.len()],
 }
 
 /// Simulates the programs and returns the tables.
 ///
 /// # Errors
-/// A run is too small to be learned.
+/// A run is too small for learning.
 pub fn program_study(programs: &[SimulatedProgram]) -> Result<Vec<MarkdownTable>> {
     let runs = programs.iter().map(ProgramCases::new);
     let mut runs = runs.collect::<Result<Vec<_>>>()?;
@@ -68,7 +69,7 @@ fn measure(of: &mut ProgramCases) -> Result<Measured> {
     })
 }
 
-/// Values of several runs in one cell.
+/// Returns the values of several runs in one cell.
 fn join<T: Display>(values: impl IntoIterator<Item = T>) -> String {
     let values: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
     values.join(", ")

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_the_same_again_and_has_anomalies_of_every_kind_where_injected() {
+    fn a_run_is_reproducible_and_has_anomalies_of_every_kind_where_injected() {
         for program in PROGRAMS {
             let [run, again] = [3, 3].map(|seed| program.injected(seed));
             assert_eq!(run.classes, again.classes, "{}", program.name);

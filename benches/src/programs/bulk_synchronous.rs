@@ -1,4 +1,4 @@
-//! Programs whose ranks go through the same steps together.
+//! Programs whose ranks execute the same steps together.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -10,7 +10,7 @@ use crate::rows::normal;
 /// Side of the square of ranks.
 pub(super) const SIDE: usize = 4;
 
-/// Neighbours of a rank in the square, without its borders' outside.
+/// Returns the neighbours of a rank in the square, without wrapping around.
 fn neighbours(rank: usize) -> impl Iterator<Item = usize> {
     let (x, y) = (rank % SIDE, rank / SIDE);
     let west = (x > 0).then(|| rank - 1);
@@ -20,7 +20,7 @@ fn neighbours(rank: usize) -> impl Iterator<Item = usize> {
     [west, east, north, south].into_iter().flatten()
 }
 
-/// A message from each rank to the next one, and from the last to the first.
+/// Sends a message from each rank to the next one, and from the last to the first.
 fn shift(run: &mut Simulation<'_>, num_ranks: usize, name: &str) {
     for rank in 0..num_ranks {
         run.enter(rank, name);
@@ -38,7 +38,7 @@ fn on_all<'a>(run: &mut Simulation<'a>, mut work: impl FnMut(&mut Simulation<'a>
     }
 }
 
-/// A step of all ranks: `work` between the entry of the root function and its exit.
+/// Runs a step of all ranks: `work` between entry and exit of the root function.
 fn step(
     run: &mut Simulation<'_>,
     unit: usize,
@@ -53,7 +53,7 @@ fn step(
 
 const OCEAN: &str = "Ocean::step";
 
-/// Exchanges with neighbours, a reduction in each fourth step, diagnostics in each 40th.
+/// Exchanges with neighbours, a reduction in every fourth step, diagnostics in every 40th.
 pub(super) const HALO: SimulatedProgram = SimulatedProgram {
     name: "halo",
     root: OCEAN,
@@ -111,7 +111,7 @@ fn halo(run: &mut Simulation<'_>, num_units: usize) {
 
 const SPECTRAL: &str = "Spectral::transform";
 
-/// Two exchanges of all ranks with all in each step.
+/// Two all-to-all exchanges in each step.
 pub(super) const ALL_TO_ALL: SimulatedProgram = SimulatedProgram {
     name: "all-to-all",
     root: SPECTRAL,
@@ -145,7 +145,7 @@ fn all_to_all(run: &mut Simulation<'_>, num_units: usize) {
 
 const PUSH: &str = "Particles::push";
 
-/// Particles wander between ranks; they are spread evenly in each 50th step.
+/// Particles wander between ranks; every 50th step balances them.
 pub(super) const DRIFTING_WORK: SimulatedProgram = SimulatedProgram {
     name: "drifting work",
     root: PUSH,
@@ -172,7 +172,7 @@ fn drifting_work(run: &mut Simulation<'_>, num_units: usize) {
                 run.collective("MPI_Alltoallv()", lanes, 300.0);
                 on_all(run, Simulation::leave);
             }
-            // The whole work grows by half over the run.
+            // The total work grows by half over the run.
             let growth = 1.0 + 0.5 * unit as f64 / num_units as f64;
             on_all(run, |run, lane| {
                 let num_cells = (10.0 * growth * share[lane]).round() as usize;
@@ -198,7 +198,7 @@ fn drifting_work(run: &mut Simulation<'_>, num_units: usize) {
 
 const ITERATE: &str = "Solver::iterate";
 
-/// Another method in the second half of the run.
+/// A different method in the second half of the run.
 pub(super) const PHASES: SimulatedProgram = SimulatedProgram {
     name: "phases",
     root: ITERATE,
@@ -245,7 +245,7 @@ fn phases(run: &mut Simulation<'_>, num_units: usize) {
 
 const FACTOR: &str = "Block::factor";
 
-/// Broadcasts in rows and reductions in columns of ranks; one column in turn has the pivots.
+/// Broadcasts in rows and reductions in columns of ranks; the columns take turns with the pivots.
 pub(super) const ROW_COLLECTIVES: SimulatedProgram = SimulatedProgram {
     name: "row collectives",
     root: FACTOR,
@@ -292,7 +292,7 @@ fn row_collectives(run: &mut Simulation<'_>, num_units: usize) {
 
 const ADVANCE: &str = "Step::advance";
 
-/// In each 20th step one rank writes what all send it.
+/// In every 20th step one rank writes the data of all.
 pub(super) const CHECKPOINTING: SimulatedProgram = SimulatedProgram {
     name: "checkpointing",
     root: ADVANCE,
@@ -347,7 +347,7 @@ const GMRES: &str = "Gmres::iteration";
 /// Iterations between restarts.
 const RESTART_EVERY: usize = 10;
 
-/// Each iteration has one product more than the one before, until the method restarts.
+/// Each iteration has one more product than the previous one, until the method restarts.
 pub(super) const RESTARTED_SOLVER: SimulatedProgram = SimulatedProgram {
     name: "restarted solver",
     root: GMRES,

@@ -1,4 +1,4 @@
-//! Programs whose ranks wait for what others hand them.
+//! Programs whose ranks wait for data of others.
 
 use rand::Rng;
 
@@ -8,7 +8,7 @@ use super::simulation::{KernelCall, Simulation};
 use crate::rows::normal;
 
 const ANGLES: &str = "Sweep::angles";
-/// Parts in which a rank hands on what it has.
+/// Number of parts in which a rank forwards its data.
 const NUM_BLOCKS: usize = 3;
 
 /// Waves from the four corners of a square of ranks in turn.
@@ -33,7 +33,7 @@ fn wavefront(run: &mut Simulation<'_>, num_units: usize) {
     let lanes: Vec<usize> = (0..run.num_lanes()).collect();
     for unit in 0..num_units {
         let (from_east, from_south) = (unit % 2 == 1, unit % 4 >= 2);
-        // Ranks in the order of the wave, so that each finds what it waits for.
+        // In the order of the wave, so that each message has been sent before it is received.
         let mirrored = |at: usize, is_mirrored: bool| if is_mirrored { SIDE - 1 - at } else { at };
         let rank_at = |x: usize, y: usize| mirrored(y, from_south) * SIDE + mirrored(x, from_east);
         for (x, y) in (0..SIDE).flat_map(|y| (0..SIDE).map(move |x| (x, y))) {
@@ -64,7 +64,7 @@ fn wavefront(run: &mut Simulation<'_>, num_units: usize) {
 
 const EVALUATE: &str = "Worker::evaluate";
 
-/// Tasks of two kinds and many sizes, each for the worker that asks first.
+/// Tasks of two kinds and many sizes, each for the worker that requests first.
 pub(super) const MASTER_AND_WORKERS: SimulatedProgram = SimulatedProgram {
     name: "master and workers",
     root: EVALUATE,
@@ -99,7 +99,7 @@ fn master_and_workers(run: &mut Simulation<'_>, num_units: usize) {
     }
 }
 
-/// A worker takes the task that was sent to it, and sends what came of it.
+/// A worker receives its task, and sends the result.
 fn evaluate(run: &mut Simulation<'_>, worker: usize, unit: usize) {
     run.begin_root(worker, unit, EVALUATE);
     run.receive(worker, 0, "MPI_Recv()");
@@ -163,7 +163,7 @@ fn staged_pipeline(run: &mut Simulation<'_>, num_units: usize) {
         call_us: 50.0,
     };
     for unit in 0..num_units {
-        // An earlier stage comes first, so that a later one finds what it waits for.
+        // Earlier stages come first, so that each message has been sent before it is received.
         for rank in 0..run.num_lanes() {
             let stage = rank % NUM_STAGES;
             let (name, inner, call_us) = KERNELS[stage];

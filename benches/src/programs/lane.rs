@@ -7,16 +7,16 @@ use rand_chacha::ChaCha8Rng;
 use super::injection::Injection;
 use crate::rows::normal;
 
-/// Microseconds that entering or leaving a function takes.
+/// Time to enter or leave a function, in microseconds.
 const EVENT_US: f64 = 0.25;
-/// Share of the calls that the system interrupts.
+/// Fraction of the calls that the system interrupts.
 const INTERRUPT_SHARE: f64 = 1.0 / 800.0;
-/// An interruption takes this long or longer, in microseconds,
+/// Minimum duration of an interrupt, in microseconds.
 const INTERRUPT_US: f64 = 60.0;
-/// by a Pareto distribution with this exponent: one in a thousand takes ten times as long.
+/// Exponent of the Pareto distribution of its duration: one in a thousand takes ten times as long.
 const INTERRUPT_EXPONENT: f64 = 3.0;
-/// and at most this long, in microseconds.
-const LONGEST_INTERRUPT_US: f64 = 5_000.0;
+/// Maximum duration of an interrupt, in microseconds.
+const MAX_INTERRUPT_US: f64 = 5_000.0;
 /// Relative standard deviation of the speed of lanes.
 const SPEED_SPREAD: f64 = 0.02;
 
@@ -27,9 +27,9 @@ type Message = (CommKind, usize, i64);
 pub(super) struct SimulatedLane {
     /// Microseconds since the start of the run.
     pub(super) now_us: f64,
-    /// In the present execution of the root function.
+    /// The fault injected in the current execution of the root function.
     pub(super) injection: Option<Injection>,
-    /// Kernels of this execution so far.
+    /// Number of kernels of this execution so far.
     pub(super) num_kernels: usize,
     seed: u64,
     rng: ChaCha8Rng,
@@ -39,7 +39,7 @@ pub(super) struct SimulatedLane {
     stack: Vec<FuncId>,
     events: Vec<(FuncEventKind, FuncId, i64)>,
     messages: Vec<Message>,
-    /// Times in microseconds at which the tracer wrote what came before.
+    /// Times in microseconds at which the tracer wrote the preceding events.
     writes_us: Vec<i64>,
 }
 
@@ -47,7 +47,7 @@ impl SimulatedLane {
     pub(super) fn new(seed: u64, spread: f64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         Self {
-            // Lanes do not begin in the same moment.
+            // Lanes do not start simultaneously.
             now_us: rng.random_range(1_000.0..1_400.0),
             injection: None,
             num_kernels: 0,
@@ -62,9 +62,9 @@ impl SimulatedLane {
         }
     }
 
-    /// Begins an execution of the root function, with random numbers of its own.
+    /// Begins an execution of the root function, with its own random numbers.
     pub(super) fn begin(&mut self, unit: usize, injection: Option<Injection>) {
-        // An odd factor keeps all seeds of a lane apart.
+        // An odd factor keeps all seeds of a lane distinct.
         let unit = (unit as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.rng = ChaCha8Rng::seed_from_u64(self.seed ^ unit);
         (self.injection, self.num_kernels) = (injection, 0);
@@ -90,7 +90,7 @@ impl SimulatedLane {
         self.now_us += EVENT_US;
     }
 
-    /// Draws how long something takes that usually takes `usual_us`.
+    /// Draws the duration of something that usually takes `usual_us`.
     pub(super) fn draw_us(&mut self, usual_us: f64) -> f64 {
         let usual_us = usual_us * self.speed * (self.spread * normal(&mut self.rng)).exp();
         let (is_interrupted, size): (f64, f64) = (self.rng.random(), self.rng.random());
@@ -98,14 +98,14 @@ impl SimulatedLane {
             return usual_us;
         }
         let interrupt_us = INTERRUPT_US * (1.0 - size).powf(-1.0 / INTERRUPT_EXPONENT);
-        usual_us + interrupt_us.min(LONGEST_INTERRUPT_US)
+        usual_us + interrupt_us.min(MAX_INTERRUPT_US)
     }
 
     pub(super) fn message(&mut self, kind: CommKind, partner: usize) {
         self.messages.push((kind, partner, self.now_us as i64));
     }
 
-    /// Has the tracer write all events so far, which takes a while.
+    /// Makes the tracer write all events so far, which takes a while.
     pub(super) fn write(&mut self) {
         self.writes_us.push(self.now_us as i64);
         self.now_us += self.draw_us(350.0);
@@ -115,7 +115,7 @@ impl SimulatedLane {
         &self.writes_us
     }
 
-    /// Hands its events to the I/O steps of its rank, which end at these times.
+    /// Assigns its events to the I/O steps of its rank, which end at these times.
     pub(super) fn put(&self, thread: ThreadId, ends_us: &[i64], steps: &mut [StepBatch]) {
         let step = |time_us: i64| ends_us.partition_point(|&end_us| end_us < time_us);
         let time = |time_us: i64| TimeNs(1_000 * time_us);

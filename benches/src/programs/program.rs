@@ -1,4 +1,4 @@
-//! A program that can be simulated, and its runs.
+//! A simulated program and its runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use super::truth::compare;
 /// A program that can be simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulatedProgram {
-    /// What it is an example of.
+    /// The name of its kind.
     pub name: &'static str,
     /// The function whose executions are judged.
     pub root: &'static str,
-    /// Its ranks.
+    /// Number of ranks.
     pub(super) num_ranks: usize,
-    /// Threads or GPU streams of a rank, the first included.
+    /// Number of threads or GPU streams of a rank, including the first thread.
     pub(super) num_threads: usize,
-    /// Executions of the root function on each lane that has any.
+    /// Number of executions of the root function on each lane that has any.
     pub(super) num_units: usize,
-    /// How long an execution of the root function takes, about.
+    /// Approximate duration of an execution of the root function.
     pub(super) usual_us: f64,
     /// Relative standard deviation of its calls.
     pub(super) spread: f64,
@@ -35,14 +35,15 @@ pub struct SimulatedProgram {
 pub struct SimulatedRun {
     /// The executions of the root function.
     pub forest: Forest,
-    /// What each is, shape `[n_trees]`: all negative in a clean run. The kinds are [`KINDS`](super::KINDS).
+    /// The class of each execution, shape `[n_trees]`; all negative in a clean run. The kinds are
+    /// [`KINDS`](super::KINDS).
     pub classes: Vec<Class>,
-    /// How many times as long as its twin each takes, shape `[n_trees]`: 1 in a clean run, NaN without a twin.
+    /// The duration of each as a multiple of its twin's, shape `[n_trees]`: 1 in a clean run, NaN without a twin.
     pub ratios: Vec<f64>,
 }
 
 impl SimulatedProgram {
-    /// The same program with `num_units` executions of the root function, 20 or more, on each lane that has any.
+    /// Returns the program with `num_units` executions of the root function, 20 or more, on each lane that has any.
     #[must_use]
     pub fn with_units(self, num_units: usize) -> Self {
         Self { num_units, ..self }

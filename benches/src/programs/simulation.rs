@@ -1,4 +1,4 @@
-//! Lanes that compute, wait for one another, and leave a trace.
+//! Lanes that compute, wait for one another, and record a trace.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,23 +10,23 @@ use callgrove_model::{
 use super::injection::{Injection, InjectionKind, LaneUnit};
 use super::lane::SimulatedLane;
 
-/// Ranks of a host.
+/// Number of ranks on a host.
 const RANKS_PER_HOST: usize = 4;
-/// Microseconds until a message arrives on the same host, and on another one.
+/// Latency of a message in microseconds on the same host, and to another one.
 const LATENCY_US: [f64; 2] = [5.0, 12.0];
-/// Microseconds between two writes of the tracer of a rank, about: what TAU wrote in recorded runs.
+/// Approximate time in microseconds between two writes of a rank's tracer, as TAU had in recorded runs.
 const WRITE_PERIOD_US: f64 = 500_000.0;
-/// Microseconds that an extra call takes.
+/// Duration of an extra call in microseconds.
 const EXTRA_US: f64 = 30.0;
 
 /// A function that makes calls, and in which something may be injected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelCall {
     pub(super) name: &'static str,
-    /// What it calls.
+    /// The function that it calls.
     pub(super) inner: &'static str,
     pub(super) num_calls: usize,
-    /// Microseconds that each call takes.
+    /// Duration of each call in microseconds.
     pub(super) call_us: f64,
 }
 
@@ -35,13 +35,13 @@ pub(super) struct KernelCall {
 pub(super) struct Simulation<'a> {
     num_ranks: usize,
     num_threads: usize,
-    /// Executions of the root function after which the tracer of a rank writes.
+    /// Number of executions of the root function between two writes of a rank's tracer.
     write_every: usize,
     seed: u64,
     injections: &'a BTreeMap<LaneUnit, Injection>,
     names: NameTable<FuncId>,
     lanes: Vec<SimulatedLane>,
-    /// Times in microseconds at which messages arrive, by sender and receiver.
+    /// Arrival times of messages in microseconds, by sender and receiver.
     mail: BTreeMap<(usize, usize), VecDeque<f64>>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Simulation<'a> {
         seed: u64,
         injections: &'a BTreeMap<LaneUnit, Injection>,
     ) -> Self {
-        // Far apart, so that no lane has the numbers of another one.
+        // Far apart, so that lanes of different seeds share no random numbers.
         let lane_seed = |lane: usize| seed.wrapping_mul(1_000_003) ^ ((lane as u64 + 1) << 40);
         let lanes = (0..num_ranks * num_threads).map(lane_seed);
         Self {
@@ -71,7 +71,7 @@ impl<'a> Simulation<'a> {
         self.lanes.len()
     }
 
-    /// The seed of the run.
+    /// Returns the seed of the run.
     pub(super) fn seed(&self) -> u64 {
         self.seed
     }
@@ -80,7 +80,7 @@ impl<'a> Simulation<'a> {
         &mut self.lanes[lane]
     }
 
-    /// Begins an execution on a lane: what is drawn from here on belongs to it.
+    /// Begins an execution on a lane, with its own random numbers.
     pub(super) fn begin(&mut self, lane: usize, unit: usize) {
         let injection = self.injections.get(&(lane, unit)).copied();
         self.lanes[lane].begin(unit, injection);
@@ -92,11 +92,11 @@ impl<'a> Simulation<'a> {
         self.enter(lane, root);
     }
 
-    /// Ends an execution of the root function. Now and then the tracer of the first thread writes then.
+    /// Ends an execution of the root function. The tracer of the first thread writes periodically at this point.
     pub(super) fn end_root(&mut self, lane: usize, unit: usize) {
         self.lanes[lane].leave();
         let rank = lane / self.num_threads;
-        // Not all ranks in the same moment.
+        // Ranks do not write simultaneously.
         let is_due = (unit + 7 * rank) % self.write_every == self.write_every - 1;
         if lane.is_multiple_of(self.num_threads) && is_due {
             self.lanes[lane].write();
@@ -112,7 +112,7 @@ impl<'a> Simulation<'a> {
         self.lanes[lane].leave();
     }
 
-    /// A call without callees.
+    /// Makes a call without callees.
     pub(super) fn call(&mut self, lane: usize, name: &str, usual_us: f64) {
         self.enter(lane, name);
         let taken_us = self.lanes[lane].draw_us(usual_us);
@@ -120,7 +120,7 @@ impl<'a> Simulation<'a> {
         self.leave(lane);
     }
 
-    /// A call of a kernel, as it is injected. The random numbers are drawn in any case.
+    /// Calls a kernel, with its injection if any. The random numbers are drawn in any case, so that twins agree.
     pub(super) fn kernel(&mut self, lane: usize, kernel: &KernelCall) {
         let held = &mut self.lanes[lane];
         let site = held.num_kernels;
@@ -159,7 +159,7 @@ impl<'a> Simulation<'a> {
         self.leave(lane);
     }
 
-    /// Sends a message from the first thread of a rank to that of another one.
+    /// Sends a message between the first threads of two ranks.
     pub(super) fn send(&mut self, from: usize, to: usize) {
         let (sender, is_far) = (
             from * self.num_threads,
@@ -178,12 +178,12 @@ impl<'a> Simulation<'a> {
             .push_back(arrival_us);
     }
 
-    /// When the next message from a rank to another one arrives, if one was sent.
+    /// Returns when the next message between two ranks arrives, if one was sent.
     pub(super) fn arrival_us(&self, from: usize, to: usize) -> Option<f64> {
         self.mail.get(&(from, to))?.front().copied()
     }
 
-    /// Waits for the next message, which was sent, in a function of this name.
+    /// Receives the next message, which must have been sent, in a function of this name.
     pub(super) fn receive(&mut self, to: usize, from: usize, name: &str) {
         let receiver = to * self.num_threads;
         self.enter(receiver, name);
@@ -194,7 +194,7 @@ impl<'a> Simulation<'a> {
         self.leave(receiver);
     }
 
-    /// Has lanes wait for the last of them, in a function of this name, and then work together for `usual_us`.
+    /// Makes lanes wait for the last of them, in a function of this name, and then work together for `usual_us`.
     pub(super) fn collective(&mut self, name: &str, lanes: &[usize], usual_us: f64) {
         for &lane in lanes {
             self.enter(lane, name);
@@ -208,7 +208,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The trace that the run leaves. The I/O steps of a rank end where its first thread wrote.
+    /// Returns the trace of the run. The I/O steps of a rank end where its first thread wrote.
     pub(super) fn into_trace(self) -> Trace {
         let ranks = (0..self.num_ranks).map(|rank| {
             let lanes = &self.lanes[rank * self.num_threads..][..self.num_threads];

@@ -1,4 +1,4 @@
-//! What each execution is, by its twin.
+//! The class of each execution, by comparison with its twin.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use callgrove_model::{Forest, TreeIdx};
 
 use super::injection::{Injection, InjectionKind, LaneUnit};
 
-/// Kinds of abnormal executions, the places of [`Class::Positive`].
+/// Kinds of abnormal executions; [`Class::Positive`] holds an index into them.
 pub const KINDS: [&str; 4] = ["slow calls", "stall", "structure", "victim"];
 
-/// The place of changed structure among them.
+/// The index of changed structure among them.
 pub const STRUCTURE: usize = 2;
 
-/// Least duration of an abnormal execution, in durations of its twin.
+/// Minimum duration of an abnormal execution, as a multiple of its twin's.
 const ABNORMAL_RATIO: f64 = 1.2;
-/// Least delay of an abnormal execution, in microseconds: a shorter one is noise.
+/// Minimum delay of an abnormal execution, in microseconds; shorter ones are noise.
 const ABNORMAL_US: i64 = 200;
-/// Largest duration of a normal execution, in durations of its twin. What lies between the two does not count.
+/// Maximum duration of a normal execution, as a multiple of its twin's. Executions between the two do not count.
 const NORMAL_RATIO: f64 = 1.05;
-/// Largest delay that is rounding, in microseconds.
+/// Maximum delay due to rounding, in microseconds.
 const NORMAL_US: i64 = 20;
 
-/// Returns the class of each execution and how many times as long as its twin it takes, NaN without one; shape
-/// `[n_trees]`. `lane_of` is the lane of a rank and thread. Unknown is what is a bit longer than its twin, has no
-/// twin, or had something injected that shows in neither its structure nor its duration.
+/// Returns the class of each execution and its duration as a multiple of its twin's, NaN without one; shape
+/// `[n_trees]`. `lane_of` returns the lane of a rank and thread. The class is unknown if an execution is a little
+/// longer than its twin, has no twin, or has an injection that shows in neither its structure nor its duration.
 pub(super) fn compare(
     forest: &Forest,
     twin: &Forest,
@@ -55,7 +55,7 @@ pub(super) fn compare(
     timed(forest, &lane_of).into_iter().map(of_one).collect()
 }
 
-/// The place of each execution and the microseconds that it takes, in the order of the trees.
+/// Returns the lane and number of each execution and its duration in microseconds, in the order of the trees.
 fn timed(forest: &Forest, lane_of: &impl Fn(usize, usize) -> usize) -> Vec<(LaneUnit, i64)> {
     let mut num_units: BTreeMap<usize, usize> = BTreeMap::new();
     let mut timed = vec![((0, 0), 0); forest.len()];

@@ -60,9 +60,9 @@ fn threads(run: &mut Simulation<'_>, num_units: usize) {
 }
 
 const FORWARD: &str = "Layer::forward";
-/// A thread of the host and two streams.
+/// One thread of the host and two streams.
 const NUM_LANES: usize = 3;
-/// Kernels that are launched by one execution of the root function.
+/// Number of kernels launched by one execution of the root function.
 const NUM_LAUNCHES: usize = 6;
 
 /// The host launches kernels on two streams and waits for them.

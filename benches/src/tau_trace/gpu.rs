@@ -10,7 +10,7 @@ use super::names::{CORRELATION_ID, NUM_STREAMS, TimerIndices};
 use super::program::Program;
 use super::spec::{ENTRY, EXIT, TauTraceSpec};
 
-/// Random numbers of the GPU follow those of all threads.
+/// Stream of random numbers for the GPU, different from those of all threads.
 const RNG_STREAM: u64 = 0xffff;
 
 /// The GPU of one rank.
@@ -61,7 +61,7 @@ impl<'a> Gpu<'a> {
         self.streams.iter_mut().map(|stream| &mut stream.lane)
     }
 
-    /// Queues the kernels that were launched and writes those that have ended by `end_us`.
+    /// Queues the launched kernels, and writes those that have ended by `end_us`.
     pub(super) fn run(
         &mut self,
         launches: &mut [PendingLaunch],
@@ -91,7 +91,7 @@ impl<'a> Gpu<'a> {
         } else {
             program.functions[function].usual_us(&mut self.rng)
         };
-        // The stream that is free first; kernels never touch, so that whose a counter is stays clear.
+        // On the stream that is free first. Kernels never touch, so that counters are unambiguous.
         let Some(stream) = self.streams.iter_mut().min_by_key(|stream| stream.free_us) else {
             return;
         };

@@ -1,4 +1,4 @@
-//! One thread that calls and returns, and the rows that it leaves.
+//! One thread that makes calls, and the rows that it records.
 
 use callgrove_trace::TauStep;
 use rand::{Rng, SeedableRng};
@@ -8,14 +8,14 @@ use super::names::{CORRELATION_ID, HEAP_KB, RECEIVED_BYTES, SENT_BYTES, TimerInd
 use super::program::{Program, Role};
 use super::spec::{ENTRY, EXIT, Outlier, RECV, SEND, START_US, TauTraceSpec};
 
-/// Share of the calls that are messages and of those that sample the heap: as in the trace that the peer was
-/// measured with.
+/// Fraction of the calls that are messages, as in the trace that the other tool was measured with.
 const MESSAGE_SHARE: f64 = 109_526.0 / 2_000_000.0;
+/// Fraction of the calls that sample the heap, as in that trace.
 const HEAP_SHARE: f64 = (163_971.0 - 109_526.0) / 2_000_000.0;
-/// Share of the calls that launch a kernel, where there is a GPU.
+/// Fraction of the calls that launch a kernel, if there is a GPU.
 const LAUNCH_SHARE: f64 = 0.03;
 
-/// The rows of one thread in the step that is being made.
+/// The rows of one thread in the current step.
 #[derive(Debug)]
 pub(super) struct ThreadRows {
     rank: u32,
@@ -66,13 +66,13 @@ impl ThreadRows {
         ]);
     }
 
-    /// The ENTRY that comes next is an outlier's.
+    /// Marks the next ENTRY as an outlier's.
     pub(super) fn outlier(&mut self, function: usize, exclusive_us: u64) {
         self.outliers
             .push((self.funcs.len(), function, exclusive_us));
     }
 
-    /// Appends the rows to the step, after those of the threads before.
+    /// Appends the rows to the step, after those of the previous threads.
     pub(super) fn hand_over(
         &mut self,
         number: u32,
@@ -117,7 +117,7 @@ pub(super) struct CpuThread<'a> {
     spec: TauTraceSpec,
     program: &'a Program,
     pub(super) lane: ThreadRows,
-    /// Launches since they were taken last.
+    /// Launches since they were last taken.
     pub(super) launches: Vec<PendingLaunch>,
     rng: ChaCha8Rng,
     stack: Vec<Frame>,
@@ -128,7 +128,7 @@ pub(super) struct CpuThread<'a> {
     outliers_made: u64,
     messages_made: u64,
     launches_made: u64,
-    /// The number of the call from which on the next one is an outlier.
+    /// Number of the call from which on the next one is an outlier.
     next_outlier: u64,
 }
 
@@ -144,7 +144,7 @@ impl<'a> CpuThread<'a> {
             rng,
             stack: Vec::new(),
             clock_us: START_US + u64::from(thread) * 50,
-            // Every ENTRY has its EXIT, that of the root too.
+            // Every ENTRY has its EXIT, including the root's.
             num_events: (spec.num_events / u64::from(spec.num_threads) / 2 * 2).max(2),
             events_made: 0,
             calls_made: 0,
@@ -161,7 +161,7 @@ impl<'a> CpuThread<'a> {
         self.clock_us
     }
 
-    /// Goes on until the thread has made its share of events up to the end of a step.
+    /// Runs until the thread has made its share of events up to the end of a step.
     pub(super) fn run_to_share(&mut self, step: u32, names: &mut TimerIndices<'_>) {
         let share = self.num_events * u64::from(step + 1) / u64::from(self.spec.num_steps);
         while self.events_made < share {
@@ -169,7 +169,7 @@ impl<'a> CpuThread<'a> {
         }
     }
 
-    /// Goes on until a time, or until the thread has made all its events.
+    /// Runs until a time, or until the thread has made all its events.
     pub(super) fn run_to_time(&mut self, end_us: u64, names: &mut TimerIndices<'_>) {
         while self.events_made < self.num_events && self.clock_us < end_us {
             self.make_event(names);
@@ -177,7 +177,7 @@ impl<'a> CpuThread<'a> {
     }
 
     fn make_event(&mut self, names: &mut TimerIndices<'_>) {
-        // The events of a call and of all returns after it must fit in what is left.
+        // The events of a call and of all following returns must fit into the remaining number.
         let fits = self.num_events - self.events_made >= self.stack.len() as u64 + 2;
         self.events_made += 1;
         let is_root = self.stack.len() == 1;
@@ -225,7 +225,7 @@ impl<'a> CpuThread<'a> {
         } else {
             function.usual_us(&mut self.rng)
         };
-        // A launch and its correlation id need three moments.
+        // A launch and its correlation id need three timestamps.
         let own_us = own_us.max(if function.role == Role::Launch { 2 } else { 0 });
         if is_outlier {
             self.outliers_made += 1;
@@ -245,7 +245,7 @@ impl<'a> CpuThread<'a> {
         });
     }
 
-    /// What a function does on being called.
+    /// Does what a function does when it is called.
     fn act(&mut self, role: Role) {
         let (rank, num_ranks) = (self.lane.rank, self.spec.num_ranks);
         match role {
@@ -290,11 +290,11 @@ impl<'a> CpuThread<'a> {
         }
     }
 
-    /// Outliers are spread evenly: one at a random place of each stretch of calls.
+    /// Plans the next outlier: one at a random position of each interval of calls.
     fn plan_outlier(&mut self) {
-        let stretch = 1.0 / self.spec.outlier_share;
-        // Above 0, so that without outliers the product is infinite and the number that of no call.
+        let interval = 1.0 / self.spec.outlier_share;
+        // Above 0, so that without outliers the product is infinite and no call has that number.
         let place = self.outliers_made as f64 + 1.0 - self.rng.random::<f64>();
-        self.next_outlier = (place * stretch) as u64;
+        self.next_outlier = (place * interval) as u64;
     }
 }

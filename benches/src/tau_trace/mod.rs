@@ -1,12 +1,12 @@
-//! Traces of any size as TAU's plugin writes them, with outliers whose places are known: what the pipeline is
-//! measured with, where no recorded trace is long enough.
+//! Traces of any size in the format of TAU's plugin, with outliers at known positions: input for measuring the pipeline
+//! where no recorded trace is long enough.
 //!
-//! Each thread calls the functions of one synthetic program, at most five deep, until it has made its share
-//! of events; the time that a call spends in itself is drawn from its function's own distribution (log-normal,
-//! with one mode or two). A step ends when the first thread has made its share of the step; the others are cut
-//! at the same time, so calls last over steps as in a run. Some calls are outliers: they take 10 to 100 times
-//! as long. With a GPU, launches on the CPU start kernels on virtual threads, one per stream, linked by the
-//! counter `Correlation ID`; a kernel is written in the step in which it ends, often after that of its launch.
+//! Each thread calls the functions of one synthetic program, at most five deep, until it has made its share of events.
+//! Exclusive times are drawn from the function's own distribution (log-normal, with one mode or two). A step ends when
+//! the first thread has made its share of the step; the others are cut at the same time, so calls extend over steps as
+//! in a real run. Some calls are outliers: they take 10 to 100 times as long. With a GPU, launches on the CPU start
+//! kernels on virtual threads, one per stream, linked by the counter `Correlation ID`; a kernel is written in the step
+//! in which it ends, often after that of its launch.
 //!
 //! The same spec gives the same trace.
 
@@ -28,7 +28,7 @@ use program::Program;
 
 pub use spec::{Outlier, TauTraceSpec};
 
-/// What was written.
+/// Summary of the written trace.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Summary {
     /// Function events.
@@ -64,7 +64,7 @@ pub fn write_trace(
     Ok(summary)
 }
 
-/// One rank while it is being made.
+/// The generator of one rank.
 struct RankMaker<'a> {
     spec: TauTraceSpec,
     rank: u32,
@@ -118,7 +118,7 @@ impl<'a> RankMaker<'a> {
                 );
             }
         }
-        // As TAU does: by time, then by whatever else the row says.
+        // In TAU's order: by time, then by the other columns of the row.
         step.counters.sort_unstable_by_key(|row| (row[5], *row));
         step.comms.sort_unstable_by_key(|row| (row[7], *row));
         if number == 0 {
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Two ranks with a GPU each, and what was made of them.
+    /// Generates two ranks with a GPU each; returns the folder, the summary and the trace.
     fn make(seed: u64) -> (tempfile::TempDir, Summary, Trace) {
         let folder = tempfile::tempdir().unwrap();
         let spec = TauTraceSpec {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_finds_nothing_wrong_and_every_outlier_where_it_was_said_to_be() {
+    fn the_reader_accepts_the_trace_and_finds_every_outlier_at_its_position() {
         let (_folder, summary, trace) = make(1);
         let of_calls: Vec<_> = trace
             .warnings
@@ -180,7 +180,7 @@ mod tests {
                 !["SizeDiffers", "RecvBeforeSend"].contains(&&*format!("{:?}", warning.kind))
             })
             .collect();
-        assert_eq!(of_calls, [], "messages of two clocks need not agree");
+        assert_eq!(of_calls, [], "clocks of two ranks need not agree");
         assert_eq!(trace.num_steps, 14);
         assert_eq!(summary.num_events, 2 * trace.num_executions() as u64);
         let mut found = BTreeMap::new();

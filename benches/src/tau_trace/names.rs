@@ -1,9 +1,9 @@
-//! The names that a rank announces: timers in the order in which it first uses them.
+//! The names that a rank announces: timers in the order of first use.
 
 use super::program::Program;
 use super::spec::TauTraceSpec;
 
-/// Counters, by index; the first is announced and never has a value, as with TAU.
+/// Counters, by index. As with TAU, the first one is announced and never has a value.
 pub(super) const COUNTERS: [&str; 5] = [
     "TIME",
     "Message size sent to all nodes",
@@ -16,9 +16,9 @@ pub(super) const RECEIVED_BYTES: u64 = 2;
 pub(super) const HEAP_KB: u64 = 3;
 pub(super) const CORRELATION_ID: u64 = 4;
 
-/// Streams of the GPU.
+/// Number of streams of the GPU.
 pub(super) const NUM_STREAMS: u32 = 2;
-/// Metadata that tells a virtual thread, with the value for the first stream.
+/// Metadata that identify a virtual thread, with the value for the first stream.
 pub(super) const STREAM_METADATA: [(&str, u32); 3] =
     [("CUDA Context", 1), ("CUDA Device", 0), ("CUDA Stream", 7)];
 
@@ -44,7 +44,7 @@ impl<'a> TimerIndices<'a> {
         self.program
     }
 
-    /// The timer index of a function, which is announced when it is first asked for.
+    /// Returns the timer index of a function; the first request announces it.
     pub(super) fn timer(&mut self, function: usize) -> u64 {
         *self.timers[function].get_or_insert_with(|| {
             let timer = self.num_timers;
@@ -59,13 +59,13 @@ impl<'a> TimerIndices<'a> {
         self.num_timers
     }
 
-    /// Attributes that were not taken before.
+    /// Returns the attributes that were not taken before.
     pub(super) fn take_new(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.new)
     }
 }
 
-/// What a rank announces in its first step, names of timers aside.
+/// Returns what a rank announces in its first step, except the names of timers.
 pub(super) fn first_attributes(spec: TauTraceSpec, rank: u32) -> Vec<(String, String)> {
     let mut attributes = vec![("program_name 0".to_owned(), "/opt/synth".to_owned())];
     for (index, name) in COUNTERS.into_iter().enumerate() {

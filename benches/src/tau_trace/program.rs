@@ -1,9 +1,9 @@
-//! The synthetic program: who calls whom, and how long each function spends in itself.
+//! The synthetic program: which functions call which, and their exclusive times.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Functions of each depth below the root, which is function 0: 50 in all.
+/// Number of functions at each depth below the root, which is function 0: 50 in total.
 const LEVELS: [usize; 4] = [6, 12, 14, 15];
 const KERNELS: [&str; 3] = [
     "[GPU] void pair_force_kernel<float, 128>(float4*, int)",
@@ -11,7 +11,7 @@ const KERNELS: [&str; 3] = [
     "[GPU] void reduce_energy_kernel<double>(double*)",
 ];
 
-/// What a function does beside taking time.
+/// What a function does in addition to taking time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// Nothing.
@@ -31,18 +31,18 @@ pub(super) enum Role {
 pub(super) struct Function {
     pub(super) name: String,
     pub(super) role: Role,
-    /// The most calls that it makes; it makes any number up to this.
+    /// Maximum number of calls that it makes; the actual number is random.
     pub(super) max_calls: u32,
     pub(super) callees: Vec<usize>,
     times: Times,
 }
 
-/// Time spent in a function itself: log-normal, with one mode or two.
+/// Distribution of the exclusive time of a function: log-normal, with one mode or two.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     median_us: f64,
     sigma: f64,
-    /// How many times longer the second mode is than the first; 1 if there is none.
+    /// Factor of the second mode relative to the first; 1 without a second mode.
     second: f64,
     second_share: f64,
 }
@@ -141,12 +141,12 @@ impl Function {
         }
     }
 
-    /// A usual time in microseconds, at least one.
+    /// Draws a usual time in microseconds, at least one.
     pub(super) fn usual_us(&self, rng: &mut ChaCha8Rng) -> u64 {
         self.times.draw(rng).round().max(1.0) as u64
     }
 
-    /// A time that is 10 to 100 times as long as usual in the slowest mode.
+    /// Draws a time 10 to 100 times as long as usual in the slowest mode.
     pub(super) fn outlier_us(&self, rng: &mut ChaCha8Rng) -> u64 {
         let slow_us = self
             .times

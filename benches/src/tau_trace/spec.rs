@@ -1,38 +1,41 @@
-//! What a synthetic trace is made to, and what is known of it.
+//! The parameters of a synthetic trace, and its known outliers.
 
 use callgrove_trace::WriterEngine;
 
 /// Time of the first event, in microseconds since the epoch.
 pub(super) const START_US: u64 = 1_795_231_715_000_000;
-/// Event types, by their places in [`callgrove_trace::EVENT_TYPES`].
+/// Index of ENTRY in [`callgrove_trace::EVENT_TYPES`].
 pub(super) const ENTRY: u64 = 0;
+/// Index of EXIT.
 pub(super) const EXIT: u64 = 1;
+/// Index of SEND.
 pub(super) const SEND: u64 = 2;
+/// Index of RECV.
 pub(super) const RECV: u64 = 3;
 
-/// What to make.
+/// The trace to generate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TauTraceSpec {
-    /// Function events of each rank's CPU threads together; each thread makes an even number.
+    /// Total number of function events of each rank's CPU threads; each thread makes an even number.
     pub num_events: u64,
-    /// I/O steps of each rank.
+    /// Number of I/O steps of each rank.
     pub num_steps: u32,
-    /// Threads of each rank.
+    /// Number of threads of each rank.
     pub num_threads: u32,
-    /// Ranks.
+    /// Number of ranks.
     pub num_ranks: u32,
-    /// Share of the calls that are outliers.
+    /// Fraction of the calls that are outliers.
     pub outlier_share: f64,
-    /// Whether kernels run on a GPU.
+    /// True if kernels run on a GPU.
     pub has_gpu: bool,
     /// Engine to write with.
     pub engine: WriterEngine,
-    /// Seed of everything.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
 impl Default for TauTraceSpec {
-    /// The size that the peer was measured with.
+    /// The size that the other tool was measured with.
     fn default() -> Self {
         Self {
             num_events: 4_000_000,
@@ -47,7 +50,7 @@ impl Default for TauTraceSpec {
     }
 }
 
-/// A call that was made an outlier.
+/// A call that is an outlier.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outlier {
     /// Rank.
@@ -60,6 +63,6 @@ pub struct Outlier {
     pub thread: u32,
     /// Function.
     pub function: String,
-    /// Time that it spends in itself.
+    /// Its exclusive time.
     pub exclusive_us: u64,
 }

@@ -1,7 +1,7 @@
-//! The executions that ended in a step, by function, and what their times add to the models.
+//! The executions that ended in a step, grouped by function, and the times that they add to the models.
 //!
-//! Each goes to its function when it ends, so that those of a function lie side by side for the detectors, thread by
-//! thread in the order of their ends.
+//! Each execution is added to its function when it ends. So the executions of a function are contiguous for the
+//! detectors, thread by thread in the order of their ends.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use callgrove_model::{DurationNs, EndedCall, ExecIdx, FuncId, StepId};
 
 use crate::{AdOptions, OutlierStatistic};
 
-/// Room for so many times is always kept for the next step.
-const ROOM_KEPT: usize = 1 << 12;
-/// Callers of a function that are found at once.
+/// Capacity, in values, that an emptied list keeps for the next step.
+const MIN_CAPACITY: usize = 1 << 12;
+/// Number of callers of a function that are found without a search.
 const NUM_RECENT: usize = 8;
 
-/// An execution of a rank: the position of its lane, in order of thread, and its row there.
+/// An execution of a rank: the index of its lane in order of thread, and its row there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct ExecPosition {
     pub(crate) lane: u32,
     pub(crate) exec: ExecIdx,
 }
 
-/// What is judged of the functions of a rank, by its own ids.
+/// The judged functions of a rank, indexed by its own ids.
 #[derive(Debug, Default)]
 pub(crate) struct JudgedFunctions {
-    /// The number of the function in this AD instance; none where it is not judged.
+    /// The number of the function in this AD instance; `None` if the function is not judged.
     numbers: Vec<Option<u32>>,
-    /// What models know it by as a caller.
+    /// The key under which models know the function as a caller.
     keys: Vec<CallerKey>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct JudgedFunctions {
 pub(crate) struct EndedExecution {
     pub(crate) exclusive_us: u64,
     pub(crate) inclusive_us: u64,
-    /// By the rank's own ids.
+    /// Id in the rank's own numbering.
     pub(crate) caller: Option<FuncId>,
     pub(crate) position: ExecPosition,
 }
@@ -44,57 +44,59 @@ pub(crate) struct EndedExecution {
 /// Executions by the number of their function.
 #[derive(Debug, Default)]
 pub(crate) struct ExecutionsByFunction {
-    /// Functions with executions; ascending once they are settled.
+    /// Functions with executions; ascending after `settle`.
     numbers: Vec<u32>,
     by_number: Vec<Vec<EndedExecution>>,
 }
 
-/// Times in µs of one rank, by the number of the function and its caller.
+/// Times of one rank in µs, by function number and caller.
 #[derive(Debug, Default)]
 pub(crate) struct TimesByCaller {
-    /// Functions with times; ascending once they are settled.
+    /// Functions with times; ascending after `settle`.
     numbers: Vec<u32>,
-    /// By number: the callers in ascending order, each with the place of its times; those of steps before may have none.
+    /// By function number: the callers in ascending order, each with the slot of its times. The slots of callers from
+    /// earlier steps may be empty.
     callers: Vec<Vec<(CallerKey, usize)>>,
     times_us: Vec<Vec<u64>>,
-    /// By number: the callers that came of late.
+    /// By function number: the callers added last.
     recent: Vec<[RecentCaller; NUM_RECENT]>,
 }
 
-/// Where the times of a caller stand.
+/// The slot with the times of a caller.
 #[derive(Clone, Copy, Debug)]
 struct RecentCaller {
-    /// By the rank's own ids.
+    /// Id in the rank's own numbering.
     caller: Option<FuncId>,
-    place: usize,
+    slot: usize,
 }
 
-/// None came yet.
+/// An empty entry: its slot does not exist.
 const NO_CALLER: RecentCaller = RecentCaller {
     caller: None,
-    place: usize::MAX,
+    slot: usize::MAX,
 };
 
 impl JudgedFunctions {
-    /// Takes note of the next function. Without a `number` it is not judged.
+    /// Adds the next function. Without a `number` it is not judged.
     pub(crate) fn push(&mut self, key: CallerKey, number: Option<u32>) {
         self.keys.push(key);
         self.numbers.push(number);
     }
 
-    /// The number of a function that is judged.
+    /// Returns the number of a function, or `None` if the function is not judged.
     #[inline]
     pub(crate) fn number(&self, func: FuncId) -> Option<u32> {
         self.numbers.get(func.index()).copied().flatten()
     }
 
-    /// That of a call that is judged: its function is, and its exit was seen.
+    /// Returns the number of the function of a call, or `None` if the function is not judged or the call's exit is
+    /// missing.
     #[inline]
     fn number_of<T>(&self, call: &EndedCall<T>) -> Option<u32> {
         self.number(call.func).filter(|_| call.closed)
     }
 
-    /// What models know a caller by.
+    /// Returns the key under which models know a caller.
     #[inline]
     pub(crate) fn key(&self, caller: Option<FuncId>) -> CallerKey {
         let key = |caller: FuncId| self.keys.get(caller.index()).copied();
@@ -103,12 +105,12 @@ impl JudgedFunctions {
 }
 
 impl EndedExecution {
-    /// Who called it, as models know that.
+    /// Returns the key of the caller.
     pub(crate) fn caller(&self, of: &JudgedFunctions) -> CallerKey {
         of.key(self.caller)
     }
 
-    /// The time that is judged.
+    /// Returns the time that is judged.
     #[inline]
     pub(crate) fn judged_us(&self, statistic: OutlierStatistic) -> u64 {
         match statistic {
@@ -119,7 +121,7 @@ impl EndedExecution {
 }
 
 impl ExecutionsByFunction {
-    /// Forgets the step before; `num_functions` have numbers.
+    /// Removes the executions of the step before. `num_functions` functions have numbers.
     pub(crate) fn begin(&mut self, num_functions: usize) {
         for &number in &self.numbers {
             empty(&mut self.by_number[index(number)]);
@@ -130,7 +132,7 @@ impl ExecutionsByFunction {
         }
     }
 
-    /// Takes in an execution of the lane at a position that ended, if it is judged.
+    /// Adds an execution that ended on the lane at an index, if its function is judged.
     #[inline]
     pub(crate) fn push(&mut self, of: &JudgedFunctions, lane: u32, call: &EndedCall<ExecIdx>) {
         let Some(number) = of.number_of(call) else {
@@ -151,12 +153,12 @@ impl ExecutionsByFunction {
         });
     }
 
-    /// All of the step were taken in.
+    /// Sorts the functions; to be called after the last execution of the step.
     pub(crate) fn settle(&mut self) {
         self.numbers.sort_unstable();
     }
 
-    /// The functions with executions in ascending order, each with these.
+    /// Returns the functions with executions in ascending order, each with its executions.
     pub(crate) fn functions(&self) -> impl Iterator<Item = (u32, &[EndedExecution])> {
         let numbers = self.numbers.iter();
         numbers.map(|&number| (number, &self.by_number[index(number)][..]))
@@ -164,13 +166,13 @@ impl ExecutionsByFunction {
 }
 
 impl TimesByCaller {
-    /// Forgets what was taken in before; `num_functions` have numbers.
+    /// Removes all times. `num_functions` functions have numbers.
     pub(crate) fn begin(&mut self, num_functions: usize) {
         for &number in &self.numbers {
-            for &(_, place) in &self.callers[index(number)] {
-                empty(&mut self.times_us[place]);
+            for &(_, slot) in &self.callers[index(number)] {
+                empty(&mut self.times_us[slot]);
             }
-            // Another rank has other ids.
+            // Ids of callers differ between ranks.
             self.recent[index(number)] = [NO_CALLER; NUM_RECENT];
         }
         self.numbers.clear();
@@ -180,7 +182,7 @@ impl TimesByCaller {
         }
     }
 
-    /// Takes in a call that ended, if it is judged.
+    /// Adds the time of a call that ended, if its function is judged.
     #[expect(clippy::inline_always, reason = "once for every call of a run")]
     #[inline(always)]
     pub(crate) fn push<T>(
@@ -199,7 +201,7 @@ impl TimesByCaller {
         self.add(of, (number, call.caller), as_us(time));
     }
 
-    /// Takes in the time of an execution of a function, and who called it.
+    /// Adds the time of an execution, by function and caller.
     #[expect(clippy::inline_always, reason = "once for every call of a run")]
     #[inline(always)]
     pub(crate) fn add(
@@ -211,38 +213,38 @@ impl TimesByCaller {
         let way = caller.map_or(0, FuncId::index) % NUM_RECENT;
         let recent = self.recent[index(number)][way];
         if recent.caller == caller
-            && let Some(times_us) = self.times_us.get_mut(recent.place)
+            && let Some(times_us) = self.times_us.get_mut(recent.slot)
         {
             times_us.push(time_us);
             return;
         }
-        let place = self.place(number, of.key(caller));
-        self.recent[index(number)][way] = RecentCaller { caller, place };
-        self.times_us[place].push(time_us);
+        let slot = self.slot(number, of.key(caller));
+        self.recent[index(number)][way] = RecentCaller { caller, slot };
+        self.times_us[slot].push(time_us);
     }
 
-    /// Where the times of a caller stand.
+    /// Returns the slot with the times of a caller.
     #[inline(never)]
-    fn place(&mut self, number: u32, caller: CallerKey) -> usize {
+    fn slot(&mut self, number: u32, caller: CallerKey) -> usize {
         let callers = &mut self.callers[index(number)];
-        let place = match callers.binary_search_by_key(&caller, |it| it.0) {
+        let slot = match callers.binary_search_by_key(&caller, |it| it.0) {
             Ok(at) => callers[at].1,
             Err(at) => {
-                let place = self.times_us.len();
-                callers.insert(at, (caller, place));
+                let slot = self.times_us.len();
+                callers.insert(at, (caller, slot));
                 self.times_us.push(Vec::new());
-                place
+                slot
             }
         };
-        // A function stands there once for each of its callers until all are settled.
-        if self.times_us[place].is_empty() {
+        // Until `settle`, a function is listed once for each of its callers.
+        if self.times_us[slot].is_empty() {
             self.numbers.push(number);
         }
-        place
+        slot
     }
 
-    /// Appends to `learnt`, for each function with times, what they add to its model: nothing if the step, the last of
-    /// those that they are of, is not new. `models` are the newest known.
+    /// Appends to `learnt`, for each function with times, what they add to its model: nothing if the step is not new,
+    /// which is the last step that the times are of. `models` are the newest known models.
     pub(crate) fn learn(
         &mut self,
         (step, is_new): (StepId, bool),
@@ -262,38 +264,38 @@ impl TimesByCaller {
         }
     }
 
-    /// All were taken in.
+    /// Sorts the functions; to be called after the last time.
     fn settle(&mut self) {
         self.numbers.sort_unstable();
         self.numbers.dedup();
     }
 
-    /// The functions with times in ascending order, each with its callers and their times.
+    /// Returns the functions with times in ascending order, each with its callers and their times.
     fn functions(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = (CallerKey, &[u64])>)> {
         self.numbers.iter().map(|&number| {
             let callers = self.callers[index(number)].iter();
-            let times = callers.map(|&(caller, place)| (caller, &self.times_us[place][..]));
+            let times = callers.map(|&(caller, slot)| (caller, &self.times_us[slot][..]));
             (number, times.filter(|(_, times_us)| !times_us.is_empty()))
         })
     }
 }
 
-/// Forgets values; of much more room than they needed the rest is given back.
+/// Removes all values. If the capacity is far larger than they needed, the rest is freed.
 fn empty<T>(values: &mut Vec<T>) {
-    let needed = values.len().max(ROOM_KEPT);
+    let needed = values.len().max(MIN_CAPACITY);
     values.clear();
     if values.capacity() / 4 > needed {
         values.shrink_to(needed);
     }
 }
 
-/// Numbers are ids in the table of the instance's functions.
+/// Returns the index of a function number. Numbers are ids in the table of the instance's functions.
 #[inline]
 fn index(number: u32) -> usize {
     FuncId(number).index()
 }
 
-/// Whole microseconds; a clock that went back was mended, so no time is negative.
+/// Returns whole microseconds. No duration is negative, because times that went back were corrected.
 #[inline]
 fn as_us(duration: DurationNs) -> u64 {
     u64::try_from(duration.0).map_or(0, |duration_ns| duration_ns / 1000)
@@ -308,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_lie_by_function_in_order_of_thread_and_end() {
+    fn times_are_grouped_by_function_in_order_of_thread_and_end() {
         let mut of = JudgedFunctions::default();
         for (key, number) in [(0, None), (1, Some(1)), (2, Some(2)), (3, None)] {
             of.push(CallerKey(key), number);
@@ -331,7 +333,7 @@ mod tests {
         for (func, time_us) in [(1, 0), (2, 1), (-2, 4), (2, 5), (-2, 10), (3, 11), (-3, 12)] {
             at(3, func, time_us);
         }
-        // Its exit is missing.
+        // The exit of this call is missing.
         at(3, 2, 20);
         at(3, -1, 21);
         for (func, time_us) in [(2, 0), (-2, 3), (1, 3), (-1, 23)] {
@@ -343,13 +345,13 @@ mod tests {
         });
         executions.settle();
         times.settle();
-        let told = |it: &EndedExecution| {
+        let summary = |it: &EndedExecution| {
             let ExecPosition { lane, exec } = it.position;
             (it.inclusive_us, it.caller(of).0, lane, exec.0)
         };
         let functions = executions.functions();
         let functions: Vec<(u32, Vec<_>)> = functions
-            .map(|(number, all)| (number, all.iter().map(told).collect()))
+            .map(|(number, all)| (number, all.iter().map(summary).collect()))
             .collect();
         assert_eq!(
             functions,
@@ -368,7 +370,10 @@ mod tests {
         );
         executions.begin(3);
         times.begin(3);
-        assert!(executions.functions().next().is_none(), "each is told once");
-        assert!(times.functions().next().is_none(), "each is told once");
+        assert!(
+            executions.functions().next().is_none(),
+            "each is returned once"
+        );
+        assert!(times.functions().next().is_none(), "each is returned once");
     }
 }

@@ -10,16 +10,16 @@ use serde_json::value::RawValue;
 use crate::AdOptions;
 use crate::tree_models::TreeModels;
 
-/// The model of one function, compiled for the verdicts of this round.
+/// The model of one function, compiled for the verdicts of a round.
 #[derive(Debug)]
 pub(crate) struct CompiledModel {
     pub(crate) judge: Judge,
     pub(crate) model: Arc<FuncModel>,
-    /// The model as records state it, by its contexts, made when the first record needs it.
-    stated: Vec<OnceLock<Arc<RawValue>>>,
+    /// The model as JSON for provenance records, by context; made when the first record needs it.
+    json: Vec<OnceLock<Arc<RawValue>>>,
 }
 
-/// [`Judge::new`] for a run that is complete, [`Judge::of_late`] for one that goes on.
+/// The signature of [`Judge::new`], for complete runs, and of [`Judge::of_recent`], for runs in progress.
 pub(crate) type MakeJudge = fn(&FuncModel, &ValidParams, Option<f64>) -> Judge;
 
 impl CompiledModel {
@@ -32,45 +32,45 @@ impl CompiledModel {
     ) -> Self {
         let judge = judge(&model, params, threshold);
         Self {
-            stated: vec![OnceLock::new(); judge.num_contexts()],
+            json: vec![OnceLock::new(); judge.num_contexts()],
             judge,
             model,
         }
     }
 
-    /// The model as records of executions with this caller state it.
-    pub(crate) fn stated(&self, caller: CallerKey) -> Arc<RawValue> {
+    /// Returns the model as JSON for records of executions with this caller.
+    pub(crate) fn json(&self, caller: CallerKey) -> Arc<RawValue> {
         let context = self.judge.context(caller);
         let state = || {
-            let json = self.judge.stated(&self.model, context).to_string();
+            let json = self.judge.algo_params(&self.model, context).to_string();
             Arc::from(RawValue::from_string(json).expect("what was just written is JSON"))
         };
-        Arc::clone(self.stated[context].get_or_init(state))
+        Arc::clone(self.json[context].get_or_init(state))
     }
 }
 
-/// Models that hold what all ranks told, ready to judge.
+/// Models with the times of all ranks, compiled.
 #[derive(Debug)]
 pub(crate) struct CompleteModels {
-    /// By number of the function.
+    /// The models by function number.
     pub(crate) compiled: Vec<Option<CompiledModel>>,
-    /// Names their state.
+    /// Identifies the state of the models.
     pub(crate) learnt_in: u64,
-    /// Whether the steps were judged before, by what the models held then.
+    /// True if the steps were already judged live, by the models of that time.
     pub(crate) is_live: bool,
 }
 
-/// What a round judges by.
+/// The models that a round judges by.
 pub(crate) struct RoundModels<'a> {
-    /// By number of the function.
+    /// The models by function number.
     pub(crate) compiled: &'a [Option<CompiledModel>],
-    /// Global indices, by number of the function.
+    /// Global indices, by function number.
     pub(crate) fids: &'a [FuncId],
     pub(crate) trees: &'a TreeModels,
 }
 
 impl<'a> RoundModels<'a> {
-    /// Those that hold what all ranks told, if there are any.
+    /// Returns the complete models, if there are any.
     pub(crate) fn complete(
         models: Option<&'a CompleteModels>,
         fids: &'a [FuncId],
@@ -85,7 +85,7 @@ impl<'a> RoundModels<'a> {
     }
 }
 
-/// Compiles the newest models; the answer is by number of the function.
+/// Compiles the newest models. The result is indexed by function number.
 pub(crate) fn compile_models(
     models: Vec<(FuncId, Arc<FuncModel>)>,
     fids: &[FuncId],

@@ -1,4 +1,4 @@
-//! What can go wrong for good; damage in a stream is a warning instead.
+//! Errors that end an AD instance. Damage in a stream is a warning instead.
 
 use callgrove_detect::DetectError;
 use callgrove_model::RunMismatch;
@@ -6,59 +6,59 @@ use callgrove_provdb::ProvDbError;
 use callgrove_pserver::PserverError;
 use callgrove_trace::TraceError;
 
-/// What ends an AD instance, or keeps it from starting.
+/// An error that ends an AD instance or keeps it from starting.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdError {
-    /// A file of settings is not the JSON that it should be.
+    /// A settings file is not valid JSON of its format.
     #[error("cannot use {path}")]
     File {
-        /// What is wrong, and where.
+        /// The error and its position.
         #[source]
         cause: serde_json::Error,
         /// The file.
         path: String,
     },
-    /// A threshold of a file is out of its bounds.
+    /// A threshold in a file is out of range.
     #[error("cannot use the threshold of {function} in {path}")]
     Threshold {
         /// The function, as the file names it.
         function: String,
-        /// What is wrong.
+        /// The error.
         #[source]
         cause: DetectError,
         /// The file.
         path: String,
     },
-    /// Settings of the detector.
+    /// Invalid settings of the detector.
     #[error(transparent)]
     Detect(#[from] DetectError),
     /// No stream can be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The provenance database refused.
+    /// The provenance database refused a request.
     #[error(transparent)]
     ProvDb(#[from] ProvDbError),
-    /// The parameter server refused, or is needed and cannot be reached.
+    /// The parameter server refused a request, or is required and cannot be reached.
     #[error(transparent)]
     Exchange(#[from] PserverError),
-    /// Streams of different runs.
+    /// The streams belong to different runs.
     #[error("{0}. Follow the ranks of one run only")]
     OtherRun(RunMismatch),
     /// Documents could not be stored.
     #[error("{count} documents could not be stored and are lost; the last refusal was: {reason}")]
     Lost {
-        /// How many.
+        /// Number of lost documents.
         count: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The parameter server may lose what it was told last.
+    /// The parameter server may lose the last data sent to it.
     #[error("{cause}, after {} s: statistics of this instance may be lost; run it again", waited.as_secs())]
     Unsettled {
-        /// Why, in words.
+        /// The reason, as text.
         cause: String,
-        /// How long it was waited for.
+        /// How long the instance waited.
         waited: std::time::Duration,
     },
     /// A thread could not be started.

@@ -1,4 +1,4 @@
-//! Cuts the event window of a record: the executions entered just before and after one, and their messages.
+//! Event windows of records: the executions entered just before and after an execution, and their messages.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use callgrove_provdb::{CommType, CommWindowEntry, EventWindow, ExecWindowEntry};
 use crate::node_state::epoch_us;
 use crate::record_builder::{JudgedLane, RecordBuilder};
 
-/// The placeholder for the caller of the outermost execution.
+/// The event id of the caller of an outermost execution.
 const ROOT: &str = "root";
 
 impl RecordBuilder<'_> {
-    /// Executions entered around `exec` on its thread, and the messages within them.
+    /// Returns the executions entered around `exec` on its thread, and the messages sent and received in them.
     pub(crate) fn event_window(&self, lane: JudgedLane<'_>, exec: ExecIdx) -> EventWindow {
         let executions = lane.stack.executions();
         let first = exec.index().saturating_sub(self.window);

@@ -1,48 +1,48 @@
-//! Gaps: times in which nothing at all happened on a thread, and which of them are unusually long for the rank.
+//! Gaps: time ranges without any event on a thread, and which of them are unusually long for the rank.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, FuncEvent, FuncEvents, GapLengths, ThreadId, TimeNs};
 
-/// One gap in so many is long, as in `core/patterns`.
-const ONE_IN: u64 = 1_000;
-/// Events that are looked at together.
+/// Number of gaps among which one counts as long, as in `core/patterns`.
+const LONG_GAP_RARITY: u64 = 1_000;
+/// Number of events that are scanned together.
 const BLOCK: usize = 64;
 
-/// The gaps of one rank, step by step.
+/// Tracks the gaps of one rank, step by step.
 #[derive(Debug, Default)]
-pub(crate) struct GapWatch {
+pub(crate) struct GapTracker {
     lanes: BTreeMap<ThreadId, LaneGaps>,
-    /// Of all gaps since the start.
+    /// The lengths of all gaps since the start.
     lengths: GapLengths,
 }
 
-/// The gaps of one thread in the present step.
+/// The gaps of one thread in the current step.
 #[derive(Debug, Default)]
 pub(crate) struct LaneGaps {
-    /// The last function event before the step, and the newest one.
+    /// The time of the last function event before the step.
     pub(crate) last_before: Option<TimeNs>,
     last: Option<TimeNs>,
     /// The long gaps that ended in the step, in order of time.
     pub(crate) long: Vec<(TimeNs, TimeNs)>,
 }
 
-impl GapWatch {
-    /// Finds the long gaps of the next step. Cost: linear in events.
+impl GapTracker {
+    /// Finds the long gaps of the next step. Linear in the number of events.
     pub(crate) fn begin_step(&mut self, funcs: &FuncEvents) {
         for lane in self.lanes.values_mut() {
             lane.long.clear();
             lane.last_before = lane.last;
         }
-        // How long is long, all gaps tell; then few blocks have any.
+        // The threshold depends on all gaps, so it takes a second pass; few blocks have a long gap.
         let mut blocks = Vec::with_capacity(funcs.len() / BLOCK + 1);
-        for (thread, events) in funcs.stretches() {
+        for (thread, events) in funcs.segments() {
             let lane = self.lanes.entry(thread).or_default();
             for events in events.chunks(BLOCK) {
                 let (before, mut longest) = (lane.last, DurationNs::ZERO);
                 let lengths = &mut self.lengths;
                 for_each_gap(&mut lane.last, events, |from, to| {
-                    // It is not negative, so nothing runs over.
+                    // The length is not negative, so this does not wrap.
                     let length = DurationNs(to.0.wrapping_sub(from.0));
                     longest = longest.max(length);
                     lengths.add(length);
@@ -50,9 +50,9 @@ impl GapWatch {
                 blocks.push((longest, before));
             }
         }
-        let least = self.lengths.exceeded_by_one_in(ONE_IN);
+        let least = self.lengths.exceeded_by_one_in(LONG_GAP_RARITY);
         let mut blocks = blocks.into_iter();
-        for (thread, events) in funcs.stretches() {
+        for (thread, events) in funcs.segments() {
             let lane = self.lanes.entry(thread).or_default();
             for (events, (longest, mut before)) in events.chunks(BLOCK).zip(&mut blocks) {
                 if longest > least {
@@ -66,13 +66,13 @@ impl GapWatch {
         }
     }
 
-    /// Those of a thread, if it had any event.
+    /// Returns the gaps of a thread that has had any event.
     pub(crate) fn of(&self, thread: ThreadId) -> Option<&LaneGaps> {
         self.lanes.get(&thread)
     }
 }
 
-/// Hands `each` every gap before and between events of one thread, of which the one before them was at `last`.
+/// Calls `each` for every gap before and between events of one thread. `last` is the time of the event before them.
 #[inline]
 fn for_each_gap(
     last: &mut Option<TimeNs>,
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn one_gap_in_a_thousand_is_long_over_steps_and_threads() {
-        let mut watch = GapWatch::default();
+        let mut watch = GapTracker::default();
         let mut time = 0;
         let mut step = |long_at: Option<usize>| {
             let mut funcs = FuncEvents::default();

@@ -1,9 +1,9 @@
 //! GPU kernels and the CPU calls that launched them.
 //!
-//! TAU numbers each device, context and stream like a thread and says which in its metadata: `CUDA Device`, `CUDA
-//! Context` and `CUDA Stream`, or `ROCM_GPU_ID` and `ROCM_QUEUE_ID`, for HIP knows no contexts. A launch on
-//! the CPU and its kernel on the GPU carry a counter `Correlation ID` of one value; either may come first,
-//! and in an earlier step than the other.
+//! TAU numbers each device, context and stream like a thread and names it in the metadata: `CUDA Device`, `CUDA
+//! Context` and `CUDA Stream`, or `ROCM_GPU_ID` and `ROCM_QUEUE_ID`, as HIP has no contexts. A launch on the CPU and
+//! its kernel on the GPU each carry a counter `Correlation ID` of the same value. Either may come first, and in an
+//! earlier step than the other.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use std::sync::Arc;
 use callgrove_model::{Metadata, ThreadId};
 use callgrove_provdb::GpuLocation;
 
-/// The counter that joins a launch and its kernel.
+/// The counter that pairs a launch with its kernel.
 pub(crate) const CORRELATION_ID: &str = "Correlation ID";
 
-/// Launches that are remembered for kernels that come in later steps. A kernel starts soon after its
-/// launch; what is older was launched on a device that nobody traces.
+/// Number of launches that are remembered for kernels in later steps. A kernel starts soon after its launch, so an
+/// older launch went to a device that is not traced.
 const MAX_LAUNCHES: usize = 1 << 16;
 
 /// The threads of a rank that are streams of a GPU.
@@ -25,9 +25,9 @@ pub(crate) struct GpuThreads {
 }
 
 impl GpuThreads {
-    /// Learns from one entry of the metadata.
+    /// Takes in one metadata entry.
     pub(crate) fn learn(&mut self, entry: &Metadata) {
-        let place: fn(&mut GpuLocation) -> &mut u32 = match entry.key.as_str() {
+        let field: fn(&mut GpuLocation) -> &mut u32 = match entry.key.as_str() {
             "CUDA Device" | "ROCM_GPU_ID" => |it| &mut it.device,
             "CUDA Context" => |it| &mut it.context,
             "CUDA Stream" | "ROCM_QUEUE_ID" => |it| &mut it.stream,
@@ -36,7 +36,7 @@ impl GpuThreads {
         let Ok(value) = entry.value.trim().parse::<u64>() else {
             return;
         };
-        // A queue of ROCm may be told by its address; the lower half tells it from the others.
+        // A ROCm queue may be given by its address; the lower half is enough to identify it.
         let value = u32::try_from(value & u64::from(u32::MAX)).unwrap_or_default();
         let thread = entry.thread;
         let location = self.locations.entry(thread).or_insert_with(|| GpuLocation {
@@ -45,16 +45,16 @@ impl GpuThreads {
             stream: 0,
             thread: thread.0,
         });
-        *place(location) = value;
+        *field(location) = value;
     }
 
-    /// Where the thread is on a GPU; none for a thread of the CPU.
+    /// Returns the location of a thread on a GPU; `None` for a CPU thread.
     pub(crate) fn location(&self, thread: ThreadId) -> Option<&GpuLocation> {
         self.locations.get(&thread)
     }
 }
 
-/// A value remembered for each correlation id, the newest [`MAX_LAUNCHES`] of them.
+/// Values by correlation id, for the newest [`MAX_LAUNCHES`] ids.
 #[derive(Debug)]
 pub(crate) struct Launches<T> {
     by_id: BTreeMap<u64, Arc<T>>,
@@ -72,7 +72,7 @@ impl<T> Default for Launches<T> {
 }
 
 impl<T> Launches<T> {
-    /// Remembers a launch; an id that is used again means its newest launch.
+    /// Adds a launch. If an id is reused, it means the newest launch.
     pub(crate) fn remember(&mut self, id: u64, launch: Arc<T>) {
         if self.by_id.insert(id, launch).is_none() {
             self.order.push_back(id);
@@ -84,7 +84,7 @@ impl<T> Launches<T> {
         }
     }
 
-    /// The launch with the id.
+    /// Returns the launch with an id.
     pub(crate) fn get(&self, id: u64) -> Option<&Arc<T>> {
         self.by_id.get(&id)
     }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_tell_which_threads_are_streams_of_a_gpu() {
+    fn gpu_streams_are_recognized_by_their_metadata() {
         let mut threads = GpuThreads::default();
         for entry in [
             entry(0, "Hostname", "n1"),
@@ -144,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn launches_are_remembered_up_to_a_bound() {
+    fn launches_are_remembered_up_to_a_limit() {
         let mut launches = Launches::default();
         for id in 0..=MAX_LAUNCHES as u64 {
             launches.remember(id, Arc::new(id));
         }
         launches.remember(5, Arc::new(99));
-        assert!(launches.get(0).is_none(), "the oldest goes first");
+        assert!(launches.get(0).is_none(), "the oldest is dropped first");
         assert_eq!(launches.get(5).map(|launch| **launch), Some(99));
     }
 }

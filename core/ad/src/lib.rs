@@ -1,4 +1,4 @@
-//! On-node anomaly detection: steps of ranks become judged executions, provenance and statistics.
+//! On-node anomaly detection: turns the steps of ranks into judged executions, provenance records and statistics.
 //!
 //! ```text
 //! TraceSource ─ StreamReader ─ RankDetector (call stacks) ─┬─ model deltas ─ ModelExchange ┐
@@ -7,14 +7,15 @@
 //!                            ProvenanceWriter (a thread) ─ ProvDB     reports ─ ModelExchange
 //! ```
 //!
-//! An [`Instance`] works in rounds. In each, one step of every stream that has one is taken in; what ended
-//! in it goes to the models; of live streams, the models that come back, which include it, judge it; the anomalies and a
-//! sample of normal executions become records, and the rest is forgotten. Recorded streams are read twice: first the models
-//! learn, then, when they hold what all ranks told, all is judged by them. Of live streams, what is stored is judged again at
-//! the end. So what is recorded depends on neither threads nor processes nor speed.
+//! An [`Instance`] works in rounds. Each round takes in one step of every stream that has one. The executions that
+//! ended in it are added to the models. Executions of live streams are judged by the returned models, which include
+//! them. Anomalies and a sample of normal executions become records, and the rest is dropped. Recorded streams are read
+//! twice: in the first pass the models learn; once they include all ranks, the second pass judges everything by them.
+//! The stored records of live streams are judged again at the end. So the records depend on neither threads nor
+//! processes nor speed.
 //!
-//! A step of a recorded rank is read by one worker, and taken in and judged by one, in memory that is the worker's. Each
-//! live stream has a thread that reads ahead.
+//! One worker reads a step of a recorded rank, and takes it in and judges it in the worker's own memory. Each live
+//! stream has a thread that reads ahead.
 
 #![warn(
     clippy::cast_possible_truncation,
@@ -24,19 +25,18 @@
     clippy::cast_lossless
 )]
 
-mod announced;
-mod brief;
+mod announcements;
 mod by_function;
 mod compiled_model;
 mod error;
 mod event_window;
-mod found;
 mod gaps;
 mod gpu;
 mod instance;
 mod message_numbers;
 mod node_state;
 mod options;
+mod outliers;
 mod own_times;
 mod provenance_writer;
 mod rank_counters;
@@ -44,6 +44,7 @@ mod rank_detector;
 mod rank_trees;
 mod record_builder;
 mod rules;
+mod stall_summary;
 mod stream_reader;
 mod tree_models;
 

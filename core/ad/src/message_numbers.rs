@@ -1,48 +1,49 @@
-//! Numbers of messages: the how manieth of its channel each one is, which makes it the mate of one on another rank.
+//! Message numbers: the position of each message in its channel, which pairs it with the message of the same number on
+//! another rank.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use callgrove_model::{CommEvents, CommKind, Comms, RankId, StepId, ThreadId, TimeNs};
 
-/// Most channels whose messages are counted; those of others have no number.
+/// Largest number of channels whose messages are counted. Messages of other channels have no number.
 const MAX_CHANNELS: usize = 1 << 16;
-/// Channels that are found at once.
+/// Number of channels that are found without a search.
 const NUM_RECENT: usize = 64;
-/// Newest messages of a thread that keep their numbers after a step.
+/// Number of the newest messages of a thread that keep their numbers after a step.
 const MAX_KEPT: usize = 4096;
 
-/// Direction, other rank and tag.
+/// One end of a channel: direction, other rank, tag.
 type ChannelEnd = (CommKind, RankId, u64);
 
 /// Counts the messages of one rank by channel.
 ///
-/// MPI keeps the order of the messages with one sender, receiver and tag, so the n-th SEND of one side and the n-th
-/// RECV of the other are mates. That holds if none was missed: once a step is missing, or the stream was joined late,
-/// no message has a number any more, and a channel whose events come out of order has none from there on.
+/// MPI keeps the order of messages with the same sender, receiver and tag, so the n-th SEND on one side matches the
+/// n-th RECV on the other. This only holds if no message was missed. After a missing step, or if the stream was joined
+/// late, no message has a number any more. A channel whose events arrive out of order has no numbers from there on.
 #[derive(Debug, Default)]
 pub(crate) struct MessageNumbers {
-    /// The step that comes next if none is missing.
+    /// The step that comes next if no step is missing.
     next_step: u32,
-    /// A step is missing.
+    /// True once a step is missing.
     is_lost: bool,
     channels: Channels,
-    /// The newest messages of each thread in order of time.
+    /// The newest messages of each thread, in order of time.
     threads: BTreeMap<ThreadId, VecDeque<NumberedMessage>>,
 }
 
 #[derive(Debug)]
 struct Channels {
-    /// In the order in which they came first.
+    /// In order of first use.
     counts: Vec<ChannelCount>,
-    places: BTreeMap<ChannelEnd, usize>,
-    /// Where those stand that came of late, by some bits of their ends.
+    indices: BTreeMap<ChannelEnd, usize>,
+    /// Indices of recently used channels, by some bits of their ends.
     recent: [usize; NUM_RECENT],
 }
 
 #[derive(Debug)]
 struct ChannelCount {
     end: ChannelEnd,
-    /// The next number; `None` once the order is not known.
+    /// The next number; `None` once the order is unknown.
     next: Option<u64>,
     last: TimeNs,
 }
@@ -50,23 +51,23 @@ struct ChannelCount {
 #[derive(Debug)]
 struct NumberedMessage {
     time: TimeNs,
-    /// Its place among the channels, if its messages are counted.
+    /// Index of the channel, if its messages are counted.
     channel: Option<usize>,
     number: Option<u64>,
 }
 
-/// The numbers of the messages of a thread. Rows that ascend are found without a search.
+/// The message numbers of a thread. Ascending rows are found without a search.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadNumbers<'a> {
     channels: &'a Channels,
     messages: Option<&'a VecDeque<NumberedMessage>>,
     comms: &'a Comms,
-    /// Time of the row asked for last, and the first message after it.
+    /// Time of the last requested row, and the index of the first message after it.
     end: Option<(TimeNs, usize)>,
 }
 
 impl MessageNumbers {
-    /// Numbers the messages of the next step that came.
+    /// Numbers the messages of the next step.
     pub(crate) fn take_in(&mut self, step: StepId, comms: &CommEvents) {
         self.is_lost |= step.0 != self.next_step;
         self.next_step = step.0.saturating_add(1);
@@ -75,7 +76,7 @@ impl MessageNumbers {
             return;
         }
         let mut rows: Vec<usize> = (0..comms.len()).collect();
-        // Two threads of a rank may share a channel: then time decides.
+        // If two threads of a rank share a channel, time decides.
         if !comms.time.iter().zip(&comms.thread).is_sorted() {
             rows.sort_by_key(|&row| (comms.time[row], comms.thread[row]));
         }
@@ -84,11 +85,11 @@ impl MessageNumbers {
             for &row in rows {
                 let time = comms.time[row];
                 let channel = (comms.kind[row], comms.partner[row], comms.tag[row]);
-                let channel = self.channels.place(channel);
+                let channel = self.channels.index(channel);
                 let message = NumberedMessage {
                     time,
                     channel,
-                    number: channel.and_then(|place| self.channels.counts[place].next(time)),
+                    number: channel.and_then(|index| self.channels.counts[index].next(time)),
                 };
                 if messages.back().is_none_or(|last| last.time <= time) {
                     messages.push_back(message);
@@ -100,7 +101,7 @@ impl MessageNumbers {
         }
     }
 
-    /// Finds the numbers of the messages of a thread.
+    /// Returns the numbers of the messages of a thread.
     pub(crate) fn of_thread<'a>(&'a self, thread: ThreadId, comms: &'a Comms) -> ThreadNumbers<'a> {
         ThreadNumbers {
             channels: &self.channels,
@@ -110,24 +111,24 @@ impl MessageNumbers {
         }
     }
 
-    /// Forgets all but the newest messages of each thread.
+    /// Drops all but the newest messages of each thread.
     pub(crate) fn retire(&mut self) {
         for messages in self.threads.values_mut() {
-            let num_over = messages.len().saturating_sub(MAX_KEPT);
-            messages.drain(..num_over);
+            let num_excess = messages.len().saturating_sub(MAX_KEPT);
+            messages.drain(..num_excess);
         }
     }
 }
 
 impl ThreadNumbers<'_> {
-    /// The number of a message, by its row in the thread's messages; `None` if it is not known.
+    /// Returns the number of a message by its row in the thread's messages, or `None` if it is unknown.
     pub(crate) fn number(&mut self, row: usize) -> Option<u64> {
         let (comms, messages) = (self.comms, self.messages?);
         let channel = |row: usize| (comms.kind[row], comms.partner[row], comms.tag[row]);
         let (time, own) = (comms.time[row], channel(row));
         let later = (row + 1..comms.len()).take_while(|&it| comms.time[it] == time);
         let num_later = later.filter(|&it| channel(it) == own).count();
-        let place = self.channels.known(own);
+        let index = self.channels.known(own);
         let end = match self.end {
             Some((before, end)) if before <= time => {
                 let until = messages.range(end..).take_while(|it| it.time <= time);
@@ -137,53 +138,53 @@ impl ThreadNumbers<'_> {
         };
         self.end = Some((time, end));
         let same_time = messages.range(..end).rev().take_while(|it| it.time == time);
-        // Of several at one time, the newest are the last to be forgotten.
-        let mut same = same_time.filter(|it| it.channel == place);
+        // Messages at the same time are dropped oldest first, so count from the newest.
+        let mut same = same_time.filter(|it| it.channel == index);
         same.nth(num_later)?.number
     }
 }
 
 impl Channels {
-    /// Where a channel stands; nowhere if there are too many.
-    fn place(&mut self, end: ChannelEnd) -> Option<usize> {
+    /// Returns the index of a channel, or `None` if there are too many channels.
+    fn index(&mut self, end: ChannelEnd) -> Option<usize> {
         let recent = recent(end);
-        let place = self.recent[recent];
-        if self.counts.get(place).is_some_and(|it| it.end == end) {
-            return Some(place);
+        let index = self.recent[recent];
+        if self.counts.get(index).is_some_and(|it| it.end == end) {
+            return Some(index);
         }
-        let place = self.known_or_new(end)?;
-        self.recent[recent] = place;
-        Some(place)
+        let index = self.known_or_new(end)?;
+        self.recent[recent] = index;
+        Some(index)
     }
 
-    /// The same if it came before.
+    /// Returns the index of a channel that has been used before.
     fn known(&self, end: ChannelEnd) -> Option<usize> {
-        let place = self.recent[recent(end)];
-        let is_recent = self.counts.get(place).is_some_and(|it| it.end == end);
+        let index = self.recent[recent(end)];
+        let is_recent = self.counts.get(index).is_some_and(|it| it.end == end);
         is_recent
-            .then_some(place)
-            .or_else(|| self.places.get(&end).copied())
+            .then_some(index)
+            .or_else(|| self.indices.get(&end).copied())
     }
 
     fn known_or_new(&mut self, end: ChannelEnd) -> Option<usize> {
-        if let Some(&place) = self.places.get(&end) {
-            return Some(place);
+        if let Some(&index) = self.indices.get(&end) {
+            return Some(index);
         }
-        let place = self.counts.len();
-        if place == MAX_CHANNELS {
+        let index = self.counts.len();
+        if index == MAX_CHANNELS {
             return None;
         }
-        self.places.insert(end, place);
+        self.indices.insert(end, index);
         self.counts.push(ChannelCount {
             end,
             next: Some(0),
             last: TimeNs(i64::MIN),
         });
-        Some(place)
+        Some(index)
     }
 }
 
-/// Which of those that came of late a channel may be.
+/// Returns the entry of `Channels::recent` for a channel.
 fn recent((kind, partner, tag): ChannelEnd) -> usize {
     let bits =
         tag.wrapping_mul(5) ^ (u64::from(partner.0) << 1) ^ u64::from(kind == CommKind::Send);
@@ -194,14 +195,14 @@ impl Default for Channels {
     fn default() -> Self {
         Self {
             counts: Vec::new(),
-            places: BTreeMap::new(),
+            indices: BTreeMap::new(),
             recent: [0; NUM_RECENT],
         }
     }
 }
 
 impl ChannelCount {
-    /// The number of the next message, which is of this time.
+    /// Returns the number of the next message, which has this time.
     fn next(&mut self, time: TimeNs) -> Option<u64> {
         if time < self.last {
             self.next = None;
@@ -219,7 +220,7 @@ mod tests {
 
     const T: ThreadId = ThreadId(0);
 
-    /// Messages received from rank 1 at times, with a tag.
+    /// Returns messages received from rank 1 at these times with these tags.
     fn step(messages: &[(i64, u64)]) -> CommEvents {
         let mut comms = CommEvents::default();
         for &(time, tag) in messages {
@@ -228,7 +229,7 @@ mod tests {
         comms
     }
 
-    /// The numbers of the same messages once they are on their lane.
+    /// Returns the numbers of the same messages once they are on their lane.
     fn numbers(of: &MessageNumbers, messages: &[(i64, u64)]) -> Vec<Option<u64>> {
         let comms = Comms {
             time: messages.iter().map(|it| TimeNs(it.0)).collect(),
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_messages_of_one_moment_keep_their_order() {
+    fn equal_messages_at_the_same_time_keep_their_order() {
         let mut of = MessageNumbers::default();
         of.take_in(StepId(0), &step(&[(10, 0), (10, 0), (10, 5), (10, 0)]));
         let all = [(10, 0), (10, 0), (10, 5), (10, 0)];
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_missing_step_or_a_late_start_no_number_is_known() {
+    fn numbers_are_unknown_after_a_missing_step_or_a_late_start() {
         let mut of = MessageNumbers::default();
         of.take_in(StepId(0), &step(&[(10, 0)]));
         of.take_in(StepId(2), &step(&[(30, 0), (40, 9)]));
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_out_of_order_has_no_numbers_from_there_on_and_others_do() {
+    fn only_a_channel_out_of_order_loses_its_numbers() {
         let mut of = MessageNumbers::default();
         of.take_in(StepId(0), &step(&[(10, 0), (30, 0)]));
         of.take_in(StepId(1), &step(&[(20, 0), (40, 0), (50, 7)]));

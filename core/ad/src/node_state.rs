@@ -1,4 +1,4 @@
-//! The state of the node as TAU's monitoring plugin reports it: the last value of each watched counter.
+//! The state of the node as reported by TAU's monitoring plugin: the last value of each watched counter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgrove_model::TimeNs;
 use callgrove_provdb::{NodeState, NodeStateField};
 
-/// Last values by field.
+/// The last values, by field.
 #[derive(Debug, Default)]
 pub(crate) struct NodeWatch {
     values: BTreeMap<Arc<str>, u64>,
@@ -14,13 +14,13 @@ pub(crate) struct NodeWatch {
 }
 
 impl NodeWatch {
-    /// A new value.
+    /// Sets a value.
     pub(crate) fn set(&mut self, field: &Arc<str>, value: u64, time: TimeNs) {
         self.values.insert(Arc::clone(field), value);
         self.newest = self.newest.max(Some(time));
     }
 
-    /// The record; none if nothing was ever reported.
+    /// Returns the record, or `None` if nothing was ever reported.
     pub(crate) fn record(&self) -> Option<NodeState> {
         let fields = self.values.iter().map(|(field, &value)| NodeStateField {
             field: Arc::clone(field),
@@ -33,7 +33,7 @@ impl NodeWatch {
     }
 }
 
-/// Microseconds since the Unix epoch, the unit of times in records; 0 for earlier ones.
+/// Returns microseconds since the Unix epoch, the unit of times in records; 0 for earlier times.
 pub(crate) fn epoch_us(time: TimeNs) -> u64 {
     u64::try_from(time.as_us()).unwrap_or(0)
 }

@@ -7,13 +7,13 @@ use callgrove_model::ProgramId;
 
 use crate::{AdError, FunctionRules, TreeOptions, Watchlist};
 
-/// Which time of an execution is judged.
+/// The time of an execution that is judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OutlierStatistic {
-    /// Less the times of what it called.
+    /// The time without callees.
     #[default]
     Exclusive,
-    /// All of it.
+    /// The time including callees.
     Inclusive,
 }
 
@@ -25,50 +25,50 @@ impl FromStr for OutlierStatistic {
             "exclusive" => Ok(Self::Exclusive),
             "inclusive" => Ok(Self::Inclusive),
             _ => Err(format!(
-                "{text} is no statistic; say exclusive or inclusive"
+                "{text} is not a statistic; use exclusive or inclusive"
             )),
         }
     }
 }
 
-/// How streams are waited for.
+/// How the instance waits for streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pacing {
-    /// Recorded streams: the next step of every stream is judged together, so that the result does not depend
-    /// on how fast each is read.
+    /// For recorded streams: the next steps of all streams are judged together, so that the result does not depend on
+    /// how fast each stream is read.
     Lockstep,
-    /// Live streams: whatever has come is judged at once.
+    /// For live streams: steps are judged as they arrive.
     Live,
 }
 
 /// Settings of an AD instance.
 #[derive(Clone, Debug)]
 pub struct AdOptions {
-    /// Program of the workflow.
+    /// The program of the workflow.
     pub program: ProgramId,
-    /// The detector.
+    /// The parameters of the detector.
     pub params: ValidParams,
-    /// The time that it judges.
+    /// The time that is judged.
     pub statistic: OutlierStatistic,
-    /// Executions before and after an anomaly in its record.
+    /// Number of executions before and after an anomaly in its record.
     pub window: usize,
     /// Anomalies with less exclusive time, in µs, are counted but not recorded.
     pub min_severity_us: u64,
-    /// Functions that are left alone or have a threshold of their own.
+    /// Rules for functions that are ignored or have their own threshold.
     pub rules: FunctionRules,
-    /// Counters that tell the state of the node.
+    /// Counters that report the state of the node.
     pub watchlist: Watchlist,
-    /// Which trees are grown.
+    /// Options for the judgement of call stack trees.
     pub trees: TreeOptions,
-    /// How streams are waited for.
+    /// How the instance waits for streams.
     pub pacing: Pacing,
 }
 
 impl AdOptions {
-    /// The defaults: exclusive times, 10 executions before and after.
+    /// Returns the defaults: exclusive times, 10 executions before and after.
     ///
     /// # Errors
-    /// [`AdError::Detect`] if `params` are out of their bounds.
+    /// [`AdError::Detect`] if `params` are out of range.
     pub fn new(params: Params, pacing: Pacing) -> Result<Self, AdError> {
         Ok(Self {
             program: ProgramId(0),

@@ -1,40 +1,41 @@
-//! Own times of a step for the parameter server: of each function under its caller the number, the usual time and the sum.
+//! Own times of a step for the parameter server: for each function and caller, the number of calls, the usual time and
+//! the sum.
 
 use std::cmp::Reverse;
 
 use callgrove_model::{DurationNs, FuncId, StepId, TimeNs};
-use callgrove_pserver::{OwnTimeBrief, TimeWindow};
+use callgrove_pserver::{OwnTimeEntry, TimeWindow};
 
 use crate::by_function::{EndedExecution, ExecPosition, ExecutionsByFunction};
 
-/// Functions of a step that are reported: those that took most of it. Fewer than a tenth of the functions of a program take
-/// nearly all of its time.
+/// Number of reported functions of a step: the ones with the largest share of its time. Fewer than a tenth of the
+/// functions of a program take nearly all of its time.
 const MAX_FUNCTIONS: usize = 32;
-/// And of these the ones that take this share of the step at least: 1 in 200, a quarter of the share of the work from which on a
-/// finding matters.
-const LEAST_SHARE: u64 = 200;
-/// Windows of a function that the first step is split into at most; the one after it has half as many, and so on: of short runs there
-/// are enough to compare, and of long ones no more than one a step.
+/// The smallest reported share of a step is 1 in this number, a quarter of the share of the work from which a finding
+/// matters.
+const MIN_SHARE_OF: u64 = 200;
+/// Largest number of windows of a function in the first step. The next step has half as many, and so on: short runs get
+/// enough windows to compare, and long runs one per step.
 const MAX_WINDOWS: usize = 40;
-/// Calls in the shortest window, as the engine for recorded runs has it.
-const LEAST_WINDOW: usize = 5;
-/// Calls of a window of which the usual time is taken, at equal distances: the engine looks at many windows, so that more would cost
-/// more than they tell.
+/// Number of calls in the shortest window, as in the engine for recorded runs.
+const MIN_WINDOW: usize = 5;
+/// Number of calls of a window, at equal distances, from which the usual time is computed. The engine compares many
+/// windows, so a larger sample would cost more than it improves the result.
 const MAX_SAMPLED: usize = 16;
-/// Calls from which on a step is reported for itself, once there are as many windows as a function has. Of smaller steps one stands
-/// for as many as have that many calls together, so that an event costs little more in them.
+/// Number of calls from which a step is reported on its own once a function has as many windows as it may. Of smaller
+/// steps, one represents as many as have that many calls together, so that the cost per event stays low.
 const CALLS_OF_STEP: usize = 400;
-/// The quantile that is the usual time, in percent, as the engine for recorded runs has it.
+/// The quantile that is the usual time, in percent, as in the engine for recorded runs.
 const USUAL_PERCENT: usize = 40;
 
-/// Own times of the executions that ended in `step`. `fids` are the global indices by the number of the function, `fid_of`
-/// is that of a rank's own id, and `entry` is when an execution was entered.
+/// Returns the own times of the executions that ended in `step`. `fids` are the global indices by function number,
+/// `fid_of` returns the global index of a rank's own id, and `entry` the entry time of an execution.
 pub(crate) fn own_times(
     executions: &ExecutionsByFunction,
     (step, fids): (StepId, &[FuncId]),
     fid_of: impl Fn(FuncId) -> Option<FuncId>,
     entry: impl Fn(ExecPosition) -> TimeNs,
-) -> Vec<OwnTimeBrief> {
+) -> Vec<OwnTimeEntry> {
     let num_calls: usize = executions.functions().map(|(_, all)| all.len()).sum();
     let step = usize::try_from(step.0).unwrap_or(usize::MAX);
     let num_steps = match CALLS_OF_STEP.div_ceil(num_calls.max(1)) {
@@ -51,10 +52,10 @@ pub(crate) fn own_times(
         .filter(|it| it.0 > 0)
         .collect();
     let step_us: u64 = by_total.iter().map(|it| it.0).sum();
-    by_total.retain(|it| it.0 >= step_us / LEAST_SHARE);
+    by_total.retain(|it| it.0 >= step_us / MIN_SHARE_OF);
     by_total.sort_unstable_by_key(|it| (Reverse(it.0), it.1));
     by_total.truncate(MAX_FUNCTIONS);
-    let most_windows = (MAX_WINDOWS / (step.saturating_add(2))).max(1);
+    let max_windows = (MAX_WINDOWS / (step.saturating_add(2))).max(1);
     let mut own_times = Vec::with_capacity(by_total.len());
     let (mut sorted, mut times_us) = (Vec::new(), Vec::new());
     for (_, number, all) in by_total {
@@ -63,12 +64,12 @@ pub(crate) fn own_times(
             continue;
         };
         let mut push = |of_caller: &[EndedExecution]| {
-            let num_windows = (of_caller.len() / LEAST_WINDOW).clamp(1, most_windows);
+            let num_windows = (of_caller.len() / MIN_WINDOW).clamp(1, max_windows);
             for calls in of_caller.chunks(of_caller.len().div_ceil(num_windows)) {
                 let stride = calls.len().div_ceil(MAX_SAMPLED);
                 times_us.clear();
                 times_us.extend(calls.iter().step_by(stride).map(|it| it.exclusive_us));
-                own_times.push(OwnTimeBrief {
+                own_times.push(OwnTimeEntry {
                     fid,
                     caller: calls[0].caller.and_then(&fid_of),
                     window: TimeWindow {
@@ -95,7 +96,7 @@ pub(crate) fn own_times(
     own_times
 }
 
-/// The usual one of some times, of which there is at least one; their order changes.
+/// Returns the usual time of at least one; reorders the times.
 fn usual_us(times_us: &mut [u64]) -> u64 {
     let usual = (times_us.len() - 1) * USUAL_PERCENT / 100;
     *times_us.select_nth_unstable(usual).1

@@ -1,7 +1,7 @@
-//! The way to the provenance database: a thread that stores, so that detection never waits for a disk.
+//! The writer of the provenance database: a thread that stores documents, so that detection never waits for a disk.
 //!
-//! What the database refuses is kept and tried again, up to a bound; a full disk thus costs nothing once there
-//! is room again.
+//! Documents that the database refuses are kept and retried, up to a limit. So nothing is lost if a full disk is freed
+//! in time.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,36 +13,37 @@ use callgrove_provdb::{Document, ProvDbError, Store};
 
 use crate::AdError;
 
-/// Documents that may wait for the database, in bytes; what comes beyond is lost, and said to be.
+/// Largest size in bytes of the documents that wait for the database. Documents beyond it are lost and counted as lost.
 const MAX_WAITING_BYTES: usize = 256 << 20;
-/// Documents stored at once, at least one.
+/// Largest size in bytes of the documents that are stored at once; one larger document is stored alone.
 const MAX_BATCH_BYTES: usize = 8 << 20;
-/// Documents are gathered for so long, or until there are so many: a commit costs as much as dozens of them.
-const GATHER: Duration = Duration::from_millis(50);
+/// How long documents are gathered before they are stored, because a commit costs as much as dozens of documents.
+const GATHER_TIME: Duration = Duration::from_millis(50);
+/// Size in bytes of the gathered documents at which they are stored at once.
 const GATHER_BYTES: usize = 1 << 20;
-/// Pause before a refused batch is tried again.
-const PAUSE: Duration = Duration::from_millis(500);
-/// Why nothing is stored any more after a panic.
-const FAULT: &str = "the thread that stores has ended early";
-/// How long the end waits for a database that refuses.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Pause before a refused batch is retried.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// The refusal after the storing thread has panicked.
+const THREAD_ENDED: &str = "the thread that stores documents has ended early";
+/// How long an ending instance waits for a database that refuses documents.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Counts of the documents stored so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StorageStatus {
-    /// On disk.
+    /// Number of documents on disk.
     pub num_documents: u64,
-    /// Their size.
+    /// Their size in bytes.
     pub num_bytes: u64,
-    /// Refused and given up.
+    /// Number of documents that were refused and given up.
     pub num_lost: u64,
-    /// In memory until the database has taken them.
+    /// Number of documents in memory that are not stored yet.
     pub num_waiting: u64,
-    /// Why the first of those was refused that no database takes, if any was.
+    /// Why the first document was refused that no database can store.
     pub first_unfit: Option<String>,
-    /// What the database said last, if it refuses at present.
+    /// The last error of the database, if it refuses at present.
     pub refusal: Option<String>,
-    /// Whether it never takes anything again from this instance.
+    /// True if the database will never accept anything again from this instance.
     pub is_closed: bool,
 }
 
@@ -50,21 +51,21 @@ fn num(documents: &[Document]) -> u64 {
     documents.len() as u64
 }
 
-/// What waits, in the order in which it came.
+/// A waiting task; tasks are done in order.
 #[derive(Debug)]
 enum Task {
     Store(Document),
-    /// The former records of a step go.
-    Forget(ProgramId, RankId, StepId),
-    /// Bytes under a name.
-    Keep(String, Vec<u8>),
+    /// Removes the earlier records of a step.
+    RemoveStep(ProgramId, RankId, StepId),
+    /// Stores bytes under a name.
+    ReplaceState(String, Vec<u8>),
 }
 
-/// What is done at once.
+/// The tasks that are done together.
 enum Work {
     Join(RunIdentity),
-    Forget(ProgramId, RankId, StepId),
-    Keep(String, Vec<u8>),
+    RemoveStep(ProgramId, RankId, StepId),
+    ReplaceState(String, Vec<u8>),
     Store(Vec<Document>),
 }
 
@@ -84,16 +85,17 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// What the database has not been told of the run.
+    /// The identity of the run, if the database has not got it yet.
     run: Option<RunIdentity>,
     tasks: VecDeque<Task>,
-    /// Of documents that wait or are being stored.
+    /// Number of documents that wait or are being stored.
     num_unsettled: u64,
+    /// Their size in bytes.
     num_bytes: usize,
-    /// When the first of those that wait came.
-    waits_since: Option<Instant>,
+    /// When the oldest waiting task was added.
+    oldest_since: Option<Instant>,
     is_busy: bool,
-    /// Somebody waits until all is stored.
+    /// True if a caller waits until everything is stored.
     is_awaited: bool,
     is_ending: bool,
     stored: StorageStatus,
@@ -102,33 +104,35 @@ struct Queue {
 impl Queue {
     fn push(&mut self, task: Task) {
         if self.tasks.is_empty() {
-            self.waits_since = Some(Instant::now());
+            self.oldest_since = Some(Instant::now());
         }
         self.tasks.push_back(task);
     }
 
-    /// How long more is gathered before anything is stored.
-    fn gathers_for(&self) -> Duration {
+    /// Returns how long to gather more before storing.
+    fn gather_time(&self) -> Duration {
         if self.run.is_some() || self.is_awaited || self.num_bytes >= GATHER_BYTES {
             return Duration::ZERO;
         }
-        let waited = self.waits_since.map_or(GATHER, |since| since.elapsed());
-        GATHER.saturating_sub(waited)
+        let waited = self
+            .oldest_since
+            .map_or(GATHER_TIME, |since| since.elapsed());
+        GATHER_TIME.saturating_sub(waited)
     }
 
-    fn note_stored(&mut self, documents: &[Document]) {
+    fn count_stored(&mut self, documents: &[Document]) {
         let num_bytes = self.remove(documents);
         self.stored.num_documents += num(documents);
         self.stored.num_bytes += num_bytes as u64;
     }
 
-    fn note_unfit(&mut self, documents: &[Document], reason: String) {
+    fn count_unfit(&mut self, documents: &[Document], reason: String) {
         self.remove(documents);
         self.stored.num_lost += num(documents);
         self.stored.first_unfit.get_or_insert(reason);
     }
 
-    /// They wait no more; the answer is their size.
+    /// Removes documents from the counts. Returns their size in bytes.
     fn remove(&mut self, documents: &[Document]) -> usize {
         let num_bytes = documents.iter().map(|document| document.json.len()).sum();
         self.num_bytes -= num_bytes;
@@ -158,7 +162,7 @@ impl ProvenanceWriter {
         })
     }
 
-    /// Hands documents in; never waits. The answer is how many were handed in so far.
+    /// Adds documents without waiting. Returns the number of documents added so far.
     pub(crate) fn send(&mut self, documents: Vec<Document>) -> u64 {
         self.num_sent += num(&documents);
         if documents.is_empty() {
@@ -176,34 +180,34 @@ impl ProvenanceWriter {
                 queue.push(Task::Store(document));
             }
         }
-        // While more is gathered nobody need look.
+        // While documents are gathered, the thread need not wake up.
         if was_empty || queue.num_bytes >= GATHER_BYTES {
             self.shared.changed.notify_all();
         }
         self.num_sent
     }
 
-    /// Has the former records of a step removed before what is sent next; never waits.
-    pub(crate) fn forget_step(&self, program: ProgramId, rank: RankId, step: StepId) {
+    /// Removes the earlier records of a step before anything that is sent later. Does not wait.
+    pub(crate) fn remove_step(&self, program: ProgramId, rank: RankId, step: StepId) {
         let mut queue = self.shared.lock();
-        queue.push(Task::Forget(program, rank, step));
+        queue.push(Task::RemoveStep(program, rank, step));
         self.shared.changed.notify_all();
     }
 
-    /// Has bytes stored under a name before what is sent next; never waits.
-    pub(crate) fn keep(&self, name: String, bytes: Vec<u8>) {
+    /// Stores bytes under a name before anything that is sent later. Does not wait.
+    pub(crate) fn replace_state(&self, name: String, bytes: Vec<u8>) {
         let mut queue = self.shared.lock();
-        queue.push(Task::Keep(name, bytes));
+        queue.push(Task::ReplaceState(name, bytes));
         self.shared.changed.notify_all();
     }
 
-    /// Tells more of the run; never waits.
+    /// Adds to the identity of the run. Does not wait.
     pub(crate) fn join_run(&self, run: &RunIdentity) {
         self.shared.lock().run = Some(run.clone());
         self.shared.changed.notify_all();
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub(crate) fn stored(&self) -> StorageStatus {
         let queue = self.shared.lock();
         let mut stored = queue.stored.clone();
@@ -211,17 +215,17 @@ impl ProvenanceWriter {
         drop(queue);
         if self.thread.is_finished() && !stored.is_closed {
             stored.is_closed = true;
-            stored.refusal = Some(FAULT.to_owned());
+            stored.refusal = Some(THREAD_ENDED.to_owned());
         }
         stored
     }
 
-    /// Waits until everything is on disk, while the database takes what it is given; the answer has the database too.
+    /// Waits until everything is on disk, as long as the database accepts it. Also returns the store.
     ///
     /// # Errors
-    /// [`AdError::Lost`] if it does not.
+    /// [`AdError::Lost`] if the database does not accept everything.
     pub(crate) fn finish(self) -> Result<(StorageStatus, Box<dyn Store>), AdError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + END_TIMEOUT;
         let mut queue = self.shared.lock();
         queue.is_awaited = true;
         self.shared.changed.notify_all();
@@ -241,7 +245,7 @@ impl ProvenanceWriter {
         stored.num_lost += queue.num_unsettled;
         drop(queue);
         if store.is_none() {
-            stored.refusal = Some(FAULT.to_owned());
+            stored.refusal = Some(THREAD_ENDED.to_owned());
         }
         match (stored.num_lost, store) {
             (0, Some(store)) if !stored.is_closed => Ok((stored, store)),
@@ -250,7 +254,7 @@ impl ProvenanceWriter {
                 reason: stored
                     .refusal
                     .or(stored.first_unfit)
-                    .unwrap_or_else(|| "too many wait for the database".to_owned()),
+                    .unwrap_or_else(|| "too many documents wait for the database".to_owned()),
             }),
         }
     }
@@ -265,11 +269,11 @@ impl Shared {
 fn run(shared: &Shared, mut store: Box<dyn Store>) -> Box<dyn Store> {
     while let Some(work) = next_work(shared) {
         let outcome = match &work {
-            Work::Join(run) => insist(shared, || store.join_run(run).map(drop)),
-            Work::Forget(program, rank, step) => {
-                insist(shared, || store.forget_step(program.0, rank.0, step.0))
+            Work::Join(run) => retry(shared, || store.join_run(run).map(drop)),
+            Work::RemoveStep(program, rank, step) => {
+                retry(shared, || store.forget_step(program.0, rank.0, step.0))
             }
-            Work::Keep(name, bytes) => insist(shared, || store.replace_state(name, bytes)),
+            Work::ReplaceState(name, bytes) => retry(shared, || store.replace_state(name, bytes)),
             Work::Store(documents) => put(shared, &mut *store, documents),
         };
         if outcome == Outcome::GivenUp {
@@ -281,35 +285,35 @@ fn run(shared: &Shared, mut store: Box<dyn Store>) -> Box<dyn Store> {
     store
 }
 
-/// Stores documents; what no database takes is looked for by halves, so that nothing else waits for it.
+/// Stores documents. A document that no database can store is found by bisection, so that the others are not held back.
 fn put(shared: &Shared, store: &mut dyn Store, documents: &[Document]) -> Outcome {
     let mut rest = vec![documents];
     while let Some(part) = rest.pop() {
-        match insist(shared, || store.put(part)) {
-            Outcome::Done => shared.lock().note_stored(part),
+        match retry(shared, || store.put(part)) {
+            Outcome::Done => shared.lock().count_stored(part),
             Outcome::Unfit(_) if part.len() > 1 => {
                 let (first, second) = part.split_at(part.len() / 2);
                 rest.extend([second, first]);
             }
-            Outcome::Unfit(reason) => shared.lock().note_unfit(part, reason),
+            Outcome::Unfit(reason) => shared.lock().count_unfit(part, reason),
             Outcome::GivenUp => return Outcome::GivenUp,
         }
     }
     Outcome::Done
 }
 
-/// What came of it.
+/// The outcome of a task.
 #[derive(PartialEq, Eq)]
 enum Outcome {
     Done,
-    /// No database takes it, for this reason.
+    /// No database can store the document, for this reason.
     Unfit(String),
-    /// The end came, or the database never takes anything again.
+    /// The instance is ending, or the database will never accept anything again.
     GivenUp,
 }
 
-/// Tries again and again what the database refuses, if waiting can help.
-fn insist(shared: &Shared, mut store: impl FnMut() -> Result<(), ProvDbError>) -> Outcome {
+/// Retries what the database refuses, if waiting can help.
+fn retry(shared: &Shared, mut store: impl FnMut() -> Result<(), ProvDbError>) -> Outcome {
     loop {
         let error = match store() {
             Ok(()) => {
@@ -327,7 +331,7 @@ fn insist(shared: &Shared, mut store: impl FnMut() -> Result<(), ProvDbError>) -
             return Outcome::GivenUp;
         }
         if !queue.is_ending {
-            // Whoever waits for the end may have waited for long enough.
+            // `finish` may have reached its timeout.
             shared.changed.notify_all();
             queue = wait(shared, queue);
         }
@@ -337,12 +341,16 @@ fn insist(shared: &Shared, mut store: impl FnMut() -> Result<(), ProvDbError>) -
     }
 }
 
-/// What is next, once there is something; none at the end.
+/// Waits for the next work. Returns `None` at the end.
 fn next_work(shared: &Shared) -> Option<Work> {
     let mut queue = shared.lock();
     loop {
         let is_idle = queue.tasks.is_empty() && queue.run.is_none();
-        let pause = if is_idle { PAUSE } else { queue.gathers_for() };
+        let pause = if is_idle {
+            RETRY_PAUSE
+        } else {
+            queue.gather_time()
+        };
         match (is_idle, queue.is_ending) {
             (true, true) => return None,
             (false, _) if pause.is_zero() => break,
@@ -356,11 +364,11 @@ fn next_work(shared: &Shared) -> Option<Work> {
     let (mut documents, mut num_bytes) = (Vec::new(), 0);
     while let Some(task) = queue.tasks.pop_front() {
         match task {
-            Task::Forget(program, rank, step) if documents.is_empty() => {
-                return Some(Work::Forget(program, rank, step));
+            Task::RemoveStep(program, rank, step) if documents.is_empty() => {
+                return Some(Work::RemoveStep(program, rank, step));
             }
-            Task::Keep(name, bytes) if documents.is_empty() => {
-                return Some(Work::Keep(name, bytes));
+            Task::ReplaceState(name, bytes) if documents.is_empty() => {
+                return Some(Work::ReplaceState(name, bytes));
             }
             Task::Store(document)
                 if documents.is_empty() || num_bytes + document.json.len() <= MAX_BATCH_BYTES =>
@@ -377,9 +385,9 @@ fn next_work(shared: &Shared) -> Option<Work> {
     Some(Work::Store(documents))
 }
 
-/// Waits for a change, for a while.
+/// Waits for a change, at most [`RETRY_PAUSE`].
 fn wait<'a>(shared: &Shared, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
-    wait_for(shared, queue, PAUSE)
+    wait_for(shared, queue, RETRY_PAUSE)
 }
 
 fn wait_for<'a>(

@@ -1,4 +1,4 @@
-//! The counters of a rank: their names, and their values in the present step.
+//! The counters of a rank: their names, and their values in the current step.
 
 use std::sync::Arc;
 
@@ -21,15 +21,15 @@ pub(crate) struct RankCounters {
 
 #[derive(Debug)]
 struct CounterInfo {
-    /// The field of the node's state that it fills, if it is watched.
+    /// The field of the node state that the counter updates, if it is watched.
     field: Option<Arc<str>>,
-    /// Values in the present step.
+    /// Values in the current step.
     values: Vec<u64>,
 }
 
 impl RankCounters {
-    /// Takes note of counters: the next of the rank's own ids.
-    pub(crate) fn name(&mut self, names: Vec<Arc<str>>, watchlist: &Watchlist) {
+    /// Adds counters, which get the rank's next ids.
+    pub(crate) fn add_names(&mut self, names: Vec<Arc<str>>, watchlist: &Watchlist) {
         for name in names {
             if *name == *CORRELATION_ID {
                 self.correlation = Some(CounterId::from_index(self.counters.len()));
@@ -43,22 +43,22 @@ impl RankCounters {
         }
     }
 
-    /// By id.
+    /// Returns the names by id.
     pub(crate) fn names(&self) -> &[Arc<str>] {
         &self.names
     }
 
-    /// The one that tells which launch a kernel belongs to.
+    /// Returns the counter that pairs a kernel with its launch.
     pub(crate) fn correlation(&self) -> Option<CounterId> {
         self.correlation
     }
 
-    /// The values of the step taken in last, once.
+    /// Takes the values of the last step.
     pub(crate) fn take_reports(&mut self) -> Vec<CounterReport> {
         std::mem::take(&mut self.reports)
     }
 
-    /// Counts the values of a step; those that tell the state of the node belong to no call.
+    /// Takes in the values of a step. Samples of the node state are removed, because they belong to no call.
     pub(crate) fn take_in(&mut self, samples: &mut CounterEvents, node: &mut NodeWatch) {
         for row in 0..samples.len() {
             let counter = &mut self.counters[samples.counter[row].index()];

@@ -1,4 +1,4 @@
-//! The call stack trees of a rank: grown as their roots end, judged, and recorded.
+//! The call stack trees of a rank: built when their roots end, judged, and recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,62 +20,63 @@ use crate::node_state::epoch_us;
 use crate::record_builder::{JudgedLane, NamedFunction};
 use crate::tree_models::{ModelFit, TreeModelInForce, TreeModels};
 
-/// Calls of open trees that a lane keeps until these end.
+/// Number of calls of open trees that a lane keeps until the trees end.
 const MAX_ROWS_KEPT: usize = 1 << 20;
-/// Trees of a function that are sampled of a rank at once; then one of two until there are twice as many trees, one of
-/// four, and so on, so that a sample is spread over the run and grows with its logarithm.
-const FIRST_SAMPLED: u64 = 16;
+/// Number of trees of a function on a rank of which all are sampled. Then every second tree is sampled until there are
+/// twice as many, every fourth until four times as many, and so on. So a sample is spread over the run and grows with
+/// the logarithm of its length.
+const NUM_ALL_SAMPLED: u64 = 16;
 
-/// What a rank remembers of trees.
+/// The state of a rank's trees between steps.
 #[derive(Debug, Default)]
 pub(crate) struct RankTrees {
-    /// By number of the function: since which step all calls of its trees are kept, and how many trees there were.
-    watched: BTreeMap<u32, Watched>,
-    /// Roots that are still open, of which calls are gone.
-    cut: BTreeSet<(ThreadId, ExecLabel)>,
-    /// Up to the last step that counts.
+    /// By function number: the step since which all calls of its trees are kept, and the number of trees so far.
+    watched: BTreeMap<u32, WatchedFunction>,
+    /// Open roots whose calls are no longer all kept.
+    truncated: BTreeSet<(ThreadId, ExecLabel)>,
+    /// P-values up to the last step that counts.
     recent: TreePValues,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Watched {
+struct WatchedFunction {
     since: StepId,
     num_trees: u64,
 }
 
 /// A judged step of a rank.
 pub(crate) struct TreeStep<'a> {
-    /// Whether p-values count for later trees: not where an instance reads again what was judged before.
+    /// True if p-values count for later trees: not if an instance reads again what was already judged.
     pub(crate) counts: bool,
     pub(crate) program: ProgramId,
     pub(crate) rank: RankId,
     pub(crate) step: StepId,
     pub(crate) lanes: &'a [JudgedLane<'a>],
-    /// By the rank's own ids.
+    /// Indexed by the rank's own ids.
     pub(crate) functions: &'a [NamedFunction],
     pub(crate) hostname: &'a Arc<str>,
     pub(crate) executions: &'a ExecutionsByFunction,
 }
 
-/// A root that ended in the step: its function's number, whether it is sampled, and where it is.
+/// A root that ended in the step: the number of its function, whether it is sampled, and its position.
 type EndedRoot = (u32, bool, ExecPosition);
 
-/// What came of the trees of a step.
+/// The result for the trees of a step.
 #[derive(Debug, Default)]
 pub(crate) struct TreeOutcome {
     pub(crate) num_judged: u64,
     pub(crate) num_abnormal: u64,
     pub(crate) documents: Vec<Document>,
-    /// Why trees could not be judged, if so.
+    /// The reason why trees could not be judged, if they could not.
     pub(crate) trouble: Option<String>,
-    /// How the models fared.
+    /// How well the models fit.
     pub(crate) fits: Vec<ModelFit>,
-    /// The p-values of the last trees for each model that judged any in the step.
+    /// The p-values of the last trees, for each model that judged any in the step.
     pub(crate) p_values: TreePValues,
 }
 
-/// A tree of the step: its function's number, whether it is sampled, and where it is.
-struct Grown {
+/// A tree of the step: the number of its function, whether it is sampled, and its position.
+struct StepTree {
     number: u32,
     is_sampled: bool,
     position: ExecPosition,
@@ -83,8 +84,8 @@ struct Grown {
 }
 
 impl RankTrees {
-    /// Goes on after trees that an instance before this one judged.
-    pub(crate) fn go_on_after(&mut self, p_values: TreePValues) {
+    /// Continues after the trees that an earlier instance judged.
+    pub(crate) fn resume_after(&mut self, p_values: TreePValues) {
         self.recent = p_values;
     }
 
@@ -97,9 +98,9 @@ impl RankTrees {
     ) -> Result<TreeOutcome, ProvDbError> {
         let mut outcome = TreeOutcome::default();
         self.watched
-            .retain(|number, _| models.wish(*number).is_some());
-        for number in models.wanted() {
-            self.watched.entry(number).or_insert(Watched {
+            .retain(|number, _| models.task(*number).is_some());
+        for number in models.watched() {
+            self.watched.entry(number).or_insert(WatchedFunction {
                 since: of.step,
                 num_trees: 0,
             });
@@ -109,21 +110,21 @@ impl RankTrees {
         }
         let mut by_model: BTreeMap<Option<&Arc<str>>, Vec<EndedRoot>> = BTreeMap::new();
         for (number, executions) in of.executions.functions() {
-            let wish = models.wish(number);
-            let Some((wish, watched)) = wish.zip(self.watched.get_mut(&number)) else {
+            let task = models.task(number);
+            let Some((task, watched)) = task.zip(self.watched.get_mut(&number)) else {
                 continue;
             };
-            let trees = by_model.entry(wish.model.as_ref()).or_default();
+            let trees = by_model.entry(task.model.as_ref()).or_default();
             for position in executions.iter().map(|it| it.position) {
                 let at = watched.num_trees;
                 watched.num_trees += 1;
-                let is_sampled = wish.is_sampled && is_in_sample(at);
-                if wish.model.is_none() && !is_sampled {
+                let is_sampled = task.is_sampled && is_in_sample(at);
+                if task.model.is_none() && !is_sampled {
                     continue;
                 }
                 let lane = &of.lanes[position.lane as usize];
                 let label = lane.label(of.rank, position.exec);
-                if self.cut.remove(&(lane.thread, label)) {
+                if self.truncated.remove(&(lane.thread, label)) {
                     let place = || format!("{label} of thread {}", lane.thread);
                     warnings.count(WarningKind::TreeTooLarge, Some(of.rank), place);
                 } else if label.step >= watched.since {
@@ -142,9 +143,9 @@ impl RankTrees {
         Ok(outcome)
     }
 
-    /// From which row on a lane keeps all: the outermost open root of a tree that is looked at. `number` gives the number
-    /// of a function of the rank.
-    pub(crate) fn whole_from(
+    /// Returns the first row that a lane has to keep: the outermost open root of a watched tree. `number` returns the
+    /// number of a function of the rank.
+    pub(crate) fn first_kept_row(
         &mut self,
         rank: RankId,
         lane: &JudgedLane<'_>,
@@ -157,25 +158,27 @@ impl RankTrees {
         let open: Vec<ExecIdx> = lane.stack.open().filter(is_watched).collect();
         let is_kept = |exec: &&ExecIdx| {
             executions.len() - exec.index() <= MAX_ROWS_KEPT
-                && !self.cut.contains(&(lane.thread, lane.label(rank, **exec)))
+                && !self
+                    .truncated
+                    .contains(&(lane.thread, lane.label(rank, **exec)))
         };
         let first = open.iter().find(is_kept).copied();
-        let gone = open.iter().take_while(|&&exec| Some(exec) != first);
-        let gone: Vec<_> = gone
+        let dropped = open.iter().take_while(|&&exec| Some(exec) != first);
+        let dropped: Vec<_> = dropped
             .map(|&exec| (lane.thread, lane.label(rank, exec)))
             .collect();
-        self.cut.extend(gone);
+        self.truncated.extend(dropped);
         first
     }
 }
 
-/// Whether the tree with this number is one of the sample.
+/// Returns whether the tree with this number is in the sample.
 fn is_in_sample(number: u64) -> bool {
-    let doublings = (number / FIRST_SAMPLED).checked_ilog2();
+    let doublings = (number / NUM_ALL_SAMPLED).checked_ilog2();
     doublings.is_none_or(|doublings| number.is_multiple_of(1 << doublings))
 }
 
-/// Why the abnormal trees of a forest stand out, by their place in it.
+/// Returns why the abnormal trees of a forest are abnormal, by their index in it.
 fn reasons(
     model: &TreeModelInForce,
     forest: &Forest,
@@ -215,7 +218,7 @@ fn judgement(
 }
 
 impl TreeStep<'_> {
-    /// Judges trees by one model, with the p-values of the last ones, or only records them.
+    /// Judges trees by a model, with the p-values of the last trees, or only records them if there is no model.
     fn judge(
         &self,
         model: Option<&TreeModelInForce>,
@@ -224,12 +227,12 @@ impl TreeStep<'_> {
         outcome: &mut TreeOutcome,
     ) -> Result<(), ProvDbError> {
         trees.sort_by_key(|(_, _, position)| (position.lane, position.exec));
-        let (forest, grown) = self.forest(&trees);
+        let (forest, trees) = self.forest(&trees);
         let verdicts = match model.map(|model| model.judge.judge(&forest)) {
             Some(Ok(mut verdicts)) => {
                 let rate = model.map_or(0.0, |model| model.judge.false_discovery_rate());
                 if let Some(recent) = recent {
-                    // In order of exit, as a stream has them.
+                    // Decisions are made in order of exit, as in a stream.
                     let mut order: Vec<usize> = (0..verdicts.len()).collect();
                     order.sort_by_key(|&at| forest.tree(TreeIdx::from_index(at)).exit());
                     for at in order {
@@ -258,35 +261,35 @@ impl TreeStep<'_> {
             }
             None => BTreeMap::new(),
         };
-        for (at, grown) in grown.iter().enumerate() {
+        for (at, step_tree) in trees.iter().enumerate() {
             let verdict = verdicts.get(at);
             outcome.num_judged += u64::from(verdict.is_some());
             let is_abnormal = verdict.is_some_and(|verdict| verdict.is_abnormal);
             outcome.num_abnormal += u64::from(is_abnormal);
-            if is_abnormal || grown.is_sampled {
+            if is_abnormal || step_tree.is_sampled {
                 let judged = verdict.zip(model).map(|(verdict, model)| {
                     judgement(verdict, model, reasons.remove(&at).unwrap_or_default())
                 });
                 let tree = forest.tree(TreeIdx::from_index(at));
-                let record = self.record(grown, tree, judged);
+                let record = self.record(step_tree, tree, judged);
                 outcome.documents.push(Document::tree(&record)?);
             }
         }
         Ok(())
     }
 
-    /// The trees as a forest of their own, in their order.
-    fn forest(&self, trees: &[EndedRoot]) -> (Forest, Vec<Grown>) {
+    /// Returns the trees as a forest of their own, in their order.
+    fn forest(&self, trees: &[EndedRoot]) -> (Forest, Vec<StepTree>) {
         let mut names = NameTable::<FuncId>::default();
         for function in self.functions {
             names.intern(&function.name);
         }
         let mut lanes: Vec<Lane> = Vec::new();
-        let mut grown: Vec<Grown> = Vec::with_capacity(trees.len());
+        let mut step_trees: Vec<StepTree> = Vec::with_capacity(trees.len());
         let mut known: Option<(u32, std::ops::Range<usize>, usize)> = None;
         for &(number, is_sampled, position) in trees {
-            let held = &self.lanes[position.lane as usize];
-            let executions = held.stack.executions();
+            let judged = &self.lanes[position.lane as usize];
+            let executions = judged.stack.executions();
             if known
                 .as_ref()
                 .is_none_or(|(lane, ..)| *lane != position.lane)
@@ -294,7 +297,7 @@ impl TreeStep<'_> {
                 lanes.push(Lane {
                     program: self.program,
                     rank: self.rank,
-                    thread: held.thread,
+                    thread: judged.thread,
                     executions: Executions::default(),
                     comms: callgrove_model::Comms::default(),
                     counters: callgrove_model::Counters::default(),
@@ -305,7 +308,7 @@ impl TreeStep<'_> {
             let into = &mut lanes[lane.index()].executions;
             let row = position.exec.index();
             let (rows, start) = match &known {
-                // A tree within the one before.
+                // The tree is a subtree of the one before, so its rows are already copied.
                 Some((_, rows, start)) if rows.contains(&row) => (rows.clone(), *start),
                 _ => {
                     let (rows, start) = (executions.subtree(position.exec), into.len());
@@ -315,22 +318,22 @@ impl TreeStep<'_> {
             };
             let exec = ExecIdx::from_index(row - rows.start + start);
             known = Some((position.lane, rows, start));
-            grown.push(Grown {
+            step_trees.push(StepTree {
                 number,
                 is_sampled,
                 position,
                 root: ExecRef { lane, exec },
             });
         }
-        let code = |(index, grown): (usize, &Grown)| TreeRef {
-            root: grown.root,
+        let code = |(index, tree): (usize, &StepTree)| TreeRef {
+            root: tree.root,
             code: TreeCode {
                 rank: self.rank,
                 index: u32::try_from(index).unwrap_or(u32::MAX),
             },
         };
-        let refs: Vec<TreeRef> = grown.iter().enumerate().map(code).collect();
-        let mut functions: Vec<FuncId> = grown
+        let refs: Vec<TreeRef> = step_trees.iter().enumerate().map(code).collect();
+        let mut functions: Vec<FuncId> = step_trees
             .iter()
             .map(|it| lanes[it.root.lane.index()].executions.func[it.root.exec.index()])
             .collect();
@@ -342,30 +345,35 @@ impl TreeStep<'_> {
             ..Trace::default()
         };
         let forest = Forest::of_trees(Arc::new(trace), functions, refs, 0);
-        (forest.unwrap_or_default(), grown)
+        (forest.unwrap_or_default(), step_trees)
     }
 
-    fn record(&self, grown: &Grown, tree: CsTree<'_>, judged: Option<TreeJudgement>) -> TreeRecord {
-        let lane = &self.lanes[grown.position.lane as usize];
+    fn record(
+        &self,
+        step_tree: &StepTree,
+        tree: CsTree<'_>,
+        judged: Option<TreeJudgement>,
+    ) -> TreeRecord {
+        let lane = &self.lanes[step_tree.position.lane as usize];
         let (entry, exit) = (epoch_us(tree.entry()[0]), epoch_us(tree.exit()));
         let function = self.functions.get(tree.funcs()[0].index());
         let p_value = judged.as_ref().map_or(1.0, |judged| judged.p_value);
         TreeRecord {
             version: TREE_VERSION,
-            event_id: lane.label(self.rank, grown.position.exec).to_string(),
+            event_id: lane.label(self.rank, step_tree.position.exec).to_string(),
             pid: self.program.0,
             rid: self.rank.0,
             tid: lane.thread.0,
-            fid: function.map_or(grown.number, |it| it.fid),
+            fid: function.map_or(step_tree.number, |it| it.fid),
             func: function.map_or_else(|| "".into(), |it| Arc::clone(&it.name)),
             hostname: Arc::clone(self.hostname),
             entry,
             exit,
             runtime_total: exit.saturating_sub(entry),
             io_step: self.step.0.into(),
-            is_sample: grown.is_sampled,
+            is_sample: step_tree.is_sampled,
             judged,
-            // No negative zero.
+            // `max` turns a negative zero into zero.
             outlier_score: (-p_value.max(f64::MIN_POSITIVE).log10()).max(0.0),
             outlier_severity: exit.saturating_sub(entry),
             num_calls: tree.len() as u64,
@@ -375,17 +383,17 @@ impl TreeStep<'_> {
 
     fn calls(&self, tree: CsTree<'_>) -> RecordedTree {
         let mut calls = RecordedTree::default();
-        let mut places: BTreeMap<FuncId, u32> = BTreeMap::new();
+        let mut indices: BTreeMap<FuncId, u32> = BTreeMap::new();
         let start = epoch_us(tree.entry()[0]);
         for (vertex, &func) in tree.funcs().iter().enumerate() {
             let next = u32::try_from(calls.functions.len()).unwrap_or(u32::MAX);
-            let place = *places.entry(func).or_insert_with(|| {
+            let index = *indices.entry(func).or_insert_with(|| {
                 let function = self.functions.get(func.index());
                 let name = function.map_or_else(|| "".into(), |it| Arc::clone(&it.name));
                 calls.functions.push(name);
                 next
             });
-            calls.func.push(place);
+            calls.func.push(index);
             let depth = u32::try_from(tree.depth(vertex)).unwrap_or(u32::MAX);
             calls.depth.push(depth);
             calls

@@ -50,7 +50,7 @@ pub(crate) struct KernelLaunch {
     callers: Arc<[LaunchFrame]>,
 }
 
-/// When an I/O step took place: times of its first and last event.
+/// When an I/O step took place: the times of its first and last event.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StepTimes {
     pub(crate) step: u64,
@@ -58,14 +58,14 @@ pub(crate) struct StepTimes {
     pub(crate) end_us: u64,
 }
 
-/// One rank after a step was judged.
+/// The state of a rank after a step was judged.
 pub(crate) struct RecordBuilder<'a> {
     pub(crate) program: ProgramId,
     pub(crate) rank: RankId,
     pub(crate) lanes: Vec<JudgedLane<'a>>,
-    /// By the rank's own ids.
+    /// Indexed by the rank's own ids.
     pub(crate) functions: &'a [NamedFunction],
-    /// By the rank's own ids.
+    /// Indexed by the rank's own ids.
     pub(crate) counters: &'a [Arc<str>],
     pub(crate) correlation: Option<CounterId>,
     pub(crate) gpu: &'a GpuThreads,
@@ -74,15 +74,15 @@ pub(crate) struct RecordBuilder<'a> {
     pub(crate) node_state: Option<NodeState>,
     pub(crate) message_numbers: &'a MessageNumbers,
     pub(crate) span: StepTimes,
-    /// Executions before and after the one recorded.
+    /// Number of executions before and after the recorded one.
     pub(crate) window: usize,
 }
 
 impl StepTimes {
-    /// Those of a step.
+    /// Returns the times of a step.
     pub(crate) fn of(batch: &StepBatch) -> Self {
         // Function events are in order on each thread.
-        let ends = batch.funcs.stretches().filter_map(|(_, events)| {
+        let ends = batch.funcs.segments().filter_map(|(_, events)| {
             let (first, last) = (events.first()?, events.last()?);
             Some([first.time, last.time])
         });
@@ -102,7 +102,7 @@ impl StepTimes {
         }
     }
 
-    /// Of a step that nobody records.
+    /// Returns the times of a step that is not recorded.
     pub(crate) fn unknown(step: StepId) -> Self {
         Self {
             step: step.0.into(),
@@ -110,13 +110,13 @@ impl StepTimes {
         }
     }
 
-    /// The step.
+    /// Returns the step.
     pub(crate) fn step(&self) -> StepId {
         StepId(u32::try_from(self.step).unwrap_or(u32::MAX))
     }
 }
 
-/// The first and the last of some times.
+/// Returns the earliest and the latest time.
 fn span(mut times: impl Iterator<Item = TimeNs>) -> Option<(TimeNs, TimeNs)> {
     let first = times.next()?;
     let wider = |(start, end): (TimeNs, TimeNs), time: TimeNs| (start.min(time), end.max(time));
@@ -124,7 +124,7 @@ fn span(mut times: impl Iterator<Item = TimeNs>) -> Option<(TimeNs, TimeNs)> {
 }
 
 impl<'a> JudgedLane<'a> {
-    /// The time of an execution that is judged, in µs.
+    /// Returns the time of an execution that is judged, in µs.
     #[expect(
         clippy::cast_precision_loss,
         reason = "beyond 2⁵³ µs, 285 years, it is rounded"
@@ -147,7 +147,7 @@ impl<'a> JudgedLane<'a> {
         }
     }
 
-    /// Entry, and exit or 0 if there was none yet.
+    /// Returns the entry time, and the exit time or 0 if the execution is open.
     pub(crate) fn times_us(&self, exec: ExecIdx) -> (u64, u64) {
         let executions = self.stack.executions();
         let exit = if executions.is_open(exec) {
@@ -162,7 +162,7 @@ impl<'a> JudgedLane<'a> {
         self.anomalies.binary_search(&exec).is_ok()
     }
 
-    /// The execution and its callers, innermost first.
+    /// Returns the execution and its callers, innermost first.
     fn stack_from(&self, exec: ExecIdx) -> impl Iterator<Item = ExecIdx> + use<'a> {
         let executions = self.stack.executions();
         std::iter::successors(Some(exec), |&exec| executions.parent(exec))
@@ -179,7 +179,7 @@ impl<'a> JudgedLane<'a> {
         }
     }
 
-    /// The counter samples taken while the execution itself was on top of the stack.
+    /// Returns the rows of the counter samples taken while the execution itself was on top of the stack.
     fn own_counters(&self, exec: ExecIdx) -> impl Iterator<Item = usize> + use<'a> {
         let (counters, executions) = (self.stack.counters(), self.stack.executions());
         let entry = executions.entry[exec.index()];
@@ -195,7 +195,7 @@ impl<'a> JudgedLane<'a> {
             .filter(move |&row| counters.exec[row].map(ExecIdx::from) == Some(exec))
     }
 
-    /// The launches among the counter samples from `first` on, as ids with their call stacks.
+    /// Returns the launches among the counter samples from `first` on, as ids with their call stacks.
     pub(crate) fn launches(
         &self,
         rank: RankId,
@@ -212,7 +212,7 @@ impl<'a> JudgedLane<'a> {
             if counters.counter[row] != correlation {
                 continue;
             }
-            // Launches mostly come in runs with one caller, whose stack they share.
+            // Most consecutive launches have the same caller, so they share its stack.
             let caller = self.stack.executions().parent(exec);
             let shared = match &callers {
                 Some((known, shared)) if *known == caller => Arc::clone(shared),
@@ -238,20 +238,20 @@ impl<'a> JudgedLane<'a> {
 }
 
 impl RecordBuilder<'_> {
-    /// The severity of an anomaly: its exclusive time.
+    /// Returns the severity of an anomaly: its exclusive time.
     pub(crate) fn severity_us(&self, position: ExecPosition) -> u64 {
         let executions = self.lanes[position.lane as usize].stack.executions();
         u64::try_from(executions.exclusive[position.exec.index()].as_us()).unwrap_or(0)
     }
 
-    /// Who called an execution, as models know that.
+    /// Returns the key under which models know the caller of an execution.
     pub(crate) fn caller(&self, position: ExecPosition, of: &JudgedFunctions) -> CallerKey {
         let executions = self.lanes[position.lane as usize].stack.executions();
         let caller = executions.parent(position.exec);
         of.key(caller.map(|it| executions.func[it.index()]))
     }
 
-    /// The record of an execution that was judged.
+    /// Returns the record of a judged execution.
     pub(crate) fn record(
         &self,
         position: ExecPosition,
@@ -339,7 +339,7 @@ impl RecordBuilder<'_> {
         }
     }
 
-    /// The CPU call that launched a kernel, by the correlation id that both carry.
+    /// Returns the CPU call that launched a kernel, found by the correlation id of both.
     fn gpu_parent(&self, lane: JudgedLane<'_>, exec: ExecIdx) -> GpuParent {
         let counters = lane.stack.counters();
         let mut ids: Vec<u64> = lane

@@ -1,5 +1,5 @@
-//! Which functions are left alone, which have a threshold of their own, and which counters tell the state
-//! of the node: the three files that a site may give, in the formats of Chimbuko.
+//! Rules of a site: ignored functions, thresholds of single functions, and watched counters of the node state. Each is
+//! a file in the format of Chimbuko.
 
 use callgrove_detect::ValidParams;
 use callgrove_model::{FunctionName, FunctionPattern};
@@ -15,7 +15,7 @@ pub struct FunctionRules {
     thresholds: Vec<(Rule, f64)>,
 }
 
-/// A pattern, and how it was written.
+/// A pattern and its source text.
 #[derive(Clone, Debug)]
 struct Rule {
     pattern: FunctionPattern,
@@ -31,7 +31,7 @@ impl Rule {
     }
 }
 
-/// An entry of the file of thresholds.
+/// An entry of the threshold file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Threshold {
@@ -47,8 +47,8 @@ fn from_json<T: DeserializeOwned>(text: &str, path: &str) -> Result<T, AdError> 
 }
 
 impl FunctionRules {
-    /// Adds functions that are not judged: `text` has one name per line; empty lines and those that begin
-    /// with `#` say nothing.
+    /// Adds functions that are not judged. `text` has one name per line; empty lines and lines that begin with `#` are
+    /// ignored.
     pub fn ignore(&mut self, text: &str) {
         let names = text
             .lines()
@@ -57,10 +57,9 @@ impl FunctionRules {
         self.ignored.extend(names.map(Rule::new));
     }
 
-    /// Adds thresholds of single functions: `text` is JSON, `[{"fname": NAME, "threshold": NUMBER}, …]`, and
-    /// the number takes the place of the severe time in µs (excess), of the share of the score's range (HBOS,
-    /// COPOD) or of sigma (SSTD).
-    /// Where several match, the last one counts. `params` says what a threshold may be.
+    /// Adds thresholds of single functions. `text` is JSON, `[{"fname": NAME, "threshold": NUMBER}, …]`. The number
+    /// replaces the severe time in µs (excess), the share of the score's range (HBOS, COPOD) or sigma (SSTD). If
+    /// several match a function, the last one counts. `params` defines the valid range.
     ///
     /// # Errors
     /// [`AdError::File`] or [`AdError::Threshold`], naming `path`.
@@ -86,13 +85,13 @@ impl FunctionRules {
         Ok(())
     }
 
-    /// Whether the function is not judged.
+    /// Returns whether the function is not judged.
     pub(crate) fn is_ignored(&self, name: &str) -> bool {
         let name = FunctionName::parse(name);
         self.ignored.iter().any(|rule| rule.pattern.matches(&name))
     }
 
-    /// The function's own threshold.
+    /// Returns the function's own threshold, if it has one.
     pub(crate) fn threshold(&self, name: &str) -> Option<f64> {
         let name = FunctionName::parse(name);
         let mut all = self.thresholds.iter().rev();
@@ -100,7 +99,7 @@ impl FunctionRules {
             .map(|&(_, threshold)| threshold)
     }
 
-    /// The patterns, as they were written, that match none of these functions.
+    /// Returns the patterns, as written, that match none of these functions.
     pub(crate) fn without_effect<'a>(&self, names: impl Iterator<Item = &'a str>) -> Vec<String> {
         let names: Vec<FunctionName<'_>> = names.map(FunctionName::parse).collect();
         let rules = self.ignored.iter();
@@ -110,12 +109,12 @@ impl FunctionRules {
     }
 }
 
-/// Which counters tell the state of the node, and as what fields.
+/// Selects the counters that report the state of the node, and their fields.
 #[derive(Clone, Debug)]
 pub enum Watchlist {
-    /// All counters whose names begin so; the rest of the name is the field. None if it is empty.
+    /// All counters whose names begin with the prefix; the rest of the name is the field. An empty prefix selects none.
     Prefix(String),
-    /// These: counter and field.
+    /// These pairs of counter and field.
     Listed(Vec<(String, String)>),
 }
 
@@ -134,7 +133,7 @@ impl Watchlist {
         from_json(text, path).map(Self::Listed)
     }
 
-    /// The field that the counter fills, if it is watched.
+    /// Returns the field that the counter updates, if it is watched.
     pub(crate) fn field<'a>(&'a self, counter: &'a str) -> Option<&'a str> {
         match self {
             Self::Prefix(prefix) if prefix.is_empty() => None,
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_threshold_that_matches_counts() {
+    fn the_last_matching_threshold_counts() {
         let mut rules = FunctionRules::default();
         let text =
             r#"[{"fname": "MPI_*", "threshold": 0.9}, {"fname": "MPI_Send", "threshold": 0.999}]"#;
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_files_are_refused_with_their_name() {
+    fn invalid_files_are_refused_with_their_name() {
         let mut rules = FunctionRules::default();
         for text in [
             "{}",

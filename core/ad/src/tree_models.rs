@@ -1,4 +1,5 @@
-//! The tree models in force, and which functions' trees are looked at: the same for all ranks of an instance.
+//! The tree models in force, and the functions whose trees are judged or sampled; the same for all ranks of an
+//! instance.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,19 +8,20 @@ use callgrove_detect::{TreeJudge, TreeModelReader, TreeVerdict};
 use callgrove_model::{FuncId, FunctionName, FunctionPattern, NameTable};
 use callgrove_pserver::TreeModelUpdate;
 
-/// Trees that a model has judged when it is decided whether it is for such trees at all.
-const NUM_TRIED: u64 = 20;
-/// Trees that a model has judged when it is decided whether it knows a difference between them.
-const NUM_COMPARED: u64 = 200;
-/// A p-value that a fifth of usual trees have: of 200 without one, the model cannot have been fitted to such trees.
+/// Number of trees after which it is decided whether a model fits the run at all.
+const NUM_FIT_TREES: u64 = 20;
+/// Number of trees after which it is decided whether a model can distinguish trees.
+const NUM_CONTRAST_TREES: u64 = 200;
+/// The p-value that a fifth of normal trees reach. If none of [`NUM_CONTRAST_TREES`] trees does, the model was not
+/// trained on such trees.
 const COMMON_P_VALUE: f64 = 0.2;
 
-/// Which trees are grown.
+/// Options for the judgement of trees.
 #[derive(Clone, Debug, Default)]
 pub struct TreeOptions {
-    /// Makes judges of models; without it no tree is judged.
+    /// Reads models; without it no tree is judged.
     pub reader: Option<Arc<dyn TreeModelReader>>,
-    /// Functions of whose trees a sample is recorded, to learn from.
+    /// Functions whose trees are sampled for training.
     pub sampled: Vec<FunctionPattern>,
 }
 
@@ -31,33 +33,33 @@ pub(crate) struct TreeModelInForce {
     pub(crate) judge: Arc<dyn TreeJudge>,
 }
 
-/// How a model fared with the trees of a step.
+/// How well a model fits the trees of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelFit {
     name: Arc<str>,
     version: u32,
     num_trees: u64,
-    /// Those of which its training says little.
+    /// Number of trees that are unlike the training.
     num_unlike: u64,
-    /// Those that it calls abnormal.
+    /// Number of abnormal trees.
     num_abnormal: u64,
-    /// Those that are as unusual as a fifth of usual ones, or more.
+    /// Number of trees with a p-value of at most [`COMMON_P_VALUE`].
     num_distinct: u64,
-    /// Share of its training that it calls abnormal.
+    /// Share of its training trees that the model calls abnormal.
     share_in_training: f64,
 }
 
-/// What a model that is tried has shown.
+/// The verdict on a new model.
 enum Trial {
-    /// Too few trees for that.
+    /// Too few trees to decide.
     Open,
     Good,
-    /// Why it is not used.
+    /// The reason why the model is not used.
     Bad(String),
 }
 
 impl TreeModelInForce {
-    /// How it fared with trees.
+    /// Returns how well the model fits trees.
     pub(crate) fn fit(&self, verdicts: &[TreeVerdict]) -> ModelFit {
         let count = |is_it: fn(&TreeVerdict) -> bool| {
             let counted = verdicts.iter().filter(|it| is_it(it)).count();
@@ -76,7 +78,7 @@ impl TreeModelInForce {
 }
 
 impl ModelFit {
-    /// Adds what it did with further trees.
+    /// Adds further trees.
     fn add(&mut self, other: &Self) {
         self.num_trees += other.num_trees;
         self.num_unlike += other.num_unlike;
@@ -84,37 +86,37 @@ impl ModelFit {
         self.num_distinct += other.num_distinct;
     }
 
-    /// Whether the training says enough of most trees so far, and does not call nearly all of them abnormal.
+    /// Returns whether most trees so far are like the training, and not nearly all of them are abnormal.
     fn is_good(&self) -> bool {
         2 * self.num_unlike <= self.num_trees && !self.calls_nearly_all()
     }
 
     fn calls_nearly_all(&self) -> bool {
-        self.num_trees >= NUM_TRIED
+        self.num_trees >= NUM_FIT_TREES
             && 10 * self.num_abnormal >= 9 * self.num_trees
             && self.share_in_training < 0.5
     }
 
     fn trial(&self) -> Trial {
         let Self { num_trees, .. } = *self;
-        if num_trees < NUM_TRIED {
+        if num_trees < NUM_FIT_TREES {
             Trial::Open
         } else if self.calls_nearly_all() {
             Trial::Bad(format!(
-                "it calls {} of {num_trees} trees abnormal, of its training {:.1} %",
+                "it calls {} of {num_trees} trees abnormal, but only {:.1} % of its training trees",
                 self.num_abnormal,
                 100.0 * self.share_in_training
             ))
         } else if !self.is_good() {
             Trial::Bad(format!(
-                "its training had nothing like {} of {num_trees} trees",
+                "{} of {num_trees} trees are unlike its training",
                 self.num_unlike
             ))
-        } else if num_trees < NUM_COMPARED {
+        } else if num_trees < NUM_CONTRAST_TREES {
             Trial::Open
         } else if self.num_distinct == 0 {
             Trial::Bad(format!(
-                "it finds none of {num_trees} trees even slightly unusual, as one of five is where nothing is wrong"
+                "it finds none of {num_trees} trees even slightly unusual, although a fifth of normal trees are"
             ))
         } else {
             Trial::Good
@@ -122,25 +124,25 @@ impl ModelFit {
     }
 }
 
-/// A model that has just come into force.
+/// A model that was put in force recently.
 #[derive(Debug)]
 struct TriedModel {
-    /// How it fared so far.
+    /// The fit so far.
     fit: ModelFit,
-    /// What was in force before.
-    former: Option<TreeModelInForce>,
+    /// The model that was in force before.
+    previous: Option<TreeModelInForce>,
 }
 
-/// What is done with the trees of a function.
+/// What to do with the trees of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TreeWish {
-    /// Name of the model that judges them.
+pub(crate) struct TreeTask {
+    /// The name of the model that judges the trees.
     pub(crate) model: Option<Arc<str>>,
     pub(crate) is_sampled: bool,
 }
 
-impl TreeWish {
-    pub(crate) fn is_wanted(&self) -> bool {
+impl TreeTask {
+    pub(crate) fn is_watched(&self) -> bool {
         self.is_sampled || self.model.is_some()
     }
 }
@@ -149,15 +151,15 @@ impl TreeWish {
 #[derive(Debug, Default)]
 pub(crate) struct TreeModels {
     models: BTreeMap<Arc<str>, TreeModelInForce>,
-    /// Those that have judged few trees so far.
+    /// Models that have judged few trees so far.
     tried: BTreeMap<Arc<str>, TriedModel>,
-    /// By number of the function in the instance.
-    wishes: Vec<TreeWish>,
+    /// The tasks by function number in the instance.
+    tasks: Vec<TreeTask>,
 }
 
 impl TreeModels {
-    /// Takes models that came into force, or went out of it. The answer says which cannot be used here, and why: the
-    /// former version stays. `functions` are all that have numbers.
+    /// Takes models that were put in force or out of it. Returns a message if one cannot be used, in which case the
+    /// previous version stays in force. `functions` are all functions with numbers.
     pub(crate) fn take(
         &mut self,
         updates: Vec<TreeModelUpdate>,
@@ -185,12 +187,12 @@ impl TreeModels {
                     };
                     let fit = model.fit(&[]);
                     let last = self.models.insert(Arc::clone(&name), model);
-                    // What has not fitted itself so far is nothing to go back to.
-                    let former = match self.tried.remove(&name) {
-                        Some(tried) if !tried.fit.is_good() => tried.former,
+                    // A model without a good fit so far is not worth returning to.
+                    let previous = match self.tried.remove(&name) {
+                        Some(tried) if !tried.fit.is_good() => tried.previous,
                         _ => last,
                     };
-                    self.tried.insert(name, TriedModel { fit, former });
+                    self.tried.insert(name, TriedModel { fit, previous });
                 }
                 Err(cause) => {
                     let what = format!("version {version} of the tree model {name}");
@@ -202,10 +204,10 @@ impl TreeModels {
         refused
     }
 
-    /// Takes note of how models fared. One that knows few of the first trees that it judged, calls nearly
-    /// all of them abnormal, or makes no difference between them, is for another run: the former comes back, and the answer
-    /// says so.
-    pub(crate) fn note_fits(
+    /// Adds the fits of models. A model is for another run if most of its first trees are unlike its training, if it
+    /// calls nearly all of them abnormal, or if it cannot distinguish them. Then the previous model returns, and the
+    /// result is a message.
+    pub(crate) fn add_fits(
         &mut self,
         fits: impl Iterator<Item = ModelFit>,
         options: &TreeOptions,
@@ -220,16 +222,16 @@ impl TreeModels {
         let is_over =
             |_: &Arc<str>, tried: &mut TriedModel| !matches!(tried.fit.trial(), Trial::Open);
         let mut refused = None;
-        for (name, TriedModel { fit, former }) in self.tried.extract_if(.., is_over) {
+        for (name, TriedModel { fit, previous }) in self.tried.extract_if(.., is_over) {
             let Trial::Bad(cause) = fit.trial() else {
                 continue;
             };
             refused = Some(format!(
-                "version {} of the tree model {name} does not fit this run: {cause}; learn one from this run",
+                "version {} of the tree model {name} does not fit this run: {cause}; train one on this run",
                 fit.version
             ));
-            match former {
-                Some(former) => drop(self.models.insert(name, former)),
+            match previous {
+                Some(previous) => drop(self.models.insert(name, previous)),
                 None => drop(self.models.remove(&name)),
             }
         }
@@ -240,12 +242,12 @@ impl TreeModels {
     }
 
     fn rename_functions(&mut self, options: &TreeOptions, functions: &NameTable<FuncId>) {
-        self.wishes.clear();
+        self.tasks.clear();
         let names = functions.iter().map(|(_, name)| name);
         self.name_functions(names, options);
     }
 
-    /// Notes what is done with the trees of functions, the next numbers.
+    /// Decides what to do with the trees of functions, which get the next numbers.
     pub(crate) fn name_functions<'n>(
         &mut self,
         names: impl Iterator<Item = &'n str>,
@@ -255,7 +257,7 @@ impl TreeModels {
             let parsed = FunctionName::parse(name);
             let judges =
                 |model: &&TreeModelInForce| model.judge.functions().iter().any(|it| it == name);
-            self.wishes.push(TreeWish {
+            self.tasks.push(TreeTask {
                 model: self
                     .models
                     .values()
@@ -269,16 +271,16 @@ impl TreeModels {
         }
     }
 
-    /// Numbers of the functions whose trees are looked at, ascending.
-    pub(crate) fn wanted(&self) -> impl Iterator<Item = u32> {
-        let wished = (0..).zip(&self.wishes);
-        wished.filter_map(|(number, wish)| wish.is_wanted().then_some(number))
+    /// Returns the numbers of the functions whose trees are judged or sampled, ascending.
+    pub(crate) fn watched(&self) -> impl Iterator<Item = u32> {
+        let tasks = (0..).zip(&self.tasks);
+        tasks.filter_map(|(number, task)| task.is_watched().then_some(number))
     }
 
-    /// What is done with the trees of a function.
-    pub(crate) fn wish(&self, number: u32) -> Option<&TreeWish> {
-        let wish = self.wishes.get(usize::try_from(number).ok()?)?;
-        wish.is_wanted().then_some(wish)
+    /// Returns what to do with the trees of a function, or `None` if they are ignored.
+    pub(crate) fn task(&self, number: u32) -> Option<&TreeTask> {
+        let task = self.tasks.get(usize::try_from(number).ok()?)?;
+        task.is_watched().then_some(task)
     }
 
     pub(crate) fn model(&self, name: &str) -> Option<&TreeModelInForce> {

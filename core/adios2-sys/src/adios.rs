@@ -1,30 +1,30 @@
-//! The handle that everything else lives in.
+//! The ADIOS2 instance, which owns all other handles.
 
 use std::cell::Cell;
 
 use crate::api::{RawAdios, check_handle};
 use crate::{Adios2Error, Library};
 
-/// One ADIOS2 instance, which will hold one [`crate::Io`] and its [`crate::AdiosEngine`].
+/// One ADIOS2 instance, which owns at most one [`crate::Io`] and its [`crate::AdiosEngine`].
 pub struct Adios {
     raw: *mut RawAdios,
     library: Library,
     abandoned: Cell<bool>,
 }
 
-// SAFETY: an ADIOS2 instance has no tie to the thread that made it, and this value is the only way to
-// it, so moving the value moves the instance with all that it owns. What instances share inside ADIOS2
-// is either written only while the library is loaded (registries of engines and operators) or guarded
-// there. It is not `Sync`: one instance takes no calls from two threads at once.
+// SAFETY: an ADIOS2 instance is not bound to the thread that created it, and this value is the only access to it, so
+// moving the value moves the instance with all that it owns. The state that instances share inside ADIOS2 is either
+// written only while the library is loaded (registries of engines and operators) or guarded there. It is not `Sync`:
+// one instance must not be called from two threads at once.
 unsafe impl Send for Adios {}
 
 impl Adios {
-    /// A new instance without MPI and without a configuration file.
+    /// Creates an instance without MPI and without a configuration file.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
     pub fn new(library: &Library) -> Result<Self, Adios2Error> {
-        // SAFETY: takes nothing.
+        // SAFETY: takes no arguments.
         let raw = unsafe { (library.api().init_serial)() };
         let raw = check_handle(raw, "init_serial", "")?;
         Ok(Self {
@@ -42,8 +42,7 @@ impl Adios {
         &self.library
     }
 
-    /// Lets the instance live on when this value is dropped, because it may still hold addresses of
-    /// buffers that are gone.
+    /// Keeps the instance alive when this value is dropped, because it may still hold addresses of freed buffers.
     pub(crate) fn abandon(&self) {
         self.abandoned.set(true);
     }
@@ -56,8 +55,8 @@ impl Adios {
 impl Drop for Adios {
     fn drop(&mut self) {
         if !self.is_abandoned() {
-            // SAFETY: made by `init_serial`, freed once, and all handles inside it are gone. A failure
-            // has been printed by ADIOS2 and leaves nothing to do.
+            // SAFETY: created by `init_serial`, freed once, and all handles inside it are gone. ADIOS2 has printed
+            // any failure, and there is nothing left to do.
             unsafe { (self.library.api().finalize)(self.raw) };
         }
     }

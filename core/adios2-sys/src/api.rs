@@ -9,7 +9,7 @@ use crate::{Adios2Error, ErrorCode};
 macro_rules! opaque {
     ($($name:ident),*) => {
         $(
-            /// A C++ object that only ADIOS2 can look into.
+            /// An opaque C++ object.
             #[repr(C)]
             pub(crate) struct $name {
                 _opaque: [u8; 0],
@@ -25,11 +25,11 @@ macro_rules! api {
         /// Pointers to the functions; field `x` is `adios2_x`.
         pub(crate) struct CApi {
             $(pub(crate) $name: unsafe extern "C" fn($($arg),*) -> $ret,)*
-            /// Since 2.12 only; before, the length of a string attribute cannot be asked for.
+            /// Since 2.12 only; in older releases the length of a string attribute cannot be queried.
             pub(crate) attribute_string_data:
                 Option<unsafe extern "C" fn(*const RawAttribute, *mut c_char, *mut usize) -> c_int>,
-            /// The one of the C library that it is linked to, which need not be this program's: lists of handles come
-            /// from its allocator.
+            /// The function of the C library that ADIOS2 is linked to, which may differ from that of this program:
+            /// lists of handles come from its allocator.
             free: unsafe extern "C" fn(*mut c_void),
         }
 
@@ -43,8 +43,8 @@ macro_rules! api {
                     $(
                         $name: {
                             let symbol = concat!("adios2_", stringify!($name));
-                            // SAFETY: the caller vouches for the library, and the type is the one that
-                            // `adios2_c.h` of releases 2.8 to 2.12 declares for this symbol.
+                            // SAFETY: the caller guarantees the library, and the type is the one that `adios2_c.h` of
+                            // releases 2.8 to 2.12 declares for this symbol.
                             unsafe { *library.get::<unsafe extern "C" fn($($arg),*) -> $ret>(symbol)? }
                         },
                     )*
@@ -52,7 +52,7 @@ macro_rules! api {
                     attribute_string_data: unsafe {
                         library.get("adios2_attribute_string_data").ok().map(|symbol| *symbol)
                     },
-                    // SAFETY: as above; what a library needs is searched after itself.
+                    // SAFETY: as above; a library's dependencies are searched after the library itself.
                     free: unsafe { *library.get("free")? },
                 })
             }
@@ -108,7 +108,7 @@ api! {
     attribute_data(*mut c_void, *mut usize, *const RawAttribute) -> c_int;
 }
 
-/// Turns a return code into an error that says what was done to what.
+/// Converts a return code into an error with the operation and its object.
 pub(crate) fn check(code: c_int, operation: &'static str, name: &str) -> Result<(), Adios2Error> {
     match ErrorCode::from_raw(code) {
         None => Ok(()),
@@ -120,7 +120,7 @@ pub(crate) fn check(code: c_int, operation: &'static str, name: &str) -> Result<
     }
 }
 
-/// Turns a null handle into an error that says what was asked for.
+/// Converts a null handle into an error with the operation and its object.
 pub(crate) fn check_handle<T>(
     handle: *mut T,
     operation: &'static str,
@@ -136,15 +136,15 @@ pub(crate) fn check_handle<T>(
     Ok(handle)
 }
 
-/// A name as C wants it.
+/// Returns a name as a C string.
 pub(crate) fn c_string(name: &str) -> Result<CString, Adios2Error> {
     CString::new(name).map_err(|error| Adios2Error::ZeroByte {
         name: String::from_utf8_lossy(&error.into_vec()).into_owned(),
     })
 }
 
-/// Asks for a text twice, as the C API wants it: for its length, then for its bytes. Bytes that are
-/// not UTF-8 are replaced.
+/// Reads a text by two calls, as the C API requires: one for its length, one for its bytes. Bytes that are not UTF-8
+/// are replaced.
 ///
 /// # Safety
 /// `ask` with a null pointer must set the length; with a pointer it must write at most as many bytes
@@ -166,7 +166,7 @@ pub(crate) unsafe fn read_text(
     Ok(into_text(bytes))
 }
 
-/// Bytes as text; what is not UTF-8 is replaced.
+/// Returns bytes as text; invalid UTF-8 is replaced.
 pub(crate) fn into_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
@@ -188,7 +188,7 @@ pub(crate) unsafe fn read_handles<T>(
     if list.is_null() {
         return Ok(Vec::new());
     }
-    // SAFETY: the caller vouches for the list; it is copied before it is freed, once.
+    // SAFETY: the caller guarantees the list; it is copied before it is freed, once.
     let handles = unsafe {
         let handles = std::slice::from_raw_parts(list, length).to_vec();
         (api.free)(list.cast());

@@ -1,15 +1,15 @@
-//! An attribute, good for one step.
+//! An attribute, valid for one step.
 
 use std::ffi::{c_int, c_void};
 
 use crate::api::{RawAttribute, c_string, check, check_handle, into_text, read_handles, read_text};
 use crate::{Adios2Error, DataType, Element, Io};
 
-/// Room for a text where its length cannot be asked for (releases before 2.12). Untouched pages cost
-/// nothing, and no writer that we know of has a text of this size.
-const TEXT_ROOM_BYTES: usize = 16 << 20;
+/// Size of the buffer for a text whose length cannot be queried (releases before 2.12). Untouched pages cost nothing,
+/// and no writer that we know of has a text of this size.
+const TEXT_BUFFER_BYTES: usize = 16 << 20;
 
-/// An attribute of an [`Io`], good for the step in which it was asked for.
+/// An attribute of an [`Io`], valid for the step in which it was looked up.
 #[derive(Debug)]
 pub struct Attribute<'io> {
     io: &'io Io,
@@ -60,7 +60,7 @@ impl Io {
         check_handle(raw, "define_attribute_array", name).map(|_| ())
     }
 
-    /// An attribute by name.
+    /// Returns an attribute by name.
     ///
     /// # Errors
     /// [`Adios2Error::ZeroByte`].
@@ -71,7 +71,7 @@ impl Io {
         Ok((!raw.is_null()).then(|| Attribute::new(self, raw)))
     }
 
-    /// All attributes known so far, sorted by name.
+    /// Returns all attributes known so far, sorted by name.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -94,12 +94,12 @@ impl<'io> Attribute<'io> {
         Self { io, raw }
     }
 
-    /// Its name.
+    /// Returns its name.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
     pub fn name(&self) -> Result<String, Adios2Error> {
-        // SAFETY: a name is asked for in two calls of the form that `read_text` wants.
+        // SAFETY: the name is read by two calls of the form that `read_text` requires.
         unsafe {
             read_text("attribute_name", "", |text, length| {
                 (self.io.api().attribute_name)(text, length, self.raw)
@@ -107,7 +107,7 @@ impl<'io> Attribute<'io> {
         }
     }
 
-    /// Type of its values.
+    /// Returns the type of its values.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -119,10 +119,10 @@ impl<'io> Attribute<'io> {
         Ok(DataType::from_raw(code))
     }
 
-    /// The text of an attribute that is one text; bytes that are not UTF-8 are replaced.
+    /// Returns the text of an attribute that is one text; bytes that are not UTF-8 are replaced.
     ///
     /// # Errors
-    /// [`Adios2Error::WrongType`] if it is no text, [`Adios2Error::WrongLength`] if it is a list.
+    /// [`Adios2Error::WrongType`] if it is not a text, [`Adios2Error::WrongLength`] if it is a list.
     pub fn text(&self) -> Result<String, Adios2Error> {
         self.expect_type(DataType::String)?;
         let mut is_value: c_int = 0;
@@ -137,8 +137,7 @@ impl<'io> Attribute<'io> {
             });
         }
         if let Some(string_data) = self.io.api().attribute_string_data {
-            // SAFETY: the attribute is one text, which is asked for in two calls of the form that
-            // `read_text` wants.
+            // SAFETY: the attribute is one text, which is read by two calls of the form that `read_text` requires.
             return unsafe {
                 read_text("attribute_string_data", "", |text, length| {
                     string_data(self.raw, text, length)
@@ -148,7 +147,7 @@ impl<'io> Attribute<'io> {
         self.text_of_unknown_length()
     }
 
-    /// The values of an attribute that is a number or a list of numbers.
+    /// Returns the values of an attribute that is a number or a list of numbers.
     ///
     /// # Errors
     /// [`Adios2Error::WrongType`].
@@ -157,7 +156,7 @@ impl<'io> Attribute<'io> {
         let mut values = vec![T::default(); self.len()?];
         let mut length = 0;
         let data = values.as_mut_ptr().cast::<c_void>();
-        // SAFETY: `self.io` keeps the handle alive; there is room for its length of values of its type.
+        // SAFETY: `self.io` keeps the handle alive; the buffer has the attribute's length and type.
         let status = unsafe { (self.io.api().attribute_data)(data, &raw mut length, self.raw) };
         self.check(status, "attribute_data")?;
         Ok(values)
@@ -172,19 +171,19 @@ impl<'io> Attribute<'io> {
     }
 
     fn text_of_unknown_length(&self) -> Result<String, Adios2Error> {
-        let mut room = self.io.text_room(TEXT_ROOM_BYTES);
+        let mut buffer = self.io.text_buffer(TEXT_BUFFER_BYTES);
         let mut length = 0;
-        let data = room.as_mut_ptr().cast::<c_void>();
-        // SAFETY: `self.io` keeps the handle alive; the text has fewer bytes than the room, which is
-        // zeroed and so ends it.
+        let data = buffer.as_mut_ptr().cast::<c_void>();
+        // SAFETY: `self.io` keeps the handle alive; the text is shorter than the buffer, which is zeroed and so
+        // terminates it.
         let status = unsafe { (self.io.api().attribute_data)(data, &raw mut length, self.raw) };
         self.check(status, "attribute_data")?;
-        let end = room
+        let end = buffer
             .iter()
             .position(|&byte| byte == 0)
-            .unwrap_or(TEXT_ROOM_BYTES);
-        let text = into_text(room[..end].to_vec());
-        room[..end].fill(0);
+            .unwrap_or(TEXT_BUFFER_BYTES);
+        let text = into_text(buffer[..end].to_vec());
+        buffer[..end].fill(0);
         Ok(text)
     }
 
@@ -200,7 +199,7 @@ impl<'io> Attribute<'io> {
         Ok(())
     }
 
-    /// Asks for the name only where it is needed for the error.
+    /// Converts a status; reads the name only if it is needed for the error.
     fn check(&self, status: c_int, operation: &'static str) -> Result<(), Adios2Error> {
         if status == 0 {
             return Ok(());

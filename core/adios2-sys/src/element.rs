@@ -28,10 +28,11 @@ pub enum DataType {
     U32,
     /// Unsigned 64-bit.
     U64,
-    /// A type that Callgrove has no use for (complex numbers, `long double`, structs).
+    /// A type that Callgrove does not use (complex numbers, `long double`, structs).
     Other,
 }
 
+/// The code and the C++ name of each type.
 const CODES: [(DataType, c_int, &str); 11] = [
     (DataType::String, 0, "string"),
     (DataType::F32, 1, "float"),
@@ -54,7 +55,7 @@ impl DataType {
             .map_or(Self::Other, |entry| entry.0)
     }
 
-    /// `adios2_type_unknown` for [`Self::Other`], which the C API refuses.
+    /// Returns the code; `adios2_type_unknown` for [`Self::Other`], which the C API refuses.
     pub(crate) fn to_raw(self) -> c_int {
         CODES
             .iter()
@@ -76,12 +77,12 @@ impl fmt::Display for DataType {
 
 /// A Rust number that ADIOS2 stores as it is.
 pub trait Element: sealed::Sealed + Copy + Default {
-    /// Its type in files.
+    /// The type in files.
     const TYPE: DataType;
 }
 
 mod sealed {
-    /// Keeps [`super::Element`] to the types whose layout is known to agree.
+    /// Restricts [`super::Element`] to the types whose layout is known to be equal.
     pub trait Sealed {}
 }
 

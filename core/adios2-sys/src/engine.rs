@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 use crate::api::{RawEngine, c_string, check, check_handle, read_text};
 use crate::{Adios2Error, DataType, Element, Io, Variable};
 
-/// `adios2_mode_sync`: the data is taken before the call returns.
+/// `adios2_mode_sync`: the data is copied before the call returns.
 const SYNC: c_int = 5;
 /// `adios2_step_mode_append`.
 const STEP_APPEND: c_int = 0;
 /// `adios2_step_mode_read`.
 const STEP_READ: c_int = 2;
 
-/// The answer to a request for the next step.
+/// The result of a request for the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepStatus {
     /// There is a step: read it, then [`AdiosEngine::end_step`].
     Ok,
-    /// No step within the time given; the writer may still be at work, or was killed.
+    /// No step within the timeout; the writer may still be running, or was killed.
     NotReady,
     /// The writer has closed the stream and all steps were read.
     EndOfStream,
@@ -29,25 +29,26 @@ pub enum StepStatus {
     OtherError,
 }
 
-/// Held while SST opens a stream to be read, or to be written. SST keeps what it opened in a list of the whole
-/// process that it does not lock (seen with 2.12.1), so two opens at once damage the heap. One lock each, because
-/// a writer that waits for its reader would keep a reader of the same process out for ever.
+/// Locks that are held while SST opens a stream for reading, or for writing. SST keeps open streams in a list of the
+/// whole process that it does not lock (observed with 2.12.1), so two concurrent opens corrupt the heap. There is one
+/// lock for each direction, because a writer that waits for its reader would lock out a reader of the same process
+/// for ever.
 static SST_OPENS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
 
-/// Held while SST closes a stream that was written, which takes it out of that list.
+/// A lock that is held while SST closes a stream that was written, which removes it from that list.
 static SST_CLOSES: Mutex<()> = Mutex::new(());
-/// How long a stream waits for the one that closes before it. That one waits for its reader, which may itself wait
-/// for the end of this one; then they close side by side, at different times.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
-/// How often it looks.
+/// Maximum time that a stream waits for another one that is closing. That one waits for its reader, which may itself
+/// wait for the end of this one; after the timeout both close, at different times.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Interval at which a stream checks whether the other one has closed.
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// What a stream is opened for; the numbers of `adios2_mode`.
+/// The purpose for which a stream is opened; the values are those of `adios2_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
     /// A new file or stream.
     Write = 1,
-    /// Step by step, as the data comes.
+    /// Step by step, as the data arrives.
     Read = 2,
     /// All steps of a file at once; there are no steps to begin or end.
     ReadRandomAccess = 6,
@@ -56,8 +57,8 @@ pub enum OpenMode {
 /// An open file or stream; closed when dropped.
 #[derive(Debug)]
 pub struct AdiosEngine {
-    /// Null once it is closed. `Drop` closes it before the fields go, and with them the `Io` that it
-    /// lives in.
+    /// The handle, null once it is closed. `Drop` closes it before the fields are dropped, among them the `Io` that
+    /// owns it.
     raw: *mut RawEngine,
     io: Io,
     name: String,
@@ -70,11 +71,11 @@ unsafe impl Send for AdiosEngine {}
 impl Io {
     /// Opens a file, or a stream by its contact name.
     ///
-    /// With [`OpenMode::Read`], file engines wait an hour for a file that is not there yet, unless the
-    /// parameter `OpenTimeoutSecs` says otherwise.
+    /// With [`OpenMode::Read`], file engines wait an hour for a file that does not exist yet, unless the parameter
+    /// `OpenTimeoutSecs` sets another time.
     ///
-    /// Streams over SST are opened one after another: those to be read, and, beside them, those to be written.
-    /// Where a process does both at the same time, ADIOS2 is not safe.
+    /// Streams over SST are opened one after another, separately for reading and for writing. ADIOS2 is not safe if a
+    /// process does both at the same time.
     ///
     /// # Errors
     /// [`Adios2Error::Call`]; [`Adios2Error::PathNotUtf8`].
@@ -105,35 +106,35 @@ impl AdiosEngine {
         }
     }
 
-    /// The file or stream that was opened.
+    /// Returns the name of the file or stream that was opened.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its variables and attributes.
+    /// Returns its variables and attributes.
     pub fn io(&self) -> &Io {
         &self.io
     }
 
-    /// Forgets all attributes known so far; those that later steps bring are known again.
+    /// Forgets all attributes known so far; later steps make theirs known again.
     ///
-    /// A reader that has taken them in does well to: ADIOS2 sorts the names of all that it knows at each step that it
-    /// begins (2.12.1: 0.4 million instructions where there are some hundred).
+    /// A reader that has read the attributes should call this: ADIOS2 sorts the names of all known attributes
+    /// whenever a step begins (2.12.1: 0.4 million instructions with some hundred attributes).
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
     pub fn forget_attributes(&mut self) -> Result<(), Adios2Error> {
-        // SAFETY: `self` keeps the handle alive; it is borrowed alone, so nobody holds an attribute.
+        // SAFETY: `self` keeps the handle alive; it is borrowed mutably, so no attribute handle exists.
         let code = unsafe { (self.io.api().remove_all_attributes)(self.io.raw()) };
         check(code, "remove_all_attributes", &self.name)
     }
 
-    /// The engine that is at work, such as `BP5Reader`.
+    /// Returns the type of the engine in use, such as `BP5Reader`.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
     pub fn engine_type(&self) -> Result<String, Adios2Error> {
-        // SAFETY: a text is asked for in two calls of the form that `read_text` wants.
+        // SAFETY: the text is read by two calls of the form that `read_text` requires.
         unsafe {
             read_text("engine_get_type", &self.name, |text, length| {
                 (self.io.api().engine_get_type)(text, length, self.raw)
@@ -141,10 +142,10 @@ impl AdiosEngine {
         }
     }
 
-    /// Goes to the next step to be read, and waits for it no longer than `timeout`.
+    /// Advances to the next step to be read, and waits for it no longer than `timeout`.
     ///
     /// # Errors
-    /// [`Adios2Error::Call`], after which the engine is not usable any more.
+    /// [`Adios2Error::Call`], after which the engine is unusable.
     pub fn begin_step(&mut self, timeout: Duration) -> Result<StepStatus, Adios2Error> {
         self.begin(STEP_READ, timeout)
     }
@@ -152,7 +153,7 @@ impl AdiosEngine {
     /// Begins a step to be written.
     ///
     /// # Errors
-    /// [`Adios2Error::Call`], after which the engine is not usable any more.
+    /// [`Adios2Error::Call`], after which the engine is unusable.
     pub fn begin_step_to_write(&mut self) -> Result<StepStatus, Adios2Error> {
         self.begin(STEP_APPEND, Duration::ZERO)
     }
@@ -160,8 +161,7 @@ impl AdiosEngine {
     fn begin(&mut self, mode: c_int, timeout: Duration) -> Result<StepStatus, Adios2Error> {
         let mut status: c_int = 0;
         self.calling(|raw| {
-            // SAFETY: the engine is alive, and no handle of an earlier step is, since `self` is borrowed
-            // mutably.
+            // SAFETY: the engine is alive, and no handle of an earlier step is, since `self` is borrowed mutably.
             let code = unsafe {
                 (self.io.api().begin_step)(raw, mode, timeout.as_secs_f32(), &raw mut status)
             };
@@ -175,7 +175,7 @@ impl AdiosEngine {
         })
     }
 
-    /// Number of the step at which the engine is.
+    /// Returns the number of the current step.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -187,7 +187,7 @@ impl AdiosEngine {
         Ok(step)
     }
 
-    /// Number of steps of a file, for [`crate::OpenMode::ReadRandomAccess`].
+    /// Returns the number of steps of a file, for [`crate::OpenMode::ReadRandomAccess`].
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -199,11 +199,11 @@ impl AdiosEngine {
         Ok(steps)
     }
 
-    /// Reads the variable's selection at once.
+    /// Reads the variable's selection immediately.
     ///
     /// # Errors
     /// [`Adios2Error::WrongType`] or [`Adios2Error::WrongLength`] if the buffer does not fit;
-    /// [`Adios2Error::Call`] if ADIOS2 cannot read, after which the engine is not usable any more.
+    /// [`Adios2Error::Call`] if ADIOS2 cannot read, after which the engine is unusable.
     pub fn get<T: Element>(
         &self,
         variable: &Variable<'_>,
@@ -223,7 +223,7 @@ impl AdiosEngine {
     /// Reads a single value.
     ///
     /// # Errors
-    /// As [`AdiosEngine::get`].
+    /// See [`AdiosEngine::get`].
     pub fn get_value<T: Element>(&self, variable: &Variable<'_>) -> Result<T, Adios2Error> {
         let mut value = [T::default()];
         self.get(variable, &mut value)?;
@@ -233,7 +233,7 @@ impl AdiosEngine {
     /// Writes the variable's selection; the data is copied.
     ///
     /// # Errors
-    /// As [`AdiosEngine::get`].
+    /// See [`AdiosEngine::get`].
     pub fn put<T: Element>(
         &self,
         variable: &Variable<'_>,
@@ -251,10 +251,10 @@ impl AdiosEngine {
         })
     }
 
-    /// Ends the step; its variables may be gone then.
+    /// Ends the step, which may invalidate its variables.
     ///
     /// # Errors
-    /// [`Adios2Error::Call`], after which the engine is not usable any more.
+    /// [`Adios2Error::Call`], after which the engine is unusable.
     pub fn end_step(&mut self) -> Result<(), Adios2Error> {
         self.calling(|raw| {
             // SAFETY: the engine is alive, and no handle of this step is, since `self` is borrowed
@@ -264,8 +264,7 @@ impl AdiosEngine {
         })
     }
 
-    /// Closes the file or stream, which dropping does too, and says whether that worked; a writer wants
-    /// to know.
+    /// Closes the file or stream, as dropping does, and returns whether that succeeded, which matters to a writer.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -278,16 +277,16 @@ impl AdiosEngine {
             return Ok(());
         }
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
-        let turn = (self.mode == OpenMode::Write && self.io.is_sst()).then(turn_to_close);
-        // SAFETY: the engine is alive, and `raw` was its last address: ADIOS2 frees the engine here.
+        let turn = (self.mode == OpenMode::Write && self.io.is_sst()).then(lock_close);
+        // SAFETY: the engine is alive, and `raw` was the last copy of its address: ADIOS2 frees the engine here.
         let code = unsafe { (self.io.api().close)(raw) };
         drop(turn);
         check(code, "close", &self.name).inspect_err(|_| self.io.adios().abandon())
     }
 
-    /// Whether nobody waits for the engine to close: it is freed with the instance, which closes its
-    /// files. Closing it would make the BP5 reader of 2.12 leave a profile in `/tmp`, with no way to
-    /// refuse it.
+    /// Returns whether the engine reads files. Such an engine need not be closed: it is freed with the instance,
+    /// which closes its files. Closing it would make the BP5 reader of 2.12 write a profile to `/tmp`, which cannot
+    /// be disabled.
     fn is_file_reader(&self) -> bool {
         self.mode != OpenMode::Write
             && self
@@ -295,8 +294,8 @@ impl AdiosEngine {
                 .is_ok_and(|engine| engine.starts_with("BP"))
     }
 
-    /// Calls into ADIOS2; once a call has failed, the engine may hold the address of a buffer that is
-    /// gone, so it is never called again, not even to close or free it.
+    /// Calls into ADIOS2. Once a call has failed, the engine may hold the address of a freed buffer, so it is never
+    /// called again, not even to close or free it.
     pub(crate) fn calling(
         &self,
         call: impl FnOnce(*mut RawEngine) -> Result<(), Adios2Error>,
@@ -309,7 +308,7 @@ impl AdiosEngine {
         call(self.raw).inspect_err(|_| self.io.adios().abandon())
     }
 
-    /// Refuses a variable of another stream or another type.
+    /// Returns an error for a variable of another stream or another type.
     pub(crate) fn expect_own(
         &self,
         variable: &Variable<'_>,
@@ -329,25 +328,25 @@ impl AdiosEngine {
 
 impl Drop for AdiosEngine {
     fn drop(&mut self) {
-        // A failure has been printed by ADIOS2; whoever needs to know calls `close`.
+        // ADIOS2 has printed any failure; a caller that needs to know calls `close`.
         drop(self.close_once());
     }
 }
 
-/// Waits until no other stream that was written over SST closes, or long enough.
-fn turn_to_close() -> Option<MutexGuard<'static, ()>> {
+/// Waits until no other stream that was written over SST is closing, or until the timeout.
+fn lock_close() -> Option<MutexGuard<'static, ()>> {
     let start = Instant::now();
     loop {
         match SST_CLOSES.try_lock() {
             Ok(turn) => return Some(turn),
             Err(TryLockError::Poisoned(turn)) => return Some(turn.into_inner()),
-            Err(TryLockError::WouldBlock) if start.elapsed() >= CLOSE_PATIENCE => return None,
+            Err(TryLockError::WouldBlock) if start.elapsed() >= CLOSE_TIMEOUT => return None,
             Err(TryLockError::WouldBlock) => thread::sleep(CLOSE_POLL_INTERVAL),
         }
     }
 }
 
-/// Refuses a buffer that does not fit the variable's selection.
+/// Returns an error for a buffer that does not fit the variable's selection.
 pub(crate) fn expect_len(variable: &Variable<'_>, found: usize) -> Result<(), Adios2Error> {
     let expected = variable.selection_len()?;
     if expected != found {

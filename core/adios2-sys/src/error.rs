@@ -1,4 +1,4 @@
-//! Errors: a library that is not there, a call that failed, and misuse that is caught before a call.
+//! Errors: a missing library, a failed call, and misuse that is caught before a call.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use crate::DataType;
 
-/// One place where the library was looked for, and why it was not taken.
+/// One location in which the library was searched, and the reason why it was not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// Who named the place, such as `CALLGROVE_ADIOS2`.
+    /// The origin of the location, such as `CALLGROVE_ADIOS2`.
     pub origin: String,
     /// The file, the folder or the linker name.
     pub place: String,
-    /// Why it was not taken.
+    /// The reason why it was not used.
     pub reason: String,
 }
 
@@ -23,18 +23,18 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// What the C API's return codes mean.
+/// The meanings of the C API's return codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCode {
-    /// 1: an argument makes no sense to ADIOS2.
+    /// 1: an invalid argument.
     InvalidArgument,
-    /// 2: the operating system refused something.
+    /// 2: an error of the operating system.
     System,
     /// 3: a failure while running, such as damaged metadata.
     Runtime,
     /// 4: any other exception.
     Exception,
-    /// No handle came back; the C API gives no code in this case.
+    /// No handle was returned; the C API gives no code in this case.
     NullHandle,
     /// A code that the C API does not name.
     Other(c_int),
@@ -66,16 +66,16 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// What can go wrong with ADIOS2.
+/// Errors of ADIOS2.
 #[derive(Debug, thiserror::Error)]
 pub enum Adios2Error {
     /// The library cannot be loaded a second time in this process.
     #[error(
-        "cannot load ADIOS2 a second time in one process ({reason}), which tells writers with the same number apart; \
-         read the stream by a process of its own: {}", .path.display()
+        "cannot load ADIOS2 a second time in one process ({reason}), which would distinguish writers with the same number; \
+         read the stream in a separate process: {}", .path.display()
     )]
     NotTwice {
-        /// What the system says.
+        /// The reason given by the system.
         reason: String,
         /// The library.
         path: PathBuf,
@@ -84,11 +84,11 @@ pub enum Adios2Error {
     #[error(
         "no usable ADIOS2 C library (2.8 or newer) was found; install one (`pip install adios2`, your \
          cluster's adios2 module, or Debian's libadios2-serial-c where it exists) or set CALLGROVE_ADIOS2 \
-         to libadios2_c.so or its folder; looked at:{}",
+         to libadios2_c.so or its folder; tried:{}",
         list(.tried)
     )]
     NotFound {
-        /// What was tried, in order.
+        /// The attempts, in order.
         tried: Vec<Attempt>,
     },
     /// A call failed.
@@ -96,34 +96,34 @@ pub enum Adios2Error {
     Call {
         /// The function of the C API.
         operation: &'static str,
-        /// What it was about: a file, a variable, an attribute or a parameter.
+        /// The object of the call: a file, a variable, an attribute or a parameter.
         name: String,
-        /// What came back.
+        /// The code that was returned.
         code: ErrorCode,
     },
-    /// A name that C cannot hold.
-    #[error("a zero byte cannot stand in a name: {name:?}")]
+    /// A name that is not a valid C string.
+    #[error("a name must not contain a zero byte: {name:?}")]
     ZeroByte {
         /// The name.
         name: String,
     },
-    /// A path that ADIOS2 cannot be given.
+    /// A path that cannot be passed to ADIOS2.
     #[error("the path is not UTF-8: {}", .path.display())]
     PathNotUtf8 {
         /// The path.
         path: PathBuf,
     },
-    /// A value is of another type than was asked for.
+    /// A value does not have the requested type.
     #[error("expected {expected}, found {found}: {name}")]
     WrongType {
         /// The variable or attribute.
         name: String,
-        /// Type asked for.
+        /// The requested type.
         expected: DataType,
-        /// Type stored.
+        /// The stored type.
         found: DataType,
     },
-    /// A buffer or a list of dimensions has another length than the variable needs.
+    /// A buffer or a list of dimensions does not have the length that the variable needs.
     #[error("expected {expected} values, found {found}: {name}")]
     WrongLength {
         /// The variable.
@@ -133,8 +133,8 @@ pub enum Adios2Error {
         /// Length given.
         found: usize,
     },
-    /// The engine failed in the middle of a read and cannot be used any more.
-    #[error("the stream failed before and is not usable any more: {name}")]
+    /// The engine failed in the middle of a read and is unusable.
+    #[error("the stream is unusable after an earlier failure: {name}")]
     Poisoned {
         /// The file or stream.
         name: String,

@@ -1,4 +1,4 @@
-//! Several reads at once, which lets the engine fetch them together.
+//! Batched reads, which let the engine fetch several variables together.
 
 use std::ffi::c_void;
 
@@ -9,16 +9,16 @@ use crate::{Adios2Error, AdiosEngine, Element, Variable};
 /// `adios2_mode_deferred`: the read happens when the reads are performed.
 const DEFERRED: i32 = 4;
 
-/// Reads collected by [`AdiosEngine::gets`], done by [`Gets::perform`].
+/// Reads collected by [`AdiosEngine::gets`], executed by [`Gets::perform`].
 ///
-/// Nothing reaches ADIOS2 before that, so that it never holds the address of a buffer that is gone.
+/// Nothing reaches ADIOS2 before that, so that it never holds the address of a freed buffer.
 #[derive(Debug)]
 pub struct Gets<'a> {
     engine: &'a AdiosEngine,
     reads: Vec<Read<'a>>,
 }
 
-/// A variable and the memory that its selection goes to.
+/// A variable and the memory for its selection.
 #[derive(Debug)]
 struct Read<'a> {
     variable: &'a Variable<'a>,
@@ -27,7 +27,7 @@ struct Read<'a> {
 }
 
 impl AdiosEngine {
-    /// Starts a list of reads to be done together.
+    /// Starts a list of reads to be executed together.
     pub fn gets(&self) -> Gets<'_> {
         Gets {
             engine: self,
@@ -61,11 +61,11 @@ impl<'a> Gets<'a> {
         Ok(())
     }
 
-    /// Does all the reads.
+    /// Executes all the reads.
     ///
     /// # Errors
     /// [`Adios2Error::WrongLength`] if a buffer does not fit its variable's selection, before any read;
-    /// [`Adios2Error::Call`] if ADIOS2 cannot read, after which the engine is not usable any more.
+    /// [`Adios2Error::Call`] if ADIOS2 cannot read, after which the engine is unusable.
     pub fn perform(self) -> Result<(), Adios2Error> {
         for read in &self.reads {
             expect_len(read.variable, read.buffer.len() / read.element_bytes)?;

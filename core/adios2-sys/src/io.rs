@@ -10,8 +10,8 @@ use crate::{Adios, Adios2Error, Library};
 pub struct Io {
     adios: Adios,
     raw: *mut RawIo,
-    /// Zeroed room for texts whose length cannot be asked for; empty until it is needed.
-    text_room: RefCell<Vec<u8>>,
+    /// A zeroed buffer for texts whose length cannot be queried; empty until it is needed.
+    text_buffer: RefCell<Vec<u8>>,
     is_sst: Cell<bool>,
 }
 
@@ -19,8 +19,8 @@ pub struct Io {
 unsafe impl Send for Io {}
 
 impl Adios {
-    /// The one set of variables, attributes and parameters of this instance; `name` shows up in error
-    /// texts of ADIOS2.
+    /// Creates the one set of variables, attributes and parameters of this instance; `name` appears in error messages
+    /// of ADIOS2.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -38,12 +38,12 @@ impl Io {
         Self {
             adios,
             raw,
-            text_room: RefCell::default(),
+            text_buffer: RefCell::default(),
             is_sst: Cell::new(false),
         }
     }
 
-    /// Selects the engine, such as `BP5` or `SST`; without it, files are opened as what they are.
+    /// Selects the engine, such as `BP5` or `SST`; by default, ADIOS2 detects the engine from the file.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -80,7 +80,7 @@ impl Io {
             .try_for_each(|(key, value)| self.set_parameter(key, value))
     }
 
-    /// Adds a way to reach the files, such as `File`, with its parameters.
+    /// Adds a transport to the files, such as `File`, with its parameters.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -110,7 +110,7 @@ impl Io {
         Ok(())
     }
 
-    /// The library in use.
+    /// Returns the library in use.
     pub fn library(&self) -> &Library {
         self.adios.library()
     }
@@ -119,7 +119,7 @@ impl Io {
         self.raw
     }
 
-    /// Whether it reads or writes over SST.
+    /// Returns whether it reads or writes over SST.
     pub(crate) fn is_sst(&self) -> bool {
         self.is_sst.get()
     }
@@ -128,13 +128,13 @@ impl Io {
         self.adios.library().api()
     }
 
-    /// At least `room_bytes` zeros; who writes there zeroes it again.
-    pub(crate) fn text_room(&self, room_bytes: usize) -> RefMut<'_, Vec<u8>> {
-        let mut room = self.text_room.borrow_mut();
-        if room.len() < room_bytes {
-            *room = vec![0; room_bytes];
+    /// Returns a buffer of at least `num_bytes` zeros; a caller that writes to it must zero it again.
+    pub(crate) fn text_buffer(&self, num_bytes: usize) -> RefMut<'_, Vec<u8>> {
+        let mut buffer = self.text_buffer.borrow_mut();
+        if buffer.len() < num_bytes {
+            *buffer = vec![0; num_bytes];
         }
-        room
+        buffer
     }
 
     pub(crate) fn adios(&self) -> &Adios {

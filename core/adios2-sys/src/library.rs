@@ -1,4 +1,4 @@
-//! The loaded library: which one it is, and its function table.
+//! The loaded library: its file, its version, and its function table.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fs;
@@ -21,18 +21,18 @@ struct Loaded {
     api: CApi,
     path: PathBuf,
     version: Option<String>,
-    /// Never unloaded: the C++ libraries below it have threads and destructors of their own.
+    /// Never unloaded: the C++ libraries that it uses have threads and destructors of their own.
     _library: ManuallyDrop<libloading::Library>,
 }
 
 impl Library {
     /// Loads the first candidate that is ADIOS2's C library.
     ///
-    /// Loading runs the initialisers of the library and of those that it needs; candidates are
-    /// trusted to be what they are named.
+    /// Loading runs the initialisers of the library and of its dependencies. Candidates are trusted to be the
+    /// libraries that they are named as.
     ///
     /// # Errors
-    /// [`Adios2Error::NotFound`] with everything that was tried.
+    /// [`Adios2Error::NotFound`] with all attempts.
     pub fn load(candidates: &[Candidate]) -> Result<Self, Adios2Error> {
         let mut tried = Vec::new();
         for candidate in candidates {
@@ -68,13 +68,13 @@ impl Library {
         Err(Adios2Error::NotFound { tried })
     }
 
-    /// The file that was loaded.
+    /// Returns the file that was loaded.
     pub fn path(&self) -> &Path {
         &self.loaded.path
     }
 
-    /// Its release, such as `2.12.1`, as its file name states it (ADIOS2's C API has no call for it);
-    /// `None` where the file is named without one.
+    /// Returns its release, such as `2.12.1`, from its file name (ADIOS2's C API has no call for it); `None` if the
+    /// name has no version.
     pub fn version(&self) -> Option<&str> {
         self.loaded.version.as_deref()
     }
@@ -84,17 +84,17 @@ impl Library {
     }
 
     fn load_file(file: &OsStr) -> Result<Self, libloading::Error> {
-        // SAFETY: the file is named as ADIOS2's C library; its initialisers only register engines and
-        // set up its own tables.
+        // SAFETY: the file is named as ADIOS2's C library; its initialisers only register engines and set up its own
+        // tables.
         let library = unsafe { libloading::Library::new(file) }?;
         Self::of_loaded(library, file)
     }
 
-    /// Loads the same file once more, with all that it needs and variables of its own, so that neither knows what the
-    /// other has opened.
+    /// Loads the same file once more, with its dependencies and its own variables, so that neither copy shares state
+    /// with the other.
     ///
     /// # Errors
-    /// [`Adios2Error::NotTwice`]: the system has no room for another one, or cannot do this at all.
+    /// [`Adios2Error::NotTwice`]: the system cannot load another copy, or does not support it.
     pub fn load_again(&self) -> Result<Self, Adios2Error> {
         let path = self.path();
         let again = || {
@@ -139,7 +139,7 @@ impl std::fmt::Debug for Library {
     }
 }
 
-/// What the linker said, without its prefix.
+/// Returns the linker's error message, without its prefix.
 fn reason(error: libloading::Error) -> String {
     match error {
         libloading::Error::DlOpen { source } | libloading::Error::DlSym { source } => {
@@ -151,14 +151,14 @@ fn reason(error: libloading::Error) -> String {
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 unsafe extern "C" {
-    /// glibc's own: as `dlopen`, in a namespace; null if that failed.
+    /// Returns the function of glibc: like `dlopen`, in a namespace; null if that failed.
     fn dlmopen(namespace: std::ffi::c_long, file: *const c_char, flags: c_int) -> *mut c_void;
 
-    /// POSIX: what failed last on this thread, once.
+    /// Returns the function of POSIX: returns the last error on this thread, once.
     fn dlerror() -> *const c_char;
 }
 
-/// Loads a library in a namespace of its own, or says why not.
+/// Loads a library in a new namespace, or returns the reason why not.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn load_apart(path: &Path) -> Result<libloading::Library, String> {
     use std::ffi::CString;
@@ -168,24 +168,24 @@ fn load_apart(path: &Path) -> Result<libloading::Library, String> {
     const NEW_NAMESPACE: std::ffi::c_long = -1;
     let file = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|it| it.to_string())?;
     let flags = unix::RTLD_NOW | unix::RTLD_LOCAL;
-    // SAFETY: a text that ends; the file was loaded before, so its initialisers may run.
+    // SAFETY: a terminated text; the file was loaded before, so its initialisers may run.
     let handle = unsafe { dlmopen(NEW_NAMESPACE, file.as_ptr(), flags) };
     if handle.is_null() {
-        // SAFETY: the text is the loader's until its next failure on this thread.
+        // SAFETY: the text belongs to the loader until its next error on this thread.
         let said = unsafe { dlerror().as_ref().map(|text| CStr::from_ptr(text)) };
         let said = said.map(CStr::to_string_lossy);
         return Err(said.unwrap_or_default().into_owned());
     }
-    // SAFETY: a handle of the loader's that nobody else has.
+    // SAFETY: the loader's handle has no other owner.
     Ok(unsafe { unix::Library::from_raw(handle) }.into())
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn load_apart(_: &Path) -> Result<libloading::Library, String> {
-    Err("only glibc on Linux can".to_owned())
+    Err("only glibc on Linux supports this".to_owned())
 }
 
-/// What `dladdr` tells about an address.
+/// The result of `dladdr` for an address.
 #[repr(C)]
 struct DlInfo {
     file_name: *const c_char,
@@ -195,11 +195,11 @@ struct DlInfo {
 }
 
 unsafe extern "C" {
-    /// POSIX: which loaded file an address belongs to.
+    /// Returns the function of POSIX: finds the loaded file of an address.
     fn dladdr(address: *const c_void, info: *mut DlInfo) -> c_int;
 }
 
-/// The file from which the code at `address` was loaded; so we know what a linker name led to.
+/// Returns the file from which the code at `address` was loaded, which is the file that a linker name resolved to.
 fn file_of(address: *const c_void) -> Option<PathBuf> {
     let mut info = DlInfo {
         file_name: ptr::null(),
@@ -207,9 +207,9 @@ fn file_of(address: *const c_void) -> Option<PathBuf> {
         symbol_name: ptr::null(),
         symbol: ptr::null_mut(),
     };
-    // SAFETY: any address may be asked for, and `info` is what the function fills.
+    // SAFETY: any address is valid, and `info` is the output.
     let found = unsafe { dladdr(address, &raw mut info) } != 0 && !info.file_name.is_null();
-    // SAFETY: the loader's own text, which lives as long as the library, which is for ever.
+    // SAFETY: the text belongs to the loader and lives as long as the library, which is never unloaded.
     found
         .then(|| unsafe { CStr::from_ptr(info.file_name) })
         .and_then(|name| Some(PathBuf::from(name.to_str().ok()?)))
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_library_is_one_error_with_all_places_and_the_remedy() {
+    fn a_missing_library_is_an_error_with_all_locations_and_the_remedy() {
         let folder = tempfile::tempdir().unwrap();
         let not_a_library = folder.path().join("libadios2_c.so.2.12.1");
         fs::write(&not_a_library, "text").unwrap();

@@ -1,4 +1,4 @@
-//! Where ADIOS2's C library may be: the search order, and what is looked for in a folder.
+//! Search for ADIOS2's C library: the search order, and the file names in a folder.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Oldest and newest minor release of ADIOS2 2.x that the linker is asked for by name.
+/// Oldest and newest minor release of ADIOS2 2.x that is requested from the linker by name.
 const MINOR_RELEASES: std::ops::RangeInclusive<u32> = 8..=12;
 
-/// Where a library is to be looked for.
+/// A location in which the library may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LibraryLocation {
     /// A library file, or a folder that holds one or holds a folder that holds one.
@@ -18,17 +18,17 @@ pub enum LibraryLocation {
     LinkerName(String),
 }
 
-/// A location, and who named it.
+/// A location, and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Who named the location, such as `CALLGROVE_ADIOS2`.
+    /// The origin of the location, such as `CALLGROVE_ADIOS2`.
     pub origin: String,
     /// The location.
     pub location: LibraryLocation,
 }
 
 impl Candidate {
-    /// A file or folder.
+    /// Returns a file or folder.
     pub fn path(origin: &str, path: impl Into<PathBuf>) -> Self {
         Self {
             origin: origin.to_owned(),
@@ -44,9 +44,9 @@ impl Candidate {
     }
 }
 
-/// Where this machine may have ADIOS2, best first: `CALLGROVE_ADIOS2` (file or folder), `ADIOS2_DIR`
-/// (an installation), the Python package `adios2` (active environments, `PYTHONPATH`, the user's and
-/// the system's site packages), the system's linker.
+/// Returns the locations in which this machine may have ADIOS2, best first: `CALLGROVE_ADIOS2` (file or folder),
+/// `ADIOS2_DIR` (an installation), the Python package `adios2` (active environments, `PYTHONPATH`, the user's and the
+/// system's site packages), the system's linker.
 ///
 /// Reads the environment and lists folders; runs no other program.
 pub fn default_candidates() -> Vec<Candidate> {
@@ -75,8 +75,8 @@ pub fn default_candidates() -> Vec<Candidate> {
     candidates
 }
 
-/// The library files that a path stands for, best first: itself if it is a file, else those in the
-/// folder and in the folders below it that installations use.
+/// Returns the library files at a path, best first: the path itself if it is a file, else the files in the folder and
+/// in the folders below it that installations use.
 pub(crate) fn library_files(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
@@ -96,7 +96,7 @@ pub(crate) fn library_files(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// `2.12.1` of `libadios2_c.so.2.12.1` or `libadios2_c.2.12.1.dylib`.
+/// Returns `2.12.1` for `libadios2_c.so.2.12.1` or `libadios2_c.2.12.1.dylib`.
 pub(crate) fn version_in_name(file_name: &str) -> Option<&str> {
     let rest = file_name.strip_prefix("libadios2_c")?;
     let version = match rest.strip_prefix(".so") {
@@ -108,8 +108,8 @@ pub(crate) fn version_in_name(file_name: &str) -> Option<&str> {
         .filter(|version| version.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Library files of one folder; the name that states most of the version comes first, because the
-/// C API cannot be asked for it.
+/// Returns the library files of one folder; the name with the most complete version comes first, because the C API
+/// has no call for the version.
 fn library_files_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
@@ -122,7 +122,7 @@ fn library_files_in(folder: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| folder.join(name)).collect()
 }
 
-/// The numbers in a file name, so that 2.12 counts as newer than 2.9.
+/// Returns the numbers in a file name, so that 2.12 counts as newer than 2.9.
 fn numbers(name: &str) -> Vec<u32> {
     let version = version_in_name(name).unwrap_or_default();
     version
@@ -146,7 +146,7 @@ fn path_of(variable: &str) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// Existing folders of the Python package, in the order in which Python would find them.
+/// Returns the existing folders of the Python package, in Python's search order.
 fn python_folders() -> Vec<PathBuf> {
     let paths = |variable: &str| env::var_os(variable).unwrap_or_default();
     let mut site_packages: Vec<PathBuf> = env::split_paths(&paths("PYTHONPATH")).collect();
@@ -172,7 +172,7 @@ fn python_folders() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The installations whose `python3` is on the path.
+/// Returns the installations whose `python3` is on the path.
 fn python_prefixes(path: &OsString) -> Vec<PathBuf> {
     env::split_paths(path)
         .filter_map(|folder| {
@@ -182,7 +182,7 @@ fn python_prefixes(path: &OsString) -> Vec<PathBuf> {
         .collect()
 }
 
-/// `lib/python3.X/site-packages` (and Debian's `dist-packages`) of an installation, newest Python first.
+/// Returns `lib/python3.X/site-packages` (and Debian's `dist-packages`) of an installation, newest Python first.
 fn site_packages_below(prefix: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for lib in ["lib", "lib64"] {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_offers_its_most_exactly_named_newest_library_first() {
+    fn the_newest_library_with_the_most_complete_name_comes_first() {
         let folder = tempfile::tempdir().unwrap();
         let lib = folder.path().join("lib64");
         fs::create_dir(&lib).unwrap();

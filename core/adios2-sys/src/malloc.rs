@@ -1,20 +1,22 @@
-//! Memory that is given back is kept for the next step, and what ADIOS2 reads beyond its own can be made to show.
+//! Settings of the allocator: freed memory is kept for the next step, and out-of-bounds reads of ADIOS2 can be made
+//! to crash.
 //!
-//! ADIOS2, and who reads without it, take memory of the size of a step for each and give it back. The C library's allocator
-//! hands so much back to the system, and takes it anew, page by page: half of all page faults of a detector, and up to a
-//! tenth of its time (glibc 2.36). The C library is shared with ADIOS2, so this is the one place that can tell it.
+//! ADIOS2, like readers that work without it, allocates memory of the size of a step for each step and frees it. The
+//! C library's allocator returns that memory to the system and requests it again, page by page: half of all page
+//! faults of a detector, and up to a tenth of its time (glibc 2.36). The C library is shared with ADIOS2, so its
+//! settings cover both.
 
 #[cfg(target_env = "gnu")]
 use std::ffi::{c_int, c_long, c_void};
 
 #[cfg(target_env = "gnu")]
 unsafe extern "C" {
-    /// The C library's own: not 0 if it takes the value.
+    /// Returns the function of the C library: returns 0 if it refuses the value.
     fn mallopt(parameter: c_int, value: c_int) -> c_int;
 
-    /// The system's own: where the stretch was laid, or −1.
+    /// Returns the function of the system: returns the start of the mapping, or −1.
     fn mmap(
-        wish: *mut c_void,
+        hint: *mut c_void,
         num_bytes: usize,
         protection: c_int,
         flags: c_int,
@@ -22,18 +24,18 @@ unsafe extern "C" {
         offset: c_long,
     ) -> *mut c_void;
 
-    /// The system's own: gives back what lies there.
+    /// Returns the function of the system: unmaps a range.
     fn munmap(start: *mut c_void, num_bytes: usize) -> c_int;
 }
 
-/// Blocks up to this size come from memory that is kept: the most that glibc takes.
+/// Size in bytes up to which blocks come from kept memory: the maximum of glibc.
 #[cfg(target_env = "gnu")]
 const LARGEST_KEPT_BYTES: c_int = 32 << 20;
-/// So much free memory at the end of an arena is not given back.
+/// Free memory in bytes at the end of an arena that is not returned to the system.
 #[cfg(target_env = "gnu")]
 const KEPT_BYTES: c_int = 64 << 20;
 
-/// Has freed blocks of the size of a step kept, where the allocator can be told.
+/// Makes the allocator keep freed blocks of the size of a step, where it supports that.
 pub(crate) fn keep_freed_blocks() {
     #[cfg(target_env = "gnu")]
     {
@@ -46,11 +48,12 @@ pub(crate) fn keep_freed_blocks() {
     }
 }
 
-/// In a process that is there to see whether ADIOS2 survives what it reads: blocks of memory are full of what was not written,
-/// and the larger ones lie each for itself, with nothing around, where the system can be told. So what is read beyond
-/// one, or before it is written, shows each time, and not by chance in another process.
+/// Makes out-of-bounds and uninitialised reads of ADIOS2 visible, in a process that tests whether ADIOS2 survives its
+/// input. Unwritten memory is filled with a pattern, and larger blocks are surrounded by inaccessible memory, where
+/// the system supports that. So a read beyond a block, or before it is written, shows every time, and not by chance
+/// in another process.
 ///
-/// The answer is the size of the nothing, which counts as address space.
+/// Returns the size in bytes of the inaccessible memory, which counts as address space.
 pub fn expose_stray_reads() -> u64 {
     #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
     {
@@ -63,23 +66,23 @@ pub fn expose_stray_reads() -> u64 {
             (M_TOP_PAD, 0),
             (M_PERTURB, 85),
             (M_ARENA_MAX, 2),
-            // Blocks from this size on are asked of the system.
+            // Blocks from this size on are allocated by `mmap`.
             (M_MMAP_THRESHOLD, 1 << 10),
             (M_MMAP_MAX, 1 << 14),
         ]);
-        rooms::lay()
+        gaps::map()
     }
     #[cfg(not(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64")))]
     0
 }
 
-/// Rooms in a great stretch of nothing. The system lays memory into the highest room that is large enough.
+/// Gaps in a large inaccessible mapping. The system maps memory into the highest gap that is large enough.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
-mod rooms {
+mod gaps {
     use super::{c_int, c_void, mmap, munmap};
 
-    /// How many there are, and how large; the smallest are the highest.
-    const ROOMS: [(usize, usize); 7] = [
+    /// Number and size in bytes of the gaps; the smallest are the highest.
+    const GAPS: [(usize, usize); 7] = [
         (128, 8 << 10),
         (64, 64 << 10),
         (32, 512 << 10),
@@ -88,66 +91,68 @@ mod rooms {
         (8, 256 << 20),
         (2, 2 << 30),
     ];
-    /// Between them,
+    /// Inaccessible memory in bytes between two gaps.
     const APART_BYTES: usize = 64 << 20;
-    /// and above all.
+    /// Inaccessible memory in bytes above all gaps.
     const ABOVE_BYTES: usize = 1 << 40;
+    /// Size in bytes of a page.
     const PAGE_BYTES: usize = 4 << 10;
 
-    pub(super) fn lay() -> u64 {
-        let below = ROOMS
+    /// Maps inaccessible memory with gaps in it; returns its size in bytes, or 0 if that failed.
+    pub(super) fn map() -> u64 {
+        let below = GAPS
             .iter()
             .map(|(count, size)| count * (size + APART_BYTES));
         let below_bytes: usize = below.sum();
         let mut num_bytes = below_bytes + ABOVE_BYTES;
-        let Some(start) = nothing(num_bytes) else {
+        let Some(start) = map_inaccessible(num_bytes) else {
             return 0;
         };
-        // Whatever fits between what lies higher is taken first.
+        // Free ranges between higher mappings would be used first, so fill them.
         let mut filling = ABOVE_BYTES;
         while filling >= PAGE_BYTES {
-            match nothing(filling) {
+            match map_inaccessible(filling) {
                 Some(higher) if higher > start => num_bytes += filling,
                 lower => {
                     if let Some(lower) = lower {
-                        give_back(lower, filling);
+                        unmap(lower, filling);
                     }
                     filling /= 2;
                 }
             }
         }
         let mut end = start.wrapping_byte_add(below_bytes);
-        for (count, size) in ROOMS {
+        for (count, size) in GAPS {
             for _ in 0..count {
-                let room = end.wrapping_byte_sub(size);
-                give_back(room, size);
-                end = room.wrapping_byte_sub(APART_BYTES);
+                let gap = end.wrapping_byte_sub(size);
+                unmap(gap, size);
+                end = gap.wrapping_byte_sub(APART_BYTES);
             }
         }
         u64::try_from(num_bytes).unwrap_or(u64::MAX)
     }
 
-    /// A stretch that nobody may touch.
-    fn nothing(num_bytes: usize) -> Option<*mut c_void> {
+    /// Maps inaccessible memory.
+    fn map_inaccessible(num_bytes: usize) -> Option<*mut c_void> {
         const NO_ACCESS: c_int = 0;
         /// Private and anonymous.
         const FLAGS: c_int = 0x2 | 0x20;
-        // SAFETY: a new stretch takes nothing from anybody.
+        // SAFETY: a new mapping does not affect existing memory.
         let start = unsafe { mmap(std::ptr::null_mut(), num_bytes, NO_ACCESS, FLAGS, -1, 0) };
         (start.addr() != usize::MAX).then_some(start)
     }
 
-    /// Makes room in a stretch that [`nothing`] laid.
-    fn give_back(start: *mut c_void, num_bytes: usize) {
-        // SAFETY: nothing is there.
-        let _is_room = unsafe { munmap(start, num_bytes) };
+    /// Unmaps a part of memory that [`map_inaccessible`] mapped.
+    fn unmap(start: *mut c_void, num_bytes: usize) {
+        // SAFETY: the range is inaccessible, so nothing uses it.
+        let _is_unmapped = unsafe { munmap(start, num_bytes) };
     }
 }
 
 #[cfg(target_env = "gnu")]
 fn set<const N: usize>(parameters: [(c_int, c_int); N]) {
     for (parameter, value) in parameters {
-        // SAFETY: takes two numbers, at any time, from any thread. What is refused stays as it was.
+        // SAFETY: takes two numbers, at any time, from any thread. A refused value changes nothing.
         let _is_taken = unsafe { mallopt(parameter, value) };
     }
 }

@@ -1,11 +1,11 @@
-//! The library for those who may not need it.
+//! A library that is loaded only when it is needed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::malloc::keep_freed_blocks;
 use crate::{Adios2Error, Candidate, Library, default_candidates};
 
-/// ADIOS2's library, which is loaded when it is first asked for. Clones share it.
+/// ADIOS2's library, which is loaded when it is first requested. Clones share it.
 #[derive(Clone, Debug)]
 pub struct LibraryOnDemand {
     candidates: Arc<[Candidate]>,
@@ -13,13 +13,13 @@ pub struct LibraryOnDemand {
 }
 
 impl LibraryOnDemand {
-    /// The first of [`default_candidates`] that is ADIOS2's C library.
+    /// Returns the first of [`default_candidates`] that is ADIOS2's C library.
     pub fn of_this_machine() -> Self {
         Self::new(default_candidates())
     }
 
-    /// The first of these that is. Who reads steps takes memory of their size time and again, with ADIOS2 or without it,
-    /// so that is kept from now on.
+    /// Returns the first of these candidates that is ADIOS2's C library. From now on the allocator keeps freed
+    /// memory, since readers of steps allocate memory of a step's size repeatedly, with ADIOS2 or without it.
     pub fn new(candidates: impl Into<Arc<[Candidate]>>) -> Self {
         keep_freed_blocks();
         Self {
@@ -28,10 +28,10 @@ impl LibraryOnDemand {
         }
     }
 
-    /// Loads it, unless that was done.
+    /// Loads the library if it is not loaded yet, and returns it.
     ///
     /// # Errors
-    /// As [`Library::load`].
+    /// See [`Library::load`].
     pub fn get(&self) -> Result<Library, Adios2Error> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(library) = &*loaded {

@@ -1,4 +1,4 @@
-//! A variable, good for one step.
+//! A variable, valid for one step.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -6,12 +6,12 @@ use std::ptr;
 use crate::api::{RawVariable, c_string, check, check_handle, read_handles, read_text};
 use crate::{Adios2Error, DataType, Io};
 
-/// Dimensions that a file can state: BP4 stores their number in one byte.
+/// Maximum number of dimensions of an array: BP4 stores it in one byte.
 const MAX_DIMS: usize = 256;
 
-/// A variable of an [`Io`], good for the step in which it was asked for.
+/// A variable of an [`Io`], valid for the step in which it was looked up.
 ///
-/// Its selection belongs to the stream, not to this value: asked for twice, it is the same variable.
+/// Its selection belongs to the stream, not to this value: looking it up twice gives the same variable.
 #[derive(Debug)]
 pub struct Variable<'io> {
     io: &'io Io,
@@ -20,8 +20,8 @@ pub struct Variable<'io> {
 }
 
 impl Io {
-    /// Defines an array to be written: `shape` is its whole size and `count` the part from `start`
-    /// that is put here; all three empty define a single value. Sizes may change from step to step.
+    /// Defines an array to be written: `shape` is its whole size and `count` the part from `start` that is written
+    /// here; all three empty define a single value. Sizes may change from step to step.
     ///
     /// # Errors
     /// [`Adios2Error::Call`]; [`Adios2Error::WrongLength`] if the three lengths differ.
@@ -71,7 +71,7 @@ impl Io {
         ))
     }
 
-    /// A variable by name; while reading steps, one that this step or an earlier one has.
+    /// Returns a variable by name; while reading steps, one that this step or an earlier one has.
     ///
     /// # Errors
     /// [`Adios2Error::ZeroByte`].
@@ -82,7 +82,7 @@ impl Io {
         Ok((!raw.is_null()).then(|| Variable::new(self, raw, name.to_owned())))
     }
 
-    /// All variables, sorted by name.
+    /// Returns all variables, sorted by name.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -106,7 +106,7 @@ impl<'io> Variable<'io> {
     }
 
     fn with_own_name(io: &'io Io, raw: *mut RawVariable) -> Result<Self, Adios2Error> {
-        // SAFETY: a name is asked for in two calls of the form that `read_text` wants.
+        // SAFETY: the name is read by two calls of the form that `read_text` requires.
         let name = unsafe {
             read_text("variable_name", "", |text, length| {
                 (io.api().variable_name)(text, length, raw)
@@ -115,12 +115,12 @@ impl<'io> Variable<'io> {
         Ok(Self { io, raw, name })
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Type of its values.
+    /// Returns the type of its values.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -132,7 +132,7 @@ impl<'io> Variable<'io> {
         Ok(DataType::from_raw(code))
     }
 
-    /// Size of the whole array in this step, slowest dimension first; empty for a single value.
+    /// Returns the size of the whole array in this step, slowest dimension first; empty for a single value.
     ///
     /// # Errors
     /// [`Adios2Error::Call`]; [`Adios2Error::WrongLength`] for more dimensions than ADIOS2 can have.
@@ -145,7 +145,7 @@ impl<'io> Variable<'io> {
                 found: length,
             });
         }
-        // The number of dimensions may be that of the selection, hence room for all that there can be.
+        // The number of dimensions may be that of the selection, so the buffer holds the maximum.
         let mut shape = [0; MAX_DIMS];
         // SAFETY: `self.io` keeps the handle alive, and no shape has more than `MAX_DIMS` entries.
         let code = unsafe { (self.io.api().variable_shape)(shape.as_mut_ptr(), self.raw) };
@@ -153,7 +153,7 @@ impl<'io> Variable<'io> {
         Ok(shape[..length].to_vec())
     }
 
-    /// Number of dimensions, as the stream states it; ADIOS2 believes any.
+    /// Returns the number of dimensions as the stream states it; ADIOS2 does not check it.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -165,7 +165,7 @@ impl<'io> Variable<'io> {
         Ok(length)
     }
 
-    /// Number of steps that have it, for [`crate::OpenMode::ReadRandomAccess`].
+    /// Returns the number of steps that have it, for [`crate::OpenMode::ReadRandomAccess`].
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -177,7 +177,7 @@ impl<'io> Variable<'io> {
         Ok(steps)
     }
 
-    /// Number of values that the selection has, which is what a read needs room for.
+    /// Returns the number of values in the selection, which is the length of the buffer for a read.
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -189,8 +189,8 @@ impl<'io> Variable<'io> {
         Ok(size)
     }
 
-    /// Selects `count` values from `start` in each dimension. Selections outlast a step: set one in
-    /// every step whose shape differs.
+    /// Selects `count` values from `start` in each dimension. Selections outlast a step: set one in every step whose
+    /// shape differs.
     ///
     /// # Errors
     /// [`Adios2Error::Call`]; [`Adios2Error::WrongLength`] if the lengths differ.

@@ -1,4 +1,4 @@
-//! What is written is read back, and misuse comes back as typed errors. Needs an ADIOS2 library.
+//! Written data is read back, and misuse returns typed errors. Needs an ADIOS2 library.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -21,7 +21,7 @@ fn io(engine: &str) -> Io {
     io
 }
 
-/// Three steps with arrays of 2, 0 (left out) and 5 rows of 3 columns; one attribute more each step.
+/// Writes three steps with arrays of 2, 0 (left out) and 5 rows of 3 columns; one more attribute in each step.
 fn write(path: &Path, engine: &str) {
     let io = io(engine);
     io.define_variable("count", DataType::I32, &[], &[], &[])
@@ -132,7 +132,7 @@ fn all_steps_of_a_file_can_be_read_in_any_order() {
 }
 
 #[test]
-fn a_writer_that_has_not_closed_leaves_the_reader_waiting_no_longer_than_told() {
+fn a_reader_of_an_open_writer_waits_no_longer_than_its_timeout() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("test.bp");
     let writer_io = io("BP5");
@@ -155,7 +155,7 @@ fn a_writer_that_has_not_closed_leaves_the_reader_waiting_no_longer_than_told() 
 }
 
 #[test]
-fn a_file_that_is_not_there_is_an_error_with_its_name() {
+fn a_missing_file_is_an_error_with_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing.bp");
     let error = io("BP5").open(&path, OpenMode::Read).unwrap_err();

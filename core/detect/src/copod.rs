@@ -10,7 +10,7 @@ use crate::threshold::{Level, threshold};
 use crate::verdict::Verdict;
 use callgrove_model::Real;
 
-/// Which tail an outlier is expected in, by the sign of the skewness.
+/// The tail in which outliers are expected, by the sign of the skewness.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Skew {
     Left,
@@ -29,7 +29,7 @@ impl Skew {
         }
     }
 
-    /// The score from the surprises at the two tails: that of the skewed tail, or their mean if larger.
+    /// Returns the score from the surprises at the two tails: that of the skewed tail, or their mean if it is larger.
     fn score(self, left: f64, right: f64) -> f64 {
         let corrected = match self {
             Self::Left => left,
@@ -40,19 +40,20 @@ impl Skew {
     }
 }
 
-/// A bin, and the executions before it.
+/// A bin and the number of executions below it.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct CumulativeBin {
     first: u64,
     last: u64,
     count: u64,
     below: u64,
 }
 
-impl Step {
-    /// How many executions took at most `value`, and how many at least; `value` lies in the bin.
+impl CumulativeBin {
+    /// Returns the number of executions that took at most `value`, and the number that took at least `value`, which
+    /// lies in the bin.
     ///
-    /// The executions of a bin are taken as spread evenly from its first time to its last.
+    /// The executions of a bin are assumed to be spread evenly from its first time to its last.
     fn tails(&self, value: u64, total: u64) -> (f64, f64) {
         let up_to = |distance: u64| match self.last - self.first {
             0 => self.count.real(),
@@ -71,38 +72,38 @@ pub(crate) struct Copod {
     surroundings: Surroundings,
     precision: u32,
     lookup: Lookup,
-    steps: Vec<Step>,
+    bins: Vec<CumulativeBin>,
     total: u64,
     skew: Skew,
     threshold: f64,
 }
 
 impl Copod {
-    /// Judges by the tails of a histogram that is not empty.
+    /// Returns a judge by the tails of a histogram, which is not empty.
     pub(crate) fn new(
         histogram: &Histogram,
         skewness: f64,
         surroundings: Surroundings,
         range_share: f64,
-        least_threshold: f64,
+        min_threshold: f64,
     ) -> Self {
         let total = histogram.total();
         let mut below: u64 = 0;
-        let step = |&bin: &Bin| {
+        let with_count_below = |&bin: &Bin| {
             let (first, last) = histogram.range(bin);
-            let step = Step {
+            let cumulative = CumulativeBin {
                 first,
                 last,
                 count: bin.count,
                 below,
             };
             below = below.saturating_add(bin.count);
-            step
+            cumulative
         };
         let mut copod = Self {
             precision: histogram.precision(),
             lookup: Lookup::new(histogram.bins()),
-            steps: histogram.bins().iter().map(step).collect(),
+            bins: histogram.bins().iter().map(with_count_below).collect(),
             total,
             skew: Skew::of(skewness),
             threshold: 0.0,
@@ -110,17 +111,17 @@ impl Copod {
         };
         let mut levels: Vec<Level> = copod.levels().collect();
         let own = threshold(&mut levels, range_share, copod.surroundings.limit());
-        copod.threshold = own.max(least_threshold);
+        copod.threshold = own.max(min_threshold);
         copod
     }
 
-    /// The scores in the middle of each bin.
+    /// Returns the scores in the middle of each bin.
     fn levels(&self) -> impl Iterator<Item = Level> {
-        self.steps.iter().map(|step| {
-            let (left, right) = step.tails(u64::midpoint(step.first, step.last), self.total);
+        self.bins.iter().map(|bin| {
+            let (left, right) = bin.tails(u64::midpoint(bin.first, bin.last), self.total);
             Level {
                 score: self.score(left, right),
-                count: step.count,
+                count: bin.count,
             }
         })
     }
@@ -137,16 +138,16 @@ impl Copod {
 
     pub(crate) fn judge(&self, value: u64) -> Verdict {
         let (left, right) = match self.lookup.find(grid::index(value, self.precision)) {
-            Ok(at) => self.steps[at].tails(value, self.total),
+            Ok(at) => self.bins[at].tails(value, self.total),
             Err(at) => {
-                let below = self.steps.get(at).map_or(self.total, |step| step.below);
+                let below = self.bins.get(at).map_or(self.total, |bin| bin.below);
                 (below.real(), (self.total - below).real())
             }
         };
         let score = self.score(left, right);
         Verdict {
             score,
-            is_outlier: score >= self.threshold && self.surroundings.is_alone(value),
+            is_outlier: score >= self.threshold && self.surroundings.is_isolated(value),
         }
     }
 }

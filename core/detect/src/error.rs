@@ -1,16 +1,16 @@
-//! What can be wrong with parameters, and with statistics that come from elsewhere.
+//! Errors of parameters, and of statistics from elsewhere.
 
 /// An error of this crate.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum DetectError {
-    /// A parameter is out of its bounds.
+    /// A parameter is out of range.
     #[error("{name} must be {wanted}, not {value}")]
     InvalidParam {
-        /// Its key in a file of parameters.
+        /// The key of the parameter in a parameter file.
         name: &'static str,
-        /// Its value.
+        /// The value.
         value: f64,
-        /// The allowed values in words.
+        /// The valid range as text.
         wanted: &'static str,
     },
     /// No detector has this name.
@@ -19,28 +19,27 @@ pub enum DetectError {
         /// The name.
         name: String,
     },
-    /// A file of parameters does not read.
+    /// A parameter file cannot be parsed.
     #[error("{reason}: the parameters are not understood; the keys are {keys}")]
     BadParams {
-        /// What the JSON reader says, with line and column.
+        /// The error of the JSON parser, with line and column.
         reason: String,
-        /// The keys that are known.
+        /// The known keys.
         keys: &'static str,
     },
-    /// Statistics from elsewhere contradict themselves.
+    /// Statistics from elsewhere are inconsistent.
     #[error(
-        "{what} of {part} cannot be: the statistics are damaged or were written by another version; have them made \
-         again"
+        "{what} of {part} is invalid: the statistics are damaged or were written by another version; recreate them"
     )]
     Damaged {
-        /// What contradicts the rest.
+        /// The inconsistent value.
         what: &'static str,
         /// The statistics that it is part of.
         part: &'static str,
     },
-    /// Models of detectors that keep different things do not merge.
+    /// Models of detectors with different statistics cannot be merged.
     #[error(
-        "models of different algorithms meet: give all instances and the parameter server the same one"
+        "models of different algorithms cannot be merged: use one algorithm in all instances and the parameter server"
     )]
     MixedModels,
 }
@@ -48,7 +47,7 @@ pub enum DetectError {
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, DetectError>;
 
-/// The error of damaged statistics.
+/// Returns the error of damaged statistics.
 pub(crate) fn damaged(part: &'static str, what: &'static str) -> DetectError {
     DetectError::Damaged { what, part }
 }

@@ -1,108 +1,113 @@
-//! Executions that took improbably long for who called them, weighed by the time that they cost.
+//! Outliers by improbably long times for their caller, weighted by the time that they cost.
 //!
-//! Times are on a logarithmic scale, x = ln(1 + t / µs), for each caller of the function on its own.
+//! Times are on a logarithmic scale, x = ln(1 + t / µs), separately for each caller of the function.
 //!
-//! **What is usual.** A mode is where times are dense: half an octave holds 2.5 % of the executions, and two standard
-//! deviations of that for chance. The usual ends half an octave above the start of the last such place. So modes of any
-//! number and the gaps between them are usual; executions that are few, or many but spread over octaves, are not.
+//! **Usual times.** A mode is where times are dense: half an octave holds 2.5 % of the executions, plus two standard
+//! deviations of that number for chance. The usual range ends half an octave above the start of the last such position.
+//! So modes of any number and the gaps between them are usual. Executions that are few, or many but spread over
+//! octaves, are not.
 //!
-//! **What is probable beyond.** Times above a level u are taken to be Pareto distributed, which is exponential in x: of
-//! k executions beyond it, (k + 1) · exp(−(x − u) / γ) take x or longer. γ is the median of x − u over ln 2, and
-//! 2 / √k more for safety, so up to a third of the tail may be anomalies. The first level is the end of the usual, each next one has
-//! half of the executions beyond it, down to 32, so a tail that falls ever faster is followed; the least of all
-//! expectations counts. Where there are less than 32, γ follows from how the number falls over the last mode. γ is at
-//! least 0.2. Executions beyond a first gap, of a factor of 1.6, are no part of the tail if they are at most 1 in 500, or two.
+//! **Probability beyond.** Times above a level u are assumed to be Pareto distributed, which is exponential in x: of k
+//! executions beyond u, (k + 1) · exp(−(x − u) / γ) take x or longer. γ is the median of x − u over ln 2, increased by
+//! a factor of 1 + 2 / √k for safety, so up to a third of the tail may be anomalies. The first level is the end of the
+//! usual range. Each further level has half of the executions beyond it, down to 32, so that a tail that falls ever
+//! faster is followed. The smallest of all expectations counts. With less than 32 executions beyond the usual range, γ
+//! follows from the decrease over the last mode. γ is at least 0.2. Executions beyond a first gap, of a factor of 1.6,
+//! do not belong to the tail if they are at most 1 in 500, or two.
 //!
-//! **What is an outlier.** N executions took t or longer and E are expected, so with t as border about E / N
-//! of the discoveries are false (Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x). The border is the
-//! shortest t at which that is at most (excess / severe)^1.75, or 1, where the excess is t less the median. One that cost the
-//! severe time is told as soon as it is improbable at all; one that cost a tenth of it must be 56 times less probable.
-//! Severe is also at least five times the longest usual time, so that functions which take long
-//! are not told for their ordinary tails.
+//! **Outliers.** If N executions took t or longer and E are expected, then with a threshold of t about E / N of the
+//! discoveries are false (Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x). The threshold is the
+//! shortest t for which this share is at most (excess / severe)^1.75, or 1, where the excess is t less the median. An
+//! execution that costs the severe time is reported as soon as it is improbable at all; one that costs a tenth of it
+//! must be 56 times less probable. The severe time is also at least five times the longest usual time, so that long
+//! functions are not reported for their ordinary tails.
 //!
-//! **Calls in a row.** Where one execution of the caller calls a function many times, each call may be a bit longer. So of five calls or more that follow
-//! one another there, all of them beyond the usual, the excess is added up: they have to cost what they cost together. And that they follow one another is
-//! improbable: E is divided by 4 for each call but the first. If calls were independent, it would be divided by far more; but what
-//! disturbs one call often disturbs the next.
+//! **Calls in a row.** If one execution of the caller calls a function many times, each call may be slightly longer. So
+//! for five or more consecutive calls, all beyond the usual range, the excess is summed up: they count by their common
+//! cost. A row is also improbable in itself, so E is divided by 4 for each call but the first. For independent calls
+//! the factor would be far larger, but a disturbance of one call often affects the next.
 //!
-//! Less than 32 executions with one caller are judged by the whole function if their median is usual there, and otherwise
-//! not at all; less than 32 of a function are not judged.
+//! A caller with less than 32 executions is judged by the whole function if its median is usual there, and otherwise
+//! not at all. A function with less than 32 executions is not judged.
 //!
-//! Cost: a pass over the bins to compile, one comparison for a usual execution.
+//! Cost: a pass over the bins to compile, and one comparison for a usual execution.
 
-use crate::contexts::Since;
+use crate::contexts::EpochRange;
 use crate::histogram::Histogram;
 use crate::verdict::USUAL_SCORE;
 use crate::{CallerKey, Contexts, Verdict};
 use callgrove_model::Real;
 
-/// Fewer executions are not judged, and no tail is fitted to fewer.
-const FEW: u64 = 32;
-/// Half an octave.
+/// Number of executions from which a function or caller is judged and a tail is fitted.
+const MIN_EXECUTIONS: u64 = 32;
+/// Half an octave, the width in which the density is measured.
 const WINDOW: f64 = std::f64::consts::LN_2 / 2.0;
-/// This share of the executions within the window makes a mode, and two standard deviations more, for chance.
+/// Share of the executions within [`WINDOW`] that makes a mode, before two standard deviations are added for chance.
 const MODE_SHARE: f64 = 0.025;
-const LEAST_MODE: f64 = 4.0;
-/// The thinnest tail: ten times as long is 100,000 times less probable.
-const LEAST_DECAY: f64 = 0.2;
-/// ln 1.6.
+/// Smallest number of executions that makes a mode.
+const MIN_MODE: f64 = 4.0;
+/// The smallest γ: ten times as long is 100,000 times less probable.
+const MIN_DECAY: f64 = 0.2;
+/// Width of a gap: ln 1.6.
 const GAP: f64 = 0.47;
-/// At most one in so many executions, but always two, may be beyond a gap.
+/// At most one in this number of executions may be beyond a gap.
 const GAP_SHARE: u64 = 500;
-const LEAST_GAP: u64 = 2;
-/// What counts as severe is at least so many times the longest usual time.
+/// Number of executions that may always be beyond a gap.
+const MIN_GAP: u64 = 2;
+/// The severe time is at least this many times the longest usual time.
 const SEVERE_FACTOR: f64 = 5.0;
-/// How much more evidence less severe executions need.
+/// The exponent by which less severe executions need more evidence.
 const SEVERITY_POWER: f64 = 1.75;
 
-/// Factor by which the evidence grows with each further call of a row: of the calls beyond the usual that are no fault, one in four is followed by another.
-const IN_ROW: f64 = 4.0;
-/// Fewer calls are no row: on a busy machine, two or three calls are often disturbed together.
-const LEAST_ROW: u32 = 5;
-/// More calls in a row are no less probable.
-const MOST_IN_ROW: f64 = 30.0;
+/// Factor by which the evidence grows with each further call of a row: one in four harmless calls beyond the usual
+/// range is followed by another.
+const ROW_FACTOR: f64 = 4.0;
+/// Smallest number of calls of a row: on a busy machine, two or three calls are often disturbed together.
+const MIN_ROW: u32 = 5;
+/// Number of further calls beyond which a row does not become less probable.
+const MAX_ROW: f64 = 30.0;
 
-/// Calls of a function by one execution of its caller that follow one another, none of them usual.
+/// Consecutive calls of a function by one execution of its caller, none of them usual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CallsInRow {
-    /// How many there are.
+    /// Number of calls.
     pub num_calls: u32,
-    /// Their excess over the median together, in microseconds.
+    /// The sum of their excesses over the median, in µs.
     pub excess_us: u64,
 }
 
-/// All is usual.
+/// The verdict on usual executions.
 const USUAL: Verdict = Verdict {
     score: USUAL_SCORE,
     is_outlier: false,
 };
 
-/// The borders of a function, for each caller.
+/// The thresholds of a function, by caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Excess {
-    /// Up to this time in µs all is usual, whoever called.
+    /// Every execution up to this time in µs is usual, for any caller.
     usual_us: u64,
     /// The first is that of the whole function.
-    borders: Vec<Border>,
-    /// The border of each caller that is told apart, and none where it has too few executions; by caller.
+    thresholds: Vec<ContextThreshold>,
+    /// The index of the threshold of each tracked caller, ordered by caller; `None` if it has too few executions.
     by_caller: Vec<(CallerKey, Option<usize>)>,
 }
 
-/// What is usual in one context, and what is an outlier.
+/// The usual range and the outlier threshold of one context.
 #[derive(Clone, Debug)]
-pub(crate) struct Border {
+pub(crate) struct ContextThreshold {
     usual_us: u64,
     outlier_us: u64,
     median_us: u64,
-    /// The excess that counts once.
+    /// The excess that counts fully.
     severe_us: f64,
-    /// Beyond the usual: the first time of each bin, and how many executions took it or longer.
+    /// Beyond the usual range: the first time of each bin, and the number of executions that took at least as long.
     seen: Vec<(u64, u64)>,
     tail: Tail,
     histogram: Histogram,
 }
 
-/// What is expected beyond the usual.
+/// The expected number of executions beyond the usual range.
 #[derive(Clone, Debug)]
 struct Tail {
     total: f64,
@@ -117,42 +122,43 @@ struct Level {
 }
 
 impl Excess {
-    /// None if the function has too few executions. `severe_us` is the excess that counts once.
-    pub(crate) fn new(contexts: &Contexts, since: Since, severe_us: f64) -> Option<Self> {
-        let whole = Border::new(contexts.sum(since), severe_us)?;
+    /// Returns `None` if the function has too few executions. `severe_us` is the excess that counts fully.
+    pub(crate) fn new(contexts: &Contexts, range: EpochRange, severe_us: f64) -> Option<Self> {
+        let whole = ContextThreshold::new(contexts.sum(range), severe_us)?;
         let whole_usual_us = whole.usual_us;
-        let mut borders = vec![whole];
+        let mut thresholds = vec![whole];
         let mut by_caller = Vec::new();
-        for (caller, histogram) in contexts.callers(since) {
-            let median_us = Spots::new(&histogram).median_us;
-            if let Some(border) = Border::new(histogram, severe_us) {
-                by_caller.push((caller, Some(borders.len())));
-                borders.push(border);
+        for (caller, histogram) in contexts.callers(range) {
+            let median_us = LogBins::new(&histogram).median_us;
+            if let Some(threshold) = ContextThreshold::new(histogram, severe_us) {
+                by_caller.push((caller, Some(thresholds.len())));
+                thresholds.push(threshold);
             } else {
-                // Few, but as usual for the function; or of a kind of their own.
-                let border = (median_us <= whole_usual_us).then_some(0);
-                by_caller.push((caller, border));
+                // Few executions: if they are unusual for the function, they are of their own kind and not judged.
+                let threshold = (median_us <= whole_usual_us).then_some(0);
+                by_caller.push((caller, threshold));
             }
         }
-        let usual_us = borders.iter().map(|border| border.usual_us).min()?;
+        let usual_us = thresholds.iter().map(|it| it.usual_us).min()?;
         Some(Self {
             usual_us,
-            borders,
+            thresholds,
             by_caller,
         })
     }
 
-    /// The border for a caller; 0 is that of the whole function, none means that nothing is judged.
-    pub(crate) fn place(&self, caller: CallerKey) -> Option<usize> {
+    /// Returns the index of the threshold for a caller. 0 is that of the whole function; `None` means that the caller
+    /// is not judged.
+    pub(crate) fn index(&self, caller: CallerKey) -> Option<usize> {
         let found = self.by_caller.binary_search_by_key(&caller, |it| it.0);
         found.map_or(Some(0), |at| self.by_caller[at].1)
     }
 
-    pub(crate) fn borders(&self) -> &[Border] {
-        &self.borders
+    pub(crate) fn thresholds(&self) -> &[ContextThreshold] {
+        &self.thresholds
     }
 
-    /// Whether all is usual up to this time, whoever called.
+    /// Returns whether every execution up to this time is usual, for any caller.
     #[inline]
     pub(crate) fn is_usual(&self, time_us: u64) -> bool {
         time_us <= self.usual_us
@@ -163,49 +169,49 @@ impl Excess {
         if self.is_usual(time_us) {
             return USUAL;
         }
-        self.place(caller)
-            .map_or(USUAL, |place| self.borders[place].judge(time_us))
+        self.index(caller)
+            .map_or(USUAL, |index| self.thresholds[index].judge(time_us))
     }
 
-    /// The same for an execution among others in a row.
+    /// Judges an execution among others in a row.
     pub(crate) fn judge_in_row(&self, caller: CallerKey, time_us: u64, row: CallsInRow) -> Verdict {
         let verdict = self.judge(caller, time_us);
-        let border = self.place(caller).map(|place| &self.borders[place]);
-        let is_outlier = border.is_some_and(|it| it.is_outlier_in_row(time_us, row));
+        let threshold = self.index(caller).map(|index| &self.thresholds[index]);
+        let is_outlier = threshold.is_some_and(|it| it.is_outlier_in_row(time_us, row));
         Verdict {
             is_outlier: verdict.is_outlier || is_outlier,
             ..verdict
         }
     }
 
-    /// How much longer than the median an execution took; `None` for one that is usual or not judged.
+    /// Returns how much longer than the median an execution took; `None` if it is usual or not judged.
     pub(crate) fn excess_us(&self, caller: CallerKey, time_us: u64) -> Option<u64> {
-        let border = self.borders.get(self.place(caller)?)?;
-        (time_us > border.usual_us).then(|| time_us.saturating_sub(border.median_us))
+        let threshold = self.thresholds.get(self.index(caller)?)?;
+        (time_us > threshold.usual_us).then(|| time_us.saturating_sub(threshold.median_us))
     }
 }
 
-impl Border {
+impl ContextThreshold {
     fn new(histogram: Histogram, severe_us: f64) -> Option<Self> {
-        let spots = Spots::new(&histogram);
-        if spots.total() < FEW {
+        let bins = LogBins::new(&histogram);
+        if bins.total() < MIN_EXECUTIONS {
             return None;
         }
-        let mode = spots.last_mode()?;
-        let end = spots.x[mode] + WINDOW;
-        let beyond = spots.position(end);
-        let tail = spots.tail(mode, beyond);
+        let mode = bins.last_mode()?;
+        let end = bins.x[mode] + WINDOW;
+        let beyond = bins.position(end);
+        let tail = bins.tail(mode, beyond);
         let usual_us = histogram.range(histogram.bins()[beyond - 1]).1;
         let severe_us = severe_us.max(SEVERE_FACTOR * usual_us.real());
-        let outlier_us = spots.border_us(beyond, &tail, severe_us);
+        let outlier_us = bins.shortest_outlier_us(beyond, &tail, severe_us);
         let first = |&bin| histogram.range(bin).0;
         let firsts = histogram.bins()[beyond..].iter().map(first);
         Some(Self {
             usual_us,
             outlier_us,
-            median_us: spots.median_us,
+            median_us: bins.median_us,
             severe_us,
-            seen: firsts.zip(spots.above[beyond..].iter().copied()).collect(),
+            seen: firsts.zip(bins.above[beyond..].iter().copied()).collect(),
             tail,
             histogram,
         })
@@ -215,7 +221,7 @@ impl Border {
         &self.histogram
     }
 
-    /// Executions from here on are outliers.
+    /// Returns the time in µs from which executions are outliers.
     pub(crate) fn outlier_us(&self) -> u64 {
         self.outlier_us
     }
@@ -231,22 +237,22 @@ impl Border {
     }
 
     fn is_outlier_in_row(&self, time_us: u64, row: CallsInRow) -> bool {
-        if row.num_calls < LEAST_ROW || time_us <= self.usual_us {
+        if row.num_calls < MIN_ROW || time_us <= self.usual_us {
             return false;
         }
         let at = self.seen.partition_point(|it| it.0 <= time_us);
         let seen = at.checked_sub(1).and_then(|at| self.seen.get(at));
-        let further = f64::from(row.num_calls - 1).min(MOST_IN_ROW);
+        let further = f64::from(row.num_calls - 1).min(MAX_ROW);
         let severity = row.excess_us.real() / self.severe_us;
         seen.is_some_and(|&(_, seen)| {
-            let expected = self.tail.expected(scale(time_us)) / IN_ROW.powf(further);
+            let expected = self.tail.expected(scale(time_us)) / ROW_FACTOR.powf(further);
             is_exceeded(expected, seen, severity)
         })
     }
 }
 
 impl Tail {
-    /// About how many executions were to be expected that take as long or longer.
+    /// Returns the expected number of executions that take as long or longer.
     fn expected(&self, x: f64) -> f64 {
         let beyond = self.levels.iter().filter(|level| level.start <= x);
         beyond
@@ -254,23 +260,23 @@ impl Tail {
             .fold(self.total, f64::min)
     }
 
-    /// −log₁₀ of the probability.
+    /// Returns −log₁₀ of the probability.
     fn score(&self, x: f64) -> f64 {
         (self.total / self.expected(x)).log10().max(0.0)
     }
 }
 
-/// Occupied bins as places on the logarithmic scale.
-struct Spots<'a> {
+/// The occupied bins on the logarithmic scale.
+struct LogBins<'a> {
     histogram: &'a Histogram,
-    /// Their middles.
+    /// The middles of the bins.
     x: Vec<f64>,
-    /// Executions in this bin and all above, and a 0; shape `[num_bins + 1]`.
+    /// Number of executions in this bin and all above, followed by a 0; shape `[num_bins + 1]`.
     above: Vec<u64>,
     median_us: u64,
 }
 
-impl<'a> Spots<'a> {
+impl<'a> LogBins<'a> {
     fn new(histogram: &'a Histogram) -> Self {
         let bins = histogram.bins();
         let middle = |&bin| {
@@ -296,7 +302,7 @@ impl<'a> Spots<'a> {
         self.above[0]
     }
 
-    /// The first bin from x on.
+    /// Returns the first bin at or above x.
     fn position(&self, x: f64) -> usize {
         self.x.partition_point(|&other| other < x)
     }
@@ -305,18 +311,18 @@ impl<'a> Spots<'a> {
         self.above[self.position(from)] - self.above[self.position(to)]
     }
 
-    /// Where the last mode ends: the last bin from which on times are dense.
+    /// Returns the end of the last mode: the last bin from which on times are dense.
     fn last_mode(&self) -> Option<usize> {
         let expected = MODE_SHARE * self.total().real();
-        let least = (expected + 2.0 * expected.sqrt()).max(LEAST_MODE);
-        let is_dense = |&x: &f64| self.count(x, x + WINDOW).real() >= least;
+        let min_count = (expected + 2.0 * expected.sqrt()).max(MIN_MODE);
+        let is_dense = |&x: &f64| self.count(x, x + WINDOW).real() >= min_count;
         self.x.iter().rposition(is_dense)
     }
 
-    /// The first bin above a gap that has few above it.
+    /// Returns the first bin above a gap that has few executions above it.
     fn gap(&self, beyond: usize) -> usize {
         let bins = self.histogram.bins();
-        let few = (self.total() / GAP_SHARE).max(LEAST_GAP);
+        let few = (self.total() / GAP_SHARE).max(MIN_GAP);
         let is_after_gap = |at: &usize| {
             let below = scale(self.histogram.range(bins[at - 1]).1);
             let above = scale(self.histogram.range(bins[*at]).0);
@@ -338,7 +344,7 @@ impl<'a> Spots<'a> {
         let mut first = beyond;
         loop {
             let count = self.above[first].saturating_sub(top);
-            if count < FEW {
+            if count < MIN_EXECUTIONS {
                 break;
             }
             let half = self.above.partition_point(|&above| above > top + count / 2) - 1;
@@ -347,7 +353,7 @@ impl<'a> Spots<'a> {
             tail.levels.push(Level {
                 start,
                 count: (count + 1).real(),
-                decay: decay.max(LEAST_DECAY),
+                decay: decay.max(MIN_DECAY),
             });
             start = self.x[half];
             first = half + 1;
@@ -359,14 +365,14 @@ impl<'a> Spots<'a> {
             tail.levels.push(Level {
                 start,
                 count: outer.real(),
-                decay: decay.max(LEAST_DECAY),
+                decay: decay.max(MIN_DECAY),
             });
         }
         tail
     }
 
-    /// The shortest time that is an outlier.
-    fn border_us(&self, beyond: usize, tail: &Tail, severe_us: f64) -> u64 {
+    /// Returns the shortest time that is an outlier.
+    fn shortest_outlier_us(&self, beyond: usize, tail: &Tail, severe_us: f64) -> u64 {
         let is_outlier = |time_us: u64, seen: u64| {
             let excess_us = time_us.saturating_sub(self.median_us).real();
             is_exceeded(tail.expected(scale(time_us)), seen, excess_us / severe_us)
@@ -378,7 +384,7 @@ impl<'a> Spots<'a> {
                 return first;
             }
         }
-        // Times that never were, as if there were one.
+        // Longer times have not occurred, so each is judged as if it occurred once.
         let longest = bins.last().map_or(0, |&bin| self.histogram.range(bin).1);
         let further = std::iter::successors(longest.checked_add(1), |time| time.checked_mul(2));
         further
@@ -388,7 +394,8 @@ impl<'a> Spots<'a> {
     }
 }
 
-/// Whether executions that were seen are more than expected by enough for what one of them costs, as a share of what is severe.
+/// Returns whether the number of executions seen exceeds the expected number by enough for the cost of one of them, as
+/// a share of the severe time.
 fn is_exceeded(expected: f64, seen: u64, severity: f64) -> bool {
     let false_share = severity.powf(SEVERITY_POWER).min(1.0);
     expected <= false_share * seen.real()

@@ -1,13 +1,13 @@
 //! The grid of times that all histograms share: log-linear, dyadic, nested.
 //!
-//! At precision p, each octave `[2ᵏ, 2ᵏ⁺¹)` is cut into 2ᵖ bins of equal width; times below 2ᵖ⁺¹ have a
-//! bin each. Bins are numbered from 0 without gaps. Each bin at precision p − 1 is a bin, or two
-//! neighbours, at precision p: counts move to a coarser grid whole, and never come apart.
+//! At precision p, each octave `[2ᵏ, 2ᵏ⁺¹)` is divided into 2ᵖ bins of equal width. Times below 2ᵖ⁺¹ have one bin each.
+//! Bins are numbered from 0 without gaps. Each bin at precision p − 1 is one bin, or two adjacent bins, at precision p:
+//! a coarser grid takes over whole counts, and never splits them.
 
-/// At this precision every 64-bit time has its own bin.
+/// The precision at which every 64-bit time has its own bin.
 pub(crate) const FINEST: u32 = 63;
 
-/// The bin of a time.
+/// Returns the bin of a time.
 #[inline]
 pub(crate) fn index(value: u64, precision: u32) -> u64 {
     let num_bits = u64::BITS - value.leading_zeros();
@@ -15,7 +15,7 @@ pub(crate) fn index(value: u64, precision: u32) -> u64 {
     (u64::from(shift) << precision) + (value >> shift)
 }
 
-/// How many low bits of a time its bin does not tell.
+/// Returns the number of low bits of a time that its bin does not determine.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "63 bits at most, for the largest time"
@@ -24,23 +24,23 @@ fn shift(index: u64, precision: u32) -> u32 {
     (index >> precision).saturating_sub(1) as u32
 }
 
-/// The smallest time of a bin.
+/// Returns the smallest time of a bin.
 pub(crate) fn first(index: u64, precision: u32) -> u64 {
     let shift = shift(index, precision);
     (index - (u64::from(shift) << precision)) << shift
 }
 
-/// The largest time of a bin.
+/// Returns the largest time of a bin.
 pub(crate) fn last(index: u64, precision: u32) -> u64 {
     first(index, precision) + ((1 << shift(index, precision)) - 1)
 }
 
-/// The bin of the largest time.
+/// Returns the bin of the largest time.
 pub(crate) fn last_index(precision: u32) -> u64 {
     index(u64::MAX, precision)
 }
 
-/// The coarsest precision at which two different times have different bins.
+/// Returns the coarsest precision at which two different times have different bins.
 pub(crate) fn separating_precision(a: u64, b: u64) -> u32 {
     let same_bits = (a ^ b).leading_zeros();
     same_bits.saturating_sub(a.leading_zeros().min(b.leading_zeros()))
@@ -94,7 +94,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn two_times_part_at_one_precision(a in any_time(), b in any_time(), precision in 0..=FINEST) {
+        fn two_times_separate_at_one_precision(a in any_time(), b in any_time(), precision in 0..=FINEST) {
             prop_assume!(a != b);
             let are_apart = index(a, precision) != index(b, precision);
             prop_assert_eq!(are_apart, precision >= separating_precision(a, b));

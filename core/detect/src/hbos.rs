@@ -8,7 +8,7 @@ use callgrove_model::Real;
 /// Keeps scores finite: an empty bin scores −log₂ α = 100.
 pub(crate) const ALPHA: f64 = 78.88e-32;
 
-/// Bits of surprise at something that happens with this probability.
+/// Returns the surprise, in bits, of an event with this probability.
 pub(crate) fn surprise(probability: f64) -> f64 {
     -(probability + ALPHA).log2()
 }
@@ -22,8 +22,8 @@ pub(crate) struct Hbos {
 }
 
 impl Hbos {
-    /// Judges the bins of a histogram that is not empty.
-    pub(crate) fn new(surroundings: Surroundings, range_share: f64, least_threshold: f64) -> Self {
+    /// Judges the bins of a histogram, which is not empty.
+    pub(crate) fn new(surroundings: Surroundings, range_share: f64, min_threshold: f64) -> Self {
         let bins = surroundings.histogram().bins();
         let total = surroundings.histogram().total().real();
         let levels: Vec<Level> = bins
@@ -34,13 +34,13 @@ impl Hbos {
             })
             .collect();
         let own = threshold(&mut levels.clone(), range_share, surroundings.limit());
-        let threshold = own.max(least_threshold);
+        let threshold = own.max(min_threshold);
         let verdicts = levels
             .iter()
-            .zip(surroundings.alone())
-            .map(|(level, &is_alone)| Verdict {
+            .zip(surroundings.isolated())
+            .map(|(level, &is_isolated)| Verdict {
                 score: level.score,
-                is_outlier: level.score >= threshold && is_alone,
+                is_outlier: level.score >= threshold && is_isolated,
             });
         Self {
             verdicts: verdicts.collect(),
@@ -61,13 +61,13 @@ impl Hbos {
         }
     }
 
-    /// A time unlike all that the model knows, as can be when the model is frozen.
+    /// Judges a time outside all bins, which is possible if the model is frozen.
     #[cold]
     fn judge_unseen(&self, value: u64) -> Verdict {
         let score = surprise(0.0);
         Verdict {
             score,
-            is_outlier: score >= self.threshold && self.surroundings.is_alone(value),
+            is_outlier: score >= self.threshold && self.surroundings.is_isolated(value),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Counts of execution times in a bounded number of bins, the same in whatever order they came.
+//! Counts of execution times in a bounded number of bins, independent of the order of the times.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,20 @@ use crate::power_sums::Extremes;
 use crate::{Moments, Params};
 use callgrove_model::Real;
 
-/// Batches below this size are put in value by value where there are some already.
+/// Smallest size of a batch that is sorted or tabulated before it is added to existing bins; smaller ones are added
+/// value by value.
 const SMALL_BATCH: usize = 24;
 
-/// Batches whose bins span at most this many times their size are counted in a table, others are sorted.
+/// A batch is counted in a table if its bins span at most this many times its size, and is sorted otherwise.
 const DENSE: u64 = 4;
 
 /// A bin of a [`Histogram`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(from = "(u64, u64)", into = "(u64, u64)")]
 pub struct Bin {
-    /// Its place in the grid of the histogram's precision.
+    /// The index in the grid of the histogram's precision.
     pub index: u64,
-    /// Executions in it, at least 1.
+    /// Number of executions in it, at least 1.
     pub count: u64,
 }
 
@@ -36,14 +37,14 @@ impl From<Bin> for (u64, u64) {
     }
 }
 
-/// How often which times occurred; times are integer microseconds.
+/// How often each time occurred; times are integer microseconds.
 ///
-/// Bins belong to a fixed grid: at precision p each octave has 2ᵖ bins of equal width, and times below
-/// 2ᵖ⁺¹ µs a bin each, so a bin is never wider than 2⁻ᵖ of its times. p is the largest at which at most
-/// `max_bins` bins are occupied. Grids nest, and every further time occupies the same bins or more, so p
-/// only falls, and where it ends depends on the times alone: taking in values one by one, in batches, or
-/// in histograms of parts, in any order and grouping, gives equal histograms, and every execution stays
-/// counted. A far outlier costs one bin, not the resolution of all others.
+/// Bins belong to a fixed grid: at precision p each octave has 2ᵖ bins of equal width, and times below 2ᵖ⁺¹ µs have one
+/// bin each, so a bin is never wider than 2⁻ᵖ of its times. p is the largest precision at which at most `max_bins` bins
+/// are occupied. Grids nest, and every further time occupies the same bins or more. So p only falls, and its final
+/// value depends on the times alone: adding values one by one, in batches, or in histograms of parts, in any order and
+/// grouping, gives equal histograms, and no execution is lost. A distant outlier costs one bin, not the resolution of
+/// all others.
 ///
 /// ```
 /// use callgrove_detect::Histogram;
@@ -62,13 +63,12 @@ impl From<Bin> for (u64, u64) {
 pub struct Histogram {
     max_bins: usize,
     precision: u32,
-    /// Occupied bins, in the order of their index.
+    /// Occupied bins, in order of their index.
     bins: Vec<Bin>,
 }
 
 impl Histogram {
-    /// A histogram of nothing that will have at most `max_bins` occupied bins, at least
-    /// [`Params::MIN_BINS`].
+    /// Returns an empty histogram that will have at most `max_bins` occupied bins, at least [`Params::MIN_BINS`].
     pub fn new(max_bins: usize) -> Self {
         Self {
             max_bins: max_bins.max(Params::MIN_BINS),
@@ -77,16 +77,16 @@ impl Histogram {
         }
     }
 
-    /// A histogram of nothing that tells times apart by 2^`precision` bins per octave at most.
-    pub(crate) fn beginning_at(precision: u32, max_bins: usize) -> Self {
+    /// Returns an empty histogram with at most 2^`precision` bins per octave.
+    pub(crate) fn with_precision(precision: u32, max_bins: usize) -> Self {
         Self {
             precision,
             ..Self::new(max_bins)
         }
     }
 
-    /// A histogram of nothing on the grid of this one: to count a part that will be merged into it, without
-    /// beginning on a finer grid than will be left.
+    /// Returns an empty histogram on the grid of this one, to count a part that will be merged into it without starting
+    /// on a finer grid than necessary.
     #[must_use]
     pub fn emptied(&self) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Histogram {
         }
     }
 
-    /// Takes in one time.
+    /// Adds one time.
     pub fn insert(&mut self, value: u64) {
         let index = grid::index(value, self.precision);
         match self.bins.binary_search_by_key(&index, |bin| bin.index) {
@@ -108,14 +108,14 @@ impl Histogram {
         }
     }
 
-    /// Takes in many times; cost: linear in their number once the grid has settled.
+    /// Adds many times. Linear in their number once the grid has settled.
     pub fn extend(&mut self, values: &[u64]) {
         if let Some(range) = Extremes::of(values) {
             self.extend_within(values, range);
         }
     }
 
-    /// The same of times, at least one, whose smallest and largest are known.
+    /// Adds at least one time; the smallest and the largest are those of `range`.
     pub(crate) fn extend_within(&mut self, values: &[u64], range: Extremes) {
         if self.bins.is_empty() {
             self.bins = count_bins(values, range, self.precision);
@@ -130,10 +130,10 @@ impl Histogram {
         }
     }
 
-    /// Takes in the counts of another histogram; the smaller `max_bins` of the two holds.
+    /// Adds the counts of another histogram; the smaller `max_bins` of the two applies.
     pub fn merge(&mut self, other: &Self) {
         self.max_bins = self.max_bins.min(other.max_bins);
-        // An empty histogram has a grid too, but nothing that needs it.
+        // An empty histogram also has a grid, but no bins that need it.
         if !other.bins.is_empty() {
             self.coarsen(other.precision);
             if other.precision == self.precision {
@@ -145,29 +145,29 @@ impl Histogram {
         self.settle();
     }
 
-    /// Most occupied bins.
+    /// Returns the largest allowed number of occupied bins.
     pub fn max_bins(&self) -> usize {
         self.max_bins
     }
 
-    /// p: each octave has 2ᵖ bins.
+    /// Returns p: each octave has 2ᵖ bins.
     pub fn precision(&self) -> u32 {
         self.precision
     }
 
-    /// The occupied bins, in ascending order of index.
+    /// Returns the occupied bins, in ascending order of index.
     pub fn bins(&self) -> &[Bin] {
         &self.bins
     }
 
-    /// Number of executions counted.
+    /// Returns the number of executions counted.
     pub fn total(&self) -> u64 {
         self.bins
             .iter()
             .fold(0, |total, bin| total.saturating_add(bin.count))
     }
 
-    /// Smallest and largest time of a bin, in microseconds.
+    /// Returns the smallest and the largest time of a bin in µs.
     pub fn range(&self, bin: Bin) -> (u64, u64) {
         (
             grid::first(bin.index, self.precision),
@@ -175,11 +175,11 @@ impl Histogram {
         )
     }
 
-    /// Counts of all bins from the first occupied to the last, shape `[num_bins]`, and their edges in
-    /// microseconds, shape `[num_bins + 1]`; without executions both are empty.
+    /// Returns the counts of all bins from the first occupied to the last, shape `[num_bins]`, and their edges in µs,
+    /// shape `[num_bins + 1]`. Without executions both are empty.
     ///
-    /// Times are integers, so edges lie halfway between two; all empty bins between two occupied ones
-    /// are given as one.
+    /// Times are integers, so edges lie halfway between two. All empty bins between two occupied ones are returned as
+    /// one.
     pub fn counts_and_edges(&self) -> (Vec<u64>, Vec<f64>) {
         let mut counts = Vec::with_capacity(self.bins.len() + 1);
         let mut edges = Vec::with_capacity(self.bins.len() + 2);
@@ -200,11 +200,11 @@ impl Histogram {
         (counts, edges)
     }
 
-    /// A histogram from the numbers that describe it.
+    /// Returns a histogram from its parts.
     ///
     /// # Errors
-    /// [`DetectError::Damaged`] if the bins do not ascend, are empty, are too many, are not on the grid, hold more
-    /// than [`Moments::MAX_COUNT`] executions, or `max_bins` is out of its bounds.
+    /// [`DetectError::Damaged`] if the bins do not ascend, are empty, are too many, are not on the grid, or hold more
+    /// than [`Moments::MAX_COUNT`] executions, or if `max_bins` is out of range.
     pub fn from_parts(max_bins: usize, precision: u32, bins: Vec<Bin>) -> Result<Self> {
         let damaged = |what| Err(damaged("a histogram", what));
         if !(Params::MIN_BINS..=Params::MAX_BINS).contains(&max_bins) {
@@ -239,8 +239,8 @@ impl Histogram {
         })
     }
 
-    /// This histogram on a grid of at most `precision` on which at most `num_bins` bins, but at least one
-    /// per octave, are occupied.
+    /// Returns this histogram on a grid of at most `precision`, with at most `num_bins` occupied bins but at least one
+    /// per octave.
     pub(crate) fn coarsened(&self, precision: u32, num_bins: usize) -> Self {
         let precision = precision.min(self.finest_with(num_bins));
         let mut coarse = Self {
@@ -253,15 +253,15 @@ impl Histogram {
         coarse
     }
 
-    /// Coarsens the grid until the bound on bins holds.
+    /// Coarsens the grid until there are at most `max_bins` bins.
     fn settle(&mut self) {
         if self.bins.len() > self.max_bins {
             self.coarsen(self.finest_with(self.max_bins));
         }
     }
 
-    /// The finest precision, up to the present one, at which at most `num_bins` bins are occupied; 0 if
-    /// none is.
+    /// Returns the finest precision, up to the current one, at which at most `num_bins` bins are occupied; 0 if even
+    /// that has more.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "there are as many precisions as bits"
@@ -270,22 +270,22 @@ impl Histogram {
         if self.bins.len() <= num_bins {
             return self.precision;
         }
-        // How many neighbours part at which precision.
-        let mut num_parting = [0_usize; u64::BITS as usize];
+        // Number of adjacent bins by the precision at which they become separate.
+        let mut num_separating = [0_usize; u64::BITS as usize];
         for pair in self.bins.windows(2) {
             let [a, b] = [pair[0], pair[1]].map(|bin| grid::first(bin.index, self.precision));
-            num_parting[grid::separating_precision(a, b) as usize] += 1;
+            num_separating[grid::separating_precision(a, b) as usize] += 1;
         }
         let mut num_occupied = 1;
         let fits = |&&num: &&usize| {
             num_occupied += num;
             num_occupied <= num_bins
         };
-        let num_fitting = num_parting.iter().take_while(fits).count();
+        let num_fitting = num_separating.iter().take_while(fits).count();
         num_fitting.saturating_sub(1) as u32
     }
 
-    /// A bin of this histogram on a grid that is not finer.
+    /// Returns a bin of this histogram on a grid that is not finer.
     fn moved(&self, bin: &Bin, precision: u32) -> Bin {
         Bin {
             index: grid::index(grid::first(bin.index, self.precision), precision),
@@ -300,7 +300,7 @@ impl Histogram {
         }
     }
 
-    /// Adds bins of this grid, whose indices ascend, where they are: most are occupied already.
+    /// Adds bins of this grid with ascending indices in place, because most are already occupied.
     fn add(&mut self, others: &[Bin]) {
         if self.bins.is_empty() {
             self.bins.extend_from_slice(others);
@@ -318,7 +318,7 @@ impl Histogram {
                 _ => num_missing += 1,
             }
         }
-        // From the end on, each bin moves by as many places as are missing before it.
+        // From the end on, each bin moves up by the number of bins to insert before it.
         let mut left = self.bins.len();
         self.bins.resize(left + num_missing, Bin::from((0, 0)));
         for other in others.iter().rev() {
@@ -337,7 +337,7 @@ impl Histogram {
     }
 }
 
-/// Appends a bin that does not come before the last one, or counts it there.
+/// Appends a bin that does not come before the last one, or adds its count to the last one.
 #[inline]
 fn append(bins: &mut Vec<Bin>, bin: Bin) {
     match bins.last_mut() {
@@ -346,7 +346,7 @@ fn append(bins: &mut Vec<Bin>, bin: Bin) {
     }
 }
 
-/// The bins of many times, ascending.
+/// Returns the bins of many times, ascending.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a table has at most DENSE entries for each value"
@@ -378,7 +378,7 @@ fn count_bins(values: &[u64], range: Extremes, precision: u32) -> Vec<Bin> {
     bins
 }
 
-/// What a stored histogram consists of.
+/// The stored form of a histogram.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parts {

@@ -1,19 +1,17 @@
-//! Whether an execution stands alone, or at the edge of many like it.
+//! Isolation: distinguishes a single execution from the edge of many similar ones.
 //!
-//! A low density alone does not tell an outlier: the tail of any distribution ends in bins with one
-//! execution, on short data there are many of them, and a threshold relative to the range of scores
-//! flags them all. What tells the two apart is the surroundings: near the end of a natural tail there
-//! is the rest of the tail.
+//! A low density alone does not make an outlier. The tail of any distribution ends in bins with one execution, short
+//! data have many of them, and a threshold relative to the range of scores flags them all. The surroundings distinguish
+//! the two: close to the end of a natural tail is the rest of the tail.
 //!
-//! The surroundings of a bin are what lies within a reach that follows from the width of the body. The
-//! body is the highest density region (Hyndman 1996, doi:10.1080/00031305.1996.10473359) of 90 % of the
-//! executions: the fullest bins, summed over all modes, so that gaps between modes, long tails and
-//! outliers do not widen it. Each side of the median has its own reach, because the grid is close to
-//! logarithmic and stretches the left tail. For a lognormal distribution an execution must be about 5.2
-//! standard deviations out to stand alone, nearly as far as the default of SSTD asks for.
+//! The surroundings of a bin are the executions within a reach that follows from the width of the body. The body is the
+//! highest density region (Hyndman 1996, doi:10.1080/00031305.1996.10473359) of 90 % of the executions: the fullest
+//! bins, summed over all modes, so that gaps between modes, long tails and outliers do not widen it. Each side of the
+//! median has its own reach, because the grid is close to logarithmic and expands the left tail. For a lognormal
+//! distribution an execution must be about 5.2 standard deviations out to be isolated, nearly as far as SSTD requires
+//! by default.
 //!
-//! An execution stands alone if its surroundings, itself included, hold at most as many executions as
-//! may be outliers.
+//! An execution is isolated if its surroundings, including itself, hold at most as many executions as may be outliers.
 
 use std::cmp::Reverse;
 
@@ -22,26 +20,27 @@ use crate::grid;
 use crate::histogram::Bin;
 use callgrove_model::Real;
 
-/// Scores and surroundings use at most 2⁶ bins per octave: times that differ by less than 1.6 % are alike.
+/// Largest precision of scores and surroundings: with 2⁶ bins per octave, times that differ by less than 1.6 % are
+/// alike.
 const FINEST_SCORING: u32 = 6;
 
-/// The body holds this share of the executions,
+/// Share of the executions in the body.
 const BODY: f64 = 0.9;
 
-/// and the reach is this many times its half width: as far as the densest 99 % of a normal distribution go.
+/// Ratio of the reach to the half width of the body: as far as the densest 99 % of a normal distribution.
 const REACH: f64 = 2.576 / 1.645;
 
-/// So many executions may stand together and still be outliers, however short the run is,
+/// Number of executions that may be outliers together, however short the run is.
 const ALLOWANCE: f64 = 2.0;
 
-/// but at most this share of all: among less than 16 executions none is an outlier.
+/// Largest share of all executions that may be outliers together: among less than 16 executions none is an outlier.
 const LARGEST_SHARE: f64 = 1.0 / 16.0;
 
-/// Above this number of executions the share that may be outliers falls with the square root of the
-/// number, as chance fluctuations of counts do: a long run shows which rare things recur.
+/// Number of executions above which the share that may be outliers falls with the square root of the number, like
+/// random fluctuations of counts: a long run shows which rare events recur.
 const SHORT_RUN: f64 = 10_000.0;
 
-/// The histogram that executions are scored by, and the surroundings of its bins.
+/// The histogram by which executions are scored, and the surroundings of its bins.
 #[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
     histogram: Histogram,
@@ -49,21 +48,21 @@ pub(crate) struct Surroundings {
     below: Vec<u64>,
     body: Body,
     limit: u64,
-    /// Index of the first bin, and from there on the position of each index, or [`UNSEEN`].
+    /// Index of the first bin; `positions` holds the position of each index from there on, or [`UNSEEN`].
     first: u64,
     positions: Vec<u16>,
-    /// Whether executions of a bin stand alone, shape `[num_bins]`.
-    alone: Vec<bool>,
+    /// True for each bin whose executions are isolated, shape `[num_bins]`.
+    isolated: Vec<bool>,
 }
 
-/// No execution was in this bin. There are less bins than that, 65 octaves of 2⁶.
+/// Marks a bin without executions. Positions are smaller: there are at most 65 octaves of 2⁶ bins.
 const UNSEEN: u16 = u16::MAX;
 
 impl Surroundings {
-    /// Surroundings where a share `outlier_share` may be outliers.
+    /// Returns the surroundings if a share `outlier_share` may be outliers.
     ///
-    /// The grid is coarsened until the number of occupied bins fits the number n of executions: at most
-    /// 2 ∛n (the rule of Rice; Lane 2015, Introduction to Statistics).
+    /// The grid is coarsened until the number of occupied bins fits the number n of executions: at most 2 ∛n (Rice
+    /// rule; Lane 2015, Introduction to Statistics).
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -90,35 +89,35 @@ impl Surroundings {
         let mut surroundings = Self {
             below,
             body: Body::new(bins, total, outlier_share),
-            limit: most_outliers(total, outlier_share),
+            limit: max_outliers(total, outlier_share),
             first,
             positions,
-            alone: Vec::new(),
+            isolated: Vec::new(),
             histogram,
         };
         let bins = surroundings.histogram.bins().iter();
-        surroundings.alone = bins
-            .map(|bin| surroundings.would_be_alone(bin.index))
+        surroundings.isolated = bins
+            .map(|bin| surroundings.would_be_isolated(bin.index))
             .collect();
         surroundings
     }
 
-    /// The histogram that executions are scored by.
+    /// Returns the histogram by which executions are scored.
     pub(crate) fn histogram(&self) -> &Histogram {
         &self.histogram
     }
 
-    /// Most executions that are outliers together.
+    /// Returns the largest number of executions that are outliers together.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Whether the executions of each bin stand alone, shape `[num_bins]`.
-    pub(crate) fn alone(&self) -> &[bool] {
-        &self.alone
+    /// Returns whether the executions of each bin are isolated, shape `[num_bins]`.
+    pub(crate) fn isolated(&self) -> &[bool] {
+        &self.isolated
     }
 
-    /// The position of the bin that a time is in, if any execution was in it.
+    /// Returns the position of the bin of a time, if the bin holds any execution.
     #[inline]
     pub(crate) fn find(&self, value: u64) -> Option<usize> {
         let index = grid::index(value, self.histogram.precision());
@@ -129,17 +128,17 @@ impl Surroundings {
             .map(usize::from)
     }
 
-    /// Whether an execution stands alone.
+    /// Returns whether an execution is isolated.
     #[inline]
-    pub(crate) fn is_alone(&self, value: u64) -> bool {
+    pub(crate) fn is_isolated(&self, value: u64) -> bool {
         self.find(value).map_or_else(
-            || self.would_be_alone(grid::index(value, self.histogram.precision())),
-            |position| self.alone[position],
+            || self.would_be_isolated(grid::index(value, self.histogram.precision())),
+            |position| self.isolated[position],
         )
     }
 
-    /// Whether executions in this bin, if there are any, stand alone.
-    fn would_be_alone(&self, index: u64) -> bool {
+    /// Returns whether executions in this bin, if there were any, would be isolated.
+    fn would_be_isolated(&self, index: u64) -> bool {
         let bins = self.histogram.bins();
         let (first, last) = self.body.around(index);
         let start = bins.partition_point(|bin| bin.index < first);
@@ -148,7 +147,7 @@ impl Surroundings {
     }
 }
 
-/// The width of the body on either side of the median, in bins.
+/// The width of the body on each side of the median, in bins.
 #[derive(Clone, Copy, Default, Debug)]
 struct Body {
     median: u64,
@@ -157,7 +156,8 @@ struct Body {
 }
 
 impl Body {
-    /// The body: the fewest, that is fullest, bins that hold its share, or all but `outlier_share` if less.
+    /// Returns the body: the fullest bins that hold [`BODY`] of the executions, or all but `outlier_share` if that is
+    /// less.
     fn new(bins: &[Bin], total: u64, outlier_share: f64) -> Self {
         let mut body = Self {
             median: median(bins, total),
@@ -177,7 +177,7 @@ impl Body {
         body
     }
 
-    /// The surroundings of a bin, first and last.
+    /// Returns the first and the last bin of the surroundings of a bin.
     fn around(&self, index: u64) -> (u64, u64) {
         let width = if index < self.median {
             self.below
@@ -194,7 +194,7 @@ impl Body {
     }
 }
 
-/// The bin of the median.
+/// Returns the bin of the median.
 fn median(bins: &[Bin], total: u64) -> u64 {
     let mut held: u64 = 0;
     let median = bins.iter().find(|bin| {
@@ -204,13 +204,13 @@ fn median(bins: &[Bin], total: u64) -> u64 {
     median.map_or(0, |bin| bin.index)
 }
 
-/// How many executions together may still be outliers.
+/// Returns the largest number of executions that may be outliers together.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a share from 0 to 1 of a count is one, rounded down"
 )]
-fn most_outliers(total: u64, outlier_share: f64) -> u64 {
+fn max_outliers(total: u64, outlier_share: f64) -> u64 {
     let n = total.real();
     let share = outlier_share * n.min((SHORT_RUN * n).sqrt());
     share.max(ALLOWANCE.min(LARGEST_SHARE * n)) as u64

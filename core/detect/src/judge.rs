@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use crate::contexts::Since;
+use crate::contexts::EpochRange;
 use crate::copod::Copod;
 use crate::excess::{CallsInRow, Excess};
 use crate::hbos::Hbos;
 use crate::isolation::Surroundings;
-use crate::model::stated;
+use crate::model::histogram_json;
 use crate::verdict::USUAL_SCORE;
 use crate::{Algorithm, CallerKey, Distribution, FuncModel, Moments, ValidParams, Verdict};
 use callgrove_model::Real;
 
-/// Stands in for a standard deviation of 0, so that scores stay finite.
-const LEAST_STDDEV: f64 = 1e-10;
+/// Replaces a standard deviation of 0, so that scores remain finite.
+const MIN_STDDEV: f64 = 1e-10;
 
-/// Nothing is known about the function, so all is normal.
+/// The verdict for functions with too little data: all is normal.
 const UNKNOWN: Verdict = Verdict {
     score: USUAL_SCORE,
     is_outlier: false,
@@ -35,26 +35,27 @@ enum Rule {
 }
 
 impl Judge {
-    /// A judge by `model`, which contains the executions to judge, or is frozen.
+    /// Returns a judge by `model`, which includes the executions to judge, or is frozen.
     ///
-    /// `threshold_override` takes the place, for this function, of `excess_severe_us`, `hbos_thres` or `sstd_sigma`;
-    /// [`ValidParams::check_threshold`] has its bounds. With less than 32 executions (excess), two (SSTD), or none
+    /// `threshold_override` replaces `excess_severe_us`, `hbos_thres` or `sstd_sigma` for this function;
+    /// [`ValidParams::check_threshold`] checks its range. With less than 32 executions (excess), two (SSTD), or none
     /// (HBOS, COPOD, or a model of another detector), all is normal with score 0.
     pub fn new(model: &FuncModel, params: &ValidParams, threshold_override: Option<f64>) -> Self {
-        Self::since(Since::Ever, model, params, threshold_override)
+        Self::with_range(EpochRange::All, model, params, threshold_override)
     }
 
-    /// The same for the present steps of a run that goes on: with excess, what was usual long before does not count.
-    pub fn of_late(
+    /// Returns a judge for the current steps of a run in progress. With excess, only recent executions define what is
+    /// usual.
+    pub fn of_recent(
         model: &FuncModel,
         params: &ValidParams,
         threshold_override: Option<f64>,
     ) -> Self {
-        Self::since(Since::Late, model, params, threshold_override)
+        Self::with_range(EpochRange::Recent, model, params, threshold_override)
     }
 
-    fn since(
-        since: Since,
+    fn with_range(
+        range: EpochRange,
         model: &FuncModel,
         params: &ValidParams,
         threshold_override: Option<f64>,
@@ -69,21 +70,21 @@ impl Judge {
         {
             let severe_us = threshold_override.unwrap_or(params.severe_us);
             return Self(
-                Excess::new(contexts, since, severe_us).map_or(Rule::Unknown, Rule::Excess),
+                Excess::new(contexts, range, severe_us).map_or(Rule::Unknown, Rule::Excess),
             );
         }
         let Some(histogram) = model.histogram().filter(|all| !all.bins().is_empty()) else {
             return Self(Rule::Unknown);
         };
         let range_share = threshold_override.unwrap_or(params.hbos_threshold);
-        let least_threshold = if params.use_global_threshold {
+        let min_threshold = if params.use_global_threshold {
             model.internal_global_threshold()
         } else {
             0.0
         };
         let surroundings = Surroundings::new(histogram, 1.0 - range_share);
         Self(if params.algorithm == Algorithm::Hbos {
-            Rule::Hbos(Hbos::new(surroundings, range_share, least_threshold))
+            Rule::Hbos(Hbos::new(surroundings, range_share, min_threshold))
         } else {
             let skewness = model.moments().skewness();
             Rule::Copod(Copod::new(
@@ -91,13 +92,13 @@ impl Judge {
                 skewness,
                 surroundings,
                 range_share,
-                least_threshold,
+                min_threshold,
             ))
         })
     }
 
-    /// Whether an execution of this time in microseconds is no outlier, whoever called it, and has the
-    /// [`USUAL_SCORE`]: most are, and this is known at once.
+    /// Returns whether an execution of this time in µs is no outlier for any caller and has the [`USUAL_SCORE`]. This
+    /// is fast, and true for most executions.
     #[inline]
     pub fn is_usual(&self, value_us: u64) -> bool {
         match &self.0 {
@@ -107,13 +108,13 @@ impl Judge {
         }
     }
 
-    /// Judges an execution that nothing called by its time in microseconds.
+    /// Judges an execution without a caller by its time in µs.
     #[inline]
     pub fn judge(&self, value_us: u64) -> Verdict {
         self.judge_in(CallerKey::NONE, value_us)
     }
 
-    /// Judges an execution by who called it and its time in microseconds.
+    /// Judges an execution by its caller and its time in µs.
     #[inline]
     pub fn judge_in(&self, caller: CallerKey, value_us: u64) -> Verdict {
         match &self.0 {
@@ -135,12 +136,12 @@ impl Judge {
         }
     }
 
-    /// Whether it judges executions by those that follow one another, too.
+    /// Returns whether consecutive executions are also judged together.
     pub fn judges_rows(&self) -> bool {
         matches!(self.0, Rule::Excess(_))
     }
 
-    /// Judges an execution among others in a row. Only excess judges by them.
+    /// Judges an execution among others in a row, which only excess takes into account.
     pub fn judge_in_row(&self, caller: CallerKey, value_us: u64, row: CallsInRow) -> Verdict {
         match &self.0 {
             Rule::Excess(excess) => excess.judge_in_row(caller, value_us, row),
@@ -148,8 +149,8 @@ impl Judge {
         }
     }
 
-    /// How many microseconds an execution took longer than the median of its caller; `None` for one that is usual there, and for all
-    /// detectors but excess.
+    /// Returns the time in µs by which an execution exceeds the median of its caller; `None` if it is usual there, and
+    /// for all detectors but excess.
     pub fn excess_us(&self, caller: CallerKey, value_us: u64) -> Option<u64> {
         match &self.0 {
             Rule::Excess(excess) => excess.excess_us(caller, value_us),
@@ -157,14 +158,14 @@ impl Judge {
         }
     }
 
-    /// Judges executions by their times in microseconds; the verdicts are appended in their order.
+    /// Judges executions by their times in µs, and appends the verdicts in the same order.
     pub fn judge_all(&self, values_us: &[u64], verdicts: &mut Vec<Verdict>) {
         verdicts.extend(values_us.iter().map(|&value| self.judge(value)));
     }
 
-    /// The score from which on an execution that stands alone is an outlier; with SSTD, the number of
-    /// standard deviations above which any is; 0 if nothing is known about the function, and with excess, whose
-    /// border is a time.
+    /// Returns the score from which an isolated execution is an outlier; with SSTD, the number of standard deviations
+    /// above which any execution is. Returns 0 if the function has too little data, and with excess, whose threshold is
+    /// a time.
     pub fn threshold(&self) -> f64 {
         match &self.0 {
             Rule::Unknown | Rule::Excess(_) => 0.0,
@@ -174,35 +175,35 @@ impl Judge {
         }
     }
 
-    /// Which of the models of a function an execution is judged by: 0 is that of all callers.
+    /// Returns the context by which an execution is judged; 0 is that of all callers.
     pub fn context(&self, caller: CallerKey) -> usize {
         match &self.0 {
-            Rule::Excess(excess) => excess.place(caller).unwrap_or(0),
+            Rule::Excess(excess) => excess.index(caller).unwrap_or(0),
             _ => 0,
         }
     }
 
-    /// How many there are.
+    /// Returns the number of contexts.
     pub fn num_contexts(&self) -> usize {
         match &self.0 {
-            Rule::Excess(excess) => excess.borders().len(),
+            Rule::Excess(excess) => excess.thresholds().len(),
             _ => 1,
         }
     }
 
-    /// One of them as `algo_params`: the object of the schemas. `model` is what the judge was made of.
-    pub fn stated(&self, model: &FuncModel, context: usize) -> Value {
-        let border = match &self.0 {
-            Rule::Excess(excess) => excess.borders().get(context),
+    /// Returns the `algo_params` object of the schemas for a context. `model` is the model of this judge.
+    pub fn algo_params(&self, model: &FuncModel, context: usize) -> Value {
+        let threshold = match &self.0 {
+            Rule::Excess(excess) => excess.thresholds().get(context),
             _ => None,
         };
-        let Some(border) = border else {
+        let Some(threshold) = threshold else {
             return model.to_json();
         };
-        let outlier_us = border.outlier_us();
-        let mut stated = stated(border.histogram(), border.judge(outlier_us).score);
-        stated["border_us"] = json!(outlier_us);
-        stated
+        let outlier_us = threshold.outlier_us();
+        let mut json = histogram_json(threshold.histogram(), threshold.judge(outlier_us).score);
+        json["border_us"] = json!(outlier_us);
+        json
     }
 }
 
@@ -212,7 +213,7 @@ fn sstd(moments: &Moments, sigma: f64) -> Rule {
     }
     Rule::Sstd {
         mean: moments.mean(),
-        stddev: moments.stddev().max(LEAST_STDDEV),
+        stddev: moments.stddev().max(MIN_STDDEV),
         sigma,
     }
 }

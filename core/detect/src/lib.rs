@@ -1,13 +1,13 @@
-//! Mergeable statistics of execution times, and the detectors on top of them: excess, our own, and HBOS, SSTD and COPOD as
-//! Chimbuko's users know them.
+//! Mergeable statistics of execution times, and the detectors on top of them: excess, our own, and HBOS, SSTD and COPOD
+//! as users of Chimbuko know them.
 //!
 //! ```text
 //! times of a step ─ FuncModel::extend ─ FuncModel::merge ─ Judge::new ─ Judge::judge ─ Verdict
 //!             Moments, Histogram, Contexts  steps, ranks        once a step   every execution
 //! ```
 //!
-//! Times are integer microseconds. A step is judged by the model that includes it, so the first
-//! executions of a run are judged by each other.
+//! Times are integer microseconds. A step is judged by the model that includes it, so the first executions of a run are
+//! judged by one another.
 //!
 //! ```
 //! use callgrove_detect::{FuncModel, Judge, Params};
@@ -27,35 +27,34 @@
 //!
 //! # The detectors
 //!
-//! **Excess** ([`Algorithm::Excess`], the default) tells executions that took improbably long for who called them, weighed
-//! by what that cost. Its score is −log₁₀ of the probability, and 0 for what is usual. `excess.rs` says how it decides,
-//! `docs/method.md` how well.
+//! **Excess** ([`Algorithm::Excess`], the default) finds executions that took improbably long for their caller,
+//! weighted by their cost. Its score is −log₁₀ of the probability, and 0 for usual executions. `excess.rs` describes
+//! the rule, and `docs/method.md` its accuracy.
 //!
-//! The others judge a function whoever called it. With n executions of it so far:
+//! The others judge a function regardless of its caller. With n executions of it so far:
 //!
-//! - **HBOS**: score −log₂(p + α), where p is the share of the executions in the bin of this one and
-//!   α = 78.88·10⁻³² bounds scores to 100. Bins are those of the [`Histogram`], coarsened until at most
-//!   2 ∛n are occupied and at most 64 per octave, so that short runs are not all singletons.
-//! - **COPOD**: l and r are −log₂ of the shares that took at most, and at least, as long; the score is
-//!   that of the tail the distribution is skewed to, or (l + r) / 2 if larger. PyOD takes natural
-//!   logarithms; bits compare with HBOS.
+//! - **HBOS**: score −log₂(p + α), where p is the share of the executions in the same bin and α = 78.88·10⁻³² limits
+//!   scores to 100. Bins are those of the [`Histogram`], coarsened until at most 2 ∛n are occupied and at most 64 per
+//!   octave, so that short runs are not all singletons.
+//! - **COPOD**: l and r are −log₂ of the shares that took at most, and at least, as long; the score is that of the tail
+//!   to which the distribution is skewed, or (l + r) / 2 if that is larger. PyOD takes natural logarithms; bits are
+//!   comparable with HBOS.
 //! - **SSTD**: score |v − µ| / s; outliers are those above `sstd_sigma`.
 //!
-//! With HBOS and COPOD an execution is an outlier if both hold:
+//! With HBOS and COPOD an execution is an outlier if both conditions hold:
 //!
 //! 1. Its score is in "the top 1 %", which has two readings: above 99 % of the range of scores, as
 //!    Chimbuko computes it, or among the at most 1 % of executions with the highest scores. The lower
 //!    threshold counts. With `glob_thres` it never falls from step to step
 //!    ([`FuncModel::raise_threshold`]).
-//! 2. It stands alone: within 1.6 times the half width of the body around it, there are at most as many
-//!    executions as may be outliers. These are 1 % of n, above 10,000 executions 1 % of √(10,000 n),
-//!    but always two, or n / 16 if that is less. The body is the densest 90 %, on the side of the
-//!    median where the execution is.
+//! 2. It is isolated: within 1.6 times the half width of the body around it, there are at most as many executions as
+//!    may be outliers. These are 1 % of n, above 10,000 executions 1 % of √(10,000 n), but always two, or n / 16 if
+//!    that is less. The body is the densest 90 %, on the side of the median where the execution is.
 //!
-//! The 1 % is 1 − `hbos_thres`. Chimbuko has the first reading only, which flags the rarest bins of
-//! any function, also of one without outliers: on short data, thousands at the ends of ordinary tails.
+//! The 1 % is 1 − `hbos_thres`. Chimbuko only has the first reading, which flags the rarest bins of any function, even
+//! without outliers: on short data, thousands at the ends of ordinary tails.
 //!
-//! # How well these three detect
+//! # Accuracy of these three
 //!
 //! On generated runs of 50 functions (one to three modes, narrow and long-tailed, constant), where
 //! outliers take 4 to 40 times as long as the longest mode, judged step by step; precision and recall.
@@ -67,9 +66,9 @@
 //! | ten of 100,000 calls, 10 steps | 418 | .99, .85 | 1.00, .85 | .67, .96 | .01, .99 |
 //! | ten of 10,000 calls, 4 steps | 218 | .95, .82 | .95, .82 | .90, .87 | .01, 1.00 |
 //!
-//! Most of what HBOS misses in the long run is in functions whose ordinary executions take several
-//! times their typical time now and then, as long as the misses do. Figures by
-//! `cargo test -p callgrove-detect --test evaluation -- --nocapture`.
+//! Most of what HBOS misses in the long run is in functions whose ordinary executions sometimes take several times
+//! their typical time, as long as the missed ones. The figures are those of `cargo test -p callgrove-detect --test
+//! evaluation -- --nocapture`.
 
 #![cfg_attr(
     not(test),

@@ -2,10 +2,10 @@
 
 use crate::histogram::Bin;
 
-/// Most entries of the table.
+/// Largest number of entries of the table.
 const MAX_SLOTS: u64 = 512;
 
-/// Sorted bin indices, with a table of where to begin.
+/// Sorted bin indices, with a table of starting positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
     indices: Vec<u64>,
@@ -17,7 +17,7 @@ pub(crate) struct Lookup {
 }
 
 impl Lookup {
-    /// A table for these bins, which ascend.
+    /// Returns a table for these bins, which ascend.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "at most MAX_SLOTS slots, and Params::MAX_BINS bins"
@@ -47,7 +47,7 @@ impl Lookup {
         }
     }
 
-    /// The position of the bin with this index, or of the first one above it.
+    /// Returns the position of the bin with this index, or of the first one above it.
     #[inline]
     pub(crate) fn find(&self, index: u64) -> Result<usize, usize> {
         let Some(distance) = index.checked_sub(self.first) else {
@@ -71,7 +71,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_what_a_binary_search_finds(
+        fn the_table_finds_the_same_bins_as_a_binary_search(
             mut indices in prop::collection::vec((any::<u64>(), 0..64_u32), 0..300),
             wanted in any::<u64>(),
         ) {

@@ -4,15 +4,15 @@ use callgrove_model::StepId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::contexts::Since;
+use crate::contexts::EpochRange;
 use crate::error::{DetectError, Result, damaged};
 use crate::power_sums::Extremes;
 use crate::{Algorithm, CallerKey, Contexts, Histogram, Moments, RunningThreshold, ValidParams};
 
-/// What a model keeps of the times, by what its detector needs.
+/// The statistics of times that a model keeps, as its detector needs them.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Distribution {
-    /// Nothing beside their moments: SSTD.
+    /// No statistics besides the moments: SSTD.
     Moments,
     /// One histogram: HBOS and COPOD.
     Histogram(Histogram),
@@ -20,10 +20,10 @@ pub enum Distribution {
     Contexts(Contexts),
 }
 
-/// The model of one function: what its executions took so far, everywhere.
+/// The model of one function: the times of its executions so far, on all ranks.
 ///
-/// Models of parts of a run merge to the model of the run: histogram and contexts exactly, the moments up to
-/// rounding, in any order.
+/// Models of parts of a run merge to the model of the run in any order: histogram and contexts exactly, the moments up
+/// to rounding.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct FuncModel {
@@ -33,7 +33,7 @@ pub struct FuncModel {
 }
 
 impl FuncModel {
-    /// A model of a function that was not executed yet.
+    /// Returns a model without executions.
     pub fn new(params: &ValidParams) -> Self {
         let distribution = match params.get().algorithm {
             Algorithm::Sstd => Distribution::Moments,
@@ -49,8 +49,8 @@ impl FuncModel {
         }
     }
 
-    /// A model of no executions, for those of a part of the run that will be merged into this model: it
-    /// counts faster than a new one, and the merge has the same result.
+    /// Returns a model without executions, to count a part of the run that will be merged into this model. It counts
+    /// faster than a new model, and the merge has the same result.
     #[must_use]
     pub fn new_part(&self) -> Self {
         let distribution = match &self.distribution {
@@ -65,16 +65,16 @@ impl FuncModel {
         }
     }
 
-    /// The model that another run of the program may begin with: what happened when in this run does not matter there.
+    /// Returns the initial model for another run of the program, without the times within this run.
     #[must_use]
-    pub fn before_the_run(mut self) -> Self {
+    pub fn for_next_run(mut self) -> Self {
         if let Distribution::Contexts(contexts) = &mut self.distribution {
-            *contexts = contexts.before_the_run();
+            *contexts = contexts.for_next_run();
         }
         self
     }
 
-    /// A model from its parts.
+    /// Returns a model from its parts.
     ///
     /// # Errors
     /// [`DetectError::Damaged`] if moments and histogram count different numbers of executions, or the threshold is
@@ -96,13 +96,13 @@ impl FuncModel {
         })
     }
 
-    /// Takes in the times of further executions that nothing called, in microseconds, in the first step of a run.
+    /// Adds the times in µs of executions without a caller in the first step of a run.
     pub fn extend(&mut self, times_us: &[u64]) {
         self.extend_in(StepId(0), CallerKey::NONE, times_us);
     }
 
-    /// Takes in the times of further executions, in microseconds, that `caller` called and that ended in `step`; models
-    /// that do not tell callers apart take no note of it.
+    /// Adds the times in µs of executions that `caller` called and that ended in `step`. Models without callers ignore
+    /// both.
     pub fn extend_in(&mut self, step: StepId, caller: CallerKey, times_us: &[u64]) {
         let Some(range) = Extremes::of(times_us) else {
             return;
@@ -117,10 +117,10 @@ impl FuncModel {
         }
     }
 
-    /// Takes in the model of other executions of the function.
+    /// Adds the model of other executions of the function.
     ///
     /// # Errors
-    /// [`DetectError::MixedModels`] if the two are of different detectors; this model stays as it was.
+    /// [`DetectError::MixedModels`] if the two are of different detectors; this model is unchanged then.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         match (&mut self.distribution, &other.distribution) {
             (Distribution::Histogram(ours), Distribution::Histogram(theirs)) => ours.merge(theirs),
@@ -133,22 +133,22 @@ impl FuncModel {
         Ok(())
     }
 
-    /// Raises the [`RunningThreshold`]; it is told what [`crate::Judge::threshold`] was used last.
+    /// Raises the [`RunningThreshold`] to the last [`crate::Judge::threshold`].
     pub fn raise_threshold(&mut self, threshold: f64) {
         self.threshold.raise(threshold);
     }
 
-    /// Moments of the times, in microseconds.
+    /// Returns the moments of the times in µs.
     pub fn moments(&self) -> &Moments {
         &self.moments
     }
 
-    /// What is kept of the times beside their moments.
+    /// Returns the statistics besides the moments.
     pub fn distribution(&self) -> &Distribution {
         &self.distribution
     }
 
-    /// Histogram of the times of all executions; none for SSTD and where callers are told apart.
+    /// Returns the histogram of the times of all executions; `None` for SSTD and for models by caller.
     pub fn histogram(&self) -> Option<&Histogram> {
         match &self.distribution {
             Distribution::Histogram(histogram) => Some(histogram),
@@ -156,26 +156,26 @@ impl FuncModel {
         }
     }
 
-    /// The highest threshold so far.
+    /// Returns the highest threshold so far.
     pub fn internal_global_threshold(&self) -> f64 {
         self.threshold.value()
     }
 
-    /// The object that the schemas call `algo_params`, and `model` in the collection `ad_model`. Where callers are
-    /// told apart, that is all of them together; [`crate::Judge::stated`] has each.
+    /// Returns the object that the schemas call `algo_params`, and `model` in the collection `ad_model`. A model by
+    /// caller gives that of all callers together; [`crate::Judge::algo_params`] returns that of each.
     pub fn to_json(&self) -> Value {
         match &self.distribution {
             Distribution::Moments => json!(self.moments.stats()),
-            Distribution::Histogram(histogram) => stated(histogram, self.threshold.value()),
+            Distribution::Histogram(histogram) => histogram_json(histogram, self.threshold.value()),
             Distribution::Contexts(contexts) => {
-                stated(&contexts.sum(Since::Ever), self.threshold.value())
+                histogram_json(&contexts.sum(EpochRange::All), self.threshold.value())
             }
         }
     }
 }
 
-/// A histogram as the schemas have it, and from which score on executions are outliers.
-pub(crate) fn stated(histogram: &Histogram, threshold: f64) -> Value {
+/// Returns a histogram as the schemas define it, with the score from which executions are outliers.
+pub(crate) fn histogram_json(histogram: &Histogram, threshold: f64) -> Value {
     let (counts, edges) = histogram.counts_and_edges();
     json!({
         "histogram": {
@@ -186,13 +186,13 @@ pub(crate) fn stated(histogram: &Histogram, threshold: f64) -> Value {
     })
 }
 
-/// What a stored model consists of.
+/// The stored form of a model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parts {
     moments: Moments,
     histogram: Option<Histogram>,
-    /// Of the detector that tells callers apart; earlier releases had none.
+    /// Histograms by caller, for the detector excess; earlier releases have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     contexts: Option<Contexts>,
     internal_global_threshold: f64,

@@ -1,4 +1,4 @@
-//! Mean, spread, skewness and kurtosis in one pass, from parts that were counted apart.
+//! Mean, spread, skewness and kurtosis in one pass, from parts that are counted separately.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,16 +8,16 @@ use crate::power_sums::{Central, Extremes, PowerSums, integer};
 use crate::wide::Wide;
 use callgrove_model::Real;
 
-/// Spreads that are smaller than this share of the values' square are rounding, not spread.
+/// Spreads smaller than this share of the squared values are rounding errors.
 const ROUNDING: f64 = 1e-28;
 
 /// Moments of a stream of numbers.
 ///
-/// Numbers come one by one, in batches, or as moments of another part of the stream. Integers from 0 to 2⁶⁴ − 1 are
-/// summed exactly: their moments are the same to the last bit however the stream was cut. Where others come in, the
-/// result is the same up to rounding: with count n, mean µ and Mₖ = Σ (x − µ)ᵏ, two parts a and b merge by the
-/// formulas of Pébay (2008, Sandia report SAND2008-6212, equations 2.1 and 3.1) from δ = µb − µa. Values
-/// must be finite; in this crate they are times in microseconds.
+/// Numbers are added one by one, in batches, or as moments of another part of the stream. Integers from 0 to 2⁶⁴ − 1
+/// are summed exactly: their moments are the same to the last bit for any division of the stream. With other numbers,
+/// the result is the same up to rounding: with count n, mean µ and Mₖ = Σ (x − µ)ᵏ, two parts a and b merge by the
+/// formulas of Pébay (2008, Sandia report SAND2008-6212, equations 2.1 and 3.1) from δ = µb − µa. Values must be
+/// finite; in this crate they are times in µs.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Moments {
@@ -27,7 +27,7 @@ pub struct Moments {
     sums: Sums,
 }
 
-/// What is known of the values together.
+/// The sums of the values.
 #[derive(Clone, Copy, Debug)]
 enum Sums {
     Exact(PowerSums),
@@ -41,10 +41,10 @@ impl Default for Sums {
 }
 
 impl Moments {
-    /// The largest count: beyond, doubles skip integers.
+    /// The largest count; above it, doubles skip integers.
     pub const MAX_COUNT: u64 = 1 << 53;
 
-    /// Takes in one finite value.
+    /// Adds one finite value.
     pub fn push(&mut self, value: f64) {
         let one = match integer(value) {
             Some(value) => Self::of_equal(value, 1),
@@ -61,21 +61,21 @@ impl Moments {
         self.merge(&one);
     }
 
-    /// Those of some values.
+    /// Returns the moments of some values.
     pub fn of(values: &[u64]) -> Self {
         let mut moments = Self::default();
         moments.extend_from(values);
         moments
     }
 
-    /// Takes in many values.
+    /// Adds many values.
     pub fn extend_from(&mut self, values: &[u64]) {
         if let Some(range) = Extremes::of(values) {
             self.extend_within(values, range);
         }
     }
 
-    /// The same of values, at least one, whose smallest and largest are known.
+    /// Adds at least one value; the smallest and the largest are those of `range`.
     pub(crate) fn extend_within(&mut self, values: &[u64], range: Extremes) {
         let mut sums = PowerSums::default();
         sums.extend(values, range);
@@ -87,10 +87,10 @@ impl Moments {
         });
     }
 
-    /// Those of a value that came so often.
+    /// Returns the moments of a value that occurred `count` times.
     pub fn of_equal(value: u64, count: u64) -> Self {
         let mut sums = PowerSums::default();
-        sums.push_often(value, count);
+        sums.push_repeated(value, count);
         let value = if count > 0 { value.real() } else { 0.0 };
         Self {
             count,
@@ -100,7 +100,7 @@ impl Moments {
         }
     }
 
-    /// Takes in the moments of another part of the stream.
+    /// Adds the moments of another part of the stream.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -112,17 +112,17 @@ impl Moments {
         let count = self.count.saturating_add(other.count);
         match (&mut self.sums, &other.sums) {
             (Sums::Exact(ours), Sums::Exact(theirs)) => ours.add(theirs),
-            _ => self.sums = Sums::Rounded(self.merged_by_rounding(other, count)),
+            _ => self.sums = Sums::Rounded(self.merged_with_rounding(other, count)),
         }
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.count = count;
     }
 
-    fn merged_by_rounding(&self, other: &Self, count: u64) -> Central {
+    fn merged_with_rounding(&self, other: &Self, count: u64) -> Central {
         let (a, b) = (self.central(), other.central());
         let (na, nb, n) = (self.count.real(), other.count.real(), count.real());
-        // Shares instead of counts: products of large counts would lose digits.
+        // Uses shares instead of counts, because products of large counts would lose digits.
         let (pa, pb) = (na / n, nb / n);
         let delta = (b.mean - a.mean) + (b.mean_rest - a.mean_rest);
         let d2 = delta * delta;
@@ -148,12 +148,12 @@ impl Moments {
         }
     }
 
-    /// How many values there were.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean; 0 without values.
+    /// Returns the mean; 0 without values.
     pub fn mean(&self) -> f64 {
         let mean = match &self.sums {
             Sums::Exact(_) if self.count == 0 => 0.0,
@@ -163,36 +163,36 @@ impl Moments {
         mean.clamp(self.min, self.max)
     }
 
-    /// The smallest; 0 without values.
+    /// Returns the smallest value; 0 without values.
     pub fn min(&self) -> f64 {
         self.min
     }
 
-    /// The largest; 0 without values.
+    /// Returns the largest value; 0 without values.
     pub fn max(&self) -> f64 {
         self.max
     }
 
-    /// Standard deviation of a sample (n − 1); 0 with less than two values.
+    /// Returns the standard deviation of a sample (n − 1); 0 with less than two values.
     pub fn stddev(&self) -> f64 {
         self.stats().stddev
     }
 
-    /// √n M₃ / M₂^1.5; 0 where there is no spread.
+    /// Returns the skewness, √n M₃ / M₂^1.5; 0 without spread.
     pub fn skewness(&self) -> f64 {
         self.stats().skewness
     }
 
-    /// Excess kurtosis, n M₄ / M₂² − 3; 0 where there is no spread.
+    /// Returns the excess kurtosis, n M₄ / M₂² − 3; 0 without spread.
     pub fn kurtosis(&self) -> f64 {
         self.stats().kurtosis
     }
 
-    /// The record of the schemas.
+    /// Returns the record of the schemas.
     pub fn stats(&self) -> RunStats {
         let (count, mean) = (self.count.real(), self.mean());
         let Central { m2, m3, m4, .. } = self.central();
-        // Whether M₂ is more than what rounding leaves of equal values.
+        // True if M₂ is more than the rounding error of equal values.
         let largest = self.min.abs().max(self.max.abs());
         let has_spread = self.min < self.max && m2 > ROUNDING * largest * largest;
         let or_zero = |value: f64| if has_spread { value } else { 0.0 };
@@ -214,8 +214,8 @@ impl Moments {
         }
     }
 
-    /// The moments whose statistics these are, but for rounding: what [`Moments::stats`] states is enough to go on
-    /// counting and merging.
+    /// Returns the moments with these statistics, up to rounding. The statistics of [`Moments::stats`] are enough to
+    /// continue counting and merging.
     pub fn of_stats(stats: &RunStats) -> Self {
         let count = stats.count.real();
         let m2 = (stats.stddev * stats.stddev * (count - 1.0)).max(0.0);
@@ -234,7 +234,8 @@ impl Moments {
         }
     }
 
-    /// Count, mean, M₂, M₃, M₄, minimum, maximum; with [`Moments::exact_sums`] all that there is.
+    /// Returns count, mean, M₂, M₃, M₄, minimum and maximum. Together with [`Moments::exact_sums`] this is the whole
+    /// state.
     pub fn parts(&self) -> [f64; 7] {
         let Central { m2, m3, m4, .. } = self.central();
         [
@@ -248,7 +249,7 @@ impl Moments {
         ]
     }
 
-    /// If all values were integers: the sums of their first four powers, each in words, the lowest first.
+    /// Returns the sums of the first four powers if all values were integers, each as 64-bit words, the lowest first.
     pub fn exact_sums(&self) -> Option<[&[u64]; 4]> {
         match &self.sums {
             Sums::Exact(sums) => Some(sums.0.each_ref().map(Wide::words)),
@@ -256,11 +257,11 @@ impl Moments {
         }
     }
 
-    /// Moments from [`Moments::parts`].
+    /// Returns moments from [`Moments::parts`].
     ///
     /// # Errors
-    /// [`DetectError::Damaged`] if no values have such moments: a number is not finite, the count is not
-    /// an integer, an even moment is negative, the mean lies outside the values.
+    /// [`DetectError::Damaged`] if no values have such moments: a number is not finite, the count is not an integer, an
+    /// even moment is negative, or the mean is outside the range of the values.
     pub fn from_parts(parts: [f64; 7]) -> Result<Self> {
         let damaged = |what| Err(damaged("moments", what));
         let [count, mean, m2, m3, m4, min, max] = parts;
@@ -298,7 +299,7 @@ impl Moments {
         })
     }
 
-    /// Moments from count, minimum, maximum and the bytes of [`Moments::exact_sums`], the lowest first.
+    /// Returns moments from count, minimum, maximum and the bytes of [`Moments::exact_sums`], the lowest first.
     ///
     /// # Errors
     /// As [`Moments::from_parts`].
@@ -311,7 +312,7 @@ impl Moments {
         let Central {
             mean, m2, m3, m4, ..
         } = exact.central(count);
-        // Beyond 2⁵³, what is equal can round to different sides.
+        // Above 2⁵³, equal numbers can round to different doubles.
         let nearest = mean.max(min).min(max);
         let is_near = (mean - nearest).abs() <= 2.0 * f64::EPSILON * nearest.abs();
         let mean = if is_near { nearest } else { mean };
@@ -329,14 +330,14 @@ impl PartialEq for Moments {
     }
 }
 
-/// The sum of two numbers, and what rounding left out of it (Knuth 1969, 4.2.2, theorem B).
+/// Returns the sum of two numbers and its rounding error (Knuth 1969, 4.2.2, theorem B).
 fn exact_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let of_b = sum - a;
     (sum, (a - (sum - of_b)) + (b - of_b))
 }
 
-/// Moments in a file. Earlier releases knew the parts only.
+/// The stored form of moments. Earlier releases only wrote the parts.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Stored {

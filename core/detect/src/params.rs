@@ -1,4 +1,4 @@
-//! Settings of the detectors, with the keys of Chimbuko's file of parameters.
+//! Settings of the detectors, with the keys of Chimbuko's parameter file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 use crate::error::{DetectError, Result};
 use callgrove_model::Real;
 
-/// Keys of a file of parameters, for messages.
+/// The keys of a parameter file, for messages.
 const KEYS: &str =
     "algorithm, excess_severe_us, sstd_sigma, hbos_thres, glob_thres and hbos_max_bins";
 
-/// How executions are judged.
+/// The detectors.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
-    /// How improbably long the execution took for who called it, weighed by what that cost.
+    /// How improbably long the execution took for its caller, weighted by its cost.
     #[default]
     Excess,
     /// Histogram based outlier score: how improbable the execution's bin is.
@@ -30,10 +30,10 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them.
+    /// All detectors.
     pub const ALL: [Self; 4] = [Self::Excess, Self::Hbos, Self::Sstd, Self::Copod];
 
-    /// Its name in files and on the command line.
+    /// Returns the name in files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Excess => "excess",
@@ -61,27 +61,27 @@ impl FromStr for Algorithm {
     }
 }
 
-/// Settings of a detector; those that Chimbuko has too have its defaults.
+/// Settings of a detector. Settings that Chimbuko also has use its defaults.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// The detector.
     pub algorithm: Algorithm,
-    /// Excess: an execution that is not usual and took longer than usual by so many microseconds is an outlier, however
-    /// often there are such; shorter ones need more evidence. Above 0.
+    /// Excess: an unusual execution that took longer than usual by this time in µs is an outlier, however many there
+    /// are; shorter ones need more evidence. Above 0.
     #[serde(rename = "excess_severe_us")]
     pub severe_us: f64,
-    /// HBOS and COPOD: where in the range of scores the threshold lies, from 0 (lowest score) to 1
-    /// (highest); 1 less this is also the share of executions that may be outliers.
+    /// HBOS and COPOD: the position of the threshold in the range of scores, from 0 (lowest score) to 1 (highest); 1
+    /// less this value is also the share of executions that may be outliers.
     #[serde(rename = "hbos_thres")]
     pub hbos_threshold: f64,
-    /// SSTD: outliers are farther from the mean than this many standard deviations; above 0.
+    /// SSTD: outliers deviate from the mean by more than this many standard deviations; above 0.
     pub sstd_sigma: f64,
-    /// HBOS and COPOD: most occupied bins of a histogram, from 65 to 65,536. HBOS judges by at most 2 ∛n of them for n
-    /// executions.
+    /// HBOS and COPOD: largest number of occupied bins of a histogram, from 65 to 65,536. HBOS judges by at most 2 ∛n
+    /// of them for n executions.
     #[serde(rename = "hbos_max_bins")]
     pub max_bins: usize,
-    /// HBOS and COPOD: whether the threshold never falls while the run goes on.
+    /// HBOS and COPOD: true if the threshold never falls during the run.
     #[serde(rename = "glob_thres")]
     pub use_global_threshold: bool,
 }
@@ -100,10 +100,10 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Settings from a file of parameters, as Chimbuko's option `-algo_params_file` takes it.
+    /// Reads settings from a parameter file, as Chimbuko's option `-algo_params_file` takes it.
     ///
     /// # Errors
-    /// [`DetectError::BadParams`] naming an unknown key or a value of the wrong type.
+    /// [`DetectError::BadParams`] with the unknown key or the value of the wrong type.
     pub fn from_json(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|err| DetectError::BadParams {
             reason: err.to_string(),
@@ -111,10 +111,10 @@ impl Params {
         })
     }
 
-    /// The settings, if all are within their bounds.
+    /// Returns the settings if all are in their valid ranges.
     ///
     /// # Errors
-    /// [`DetectError::InvalidParam`] naming the first that is not.
+    /// [`DetectError::InvalidParam`] with the first setting that is not.
     pub fn check(self) -> Result<ValidParams> {
         check_severe(self.severe_us)?;
         check_share(self.hbos_threshold)?;
@@ -129,10 +129,10 @@ impl Params {
         Ok(ValidParams(self))
     }
 
-    /// The fewest bins that a histogram may be bound to: with one per octave all times have a place.
+    /// The smallest limit on the bins of a histogram: with one bin per octave, every time has a bin.
     pub const MIN_BINS: usize = 65;
 
-    /// The most bins that a histogram may be bound to.
+    /// The largest limit on the bins of a histogram.
     pub const MAX_BINS: usize = 65_536;
 }
 
@@ -163,21 +163,21 @@ fn in_bounds(name: &'static str, value: f64, is_valid: bool, wanted: &'static st
     is_valid.then_some(value).ok_or(error)
 }
 
-/// Settings within their bounds.
+/// Settings in their valid ranges.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ValidParams(Params);
 
 impl ValidParams {
-    /// The settings.
+    /// Returns the settings.
     pub fn get(&self) -> &Params {
         &self.0
     }
 
-    /// Whether `threshold` may stand in for the algorithm's own on one function: `excess_severe_us`,
-    /// `hbos_thres` of HBOS and COPOD, `sstd_sigma` of SSTD. Returns it.
+    /// Returns `threshold` if it may replace the algorithm's own for one function: `excess_severe_us`, `hbos_thres` of
+    /// HBOS and COPOD, or `sstd_sigma` of SSTD.
     ///
     /// # Errors
-    /// [`DetectError::InvalidParam`] if it is out of the bounds of that setting.
+    /// [`DetectError::InvalidParam`] if it is outside the range of that setting.
     pub fn check_threshold(&self, threshold: f64) -> Result<f64> {
         match self.0.algorithm {
             Algorithm::Excess => check_severe(threshold),

@@ -1,11 +1,11 @@
-//! Sums of the powers of integers, without rounding: they merge to the same bits in any order.
+//! Sums of powers of integers, without rounding: they merge to the same bits in any order.
 
 use std::cmp::Ordering;
 
 use crate::wide::Wide;
 use callgrove_model::Real;
 
-/// Σ x, Σ x², Σ x³ and Σ x⁴ of integers of 64 bits: with as many as can be counted, none runs over.
+/// Σ x, Σ x², Σ x³ and Σ x⁴ of 64-bit integers. None overflows for any number of values that can be counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PowerSums(pub(crate) [Wide<5>; 4]);
 
@@ -16,35 +16,35 @@ pub(crate) struct Extremes {
     pub(crate) max: u64,
 }
 
-/// Mean, and sums of the powers of the distance from it.
+/// The mean, and the sums of powers of the distances from it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Central {
     pub(crate) mean: f64,
-    /// What rounding left out of the mean, so that it does not add up over many small steps.
+    /// The rounding error of the mean, kept so that it does not accumulate over many small steps.
     pub(crate) mean_rest: f64,
     pub(crate) m2: f64,
     pub(crate) m3: f64,
     pub(crate) m4: f64,
 }
 
-/// Powers of values with at most so many bits need 128.
+/// Largest bit width of a value whose fourth power fits 128 bits.
 const SMALL_BITS: u32 = 32;
-/// Values with less than so many bits above the smallest of a batch are summed in machine words,
-const NEAR_BITS: u32 = 13;
-/// so many at once,
-const NEAR_CHUNK: usize = 1 << 12;
-/// and those with less than so many in pairs of them,
-const FAR_BITS: u32 = 21;
-/// so many at once,
-const CHUNK: usize = 1 << 20;
-/// if there are so many at least.
+/// Bit width of distances from the smallest value of a batch that are summed in `u64`.
+const SMALL_DISTANCE_BITS: u32 = 13;
+/// Chunk length for sums in `u64`, short enough that they do not overflow.
+const SMALL_DISTANCE_CHUNK: usize = 1 << 12;
+/// Bit width of distances from the smallest value of a batch that are summed in `u128`.
+const MEDIUM_DISTANCE_BITS: u32 = 21;
+/// Chunk length for sums in `u128`, short enough that they do not overflow.
+const MEDIUM_DISTANCE_CHUNK: usize = 1 << 20;
+/// Smallest batch that is summed by distances; smaller ones are added value by value.
 const SMALL_BATCH: usize = 8;
 
 impl PowerSums {
-    /// Takes in one value.
+    /// Adds one value.
     pub(crate) fn push(&mut self, value: u64) {
         if value >> SMALL_BITS != 0 {
-            return self.push_often(value, 1);
+            return self.push_repeated(value, 1);
         }
         let square = u128::from(value * value);
         let powers = [
@@ -58,8 +58,8 @@ impl PowerSums {
         }
     }
 
-    /// Takes in a value so often.
-    pub(crate) fn push_often(&mut self, value: u64, count: u64) {
+    /// Adds a value `count` times.
+    pub(crate) fn push_repeated(&mut self, value: u64, count: u64) {
         let mut power = Wide::from(count);
         for sum in &mut self.0 {
             power = power.times(value);
@@ -67,7 +67,7 @@ impl PowerSums {
         }
     }
 
-    /// Takes in many values; the smallest and the largest are those of `range`.
+    /// Adds many values; the smallest and the largest are those of `range`.
     pub(crate) fn extend(&mut self, values: &[u64], range: Extremes) {
         if values.len() < SMALL_BATCH {
             for &value in values {
@@ -75,33 +75,33 @@ impl PowerSums {
             }
             return;
         }
-        for chunk in values.chunks(CHUNK) {
+        for chunk in values.chunks(MEDIUM_DISTANCE_CHUNK) {
             self.extend_by_chunk(chunk, range);
         }
     }
 
-    /// The powers of the distances from the smallest, of those that are not too far, and from their sums those of the
-    /// values.
+    /// Sums the powers of the distances from the smallest value, as long as these are not too large, and computes the
+    /// powers of the values from them.
     fn extend_by_chunk(&mut self, values: &[u64], range: Extremes) {
         let Extremes { min, max } = range;
         let mut of_distances = [0_u128; 5];
-        for values in values.chunks(NEAR_CHUNK) {
-            let near = if (max - min) >> NEAR_BITS == 0 {
-                near_sums(values, min)
+        for values in values.chunks(SMALL_DISTANCE_CHUNK) {
+            let near = if (max - min) >> SMALL_DISTANCE_BITS == 0 {
+                small_distance_sums(values, min)
             } else {
-                self.near_and_far_sums(values, min, &mut of_distances)
+                self.split_distance_sums(values, min, &mut of_distances)
             };
             let near = of_distances.iter_mut().zip(near);
             near.for_each(|(sum, it)| *sum += u128::from(it));
         }
         // (min + x)ᵏ by the binomial theorem.
         let binomials: [&[u64]; 4] = [&[1, 1], &[1, 2, 1], &[1, 3, 3, 1], &[1, 4, 6, 4, 1]];
-        let is_small = max >> FAR_BITS == 0;
+        let is_small = max >> MEDIUM_DISTANCE_BITS == 0;
         let of_near = of_distances.map(Wide::from_u128);
         for (sum, factors) in self.0.iter_mut().zip(binomials) {
-            // By Horner: ((c₀ min + c₁ x) min + c₂ x²) …, where xᵏ stands for the sum over it.
+            // By Horner's rule: ((c₀ min + c₁ x) min + c₂ x²) …, where xᵏ denotes the sum of the powers.
             if is_small {
-                // The sum of the highest powers, which nothing on the way is above, has 4 × 21 + 20 bits.
+                // No intermediate result exceeds the sum of the highest powers, which has 4 × 21 + 20 bits.
                 let terms = factors.iter().zip(&of_distances);
                 let total = terms.fold(0, |total, (factor, of_power)| {
                     total * u128::from(min) + u128::from(*factor) * of_power
@@ -118,9 +118,9 @@ impl PowerSums {
         }
     }
 
-    /// The sums of the powers of the distances from `min` of those that are near; of those that are far they go to
-    /// `of_distances`, and what is farther is taken in as it is.
-    fn near_and_far_sums(
+    /// Returns the sums of powers of the small distances from `min`. Those of larger distances are added to
+    /// `of_distances`, and values with even larger distances are added directly.
+    fn split_distance_sums(
         &mut self,
         values: &[u64],
         min: u64,
@@ -130,13 +130,13 @@ impl PowerSums {
         for &value in values {
             let distance = value - min;
             let square = distance.wrapping_mul(distance);
-            if distance >> NEAR_BITS == 0 {
+            if distance >> SMALL_DISTANCE_BITS == 0 {
                 near[0] += 1;
                 near[1] += distance;
                 near[2] += square;
                 near[3] += square * distance;
                 near[4] += square * square;
-            } else if distance >> FAR_BITS == 0 {
+            } else if distance >> MEDIUM_DISTANCE_BITS == 0 {
                 let [wide, wide_square] = [distance, square].map(u128::from);
                 far[0] += 1;
                 far[1] += wide;
@@ -151,19 +151,19 @@ impl PowerSums {
         near
     }
 
-    /// Takes in the sums of other values.
+    /// Adds the sums of other values.
     pub(crate) fn add(&mut self, other: &Self) {
         for (sum, more) in self.0.iter_mut().zip(&other.0) {
             sum.add(more);
         }
     }
 
-    /// The sum of the values.
+    /// Returns the sum of the values.
     pub(crate) fn sum(&self) -> f64 {
         self.0[0].to_f64()
     }
 
-    /// The central moments of so many values, each rounded a few times at most.
+    /// Returns the central moments of `count` values, each rounded only a few times.
     pub(crate) fn central(&self, count: u64) -> Central {
         if count == 0 {
             return Central::default();
@@ -172,7 +172,7 @@ impl PowerSums {
             .unwrap_or_else(|| self.central_of_any(count))
     }
 
-    /// The same bits where all products fit 128 bits.
+    /// Returns the same bits as [`Self::central_of_any`], if all products fit 128 bits.
     #[expect(clippy::cast_precision_loss, reason = "the mean is rounded once")]
     fn central_of_small(&self, count: u64) -> Option<Central> {
         let [s1, s2, s3, s4] = self.0.map(Wide::to_u128);
@@ -221,9 +221,9 @@ impl PowerSums {
     }
 }
 
-/// The sums of the powers of the distances from `min` of values that are all near. Factors are halves of machine words, so
-/// several are multiplied at once.
-fn near_sums(values: &[u64], min: u64) -> [u64; 5] {
+/// Returns the sums of powers of the distances from `min`, all of which are small. Factors are half words, so that the
+/// compiler vectorizes the multiplications.
+fn small_distance_sums(values: &[u64], min: u64) -> [u64; 5] {
     const HALF: u64 = (1 << 32) - 1;
     let mut sums = [0_u64; 5];
     for &value in values {
@@ -239,7 +239,7 @@ fn near_sums(values: &[u64], min: u64) -> [u64; 5] {
 }
 
 impl Extremes {
-    /// Those of values, if there are any.
+    /// Returns the range of values, if there are any.
     pub(crate) fn of(values: &[u64]) -> Option<Self> {
         let (&first, rest) = values.split_first()?;
         let (mut min, mut max) = (first, first);
@@ -267,14 +267,14 @@ fn difference(a: &Wide<10>, b: &Wide<10>) -> f64 {
     }
 }
 
-/// A number as an integer, if it is one of 64 bits.
+/// Returns a number as a 64-bit integer, if it is one.
 pub(crate) fn integer(value: f64) -> Option<u64> {
     const FRACTION_BITS: u64 = 52;
     let bits = value.to_bits();
     if bits == 0 {
         return Some(0);
     }
-    // Sign and exponent: a negative number has a large one.
+    // A negative number has a large value here, because its sign bit is set.
     let exponent = (bits >> FRACTION_BITS).checked_sub(1023)?;
     let mantissa = (bits & ((1 << FRACTION_BITS) - 1)) | (1 << FRACTION_BITS);
     if exponent >= 64 {
@@ -301,7 +301,7 @@ mod tests {
         let (mut one_by_one, mut by_count) = (PowerSums::default(), PowerSums::default());
         for &value in &values {
             one_by_one.push(value);
-            by_count.push_often(value, 1);
+            by_count.push_repeated(value, 1);
         }
         assert_eq!(one_by_one, by_count);
         for size in [1, 9, 1000, 5_004] {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn central_moments_are_the_same_bits_with_words_of_any_width() {
+    fn central_moments_have_the_same_bits_for_any_word_width() {
         let mut num_small = 0;
         for index in 0..2_000_u64 {
             let values: Vec<u64> = (0..=index % 50)
@@ -322,7 +322,7 @@ mod tests {
                 .collect();
             let mut sums = PowerSums::default();
             for &value in &values {
-                sums.push_often(value, 1 + index * index % 97);
+                sums.push_repeated(value, 1 + index * index % 97);
             }
             let count = values.len() as u64 * (1 + index * index % 97);
             let Some(small) = sums.central_of_small(count) else {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_told_from_other_numbers() {
+    fn integers_are_distinguished_from_other_numbers() {
         let largest = 2_f64.powi(64).next_down();
         for value in [0.0, 1.0, 2.0, 25.0, 1e15, 9_007_199_254_740_993.0, largest] {
             assert_eq!(

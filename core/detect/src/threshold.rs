@@ -1,22 +1,21 @@
-//! The threshold of scores from which on executions are outliers: how a step's is found, and how it runs on from step
-//! to step.
+//! The threshold of scores from which executions are outliers: how it is computed for a step, and how it continues from
+//! step to step.
 
 use crate::error::{Result, damaged};
 
-/// A score, and how many executions have it.
+/// A score and the number of executions that have it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Level {
     pub(crate) score: f64,
     pub(crate) count: u64,
 }
 
-/// The threshold of scores: outliers have at least this one. Sorts `levels`.
+/// Returns the smallest score of outliers. Sorts `levels`.
 ///
-/// The seeds filter "the top 1 % of scores", which has two readings, and the lower of the two holds:
-/// the top of the range of scores, min + `range_share` · (max − min), as Chimbuko computes it; and the
-/// executions with the highest scores, at most `limit` of them. In the second the threshold lies in the
-/// middle between their lowest score and the next one, so that a threshold that never falls leaves
-/// room for outliers that come later.
+/// The rule "the top 1 % of scores" has two readings, and the lower threshold applies: the top of the range of scores,
+/// min + `range_share` · (max − min), as Chimbuko computes it; and the executions with the highest scores, at most
+/// `limit` of them. In the second reading the threshold lies halfway between their lowest score and the next one, so
+/// that a threshold that never falls still admits later outliers.
 pub(crate) fn threshold(levels: &mut [Level], range_share: f64, limit: u64) -> f64 {
     levels.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
     let (Some(highest), Some(lowest)) = (levels.first(), levels.last()) else {
@@ -26,7 +25,8 @@ pub(crate) fn threshold(levels: &mut [Level], range_share: f64, limit: u64) -> f
     of_range.min(of_executions(levels, limit))
 }
 
-/// The second reading, of levels that do not ascend; infinite if already the highest are too many.
+/// Returns the threshold of the second reading for descending levels; infinite if the level of the highest score
+/// already has too many executions.
 fn of_executions(levels: &[Level], limit: u64) -> f64 {
     let mut held: u64 = 0;
     let mut lowest_fitting = f64::INFINITY;
@@ -41,15 +41,15 @@ fn of_executions(levels: &[Level], limit: u64) -> f64 {
     lowest_fitting
 }
 
-/// The highest threshold of a function's scores so far: it never falls.
+/// The highest threshold of a function's scores so far; it never falls.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct RunningThreshold(f64);
 
 impl RunningThreshold {
-    /// A stored one.
+    /// Returns a stored threshold.
     ///
     /// # Errors
-    /// [`crate::DetectError::Damaged`] unless it is a finite number of at least 0.
+    /// [`crate::DetectError::Damaged`] unless it is finite and at least 0.
     pub fn stored(value: f64) -> Result<Self> {
         if !(0.0..f64::INFINITY).contains(&value) {
             return Err(damaged("a model", "the threshold"));
@@ -57,12 +57,12 @@ impl RunningThreshold {
         Ok(Self(value))
     }
 
-    /// The threshold.
+    /// Returns the threshold.
     pub fn value(self) -> f64 {
         self.0
     }
 
-    /// Takes in what [`crate::Judge::threshold`] was used last; an infinite one says nothing.
+    /// Raises the threshold to the last [`crate::Judge::threshold`]; ignores an infinite one.
     pub fn raise(&mut self, threshold: f64) {
         if threshold.is_finite() {
             self.0 = self.0.max(threshold);

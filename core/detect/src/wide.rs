@@ -1,8 +1,8 @@
-//! Integers of some hundred bits, for sums and products that must not round.
+//! Integers of several hundred bits, for sums and products that must not round.
 
 use std::cmp::Ordering;
 
-/// An integer of N times 64 bits, the lowest first. What runs over is cut off: who uses it takes enough of them.
+/// An integer of N · 64 bits, the lowest word first. Overflow is cut off, so callers choose a sufficient N.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Wide<const N: usize>([u64; N]);
 
@@ -25,7 +25,7 @@ impl<const N: usize> Wide<N> {
         Self::from_bytes(&value.to_le_bytes()).unwrap_or_default()
     }
 
-    /// As a number of 128 bits, if it is one.
+    /// Returns the value if it fits 128 bits.
     pub(crate) fn to_u128(self) -> Option<u128> {
         let (low, high) = self.0.split_at(2.min(N));
         let value = low.iter().rev();
@@ -33,29 +33,29 @@ impl<const N: usize> Wide<N> {
         high.iter().all(|&limb| limb == 0).then_some(value)
     }
 
-    /// From its bytes, the lowest first; none if they are too many.
+    /// Returns the integer with these bytes, the lowest first, or `None` if there are too many.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut limbs = [0; N];
         let (whole, rest) = bytes.as_chunks::<8>();
-        let mut places = limbs.iter_mut();
+        let mut free = limbs.iter_mut();
         for limb in whole {
-            *places.next()? = u64::from_le_bytes(*limb);
+            *free.next()? = u64::from_le_bytes(*limb);
         }
         if !rest.is_empty() {
-            let place = places.next()?;
+            let limb = free.next()?;
             let bytes = rest.iter().rev();
-            *place = bytes.fold(0, |value, &byte| value << 8 | u64::from(byte));
+            *limb = bytes.fold(0, |value, &byte| value << 8 | u64::from(byte));
         }
         Some(Self(limbs))
     }
 
-    /// Its words, the lowest first, without zeros at the end.
+    /// Returns the words, the lowest first, without zeros at the end.
     pub(crate) fn words(&self) -> &[u64] {
         let last = self.0.iter().rposition(|&limb| limb != 0);
         &self.0[..last.map_or(0, |last| last + 1)]
     }
 
-    /// Its bytes, the lowest first, without zeros at the end.
+    /// Returns the bytes, the lowest first, without zeros at the end.
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.0.iter().flat_map(|limb| limb.to_le_bytes()).collect();
         let num_bytes = bytes
@@ -79,7 +79,7 @@ impl<const N: usize> Wide<N> {
         }
     }
 
-    /// The same with a number of 128 bits.
+    /// Adds a 128-bit number.
     pub(crate) fn add_u128(&mut self, value: u128) {
         let bytes = value.to_le_bytes();
         let (halves, _) = bytes.as_chunks::<8>();
@@ -95,7 +95,7 @@ impl<const N: usize> Wide<N> {
         }
     }
 
-    /// This less another that is not larger.
+    /// Returns the difference to another number that is not larger.
     pub(crate) fn minus(mut self, other: &Self) -> Self {
         let mut borrow = false;
         for (limb, less) in self.0.iter_mut().zip(other.0) {
@@ -114,14 +114,14 @@ impl<const N: usize> Wide<N> {
 
     pub(crate) fn product(&self, other: &Self) -> Self {
         let mut limbs = [0; N];
-        for (place, &factor) in self
+        for (shift, &factor) in self
             .0
             .iter()
             .enumerate()
             .filter(|(_, factor)| **factor != 0)
         {
             let mut carry = 0;
-            for (limb, &of_other) in limbs[place..].iter_mut().zip(&other.0) {
+            for (limb, &of_other) in limbs[shift..].iter_mut().zip(&other.0) {
                 (*limb, carry) = factor.carrying_mul_add(of_other, carry, *limb);
             }
         }
@@ -132,7 +132,7 @@ impl<const N: usize> Wide<N> {
         self.0.iter().rev().cmp(other.0.iter().rev())
     }
 
-    /// The nearest double, the even one of two.
+    /// Returns the nearest double; of two, the even one.
     pub(crate) fn to_f64(self) -> f64 {
         const FRACTION_BITS: u32 = 52;
         let Some(top) = self.0.iter().rposition(|&limb| limb != 0) else {
@@ -140,7 +140,7 @@ impl<const N: usize> Wide<N> {
         };
         let shift = self.0[top].leading_zeros();
         let next = if top > 0 { self.0[top - 1] } else { 0 };
-        // The highest 64 bits, and whether anything is below.
+        // The highest 64 bits, and whether any lower bit is set.
         let (mut high, mut is_more) = (self.0[top], next != 0);
         if shift > 0 {
             high = (high << shift) | (next >> (64 - shift));
@@ -154,7 +154,7 @@ impl<const N: usize> Wide<N> {
         let half = 1 << (num_cut - 1);
         let mantissa = high >> num_cut;
         let is_up = cut > half || (cut == half && (is_more || mantissa & 1 == 1));
-        // A mantissa that runs over carries into the exponent, as it shall.
+        // A mantissa that overflows carries into the exponent, as intended.
         let exponent = (0..top).fold(1023 + 63 - u64::from(shift), |it, _| it + 64);
         let bits = ((exponent - 1) << FRACTION_BITS) + mantissa + u64::from(is_up);
         f64::from_bits(bits)

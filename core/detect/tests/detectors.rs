@@ -1,4 +1,4 @@
-//! What the detectors say, against PyOD and against their definitions.
+//! Verdicts of the detectors, compared with PyOD and with their definitions.
 
 mod support;
 
@@ -26,7 +26,7 @@ fn judge(algorithm: Algorithm, times_us: &[u64]) -> Judge {
     Judge::new(&model(&params, times_us), &params, None)
 }
 
-/// The times that are outliers, ascending, each once.
+/// Returns the distinct outlier times, ascending.
 fn outliers(algorithm: Algorithm, times_us: &[u64]) -> Vec<u64> {
     let judge = judge(algorithm, times_us);
     let mut found = times_us.to_vec();
@@ -36,7 +36,7 @@ fn outliers(algorithm: Algorithm, times_us: &[u64]) -> Vec<u64> {
     found
 }
 
-/// The fixture's sets in one dimension: name, values, and the set.
+/// Returns the one-dimensional sets of the fixture: name, values, and the set.
 fn pyod_sets() -> Vec<(String, Vec<f64>, serde_json::Value)> {
     let all = fixture("../../../../ml/tests/fixtures/outlier_1d.json");
     let sets = all["sets"].as_array().expect("sets").iter();
@@ -62,7 +62,7 @@ fn assert_near(found: f64, expected: f64, name: &str) {
 }
 
 #[test]
-fn copod_scores_as_pyod_does() {
+fn copod_scores_equal_those_of_pyod() {
     for (name, x, set) in pyod_sets() {
         // The fixture has four decimals: as integers from 0 on, the samples keep order, ties and skewness.
         let least = x.iter().copied().fold(f64::INFINITY, f64::min);
@@ -82,12 +82,11 @@ fn copod_scores_as_pyod_does() {
     }
 }
 
-/// PyOD cuts the range into equal bins and scores −log₂(density + 0.1), density = probability / width.
-/// Here the bins are numbered, the numbers are judged, and each is given a thousand times, so that the
-/// grid keeps all bins apart. (PyOD counts a value on an edge in the bin above, but scores it by the bin
-/// below.)
+/// PyOD divides the range into equal bins and scores −log₂(density + 0.1), density = probability / width. Here the bins
+/// are numbered, the numbers are judged, and each is repeated a thousand times, so that the grid keeps all bins
+/// separate. (PyOD counts a value on an edge in the bin above, but scores it by the bin below.)
 #[test]
-fn hbos_scores_the_probability_of_bins_as_pyod_does() {
+fn hbos_scores_of_bins_equal_those_of_pyod() {
     for (name, x, set) in pyod_sets() {
         for num_bins in [5_usize, 10, 20] {
             let name = format!("{name} {num_bins}");
@@ -125,7 +124,7 @@ fn hbos_scores_are_bits_of_improbability() {
 }
 
 #[test]
-fn sstd_counts_standard_deviations() {
+fn sstd_scores_are_standard_deviations() {
     let mut times = [90, 110].repeat(5_000);
     times.push(161);
     let params = params(Algorithm::Sstd);
@@ -143,7 +142,7 @@ fn sstd_counts_standard_deviations() {
 }
 
 #[test]
-fn one_call_of_fifty_that_takes_a_hundred_times_as_long_is_found() {
+fn one_call_in_fifty_that_takes_a_hundred_times_longer_is_found() {
     let mut times: Vec<u64> = (0..49).map(|i| 950 + i * i % 101).collect();
     times.push(100_000);
     for algorithm in Algorithm::ALL {
@@ -158,7 +157,7 @@ fn short_executions_are_outliers_too() {
     assert_eq!(outliers(Algorithm::Hbos, &times), [40, 20_000]);
     // COPOD expects outliers in the tail that the distribution is skewed to, and halves the surprise at others.
     assert_eq!(outliers(Algorithm::Copod, &times), [20_000]);
-    // One far outlier widens the standard deviation, which hides the short one from SSTD.
+    // One distant outlier widens the standard deviation, which hides the short one from SSTD.
     assert_eq!(outliers(Algorithm::Sstd, &times), [20_000]);
 }
 
@@ -181,7 +180,7 @@ fn a_mode_that_recurs_is_no_outlier() {
 }
 
 #[test]
-fn neighbours_on_the_clock_are_alike() {
+fn adjacent_clock_values_are_alike() {
     let mut times = vec![3; 5_000];
     times.extend([2, 4]);
     times.extend(vec![1_000_000; 5_000]);
@@ -190,7 +189,7 @@ fn neighbours_on_the_clock_are_alike() {
 }
 
 #[test]
-fn nothing_is_judged_by_too_little() {
+fn too_few_executions_are_not_judged() {
     for algorithm in Algorithm::ALL {
         let unknown = Verdict {
             score: 0.0,
@@ -216,7 +215,7 @@ fn equal_times_are_normal() {
 }
 
 #[test]
-fn a_frozen_model_judges_times_that_it_never_saw() {
+fn a_frozen_model_judges_unseen_times() {
     let times: Vec<u64> = (0..1_000).map(|i| 950 + i * i % 101).collect();
     for algorithm in Algorithm::ALL {
         let judge = judge(algorithm, &times);
@@ -224,7 +223,7 @@ fn a_frozen_model_judges_times_that_it_never_saw() {
             assert!(judge.judge(far).is_outlier, "{algorithm} {far}");
         }
         for near in [0, 1] {
-            // What costs no time is none of what excess looks for.
+            // Excess ignores times that cost nothing.
             let is_outlier = algorithm != Algorithm::Excess;
             assert_eq!(
                 judge.judge(near).is_outlier,
@@ -259,7 +258,7 @@ fn the_running_threshold_never_falls() {
 }
 
 #[test]
-fn functions_may_have_thresholds_of_their_own() {
+fn functions_can_have_their_own_thresholds() {
     let mut times = vec![100; 1_000];
     times.extend(vec![10_000; 50]);
     let params = params(Algorithm::Hbos);
@@ -269,7 +268,7 @@ fn functions_may_have_thresholds_of_their_own() {
 }
 
 #[test]
-fn models_have_the_shape_of_the_schemas() {
+fn models_match_the_schemas() {
     let times = [0, 3, 3, 4];
     let mut hbos = model(&params(Algorithm::Hbos), &times);
     hbos.raise_threshold(1.5);
@@ -303,7 +302,7 @@ fn models_of_different_detectors_do_not_merge() {
 }
 
 #[test]
-fn parts_that_contradict_each_other_make_no_model() {
+fn inconsistent_parts_are_refused() {
     let good = model(&params(Algorithm::Hbos), &[1, 2, 3]);
     let with = |threshold, extra: &[u64]| {
         let mut moments = *good.moments();

@@ -1,6 +1,6 @@
-//! How many outliers of generated runs the detectors find, and how many of their finds are outliers.
+//! Precision and recall of the detectors on generated runs.
 //!
-//! The figures in the documentation of the crate: `cargo test -p callgrove-detect --test evaluation --
+//! Prints the figures in the documentation of the crate: `cargo test -p callgrove-detect --test evaluation --
 //! --nocapture`.
 
 mod support;
@@ -9,7 +9,7 @@ use callgrove_detect::{Algorithm, FuncModel, Judge, Params};
 use support::calls::{Calls, calls};
 use support::peer::PeerHbos;
 
-/// Outliers, finds, and those that are both.
+/// Numbers of outliers, finds, and finds that are outliers.
 #[derive(Clone, Copy, Default, Debug)]
 struct Tally {
     outliers: u64,
@@ -35,7 +35,7 @@ impl Tally {
     }
 }
 
-/// A run step by step: every step is judged by the model that includes it.
+/// Runs step by step: every step is judged by the model that includes it.
 fn run(algorithm: Algorithm, calls: &Calls, num_steps: usize) -> Vec<bool> {
     let params = Params {
         algorithm,
@@ -67,7 +67,7 @@ fn run_peer(calls: &Calls, num_steps: usize) -> Vec<bool> {
     steps.flat_map(|step| peer.step(step)).collect()
 }
 
-/// What a method found in a run, printed, and returned.
+/// Prints and returns the result of a method on a run.
 fn evaluate(name: &str, funcs: &[Calls], method: &str, run: impl Fn(&Calls) -> Vec<bool>) -> Tally {
     let mut tally = Tally::default();
     for func in funcs {
@@ -83,11 +83,11 @@ fn evaluate(name: &str, funcs: &[Calls], method: &str, run: impl Fn(&Calls) -> V
     tally
 }
 
-/// The detectors that look for improbable times of any size.
+/// The detectors that find improbable times of any size.
 const OF_THE_SEEDS: [Algorithm; 3] = [Algorithm::Hbos, Algorithm::Sstd, Algorithm::Copod];
 
-/// Asserts the least precision and recall of HBOS, SSTD and COPOD, and that HBOS finds fewer normal
-/// executions than Chimbuko's rule does on the same calls.
+/// Asserts a minimum precision and recall of HBOS, SSTD and COPOD, and that HBOS finds fewer normal executions than
+/// Chimbuko's rule on the same calls.
 fn check(name: &str, funcs: &[Calls], num_steps: usize, least: [(f64, f64); 3]) {
     let ours = OF_THE_SEEDS.map(|algorithm| {
         evaluate(name, funcs, algorithm.name(), |func| {
@@ -104,7 +104,7 @@ fn check(name: &str, funcs: &[Calls], num_steps: usize, least: [(f64, f64); 3]) 
     assert!(ours[0].precision() > peer.precision(), "{peer:?}");
 }
 
-/// Several runs as one list of functions, which know nothing of each other.
+/// Returns several runs as one list of independent functions.
 fn runs(seeds: std::ops::Range<u64>, num_calls: usize, rate: f64) -> Vec<Calls> {
     let runs = seeds.map(|seed| calls(50, num_calls, rate, seed));
     runs.flatten().collect()
@@ -122,7 +122,7 @@ fn outliers_of_a_long_run_are_found() {
 }
 
 #[test]
-fn outliers_of_short_runs_are_found_and_little_else() {
+fn outliers_of_short_runs_are_found_with_few_false_finds() {
     let funcs = runs(1..11, 2_000, 43.0 / 1e5);
     check(
         "10 x 100k calls",
@@ -133,7 +133,7 @@ fn outliers_of_short_runs_are_found_and_little_else() {
 }
 
 #[test]
-fn outliers_of_very_short_runs_are_found_and_little_else() {
+fn outliers_of_very_short_runs_are_found_with_few_false_finds() {
     let funcs = runs(1..11, 200, 2e-3);
     check(
         "10 x 10k calls",

@@ -1,4 +1,4 @@
-//! The detector that tells callers apart: what merging keeps, what is an outlier, and what is not.
+//! The detector by caller: what merging keeps, and which executions are outliers.
 
 use callgrove_detect::{
     Algorithm, CallerKey, CallsInRow, ContextPart, Contexts, DetectError, Distribution, FuncModel,
@@ -20,7 +20,7 @@ fn severe() -> ValidParams {
     params(Params::default().severe_us)
 }
 
-/// A model of some executions under each caller, all in step 0.
+/// Returns a model of some executions under each caller, all in step 0.
 fn model(by_caller: &[(&str, &[u64])]) -> FuncModel {
     let mut model = FuncModel::new(&severe());
     for (caller, times_us) in by_caller {
@@ -29,7 +29,7 @@ fn model(by_caller: &[(&str, &[u64])]) -> FuncModel {
     model
 }
 
-/// About as long as `typical_us`, each a little different.
+/// Returns times close to `typical_us`, each slightly different.
 fn about(typical_us: u64, count: u64) -> Vec<u64> {
     (0..count)
         .map(|i| typical_us + typical_us * (i * 7_919 % 101) / 500)
@@ -44,18 +44,18 @@ fn contexts(model: &FuncModel) -> &Contexts {
 }
 
 #[test]
-fn what_is_long_depends_on_who_called() {
+fn outliers_depend_on_the_caller() {
     let (short, long) = (about(100, 1_000), about(10_000, 1_000));
     let model = model(&[("a", &short), ("b", &long)]);
     let judge = Judge::new(&model, &severe(), None);
     let is_outlier = |caller, time| judge.judge_in(CallerKey::of(caller), time).is_outlier;
     assert!(is_outlier("a", 10_000) && !is_outlier("b", 10_000));
-    // A caller that the model does not know is judged by all.
+    // A caller that the model does not know is judged by all executions.
     assert!(!is_outlier("c", 10_000) && is_outlier("c", 1_000_000));
 }
 
 #[test]
-fn few_executions_are_judged_by_the_function_where_they_are_like_it() {
+fn few_executions_are_judged_by_the_function_if_they_are_similar() {
     let many = about(100, 1_000);
     let model = model(&[
         ("a", &many),
@@ -69,7 +69,7 @@ fn few_executions_are_judged_by_the_function_where_they_are_like_it() {
 
 #[test]
 fn microseconds_count_less_than_milliseconds() {
-    // Equally improbable, were it not for what they cost.
+    // The executions are equally improbable and differ only in cost.
     let of = |typical_us: u64| {
         let times = [about(typical_us, 2_000), vec![8 * typical_us]].concat();
         let judge = Judge::new(&model(&[("a", &times)]), &severe(), None);
@@ -80,9 +80,9 @@ fn microseconds_count_less_than_milliseconds() {
 }
 
 #[test]
-fn calls_in_a_row_cost_what_they_cost_together() {
-    // Ten calls of five times their usual time where one in a thousand is longer by 120 µs on average: each costs little, all of them
-    // 6 ms.
+fn calls_in_a_row_count_by_their_common_cost() {
+    // Ten calls take five times their usual time, where one in a thousand is longer by 120 µs on average: each costs
+    // little, but together they cost 6 ms.
     let longer = (1..=60_u32).map(|i| 270 + (120.0 * -(f64::from(i) / 61.0).ln()) as u64);
     let times = [about(150, 60_000), longer.collect(), vec![750; 10]].concat();
     let judge = Judge::new(&model(&[("a", &times)]), &severe(), None);
@@ -101,13 +101,13 @@ fn calls_in_a_row_cost_what_they_cost_together() {
         judge.judge_in_row(caller, 750, row(10)),
     );
     assert!((alone.score - among.score).abs() < 1e-12, "{among:?}");
-    // What is usual stays so, whatever it stands beside.
+    // Usual executions remain usual next to any others.
     assert_eq!(judge.excess_us(caller, 160), None);
     assert!(!judge.judge_in_row(caller, 160, row(1_000)).is_outlier);
 }
 
 #[test]
-fn a_rare_mode_is_usual_and_what_is_spread_is_not() {
+fn a_rare_mode_is_usual_and_spread_times_are_not() {
     let usual = about(100, 960);
     let (mode, spread): (Vec<u64>, Vec<u64>) = (0..40)
         .map(|i| (40_000 + 100 * i, 20_000 << (i % 6)))
@@ -121,7 +121,7 @@ fn a_rare_mode_is_usual_and_what_is_spread_is_not() {
 }
 
 #[test]
-fn what_was_usual_long_ago_is_usual_in_the_run_but_not_of_late() {
+fn old_times_are_usual_in_the_run_but_not_recently() {
     let mut model = FuncModel::new(&severe());
     let outliers = |judge: &Judge| {
         let times_us = [1_000, 50_000, 1_000_000];
@@ -131,7 +131,7 @@ fn what_was_usual_long_ago_is_usual_in_the_run_but_not_of_late() {
         for step in steps {
             model.extend_in(StepId(step), CallerKey::NONE, &about(typical_us, 40));
         }
-        let judge = Judge::of_late(model, &severe(), None);
+        let judge = Judge::of_recent(model, &severe(), None);
         outliers(&judge)
     };
     assert_eq!(
@@ -148,37 +148,37 @@ fn what_was_usual_long_ago_is_usual_in_the_run_but_not_of_late() {
     );
     let of_run = Judge::new(&model, &severe(), None);
     assert_eq!(outliers(&of_run), [false, false, true]);
-    // What another run begins with is as old as can be, but there.
-    let loaded = model.clone().before_the_run();
+    // The initial model counts as the oldest part of the run, but it counts.
+    let loaded = model.clone().for_next_run();
     assert_eq!(loaded.moments(), model.moments());
-    let judge = Judge::of_late(&loaded, &severe(), None);
+    let judge = Judge::of_recent(&loaded, &severe(), None);
     assert_eq!(outliers(&judge), [false, false, true]);
 }
 
 #[test]
-fn records_state_the_context_and_its_border() {
+fn records_hold_the_context_and_its_threshold() {
     let (short, long) = (about(100, 1_000), about(10_000, 500));
     let model = model(&[("a", &short), ("b", &long)]);
     let judge = Judge::new(&model, &severe(), None);
     assert_eq!(judge.num_contexts(), 3);
-    let stated = |caller| judge.stated(&model, judge.context(CallerKey::of(caller)));
+    let algo_params = |caller| judge.algo_params(&model, judge.context(CallerKey::of(caller)));
     for (caller, count) in [("a", 1_000), ("b", 500), ("c", 1_500)] {
-        let stated = stated(caller);
-        let counts = stated["histogram"]["Histogram Bin Counts"]
+        let params = algo_params(caller);
+        let counts = params["histogram"]["Histogram Bin Counts"]
             .as_array()
             .unwrap();
         let sum: u64 = counts.iter().filter_map(serde_json::Value::as_u64).sum();
         assert_eq!(sum, count, "{caller}");
-        let border_us = stated["border_us"].as_u64().unwrap();
+        let border_us = params["border_us"].as_u64().unwrap();
         let at = |time| judge.judge_in(CallerKey::of(caller), time);
         assert!(at(border_us).is_outlier && !at(border_us - 1).is_outlier);
-        let threshold = stated["internal_global_threshold"].as_f64().unwrap();
+        let threshold = params["internal_global_threshold"].as_f64().unwrap();
         assert!((at(border_us).score - threshold).abs() < 1e-12);
     }
 }
 
 #[test]
-fn parts_that_cannot_be_make_no_model() {
+fn invalid_parts_are_refused() {
     let mut histogram = Histogram::new(128);
     histogram.extend(&[5]);
     let part = |caller, epoch| ContextPart {
@@ -205,7 +205,7 @@ fn parts_that_cannot_be_make_no_model() {
     }
 }
 
-/// Executions of a step: when, who called, how long.
+/// Executions by step: step, caller, and time.
 fn any_batches() -> impl Strategy<Value = Vec<(u32, Vec<(u64, u64)>)>> {
     let time = (any::<u64>(), 20..64_u32).prop_map(|(time, shift)| time >> shift);
     let batch = prop::collection::vec((0..30_u64, time), 0..40);
@@ -224,7 +224,7 @@ fn counted(batches: &[(u32, Vec<(u64, u64)>)]) -> FuncModel {
 
 proptest! {
     #[test]
-    fn contexts_are_the_same_in_whatever_order_and_groups_they_are_merged(
+    fn contexts_do_not_depend_on_the_order_and_grouping_of_merges(
         batches in any_batches(),
         order in any::<prop::sample::Index>(),
         groups in prop::collection::vec(any::<prop::sample::Index>(), 20),
@@ -242,7 +242,7 @@ proptest! {
             merged.merge(part).unwrap();
         }
         prop_assert_eq!(contexts(&merged), contexts(&whole));
-        for judge in [Judge::new, Judge::of_late] {
+        for judge in [Judge::new, Judge::of_recent] {
             let [merged, whole] = [&merged, &whole].map(|model| judge(model, &severe(), None));
             for &(caller, time) in batches.iter().flat_map(|(_, batch)| batch) {
                 let caller = CallerKey(caller);
@@ -262,7 +262,7 @@ proptest! {
     }
 
     #[test]
-    fn longer_is_never_less_abnormal(
+    fn longer_executions_are_never_less_abnormal(
         times in prop::collection::vec((any::<u64>(), 40..64_u32).prop_map(|(x, shift)| x >> shift), 32..300),
         mut judged in prop::collection::vec(any::<u32>(), 2..50),
     ) {
@@ -282,7 +282,7 @@ proptest! {
         slow in prop::collection::vec(1..200_u64, 0..5),
         halvings in 1..4_u32,
     ) {
-        // Far above a microsecond, where the scale is logarithmic throughout.
+        // Well above a microsecond, where the whole scale is logarithmic.
         let usual: Vec<u64> = (0..500).map(|i| 100_000 + 1_000 * (i * 7_919 % spread)).collect();
         let times: Vec<u64> = usual.iter().copied().chain(slow.iter().map(|it| 200_000 * it)).collect();
         let outliers = |halvings: u32| {

@@ -1,4 +1,4 @@
-//! The laws of histograms: nothing depends on order or grouping, nothing is lost.
+//! The laws of histograms: order and grouping do not matter, and no execution is lost.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn merged(a: &Histogram, b: &Histogram) -> Histogram {
     all
 }
 
-/// Times of one function: a body and a few that are far off, or anything.
+/// Times of one function: a body and some distant ones, or any times.
 fn times() -> impl Strategy<Value = Vec<u64>> {
     let body = (1..1_000_u64, 0..400_usize)
         .prop_flat_map(|(width, num)| prop::collection::vec(1_000..1_000 + width * 10, num));
@@ -44,7 +44,7 @@ fn by_definition(max_bins: usize, values: &[u64]) -> Vec<(u64, u64)> {
     finest.into_iter().collect()
 }
 
-/// First time and count of each bin.
+/// Returns the first time and the count of each bin.
 fn contents(histogram: &Histogram) -> Vec<(u64, u64)> {
     let bins = histogram.bins().iter();
     bins.map(|&bin| (histogram.range(bin).0, bin.count))
@@ -59,7 +59,7 @@ proptest! {
     }
 
     #[test]
-    fn every_order_and_grouping_gives_the_same(a in times(), b in times(), c in times(), max_bins in 65..150_usize) {
+    fn order_and_grouping_do_not_matter(a in times(), b in times(), c in times(), max_bins in 65..150_usize) {
         let all: Vec<u64> = [&a[..], &b, &c].concat();
         let whole = batch(max_bins, &all);
         let [a, b, c] = [a, b, c].map(|part| batch(max_bins, &part));
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn the_smaller_bound_holds(a in times(), b in times()) {
+    fn the_smaller_limit_applies(a in times(), b in times()) {
         let small = batch(65, &[&a[..], &b].concat());
         prop_assert_eq!(&merged(&batch(65, &a), &batch(120, &b)), &small);
         prop_assert_eq!(&merged(&batch(120, &a), &batch(65, &b)), &small);
@@ -97,7 +97,7 @@ proptest! {
 }
 
 #[test]
-fn an_outlier_takes_one_bin_and_no_resolution() {
+fn an_outlier_costs_one_bin_and_no_resolution() {
     let mut values: Vec<u64> = (0..150).map(|i| 1_000 + i).collect();
     let precision = |values: &[u64]| batch(200, values).precision();
     values.push(1 << 40);
@@ -121,7 +121,7 @@ fn edges_lie_between_integers_and_gaps_are_bins() {
 }
 
 #[test]
-fn bins_that_no_times_fill_are_refused() {
+fn invalid_bins_are_refused() {
     let bin = |index, count| Bin { index, count };
     let check = |max_bins, precision, bins: &[Bin]| {
         let found = Histogram::from_parts(max_bins, precision, bins.to_vec());

@@ -28,7 +28,7 @@ fn merged(a: &Moments, b: &Moments) -> Moments {
 }
 
 #[test]
-fn moments_of_integers_are_the_same_to_the_last_bit_however_they_are_cut() {
+fn moments_of_integers_are_bitwise_equal_for_any_division() {
     let values: Vec<u64> = (0..4_000_u64)
         .map(|i| 25 + (i * 7919) % 1_009 * (i % 13))
         .collect();
@@ -47,13 +47,13 @@ fn moments_of_integers_are_the_same_to_the_last_bit_however_they_are_cut() {
     }
 }
 
-/// Compares with a fixture, within its tolerances; `name` says which.
+/// Compares moments with those of a fixture, within the tolerances for `name`.
 fn check(name: &str, found: &Moments, expected: &Value) {
     let [count, mean, m2, m3, m4, min, max] = found.parts();
     let get = |key: &str| number(&expected[key]);
     let (for_mean, for_m2, for_rest) = match name {
-        // The fixture is off itself: numpy's sum rounds the mean, 1e9, by up to 1.5e-7, which moves M3 by
-        // three times that, times M2. `the_mean_may_be_much_larger_than_the_spread` is exact.
+        // The fixture itself is inexact: numpy's sum rounds the mean, 1e9, by up to 1.5e-7, which moves M3 by three
+        // times that, times M2. `the_mean_may_be_much_larger_than_the_spread` is exact.
         "offset1e9" => (1e-13, 1e-8, 4.5e-7 / get("M2").sqrt()),
         _ => (1e-13, 1e-13, 1e-11),
     };
@@ -111,7 +111,7 @@ fn the_mean_may_be_much_larger_than_the_spread() {
     let set = sets.iter().find(|set| set["name"] == "offset1e9").unwrap();
     let x = numbers(&set["x"]);
     let (a, b) = x.split_at(50);
-    // By rational arithmetic on the doubles of the fixture (Python's `fractions`).
+    // Computed by rational arithmetic on the doubles of the fixture (Python's `fractions`).
     let expected = [
         107.572_807_422_741_68,
         -21.313_660_279_825_015,
@@ -129,7 +129,7 @@ fn the_mean_may_be_much_larger_than_the_spread() {
 }
 
 #[test]
-fn batches_of_integers_equal_scipy_too() {
+fn moments_of_integer_batches_equal_those_of_scipy() {
     let sets = fixture("moments.json");
     let sets = sets["sets"].as_array().unwrap();
     let mut num_checked = 0;
@@ -165,7 +165,7 @@ fn records_are_finite_without_values_and_without_spread() {
 }
 
 #[test]
-fn moments_that_no_values_have_are_refused() {
+fn impossible_moments_are_refused() {
     let good = pushed(&[1.0, 2.0, 4.0]).parts();
     assert!(Moments::from_parts(good).is_ok());
     for (at, bad) in [
@@ -182,10 +182,7 @@ fn moments_that_no_values_have_are_refused() {
         let mut parts = good;
         parts[at] = bad;
         let error = Moments::from_parts(parts).expect_err("damaged");
-        assert!(
-            error.to_string().contains("have them made again"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("recreate them"), "{error}");
     }
 }
 

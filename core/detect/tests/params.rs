@@ -1,9 +1,9 @@
-//! Files of parameters.
+//! Parameter files.
 
 use callgrove_detect::{Algorithm, DetectError, Params};
 
 #[test]
-fn files_of_chimbuko_read() {
+fn files_of_chimbuko_can_be_read() {
     let text = r#"{"algorithm": "copod", "sstd_sigma": 12, "hbos_thres": 0.98, "glob_thres": false, "hbos_max_bins": 100}"#;
     let expected = Params {
         algorithm: Algorithm::Copod,
@@ -21,7 +21,7 @@ fn files_of_chimbuko_read() {
 }
 
 #[test]
-fn what_is_not_understood_is_named() {
+fn errors_name_the_invalid_part() {
     for (text, named) in [
         (r#"{"algorithm": "hbos", "hbos_bins": 20}"#, "hbos_bins"),
         (r#"{"algorithm": "lof"}"#, "lof"),
@@ -65,7 +65,7 @@ fn values_out_of_bounds_are_refused_by_name() {
 }
 
 #[test]
-fn thresholds_of_single_functions_have_the_bounds_of_the_algorithm() {
+fn thresholds_of_functions_have_the_range_of_the_algorithm() {
     let params = |algorithm| {
         Params {
             algorithm,

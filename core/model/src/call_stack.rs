@@ -10,21 +10,21 @@ use crate::{
     OpenCalls, RankId, StepId, TimeNs, Warnings,
 };
 
-/// Rebuilds the executions of one lane (program, rank, thread) from its events, kept across steps.
+/// Rebuilds the executions of one lane (program, rank, thread) from its events, across steps.
 ///
-/// What damage means, [`OpenCalls`] says.
+/// [`OpenCalls`] documents how damage is handled.
 #[derive(Clone, Debug)]
 pub struct CallStackBuilder {
     executions: Executions,
     comms: Comms,
     counters: Counters,
     open: OpenCalls<ExecIdx>,
-    /// The newest event; `None` before the first, and after rows were forgotten.
+    /// The newest event; `None` before the first event, and after rows were dropped.
     last: Option<LaneEvent>,
 }
 
 impl CallStackBuilder {
-    /// An empty stack on `rank`.
+    /// Returns an empty stack on `rank`.
     pub fn new(rank: RankId) -> Self {
         Self {
             executions: Executions::default(),
@@ -35,19 +35,19 @@ impl CallStackBuilder {
         }
     }
 
-    /// Takes in function events of a step.
+    /// Takes in the function events of a step.
     pub fn extend(&mut self, events: &[FuncEvent], step: StepId, warnings: &mut Warnings) {
         self.take_in(events, step, warnings, |_, _| {}, |_| {});
     }
 
-    /// Takes in function events of a step, and hands `ended` each execution that is over by them. Of each event,
-    /// `place` is told what is open until then. The answer is the newest event after the first of these.
+    /// Takes in the function events of a step, and passes each execution that ends to `ended`. `assign` gets each event
+    /// with the calls that are open before it. Returns the newest event after the first of these events.
     pub(crate) fn take_in(
         &mut self,
         events: &[FuncEvent],
         step: StepId,
         warnings: &mut Warnings,
-        mut place: impl FnMut(FuncEvent, &OpenCalls<ExecIdx>),
+        mut assign: impl FnMut(FuncEvent, &OpenCalls<ExecIdx>),
         mut ended: impl FnMut(EndedCall<ExecIdx>),
     ) -> Option<LaneEvent> {
         let is_entry = |event: &&FuncEvent| event.kind() == FuncEventKind::Entry;
@@ -60,7 +60,7 @@ impl CallStackBuilder {
         let mut after_first = None;
         for events in [first, rest] {
             for &event in events {
-                place(event, open);
+                assign(event, open);
                 match event.kind() {
                     FuncEventKind::Entry => {
                         let (caller, depth) = (top(open), open.held().len());
@@ -88,62 +88,62 @@ impl CallStackBuilder {
         after_first.flatten()
     }
 
-    /// Places the messages and counter samples that come after the newest function event.
-    pub(crate) fn place_rest(&self, waiting: &mut WaitingEvents) {
-        waiting.place_rest(top(&self.open));
+    /// Assigns the messages and counter samples after the newest function event to the innermost open call.
+    pub(crate) fn assign_rest(&self, waiting: &mut WaitingEvents) {
+        waiting.assign_rest(top(&self.open));
     }
 
-    /// Takes in the messages and counter samples that know what they happened in.
-    pub(crate) fn take_placed(&mut self, waiting: &mut WaitingEvents) {
-        waiting.move_placed(&mut self.comms, &mut self.counters);
+    /// Takes in the messages and counter samples whose execution is known.
+    pub(crate) fn take_assigned(&mut self, waiting: &mut WaitingEvents) {
+        waiting.move_assigned(&mut self.comms, &mut self.counters);
     }
 
-    /// The executions that are open now, the outermost first.
+    /// Returns the open executions, the outermost first.
     pub fn open(&self) -> impl DoubleEndedIterator<Item = ExecIdx> + ExactSizeIterator {
         self.open.held()
     }
 
-    /// Number of functions that are open now.
+    /// Returns the number of open executions.
     pub fn num_open(&self) -> usize {
         self.open.held().len()
     }
 
-    /// The newest event.
+    /// Returns the newest event.
     pub(crate) fn last_event(&self) -> Option<LaneEvent> {
         self.last
     }
 
-    /// The executions so far, open ones included: see [`Executions::is_open`].
+    /// Returns the executions so far, including open ones: see [`Executions::is_open`].
     pub fn executions(&self) -> &Executions {
         &self.executions
     }
 
-    /// The messages so far.
+    /// Returns the messages so far.
     pub fn comms(&self) -> &Comms {
         &self.comms
     }
 
-    /// The counter samples so far.
+    /// Returns the counter samples so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Forgets what is over, so that a run without end needs no more room than one step: of the executions
-    /// there stay those that are open with `num_last` before and after each, the last `num_last`, and the callers of all
-    /// these; with `whole_from`, all from that row on; of messages and counter samples the newest `max_events` of those.
-    /// The answer has the old rows of what stayed, in order.
+    /// Drops ended executions, so that a run of any length needs no more memory than one step. Kept are the open
+    /// executions with `num_last` rows before and after each, the last `num_last` executions, and the callers of all
+    /// these; with `first_kept`, also all rows from there on. Of the messages and counter samples of these, the newest
+    /// `max_events` are kept. Returns the old rows of the kept executions, in order.
     pub fn retire(
         &mut self,
         num_last: usize,
-        whole_from: Option<ExecIdx>,
+        first_kept: Option<ExecIdx>,
         max_events: usize,
     ) -> Vec<ExecIdx> {
         let num_rows = self.executions.len();
         let last = num_rows.saturating_sub(num_last);
-        let last = whole_from.map_or(last, |whole_from| last.min(whole_from.index()));
+        let last = first_kept.map_or(last, |first_kept| last.min(first_kept.index()));
         let mut kept: Vec<ExecIdx> = Vec::new();
         for open in self.open.held() {
-            // Those that were opened later are further on.
+            // Open calls ascend, so each range starts after the one before.
             let before = kept.last().map_or(0, |it| it.index() + 1);
             let first = open.index().saturating_sub(num_last).max(before);
             let end = open.index().saturating_add(num_last).saturating_add(1);
@@ -151,28 +151,28 @@ impl CallStackBuilder {
         }
         let before = kept.last().map_or(0, |it| it.index() + 1);
         kept.extend((last.max(before)..num_rows).map(ExecIdx::from_index));
-        let callers = self.callers_beside(&kept);
+        let callers = self.other_callers(&kept);
         if !callers.is_empty() {
             kept.extend(callers);
             kept.sort_unstable();
         }
-        let mut places: Vec<Option<NonMaxIdx>> = vec![None; num_rows];
+        let mut new_rows: Vec<Option<NonMaxIdx>> = vec![None; num_rows];
         for (new, old) in kept.iter().enumerate() {
-            places[old.index()] = Some(ExecIdx::from_index(new).into());
+            new_rows[old.index()] = Some(ExecIdx::from_index(new).into());
         }
-        let place = |old: ExecIdx| places[old.index()].map(ExecIdx::from);
-        self.executions.keep(&kept, place);
+        let new_row = |old: ExecIdx| new_rows[old.index()].map(ExecIdx::from);
+        self.executions.keep(&kept, new_row);
         for open in self.open.held_mut() {
-            *open = place(*open).unwrap_or(*open);
+            *open = new_row(*open).unwrap_or(*open);
         }
-        self.comms.keep(place, max_events);
-        self.counters.keep(place, max_events);
+        self.comms.keep(new_row, max_events);
+        self.counters.keep(new_row, max_events);
         self.last = None;
         kept
     }
 
-    /// The callers of these rows, which ascend, that are not among them; what is open is.
-    fn callers_beside(&self, rows: &[ExecIdx]) -> BTreeSet<ExecIdx> {
+    /// Returns the callers of these ascending rows that are not among them. Open callers always are.
+    fn other_callers(&self, rows: &[ExecIdx]) -> BTreeSet<ExecIdx> {
         let mut callers = BTreeSet::new();
         for &row in rows {
             let mut caller = self.executions.parent(row);
@@ -187,7 +187,7 @@ impl CallStackBuilder {
         callers
     }
 
-    /// Ends the lane: what is still open is closed at the last event.
+    /// Ends the lane: closes open calls at the last event.
     pub fn finish(mut self, warnings: &mut Warnings) -> (Executions, Comms, Counters) {
         let times = [self.comms.time.last(), self.counters.time.last()];
         let last = times.into_iter().flatten().max().copied();
@@ -226,7 +226,7 @@ mod tests {
         stack.finish(warnings).0
     }
 
-    /// Runs `+f` (enter) and `-f` (leave) events, one per nanosecond, and prints the executions.
+    /// Runs `+f` (enter) and `-f` (leave) events, one per nanosecond, and returns the executions as text.
     fn run(events: &str) -> (Vec<String>, Warnings) {
         let mut warnings = Warnings::default();
         let events = (0..).zip(events.split_whitespace()).map(|(time, event)| {
@@ -266,7 +266,7 @@ mod tests {
                 " 2 in 1 ex 1 end 4"
             ]
         );
-        assert!(warnings.is_empty(), "a whole trace has no warnings");
+        assert!(warnings.is_empty(), "an undamaged trace has no warnings");
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_exit_is_mended_when_the_caller_leaves() {
+    fn a_missing_exit_is_repaired_when_the_caller_leaves() {
         let (lines, warnings) = run("+0 +1 +2 -0 +1 -1");
         assert_eq!(
             lines,
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_goes_back_is_raised() {
+    fn time_that_goes_back_is_corrected() {
         let mut warnings = Warnings::default();
         let events = [enter(A, 10), enter(B, 4), exit(B, 12), exit(A, 11)];
         let execs = executions(&events, &mut warnings);

@@ -1,39 +1,40 @@
-//! What is done to each of several columns of one length.
+//! Operations on several columns of equal length.
 
 use crate::{ExecIdx, NonMaxIdx};
 
-/// Columns with room for more rows give it back when rows are forgotten: of many ranks, a worker takes in one at a time.
-const ROOM_KEPT: usize = 1 << 12;
+/// Capacity from which a column is shrunk when rows are dropped, because a worker processes many ranks one after
+/// another.
+const MAX_SPARE_CAPACITY: usize = 1 << 12;
 
-/// Keeps only the rows `kept` (ascending).
+/// Keeps only the rows `kept`, which ascend.
 pub(crate) fn keep_rows<T: Copy>(column: &mut Vec<T>, kept: &[ExecIdx]) {
     for (new, old) in kept.iter().enumerate() {
         column[new] = column[old.index()];
     }
     column.truncate(kept.len());
-    if column.capacity() > ROOM_KEPT {
+    if column.capacity() > MAX_SPARE_CAPACITY {
         column.shrink_to_fit();
     }
 }
 
-/// Moves the first rows of a column to another.
+/// Moves the first rows of a column to the end of another.
 pub(crate) fn move_first<T: Copy>(num_rows: usize, from: &mut Vec<T>, to: &mut Vec<T>) {
     to.extend_from_slice(&from[..num_rows]);
     from.drain(..num_rows);
-    if from.capacity() > ROOM_KEPT {
+    if from.capacity() > MAX_SPARE_CAPACITY {
         from.shrink_to_fit();
     }
 }
 
-/// Puts the rows in another order.
+/// Reorders the rows.
 pub(crate) fn reorder<T: Copy>(column: &mut Vec<T>, order: &[usize]) {
     *column = order.iter().map(|&row| column[row]).collect();
 }
 
-/// The rows, at most the last `max_events`, whose execution stays; their executions are renumbered.
+/// Returns the rows, at most the last `max_events`, whose execution is kept, and renumbers their executions.
 pub(crate) fn events_kept(
     exec: &mut [Option<NonMaxIdx>],
-    place: impl Fn(ExecIdx) -> Option<ExecIdx>,
+    new_row: impl Fn(ExecIdx) -> Option<ExecIdx>,
     max_events: usize,
 ) -> Vec<ExecIdx> {
     let mut kept = Vec::new();
@@ -41,8 +42,8 @@ pub(crate) fn events_kept(
         if kept.len() == max_events {
             break;
         }
-        if let Some(place) = owner.and_then(|old| place(old.into())) {
-            *owner = Some(place.into());
+        if let Some(row_of_owner) = owner.and_then(|old| new_row(old.into())) {
+            *owner = Some(row_of_owner.into());
             kept.push(ExecIdx::from_index(row));
         }
     }

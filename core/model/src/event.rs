@@ -1,10 +1,10 @@
-//! Events of one I/O step of one rank, as a reader decodes them.
+//! The events of one I/O step of one rank, as a reader decodes them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{CounterId, FuncId, ProgramId, RankId, StepId, ThreadId, TimeNs};
 
-/// Whether a function was entered or left.
+/// The kind of a function event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FuncEventKind {
     /// ENTRY.
@@ -13,7 +13,7 @@ pub enum FuncEventKind {
     Exit,
 }
 
-/// Whether a message was sent or received.
+/// The kind of a message event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum CommKind {
     /// SEND, stamped before the real call.
@@ -22,24 +22,24 @@ pub enum CommKind {
     Recv,
 }
 
-/// A function was entered or left, on the thread of its stretch of [`FuncEvents`].
+/// An entry or exit of a function, on the thread of its segment of [`FuncEvents`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FuncEvent {
     /// Time.
     pub time: TimeNs,
     /// Function, an id of the rank's own name table.
     pub func: FuncId,
-    /// Twice the row, and one more for an exit: sixteen bytes hold it all.
+    /// Twice the row, plus one for an exit, so that an event takes sixteen bytes.
     row_and_kind: u32,
 }
 
-/// Function events side by side, for whoever looks at one needs all of it. Those of one thread are in the order in which
-/// they happened; those of different threads may stand in any order. Places may be exchanged within a thread only.
+/// Function events, stored row by row because every use needs all columns. Events of one thread are in order of time;
+/// the order between threads is arbitrary. Events may only be swapped within a thread.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FuncEvents {
     events: Vec<FuncEvent>,
-    /// Where stretches of one thread start.
-    stretches: Vec<(ThreadId, usize)>,
+    /// The start of each segment of one thread.
+    segments: Vec<(ThreadId, usize)>,
 }
 
 /// Messages sent and received; all columns have one length.
@@ -53,7 +53,7 @@ pub struct CommEvents {
     pub tag: Vec<u64>,
     /// The other rank: destination of a send, source of a receive.
     pub partner: Vec<RankId>,
-    /// Size; for a receive the size posted, not what arrived.
+    /// Size; for a receive, the size of the posted buffer, not of what arrived.
     pub size_bytes: Vec<u64>,
     /// Time.
     pub time: Vec<TimeNs>,
@@ -72,7 +72,7 @@ pub struct CounterEvents {
     pub time: Vec<TimeNs>,
 }
 
-/// One entry of the run's metadata.
+/// An entry of the run's metadata.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Metadata {
     /// Rank that reported it.
@@ -85,7 +85,7 @@ pub struct Metadata {
     pub value: String,
 }
 
-/// What one rank wrote in one I/O step.
+/// The events that one rank wrote in one I/O step.
 #[derive(Clone, Debug)]
 pub struct StepBatch {
     /// Program.
@@ -105,7 +105,7 @@ pub struct StepBatch {
 }
 
 impl StepBatch {
-    /// A step without events.
+    /// Returns a step without events.
     pub fn empty(program: ProgramId, rank: RankId, step: StepId) -> Self {
         Self {
             program,
@@ -120,12 +120,13 @@ impl StepBatch {
 }
 
 impl FuncEvents {
-    /// Stretches of events of one thread, in order; TAU writes a step thread by thread, so they are long.
-    pub fn stretches(&self) -> impl Iterator<Item = (ThreadId, &[FuncEvent])> {
-        let ends = self.stretches.iter().skip(1).map(|&(_, start)| start);
+    /// Returns the segments of events of one thread, in order. They are long, because TAU writes a step thread by
+    /// thread.
+    pub fn segments(&self) -> impl Iterator<Item = (ThreadId, &[FuncEvent])> {
+        let ends = self.segments.iter().skip(1).map(|&(_, start)| start);
         let ends = ends.chain([self.events.len()]);
-        let stretches = self.stretches.iter().zip(ends);
-        stretches.map(|(&(thread, start), end)| (thread, &self.events[start..end]))
+        let segments = self.segments.iter().zip(ends);
+        segments.map(|(&(thread, start), end)| (thread, &self.events[start..end]))
     }
 
     /// Appends one event.
@@ -145,23 +146,24 @@ impl FuncEvents {
     pub fn extend(&mut self, thread: ThreadId, events: impl IntoIterator<Item = FuncEvent>) {
         let start = self.events.len();
         self.events.extend(events);
-        let is_new = self.stretches.last().is_none_or(|last| last.0 != thread);
+        let is_new = self.segments.last().is_none_or(|last| last.0 != thread);
         if is_new && self.events.len() > start {
-            self.stretches.push((thread, start));
+            self.segments.push((thread, start));
         }
     }
 
-    /// Makes room for so many more.
+    /// Reserves memory for this many more events.
     pub fn reserve_exact(&mut self, num_events: usize) {
         self.events.reserve_exact(num_events);
     }
 }
 
 impl FuncEvent {
-    /// Rows from here on cannot be told.
+    /// The limit on rows: larger ones do not fit an event.
     pub const MAX_ROWS: u64 = 1 << 31;
 
-    /// An event; `row` is that in the stored array, which differs from its place where damaged rows were left out.
+    /// Returns an event. `row` is the row in the stored array, which differs from the position here if damaged rows
+    /// were left out.
     #[inline]
     pub const fn new(kind: FuncEventKind, func: FuncId, time: TimeNs, row: u32) -> Self {
         let is_exit = matches!(kind, FuncEventKind::Exit);
@@ -172,7 +174,7 @@ impl FuncEvent {
         }
     }
 
-    /// Entry or exit.
+    /// Returns whether this is an entry or an exit.
     #[inline]
     pub const fn kind(self) -> FuncEventKind {
         if self.row_and_kind & 1 == 0 {
@@ -182,7 +184,7 @@ impl FuncEvent {
         }
     }
 
-    /// The row in the stored array.
+    /// Returns the row in the stored array.
     #[inline]
     pub const fn row(self) -> u32 {
         self.row_and_kind >> 1
@@ -222,12 +224,12 @@ impl CommEvents {
         self.time.push(time);
     }
 
-    /// Number of events.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// Whether there are no events.
+    /// Returns whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.time.is_empty()
     }
@@ -242,12 +244,12 @@ impl CounterEvents {
         self.time.push(time);
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// Whether there are no samples.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.time.is_empty()
     }

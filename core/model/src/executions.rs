@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::columns::keep_rows;
 use crate::{DurationNs, EndedCall, ExecIdx, FuncId, NonMaxIdx, StepId, TimeNs};
 
-/// The executions of one lane in order of entry, so that a call stack tree is one contiguous range:
-/// the execution itself, then everything called inside it (pre-order). All columns have one length.
+/// The executions of one lane in order of entry (pre-order), so that a call stack tree is one contiguous range: the
+/// execution itself, then all calls inside it. All columns have the same length.
 #[derive(Clone, Debug, Default)]
 pub struct Executions {
     /// Function.
@@ -19,7 +19,7 @@ pub struct Executions {
     pub exclusive: Vec<DurationNs>,
     /// Caller; `None` at the bottom of the stack.
     pub parent: Vec<Option<NonMaxIdx>>,
-    /// One past the last execution called inside this one, directly or not.
+    /// One past the last execution called inside this one, directly or indirectly.
     pub subtree_end: Vec<ExecIdx>,
     /// Number of callers on the stack.
     pub depth: Vec<u16>,
@@ -27,11 +27,11 @@ pub struct Executions {
     pub step: Vec<StepId>,
     /// Row of the entry in that step.
     pub row: Vec<u32>,
-    /// Whether the exit was seen; an execution without one was closed by the reader.
+    /// True if the exit was seen; otherwise the reader closed the execution.
     pub closed: Vec<bool>,
 }
 
-/// Columns of [`Executions`].
+/// Mutable columns of [`Executions`].
 pub(crate) struct RowsMut<'a> {
     func: &'a mut [FuncId],
     entry: &'a mut [TimeNs],
@@ -45,7 +45,7 @@ pub(crate) struct RowsMut<'a> {
 }
 
 impl RowsMut<'_> {
-    /// A call begins in a row that was added.
+    /// Fills in a new row with a call that begins.
     #[inline]
     pub(crate) fn begin(&mut self, exec: ExecIdx, call: BegunCall) {
         let row = exec.index();
@@ -57,7 +57,7 @@ impl RowsMut<'_> {
         self.row[row] = call.row;
     }
 
-    /// The call that was open in a row is over; what follows up to `next` it called.
+    /// Ends the open call of a row. The rows after it up to `next` are calls inside it.
     #[inline]
     pub(crate) fn end(&mut self, call: &EndedCall<ExecIdx>, next: ExecIdx) {
         let row = call.held.index();
@@ -68,7 +68,7 @@ impl RowsMut<'_> {
     }
 }
 
-/// What is known of a call when it begins.
+/// The data of a call when it begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BegunCall {
     pub(crate) func: FuncId,
@@ -80,32 +80,32 @@ pub(crate) struct BegunCall {
 }
 
 impl Executions {
-    /// Number of executions.
+    /// Returns the number of executions.
     pub fn len(&self) -> usize {
         self.func.len()
     }
 
-    /// Whether nothing was executed.
+    /// Returns whether there are no executions.
     pub fn is_empty(&self) -> bool {
         self.func.is_empty()
     }
 
-    /// Time of exit.
+    /// Returns the time of exit.
     pub fn exit(&self, exec: ExecIdx) -> TimeNs {
         self.entry[exec.index()] + self.inclusive[exec.index()]
     }
 
-    /// The caller.
+    /// Returns the caller.
     pub fn parent(&self, exec: ExecIdx) -> Option<ExecIdx> {
         self.parent[exec.index()].map(ExecIdx::from)
     }
 
-    /// The rows of the call stack tree rooted at `exec`: itself first.
+    /// Returns the rows of the call stack tree rooted at `exec`, the root first.
     pub fn subtree(&self, exec: ExecIdx) -> Range<usize> {
         exec.index()..self.subtree_end[exec.index()].index()
     }
 
-    /// Whether the execution has neither been left nor closed by the reader so far.
+    /// Returns whether the execution is neither left nor closed by the reader so far.
     pub fn is_open(&self, exec: ExecIdx) -> bool {
         self.subtree_end[exec.index()] == exec
     }
@@ -125,10 +125,10 @@ impl Executions {
         self.closed.resize(end, false);
     }
 
-    /// The columns that change as calls begin and end.
+    /// Returns the columns that change as calls begin and end.
     #[inline]
     pub(crate) fn rows_mut(&mut self) -> RowsMut<'_> {
-        // Cut to one length, so that one look at a row tells that all columns have it.
+        // Slices of one known length, so that the compiler checks the bounds of a row only once.
         let num_rows = self.len();
         RowsMut {
             func: &mut self.func[..num_rows],
@@ -143,12 +143,12 @@ impl Executions {
         }
     }
 
-    /// Keeps only the rows `kept` (ascending), of which `place` gives the new row of an old one.
-    pub(crate) fn keep(&mut self, kept: &[ExecIdx], place: impl Fn(ExecIdx) -> Option<ExecIdx>) {
+    /// Keeps only the rows `kept`, which ascend; `new_row` returns the new row of an old one.
+    pub(crate) fn keep(&mut self, kept: &[ExecIdx], new_row: impl Fn(ExecIdx) -> Option<ExecIdx>) {
         for (new, &old) in kept.iter().enumerate() {
             let parent = &mut self.parent[old.index()];
             *parent = parent
-                .and_then(|caller| place(caller.into()))
+                .and_then(|caller| new_row(caller.into()))
                 .map(NonMaxIdx::from);
             let end = self.subtree_end[old.index()];
             self.subtree_end[old.index()] = if end == old {
@@ -169,8 +169,8 @@ impl Executions {
         keep_rows(&mut self.closed, kept);
     }
 
-    /// The rows `kept` (ascending) as if nothing else had been called; the time of the rest counts as their own.
-    pub(crate) fn alone(&self, kept: &[ExecIdx]) -> Self {
+    /// Returns the rows `kept`, which ascend, without any other calls; the time of the others counts as exclusive time.
+    pub(crate) fn only_rows(&self, kept: &[ExecIdx]) -> Self {
         let mut alone = Self::default();
         let mut open: Vec<(usize, ExecIdx)> = Vec::new();
         for (new, &old) in kept.iter().enumerate() {
@@ -203,8 +203,8 @@ impl Executions {
         alone
     }
 
-    /// Appends whole trees of another lane: `rows` are those of one execution with all that it called, or of several
-    /// side by side. Their callers stay behind.
+    /// Appends whole trees of another lane. `rows` are those of one execution with all calls inside it, or of several
+    /// consecutive ones. Their callers are not copied.
     pub fn extend_with_trees(&mut self, from: &Self, rows: Range<usize>) {
         let (first, start) = (rows.start, self.len());
         let moved = |exec: ExecIdx| ExecIdx::from_index(exec.index() - first + start);
@@ -228,7 +228,7 @@ impl Executions {
         self.closed.extend_from_slice(&from.closed[rows]);
     }
 
-    /// The first execution entered at or after `time` (the length if none).
+    /// Returns the first execution entered at or after `time`, or the length if all are earlier.
     pub fn first_entered_from(&self, time: TimeNs) -> usize {
         self.entry.partition_point(|&entry| entry < time)
     }

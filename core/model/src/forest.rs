@@ -1,4 +1,4 @@
-//! The forest: every execution of a function as a call stack tree.
+//! A forest: every execution of a function as a call stack tree.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::{
     Lane, LaneIdx, ProgramId, ThreadId, TimeNs, Trace, TreeCode, TreeIdx, WeightUnit,
 };
 
-/// Where a tree stands in the trace.
+/// The position of a tree in the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TreeRef {
     /// The root.
@@ -27,13 +27,13 @@ pub struct Forest {
     trace: Arc<Trace>,
     functions: Vec<FuncId>,
     trees: Vec<TreeRef>,
-    /// Where the roots stand in a trace that has nothing but them; `None` where it has all that they called.
-    places: Option<Vec<ExecIdx>>,
+    /// The rows of the roots in a trace that holds nothing else; `None` in a complete trace.
+    root_rows: Option<Vec<ExecIdx>>,
     num_unclosed: usize,
 }
 
-/// A call stack tree T = (V, E, w): vertices in pre-order, the root first. The weight of a vertex is
-/// its inclusive time; the order of children has no meaning.
+/// A call stack tree T = (V, E, w): vertices in pre-order, the root first. The weight of a vertex is its inclusive
+/// time. The order of children has no meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct CsTree<'a> {
     executions: &'a Executions,
@@ -42,9 +42,9 @@ pub struct CsTree<'a> {
 }
 
 impl Forest {
-    /// Grows the forest of the executions of `functions`.
+    /// Builds the forest of the executions of `functions`.
     ///
-    /// An execution whose exit was never seen has no duration; it is left out and counted.
+    /// An execution whose exit was not seen has no duration; it is left out and counted.
     pub fn grow(trace: Arc<Trace>, functions: &[FuncId]) -> Self {
         let mut functions = functions.to_vec();
         functions.sort();
@@ -71,13 +71,13 @@ impl Forest {
             trace,
             functions,
             trees,
-            places: None,
+            root_rows: None,
             num_unclosed,
         }
     }
 
-    /// The forest of all finished executions that nothing called, whatever their functions. So trees
-    /// that call themselves are not cut into more trees.
+    /// Builds the forest of all finished executions without a caller, of any function. So a recursive tree is not split
+    /// into several trees.
     pub fn of_outermost(trace: Arc<Trace>) -> Self {
         let mut roots = Vec::new();
         let mut functions = Vec::new();
@@ -103,12 +103,12 @@ impl Forest {
             trace,
             functions,
             trees,
-            places: None,
+            root_rows: None,
             num_unclosed,
         }
     }
 
-    /// A forest whose trees are known already, as [`Forest::trees`] gives them; `None` where the trace lacks one.
+    /// Returns the forest with these trees, as returned by [`Forest::trees`], or `None` if the trace lacks one.
     pub fn of_trees(
         trace: Arc<Trace>,
         functions: Vec<FuncId>,
@@ -125,13 +125,13 @@ impl Forest {
             trace,
             functions,
             trees,
-            places: None,
+            root_rows: None,
             num_unclosed,
         })
     }
 
-    /// The same of a trace that has nothing but the roots: each tree is its root alone, and is called what it is
-    /// called in the whole trace.
+    /// Returns the forest with these trees on a trace that holds nothing but the roots: each tree is its root alone,
+    /// with its code and indices in the complete trace.
     pub(crate) fn of_roots(
         roots: Arc<Trace>,
         functions: Vec<FuncId>,
@@ -145,50 +145,50 @@ impl Forest {
         for rows in &mut rows {
             rows.sort_unstable();
         }
-        let place = |tree: &TreeRef| {
+        let root_row = |tree: &TreeRef| {
             let rows = &rows[tree.root.lane.index()];
-            let place = rows.partition_point(|row| *row < tree.root.exec);
-            ExecIdx::from_index(place)
+            let row = rows.partition_point(|row| *row < tree.root.exec);
+            ExecIdx::from_index(row)
         };
-        let places: Vec<ExecIdx> = trees.iter().map(place).collect();
-        let exists = |(tree, place): (&TreeRef, &ExecIdx)| {
-            place.index() < roots.lane(tree.root.lane).executions.len()
+        let root_rows: Vec<ExecIdx> = trees.iter().map(root_row).collect();
+        let exists = |(tree, row): (&TreeRef, &ExecIdx)| {
+            row.index() < roots.lane(tree.root.lane).executions.len()
         };
         let is_known = |func: &FuncId| func.index() < roots.names.len();
-        let fits = trees.iter().zip(&places).all(exists) && functions.iter().all(is_known);
+        let fits = trees.iter().zip(&root_rows).all(exists) && functions.iter().all(is_known);
         fits.then_some(Self {
             trace: roots,
             functions,
             trees,
-            places: Some(places),
+            root_rows: Some(root_rows),
             num_unclosed,
         })
     }
 
-    /// The trees that are entered within `times`, with the codes that they have here.
+    /// Returns the trees entered within `times`, with their codes in this forest.
     #[must_use]
     pub fn between(&self, times: Range<TimeNs>) -> Self {
         self.selected(|tree| times.contains(&self.tree(tree).entry()[0]))
     }
 
-    /// Some of the trees, with the codes that they have here.
+    /// Returns some of the trees, with their codes in this forest.
     #[must_use]
     pub fn selected(&self, is_wanted: impl Fn(TreeIdx) -> bool) -> Self {
         let wanted: Vec<usize> = (0..self.len())
             .filter(|&tree| is_wanted(TreeIdx::from_index(tree)))
             .collect();
-        let places = self.places.as_ref();
+        let root_rows = self.root_rows.as_ref();
         Self {
             trace: Arc::clone(&self.trace),
             functions: self.functions.clone(),
             trees: wanted.iter().map(|&tree| self.trees[tree]).collect(),
-            places: places.map(|places| wanted.iter().map(|&tree| places[tree]).collect()),
+            root_rows: root_rows.map(|rows| wanted.iter().map(|&tree| rows[tree]).collect()),
             num_unclosed: self.num_unclosed,
         }
     }
 
-    /// Whether what is usual is learned from each tree, shape `[n_trees]`: all but those that a selection has only because
-    /// they stood out; all, where it has no others.
+    /// Returns whether usual behaviour is learned from each tree, shape `[n_trees]`. True for all trees except those
+    /// that a selection only holds because they are unusual; true for all if there are no others.
     pub fn sample(&self) -> Vec<bool> {
         let unsampled = &self.trace.unsampled;
         let sample: Vec<bool> = self
@@ -203,7 +203,7 @@ impl Forest {
         }
     }
 
-    /// The functions of `trace` that `pattern` names, in order of id.
+    /// Returns the functions of `trace` that `pattern` matches, in order of id.
     pub fn functions_named(trace: &Trace, pattern: &FunctionPattern) -> Vec<FuncId> {
         trace
             .names
@@ -213,72 +213,75 @@ impl Forest {
             .collect()
     }
 
-    /// The trace it grew from.
+    /// Returns the trace of the forest.
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }
 
-    /// What the weights of the trees are.
+    /// Returns the unit of the weights.
     pub fn unit(&self) -> &WeightUnit {
         &self.trace.unit
     }
 
-    /// The functions of the roots.
+    /// Returns the functions of the roots.
     pub fn functions(&self) -> &[FuncId] {
         &self.functions
     }
 
-    /// Number of trees.
+    /// Returns the number of trees.
     pub fn len(&self) -> usize {
         self.trees.len()
     }
 
-    /// Whether the function was never executed (and left).
+    /// Returns whether there are no trees.
     pub fn is_empty(&self) -> bool {
         self.trees.is_empty()
     }
 
-    /// Executions of the function that were left out because their exit was never seen.
+    /// Returns the number of executions left out because their exit was not seen.
     pub fn num_unclosed(&self) -> usize {
         self.num_unclosed
     }
 
-    /// Trees in order.
+    /// Returns the trees in order.
     pub fn trees(&self) -> &[TreeRef] {
         &self.trees
     }
 
-    /// A tree.
+    /// Returns a tree.
     pub fn tree(&self, tree: TreeIdx) -> CsTree<'_> {
-        CsTree::new(&self.lane_of(tree).executions, self.place(tree).exec)
+        CsTree::new(
+            &self.lane_of(tree).executions,
+            self.root_in_trace(tree).exec,
+        )
     }
 
-    /// The event label of a tree's root.
+    /// Returns the event label of a tree's root.
     pub fn label(&self, tree: TreeIdx) -> ExecLabel {
-        self.trace.label(self.place(tree))
+        self.trace.label(self.root_in_trace(tree))
     }
 
-    /// The root of a tree in the trace that is there.
-    fn place(&self, tree: TreeIdx) -> ExecRef {
+    /// Returns the root of a tree in the trace of this forest, which may hold only roots.
+    fn root_in_trace(&self, tree: TreeIdx) -> ExecRef {
         let root = self.trees[tree.index()].root;
-        let places = self.places.as_ref();
+        let root_rows = self.root_rows.as_ref();
         ExecRef {
-            exec: places.map_or(root.exec, |places| places[tree.index()]),
+            exec: root_rows.map_or(root.exec, |rows| rows[tree.index()]),
             ..root
         }
     }
 
-    /// The code of a tree.
+    /// Returns the code of a tree.
     pub fn code(&self, tree: TreeIdx) -> TreeCode {
         self.trees[tree.index()].code
     }
 
-    /// The lane that a tree ran on.
+    /// Returns the lane on which a tree ran.
     pub fn lane_of(&self, tree: TreeIdx) -> &Lane {
         self.trace.lane(self.trees[tree.index()].root.lane)
     }
 
-    /// All trees with a code; more than one only where several programs ran.
+    /// Returns all trees with a code; several only if several programs ran.
     pub fn find(&self, code: TreeCode) -> impl Iterator<Item = TreeIdx> + '_ {
         let of_code = move |tree: &(usize, &TreeRef)| tree.1.code == code;
         self.trees
@@ -288,7 +291,7 @@ impl Forest {
             .map(|(index, _)| TreeIdx::from_index(index))
     }
 
-    /// The innermost tree that holds an execution with this call stack on a lane; `None` if none does.
+    /// Returns the innermost tree that contains an execution with this call stack on a lane.
     pub fn tree_around(&self, lane: LaneIdx, stack: &[ExecIdx]) -> Option<TreeIdx> {
         let holds = |root: ExecRef| root.lane == lane && stack.contains(&root.exec);
         let holders = (0..self.trees.len()).filter(|&at| holds(self.trees[at].root));
@@ -296,7 +299,7 @@ impl Forest {
         Some(TreeIdx::from_index(innermost))
     }
 
-    /// Vertices of all trees together; nested trees count every time.
+    /// Returns the number of vertices of all trees; vertices of nested trees count several times.
     pub fn num_vertices(&self) -> usize {
         (0..self.len())
             .map(|index| self.tree(TreeIdx::from_index(index)).len())
@@ -305,7 +308,7 @@ impl Forest {
 }
 
 fn number_per_rank(trace: &Trace, roots: Vec<ExecRef>) -> Vec<TreeRef> {
-    let place = |root: &ExecRef| -> (ProgramId, crate::RankId, TimeNs, ThreadId, LaneIdx, ExecIdx) {
+    let order = |root: &ExecRef| -> (ProgramId, crate::RankId, TimeNs, ThreadId, LaneIdx, ExecIdx) {
         let lane = trace.lane(root.lane);
         let entry = lane.executions.entry[root.exec.index()];
         (
@@ -318,7 +321,7 @@ fn number_per_rank(trace: &Trace, roots: Vec<ExecRef>) -> Vec<TreeRef> {
         )
     };
     let mut roots = roots;
-    roots.sort_by_key(place);
+    roots.sort_by_key(order);
     let mut trees: Vec<TreeRef> = Vec::with_capacity(roots.len());
     let mut index = 0;
     for root in roots {
@@ -340,7 +343,7 @@ fn number_per_rank(trace: &Trace, roots: Vec<ExecRef>) -> Vec<TreeRef> {
 }
 
 impl<'a> CsTree<'a> {
-    /// The tree of an execution.
+    /// Returns the tree of an execution.
     pub fn new(executions: &'a Executions, root: ExecIdx) -> Self {
         let rows = executions.subtree(root);
         Self {
@@ -350,47 +353,47 @@ impl<'a> CsTree<'a> {
         }
     }
 
-    /// Number of vertices.
+    /// Returns the number of vertices.
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
-    /// Never true: a tree has a root.
+    /// Returns `false`, because a tree has a root.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Function of each vertex.
+    /// Returns the function of each vertex.
     pub fn funcs(&self) -> &'a [FuncId] {
         &self.executions.func[self.start..self.end]
     }
 
-    /// Weight of each vertex: inclusive time.
+    /// Returns the weight of each vertex: its inclusive time.
     pub fn inclusive(&self) -> &'a [DurationNs] {
         &self.executions.inclusive[self.start..self.end]
     }
 
-    /// Exclusive time of each vertex.
+    /// Returns the exclusive time of each vertex.
     pub fn exclusive(&self) -> &'a [DurationNs] {
         &self.executions.exclusive[self.start..self.end]
     }
 
-    /// Time of entry of each vertex.
+    /// Returns the time of entry of each vertex.
     pub fn entry(&self) -> &'a [TimeNs] {
         &self.executions.entry[self.start..self.end]
     }
 
-    /// Time of exit of the root.
+    /// Returns the time of exit of the root.
     pub fn exit(&self) -> TimeNs {
         self.executions.exit(ExecIdx::from_index(self.start))
     }
 
-    /// Duration of the root.
+    /// Returns the duration of the root.
     pub fn duration(&self) -> DurationNs {
         self.executions.inclusive[self.start]
     }
 
-    /// The caller of a vertex, smaller than the vertex itself; `None` for the root.
+    /// Returns the caller of a vertex, which is smaller than the vertex; `None` for the root.
     pub fn parent(&self, vertex: usize) -> Option<usize> {
         if vertex == 0 {
             return None;
@@ -401,18 +404,18 @@ impl<'a> CsTree<'a> {
         parent.index().checked_sub(self.start)
     }
 
-    /// Depth of a vertex below the root.
+    /// Returns the depth of a vertex below the root.
     pub fn depth(&self, vertex: usize) -> usize {
         let depth = &self.executions.depth;
         usize::from(depth[self.start + vertex].saturating_sub(depth[self.start]))
     }
 
-    /// One past the last vertex of the subtree rooted at `vertex`.
+    /// Returns one past the last vertex of the subtree rooted at `vertex`.
     pub fn subtree_end(&self, vertex: usize) -> usize {
         self.executions.subtree_end[self.start + vertex].index() - self.start
     }
 
-    /// The children of a vertex in order of entry.
+    /// Returns the children of a vertex in order of entry.
     pub fn children(&self, vertex: usize) -> impl Iterator<Item = usize> + use<'a> {
         let tree = *self;
         let end = tree.subtree_end(vertex);
@@ -422,12 +425,12 @@ impl<'a> CsTree<'a> {
         })
     }
 
-    /// The execution of a vertex in the columns of its lane.
+    /// Returns the execution of a vertex in the columns of its lane.
     pub fn exec(&self, vertex: usize) -> ExecIdx {
         ExecIdx::from_index(self.start + vertex)
     }
 
-    /// Rows of the lane's columns that the tree covers.
+    /// Returns the rows of the lane's columns that the tree covers.
     pub fn rows(&self) -> std::ops::Range<usize> {
         self.start..self.end
     }

@@ -1,4 +1,4 @@
-//! Ids: newtypes without arithmetic, and the labels that people and other programs see.
+//! Ids: newtypes without arithmetic, and the labels that users and other programs see.
 
 use std::fmt;
 
@@ -80,11 +80,11 @@ pub struct ExecRef {
     pub exec: ExecIdx,
 }
 
-/// Three numbers of 32 bits, and what stands between them.
+/// Size of a label: three 32-bit numbers and two separators.
 const MAX_LABEL_BYTES: usize = 3 * 10 + 2;
 
-/// The event label `rank:step:idx` of the Chimbuko schemas: the row of the ENTRY event in the
-/// function events of that step.
+/// The event label `rank:step:row` of the Chimbuko schemas, where `row` is that of the ENTRY event in the function
+/// events of the step.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ExecLabel {
     /// Rank.
@@ -97,7 +97,7 @@ pub struct ExecLabel {
 
 impl fmt::Display for ExecLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Records have dozens each, and the formatting of numbers takes ten times this.
+        // Records hold dozens of labels, and the formatter of the standard library takes ten times as long.
         let mut text = [0_u8; MAX_LABEL_BYTES];
         let mut start = text.len();
         for number in [self.row, self.step.0, self.rank.0] {
@@ -120,7 +120,7 @@ impl fmt::Display for ExecLabel {
 }
 
 impl ExecLabel {
-    /// Reads `rank:step:row`; `None` if the text is something else.
+    /// Parses `rank:step:row`; returns `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':').map(str::trim);
         let label = Self {
@@ -132,8 +132,8 @@ impl ExecLabel {
     }
 }
 
-/// A tree's code `#rank-index`, as in section 6.1 of the paper: the index-th execution of the root
-/// function on the rank, counted from 0 in order of entry.
+/// A tree's code `#rank-index`, as in section 6.1 of the paper: the index-th execution of the root function on the
+/// rank, counted from 0 in order of entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TreeCode {
     /// Rank.
@@ -148,7 +148,7 @@ impl fmt::Display for TreeCode {
     }
 }
 
-/// An [`ExecIdx`] that leaves room for `None` in four bytes.
+/// An [`ExecIdx`] whose `Option` takes four bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NonMaxIdx(std::num::NonZeroU32);
 

@@ -1,20 +1,19 @@
-//! The vocabulary of Callgrove: what a trace is made of, and what is rebuilt from it.
+//! The vocabulary of Callgrove: the parts of a trace, and the structures built from them.
 //!
-//! Everything here is pure: no file, socket, thread, clock or environment, so the same code runs in
-//! the desktop program, in a browser and beside a job on a supercomputer.
+//! Everything here is pure: no files, sockets, threads, clocks or environment variables. So the same code runs in the
+//! desktop program, in a browser and next to a job on a supercomputer.
 //!
-//! The way of the data through this crate:
+//! The data flow through this crate:
 //!
 //! ```text
 //! StepBatch ─ RankBuilder (call stacks, kept across steps) ─ RankTrace ─┐
 //! StepBatch ─ RankBuilder ─ RankTrace ──────────────────────────────────┴─ Trace ─ Forest ─ CsTree
 //! ```
 //!
-//! A reader fills one [`StepBatch`] per I/O step and rank; a [`RankBuilder`] turns steps into
-//! executions; [`Trace::assemble`] joins the ranks by name and matches their messages; a [`Forest`]
-//! holds every execution of one function as a [`CsTree`], a view of the trace's own columns. A
-//! [`RunIdentity`] says which run all that is of, and a [`TracerWrite`] when a lane stood still since the
-//! tracer wrote its own data.
+//! A reader fills one [`StepBatch`] per I/O step and rank; a [`RankBuilder`] turns steps into executions;
+//! [`Trace::assemble`] joins the ranks by name and matches their messages; a [`Forest`] holds every execution of one
+//! function as a [`CsTree`], a view of the trace's own columns. A [`RunIdentity`] identifies the run, and a
+//! [`TracerWrite`] is a time range in which a lane stalled because the tracer wrote its own data.
 
 #![warn(
     clippy::cast_possible_truncation,
@@ -66,7 +65,7 @@ pub use lane_events::{CommRef, Comms, Counters};
 pub use message_matching::Message;
 pub use names::{
     FunctionName, FunctionPattern, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Name, NameTable,
-    keepable,
+    storable_text,
 };
 pub use open_calls::{EndedCall, OpenCalls};
 pub use packed::{PackedError, PackedLanes, PackedRoots, PackedTree, TraceHead, TreeCalls};

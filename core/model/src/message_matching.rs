@@ -6,7 +6,7 @@ use crate::{
     CommKind, CommRef, FirstSeen, Lane, LaneIdx, ProgramId, RankId, TimeNs, WarningKind, Warnings,
 };
 
-/// A message: a SEND and the RECV that belongs to it.
+/// A message: a SEND and the matching RECV.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
     /// The SEND.
@@ -15,14 +15,14 @@ pub struct Message {
     pub recv: CommRef,
 }
 
-/// A stream of messages whose order the communication library keeps.
+/// A sequence of messages whose order the communication library preserves.
 type Channel = (ProgramId, RankId, RankId, u64);
 
-/// Matches the i-th SEND of every (program, source, destination, tag) with its i-th RECV and records
-/// each as the other's mate. Sizes may differ: a receive states what was posted, not what arrived.
+/// Matches the i-th SEND of every (program, source, destination, tag) with its i-th RECV and records each as the
+/// other's mate. Sizes may differ, because a receive reports the posted buffer, not what arrived.
 ///
-/// The communicator is not recorded, so two communicators that share tags cannot be told apart.
-/// Messages come back in order of sending time; O(n log n) in the number of message events.
+/// The communicator is not recorded, so two communicators that share tags cannot be distinguished. Returns the messages
+/// in order of sending time; O(n log n) in the number of message events.
 pub(crate) fn match_messages(lanes: &mut [Lane], warnings: &mut Warnings) -> Vec<Message> {
     let sends = channel_events(lanes, CommKind::Send);
     let recvs = channel_events(lanes, CommKind::Recv);
@@ -71,7 +71,7 @@ pub(crate) fn in_order_of_sending(lanes: &[Lane], messages: &mut [Message]) {
     });
 }
 
-/// All events of one kind by channel, then in order of time.
+/// Returns all events of one kind by channel, then in order of time.
 fn channel_events(lanes: &[Lane], kind: CommKind) -> Vec<(Channel, TimeNs, CommRef)> {
     let mut events = Vec::new();
     for (lane_idx, lane) in lanes.iter().enumerate() {
@@ -92,7 +92,7 @@ fn channel_events(lanes: &[Lane], kind: CommKind) -> Vec<(Channel, TimeNs, CommR
             events.push((channel, lane.comms.time[row], event));
         }
     }
-    // Two threads of one rank may share a channel: then time decides.
+    // If two threads of a rank share a channel, time decides.
     events.sort_unstable();
     events
 }

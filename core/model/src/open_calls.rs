@@ -1,12 +1,12 @@
-//! What is open on one lane: exits find their entries, and damage is mended.
+//! The open calls of one lane: exits are matched with their entries, and damage is repaired.
 
 use crate::{DurationNs, FirstSeen, FuncId, RankId, TimeNs, WarningKind, Warnings};
 
-/// The calls that are open on one lane (program, rank, thread), kept across steps; each holds what `T` its owner
-/// wants to find again when it ends.
+/// The calls that are open on one lane (program, rank, thread), across steps. Each holds a value `T` that its owner
+/// gets back when the call ends.
 ///
-/// Damage is mended as far as it can be and counted: see [`WarningKind`]. This is the only place that says what an
-/// event without its counterpart means.
+/// Damage is repaired as far as possible and counted: see [`WarningKind`]. Only this type decides how an event without
+/// its counterpart is handled.
 #[derive(Clone, Debug)]
 pub struct OpenCalls<T> {
     rank: RankId,
@@ -18,12 +18,12 @@ pub struct OpenCalls<T> {
 struct OpenCall<T> {
     func: FuncId,
     entry: TimeNs,
-    /// Time in the calls that it made and that are over.
+    /// Total time in calls that it made and that have ended.
     in_callees: DurationNs,
     held: T,
 }
 
-/// A call that is over.
+/// A call that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EndedCall<T> {
     /// The function.
@@ -34,14 +34,14 @@ pub struct EndedCall<T> {
     pub inclusive: DurationNs,
     /// Inclusive time less the inclusive times of the children.
     pub exclusive: DurationNs,
-    /// Whether the exit was seen; a call without one was closed by the reader.
+    /// True if the exit was seen; otherwise the reader closed the call.
     pub closed: bool,
-    /// What was held.
+    /// The value that the call held.
     pub held: T,
 }
 
 impl<T: Copy> OpenCalls<T> {
-    /// Nothing open on `rank`.
+    /// Returns an empty stack of `rank`.
     pub fn new(rank: RankId) -> Self {
         Self {
             rank,
@@ -50,8 +50,7 @@ impl<T: Copy> OpenCalls<T> {
         }
     }
 
-    /// The function is entered; it is called by the one that is innermost. The answer is the time of that, which never
-    /// goes back.
+    /// Enters a function, called by the innermost open one. Returns the time of the entry, which never goes back.
     #[inline]
     pub fn enter(
         &mut self,
@@ -70,10 +69,10 @@ impl<T: Copy> OpenCalls<T> {
         entry
     }
 
-    /// The function is left; `ended` is handed each call that is over by that, the innermost first.
+    /// Leaves a function, and passes each call that ends to `ended`, the innermost first.
     ///
-    /// If other functions are on top of it, their exits are missing: they are closed now. If it is not open at all, the
-    /// event is left out.
+    /// If other functions are on top of it, their exits are missing, so they are closed now. If the function is not
+    /// open at all, the event is ignored.
     #[inline]
     pub fn exit(
         &mut self,
@@ -83,21 +82,21 @@ impl<T: Copy> OpenCalls<T> {
         mut ended: impl FnMut(EndedCall<T>),
     ) {
         let time = self.advance(time, warnings);
-        // Nearly always it is the innermost one that ends.
+        // Almost always the innermost call ends.
         let is_innermost = self.calls.last().is_some_and(|open| open.func == func);
         let num_over = if is_innermost {
             1
         } else {
-            self.num_over_by(func, warnings)
+            self.num_ended_by(func, warnings)
         };
         for left in (0..num_over).rev() {
             self.close_innermost(time, left == 0).map(&mut ended);
         }
     }
 
-    /// How many calls are over by the exit of a function that is not the innermost one.
+    /// Returns the number of calls that end by the exit of a function that is not the innermost one.
     #[cold]
-    fn num_over_by(&self, func: FuncId, warnings: &mut Warnings) -> usize {
+    fn num_ended_by(&self, func: FuncId, warnings: &mut Warnings) -> usize {
         let first = || FirstSeen::at(self.now, "");
         let from_innermost = self.calls.iter().rev();
         let Some(num_missing) = from_innermost.clone().position(|open| open.func == func) else {
@@ -109,8 +108,8 @@ impl<T: Copy> OpenCalls<T> {
         num_missing + 1
     }
 
-    /// Closes all that is open at `time`, or at the newest event if that is later; `ended` is handed each, the innermost
-    /// first.
+    /// Closes all open calls at `time`, or at the newest event if that is later, and passes each to `ended`, the
+    /// innermost first.
     pub fn finish(
         mut self,
         time: TimeNs,
@@ -127,21 +126,21 @@ impl<T: Copy> OpenCalls<T> {
         }
     }
 
-    /// What the open calls hold, the outermost first.
+    /// Returns the values of the open calls, the outermost first.
     pub fn held(&self) -> impl DoubleEndedIterator<Item = T> + ExactSizeIterator {
         self.calls.iter().map(|call| call.held)
     }
 
-    /// The same, to be changed.
+    /// Returns the values of the open calls for modification.
     pub(crate) fn held_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.calls.iter_mut().map(|call| &mut call.held)
     }
 
-    /// Time never goes back on a lane; a time that does is raised.
+    /// Returns the time, raised to the newest time of the lane if it would go back.
     #[inline]
     fn advance(&mut self, time: TimeNs, warnings: &mut Warnings) -> TimeNs {
         if time < self.now {
-            self.count_back(time, warnings);
+            self.count_time_going_back(time, warnings);
             return self.now;
         }
         self.now = time;
@@ -149,7 +148,7 @@ impl<T: Copy> OpenCalls<T> {
     }
 
     #[cold]
-    fn count_back(&self, time: TimeNs, warnings: &mut Warnings) {
+    fn count_time_going_back(&self, time: TimeNs, warnings: &mut Warnings) {
         let now = self.now;
         warnings.count(WarningKind::TimeWentBack, Some(self.rank), || {
             FirstSeen::at(now, format!("by {}", now.since(time)))
@@ -159,7 +158,7 @@ impl<T: Copy> OpenCalls<T> {
     #[inline]
     fn close_innermost(&mut self, time: TimeNs, closed: bool) -> Option<EndedCall<T>> {
         let call = self.calls.pop()?;
-        // Time does not go back here, so callees take no longer than their caller, and nothing runs over.
+        // Times never decrease here, so callees take no longer than their caller and the subtraction cannot wrap.
         let inclusive = DurationNs(time.0.wrapping_sub(call.entry.0));
         let caller = self.calls.last_mut();
         let caller = caller.map(|caller| {

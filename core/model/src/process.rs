@@ -1,4 +1,4 @@
-//! The process of one rank: how it is told from any other.
+//! The process of one rank, and how it is distinguished from others.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::{
     FuncEvent, FuncEventKind, FuncId, Metadata, NameTable, RankTrace, StepBatch, TimeNs, fnv1a,
 };
 
-/// Entries of a rank that tell it from another where its process does not say which it is.
+/// Number of first entries that distinguish a rank whose process does not identify itself.
 const NUM_FIRST_ENTRIES: usize = 16;
 
 /// The process of one rank.
@@ -16,12 +16,12 @@ const NUM_FIRST_ENTRIES: usize = 16;
 pub(crate) struct Process {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     host: Option<String>,
-    /// With the start it tells the process from any other of its host.
+    /// The process id; together with the start it identifies the process on its host.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pid: Option<u32>,
-    /// As the process states it with its pid, or else its first event that was seen.
+    /// The start as stated with the pid, or else the time of the first event seen.
     start: TimeNs,
-    /// What its first events were, if it does not state its pid and start, and they were seen.
+    /// A hash of the first events, if the process states no pid and start, and they were seen.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     first_entries: Option<u64>,
 }
@@ -30,11 +30,11 @@ impl Process {
     pub(crate) fn of_rank(trace: &RankTrace) -> Self {
         Self::of_metadata(&trace.metadata).unwrap_or_else(|| {
             let (mut entries, mut start) = (FirstEntries::default(), None);
-            // The thread whose first call came in the earliest step, and of those the lowest.
+            // The thread whose first call is in the earliest step; of several, the lowest.
             let first = trace.threads.iter().filter_map(|(thread, executions, ..)| {
                 Some(((*executions.step.first()?, *thread), executions))
             });
-            if let Some(((step, _), executions)) = first.min_by_key(|(place, _)| *place) {
+            if let Some(((step, _), executions)) = first.min_by_key(|(order, _)| *order) {
                 let rows = (0..executions.len()).take_while(|&row| executions.step[row] == step);
                 start = executions.entry.first().copied();
                 for row in rows {
@@ -46,7 +46,7 @@ impl Process {
         })
     }
 
-    /// `None` if the step tells nothing of the process.
+    /// Returns `None` if the step says nothing about the process.
     pub(crate) fn of_step(
         batch: &StepBatch,
         names: &NameTable<FuncId>,
@@ -56,13 +56,13 @@ impl Process {
             return Some(process);
         }
         let is_entry = |event: &FuncEvent| event.kind() == FuncEventKind::Entry;
-        let stretches = batch.funcs.stretches();
-        let with_entries = stretches.filter(|(_, events)| events.iter().any(is_entry));
+        let segments = batch.funcs.segments();
+        let with_entries = segments.filter(|(_, events)| events.iter().any(is_entry));
         let thread = with_entries.map(|(thread, _)| thread).min()?;
         let (mut first, mut start, mut latest) = (FirstEntries::default(), None, TimeNs(i64::MIN));
-        let of_thread = batch.funcs.stretches().filter(|it| it.0 == thread);
+        let of_thread = batch.funcs.segments().filter(|it| it.0 == thread);
         for event in of_thread.flat_map(|(_, events)| events) {
-            // As call stacks are built: time does not go back.
+            // Times do not go back, as in call stacks.
             latest = latest.max(event.time);
             if is_entry(event) {
                 start = start.or(Some(latest));
@@ -73,7 +73,7 @@ impl Process {
         Some(Self::of_entries(&batch.metadata, start?, first))
     }
 
-    /// The process, if it states its pid and start.
+    /// Returns the process, if it states its pid and start.
     fn of_metadata(metadata: &[Metadata]) -> Option<Self> {
         let time = value(metadata, "Starting Timestamp")
             .or_else(|| value(metadata, "Timestamp"))?
@@ -104,7 +104,7 @@ impl Process {
         self.start
     }
 
-    /// Whether the process says which it is.
+    /// Returns whether the process states its pid and start.
     pub(crate) fn is_stated(&self) -> bool {
         self.pid.is_some()
     }
@@ -113,7 +113,7 @@ impl Process {
         self.is_stated() || self.first_entries.is_some()
     }
 
-    /// Whether both are one process; `None` if that cannot be told.
+    /// Returns whether both are the same process, or `None` if that is unknown.
     pub(crate) fn is_same(&self, other: &Self) -> Option<bool> {
         let are_alike = self.is_stated() == other.is_stated();
         if !(are_alike && self.is_from_start() && other.is_from_start()) {
@@ -127,7 +127,8 @@ impl Process {
         Some(have_one_host && facts(self) == facts(other))
     }
 
-    /// Whether this tells more; of two that tell as much one is always chosen, whichever comes first.
+    /// Returns whether this says more than another view of the same rank. The order is total, so the result does not
+    /// depend on which comes first.
     pub(crate) fn is_better_than(&self, other: &Self) -> bool {
         let facts = |it: &Self| {
             let entries = it.first_entries;
@@ -144,7 +145,7 @@ impl Process {
     }
 }
 
-/// `process 4900 on vm, started 2026-11-04 10:11:12.034 UTC`.
+/// Writes `process 4900 on vm, started 2026-11-04 10:11:12.034 UTC`.
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid {
@@ -164,7 +165,7 @@ impl fmt::Display for Process {
     }
 }
 
-/// The first calls of a rank, as what a hash is made of.
+/// The first calls of a rank as input of a hash.
 #[derive(Default)]
 struct FirstEntries {
     bytes: Vec<u8>,
@@ -187,9 +188,9 @@ fn host(metadata: &[Metadata]) -> Option<String> {
     Some(host.to_owned())
 }
 
-/// What the lowest thread that says it says.
+/// Returns the value that the lowest thread with this key reports.
 fn value<'a>(metadata: &'a [Metadata], key: &str) -> Option<&'a str> {
-    let said = metadata.iter().filter(|it| it.key == key);
-    let value = said.min_by_key(|it| it.thread)?.value.trim();
+    let entries = metadata.iter().filter(|it| it.key == key);
+    let value = entries.min_by_key(|it| it.thread)?.value.trim();
     (!value.is_empty()).then_some(value)
 }

@@ -1,4 +1,4 @@
-//! Progress and cancel: one small type that every long function takes.
+//! Progress and cancellation: one small type that every long function takes.
 
 use std::ops::ControlFlow;
 
@@ -14,10 +14,9 @@ impl std::fmt::Display for Cancelled {
 
 impl std::error::Error for Cancelled {}
 
-/// Where long work reports how far it is and learns that it shall stop.
+/// The progress of a long function: it reports fractions and returns whether to stop.
 ///
-/// A stage that consists of parts gives each its [`Progress::part`], so that the caller sees one
-/// fraction that runs from 0 to 1.
+/// A function with several stages passes each its [`Progress::part`], so that the caller sees one fraction from 0 to 1.
 #[derive(Clone, Copy)]
 pub struct Progress<'a> {
     sink: &'a (dyn Fn(f32) -> ControlFlow<()> + Sync),
@@ -26,7 +25,7 @@ pub struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    /// Reports fractions from 0 to 1 to `sink`, which answers whether to go on.
+    /// Returns a progress that reports fractions from 0 to 1 to `sink`, which returns whether to continue.
     pub fn new(sink: &'a (dyn Fn(f32) -> ControlFlow<()> + Sync)) -> Self {
         Self {
             sink,
@@ -35,12 +34,12 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Nobody watches and nobody cancels.
+    /// Returns a progress that is neither shown nor cancelled.
     pub fn none() -> Progress<'static> {
         Progress::new(&|_| ControlFlow::Continue(()))
     }
 
-    /// The part of this work from fraction `from` to fraction `to`.
+    /// Returns the part of this work from fraction `from` to fraction `to`.
     #[must_use]
     pub fn part(self, from: f32, to: f32) -> Self {
         let span = self.to - self.from;
@@ -51,7 +50,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Reports `fraction` of this work as done.
+    /// Reports that `fraction` of this work is done.
     ///
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.

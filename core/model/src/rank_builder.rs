@@ -1,5 +1,4 @@
-//! One rank's steps become lanes: rows are split by thread, and messages and counters find the
-//! execution they happened in.
+//! Builds the lanes of one rank from its steps: splits rows by thread, and assigns messages and counters to executions.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,7 +23,7 @@ pub struct RankBuilder {
     num_steps: u32,
 }
 
-/// What one rank did, with names numbered by the rank itself.
+/// The trace of one rank, with names numbered by the rank itself.
 #[derive(Debug)]
 pub struct RankTrace {
     /// Program.
@@ -37,11 +36,11 @@ pub struct RankTrace {
     pub counter_names: NameTable<CounterId>,
     /// Threads in ascending order.
     pub threads: Vec<(ThreadId, Executions, Comms, Counters)>,
-    /// Start and end of each time in which the tracer wrote, by thread, in order of time.
+    /// Start and end of each time range in which the tracer wrote, by thread, in order of time.
     pub writes: Vec<(ThreadId, TimeNs, TimeNs)>,
     /// Metadata in order of arrival.
     pub metadata: Vec<Metadata>,
-    /// What was found wrong.
+    /// Warnings of the rank.
     pub warnings: Warnings,
     /// Number of I/O steps.
     pub num_steps: u32,
@@ -51,13 +50,14 @@ pub struct RankTrace {
 struct LaneBuilder {
     stack: CallStackBuilder,
     waiting: WaitingEvents,
-    /// The newest step with events, and where steps that follow each other meet.
+    /// The newest step with events.
     step: Option<StepId>,
+    /// The boundaries between consecutive steps.
     ends: Vec<StepEnd>,
 }
 
 impl RankBuilder {
-    /// A rank without events.
+    /// Returns a rank without events.
     pub fn new(program: ProgramId, rank: RankId) -> Self {
         Self {
             program,
@@ -71,15 +71,14 @@ impl RankBuilder {
 
     /// Adds the next step.
     ///
-    /// Messages and counters are merged with the function events by time; at equal time they come
-    /// after an ENTRY and before an EXIT. Those later than the last function event wait for the next
-    /// step, since only that tells what they happened in.
+    /// Messages and counters are merged with the function events by time; at equal times they come after an ENTRY and
+    /// before an EXIT. Those after the last function event wait for the next step, which determines their execution.
     pub fn push(&mut self, batch: StepBatch) {
         self.follow(batch, |_, _| {});
     }
 
-    /// The same, and hands `ended` each execution that ended in the step with the position of its lane among
-    /// [`RankBuilder::lanes`]: thread by thread as they stand in the step, in order of the ends.
+    /// Adds the next step, and passes each execution that ended in it to `ended`, with the index of its lane among
+    /// [`RankBuilder::lanes`]. Executions come thread by thread as in the step, in order of their ends.
     pub fn follow(&mut self, batch: StepBatch, ended: impl FnMut(u32, EndedCall<ExecIdx>)) {
         self.num_steps += 1;
         self.queue_comms(&batch.comms);
@@ -88,32 +87,32 @@ impl RankBuilder {
         self.metadata.extend(batch.metadata);
     }
 
-    /// The lanes as they are now, in order of thread.
+    /// Returns the current lanes in order of thread.
     pub fn lanes(&self) -> impl Iterator<Item = (ThreadId, &CallStackBuilder)> {
         self.lanes
             .iter()
             .map(|(&thread, lane)| (thread, &lane.stack))
     }
 
-    /// Lets every lane forget what is over ([`CallStackBuilder::retire`]), and hands `kept` the thread and
-    /// the old rows of what stayed. `whole_from` says from which row on a lane keeps all. For runs that are followed
-    /// rather than collected.
+    /// Drops ended executions on every lane ([`CallStackBuilder::retire`]), and passes each thread with the old rows of
+    /// its kept executions to `kept`. `first_kept` returns the row of a lane from which all rows are kept. For runs
+    /// that are judged step by step rather than collected.
     pub fn retire(
         &mut self,
         num_last: usize,
-        whole_from: impl Fn(ThreadId) -> Option<ExecIdx>,
+        first_kept: impl Fn(ThreadId) -> Option<ExecIdx>,
         max_events: usize,
         mut kept: impl FnMut(ThreadId, &[ExecIdx]),
     ) {
         self.metadata.clear();
         for (&thread, lane) in &mut self.lanes {
             lane.ends.clear();
-            let stayed = lane.stack.retire(num_last, whole_from(thread), max_events);
-            kept(thread, &stayed);
+            let kept_rows = lane.stack.retire(num_last, first_kept(thread), max_events);
+            kept(thread, &kept_rows);
         }
     }
 
-    /// Where a reader counts the damage it met in this rank's stream.
+    /// Returns the warnings, to which a reader adds the damage in this rank's stream.
     pub fn warnings_mut(&mut self) -> &mut Warnings {
         &mut self.warnings
     }
@@ -128,8 +127,8 @@ impl RankBuilder {
         let mut threads = Vec::with_capacity(self.lanes.len());
         let mut writes = Vec::new();
         while let Some((thread, mut lane)) = self.lanes.pop_first() {
-            lane.stack.place_rest(&mut lane.waiting);
-            lane.stack.take_placed(&mut lane.waiting);
+            lane.stack.assign_rest(&mut lane.waiting);
+            lane.stack.take_assigned(&mut lane.waiting);
             let (executions, comms, counters) = lane.stack.finish(&mut warnings);
             let of_lane = find_writes(&executions, &lane.ends).into_iter();
             writes.extend(of_lane.map(|(start, end)| (thread, start, end)));
@@ -149,19 +148,19 @@ impl RankBuilder {
     }
 
     fn queue_comms(&mut self, comms: &CommEvents) {
-        for rows in stretches(&comms.thread) {
+        for rows in segments(&comms.thread) {
             let lane = lane(&mut self.lanes, self.rank, comms.thread[rows.start]);
             for late in lane.waiting.add_comms(comms, rows) {
-                count_back(&mut self.warnings, self.rank, late, "message");
+                count_time_going_back(&mut self.warnings, self.rank, late, "message");
             }
         }
     }
 
     fn queue_counters(&mut self, counters: &CounterEvents) {
-        for rows in stretches(&counters.thread) {
+        for rows in segments(&counters.thread) {
             let lane = lane(&mut self.lanes, self.rank, counters.thread[rows.start]);
             for late in lane.waiting.add_counters(counters, rows) {
-                count_back(&mut self.warnings, self.rank, late, "counter");
+                count_time_going_back(&mut self.warnings, self.rank, late, "counter");
             }
         }
     }
@@ -172,17 +171,17 @@ impl RankBuilder {
         step: StepId,
         mut ended: impl FnMut(u32, EndedCall<ExecIdx>),
     ) {
-        for (thread, _) in funcs.stretches() {
+        for (thread, _) in funcs.segments() {
             lane(&mut self.lanes, self.rank, thread);
         }
         let threads: Vec<ThreadId> = self.lanes.keys().copied().collect();
-        for (thread, events) in funcs.stretches() {
+        for (thread, events) in funcs.segments() {
             let position = threads.partition_point(|&other| other < thread);
             let position = LaneIdx::from_index(position).0;
             let lane = lane(&mut self.lanes, self.rank, thread);
             let (warnings, ended) = (&mut self.warnings, |call| ended(position, call));
             lane.take_in(events, step, warnings, ended);
-            lane.stack.take_placed(&mut lane.waiting);
+            lane.stack.take_assigned(&mut lane.waiting);
         }
     }
 }
@@ -197,14 +196,14 @@ fn lane(
         .or_insert_with(|| LaneBuilder::new(rank))
 }
 
-fn count_back(warnings: &mut Warnings, rank: RankId, time: TimeNs, what: &str) {
+fn count_time_going_back(warnings: &mut Warnings, rank: RankId, time: TimeNs, what: &str) {
     warnings.count(WarningKind::TimeWentBack, Some(rank), || {
         FirstSeen::at(time, format!("{what} event"))
     });
 }
 
-/// Stretches of rows of one thread, in order.
-fn stretches(threads: &[ThreadId]) -> impl Iterator<Item = Range<usize>> {
+/// Returns the row ranges of one thread each, in order.
+fn segments(threads: &[ThreadId]) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     threads.chunk_by(|a, b| a == b).map(move |rows| {
         let of_thread = start..start + rows.len();
@@ -223,8 +222,8 @@ impl LaneBuilder {
         }
     }
 
-    /// Notes where the step before, of which `last` is the newest event, met this one, of which `next` is the first.
-    /// Between them the lane must not have slept through a step.
+    /// Records the boundary to this step, whose first event is `next`, if it directly follows the step before, whose
+    /// last event is `last`.
     fn begin_step(&mut self, step: StepId, last: Option<LaneEvent>, next: Option<LaneEvent>) {
         let step_before = self.step.replace(step);
         let follows = step_before.is_some_and(|before| before.0.checked_add(1) == Some(step.0));
@@ -235,7 +234,7 @@ impl LaneBuilder {
         }
     }
 
-    /// Takes in function events of a step, with the messages and counters in between.
+    /// Takes in the function events of a step, with the messages and counters between them.
     fn take_in(
         &mut self,
         events: &[FuncEvent],
@@ -244,11 +243,11 @@ impl LaneBuilder {
         ended: impl FnMut(EndedCall<ExecIdx>),
     ) {
         let waiting = &mut self.waiting;
-        let place = |event: FuncEvent, open: &OpenCalls<ExecIdx>| {
-            waiting.place_before(event, || top(open));
+        let assign = |event: FuncEvent, open: &OpenCalls<ExecIdx>| {
+            waiting.assign_before(event, || top(open));
         };
         let before = self.stack.last_event();
-        let next = self.stack.take_in(events, step, warnings, place, ended);
+        let next = self.stack.take_in(events, step, warnings, assign, ended);
         self.begin_step(step, before, next);
     }
 }
@@ -293,7 +292,7 @@ mod tests {
     use FuncEventKind::{Entry, Exit};
 
     #[test]
-    fn at_equal_time_messages_come_after_entry_and_before_exit() {
+    fn at_equal_times_messages_come_after_entry_and_before_exit() {
         let events = [(Entry, 0, 10), (Entry, 1, 20), (Exit, 1, 30), (Exit, 0, 40)];
         let (comms, counters) = owners(vec![step(&events, &[5, 10, 20, 30, 31, 40, 41])]);
         let expected = [None, Some(0), Some(1), Some(1), Some(0), Some(0), None];

@@ -1,8 +1,8 @@
-//! Whole numbers as real ones, in one place; beyond 2^53 they lose their last digits.
+//! Conversion of integers to doubles in one place; beyond 2^53 they lose their last digits.
 
-/// A whole number that counts or measures something.
+/// An integer that counts or measures something.
 pub trait Real {
-    /// The nearest real number.
+    /// Returns the nearest double.
     fn real(self) -> f64;
 }
 

@@ -1,4 +1,4 @@
-//! Why a tree stands out, as tables and records have it.
+//! Reasons why a tree is unusual, for tables and records.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use crate::{DurationNs, FunctionName, WeightUnit};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DifferenceKind {
-    /// Most trees of the kind do not call it.
+    /// Most normal trees do not make the call.
     New,
-    /// Most trees of the kind call it, this one does not.
+    /// Most normal trees make the call, but this one does not.
     Missing,
-    /// Called more often than usual; the time is what the additional calls take.
+    /// Called more often than usual; the excess is the time of the additional calls.
     #[serde(rename = "more calls")]
     MoreCalls,
     /// Called less often than usual.
@@ -34,8 +34,8 @@ impl DifferenceKind {
         Self::Shorter,
     ];
 
-    /// The kind of difference between trees with weights of this unit, as tables have it: `more calls` and
-    /// `longer`, or `more often` and `heavier`.
+    /// Returns the kind of difference as text for trees with weights of this unit: `more calls` and `longer`, or `more
+    /// often` and `heavier`.
     pub fn words(self, unit: &WeightUnit) -> &'static str {
         match self {
             Self::New => "new",
@@ -52,39 +52,38 @@ impl DifferenceKind {
         all.find(|kind| kind.words(unit) == words)
     }
 
-    /// Whether there is less of it than usual: never a reason for being slow.
+    /// Returns whether there is less than usual, which never explains slowness.
     pub fn is_less(self) -> bool {
         matches!(self, Self::Missing | Self::FewerCalls | Self::Shorter)
     }
 }
 
-/// One of the reasons why a tree stands out. Times in microseconds, or weights in their unit.
+/// A reason why a tree is unusual. Values are times in µs, or weights in their unit.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "ReasonRecord", into = "ReasonRecord")]
 pub struct Reason {
-    /// What kind of difference.
+    /// The kind of difference.
     pub kind: DifferenceKind,
-    /// The function, without arguments.
+    /// The function without arguments.
     pub function: String,
-    /// The functions from the root down to it.
+    /// The functions from the root down to this one.
     pub path: Vec<String>,
-    /// Time above what is usual; below 0 if it took less. Exclusive, but of something new or missing
-    /// as a whole that of everything below it.
+    /// Exclusive time above the usual time; negative if it took less. For a new or missing call it includes all calls
+    /// inside it.
     pub excess_us: f64,
-    /// Calls in this tree.
+    /// Number of calls in this tree.
     pub count: u64,
-    /// Calls that are usual.
+    /// Usual number of calls.
     pub usual_count: u64,
-    /// Time that is usual.
+    /// Usual time.
     pub usual_us: f64,
-    /// Share of the trees compared with that call it, 0..=1.
+    /// Share of the compared trees that make the call, 0..=1.
     pub share: f64,
     /// The unit of the weights of the tree.
     pub unit: WeightUnit,
 }
 
-/// A reason as JSON has it: `excess_us` and `usual_us` where weights are times, else `excess`, `usual` and
-/// their `unit`.
+/// A reason as JSON: `excess_us` and `usual_us` if weights are times, otherwise `excess`, `usual` and their `unit`.
 #[derive(Serialize, Deserialize)]
 struct ReasonRecord {
     kind: String,
@@ -136,7 +135,7 @@ impl TryFrom<ReasonRecord> for Reason {
         let kind = DifferenceKind::of_words(&record.kind, &unit);
         let value = |of_time: Option<f64>, of_other: Option<f64>| {
             let value = unit.of_kind(of_time, of_other);
-            value.ok_or_else(|| "a reason lacks its excess or what is usual".to_owned())
+            value.ok_or_else(|| "a reason lacks its excess or its usual value".to_owned())
         };
         Ok(Self {
             kind: kind.ok_or_else(|| format!("unknown kind of reason {:?}", record.kind))?,
@@ -153,7 +152,7 @@ impl TryFrom<ReasonRecord> for Reason {
 }
 
 impl Reason {
-    /// The reason as text: `longer: MPI_Wait, +38.2 ms (usually 210 µs)`.
+    /// Returns the reason as text: `longer: MPI_Wait, +38.2 ms (usually 210 µs)`.
     pub fn words(&self) -> String {
         let name = FunctionName::parse(&self.function).short;
         let amount = |us: f64| self.unit.amount(DurationNs::nearest(us * 1e3)).to_string();
@@ -182,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_told_in_words() {
+    fn reasons_are_written_as_text() {
         let words = |kind, excess_us, count, usual_count, usual_us, share| {
             Reason {
                 kind,
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_of_what_is_no_time_have_its_unit_and_come_back_from_json() {
+    fn reasons_in_other_units_survive_json() {
         let reason = |kind, unit| Reason {
             kind,
             function: "comment".to_owned(),

@@ -1,8 +1,8 @@
-//! Which run a trace, a database or a stream is of: its programs, and the processes of their ranks.
+//! The identity of a run: its programs, and the processes of their ranks.
 //!
-//! A run is told by what its processes say of themselves (TAU's metadata: host, pid, start, command line), never by
-//! where its files lie. One rank of a run, some of them, the whole run and any copy of it are views of one run; the
-//! same command started again is another one.
+//! A run is identified by what its processes report about themselves (TAU's metadata: host, pid, start, command line),
+//! never by the location of its files. One rank of a run, some ranks, the whole run and any copy of it are views of the
+//! same run; the same command started again is another run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,29 +14,29 @@ use crate::{
     DurationNs, FuncId, NameTable, ProgramId, RankId, RankTrace, StepBatch, TimeNs, fnv1a,
 };
 
-/// Ranks of one program start within this time of each other, unsynchronised clocks of hosts included.
+/// Largest difference between the starts of the ranks of a program, including unsynchronised clocks of hosts.
 const MAX_RANK_SPREAD: DurationNs = DurationNs(5 * 60 * 1_000_000_000);
-/// Programs of one workflow start within this time of each other: no longer than jobs may last.
+/// Largest difference between the starts of the programs of a workflow, which is the longest duration of a job.
 const MAX_PROGRAM_SPREAD: DurationNs = DurationNs(48 * 3_600 * 1_000_000_000);
-/// Processes remembered of a program, those of the lowest ranks: enough to tell runs apart.
+/// Number of processes remembered of a program, those of the lowest ranks: enough to distinguish runs.
 const MAX_PROCESSES: usize = 256;
-/// Command lines and executables remembered of a program, which mostly has one of each.
+/// Number of command lines and executables remembered of a program, which usually has one of each.
 const MAX_COMMANDS: usize = 8;
-/// Bytes remembered of a command line.
+/// Number of bytes remembered of a command line.
 const MAX_COMMAND_BYTES: usize = 4096;
-/// Bytes of a program's name within [`RunIdentity::id`].
+/// Largest number of bytes of a program's name in [`RunIdentity::id`].
 const MAX_NAME_BYTES: usize = 40;
 
-/// Which run something is of, as far as that is known there. Views of one run may know different ranks of it, so
-/// they are compared with [`RunIdentity::is_same_run`] and never with `==`.
+/// The identity of a run, as far as it is known in one place. Views of one run may know different ranks of it, so
+/// compare them with [`RunIdentity::is_same_run`] and never with `==`.
 ///
-/// The serialised form is that of databases, messages and journals.
+/// The serialised form is part of databases, messages and journals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunIdentity {
     programs: BTreeMap<ProgramId, RunProgram>,
 }
 
-/// What is known of one program of a run.
+/// The known facts of one program of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct RunProgram {
     executables: BTreeSet<String>,
@@ -44,30 +44,30 @@ struct RunProgram {
     ranks: BTreeMap<RankId, Process>,
 }
 
-/// What comparing two identities tells.
+/// The result of comparing two identities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunMatch {
-    /// Both are of one run.
+    /// Both are of the same run.
     Same,
-    /// Nothing tells them apart, and nothing proves that they are one.
+    /// Nothing distinguishes them, and nothing proves that they are the same.
     Unknown,
-    /// They are of two runs.
+    /// They are of different runs.
     Different(RunMismatch),
 }
 
 /// Two runs where one was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunMismatch {
-    /// The run that was there, in words.
+    /// The known run, as text.
     pub known: String,
-    /// The run that came, in words.
+    /// The other run, as text.
     pub other: String,
-    /// How that shows.
+    /// The difference that proves it.
     pub reason: String,
 }
 
 impl RunIdentity {
-    /// What one rank's trace tells.
+    /// Returns the identity in one rank's trace.
     pub fn of_rank(trace: &RankTrace) -> Self {
         Self::of_process(
             trace.program,
@@ -80,8 +80,8 @@ impl RunIdentity {
         )
     }
 
-    /// What one step of a rank's stream tells, with the names that stand for its ids; empty if that is nothing.
-    /// `is_from_start` says that no step before it was missed, so that its first events are those of the rank.
+    /// Returns the identity in one step of a rank's stream, whose function names are `names`; empty if the step says
+    /// nothing. `is_from_start` means that no earlier step was missed, so that its first events are those of the rank.
     pub fn of_step(batch: &StepBatch, names: &NameTable<FuncId>, is_from_start: bool) -> Self {
         Process::of_step(batch, names, is_from_start).map_or_else(Self::default, |process| {
             let metadata = batch.metadata.iter();
@@ -114,27 +114,27 @@ impl RunIdentity {
         }
     }
 
-    /// Whether nothing is known.
+    /// Returns whether nothing is known.
     pub fn is_empty(&self) -> bool {
         self.programs.is_empty()
     }
 
-    /// Whether no process says which it is, so that only the events tell runs apart. Views of different ranks of such
-    /// a run cannot be told to be one.
+    /// Returns whether no process identifies itself, so that only events distinguish runs. Views of different ranks of
+    /// such a run cannot be recognised as the same run.
     pub fn is_weak(&self) -> bool {
         !self.processes().any(Process::is_stated)
     }
 
-    /// Whether this and `other` are proven to be of one run.
+    /// Returns whether this and `other` are proven to be of the same run.
     pub fn is_same_run(&self, other: &Self) -> bool {
         self.compare(other) == RunMatch::Same
     }
 
-    /// Compares two views. Programs are matched by what they are, for a trace that is read alone does not know its
+    /// Compares two views. Programs are matched by their facts, because a trace that is read alone does not know its
     /// index in a workflow.
     ///
-    /// A rank that both know decides: its host, pid and start, or, where it does not state them, its first events.
-    /// Without such a rank, executable and command line must be the same, and the starts near.
+    /// A rank that both know decides: its host, pid and start, or, if it does not state them, its first events. Without
+    /// such a rank, executable and command line must be equal, and the starts close.
     pub fn compare(&self, other: &Self) -> RunMatch {
         let mut best = None;
         for (index, own) in &self.programs {
@@ -155,12 +155,11 @@ impl RunIdentity {
         best.map_or(RunMatch::Unknown, |(_, found)| found)
     }
 
-    /// Adds what another view of the run knows. A program with an index that is new here is another program of the
-    /// workflow, as whoever gave the index says, unless it is one that has another index already or started days
-    /// before or after.
+    /// Adds the facts of another view of the run. A program with a new index is another program of the workflow, unless
+    /// it already has another index or started days before or after.
     ///
     /// # Errors
-    /// [`RunMismatch`] if it is another run; then nothing is added.
+    /// [`RunMismatch`] if it is of another run; then nothing is added.
     pub fn join(&mut self, other: &Self) -> Result<(), RunMismatch> {
         for (index, program) in &other.programs {
             let is_refused = match self.programs.get(index) {
@@ -175,16 +174,16 @@ impl RunIdentity {
         Ok(())
     }
 
-    /// Adds what another view knows, without asking whether it is of this run: for streams that were named together.
+    /// Adds the facts of another view without checking that it is of this run, for streams that were named together.
     pub fn merge(&mut self, other: &Self) {
         for (index, program) in &other.programs {
             self.programs.entry(*index).or_default().merge(program);
         }
     }
 
-    /// Short text for file names and messages: program, start in UTC, and four digits that tell runs of one second
-    /// apart, such as `lmp-20261104T101112-3f9a`. It is made from the lowest rank of the first program, so views that
-    /// know this rank have the same; `unknown` if nothing is known.
+    /// Returns a short text for file names and messages: program, start in UTC, and four digits that distinguish runs
+    /// of the same second, such as `lmp-20261104T101112-3f9a`. It is derived from the lowest rank of the first program,
+    /// so views that know this rank return the same text. Returns `unknown` if nothing is known.
     pub fn id(&self) -> String {
         let Some((rank, process)) = self.first_process() else {
             return "unknown".to_owned();
@@ -204,7 +203,7 @@ impl RunIdentity {
         format!("{name}-{start}-{:04x}", fnv1a(facts.as_bytes()) & 0xffff)
     }
 
-    /// The file name of the first program; `program` if it is not known.
+    /// Returns the file name of the first program; `program` if it is unknown.
     pub fn name(&self) -> &str {
         let Some(program) = self.programs.values().next() else {
             return "program";
@@ -216,25 +215,25 @@ impl RunIdentity {
         if name.is_empty() { "program" } else { name }
     }
 
-    /// File names of the executables that are known.
+    /// Returns the file names of the known executables.
     pub fn executables(&self) -> BTreeSet<&str> {
         let paths = self.programs.values().flat_map(|it| &it.executables);
         let names = paths.filter_map(|path| path.rsplit('/').next());
         names.collect()
     }
 
-    /// The hosts of the ranks that are known.
+    /// Returns the hosts of the known ranks.
     pub fn hosts(&self) -> BTreeSet<&str> {
         self.processes().filter_map(Process::host).collect()
     }
 
-    /// The command line of the first program, if one is known.
+    /// Returns the command line of the first program, if it is known.
     pub fn command_line(&self) -> Option<&str> {
         let program = self.programs.values().next()?;
         program.command_lines.first().map(String::as_str)
     }
 
-    /// The earliest start that is known.
+    /// Returns the earliest known start.
     pub fn start(&self) -> Option<TimeNs> {
         self.programs.values().filter_map(RunProgram::start).min()
     }
@@ -249,17 +248,17 @@ impl RunIdentity {
         self.programs.values().next()?.ranks.first_key_value()
     }
 
-    /// Why a program cannot be one more of this run.
+    /// Returns why a program cannot be another one of this run.
     fn refusal_of_new(&self, index: ProgramId, program: &RunProgram) -> Option<String> {
         for (own_index, own) in &self.programs {
             if own.compare(program) == Ok(true) {
                 return Some(format!(
-                    "program {index} of the one is program {own_index} of the other"
+                    "program {index} of one run is program {own_index} of the other"
                 ));
             }
         }
         let (own, others) = (self.start()?, program.start()?);
-        is_apart(own, others, MAX_PROGRAM_SPREAD).then(|| {
+        are_apart(own, others, MAX_PROGRAM_SPREAD).then(|| {
             format!(
                 "programs of one workflow start within {} h",
                 hours(MAX_PROGRAM_SPREAD)
@@ -277,7 +276,7 @@ impl RunIdentity {
 }
 
 impl RunProgram {
-    /// Whether both are proven to be one, or else how they are seen to be two.
+    /// Returns whether both are proven to be the same, or an error with the difference.
     fn compare(&self, other: &Self) -> Result<bool, String> {
         let mut is_proven = false;
         for (rank, own) in &self.ranks {
@@ -303,25 +302,25 @@ impl RunProgram {
                 return Err(format!("the {what} is `{one}`, and `{two}`"));
             }
         }
-        let is_apart = match (self.start(), other.start()) {
-            (Some(own), Some(others)) => is_apart(own, others, MAX_RANK_SPREAD),
-            // Of a stream that was joined late, only a time at which it ran is known.
+        let have_different_starts = match (self.start(), other.start()) {
+            (Some(own), Some(others)) => are_apart(own, others, MAX_RANK_SPREAD),
+            // For a stream that was joined late, only a time at which it ran is known.
             (Some(start), None) => other.seen().is_some_and(|seen| !may_run(start, seen)),
             (None, Some(start)) => self.seen().is_some_and(|seen| !may_run(start, seen)),
             (None, None) => false,
         };
-        if is_apart {
+        if have_different_starts {
             return Err("they started at different times".to_owned());
         }
-        Ok(self.says_what_it_is() && other.says_what_it_is())
+        Ok(self.is_identified() && other.is_identified())
     }
 
-    fn says_what_it_is(&self) -> bool {
+    fn is_identified(&self) -> bool {
         !(self.command_lines.is_empty() && self.executables.is_empty())
             && self.ranks.values().any(Process::is_stated)
     }
 
-    /// The earliest start of a rank that was seen from its start.
+    /// Returns the earliest start of a rank that was seen from its start.
     fn start(&self) -> Option<TimeNs> {
         let ranks = self.ranks.values();
         ranks
@@ -356,11 +355,11 @@ impl RunProgram {
     }
 }
 
-/// One line for people: `lmp_tau on 2 hosts, started 2026-11-04 10:11:12 UTC`.
+/// Writes one line: `lmp_tau on 2 hosts, started 2026-11-04 10:11:12 UTC`.
 impl fmt::Display for RunIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {
-            return f.write_str("a run that does not say which it is");
+            return f.write_str("an unidentified run");
         }
         f.write_str(self.name())?;
         match self.programs.len() {
@@ -379,7 +378,7 @@ impl fmt::Display for RunIdentity {
             (Some(start), true) => {
                 write!(f, ", first event {} UTC (without metadata)", start.utc())
             }
-            (None, _) => f.write_str(", whose start was not seen"),
+            (None, _) => f.write_str(", start unknown"),
         }
     }
 }
@@ -391,18 +390,18 @@ impl fmt::Display for RunMismatch {
             other,
             reason,
         } = self;
-        write!(f, "{known}, and {other}, are two runs: {reason}")
+        write!(f, "{known}, and {other}, are different runs: {reason}")
     }
 }
 
 impl std::error::Error for RunMismatch {}
 
-/// Whether a process that started at `start` may have run at `seen`.
+/// Returns whether a process that started at `start` may have run at `seen`.
 fn may_run(start: TimeNs, seen: TimeNs) -> bool {
     seen.since(start) >= DurationNs(-MAX_RANK_SPREAD.0) && seen.since(start) <= MAX_PROGRAM_SPREAD
 }
 
-fn is_apart(one: TimeNs, other: TimeNs, most: DurationNs) -> bool {
+fn are_apart(one: TimeNs, other: TimeNs, most: DurationNs) -> bool {
     one.max(other).since(one.min(other)) > most
 }
 
@@ -410,7 +409,7 @@ fn hours(duration: DurationNs) -> i64 {
     duration.0 / DurationNs::from_us(3_600_000_000).0
 }
 
-/// What a file name of any system may hold.
+/// Replaces a character that some systems do not allow in file names.
 fn portable(c: char) -> char {
     if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
         c

@@ -1,4 +1,4 @@
-//! A whole trace: the lanes of all ranks, with names joined and messages matched.
+//! A complete trace: the lanes of all ranks, with names joined and messages matched.
 
 use std::collections::BTreeSet;
 
@@ -19,29 +19,29 @@ pub struct Trace {
     pub lanes: Vec<Lane>,
     /// Messages in order of sending time.
     pub messages: Vec<Message>,
-    /// When the tracer wrote its own data, as far as that is known; ordered by lane, then start. Those of one
+    /// Time ranges in which the tracer wrote its own data, as far as known; ordered by lane, then start. Those of one
     /// lane do not overlap.
     pub writes: Vec<TracerWrite>,
     /// Metadata, ordered by rank, thread, key.
     pub metadata: Vec<Metadata>,
-    /// What was found wrong.
+    /// Warnings of all ranks.
     pub warnings: Warnings,
-    /// I/O steps of all ranks together.
+    /// Number of I/O steps of all ranks.
     pub num_steps: u64,
-    /// Which run this is a trace of.
+    /// The identity of the run.
     pub identity: RunIdentity,
-    /// Whether it holds some executions of the run only, so that trees have other numbers here than in the run.
+    /// True if the trace holds only some executions of the run, so that trees are numbered differently.
     pub is_selection: bool,
-    /// Executions of a selection that are in it because they stood out, and not as part of a sample: nobody learns from
-    /// them what is usual.
+    /// Executions of a selection that were selected because they are unusual, and not as part of a sample: usual
+    /// behaviour is not learned from them.
     pub unsampled: BTreeSet<ExecRef>,
-    /// What the weights of its trees are: times, but for trees of a file that counts something else.
+    /// The unit of the weights of its trees: times, except for trees of a file that counts something else.
     pub unit: WeightUnit,
 }
 
 impl Trace {
-    /// Joins ranks: names by name, SENDs with RECVs. The result does not depend on the order of
-    /// `ranks`, each of which is given once.
+    /// Joins ranks: names by name, SENDs with RECVs. The result does not depend on the order of `ranks`, each of which
+    /// occurs once.
     pub fn assemble(mut ranks: Vec<RankTrace>, mut warnings: Warnings) -> Self {
         ranks.sort_by_key(|rank| (rank.program, rank.rank));
         let mut trace = Self::default();
@@ -80,12 +80,12 @@ impl Trace {
         trace
     }
 
-    /// A lane of this trace.
+    /// Returns a lane of this trace.
     pub fn lane(&self, lane: LaneIdx) -> &Lane {
         &self.lanes[lane.index()]
     }
 
-    /// Lanes with their indices.
+    /// Returns the lanes with their indices.
     pub fn lanes(&self) -> impl Iterator<Item = (LaneIdx, &Lane)> {
         self.lanes
             .iter()
@@ -93,7 +93,7 @@ impl Trace {
             .map(|(index, lane)| (LaneIdx::from_index(index), lane))
     }
 
-    /// The ranks of the trace in ascending order.
+    /// Returns the ranks of the trace in ascending order.
     pub fn ranks(&self) -> BTreeSet<(ProgramId, RankId)> {
         self.lanes
             .iter()
@@ -101,26 +101,26 @@ impl Trace {
             .collect()
     }
 
-    /// When the tracer wrote on a lane, in order of time.
+    /// Returns the time ranges in which the tracer wrote on a lane, in order of time.
     pub fn writes_on(&self, lane: LaneIdx) -> &[TracerWrite] {
         let from = self.writes.partition_point(|write| write.lane < lane);
         let to = self.writes.partition_point(|write| write.lane <= lane);
         &self.writes[from..to]
     }
 
-    /// Number of executions of all lanes.
+    /// Returns the number of executions of all lanes.
     pub fn num_executions(&self) -> usize {
         self.lanes.iter().map(|lane| lane.executions.len()).sum()
     }
 
-    /// First entry and last exit; `None` if nothing was executed.
+    /// Returns the first entry and the last exit, or `None` if there are no executions.
     pub fn time_span(&self) -> Option<(TimeNs, TimeNs)> {
         let first = self
             .lanes
             .iter()
             .filter_map(|lane| lane.executions.entry.first())
             .min()?;
-        // What is entered while nothing is open leaves last, so only the bottoms of the stack count.
+        // An execution without a caller ends after all calls inside it, so only these can be the last.
         let last = self.lanes.iter().filter_map(|lane| {
             let bottom =
                 (0..lane.executions.len()).rfind(|&row| lane.executions.depth[row] == 0)?;
@@ -129,7 +129,7 @@ impl Trace {
         Some((*first, last.max()?))
     }
 
-    /// The event label `rank:step:idx` of an execution.
+    /// Returns the event label `rank:step:row` of an execution.
     pub fn label(&self, exec: ExecRef) -> ExecLabel {
         let lane = self.lane(exec.lane);
         let row = exec.exec.index();
@@ -140,7 +140,7 @@ impl Trace {
         }
     }
 
-    /// The execution with an event label; `None` if the trace does not have it.
+    /// Returns the execution with an event label, or `None` if the trace does not contain it.
     pub fn find(&self, program: ProgramId, label: ExecLabel) -> Option<ExecRef> {
         let mut lanes = self
             .lanes()
@@ -154,7 +154,7 @@ impl Trace {
         })
     }
 
-    /// The name of the function of an execution.
+    /// Returns the name of the function of an execution.
     pub fn function_name(&self, exec: ExecRef) -> &str {
         self.names
             .name(self.lane(exec.lane).executions.func[exec.exec.index()])

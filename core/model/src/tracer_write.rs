@@ -1,9 +1,9 @@
-//! When the tracer wrote its own data, so that nobody takes that for the program's time.
+//! Time ranges in which the tracer wrote its own data, so that they do not count as time of the program.
 //!
-//! TAU writes an I/O step inside the exit of a function, after it has taken the time of that exit: the
-//! function itself is not longer for it, but its caller is. So a write lies between the last event of a
-//! step and the first one of the next. How long the program itself takes there, the same two events tell
-//! where no step ends between them.
+//! TAU writes an I/O step inside the exit of a function, after it has taken the time of that exit. So the function
+//! itself is not longer, but its caller is: a write lies between the last event of a step and the first event of the
+//! next. How long the program itself takes there is estimated from the same two events at places where no step ends
+//! between them.
 
 use std::collections::BTreeSet;
 
@@ -11,28 +11,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DurationNs, ExecIdx, Executions, FuncEventKind, FuncId, LaneIdx, TimeNs};
 
-/// Executions on either side of the end of a step among which the same two events are looked for.
-const MAX_LOOK: usize = 1 << 14;
-/// Fewer durations than this have no quartiles, and so tell nothing of what is usual.
+/// Number of executions before and after the end of a step that are searched for the same two events.
+const MAX_DISTANCE: usize = 1 << 14;
+/// Smallest number of durations that have quartiles.
 const MIN_SAMPLE: usize = 4;
 
-/// A time in which the tracer wrote its own data and the lane stood still. No function is entered or left in
-/// it: it starts at an event of its lane, and ends before the next one by what the program usually takes there.
+/// A time range in which a lane stalled because the tracer wrote its own data. It contains no function events: it
+/// starts at an event of its lane, and ends before the next one by the time that the program usually takes there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TracerWrite {
-    /// The lane that stood still.
+    /// The lane that stalled.
     pub lane: LaneIdx,
-    /// From here.
+    /// Start of the time range.
     pub start: TimeNs,
-    /// To here; later than `start`.
+    /// End of the time range; later than `start`.
     pub end: TimeNs,
 }
 
-/// What a lane of many durations usually has: median, and Tukey's upper fence Q3 + 1.5 (Q3 − Q1), above which
-/// one is unusual.
+/// The usual range of many durations: median, and Tukey's upper fence Q3 + 1.5 (Q3 − Q1), above which a duration is
+/// unusual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UsualDuration {
-    /// The one in the middle; of an even number the smaller.
+    /// The median; of an even number, the smaller middle one.
     pub median: DurationNs,
     /// The upper fence.
     pub fence: DurationNs,
@@ -45,7 +45,7 @@ pub(crate) struct LaneEvent {
     pub(crate) exec: ExecIdx,
 }
 
-/// Where a step of a lane ends: its last event, and the first one of the next step.
+/// The end of a step on a lane: its last event, and the first event of the next step.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct StepEnd {
     pub(crate) last: LaneEvent,
@@ -53,14 +53,14 @@ pub(crate) struct StepEnd {
 }
 
 impl TracerWrite {
-    /// How long it took.
+    /// Returns the duration of the write.
     pub fn duration(&self) -> DurationNs {
         self.end.since(self.start)
     }
 }
 
 impl UsualDuration {
-    /// Of some durations in any order; `None` if they are too few to tell.
+    /// Returns the usual range of durations in any order, or `None` if there are too few.
     pub fn of(mut durations: Vec<DurationNs>) -> Option<Self> {
         if durations.len() < MIN_SAMPLE {
             return None;
@@ -89,7 +89,7 @@ impl LaneEvent {
         }
     }
 
-    /// The event after this one.
+    /// Returns the event after this one.
     fn next(self, executions: &Executions) -> Option<Self> {
         let entry_of = |exec| Self::new(FuncEventKind::Entry, exec);
         let exit_of = |exec| Self::new(FuncEventKind::Exit, exec);
@@ -108,26 +108,26 @@ impl LaneEvent {
         }
     }
 
-    /// What happens, wherever in the run: entry or exit, function and its caller.
-    fn what(self, executions: &Executions) -> (bool, FuncId, Option<FuncId>) {
+    /// Returns the event independent of its time: entry or exit, function and caller.
+    fn signature(self, executions: &Executions) -> (bool, FuncId, Option<FuncId>) {
         let func = |exec: ExecIdx| executions.func[exec.index()];
         let caller = executions.parent(self.exec).map(func);
         (self.is_exit, func(self.exec), caller)
     }
 }
 
-/// Start and end of the writes of a lane whose steps end at `ends`, in order.
+/// Returns start and end of the writes of a lane whose steps end at `ends`, in order.
 ///
-/// A write is known only where the gap is longer than what is usual between the same two events nearby: above
-/// the fence of at least four of them. It lasts as long as the gap is longer than their median.
+/// A write is only recognised if the gap is longer than usual between the same two events nearby: above the fence of at
+/// least four such gaps. It lasts as long as the gap exceeds their median.
 pub(crate) fn find_writes(executions: &Executions, ends: &[StepEnd]) -> Vec<(TimeNs, TimeNs)> {
     let lasts: BTreeSet<LaneEvent> = ends.iter().map(|end| end.last).collect();
     let write = |end: &StepEnd| {
-        // Where exits are missing, more than one function was closed there.
+        // If exits are missing, more than one function was closed there.
         if end.last.next(executions) != Some(end.next) {
             return None;
         }
-        let usual = UsualDuration::of(like(executions, end, &lasts))?;
+        let usual = UsualDuration::of(similar_gaps(executions, end, &lasts))?;
         let (start, next) = (end.last.time(executions), end.next.time(executions));
         let stop = TimeNs(next.0.saturating_sub(usual.median.0));
         (next.since(start) > usual.fence && stop > start).then_some((start, stop))
@@ -135,22 +135,29 @@ pub(crate) fn find_writes(executions: &Executions, ends: &[StepEnd]) -> Vec<(Tim
     ends.iter().filter_map(write).collect()
 }
 
-/// Times between two events like those of `end`, nearby, where no step ends.
-fn like(executions: &Executions, end: &StepEnd, lasts: &BTreeSet<LaneEvent>) -> Vec<DurationNs> {
-    let (last, next) = (end.last.what(executions), end.next.what(executions));
+/// Returns the times between two events with the signatures of `end` nearby, where no step ends.
+fn similar_gaps(
+    executions: &Executions,
+    end: &StepEnd,
+    lasts: &BTreeSet<LaneEvent>,
+) -> Vec<DurationNs> {
+    let (last, next) = (
+        end.last.signature(executions),
+        end.next.signature(executions),
+    );
     let here = end.last.exec.index();
-    let rows = here.saturating_sub(MAX_LOOK)..executions.len().min(here + MAX_LOOK);
+    let rows = here.saturating_sub(MAX_DISTANCE)..executions.len().min(here + MAX_DISTANCE);
     let event = |row| LaneEvent {
         is_exit: last.0,
         exec: ExecIdx::from_index(row),
     };
     rows.filter(|&row| executions.func[row] == last.1)
         .map(event)
-        .filter(|event| event.what(executions) == last && !lasts.contains(event))
+        .filter(|event| event.signature(executions) == last && !lasts.contains(event))
         .filter_map(|event| {
             let after = event.next(executions)?;
-            let is_like = after.what(executions) == next;
-            is_like.then(|| after.time(executions).since(event.time(executions)))
+            let is_similar = after.signature(executions) == next;
+            is_similar.then(|| after.time(executions).since(event.time(executions)))
         })
         .collect()
 }

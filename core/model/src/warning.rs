@@ -1,5 +1,5 @@
-//! Typed warnings: damage in a trace is normal, is counted, and never stops the work. Habits of the
-//! tracer that look like damage are notes.
+//! Typed warnings. Damage in a trace is normal: it is counted, and never stops the work. Properties of the tracer that
+//! resemble damage are notes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{RankId, TimeNs};
 
-/// What was found wrong, and what was done about it.
+/// A kind of damage, and how it was handled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum WarningKind {
@@ -16,27 +16,27 @@ pub enum WarningKind {
     MissingRank,
     /// A rank's file could not be read at all; the others were.
     RankUnreadable,
-    /// A rank's stream breaks off; the steps before the break were read.
+    /// A rank's stream is truncated; the steps before the break were read.
     StreamTruncated,
-    /// Steps of a live stream never came: the writer dropped them, or the reader came too late.
+    /// Steps of a live stream are missing: the writer dropped them, or the reader joined too late.
     StepMissing,
-    /// Rows with an id or a time that nothing explains were left out.
+    /// Rows with an invalid id or time were left out.
     BadRow,
-    /// A name was used that no step announced; it was given a made-up name.
+    /// A name was used that no step announced; it got a placeholder name.
     UnknownName,
-    /// A name or a metadata value is too long or holds a NUL; it was cut, and the NUL became a question mark.
+    /// A name or a metadata value is too long or holds a NUL; it was cut, and the NUL replaced by a question mark.
     TextChanged,
     /// An EXIT without its ENTRY was left out.
     ExitWithoutEntry,
-    /// An EXIT came while functions called later were still open; they were closed at its time.
+    /// An EXIT arrived while functions called later were still open; they were closed at its time.
     MissingExit,
     /// A function was still open at the end; it was closed at the last event of its thread.
     Unclosed,
-    /// A call stack tree grew over several steps beyond what is kept of one; it was not judged.
+    /// A call stack tree grew over several steps beyond the limit of kept calls; it was not judged.
     TreeTooLarge,
     /// A tree model was trained on trees unlike those of the run; it was put aside.
     TreeModelUnfit,
-    /// A time went back. A few rows out of order were sorted; else it was raised to the time before.
+    /// A time went back. A few rows out of order were sorted; otherwise the time was raised to the one before.
     TimeWentBack,
     /// A message was sent to, or came from, a rank that is not in the trace.
     PartnerMissing,
@@ -46,12 +46,12 @@ pub enum WarningKind {
     UnmatchedRecv,
     /// A message arrived before it was sent: the clocks of the two ranks differ.
     RecvBeforeSend,
-    /// A RECV states another size than its SEND: TAU writes what was posted, not what arrived.
+    /// A RECV reports another size than its SEND: TAU writes the posted size, not the received one.
     SizeDiffers,
 }
 
 impl WarningKind {
-    /// Whether it is a habit of the tracer, and nothing is damaged.
+    /// Returns whether it is a property of the tracer and not damage.
     pub fn is_note(self) -> bool {
         self == Self::SizeDiffers
     }
@@ -62,39 +62,39 @@ impl fmt::Display for WarningKind {
         f.write_str(match self {
             Self::MissingRank => "ranks of the communicator are not in the trace",
             Self::RankUnreadable => "rank could not be read and is left out",
-            Self::StreamTruncated => "stream breaks off; the steps before were read",
-            Self::StepMissing => "steps of a live stream never came",
+            Self::StreamTruncated => "stream is truncated; the steps before the break were read",
+            Self::StepMissing => "steps of a live stream are missing",
             Self::BadRow => "rows with impossible values were left out",
             Self::UnknownName => "names used but never announced",
-            Self::TextChanged => "names or values too long to keep, or with a NUL, were changed",
+            Self::TextChanged => "names or values that are too long or hold a NUL were changed",
             Self::ExitWithoutEntry => "EXIT without ENTRY, left out",
-            Self::MissingExit => "missing EXIT, closed when the caller went on",
+            Self::MissingExit => "missing EXIT, closed when the caller continued",
             Self::Unclosed => "still open at the end, closed at the last event",
-            Self::TreeTooLarge => "trees too large to be kept until they ended, not judged",
+            Self::TreeTooLarge => "trees too large to be kept until their end, not judged",
             Self::TreeModelUnfit => "tree models that do not fit the run, put aside",
-            Self::TimeWentBack => "time went back: sorted, or raised to the time before",
+            Self::TimeWentBack => "time went back: sorted, or raised to the previous time",
             Self::PartnerMissing => "messages with a rank that is not in the trace",
             Self::UnmatchedSend => "SEND without RECV",
             Self::UnmatchedRecv => "RECV without SEND",
             Self::RecvBeforeSend => "RECV before its SEND (clocks differ)",
             Self::SizeDiffers => {
-                "received messages state the size of the posted buffer; what was sent counts"
+                "receives report the size of the posted buffer; the size of the send is used"
             }
         })
     }
 }
 
-/// Where something was seen first.
+/// The first occurrence of a warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstSeen {
-    /// In words.
+    /// The place as text.
     pub place: String,
-    /// When, if it has a time.
+    /// The time, if known.
     pub time: Option<TimeNs>,
 }
 
 impl FirstSeen {
-    /// Something with a time.
+    /// Returns an occurrence with a time.
     pub(crate) fn at(time: TimeNs, place: impl Into<String>) -> Self {
         Self {
             place: place.into(),
@@ -102,7 +102,7 @@ impl FirstSeen {
         }
     }
 
-    /// In words, the time counted from the start of the run; from the epoch if that is not known.
+    /// Returns the occurrence as text, with the time since the start of the run, or since the epoch if that is unknown.
     pub fn since(&self, start: Option<TimeNs>) -> String {
         let time = self.time.map(|time| match start {
             Some(start) => format!("{} into the run", time.since(start)),
@@ -122,16 +122,16 @@ impl From<String> for FirstSeen {
     }
 }
 
-/// One kind of damage on one rank, counted.
+/// One kind of damage on one rank, with its count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
-    /// What.
+    /// The kind.
     pub kind: WarningKind,
-    /// On which rank, if on one.
+    /// The rank, if it concerns one.
     pub rank: Option<RankId>,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Where it was seen first.
+    /// The first occurrence.
     pub first: FirstSeen,
 }
 
@@ -143,7 +143,7 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Counts one more; `place` is only asked for the first of its kind on its rank.
+    /// Counts one occurrence; `place` is only called for the first of its kind on its rank.
     pub fn count<F: Into<FirstSeen>>(
         &mut self,
         kind: WarningKind,
@@ -153,7 +153,7 @@ impl Warnings {
         self.count_many(kind, rank, 1, place);
     }
 
-    /// Counts `count` more at once.
+    /// Counts `count` occurrences.
     pub fn count_many<F: Into<FirstSeen>>(
         &mut self,
         kind: WarningKind,
@@ -169,19 +169,19 @@ impl Warnings {
         }
     }
 
-    /// Takes in the warnings of `other`.
+    /// Adds the warnings of `other`.
     pub fn join(&mut self, other: Self) {
         for ((kind, rank), (count, first)) in other.entries {
             self.count_many(kind, rank, count, || first);
         }
     }
 
-    /// Whether nothing was found wrong.
+    /// Returns whether there are no warnings.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// All warnings, ordered by kind, then rank.
+    /// Returns all warnings, ordered by kind, then rank.
     pub fn iter(&self) -> impl Iterator<Item = Warning> + '_ {
         self.entries
             .iter()
@@ -193,12 +193,12 @@ impl Warnings {
             })
     }
 
-    /// What is damaged, ordered by kind, then rank.
+    /// Returns the warnings that are damage, ordered by kind, then rank.
     pub fn damage(&self) -> impl Iterator<Item = Warning> + '_ {
         self.iter().filter(|warning| !warning.kind.is_note())
     }
 
-    /// What is a habit of the tracer, each kind once: how often over all ranks.
+    /// Returns the notes, each with its count over all ranks.
     pub fn notes(&self) -> BTreeMap<WarningKind, u64> {
         let mut notes = BTreeMap::new();
         for note in self.iter().filter(|warning| warning.kind.is_note()) {
@@ -207,7 +207,7 @@ impl Warnings {
         notes
     }
 
-    /// How often one kind was counted, over all ranks.
+    /// Returns the count of one kind over all ranks.
     pub fn total(&self, kind: WarningKind) -> u64 {
         self.iter()
             .filter(|warning| warning.kind == kind)
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_is_told_in_the_time_of_the_run() {
+    fn the_first_occurrence_is_shown_in_time_of_the_run() {
         let first = FirstSeen::at(TimeNs(1_795_231_715_233_994_000), "rank 0 to rank 3");
         let start = TimeNs(1_795_231_714_000_000_000);
         assert_eq!(
@@ -245,11 +245,7 @@ mod tests {
             "rank 0 to rank 3, 1.234 s into the run"
         );
         let raw = "rank 0 to rank 3, at 1795231715233994 us";
-        assert_eq!(
-            first.since(None),
-            raw,
-            "as the records of the pipeline have it"
-        );
+        assert_eq!(first.since(None), raw, "as in the records of the pipeline");
         assert_eq!(
             FirstSeen::at(start, "").since(Some(start)),
             "0 ns into the run"
@@ -261,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn habits_of_the_tracer_are_counted_once_and_are_no_damage() {
+    fn properties_of_the_tracer_are_notes_and_not_damage() {
         let mut warnings = Warnings::default();
         for rank in [0, 1] {
             let place = || "rank 0 to rank 1".to_owned();

@@ -1,4 +1,4 @@
-//! Laws that hold for every trace, whole or damaged.
+//! Laws that hold for every trace, complete or damaged.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 const THREAD: ThreadId = ThreadId(0);
 const FUNCTIONS: [&str; 3] = ["main()", "A::compute(int)", "MPI_Send()"];
 
-/// An event of a made-up rank: what happens, and how long after the event before.
+/// An event of a generated rank, with the time since the event before.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Enter(u32),
@@ -36,10 +36,10 @@ fn event() -> impl Strategy<Value = (Event, i64)> {
     (event, 0..5_i64)
 }
 
-/// The events in steps of `step_length` events each.
+/// Returns the trace of events in steps of `step_length` events each.
 fn rank(rank: u32, events: &[(Event, i64)], step_length: usize) -> RankTrace {
     let mut names = NameTable::default();
-    // Every rank numbers the names in its own way.
+    // Every rank numbers the names in its own order.
     for offset in 0..FUNCTIONS.len() {
         names.intern(FUNCTIONS[(offset + rank as usize) % FUNCTIONS.len()]);
     }
@@ -90,29 +90,29 @@ fn steps(
     batches
 }
 
-/// What a rank that is followed step by step has to say of each execution once it has ended.
+/// Returns a description of each execution when it has ended, from a rank that is read step by step.
 fn followed(events: &[(Event, i64)], step_length: usize, num_last: usize) -> Vec<String> {
     let mut names = NameTable::default();
     for name in FUNCTIONS {
         names.intern(name);
     }
     let mut builder = RankBuilder::new(ProgramId(0), RankId(0));
-    let mut is_told = Vec::new();
-    let mut told = Vec::new();
+    let mut is_described = Vec::new();
+    let mut descriptions = Vec::new();
     for batch in steps(0, events, step_length, &names) {
         builder.push(batch);
         for (_, lane) in builder.lanes() {
             let (executions, comms) = (lane.executions(), lane.comms());
-            is_told.resize(executions.len(), false);
-            for (row, is_told) in is_told.iter_mut().enumerate() {
+            is_described.resize(executions.len(), false);
+            for (row, is_described) in is_described.iter_mut().enumerate() {
                 let exec = ExecIdx::from_index(row);
-                if executions.is_open(exec) || *is_told {
+                if executions.is_open(exec) || *is_described {
                     continue;
                 }
-                *is_told = true;
+                *is_described = true;
                 let entry = |of: ExecIdx| (executions.step[of.index()], executions.row[of.index()]);
                 let is_own = |owner: &&Option<_>| owner.map(ExecIdx::from) == Some(exec);
-                told.push(format!(
+                descriptions.push(format!(
                     "{:?} {:?} in {:?} of {:?}, {} deep, {} messages",
                     entry(exec),
                     executions.exclusive[row],
@@ -128,15 +128,15 @@ fn followed(events: &[(Event, i64)], step_length: usize, num_last: usize) -> Vec
             |_| None,
             usize::MAX,
             |_, kept| {
-                is_told = kept.iter().map(|old| is_told[old.index()]).collect();
+                is_described = kept.iter().map(|old| is_described[old.index()]).collect();
             },
         );
     }
-    told.sort();
-    told
+    descriptions.sort();
+    descriptions
 }
 
-/// All that a trace says, as text.
+/// Returns the whole trace as text.
 fn picture(trace: &Trace) -> String {
     let mut text = String::new();
     for lane in &trace.lanes {
@@ -160,7 +160,7 @@ fn picture(trace: &Trace) -> String {
 
 proptest! {
     #[test]
-    fn forgetting_what_is_over_changes_nothing_that_comes(
+    fn dropping_ended_executions_does_not_change_later_results(
         events in proptest::collection::vec(event(), 0..80),
         step_length in 1..20_usize,
         num_last in 0..6_usize,
@@ -190,11 +190,11 @@ proptest! {
     }
 
     #[test]
-    fn where_steps_are_cut_does_not_matter(
+    fn the_division_into_steps_does_not_matter(
         events in proptest::collection::vec(event(), 1..80),
         step_length in 1..20_usize,
     ) {
-        // Two events at one time are only in order within a step, so times differ here.
+        // Two events at one time are only ordered within a step, so times differ here.
         let events: Vec<_> = events.iter().map(|&(event, after)| (event, after + 1)).collect();
         let whole = Trace::assemble(vec![rank(0, &events, events.len())], Warnings::default());
         let cut = Trace::assemble(vec![rank(0, &events, step_length)], Warnings::default());
@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tree_is_what_its_lane_says(events in proptest::collection::vec(event(), 0..80)) {
+    fn trees_match_their_lanes(events in proptest::collection::vec(event(), 0..80)) {
         let trace = Arc::new(Trace::assemble(vec![rank(0, &events, 10)], Warnings::default()));
         let functions = Forest::functions_named(&trace, &FunctionPattern::new("A::compute"));
         let forest = Forest::grow(Arc::clone(&trace), &functions);
@@ -254,7 +254,7 @@ proptest! {
 }
 
 #[test]
-fn executions_that_never_ended_are_counted_and_left_out_of_the_forest() {
+fn executions_without_end_are_counted_and_left_out_of_the_forest() {
     let events = [
         (Event::Enter(1), 1),
         (Event::Exit(1), 1),
@@ -270,7 +270,7 @@ fn executions_that_never_ended_are_counted_and_left_out_of_the_forest() {
 }
 
 #[test]
-fn messages_with_a_missing_rank_say_so() {
+fn messages_with_a_missing_rank_are_counted() {
     let trace = Trace::assemble(
         vec![rank(0, &[(Event::Send(5), 1), (Event::Recv(0), 1)], 9)],
         Warnings::default(),

@@ -1,4 +1,4 @@
-//! Packed traces: they come out as they went in, and bytes from anywhere do no harm.
+//! Packed traces: unpacking returns the same trace, and invalid bytes do no harm.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 const START: TimeNs = TimeNs(1_795_231_715_000_000_000);
 
-/// A rank whose events are told by numbers, each with the nanoseconds since the one before.
+/// Returns a rank whose events are encoded as numbers, each with the nanoseconds since the one before.
 fn rank(rank: u32, events: &[(u8, u32)], unit: i64) -> RankTrace {
     let (mut names, mut counters) = (NameTable::default(), NameTable::<CounterId>::default());
     for name in ["main", "MPI_Send()", "work [{a.c} {1,2}]"] {
@@ -68,7 +68,7 @@ fn unpacked(head: TraceHead, lanes: &[Vec<u8>]) -> Result<Trace, PackedError> {
     arriving.finish()
 }
 
-/// All of a trace, as text.
+/// Returns the whole trace as text.
 fn picture(trace: &Trace) -> String {
     let names: Vec<&str> = trace.names.iter().map(|(_, name)| name).collect();
     let counters: Vec<&str> = trace.counter_names.iter().map(|(_, name)| name).collect();
@@ -93,7 +93,7 @@ fn events() -> impl Strategy<Value = Vec<(u8, u32)>> {
 
 proptest! {
     #[test]
-    fn a_trace_comes_out_as_it_went_in(
+    fn unpacking_returns_the_same_trace(
         a in events(),
         b in events(),
         unit in prop_oneof![Just(1), Just(1_000)],
@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn roots_are_those_of_the_forest_without_what_they_called(
+    fn packed_roots_are_those_of_the_forest(
         a in events(),
         b in events(),
         funcs in prop::collection::vec(0..3_u32, 0..3),
@@ -122,16 +122,16 @@ proptest! {
         let (head, num_unclosed) = (TraceHead::of(forest.trace()), forest.num_unclosed());
         let trees = forest.trees().to_vec();
         let roots = forest.pack_roots().unpack(head, funcs, trees, num_unclosed).unwrap();
-        let told = |forest: &Forest| -> Vec<String> {
-            let tell = |(index, tree): (usize, &TreeRef)| {
+        let described = |forest: &Forest| -> Vec<String> {
+            let describe = |(index, tree): (usize, &TreeRef)| {
                 let it = forest.tree(TreeIdx::from_index(index));
                 let (func, entry, duration) = (it.funcs()[0], it.entry()[0], it.duration());
                 let label = forest.label(TreeIdx::from_index(index));
                 format!("{tree:?} {func:?} {entry:?} {duration:?} {label}")
             };
-            forest.trees().iter().enumerate().map(tell).collect()
+            forest.trees().iter().enumerate().map(describe).collect()
         };
-        prop_assert_eq!(told(&roots), told(&forest));
+        prop_assert_eq!(described(&roots), described(&forest));
         prop_assert_eq!(roots.trace().num_executions(), forest.len());
         for (index, tree) in roots.trees().iter().enumerate() {
             let within = |other: &&TreeRef| {
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tree_alone_is_that_of_the_forest(a in events(), func in 0..3_u32) {
+    fn a_packed_tree_equals_that_of_the_forest(a in events(), func in 0..3_u32) {
         let trace = Trace::assemble(vec![rank(0, &a, 1)], Warnings::default());
         let forest = Forest::grow(trace.into(), &[FuncId(func)]);
         let bare = TraceHead::of(forest.trace()).without_calls().unwrap();
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_bytes_are_refused_or_make_a_trace_that_fits_itself(
+    fn damaged_bytes_are_refused_or_make_a_consistent_trace(
         a in events(),
         b in events(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
@@ -178,9 +178,9 @@ proptest! {
         let trace = Trace::assemble(vec![rank(0, &a, 1), rank(1, &b, 1)], Warnings::default());
         let (head, mut lanes) = packed(&trace);
         let Some(first) = lanes.first_mut() else { return Ok(()) };
-        for (place, byte) in damage {
-            let place = place.index(first.len());
-            first[place] = byte;
+        for (index, byte) in damage {
+            let position = index.index(first.len());
+            first[position] = byte;
         }
         if let Some(cut) = cut {
             let len = cut.index(first.len());
@@ -202,7 +202,7 @@ proptest! {
 }
 
 #[test]
-fn a_stack_too_deep_to_tell_is_written_in_full() {
+fn a_stack_deeper_than_its_column_is_written_in_full() {
     let num_calls = usize::from(u16::MAX) + 10;
     let events: Vec<(u8, u32)> = std::iter::repeat_n((0, 1), num_calls).collect();
     let trace = Trace::assemble(vec![rank(0, &events, 1)], Warnings::default());
@@ -211,7 +211,7 @@ fn a_stack_too_deep_to_tell_is_written_in_full() {
 }
 
 #[test]
-fn lanes_that_are_missing_or_too_many_are_refused() {
+fn a_wrong_number_of_lanes_is_refused() {
     let trace = Trace::assemble(vec![rank(0, &[(0, 1), (90, 1)], 1)], Warnings::default());
     let (head, lanes) = packed(&trace);
     assert_eq!(unpacked(head.clone(), &[]).err(), Some(PackedError::Lanes));

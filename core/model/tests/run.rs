@@ -1,4 +1,4 @@
-//! Views of one run are told to be one, and two runs to be two.
+//! Views of one run are recognised as the same run, and different runs as different.
 
 use callgrove_model::{
     DurationNs, FuncEventKind, Metadata, NameTable, ProgramId, RankBuilder, RankId, RunIdentity,
@@ -10,7 +10,7 @@ const SECOND: DurationNs = DurationNs(1_000_000_000);
 const HOUR: DurationNs = DurationNs(3_600 * SECOND.0);
 const COMMAND: &str = "/opt/lmp_tau -in in.plain";
 
-/// A rank of a run whose processes have the pids from `first_pid` on and start 10 ms apart.
+/// A run whose processes have consecutive pids from `first_pid` on and start 10 ms apart.
 #[derive(Clone, Copy)]
 struct Job {
     program: u32,
@@ -59,7 +59,7 @@ impl Job {
         all
     }
 
-    /// A rank that says nothing of itself, only what it did and when.
+    /// Returns a rank without metadata, with events only.
     fn silent(self, rank: u32, step: u32, times: &[i64]) -> RunIdentity {
         let step = self.step(rank, &[], times, step);
         RunIdentity::of_step(&step, &names(), step.step == StepId(0))
@@ -103,7 +103,7 @@ fn is_refused(known: &RunIdentity, other: &RunIdentity) -> String {
 }
 
 #[test]
-fn one_rank_some_ranks_and_the_whole_are_one_run() {
+fn any_ranks_of_a_run_are_the_same_run() {
     let whole = JOB.ranks(0..4);
     for view in [JOB.rank(0), JOB.rank(3), JOB.ranks([1, 2]), whole.clone()] {
         assert!(whole.is_same_run(&view) && view.is_same_run(&whole));
@@ -149,7 +149,7 @@ fn another_program_or_command_line_is_another_run() {
 }
 
 #[test]
-fn ranks_without_metadata_are_told_by_their_first_events() {
+fn ranks_without_metadata_are_identified_by_their_first_events() {
     let rank = JOB.silent(0, 0, &[5, 9, 12]);
     assert!(rank.is_weak());
     assert!(rank.is_same_run(&JOB.silent(0, 0, &[5, 9, 12])));
@@ -166,7 +166,7 @@ fn ranks_without_metadata_are_told_by_their_first_events() {
 }
 
 #[test]
-fn a_trace_and_the_first_step_of_its_stream_are_one_without_metadata_too() {
+fn a_trace_and_its_first_step_match_even_without_metadata() {
     let step = JOB.step(0, &[], &[5, 9, 7, 12], 0);
     let mut builder = RankBuilder::new(step.program, step.rank);
     builder.push(step.clone());
@@ -177,7 +177,7 @@ fn a_trace_and_the_first_step_of_its_stream_are_one_without_metadata_too() {
 }
 
 #[test]
-fn a_stream_that_was_joined_late_may_be_of_a_run_that_went_on_then() {
+fn a_stream_joined_late_may_belong_to_a_run_that_was_in_progress() {
     let run = JOB.ranks(0..4);
     let late = JOB.silent(0, 7, &[HOUR.0]);
     assert_eq!(run.compare(&late), RunMatch::Unknown);
@@ -203,7 +203,7 @@ fn programs_of_a_workflow_are_one_run() {
         both.to_string(),
         "lmp_tau and 1 other program on 2 hosts, started 2026-11-04 10:11:12 UTC"
     );
-    // Read alone, its trace does not know that it is program 1.
+    // A trace that is read alone does not know that it is program 1.
     let alone = Job {
         program: 0,
         ..analysis
@@ -229,7 +229,7 @@ fn the_order_in_which_views_are_joined_does_not_matter() {
 }
 
 #[test]
-fn ids_are_file_names_and_hold_for_every_view_with_the_first_rank() {
+fn ids_are_file_names_and_equal_for_all_views_with_the_first_rank() {
     let id = JOB.rank(0).id();
     assert_eq!(id, JOB.ranks(0..4).id());
     assert!(id.starts_with("lmp_tau-20261104T101112-"), "{id}");
@@ -251,7 +251,7 @@ fn ids_are_file_names_and_hold_for_every_view_with_the_first_rank() {
 }
 
 #[test]
-fn nothing_known_is_nobody_s_run() {
+fn an_empty_identity_matches_no_run() {
     let nothing = RunIdentity::default();
     assert_eq!(nothing.compare(&nothing), RunMatch::Unknown);
     assert_eq!(JOB.rank(0).compare(&nothing), RunMatch::Unknown);

@@ -1,4 +1,4 @@
-//! When the tracer wrote its own data, found between the steps of made-up ranks.
+//! Writes of the tracer, found between the steps of generated ranks.
 
 use callgrove_model::{
     DurationNs, ExecIdx, FuncEventKind, LaneIdx, NameTable, ProgramId, RankBuilder, RankId,
@@ -6,11 +6,11 @@ use callgrove_model::{
 };
 use proptest::prelude::*;
 
-/// Time between two events where nothing happens.
+/// Usual time between two events.
 const USUAL: i64 = 2;
 
-/// The trace of one rank: `+f` enters, `-f` leaves, a number is time that passes beside the usual before the next
-/// event, and `|` ends a step. Each thread has its events, step by step.
+/// Returns the trace of one rank: `+f` enters, `-f` leaves, a number is additional time before the next event, and `|`
+/// ends a step. Each thread has its own events, step by step.
 fn trace(threads: &[&str]) -> Trace {
     let mut names = NameTable::default();
     let mut builder = RankBuilder::new(ProgramId(0), RankId(0));
@@ -42,25 +42,25 @@ fn trace(threads: &[&str]) -> Trace {
     Trace::assemble(vec![rank], Warnings::default())
 }
 
-/// Lane, start and length of the writes.
+/// Returns lane, start and length of the writes.
 fn writes(threads: &[&str]) -> Vec<(u32, i64, i64)> {
     let trace = trace(threads);
     let plain = |write: &TracerWrite| (write.lane.0, write.start.0, write.duration().0);
     trace.writes.iter().map(plain).collect()
 }
 
-/// Four calls with the usual time between them.
+/// Calls with the usual time between them.
 const CALLS: &str = "+a -a +a -a +a -a +a -a +a -a";
 
 #[test]
-fn a_gap_between_steps_is_a_write_less_the_time_that_is_usual_there() {
+fn a_write_is_a_gap_between_steps_less_the_usual_time() {
     let found = writes(&[&format!("+m {CALLS} | 700 {CALLS} | 0 {CALLS} -m")]);
     assert_eq!(found, [(0, 22, 700)]);
 }
 
 #[test]
-fn a_gap_that_is_usual_there_is_no_write() {
-    // The caller works between two calls, now and then for long.
+fn a_usual_gap_is_not_a_write() {
+    // The caller works between two calls, sometimes for long.
     let calls = "+a -a 100 +a -a 300 +a -a 900 +a -a 200 +a -a";
     assert_eq!(writes(&[&format!("+m {calls} | 500 {calls} -m")]), []);
     let found = writes(&[&format!("+m {calls} | 9000 {calls} -m")]);
@@ -68,10 +68,10 @@ fn a_gap_that_is_usual_there_is_no_write() {
 }
 
 #[test]
-fn where_the_same_events_are_not_seen_elsewhere_nothing_is_known() {
+fn gaps_between_unique_events_are_not_judged() {
     let first = "+m +a -a | 700 +b -b";
     assert_eq!(writes(&[&format!("{first} {CALLS} -m")]), []);
-    // The exit of the caller follows a call only once.
+    // The exit of the caller only follows a call once.
     assert_eq!(writes(&[&format!("+m {CALLS} | 700 -m")]), []);
     let other = "+n +a -a +a -a +a -a +a -a +a -a -n";
     let found = writes(&[&format!("{other} +m +a -a | 700 +a -a -m")]);
@@ -79,7 +79,7 @@ fn where_the_same_events_are_not_seen_elsewhere_nothing_is_known() {
 }
 
 #[test]
-fn each_thread_has_its_own_and_one_that_slept_through_a_step_has_none() {
+fn writes_are_found_per_thread_and_not_after_a_skipped_step() {
     let long = format!("+m {CALLS} | 700 {CALLS} | {CALLS} -m");
     let slept = format!("+m {CALLS} |  | 700 {CALLS} -m");
     assert_eq!(writes(&[&long, &slept]), [(0, 22, 700)]);
@@ -93,7 +93,7 @@ fn each_thread_has_its_own_and_one_that_slept_through_a_step_has_none() {
     assert_eq!(on_last, [742]);
 }
 
-/// Calls with some time after each, and whether a step ends there.
+/// Calls with the time after each, and whether a step ends there.
 fn calls() -> impl Strategy<Value = Vec<(u8, i64, bool)>> {
     let after = prop_oneof![6 => 0..4_i64, 1 => 50..400_i64];
     proptest::collection::vec((0..4_u8, after, proptest::bool::weighted(0.2)), 1..200)
@@ -114,7 +114,7 @@ proptest! {
                     depth -= 1;
                     text.push_str(" -a");
                 }
-                // An exit that nothing explains.
+                // An exit without an entry.
                 2 => text.push_str(" -x"),
                 _ => text.push_str(" +b -b"),
             }

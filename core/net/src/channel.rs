@@ -1,4 +1,4 @@
-//! A gRPC channel for threads that wait.
+//! A gRPC channel for synchronous callers.
 
 use std::io;
 use std::path::Path;
@@ -21,34 +21,34 @@ use crate::Credential;
 use crate::credential::owner_of_server;
 use crate::listener_owner::ListenerOwner;
 
-/// Time between pings.
+/// Time between keep-alive pings.
 const PING: Duration = Duration::from_secs(10);
 
-/// What a client speaks over: each request shows the token.
-pub type GrpcLine = InterceptedService<Channel, Bearer>;
+/// The channel of a client, which adds the token to each request.
+pub type GrpcChannel = InterceptedService<Channel, Bearer>;
 
-/// Where a server is, and what it is shown.
+/// The address of a server, and what a client needs to connect to it.
 #[derive(Clone, Copy, Debug)]
 pub struct GrpcTarget<'a> {
     /// `host:port`, `http://host:port` or `https://host:port`.
     pub address: &'a str,
-    /// What it is shown, if anything.
+    /// The token to send, if any.
     pub credential: Option<&'a Credential>,
-    /// PEM file of the certificate that signed the server's; `https` needs it.
+    /// PEM file of the certificate that signed the server's certificate; required for `https`.
     pub ca_file: Option<&'a Path>,
-    /// How long one attempt to connect takes at most.
+    /// The most time that one attempt to connect may take.
     pub connect_timeout: Duration,
-    /// A connection that answers no ping for so long is broken.
+    /// The time without an answer to a ping after which the connection is closed.
     pub ping_timeout: Duration,
 }
 
 impl GrpcTarget<'_> {
-    /// The line, which connects when it is used first, and again when it broke; a runtime with one thread, called
-    /// `thread_name`, carries it.
+    /// Returns a channel and the runtime that drives it, which has one thread called `thread_name`. The channel
+    /// connects on first use, and again after the connection is lost.
     ///
     /// # Errors
-    /// In words, if address, certificate or token cannot be used, or the system starts no thread.
-    pub fn line(&self, thread_name: &str) -> Result<(Runtime, GrpcLine), String> {
+    /// As text, if the address, the certificate or the token is invalid, or the thread cannot be started.
+    pub fn channel(&self, thread_name: &str) -> Result<(Runtime, GrpcChannel), String> {
         let endpoint = self.endpoint()?;
         let url = endpoint.uri().clone();
         let token = self.credential.and_then(|it| it.after_check(&url));
@@ -59,10 +59,10 @@ impl GrpcTarget<'_> {
             .enable_all()
             .build()
             .map_err(|error| error.to_string())?;
-        // Building the channel starts a task of it.
+        // Building the channel spawns a task, so it must happen inside the runtime.
         let in_runtime = runtime.enter();
         let channel = if self.credential.is_some_and(|it| it.needs_check(&url)) {
-            let connect = async |url: Uri| connect_to_own(&url).await;
+            let connect = async |url: Uri| connect_to_own_server(&url).await;
             endpoint.connect_with_connector_lazy(service_fn(connect))
         } else {
             endpoint.connect_lazy()
@@ -78,14 +78,14 @@ impl GrpcTarget<'_> {
             format!("http://{}", self.address)
         };
         let is_https = url.starts_with("https://");
-        let no_address = |error: tonic::transport::Error| {
+        let invalid_address = |error: tonic::transport::Error| {
             format!(
-                "{error}: {} is no address of a server; write host:port or https://host:port",
+                "{error}: {} is not a server address; write host:port or https://host:port",
                 self.address
             )
         };
         let endpoint = Endpoint::from_shared(url)
-            .map_err(no_address)?
+            .map_err(invalid_address)?
             .connect_timeout(self.connect_timeout)
             .http2_keep_alive_interval(PING)
             .keep_alive_timeout(self.ping_timeout)
@@ -95,38 +95,37 @@ impl GrpcTarget<'_> {
             (None, false) => return Ok(endpoint),
             (None, true) => {
                 return Err(
-                    "https needs the certificate that signed the server's (--ca-file)".to_owned(),
-                );
-            }
-            (Some(_), false) => {
-                return Err(
-                    "a certificate is of no use without https; write https:// before the address"
+                    "https needs the certificate that signed the server's certificate (--ca-file)"
                         .to_owned(),
                 );
             }
-            (Some(file), true) => std::fs::read(file)
-                .map_err(|error| format!("{error}: the certificate {}", file.display()))?,
+            (Some(_), false) => {
+                return Err("// before the address".to_owned());
+            }
+            (Some(file), true) => std::fs::read(file).map_err(|error| {
+                format!("{error}: could not read the certificate {}", file.display())
+            })?,
         };
         let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(trusted));
         endpoint.tls_config(tls).map_err(|error| error.to_string())
     }
 }
 
-/// Connects to a server on this machine, if it belongs to the same user. It is looked up after the connection has come
-/// about, so that no other server can take the port in between.
-async fn connect_to_own(url: &Uri) -> io::Result<TokioIo<TcpStream>> {
+/// Connects to a server on this machine if it belongs to the same user. The owner is looked up once the connection is
+/// open, so that no other server can take the port in between.
+async fn connect_to_own_server(url: &Uri) -> io::Result<TokioIo<TcpStream>> {
     let address = url.authority().map(Authority::as_str).unwrap_or_default();
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     match owner_of_server(url).map_err(io::Error::other)? {
         ListenerOwner::ThisUser | ListenerOwner::Unknown => Ok(TokioIo::new(stream)),
         ListenerOwner::Absent => Err(io::Error::other(format!(
-            "the server at {address} ended while it was connected to"
+            "the server at {address} ended during the connection attempt"
         ))),
     }
 }
 
-/// Adds the token to each request.
+/// An interceptor that adds the token to each request.
 #[derive(Clone, Debug)]
 pub struct Bearer(Option<MetadataValue<Ascii>>);
 
@@ -158,7 +157,7 @@ mod tests {
     use super::*;
 
     fn refusal(address: &str, token: Option<&str>, ca_file: Option<&Path>) -> String {
-        let credential = token.map(Credential::stated);
+        let credential = token.map(Credential::explicit);
         let target = GrpcTarget {
             address,
             credential: credential.as_ref(),
@@ -166,11 +165,11 @@ mod tests {
             connect_timeout: Duration::from_secs(1),
             ping_timeout: Duration::from_secs(1),
         };
-        target.line("test").expect_err(address)
+        target.channel("test").expect_err(address)
     }
 
     #[test]
-    fn what_cannot_be_used_is_told_with_its_remedy() {
+    fn errors_of_invalid_settings_name_the_remedy() {
         let missing = Some(Path::new("no/ca.pem"));
         assert!(refusal("a b", None, None).contains("host:port"));
         assert!(refusal("https://host:1", None, None).contains("--ca-file"));

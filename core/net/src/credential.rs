@@ -1,4 +1,4 @@
-//! What a client shows to a server, and to whose servers.
+//! The token of a client, and the servers that may see it.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,38 +7,38 @@ use tonic::codegen::http::Uri;
 
 use crate::listener_owner::{ListenerOwner, owner_of_listener};
 
-/// A token and the servers that it may be shown to.
+/// A token and the rule for which servers it may be sent to.
 #[derive(Clone)]
 pub struct Credential {
     token: Option<String>,
-    is_stated: bool,
+    is_explicit: bool,
 }
 
 impl Credential {
-    /// A token that a person stated for the server. It is shown to that server, wherever it is.
-    pub fn stated(token: impl Into<String>) -> Self {
+    /// Returns the token that a person passed for this server. It is sent to that server on any machine.
+    pub fn explicit(token: impl Into<String>) -> Self {
         Self {
             token: Some(token.into()),
-            is_stated: true,
+            is_explicit: true,
         }
     }
 
-    /// The token that lies in the user's own folder, if there is one. It is shown over TLS, and on this machine to servers
-    /// of the same user. A server of another user of this machine is refused with and without a token: it could take the
-    /// port before the user's own server starts.
+    /// Returns the token in the user's own folder, if there is one. It is sent over TLS, and on this machine to servers
+    /// of the same user. A server of another user of this machine is refused with and without a token, because it could
+    /// have taken the port before the user's own server started.
     pub fn of_user(token: Option<String>) -> Self {
         Self {
             token,
-            is_stated: false,
+            is_explicit: false,
         }
     }
 
-    /// Returns the token to show to the server at a URL.
+    /// Returns the token to send to the server at a URL.
     ///
     /// # Errors
     /// As text, if the server belongs to another user of this machine.
     pub fn for_server(&self, url: &Uri) -> Result<Option<&str>, String> {
-        if self.is_stated {
+        if self.is_explicit {
             return Ok(self.token.as_deref());
         }
         match owner_of_server(url)? {
@@ -47,22 +47,22 @@ impl Credential {
         }
     }
 
-    /// Returns the token to show once [`owner_of_server`] has passed, for clients which connect later.
+    /// Returns the token to send after [`owner_of_server`] has passed, for clients that connect later.
     pub(crate) fn after_check(&self, url: &Uri) -> Option<&str> {
-        let is_shown = self.is_stated || is_encrypted(url) || loopback_port(url).is_some();
-        self.token.as_deref().filter(|_| is_shown)
+        let is_sent = self.is_explicit || is_encrypted(url) || loopback_port(url).is_some();
+        self.token.as_deref().filter(|_| is_sent)
     }
 
-    /// Whether each connection to the URL needs [`owner_of_server`].
+    /// Returns whether each connection to the URL must be checked by [`owner_of_server`].
     pub(crate) fn needs_check(&self, url: &Uri) -> bool {
-        !self.is_stated && !is_encrypted(url) && loopback_port(url).is_some()
+        !self.is_explicit && !is_encrypted(url) && loopback_port(url).is_some()
     }
 }
 
-/// Looks up whose server listens at a URL. A server of another machine is [`ListenerOwner::Absent`] here.
+/// Returns the owner of the server that listens at a URL. A server on another machine is [`ListenerOwner::Absent`].
 ///
 /// # Errors
-/// As text, if it belongs to another user of this machine.
+/// As text, if the server belongs to another user of this machine.
 pub(crate) fn owner_of_server(url: &Uri) -> Result<ListenerOwner, String> {
     if is_encrypted(url) {
         return Ok(ListenerOwner::Unknown);
@@ -74,21 +74,21 @@ pub(crate) fn owner_of_server(url: &Uri) -> Result<ListenerOwner, String> {
 }
 
 impl fmt::Debug for Credential {
-    /// The token stays secret.
+    /// Omits the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credential")
             .field("has_token", &self.token.is_some())
-            .field("is_stated", &self.is_stated)
+            .field("is_explicit", &self.is_explicit)
             .finish()
     }
 }
 
-/// Whether a certificate vouches for the server.
+/// Returns whether the server proves its identity by a certificate.
 fn is_encrypted(url: &Uri) -> bool {
     url.scheme_str() == Some("https")
 }
 
-/// The port, if the host is a loopback address.
+/// Returns the port if the host is a loopback address.
 fn loopback_port(url: &Uri) -> Option<u16> {
     let host = url.host()?.trim_matches(['[', ']']);
     let is_loopback = host.eq_ignore_ascii_case("localhost")
@@ -109,25 +109,25 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_token_is_shown_to_every_server() {
-        let stated = Credential::stated("secret-of-the-site");
+    fn an_explicit_token_is_sent_to_every_server() {
+        let explicit = Credential::explicit("secret-of-the-site");
         for server in [
             "http://node7:5559",
             "https://node7:5559",
             "http://localhost:9",
         ] {
-            let shown = stated.for_server(&url(server)).expect(server);
-            assert_eq!(shown, Some("secret-of-the-site"), "{server}");
-            assert!(!stated.needs_check(&url(server)));
+            let sent = explicit.for_server(&url(server)).expect(server);
+            assert_eq!(sent, Some("secret-of-the-site"), "{server}");
+            assert!(!explicit.needs_check(&url(server)));
         }
     }
 
     #[test]
-    fn the_user_s_token_is_shown_to_own_servers_and_over_tls() {
+    fn the_users_token_is_sent_to_own_servers_and_over_tls() {
         let own = Credential::of_user(Some("secret-of-the-user".to_owned()));
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        for (server, is_shown) in [
+        for (server, is_sent) in [
             (format!("http://127.0.0.1:{port}"), true),
             (format!("http://localhost:{port}"), true),
             ("https://node7:5559".to_owned(), true),
@@ -135,9 +135,9 @@ mod tests {
             ("http://10.0.0.1:5559".to_owned(), false),
         ] {
             let server = url(&server);
-            let shown = own.for_server(&server).expect("no other user");
-            assert_eq!(shown.is_some(), is_shown, "{server}");
-            assert_eq!(own.after_check(&server).is_some(), is_shown, "{server}");
+            let sent = own.for_server(&server).expect("no other user");
+            assert_eq!(sent.is_some(), is_sent, "{server}");
+            assert_eq!(own.after_check(&server).is_some(), is_sent, "{server}");
         }
         assert!(own.needs_check(&url(&format!("http://[::1]:{port}"))));
         assert!(!own.needs_check(&url("https://localhost:1")));
@@ -145,7 +145,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_port_without_a_server_is_shown_nothing() {
+    fn no_token_is_sent_to_a_port_without_a_server() {
         let own = Credential::of_user(Some("secret-of-the-user".to_owned()));
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_token_is_not_printed() {
-        let credential = Credential::stated("secret-of-the-site");
+        let credential = Credential::explicit("secret-of-the-site");
         assert!(!format!("{credential:?}").contains("secret-of-the-site"));
     }
 }

@@ -1,11 +1,12 @@
-//! What a failed call means.
+//! Classification of failed calls.
 
 use std::error::Error as _;
 
 use tonic::{Code, Status};
 
-/// Whether it is unknown if the server got the request, so that waiting may help.
-pub fn is_break(status: &Status) -> bool {
+/// Returns whether the connection failed. Then it is unknown whether the server received the request, and a retry may
+/// succeed.
+pub fn is_connection_failure(status: &Status) -> bool {
     let is_local = status.source().is_some();
     let codes = [
         Code::Unavailable,
@@ -16,13 +17,13 @@ pub fn is_break(status: &Status) -> bool {
     is_local || codes.contains(&status.code())
 }
 
-/// The innermost cause, which has the system's words.
+/// Returns the message of the innermost cause, which is the one of the operating system.
 pub fn innermost_cause(status: &Status) -> String {
-    let mut words = status.message().to_owned();
+    let mut message = status.message().to_owned();
     let mut next = status.source();
     while let Some(error) = next {
-        words = error.to_string();
+        message = error.to_string();
         next = error.source();
     }
-    words
+    message
 }

@@ -1,7 +1,7 @@
-//! How the clients of the pipeline reach its servers: address, certificate, token, whose server it is, and what a failure
-//! means.
+//! The connections of the pipeline's clients to its servers: addresses, certificates, tokens, the owner of a server,
+//! and the classification of failures.
 //!
-//! Errors are in words, because each client has an error of its own for what it was told wrongly.
+//! Errors are texts, because each client has its own error type for invalid settings.
 
 #![warn(
     clippy::cast_possible_truncation,
@@ -17,7 +17,7 @@ mod failure;
 mod listener_owner;
 mod trust;
 
-pub use channel::{Bearer, GrpcLine, GrpcTarget};
+pub use channel::{Bearer, GrpcChannel, GrpcTarget};
 pub use credential::Credential;
-pub use failure::{innermost_cause, is_break};
+pub use failure::{innermost_cause, is_connection_failure};
 pub use trust::certificates;

@@ -1,43 +1,43 @@
-//! Which user of this machine a server on a loopback address belongs to.
+//! The user that owns a server on a loopback address of this machine.
 //!
 //! Linux lists the listening sockets of a network namespace with their owners in `/proc/net/tcp` and `/proc/net/tcp6`
 //! (proc(5)). On other systems the owner is unknown.
 
-/// Whose server listens on a port of this machine.
+/// The owner of the server that listens on a port of this machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ListenerOwner {
     /// All sockets that listen on the port belong to the user of this process.
     ThisUser,
     /// No socket listens on the port.
     Absent,
-    /// The system does not say.
+    /// The operating system does not report it.
     Unknown,
 }
 
-/// Looks up who listens on a port of the loopback addresses.
+/// Returns the owner of the sockets that listen on a port of the loopback addresses.
 ///
 /// # Errors
-/// As text, if a socket of another user does, or the list cannot be read.
+/// As text, if a socket belongs to another user, or the list cannot be read.
 #[cfg(target_os = "linux")]
 pub(crate) fn owner_of_listener(port: u16) -> Result<ListenerOwner, String> {
     use std::os::unix::fs::MetadataExt as _;
 
-    let unread = |error: std::io::Error| {
+    let unreadable = |error: std::io::Error| {
         format!(
-            "{error}: cannot look up which user the server on port {port} belongs to; pass its token with --token-file"
+            "{error}: could not find the owner of the server on port {port}; pass its token with --token-file"
         )
     };
-    let own = std::fs::metadata("/proc/self").map_err(unread)?.uid();
-    let mut table = std::fs::read_to_string("/proc/net/tcp").map_err(unread)?;
+    let own = std::fs::metadata("/proc/self").map_err(unreadable)?.uid();
+    let mut table = std::fs::read_to_string("/proc/net/tcp").map_err(unreadable)?;
     // Systems without IPv6 have no such file.
     table += &std::fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
     owner_in_table(&table, port, own)
 }
 
-/// Looks up who listens on a port of the loopback addresses.
+/// Returns the owner of the sockets that listen on a port of the loopback addresses.
 ///
 /// # Errors
-/// None; on Linux there are some.
+/// None on this system; the Linux version has some.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn owner_of_listener(_port: u16) -> Result<ListenerOwner, String> {
     Ok(ListenerOwner::Unknown)
@@ -47,13 +47,14 @@ pub(crate) fn owner_of_listener(_port: u16) -> Result<ListenerOwner, String> {
 fn owner_in_table(table: &str, port: u16, own: u32) -> Result<ListenerOwner, String> {
     let mut owner = ListenerOwner::Absent;
     for socket in table.lines().filter_map(ListeningSocket::parse) {
-        if socket.port != port || !socket.takes_loopback {
+        if socket.port != port || !socket.accepts_loopback {
             continue;
         }
         if socket.uid != own {
             return Err(format!(
-                "the server on port {port} of this machine belongs to another user (uid {}): it gets neither your token nor \
-                 your data. Take another port; if you trust that server, pass its token with --token-file, or --no-token",
+                "the server on port {port} of this machine belongs to another user (uid {}): it gets neither your \
+                 token nor your data. Use another port; if you trust that server, pass its token with --token-file, or \
+                 --no-token",
                 socket.uid
             ));
         }
@@ -62,19 +63,19 @@ fn owner_in_table(table: &str, port: u16, own: u32) -> Result<ListenerOwner, Str
     Ok(owner)
 }
 
-/// A line of the table whose socket listens.
+/// A line of the table for a listening socket.
 #[cfg(target_os = "linux")]
 struct ListeningSocket {
     port: u16,
-    /// Whether connections to a loopback address can reach it.
-    takes_loopback: bool,
+    /// True if connections to a loopback address reach the socket.
+    accepts_loopback: bool,
     uid: u32,
 }
 
 #[cfg(target_os = "linux")]
 impl ListeningSocket {
-    /// `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid …`; addresses are hexadecimal, as
-    /// integers of 32 bits in the order of the machine.
+    /// Parses `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid …`. Addresses are hexadecimal
+    /// 32-bit integers in native byte order.
     fn parse(line: &str) -> Option<Self> {
         const LISTEN: &str = "0A";
         let mut fields = line.split_ascii_whitespace().skip(1);
@@ -86,15 +87,15 @@ impl ListeningSocket {
         let uid = fields.nth(3)?.parse().ok()?;
         Some(Self {
             port: u16::from_str_radix(port, 16).ok()?,
-            takes_loopback: takes_loopback(address)?,
+            accepts_loopback: accepts_loopback(address)?,
             uid,
         })
     }
 }
 
-/// Whether an address of the table is a loopback address or stands for all addresses.
+/// Returns whether an address of the table is a loopback address or the unspecified address, which means all addresses.
 #[cfg(target_os = "linux")]
-fn takes_loopback(address: &str) -> Option<bool> {
+fn accepts_loopback(address: &str) -> Option<bool> {
     use std::net::{IpAddr, Ipv6Addr};
 
     let words = address.as_bytes().chunks(8).map(|word| {
@@ -121,7 +122,7 @@ fn takes_loopback(address: &str) -> Option<bool> {
 mod tests {
     use super::*;
 
-    /// As Linux prints it on a machine of little-endian order: 127.0.0.1:5559 of user 1000, 0.0.0.0:5560 of user 1001,
+    /// The table as a little-endian Linux machine prints it: 127.0.0.1:5559 of user 1000, 0.0.0.0:5560 of user 1001,
     /// 10.0.0.5:5561 of user 1002, a connection from port 5562 of user 1003, and [::1]:5563 of user 1004.
     const TABLE: &str = "\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode

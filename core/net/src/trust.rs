@@ -1,14 +1,14 @@
-//! Certificates to trust.
+//! Trusted certificates.
 
 use std::fs;
 use std::path::Path;
 
 use ureq::tls::{Certificate, PemItem, parse_pem};
 
-/// The certificates of a PEM file, at least one, for requests over HTTP.
+/// Returns the certificates of a PEM file for requests over HTTP. There is at least one.
 ///
 /// # Errors
-/// In words, if the file cannot be read, or has none.
+/// As text, if the file cannot be read or holds no certificate.
 pub fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, String> {
     let pem = fs::read(file).map_err(|error| error.to_string())?;
     let mut certificates = Vec::new();
@@ -18,7 +18,7 @@ pub fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, String> {
         }
     }
     if certificates.is_empty() {
-        return Err("there is no certificate in it".to_owned());
+        return Err("no certificate in the file".to_owned());
     }
     Ok(certificates)
 }

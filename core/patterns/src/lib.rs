@@ -1,5 +1,5 @@
-//! Who did it, what recurs, and what changes: wait states, causes and incidents across ranks; recurring patterns of events and
-//! how long they usually take; slow ranks, growth and change points.
+//! Root causes, patterns and trends of a run: wait states, causes and incidents across ranks; recurring patterns of
+//! events and their usual durations; slow ranks, growth and change points.
 
 #![warn(
     clippy::cast_possible_truncation,

@@ -2,8 +2,8 @@
 
 use callgrove_model::FunctionName;
 
-/// Beginnings of names of functions that wait, in lower case: threads of OpenMP and POSIX, queues of GPUs.
-const BEGINNINGS: &[&str] = &[
+/// Lower-case prefixes of the names of functions that wait: OpenMP and POSIX threads, GPU queues.
+const PREFIXES: &[&str] = &[
     "omp_barrier",
     "openmp_barrier",
     "openmp_sync_region",
@@ -24,18 +24,17 @@ const BEGINNINGS: &[&str] = &[
     "shmem_quiet",
 ];
 
-/// Endings of such names, in lower case: `cudaStreamSynchronize`, `hipDeviceSynchronize`.
-const ENDINGS: &[&str] = &["synchronize", "::wait", "::barrier", "thread::join"];
+/// Lower-case suffixes of the names of functions that wait, as in `cudaStreamSynchronize` and `hipDeviceSynchronize`.
+const SUFFIXES: &[&str] = &["synchronize", "::wait", "::barrier", "thread::join"];
 
-/// Returns whether a lane can wait in a function of this name: one of MPI, of a barrier, or of a synchronisation.
+/// Returns whether a lane can wait in a function of this name: an MPI function, a barrier or a synchronisation.
 pub fn can_wait(name: &str) -> bool {
     let name = FunctionName::parse(name);
     if name.is_mpi() {
         return true;
     }
     let plain = name.qualified.to_ascii_lowercase();
-    BEGINNINGS.iter().any(|it| plain.starts_with(it))
-        || ENDINGS.iter().any(|it| plain.ends_with(it))
+    PREFIXES.iter().any(|it| plain.starts_with(it)) || SUFFIXES.iter().any(|it| plain.ends_with(it))
 }
 
 #[cfg(test)]
@@ -43,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_are_told_from_work_by_name() {
+    fn waits_are_recognised_by_name() {
         for name in [
             "MPI_Allreduce()",
             "MPI Collective Sync",

@@ -1,18 +1,18 @@
-//! Causes in runs small enough to be told by hand: one for each kind of wait, and for each kind of cause.
+//! Causes in runs small enough to be computed by hand: one for each kind of wait, and for each kind of cause.
 
 mod support;
 
 use callgrove_model::{DurationNs, LaneIdx, Progress, RankId, TimeNs, Trace};
 use callgrove_patterns::cause::{
-    CauseKind, Causes, DelayCause, DelayRole, Incident, LikeGroup, Wait, WaitKind, WaitedFor,
+    CauseKind, Causes, DelayCause, DelayRole, Incident, SimilarIncidents, Wait, WaitKind, WaitedFor,
 };
 use support::{last, only, rank_on, run, scripts};
 
 fn find(trace: &Trace) -> Causes {
-    Causes::find(trace, Progress::none()).expect("nobody cancels")
+    Causes::find(trace, Progress::none()).expect("no cancellation")
 }
 
-/// The cause of the last execution of a function on a rank.
+/// Returns the cause of the last execution of a function on a rank.
 fn cause(trace: &Trace, rank: u32, function: &str) -> DelayCause {
     find(trace).of(trace, last(trace, rank, function))
 }
@@ -25,7 +25,7 @@ fn ms(duration_ms: i64) -> DurationNs {
     DurationNs(duration_ms * 1_000_000)
 }
 
-/// The long waits of a rank: kind, whether for a message or a collective, the peer, and microseconds.
+/// Returns the long waits of a rank: kind, the peer, and microseconds.
 fn waits(trace: &Trace, rank: u32) -> Vec<(WaitKind, Option<u32>, i64)> {
     let plain = |it: &Wait| (it.kind, it.peer.map(|peer| peer.0), it.duration().as_us());
     let causes = find(trace);
@@ -71,7 +71,7 @@ fn a_send_waits_for_a_late_receiver() {
 }
 
 #[test]
-fn a_rank_that_stands_in_a_send_though_its_receiver_waits_is_the_root() {
+fn a_rank_stalled_in_a_send_while_its_receiver_waits_is_the_root() {
     let trace = scripts(&[
         "10000 +MPI_Send s1 50000 -MPI_Send",
         "100 +MPI_Recv 50030 r0 50040 -MPI_Recv",
@@ -84,7 +84,7 @@ fn a_rank_that_stands_in_a_send_though_its_receiver_waits_is_the_root() {
 }
 
 #[test]
-fn a_message_that_lay_ready_makes_an_own_delay() {
+fn a_wait_for_an_available_message_is_an_own_delay() {
     let trace = scripts(&[
         "0 +MPI_Send s1 10 -MPI_Send",
         "100 +MPI_Wait 40000 r0 40010 -MPI_Wait",
@@ -99,7 +99,7 @@ fn a_message_that_lay_ready_makes_an_own_delay() {
 }
 
 #[test]
-fn a_message_that_is_waited_for_while_an_older_one_lies_ready_is_in_the_wrong_order() {
+fn waiting_for_a_newer_message_while_an_older_one_is_available_is_the_wrong_order() {
     let sends =
         "0 +MPI_Send s1.1 10 -MPI_Send 20 +work 30000 -work 30010 +MPI_Send s1 30020 -MPI_Send";
     let trace = scripts(&[
@@ -110,7 +110,7 @@ fn a_message_that_is_waited_for_while_an_older_one_lies_ready_is_in_the_wrong_or
 }
 
 #[test]
-fn a_collective_waits_for_the_last_to_come() {
+fn a_collective_waits_for_the_last_rank() {
     let late = "0 +work 30000 -work 30010 +MPI_Allreduce 30100 -MPI_Allreduce";
     let soon = "50 +MPI_Allreduce 30120 -MPI_Allreduce";
     let trace = scripts(&[soon, late, soon]);
@@ -138,10 +138,10 @@ fn a_collective_waits_for_the_last_to_come() {
 }
 
 #[test]
-fn what_all_ranks_take_long_for_once_is_no_delay_and_what_one_does_is() {
-    let usual = "0 +start 8000 +look 8001 -look 8010 +prepare 28000 -prepare 28010 -start";
-    let fast = "0 +start 8000 +look 8001 -look 8010 +prepare 26000 -prepare 28010 -start";
-    let slow = "0 +start 8000 +look 8001 -look 8010 +prepare 98000 -prepare 98010 -start";
+fn long_work_of_one_rank_is_a_delay_and_that_of_all_ranks_is_not() {
+    let usual = "0 +start 8000 +check 8001 -check 8010 +prepare 28000 -prepare 28010 -start";
+    let fast = "0 +start 8000 +check 8001 -check 8010 +prepare 26000 -prepare 28010 -start";
+    let slow = "0 +start 8000 +check 8001 -check 8010 +prepare 98000 -prepare 98010 -start";
     let mut scripts = [usual, fast, usual, fast, usual, usual, fast, usual];
     let trace = only(&scripts);
     assert_eq!(cause(&trace, 0, "prepare").role, DelayRole::OnTime);
@@ -154,7 +154,7 @@ fn what_all_ranks_take_long_for_once_is_no_delay_and_what_one_does_is() {
 }
 
 #[test]
-fn a_barrier_is_told_from_other_collectives() {
+fn barriers_are_distinguished_from_other_collectives() {
     let late = "0 +work 30000 -work 30010 +MPI_Barrier 30100 -MPI_Barrier";
     let trace = scripts(&["50 +MPI_Barrier 30120 -MPI_Barrier", late]);
     assert_eq!(
@@ -163,7 +163,7 @@ fn a_barrier_is_told_from_other_collectives() {
     );
 }
 
-/// Rank 2 stands, rank 1 waits for it, and rank 0 for rank 1.
+/// Rank 2 is late, rank 1 waits for it, and rank 0 for rank 1.
 fn chain() -> Trace {
     scripts(&[
         "200 +MPI_Recv 41130 r1 41140 -MPI_Recv",
@@ -173,7 +173,7 @@ fn chain() -> Trace {
 }
 
 #[test]
-fn a_chain_leads_over_the_middle_to_its_root_and_says_what_each_hop_hands_on() {
+fn a_chain_leads_to_its_root_with_the_costs_of_each_hop() {
     let trace = chain();
     let causes = find(&trace);
     let first = cause(&trace, 0, "MPI_Recv");
@@ -190,17 +190,21 @@ fn a_chain_leads_over_the_middle_to_its_root_and_says_what_each_hop_hands_on() {
     for hop in &first.hops {
         assert_eq!(hop.handed_on, hop.short_term + hop.long_term);
     }
-    let [near, far] = [first.hops[0], first.hops[1]];
+    let [near, remote] = [first.hops[0], first.hops[1]];
     assert!(
         near.long_term > near.short_term,
         "the middle was handed its delay"
     );
-    assert_eq!(far.long_term, DurationNs::ZERO, "the root made it itself");
+    assert_eq!(
+        remote.long_term,
+        DurationNs::ZERO,
+        "the root made it itself"
+    );
     assert_eq!(causes.roots()[0].num_victims, 2);
 }
 
 #[test]
-fn one_chain_is_one_incident_with_its_members_and_in_order_of_delay() {
+fn one_chain_is_one_incident_with_its_members() {
     let trace = chain();
     let causes = find(&trace);
     let incident = &causes.incidents().all()[0];
@@ -218,13 +222,13 @@ fn one_chain_is_one_incident_with_its_members_and_in_order_of_delay() {
         members.map(|(rank, it)| last(&trace, rank, it))
     );
     assert!(incident.delay > ms(119));
-    let like = causes.incidents().like(incident).expect("its group");
-    assert_eq!(like.in_words(), "");
+    let like = causes.incidents().similar_to(incident).expect("its group");
+    assert_eq!(like.summary(), "");
     assert_eq!(cause(&trace, 1, "MPI_Recv").incident, Some(0));
 }
 
 #[test]
-fn who_waits_for_whom_is_summed_within_a_range() {
+fn the_matrix_sums_waits_within_a_range() {
     let trace = chain();
     let causes = find(&trace);
     let whole = causes.waits().matrix(TimeNs(i64::MIN)..TimeNs(i64::MAX));
@@ -239,7 +243,7 @@ fn who_waits_for_whom_is_summed_within_a_range() {
 }
 
 #[test]
-fn a_write_of_the_tracer_is_a_cause_of_its_own() {
+fn a_tracer_write_is_its_own_kind_of_cause() {
     let calls = "0 +a 5 -a 10 +a 15 -a 20 +a 25 -a 30 +a 35 -a 40 +a 45 -a";
     let more = "60050 +a 60055 -a 60060 +a 60065 -a 60070 +a 60075 -a";
     let trace = scripts(&[
@@ -256,7 +260,7 @@ fn a_write_of_the_tracer_is_a_cause_of_its_own() {
 }
 
 #[test]
-fn ranks_of_a_host_that_are_late_at_once_without_a_chain_are_its_doing() {
+fn simultaneous_delays_of_the_ranks_of_a_host_are_caused_by_the_host() {
     let scripts = [
         "0 +a 30000 -a",
         "40 +b 30020 -b",
@@ -277,7 +281,7 @@ fn ranks_of_a_host_that_are_late_at_once_without_a_chain_are_its_doing() {
         (CauseKind::BusyHost, 4)
     );
     assert_eq!(cause(&trace, 2, "c").role, DelayRole::Victim);
-    // Where no hosts are known, no host is to blame.
+    // If no hosts are known, no host is the cause.
     let causes = find(&on_host(""));
     let kinds = causes.incidents().all().iter().map(|it| it.kind);
     assert_eq!(kinds.collect::<Vec<_>>(), [CauseKind::Stalled; 4]);
@@ -300,7 +304,7 @@ fn late_every_tenth_round() -> Trace {
 }
 
 #[test]
-fn incidents_of_one_rank_that_come_back_are_told_together() {
+fn recurring_incidents_of_one_rank_are_grouped() {
     let causes = find(&late_every_tenth_round());
     let incidents = causes.incidents();
     let wrong = incidents.all().iter().filter(|it| !it.kind.is_by_design());
@@ -310,13 +314,13 @@ fn incidents_of_one_rank_that_come_back_are_told_together() {
         (first.root.rank, first.root.confidence_percent),
         (RankId(0), 95)
     );
-    let like = incidents.like(first).map(LikeGroup::in_words);
+    let like = incidents.similar_to(first).map(SimilarIncidents::summary);
     let expected = "5 similar incidents on rank 0, about every 50 ms";
     assert_eq!(like.as_deref(), Some(expected));
 }
 
 #[test]
-fn what_a_rank_always_makes_others_wait_for_is_by_design_and_is_named_once() {
+fn work_that_others_always_wait_for_is_one_incident_by_design() {
     let causes = find(&late_every_tenth_round());
     let by_design = causes.incidents().all().iter();
     let by_design: Vec<_> = by_design.filter(|it| it.kind.is_by_design()).collect();
@@ -327,9 +331,9 @@ fn what_a_rank_always_makes_others_wait_for_is_by_design_and_is_named_once() {
     assert_eq!(work.times, 54, "all rounds but those in which it is late");
 }
 
-/// Threads of one rank meet 40 times; the last time, thread 2 comes late. The first thread has a deeper stack.
+/// Threads of one rank meet 40 times; the last time, thread 2 arrives late. The first thread has a deeper stack.
 #[test]
-fn the_thread_that_comes_late_to_a_barrier_is_the_root_and_the_first_one_waits() {
+fn the_thread_that_is_late_to_a_barrier_is_the_root() {
     let trace = support::threads(40, 5_000);
     let causes = find(&trace);
     let wrong = causes.incidents().all().iter();
@@ -346,7 +350,7 @@ fn the_thread_that_comes_late_to_a_barrier_is_the_root_and_the_first_one_waits()
 
 /// Two hosts, the second with a clock that is an hour ahead.
 #[test]
-fn clocks_are_compared_by_messages_and_causes_found_all_the_same() {
+fn clocks_are_compared_by_messages_before_causes_are_found() {
     let hour_us = 3_600_000_000;
     let exchange = |other: u32| {
         format!("0 +MPI_Send s{other} 10 -MPI_Send 20 +MPI_Recv 60 r{other} 70 -MPI_Recv ")
@@ -360,7 +364,7 @@ fn clocks_are_compared_by_messages_and_causes_found_all_the_same() {
         ),
         rank_on(
             1,
-            "far",
+            "remote",
             hour_us,
             &(exchange(0) + "100 +work 50100 -work 50110 +MPI_Send s0 50120 -MPI_Send"),
         ),
@@ -379,7 +383,7 @@ fn clocks_are_compared_by_messages_and_causes_found_all_the_same() {
     assert_eq!(
         back.len(),
         1,
-        "messages from the far host come before they are sent"
+        "messages from the remote host come before they are sent"
     );
     assert_eq!((back[0].from, back[0].num_messages), (RankId(1), 26));
     assert_eq!(back[0].num_unexplained, 0);
@@ -396,7 +400,7 @@ fn one_way(ahead_us: i64, send: &str, receive: &str, late: &str) -> Trace {
         rank_on(0, "near", 0, &format!("{send} {late}")),
         rank_on(
             1,
-            "far",
+            "remote",
             ahead_us,
             &format!("{receive} 100 +MPI_Recv 50125 r0 50130 -MPI_Recv"),
         ),
@@ -404,7 +408,7 @@ fn one_way(ahead_us: i64, send: &str, receive: &str, late: &str) -> Trace {
 }
 
 #[test]
-fn a_clock_that_is_known_from_one_side_hides_no_root() {
+fn finds_the_root_on_a_clock_bounded_from_one_side() {
     for ahead_us in [-50_000, 50_000] {
         let trace = one_way(
             ahead_us,
@@ -413,11 +417,11 @@ fn a_clock_that_is_known_from_one_side_hides_no_root() {
             "100 +work 50100 -work 50110 +MPI_Send s1 50120 -MPI_Send",
         );
         let causes = find(&trace);
-        let far = &causes.clocks().hosts()[1];
-        let ahead = far.ahead.expect("messages go there");
+        let remote = &causes.clocks().hosts()[1];
+        let ahead = remote.ahead.expect("messages go there");
         let off = ahead - DurationNs::from_us(ahead_us);
         assert!(off.0.abs() <= 20_000, "{ahead}");
-        assert!(far.is_one_way);
+        assert!(remote.is_one_way);
         let victim = causes.of(&trace, last(&trace, 1, "MPI_Recv"));
         let found = (victim.role, root_rank(&causes, &victim));
         assert_eq!(found, (DelayRole::Victim, Some(0)), "{ahead_us}");
@@ -425,7 +429,7 @@ fn a_clock_that_is_known_from_one_side_hides_no_root() {
 }
 
 #[test]
-fn what_hangs_on_the_order_of_such_clocks_is_unsure() {
+fn roots_that_depend_on_such_clocks_are_unsure() {
     let stalled = "100 +MPI_Send s1 50120 -MPI_Send";
     let trace = one_way(
         50_000,
@@ -440,8 +444,8 @@ fn what_hangs_on_the_order_of_such_clocks_is_unsure() {
 }
 
 #[test]
-fn a_receiver_that_comes_late_each_time_is_no_clock() {
-    // How late it comes differs from message to message: no constant is behind it.
+fn varying_delays_of_a_receiver_are_not_a_clock_offset() {
+    // The delay differs from message to message, so it is not a constant clock offset.
     let (mut send, mut receive) = (String::new(), String::new());
     for round in 0..8 {
         let at = round * 10;
@@ -455,7 +459,7 @@ fn a_receiver_that_comes_late_each_time_is_no_clock() {
 }
 
 #[test]
-fn a_run_without_anything_has_no_causes() {
+fn an_empty_run_has_no_causes() {
     let causes = find(&Trace::default());
     assert!(causes.roots().is_empty() && causes.incidents().all().is_empty());
     let quiet = scripts(&["0 +a 5 -a", "0 +a 5 -a"]);
@@ -464,7 +468,7 @@ fn a_run_without_anything_has_no_causes() {
 }
 
 #[test]
-fn without_messages_those_that_waited_while_one_worked_waited_for_it() {
+fn without_messages_waiting_ranks_waited_for_the_one_that_worked() {
     let waiting = "100 +MPI_Wait 50050 -MPI_Wait";
     let trace = scripts(&["0 +work 50000 -work", waiting, waiting, waiting]);
     let causes = find(&trace);
@@ -483,7 +487,7 @@ fn without_messages_those_that_waited_while_one_worked_waited_for_it() {
 }
 
 #[test]
-fn without_messages_nobody_is_called_the_cause_of_waits_that_all_ranks_have() {
+fn without_messages_waits_of_all_ranks_have_no_root() {
     let trace = scripts(&["100 +MPI_Wait 50050 -MPI_Wait"; 4]);
     let causes = find(&trace);
     let late = cause(&trace, 0, "MPI_Wait");
@@ -501,13 +505,14 @@ fn without_messages_nobody_is_called_the_cause_of_waits_that_all_ranks_have() {
     );
 }
 
-/// The causes among calls of a function that stalled, of an excerpt.
+/// Returns the causes among calls of a function that stalled, in an excerpt.
 fn of_stalls(trace: &Trace, stalled: &[&str]) -> Causes {
     let is_stalled = |it| stalled.contains(&trace.function_name(it));
-    Causes::of_stalls(trace, is_stalled, Progress::none()).expect("nobody cancels")
+    Causes::of_stalls(trace, is_stalled, Progress::none()).expect("no cancellation")
 }
 
-/// Kind, rank of the root, its own delay in microseconds, its confidence, and the ranks of an excerpt's incidents.
+/// Returns kind, rank of the root, its own delay in microseconds, its confidence, and the ranks of an excerpt's
+/// incidents.
 fn stalls(trace: &Trace, stalled: &[&str]) -> Vec<(CauseKind, u32, i64, u8, Vec<u32>)> {
     let causes = of_stalls(trace, stalled);
     let all = causes.incidents().all().iter();
@@ -526,7 +531,7 @@ fn stalls(trace: &Trace, stalled: &[&str]) -> Vec<(CauseKind, u32, i64, u8, Vec<
 }
 
 #[test]
-fn all_of_a_stall_that_no_message_explains_is_a_delay() {
+fn a_stall_that_no_message_explains_is_a_delay() {
     let trace = only(&[
         "0 +work 50000 -work 50010 +MPI_Send s1 50020 -MPI_Send",
         "100 +MPI_Recv 50030 r0 50040 -MPI_Recv 50050 +MPI_Send s2 50060 -MPI_Send",
@@ -534,7 +539,7 @@ fn all_of_a_stall_that_no_message_explains_is_a_delay() {
     ]);
     let expected = (CauseKind::Stalled, 0, 50_000, 95, vec![0, 1, 2]);
     assert_eq!(stalls(&trace, &["work", "MPI_Recv"]), [expected]);
-    // Nothing says that the work was a stall, and so it is not known how long it usually takes.
+    // The work did not stall, so its usual duration is unknown.
     let expected = (CauseKind::Slow, 0, 49_910, 95, vec![0, 1, 2]);
     assert_eq!(stalls(&trace, &["MPI_Recv"]), [expected]);
     assert_eq!(stalls(&trace, &[]), []);
@@ -545,7 +550,7 @@ fn all_of_a_stall_that_no_message_explains_is_a_delay() {
 }
 
 #[test]
-fn what_all_ranks_of_an_excerpt_did_alike_delays_none() {
+fn work_common_to_all_ranks_of_an_excerpt_is_not_a_delay() {
     let trace = only(&[
         "0 +start 50000 +MPI_Recv 90000 r1 90010 -MPI_Recv 90020 -start",
         "100 +start 89990 +MPI_Send s0 90000 -MPI_Send 90020 -start",
@@ -556,7 +561,7 @@ fn what_all_ranks_of_an_excerpt_did_alike_delays_none() {
 }
 
 #[test]
-fn a_lane_hands_a_delay_on_after_calls_without_a_wait() {
+fn a_lane_hands_on_a_delay_after_calls_without_a_wait() {
     let trace = only(&[
         "0 +work 50000 -work 50002 +MPI_Send s1 50004 -MPI_Send 50006 +MPI_Send s1 50008 -MPI_Send",
         "100 +MPI_Recv 50005 r0 50010 -MPI_Recv 50012 +MPI_Recv 50013 r0 50014 -MPI_Recv 50400 +MPI_Send s2 50402 -MPI_Send",
@@ -567,7 +572,7 @@ fn a_lane_hands_a_delay_on_after_calls_without_a_wait() {
 }
 
 #[test]
-fn stalls_that_no_message_joins_have_an_unknown_cause_or_an_unsure_one() {
+fn stalls_without_messages_have_an_unknown_or_unsure_cause() {
     let wait = "100 +MPI_Wait 50000 -MPI_Wait";
     let trace = only(&["90 +MPI_Wait 49990 -MPI_Wait", wait, wait]);
     let expected = (CauseKind::Unknown, 0, 49_900, 30, vec![0, 1, 2]);
@@ -579,7 +584,7 @@ fn stalls_that_no_message_joins_have_an_unknown_cause_or_an_unsure_one() {
 
 #[test]
 fn collectives_of_an_excerpt_are_those_that_overlap() {
-    // The first of rank 0 was not reported.
+    // The first collective of rank 0 was not reported.
     let trace = only(&[
         "60000 +MPI_Allreduce 90000 -MPI_Allreduce",
         "0 +MPI_Allreduce 30000 -MPI_Allreduce 60000 +MPI_Allreduce 90000 -MPI_Allreduce",

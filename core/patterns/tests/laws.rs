@@ -1,4 +1,4 @@
-//! Laws that hold for every run, whole or damaged.
+//! Laws that hold for every run, complete or damaged.
 
 use callgrove_model::{
     CommKind, DurationNs, ExecIdx, ExecRef, FuncEventKind, FuncId, NameTable, ProgramId, Progress,
@@ -16,10 +16,10 @@ const FUNCTIONS: [&str; 6] = [
     "MPI Collective Sync",
 ];
 
-/// Events before those of a test.
+/// Number of events before those of a test.
 const NUM_USUAL: u32 = 20_001;
 
-/// An event of a made-up rank: what happens, to which function or rank, and how long after the event before.
+/// An event of a generated rank: its kind, its function or rank, and the time since the previous event.
 type Event = (u8, u32, i64);
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -27,8 +27,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     proptest::collection::vec((0..6_u8, 0..6_u32, passed), 0..120)
 }
 
-/// Events one after another; exits that nothing explains, calls that stay open, and messages to nobody are among
-/// them.
+/// Returns a rank with these events in order, including unmatched exits, calls that stay open, and messages to
+/// missing ranks.
 fn rank(number: u32, events: &[Event]) -> RankTrace {
     let mut names = NameTable::default();
     for name in FUNCTIONS {
@@ -60,7 +60,7 @@ fn rank(number: u32, events: &[Event]) -> RankTrace {
     builder.finish(names, NameTable::default())
 }
 
-/// Short calls before everything else, so that the run has usual gaps and long ones are unusual.
+/// Returns short calls that come first, so that the run has usual gaps and long ones are unusual.
 fn usual_calls() -> StepBatch {
     let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(0));
     for call in 0..NUM_USUAL {
@@ -95,11 +95,11 @@ fn executions(trace: &Trace) -> impl Iterator<Item = ExecRef> + '_ {
 }
 
 fn find(trace: &Trace) -> Causes {
-    Causes::find(trace, Progress::none()).expect("nobody cancels")
+    Causes::find(trace, Progress::none()).expect("no cancellation")
 }
 
 #[test]
-fn made_up_runs_have_roots_victims_and_incidents() {
+fn generated_runs_have_roots_victims_and_incidents() {
     let late = vec![(0, 1, 0), (2, 1, 4_000), (0, 2, 1), (4, 1, 1), (2, 2, 1)];
     let waits = vec![(0, 3, 5), (5, 0, 4_001), (2, 3, 1)];
     let trace = run(&[late, waits], false);
@@ -115,7 +115,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn the_order_in_which_ranks_are_given_makes_no_difference(
+    fn the_order_of_ranks_does_not_matter(
         ranks in proptest::collection::vec(events(), 1..5)
     ) {
         let (one, other) = (run(&ranks, false), run(&ranks, true));
@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_waits_longer_than_it_lasts(ranks in proptest::collection::vec(events(), 1..5)) {
+    fn no_wait_is_longer_than_its_execution(ranks in proptest::collection::vec(events(), 1..5)) {
         let trace = run(&ranks, false);
         let causes = find(&trace);
         for wait in causes.waits().all() {
@@ -149,7 +149,7 @@ proptest! {
                 prop_assert_eq!(hop.short_term + hop.long_term, hop.handed_on);
             }
             for pair in cause.hops.windows(2) {
-                prop_assert_eq!(pair[0].peer, pair[1].call.lane, "each hop goes on where the last one ended");
+                prop_assert_eq!(pair[0].peer, pair[1].call.lane, "each hop begins where the last one ended");
             }
         }
     }
@@ -171,7 +171,7 @@ proptest! {
             let place = (!incident.kind.is_by_design(), incident.delay);
             prop_assert!(last.is_none_or(|last| last >= place), "by design last, largest first");
             last = Some(place);
-            let like = incidents.like(incident).expect("every incident has a group");
+            let like = incidents.similar_to(incident).expect("every incident has a group");
             prop_assert!(like.incidents.contains(&index));
         }
     }

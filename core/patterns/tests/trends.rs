@@ -1,4 +1,4 @@
-//! Persistent and slow changes of made-up runs: who is slow, what grows, what changed, and what is none of these.
+//! Trends in generated runs: slow ranks, growth, changes, and runs without any.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use callgrove_patterns::trend::{
 const NUM_RANKS: u32 = 8;
 const NUM_STEPS: i64 = 200;
 const THREAD: ThreadId = ThreadId(0);
-/// Work of a step in microseconds: a kernel, and something shorter.
+/// Work of a step in microseconds.
 const KERNEL_US: i64 = 1_000;
 const UPDATE_US: i64 = 300;
 
@@ -59,7 +59,7 @@ impl Rank {
         self.event(FuncEventKind::Exit, name);
     }
 
-    /// A call of so many microseconds, give or take 3 %.
+    /// Adds a call of `us` microseconds, give or take 3 %.
     fn call(&mut self, name: &str, us: i64) {
         self.noise = self.noise.wrapping_mul(6_364_136_223_846_793_005) + 1_442_695;
         let noise = i64::try_from(self.noise >> 33).expect("31 bits") % 61 - 30;
@@ -69,7 +69,8 @@ impl Rank {
     }
 }
 
-/// A run of ranks on hosts of two: in each step a kernel and an update as long as `work` makes them, then all wait for the last.
+/// Returns a run of ranks on hosts of two: each step has a kernel and an update with the durations of `work`, then
+/// all wait for the last.
 fn run(work: impl Fn(u32, i64) -> Vec<(&'static str, i64)>) -> Trace {
     let mut ranks: Vec<Rank> = (0..NUM_RANKS).map(Rank::new).collect();
     for rank in &mut ranks {
@@ -99,7 +100,7 @@ fn run(work: impl Fn(u32, i64) -> Vec<(&'static str, i64)>) -> Trace {
     Trace::assemble(finished.collect(), Warnings::default())
 }
 
-/// The usual work of a step, each part times a factor in percent.
+/// Returns the usual work of a step, each part times a factor in percent.
 fn usual(kernel_percent: i64, update_percent: i64) -> Vec<(&'static str, i64)> {
     vec![
         ("Solver::kernel", KERNEL_US * kernel_percent / 100),
@@ -108,14 +109,14 @@ fn usual(kernel_percent: i64, update_percent: i64) -> Vec<(&'static str, i64)> {
 }
 
 fn found(trace: &Trace) -> Vec<Trend> {
-    let trends = Trends::find(trace, Progress::none()).expect("nobody cancels");
+    let trends = Trends::find(trace, Progress::none()).expect("no cancellation");
     trends.all().to_vec()
 }
 
-/// The only finding.
+/// Returns the only finding.
 fn only(trace: &Trace) -> Trend {
     let found = found(trace);
-    let words: Vec<String> = found.iter().map(|it| it.in_words(trace)).collect();
+    let words: Vec<String> = found.iter().map(|it| it.summary(trace)).collect();
     assert_eq!(found.len(), 1, "{words:?}");
     found[0].clone()
 }
@@ -132,7 +133,7 @@ fn a_slow_host_is_named_with_its_peers_and_its_factor() {
     });
     let trend = only(&trace);
     assert_eq!(
-        trend.in_words(&trace),
+        trend.summary(&trace),
         "ranks 4 and 5, host nid2, 1.30 times their peers in Solver::kernel throughout, as in Solver::update; \
          peers: ranks 0 to 3, 6 and 7"
     );
@@ -158,7 +159,7 @@ fn growth_is_found_on_the_rank_that_grows_and_not_on_those_that_wait() {
     };
     assert!((from.as_us() - 1_000).abs() < 60, "{from}");
     assert!((to.as_us() - 2_000).abs() < 80, "{to}");
-    let words = trend.in_words(&trace);
+    let words = trend.summary(&trace);
     assert!(
         words.starts_with("rank 6, host nid3, grows from "),
         "{words}"
@@ -167,7 +168,7 @@ fn growth_is_found_on_the_rank_that_grows_and_not_on_those_that_wait() {
 }
 
 #[test]
-fn a_change_is_found_with_its_moment() {
+fn a_change_is_found_with_its_time() {
     let change = 130;
     let trace = run(|rank, step| match (rank, step) {
         (3, 130..) => usual(140, 140),
@@ -188,14 +189,14 @@ fn a_change_is_found_with_its_moment() {
 }
 
 #[test]
-fn a_faster_end_is_a_change_too_and_what_all_ranks_do_is_doubted() {
+fn changes_of_all_ranks_are_doubted_even_to_shorter_times() {
     let trace = run(|_, step| match step {
         0..80 => usual(150, 100),
         _ => usual(100, 100),
     });
     let trend = only(&trace);
     assert_eq!(trend.doubt, Some(TrendDoubt::AllLanes));
-    let words = trend.in_words(&trace);
+    let words = trend.summary(&trace);
     assert!(words.starts_with("all 8 ranks take "), "{words}");
 }
 
@@ -206,7 +207,8 @@ fn nothing_is_found_in_a_clean_run() {
 
 #[test]
 fn more_calls_outliers_and_disturbances_that_end_are_no_trends() {
-    // Rank 1 has twice the calls by design, rank 2 an outlier in every fifth step, rank 3 is slow for a third of the run.
+    // Rank 1 has twice the calls by design, rank 2 an outlier in every fifth step, rank 3 is slow for a third of the
+    // run.
     let trace = run(|rank, step| match (rank, step) {
         (1, _) => [usual(100, 100), usual(100, 100)].concat(),
         (2, _) if step % 5 == 0 => usual(2_000, 100),
@@ -217,7 +219,7 @@ fn more_calls_outliers_and_disturbances_that_end_are_no_trends() {
 }
 
 #[test]
-fn more_than_half_of_the_ranks_are_the_rule_and_not_slow() {
+fn more_than_half_of_the_ranks_are_not_slow() {
     let slow_from = |first| run(move |rank, _| usual(if rank < first { 100 } else { 130 }, 100));
     assert_eq!(ranks(&only(&slow_from(4))), [4, 5, 6, 7]);
     assert_eq!(found(&slow_from(3)), []);
@@ -240,7 +242,7 @@ fn a_rank_that_is_slow_in_a_part_of_its_work_is_doubted() {
 }
 
 #[test]
-fn what_costs_little_is_no_finding() {
+fn cheap_findings_are_dropped() {
     let trace = run(|rank, _| {
         let us = if rank == 7 { 20 } else { 10 };
         vec![("Solver::edge", us), ("Solver::kernel", KERNEL_US)]
@@ -258,7 +260,7 @@ fn a_run_without_calls_and_a_selection_have_no_findings() {
 }
 
 #[test]
-fn times_that_go_back_or_never_end_do_no_harm() {
+fn handles_times_that_go_back_or_never_end() {
     let mut trace = run(|_, _| usual(100, 100));
     for lane in &mut trace.lanes {
         for (row, own) in lane.executions.exclusive.iter_mut().enumerate() {
@@ -273,10 +275,10 @@ fn times_that_go_back_or_never_end_do_no_harm() {
     found(&trace);
 }
 
-/// When calls began, and how long each took.
+/// Start and duration of each call.
 type Calls = Vec<(TimeNs, DurationNs)>;
 
-/// The same findings from windows of `NUM_CALLS` calls, as a running job has them.
+/// Returns the findings from windows of `NUM_CALLS` calls, as for a running job.
 fn found_in_windows(trace: &Trace) -> Vec<Trend> {
     const NUM_CALLS: usize = 4;
     let mut contexts: BTreeMap<(FuncId, Option<FuncId>), Vec<LaneWindows>> = BTreeMap::new();
@@ -333,7 +335,7 @@ fn found_in_windows(trace: &Trace) -> Vec<Trend> {
 }
 
 #[test]
-fn windows_of_a_running_job_lead_to_the_same_findings_as_its_trace() {
+fn windows_and_traces_give_the_same_findings() {
     let check = |name: &str, trace: &Trace| {
         let lane = |lane: LaneIdx| (trace.lane(lane).rank, trace.lane(lane).thread);
         let whole = found(trace);

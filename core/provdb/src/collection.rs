@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A kind of document.
+/// A collection of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collection {
     /// Anomalous executions, in the shard of their rank.
     Anomalies,
-    /// Normal executions to compare them with, in the shard of their rank.
+    /// Normal executions for comparison, in the shard of their rank.
     NormalExecs,
     /// Metadata of the run, in the shard of their rank.
     Metadata,
@@ -18,16 +18,16 @@ pub enum Collection {
     CounterStats,
     /// The final model of each function, global.
     AdModel,
-    /// Executions of several ranks that one delay held up, and where it began; global.
+    /// Incidents: executions of several ranks that one delay held up, and its origin; global.
     Incidents,
-    /// Persistent and slow changes of the run; global.
+    /// Trends: persistent and slow changes of the run; global.
     Trends,
     /// Call stack trees, abnormal ones and a sample, in the shard of their rank.
     Trees,
 }
 
 impl Collection {
-    /// All of them, in the order of the schemas; our own last.
+    /// All collections, in the order of the schemas; Callgrove's own last.
     pub const ALL: [Self; 9] = [
         Self::Anomalies,
         Self::NormalExecs,
@@ -40,13 +40,13 @@ impl Collection {
         Self::Trees,
     ];
 
-    /// Those of executions that were judged.
+    /// The collections of judged executions.
     pub const JUDGED: [Self; 2] = [Self::Anomalies, Self::NormalExecs];
 
-    /// Those whose documents are of a step of a rank.
+    /// The collections whose documents belong to a step of a rank.
     pub const OF_STEPS: [Self; 3] = [Self::Anomalies, Self::NormalExecs, Self::Trees];
 
-    /// The name in the schemas, which is also that of its table.
+    /// Returns the name in the schemas, which is also that of its table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Anomalies => "anomalies",
@@ -61,7 +61,7 @@ impl Collection {
         }
     }
 
-    /// Whether there is one for the whole run, not one in each shard.
+    /// Returns true if there is one for the whole run, instead of one in each shard.
     pub fn is_global(self) -> bool {
         matches!(
             self,
@@ -69,7 +69,7 @@ impl Collection {
         )
     }
 
-    /// The JSON Schema (draft 2020-12) of its documents as they are read back, `__id` included.
+    /// Returns the JSON Schema (draft 2020-12) of its documents as they are read back, with `__id`.
     pub fn schema(self) -> &'static str {
         match self {
             Self::Anomalies | Self::NormalExecs => include_str!("../schema/execution.schema.json"),
@@ -84,13 +84,13 @@ impl Collection {
     }
 }
 
-/// The JSON Schema (draft 2020-12) of the packets that the parameter server streams.
+/// JSON Schema (draft 2020-12) of the packets that the parameter server streams.
 pub const PACKET_SCHEMA: &str = include_str!("../schema/packet.schema.json");
 
-/// A collection's name is not one of the schemas'.
+/// The name is not that of a collection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no such collection: take anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents, trends or trees, not {0:?}"
+    "no such collection: use anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents, trends or trees, not {0:?}"
 )]
 pub struct UnknownCollection(pub String);
 

@@ -1,4 +1,4 @@
-//! The fields that stores keep in columns of their own, so that filters on them read no JSON.
+//! The fields that stores keep in separate columns, so that filters on them need not parse JSON.
 
 #![cfg_attr(
     not(any(feature = "sqlite", feature = "postgres")),
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::{ExecutionRecord, MetadataRecord, TreeRecord};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
     Int,
@@ -32,7 +32,8 @@ pub(crate) const COLUMNS: [(&str, ColumnKind); 9] = [
     ("outlier_severity", ColumnKind::Real),
 ];
 
-/// All columns of a table but `id`, in its order: the text comes last, so that scans of the others skip what overflows.
+/// Returns all columns of a table except `id`, in order. The text comes last, so that scans of the other columns skip
+/// the overflow pages.
 pub(crate) fn names_with_key_and_doc() -> Vec<&'static str> {
     let names = COLUMNS.iter().map(|(name, _)| *name);
     std::iter::once("key").chain(names).chain(["doc"]).collect()
@@ -46,7 +47,7 @@ pub(crate) enum ColumnValue<'a> {
     Text(Option<&'a str>),
 }
 
-/// The values of a document's columns; null where it has no such field.
+/// The values of a document's columns; null if the document has no such field.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub(crate) struct Columns {
     #[serde(rename = "__id")]
@@ -62,7 +63,7 @@ pub(crate) struct Columns {
     outlier_severity: Option<f64>,
 }
 
-/// The columns of a record that has fields of these names.
+/// Returns the columns of a record that has fields of these names.
 macro_rules! columns_of {
     ($record:ident) => {
         Some(Columns {
@@ -75,24 +76,27 @@ macro_rules! columns_of {
             io_step: Some(i64::try_from($record.io_step).ok()?),
             entry: Some(i64::try_from($record.entry).ok()?),
             outlier_score: Some($record.outlier_score),
-            #[expect(clippy::cast_precision_loss, reason = "filters have digits enough")]
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "the precision suffices for filters"
+            )]
             outlier_severity: Some($record.outlier_severity as f64),
         })
     };
 }
 
 impl Columns {
-    /// Those of an execution; none if one is beyond what engines hold.
+    /// Returns the columns of an execution; `None` if a value is out of the range of engines.
     pub(crate) fn of_execution(record: &ExecutionRecord) -> Option<Self> {
         columns_of!(record)
     }
 
-    /// Those of a tree, likewise.
+    /// Returns the columns of a tree; `None` if a value is out of the range of engines.
     pub(crate) fn of_tree(record: &TreeRecord) -> Option<Self> {
         columns_of!(record)
     }
 
-    /// Those of an entry of the metadata.
+    /// Returns the columns of a metadata entry.
     pub(crate) fn of_metadata(record: &MetadataRecord) -> Self {
         Self {
             pid: Some(record.pid.into()),
@@ -101,7 +105,7 @@ impl Columns {
         }
     }
 
-    /// Those of what is told of a function, of one program or of all.
+    /// Returns the columns of the statistics of a function, of one program or of all.
     pub(crate) fn of_function(pid: Option<u32>, fid: u32) -> Self {
         Self {
             pid: pid.map(i64::from),
@@ -110,12 +114,13 @@ impl Columns {
         }
     }
 
-    /// The columns of a document's JSON, which are `known` already if a record was written to it; and so sees whether it is
-    /// one, or else why not, in words.
+    /// Returns the columns of a document's JSON; those of a record are `known` already. This also validates the text;
+    /// the error is a description of the problem.
     pub(crate) fn of(json: &str, known: Option<&Self>) -> Result<Self, String> {
         if has_nul(json) {
             return Err(
-                "a text in it has the character NUL, which engines take for its end".to_owned(),
+                "a string in it contains the character NUL, which engines treat as the end"
+                    .to_owned(),
             );
         }
         if !json.starts_with('{') {
@@ -126,12 +131,12 @@ impl Columns {
         }
         let columns: Self = serde_json::from_str(json).map_err(|cause| cause.to_string())?;
         if columns.has_id.is_some() {
-            return Err("it has an __id already, which only the store gives".to_owned());
+            return Err("it already has an __id, which only the store assigns".to_owned());
         }
         Ok(columns)
     }
 
-    /// In the order of [`COLUMNS`].
+    /// Returns the values in the order of [`COLUMNS`].
     pub(crate) fn values(&self) -> [ColumnValue<'_>; 9] {
         use ColumnValue::{Int, Real, Text};
         [
@@ -148,7 +153,7 @@ impl Columns {
     }
 }
 
-/// Whether a text of the JSON has the character NUL, which JSON can only write as `\u0000`.
+/// Returns whether a string of the JSON contains the character NUL, which JSON can only write as `\u0000`.
 fn has_nul(json: &str) -> bool {
     let is_escaped = |at: usize| {
         let before = json.as_bytes()[..at].iter().rev();
@@ -157,11 +162,11 @@ fn has_nul(json: &str) -> bool {
             .count()
             .is_multiple_of(2)
     };
-    // Few documents have anything that is escaped.
+    // Few documents contain escapes at all.
     json.as_bytes().contains(&b'\\') && json.match_indices("\\u0000").any(|(at, _)| is_escaped(at))
 }
 
-/// The document with the `__id` that its store gave to it.
+/// Returns the document with the `__id` that its store assigned.
 pub(crate) fn with_id(json: &str, id: i64) -> String {
     let fields = json.strip_prefix('{').unwrap_or(json);
     let comma = if fields.trim_start().starts_with('}') {

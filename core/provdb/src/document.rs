@@ -1,31 +1,31 @@
-//! Documents on their way into a store: what they are called and where they go.
+//! Documents to be stored, with their collection, rank and key.
 
 use serde::Serialize;
 
 use crate::columns::Columns;
 use crate::{Collection, ExecutionRecord, MetadataRecord, ProvDbError, TreeRecord};
 
-/// Most executions need less, so that their text does not move as it grows.
-const ROOM_BYTES: usize = 12 << 10;
+/// Initial capacity in bytes for the text of an execution. Most need less, so that the buffer rarely grows.
+const INITIAL_CAPACITY_BYTES: usize = 12 << 10;
 
 /// One JSON object to be stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// Where it goes.
+    /// Its collection.
     pub collection: Collection,
-    /// Rank, which chooses the shard; global collections take no notice of it.
+    /// Rank, which determines the shard; ignored by global collections.
     pub rank: u32,
-    /// Its name in the collection. A document with the same key replaces the former one and keeps its `__id`, so
-    /// that whoever replays what was written before writes nothing twice.
+    /// Its key in the collection. A document with the same key replaces the former one and keeps its `__id`, so that
+    /// repeated writes store nothing twice.
     pub key: String,
     /// The JSON object, without `__id`.
     pub json: String,
-    /// Of a record that was written here; of what came as JSON, stores read them.
+    /// Columns of a record that was serialized here; stores parse those of documents that came as JSON.
     pub(crate) columns: Option<Columns>,
 }
 
 impl Document {
-    /// A document of which nothing is known but its JSON.
+    /// Creates a document from JSON only.
     pub fn from_json(
         collection: Collection,
         rank: u32,
@@ -41,10 +41,10 @@ impl Document {
         }
     }
 
-    /// An anomalous or normal execution, by program and label.
+    /// Creates a document of an anomalous or normal execution; its key is program and label.
     ///
     /// # Errors
-    /// The record holds what JSON cannot, such as a score that is not a number.
+    /// The record has a value that JSON cannot represent, such as a score that is not a number.
     pub fn execution(
         collection: Collection,
         record: &ExecutionRecord,
@@ -61,10 +61,10 @@ impl Document {
         Self::new(collection, record.rid, key, record).map(|it| Self { columns, ..it })
     }
 
-    /// An entry of the metadata, by program, rank, thread and key.
+    /// Creates a document of a metadata entry; its key is program, rank, thread and key.
     ///
     /// # Errors
-    /// None today; JSON holds every such record.
+    /// None today; JSON can represent every such record.
     pub fn metadata(record: &MetadataRecord) -> Result<Self, ProvDbError> {
         let MetadataRecord {
             descr,
@@ -78,7 +78,7 @@ impl Document {
         Self::new(Collection::Metadata, *rid, key, record).map(|it| Self { columns, ..it })
     }
 
-    /// The statistics of a function (`app`, `fid`).
+    /// Creates a document of the statistics of a function (`app`, `fid`).
     ///
     /// # Errors
     /// The statistics cannot be written as JSON.
@@ -88,7 +88,7 @@ impl Document {
         Self::new(Collection::FuncStats, 0, key, stats).map(|it| Self { columns, ..it })
     }
 
-    /// The statistics of a counter (`app`, `counter`).
+    /// Creates a document of the statistics of a counter (`app`, `counter`).
     ///
     /// # Errors
     /// The statistics cannot be written as JSON.
@@ -102,7 +102,7 @@ impl Document {
         Self::new(Collection::CounterStats, 0, key, stats).map(|it| Self { columns, ..it })
     }
 
-    /// The model of a function (`pid`, `fid`).
+    /// Creates a document of the model of a function (`pid`, `fid`).
     ///
     /// # Errors
     /// The model cannot be written as JSON.
@@ -112,7 +112,7 @@ impl Document {
         Self::new(Collection::AdModel, 0, key, model).map(|it| Self { columns, ..it })
     }
 
-    /// An incident (`pid`, `incident_id`).
+    /// Creates a document of an incident (`pid`, `incident_id`).
     ///
     /// # Errors
     /// The incident cannot be written as JSON.
@@ -129,7 +129,7 @@ impl Document {
         )
     }
 
-    /// A trend (`pid`, `trend_id`).
+    /// Creates a document of a trend (`pid`, `trend_id`).
     ///
     /// # Errors
     /// The trend cannot be written as JSON.
@@ -138,10 +138,10 @@ impl Document {
         Self::new(Collection::Trends, 0, key, trend)
     }
 
-    /// A call stack tree, by program and label.
+    /// Creates a document of a call stack tree; its key is program and label.
     ///
     /// # Errors
-    /// The record holds what JSON cannot, such as a score that is not a number.
+    /// The record has a value that JSON cannot represent, such as a score that is not a number.
     pub fn tree(record: &TreeRecord) -> Result<Self, ProvDbError> {
         let key = format!("{}:{}", record.pid, record.event_id);
         let judged = record.judged.iter();
@@ -157,7 +157,7 @@ impl Document {
         Self::new(Collection::Trees, record.rid, key, record).map(|it| Self { columns, ..it })
     }
 
-    /// What stores keep of it in columns; and so sees whether it is a document.
+    /// Returns the values of its columns; this also validates the document.
     #[cfg_attr(
         not(any(test, feature = "sqlite", feature = "postgres")),
         expect(dead_code, reason = "engines read them")
@@ -173,7 +173,7 @@ impl Document {
         key: String,
         record: &impl Serialize,
     ) -> Result<Self, ProvDbError> {
-        let mut json = Vec::with_capacity(ROOM_BYTES);
+        let mut json = Vec::with_capacity(INITIAL_CAPACITY_BYTES);
         let written = serde_json::to_writer(&mut json, record).map_err(|cause| cause.to_string());
         let text =
             written.and_then(|()| String::from_utf8(json).map_err(|cause| cause.to_string()));
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_document_is_refused_by_name() {
+    fn an_invalid_document_is_refused_with_its_key() {
         for json in [
             "",
             "[]",

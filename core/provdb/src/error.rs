@@ -1,59 +1,59 @@
-//! What can go wrong with a provenance database.
+//! Errors of a provenance database.
 
 use callgrove_model::RunMismatch;
 
 use crate::{Collection, FilterError, UnknownCollection, UnknownField};
 
-/// Why a provenance database did not do what it was asked for.
+/// An error of a provenance database, with its remedy and place.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvDbError {
-    /// A collection's name is not one of the schemas'.
+    /// The name is not that of a collection.
     #[error(transparent)]
     UnknownCollection(#[from] UnknownCollection),
-    /// The place of a database is not understood.
+    /// The location of a database is invalid.
     #[error("{cause}: give a folder, postgres://… or http(s)://host:port, not {url}")]
     BadUrl {
-        /// What is wrong with it.
+        /// The problem.
         cause: String,
-        /// The place, without secrets.
+        /// The location, without secrets.
         url: String,
     },
-    /// This program was built without that kind of store.
+    /// This program was built without support for this kind of store.
     #[error("this program was built without the feature `{feature}`, which {url} needs")]
     NotBuilt {
-        /// Feature of this crate.
+        /// The missing feature of this crate.
         feature: &'static str,
-        /// The place, without secrets.
+        /// The location, without secrets.
         url: String,
     },
-    /// A document that no store takes.
-    #[error("{cause}: mend the document {key} of {collection}")]
+    /// The document is invalid for every store.
+    #[error("{cause}: fix the document {key} of {collection}")]
     BadDocument {
-        /// What is wrong with it.
+        /// The problem.
         cause: String,
-        /// Where it should go.
+        /// Its collection.
         collection: Collection,
         /// Its key.
         key: String,
     },
     /// The database exists with another number of shards.
     #[error(
-        "the database has {found} shards, not {asked}: leave the number out, or name another folder than {place}"
+        "the database has {found} shards, not {asked}: omit the number, or use another folder than {place}"
     )]
     NumShards {
-        /// As stored.
+        /// The stored number.
         found: u32,
-        /// As asked for.
+        /// The requested number.
         asked: u32,
         /// The database.
         place: String,
     },
-    /// A number of shards out of bounds.
-    #[error("{0} shards: take between 1 and 64")]
+    /// The number of shards is out of range.
+    #[error("{0} shards: use 1 to 64")]
     BadNumShards(u32),
-    /// There is nothing to read.
+    /// There is no database to read.
     #[error(
-        "no provenance database yet: let an AD instance write first, or name another place than {0}"
+        "no provenance database yet: let an AD instance write first, or use another place than {0}"
     )]
     Missing(String),
     /// Written by a newer release.
@@ -61,88 +61,86 @@ pub enum ProvDbError {
         "format {found} is newer than {known}: use a newer release of this program for {place}"
     )]
     NewerFormat {
-        /// As stored.
+        /// The stored format.
         found: u32,
         /// The newest that this release reads.
         known: u32,
         /// The database.
         place: String,
     },
-    /// Written by an older release, in a layout that this one does not read as it is.
-    #[error(
-        "format {found} is older than {known}: bring it up to date by `callgrove provdb upgrade` {place}"
-    )]
+    /// The database was written by an older release, in a format that this one cannot read directly.
+    #[error("format {found} is older than {known}: run `callgrove provdb upgrade` {place}")]
     OlderFormat {
-        /// As stored.
+        /// The stored format.
         found: u32,
-        /// The newest that this release reads.
+        /// The newest format of this release.
         known: u32,
         /// The database.
         place: String,
     },
-    /// Another process has the database open, and what was asked for needs it alone.
+    /// Another process has the database open, but the operation needs exclusive access.
     #[error(
-        "another process has the database open: end what uses it (`callgrove run`, `ad`, `pserver`, `provdb`, `query`, or a \
-         window), then try again; in {0}"
+        "another process has the database open: stop the processes that use it (`callgrove run`, `ad`, `pserver`, \
+         `provdb`, `query`, or a window), then try again; in {0}"
     )]
     InUse(String),
-    /// Something is where a new database is to be written.
-    #[error("there is something already: remove it, or name another place than {0}")]
+    /// The target of a new database already exists.
+    #[error("the target already exists: remove it, or use another place than {0}")]
     Exists(String),
-    /// A task that is not done on this kind of database, and what to do instead.
+    /// The task does not apply to this kind of database; the error names an alternative.
     #[error("this works on the folder of a database, not on {place}: {remedy}")]
     NotForThisStore {
-        /// What to do instead.
+        /// The alternative.
         remedy: String,
-        /// The place, without secrets.
+        /// The location, without secrets.
         place: String,
     },
-    /// A write to a database that was opened for reading.
-    #[error("opened for reading only: open it for writing to change {0}")]
+    /// The database was opened for reading only.
+    #[error("opened read-only: open it for writing to change {0}")]
     ReadOnly(String),
-    /// No room left.
+    /// No space is left on the disk.
     #[error(
-        "no room left on the disk ({cause}): make room, then write again; all that was acknowledged is safe in {place}"
+        "no space left on the disk ({cause}): free some space, then write again; all acknowledged data are safe in {place}"
     )]
     DiskFull {
-        /// The system's words.
+        /// The system's message.
         cause: String,
         /// The file or server.
         place: String,
     },
-    /// Others kept it locked for too long.
-    #[error("locked by other processes for too long: write again, or use more shards in {0}")]
+    /// Other processes kept it locked past the timeout.
+    #[error("locked by other processes past the timeout: write again, or use more shards in {0}")]
     Busy(String),
-    /// The engine refused.
+    /// The engine failed.
     #[error("{cause}: {place}")]
     Database {
-        /// The engine's words.
+        /// The engine's message.
         cause: String,
         /// The file or server.
         place: String,
     },
-    /// A file that somebody else has written to, or that a disk has lost.
+    /// A file is damaged by another writer or by the disk.
     #[error(
         "{cause}: the database is damaged in {place}; save what is left (`sqlite3 FILE .recover` reads what it can), \
-         remove the database, and record the run again, as `callgrove run` does from its traces"
+         remove the database, and record the run again from its traces with `callgrove run`"
     )]
     Damaged {
-        /// The engine's words.
+        /// The engine's message.
         cause: String,
         /// The file or server.
         place: String,
     },
     /// The server did not answer in time.
-    #[error("{cause}: see whether it runs and can be reached: {place}")]
+    #[error("{cause}: check that it runs and can be reached: {place}")]
     Unreachable {
-        /// What happened last.
+        /// The last failure.
         cause: String,
         /// The server.
         place: String,
     },
-    /// The database is of another run.
+    /// The database belongs to another run.
     #[error(
-        "the provenance database is of another run: it has {}, and this is {}; {}. Name another folder or database \
+        "the provenance database belongs to another run: it has {}, and this is {}; {}. Name another folder or database \
          than {place}, or remove it first",
         mismatch.known, mismatch.other, mismatch.reason
     )]
@@ -152,18 +150,18 @@ pub enum ProvDbError {
         /// The database.
         place: String,
     },
-    /// The database has documents, and does not say of which run.
+    /// The database has documents but does not identify their run.
     #[error(
-        "the provenance database has records and does not say of which run, for an earlier release wrote them: read \
-         them as before, and name another folder or database than {0} to write to"
+        "the provenance database has records of an earlier release, which do not identify their run: read them as before, \
+         and name another folder or database than {0} to write to"
     )]
     UnknownRun(String),
     /// Another AD instance writes the same rank.
     #[error(
-        "{holder} writes rank {rank} of program {program} already: stop it, or give this one its own rank; in {place}"
+        "{holder} already writes rank {rank} of program {program}: stop it, or give this one its own rank; in {place}"
     )]
     Claimed {
-        /// The other instance, as it named itself.
+        /// The other instance's name.
         holder: String,
         /// Program.
         program: u32,
@@ -172,7 +170,7 @@ pub enum ProvDbError {
         /// The database.
         place: String,
     },
-    /// A claim did not survive a break of the connection.
+    /// The claim was lost while the connection was down.
     #[error(
         "another instance took rank {rank} of program {program} while the connection was down: stop one of the two; in {place}"
     )]
@@ -184,68 +182,68 @@ pub enum ProvDbError {
         /// The database.
         place: String,
     },
-    /// The system gives no thread to a store.
+    /// The system cannot start another thread.
     #[error("{0}: cannot start the thread of a store; check the limit on processes (`ulimit -u`)")]
     Thread(std::io::Error),
-    /// A filter, sort order or plain SQL that is not understood.
+    /// A filter, sort order or plain SQL is invalid.
     #[error(transparent)]
     Filter(#[from] FilterError),
-    /// Plain SQL that does something else than read, or fails.
+    /// Plain SQL that fails, or is not a SELECT.
     #[error("{0}: write one SELECT over the collections")]
     PlainSql(String),
-    /// A field of a query that neither the schema of the collection nor any document has.
+    /// A queried field is neither in the schema of the collection nor in any document.
     #[error(transparent)]
     UnknownField(#[from] UnknownField),
-    /// Plain SQL for a server that does not answer it.
+    /// The server does not allow plain SQL.
     #[error(
-        "this server does not answer plain SQL: its operator allows that by `callgrove provdb … --allow-sql`; ask by \
-         collection, --where and --sort instead, or read the database itself, in {0}"
+        "this server does not answer plain SQL: its operator can allow it with `callgrove provdb … --allow-sql`; query by \
+         collection, --where and --sort instead, or read the database directly, in {0}"
     )]
     SqlNotAllowed(String),
-    /// Reading took longer than it may.
-    #[error(
-        "the answer takes longer than {limit_s} s: ask for less, by a narrower filter or without --sort"
-    )]
+    /// Reading took longer than its limit.
+    #[error("the answer takes longer than {limit_s} s: narrow the filter, or omit --sort")]
     TooSlow {
-        /// Longest that it may take.
+        /// The limit in seconds.
         limit_s: u64,
     },
-    /// An answer that does not fit into memory.
+    /// The answer is too large for memory.
     #[error(
-        "the answer has {found} {what}, more than {most}: ask for fewer columns or rows (LIMIT)"
+        "the answer has {found} {what}, more than {most}: request fewer columns or rows (LIMIT)"
     )]
     AnswerTooLarge {
-        /// What it has too many of.
+        /// What is counted.
         what: String,
-        /// Their number when reading ended.
+        /// The number when reading stopped.
         found: u64,
-        /// The bound.
+        /// The limit.
         most: u64,
     },
-    /// Reading was ended before its answer was complete.
-    #[error("the request was cancelled, because its client has gone or the server ends: ask again")]
+    /// Reading was cancelled before its answer was complete.
+    #[error(
+        "the request was cancelled, because its client is gone or the server is stopping: try again"
+    )]
     Interrupted,
-    /// More than fits into memory or a message.
+    /// The data are too large for memory or a message.
     #[error("{what} has {found_bytes} bytes, more than {most_bytes}: {remedy}")]
     TooLarge {
-        /// What it is.
+        /// The data.
         what: String,
-        /// Its size.
+        /// Their size.
         found_bytes: u64,
-        /// The bound.
+        /// The limit.
         most_bytes: u64,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
 }
 
 impl ProvDbError {
-    /// Whether it lies in a document, which no store will ever take, and not in the store.
+    /// Returns true if the error is in a document, which no store will ever accept, and not in the store.
     pub fn is_of_document(&self) -> bool {
         matches!(self, Self::BadDocument { .. } | Self::TooLarge { .. })
     }
 
-    /// Whether the store will never take anything from whoever got this, however long that one waits.
+    /// Returns true if the store will never accept data from this client, however long it retries.
     pub fn is_final(&self) -> bool {
         matches!(
             self,

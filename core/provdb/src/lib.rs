@@ -8,8 +8,8 @@
 //!                          Query (filter, sort, limit) or plain SQL
 //! ```
 //!
-//! Records, documents, schemas and the query language are always there and pure; each store is a feature. The
-//! document `docs/records.md` explains the collections, the files and the language.
+//! Records, documents, schemas and the query language are always available and pure; each store is a feature. The
+//! document `docs/records.md` explains the collections, the files and the query language.
 
 #![warn(
     clippy::cast_possible_truncation,

@@ -7,13 +7,13 @@ use crate::{OpenOptions, ProvDbError, Store};
 /// `https://host:port` (another process with a store), or else a folder (SQLite).
 ///
 /// # Errors
-/// The place is wrong or cannot be reached, or the program was built without that kind of store.
+/// The location is invalid or cannot be reached, or the program was built without that kind of store.
 pub fn open(url: &str, options: &OpenOptions) -> Result<Box<dyn Store>, ProvDbError> {
     match url.split_once("://") {
         Some(("postgres" | "postgresql", _)) => open_postgres(url, options),
         Some(("http" | "https", _)) => open_remote(url, options),
         Some((scheme, _)) => Err(ProvDbError::BadUrl {
-            cause: format!("no store speaks {scheme}"),
+            cause: format!("no store supports {scheme}"),
             url: without_secrets(url),
         }),
         None => open_sqlite(url, options),
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_places_are_refused() {
+    fn unknown_schemes_are_refused() {
         let error = open("mysql://db", &OpenOptions::default())
             .err()
             .expect("no such store");

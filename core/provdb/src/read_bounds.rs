@@ -1,4 +1,4 @@
-//! What ends the reading of a store before its answer is complete: its time, its size, or that its client has gone.
+//! Bounds that end the read of a store before its answer is complete: time, size, or a client that has gone.
 
 #![cfg_attr(
     not(any(test, feature = "net", feature = "postgres", feature = "sqlite")),
@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 
 use crate::ProvDbError;
 
-/// How much one read may cost.
+/// The maximum cost of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// Longest that it may run.
+    /// Maximum duration.
     pub time: Duration,
-    /// Most rows of the answer to plain SQL.
+    /// Maximum number of rows of an answer to plain SQL.
     pub num_rows: u64,
-    /// Most bytes of documents, or of the answer to plain SQL, in memory.
+    /// Maximum number of bytes of documents, or of an answer to plain SQL, in memory.
     pub num_bytes: u64,
-    /// Most memory that plain SQL may take on its way to the answer, where the engine runs in this process.
+    /// Maximum working memory of plain SQL, if the engine runs in this process.
     pub work_bytes: u64,
 }
 
 impl ReadLimits {
-    /// Limits for users who read files of their own, on their own machine.
+    /// Limits for users who read their own files on their own machine.
     pub const LOCAL: Self = Self {
         time: Duration::from_mins(1),
         num_rows: u64::MAX,
@@ -35,7 +35,7 @@ impl ReadLimits {
     };
 }
 
-/// The limits of one read, and the way to interrupt it from any thread. Clones are the same read.
+/// The limits of one read, with a way to interrupt it from any thread. Clones refer to the same read.
 #[derive(Clone)]
 pub struct ReadBounds {
     limits: ReadLimits,
@@ -43,7 +43,7 @@ pub struct ReadBounds {
     interruption: Arc<Interruption>,
 }
 
-/// Whether a read is interrupted, and what else ends it.
+/// The state of an interruption, and the hook that ends the read.
 #[derive(Default)]
 struct Interruption {
     is_set: AtomicBool,
@@ -59,7 +59,7 @@ impl Interruption {
 }
 
 impl ReadBounds {
-    /// The bounds of a read that begins now.
+    /// Creates the bounds of a read that starts now.
     pub fn new(limits: ReadLimits) -> Self {
         Self {
             limits,
@@ -68,7 +68,7 @@ impl ReadBounds {
         }
     }
 
-    /// Ends the read, if it has not finished. It fails with [`ProvDbError::Interrupted`].
+    /// Interrupts the read, unless it has finished. It fails with [`ProvDbError::Interrupted`].
     pub fn interrupt(&self) {
         let hook = {
             let mut hook = self.interruption.hook();
@@ -80,7 +80,7 @@ impl ReadBounds {
         }
     }
 
-    /// Ends the time in which the read can be interrupted, and returns whether it was.
+    /// Marks the read as finished, so that it cannot be interrupted any more, and returns whether it was.
     #[cfg(feature = "net")]
     pub(crate) fn finish(&self) -> bool {
         let mut hook = self.interruption.hook();
@@ -88,19 +88,19 @@ impl ReadBounds {
         self.is_interrupted()
     }
 
-    /// Has `hook` called when the read is interrupted, in place of the hook before. It must not block.
+    /// Sets the `hook` that is called when the read is interrupted. It must not block.
     #[cfg(feature = "postgres")]
     pub(crate) fn on_interrupt(&self, hook: impl FnOnce() + Send + 'static) {
         *self.interruption.hook() = Some(Box::new(hook));
     }
 
-    /// The limits of the read.
+    /// Returns the limits of the read.
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn limits(&self) -> ReadLimits {
         self.limits
     }
 
-    /// Whether the read is to end now.
+    /// Returns whether the read must end now.
     pub(crate) fn is_over(&self) -> bool {
         self.is_interrupted() || self.is_late()
     }
@@ -113,7 +113,7 @@ impl ReadBounds {
         self.interruption.is_set.load(Ordering::Relaxed)
     }
 
-    /// Fails if the read is to end now.
+    /// Returns an error if the read must end now.
     #[cfg(feature = "postgres")]
     pub(crate) fn check(&self) -> Result<(), ProvDbError> {
         if self.is_over() {
@@ -122,9 +122,9 @@ impl ReadBounds {
         Ok(())
     }
 
-    /// Why the read ended, once an engine has said that something ended it.
+    /// Returns why the read ended, after an engine reported that it was ended.
     pub(crate) fn failure(&self) -> ProvDbError {
-        // What runs for too long may be interrupted for that reason.
+        // A read may be interrupted because of its time limit.
         if self.is_interrupted() && !self.is_late() {
             ProvDbError::Interrupted
         } else {
@@ -134,7 +134,7 @@ impl ReadBounds {
         }
     }
 
-    /// Fails if an answer of this size is too large.
+    /// Returns an error if an answer of this size is too large.
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn check_size(&self, num_rows: usize, num_bytes: usize) -> Result<(), ProvDbError> {
         let sizes = [

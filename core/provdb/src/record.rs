@@ -1,7 +1,7 @@
-//! The records of the provenance database, field by field as the Chimbuko schemas name them ("Function event
-//! schema", "Metadata schema"). Every time and duration is in microseconds, the unit of those schemas.
+//! The records of the provenance database, with the field names of the Chimbuko schemas ("Function event schema",
+//! "Metadata schema"). All times and durations are in microseconds, the unit of those schemas.
 //!
-//! What the global collections hold has its types where it is computed, in `callgrove_pserver::record`.
+//! The types of the global collections are defined where they are computed, in `callgrove_pserver::record`.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use serde_json::value::RawValue;
 /// Version of the schema of executions.
 pub const VERSION: u32 = 2;
 
-/// One execution of a function with what was known around it: a document of `anomalies` or `normalexecs`.
+/// One execution of a function with its context: a document of `anomalies` or `normalexecs`.
 ///
-/// The store adds `__id`. Reading back takes documents with or without it. Parts of it are read even where other writers left
-/// fields of theirs out, which are empty or 0 then.
+/// The store adds `__id`. Documents are read with or without it. Some fields may be missing in documents of other
+/// writers; they are then empty or 0.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExecutionRecord {
     /// [`VERSION`].
     pub version: u32,
-    /// The call stack, beginning with this execution.
+    /// The call stack, starting with this execution.
     pub call_stack: Vec<CallStackEntry>,
-    /// Counter samples that came on the same thread during the execution.
+    /// Counter samples on the same thread during the execution.
     pub counter_events: Vec<CounterEvent>,
     /// Time of entry.
     pub entry: u64,
@@ -33,14 +33,14 @@ pub struct ExecutionRecord {
     pub fid: u32,
     /// Name of the function.
     pub func: Arc<str>,
-    /// Parameters that judged it: statistics (SSTD) or a histogram and threshold (the others). The records of a
-    /// step, function and caller share one text.
+    /// Parameters of the judgement: statistics (SSTD) or a histogram and threshold (the others). The records of a step,
+    /// function and caller share one text.
     pub algo_params: Arc<RawValue>,
-    /// Whether it ran on a GPU.
+    /// True if it ran on a GPU.
     pub is_gpu_event: bool,
-    /// Where on the GPU; none for the CPU.
+    /// Its location on the GPU; `None` for the CPU.
     pub gpu_location: Option<GpuLocation>,
-    /// The CPU call that launched it; none for an execution on the CPU.
+    /// The CPU call that launched it; `None` for an execution on the CPU.
     pub gpu_parent: Option<GpuParent>,
     /// Program.
     pub pid: u32,
@@ -48,11 +48,11 @@ pub struct ExecutionRecord {
     pub rid: u32,
     /// Thread.
     pub tid: u32,
-    /// Node that it ran on.
+    /// Node on which it ran.
     pub hostname: Arc<str>,
-    /// Time without that of its children.
+    /// Exclusive time, without its children.
     pub runtime_exclusive: u64,
-    /// Time with that of its children.
+    /// Inclusive time, with its children.
     pub runtime_total: u64,
     /// I/O step in which it was judged.
     pub io_step: u64,
@@ -60,13 +60,13 @@ pub struct ExecutionRecord {
     pub io_step_tstart: u64,
     /// End of that step.
     pub io_step_tend: u64,
-    /// How unlikely it is; larger is less likely.
+    /// Outlier score; larger is less likely.
     pub outlier_score: f64,
-    /// How much it matters: its exclusive time.
+    /// Severity: its exclusive time.
     pub outlier_severity: u64,
-    /// What happened around it on the same thread.
+    /// Events around it on the same thread.
     pub event_window: EventWindow,
-    /// State of the node; none without monitoring.
+    /// State of the node; `None` without monitoring.
     pub node_state: Option<NodeState>,
 }
 
@@ -84,8 +84,8 @@ pub struct CallStackEntry {
     pub func: Arc<str>,
     /// Label `rank:step:index`.
     pub event_id: String,
-    /// Whether it is anomalous, false while that is not known; absent in the call stack of a GPU parent, where the
-    /// schema has no such field.
+    /// True if it is anomalous, false while unknown; absent in the call stack of a GPU parent, where the schema has no
+    /// such field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_anomaly: Option<bool>,
 }
@@ -106,12 +106,12 @@ pub struct CounterEvent {
     pub rid: u32,
     /// Thread.
     pub tid: u32,
-    /// When it was taken.
+    /// Time of the sample.
     #[serde(rename = "ts")]
     pub ts_us: u64,
 }
 
-/// What happened on one thread around an execution.
+/// The events on one thread around an execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventWindow {
     /// Executions in order of entry.
@@ -136,7 +136,7 @@ pub struct ExecWindowEntry {
     pub event_id: String,
     /// Label of the execution that called it.
     pub parent_event_id: String,
-    /// Whether it is anomalous; false while that is not known.
+    /// True if it is anomalous; false while unknown.
     pub is_anomaly: bool,
 }
 
@@ -146,7 +146,7 @@ pub enum CommType {
     /// Sent by the rank of the record.
     #[serde(rename = "SEND")]
     Send,
-    /// Received by it.
+    /// Received by that rank.
     #[serde(rename = "RECV")]
     Recv,
 }
@@ -176,11 +176,11 @@ pub struct CommWindowEntry {
     /// Its tag.
     #[serde(default)]
     pub tag: u64,
-    /// The how manieth message it is of those with this sender, receiver and tag since the start of the stream, from 0.
-    /// The event with the same number on the other side is its mate. None where messages may have been missed before.
+    /// Index, from 0, among the messages with this sender, receiver and tag since the start of the stream. The event
+    /// with the same number on the other side matches it. `None` if earlier messages may be missing.
     #[serde(default)]
     pub number: Option<u64>,
-    /// When the MPI function ran.
+    /// Time of the MPI call.
     #[serde(rename = "timestamp")]
     pub timestamp_us: u64,
     /// Label of the execution that it belongs to.
@@ -189,7 +189,7 @@ pub struct CommWindowEntry {
 }
 
 impl CommWindowEntry {
-    /// The rank at the other end.
+    /// Returns the rank at the other end.
     pub fn partner(&self) -> u32 {
         match self.kind {
             CommType::Send => self.tar,
@@ -198,12 +198,12 @@ impl CommWindowEntry {
     }
 }
 
-/// Last known state of a node.
+/// The last known state of a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeState {
-    /// Fields and values, in the order in which they are watched.
+    /// Fields and values, in the order of monitoring.
     pub data: Vec<NodeStateField>,
-    /// When the newest of them was taken.
+    /// Time of the newest value.
     #[serde(rename = "timestamp")]
     pub timestamp_us: u64,
 }
@@ -213,11 +213,11 @@ pub struct NodeState {
 pub struct NodeStateField {
     /// Name, such as `Memory Available (MB)`.
     pub field: Arc<str>,
-    /// Value, in the unit that the name tells.
+    /// Value, in the unit given in the name.
     pub value: serde_json::Number,
 }
 
-/// Place of an execution on a GPU.
+/// Location of an execution on a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GpuLocation {
@@ -227,7 +227,7 @@ pub struct GpuLocation {
     pub device: u32,
     /// Stream of the device.
     pub stream: u32,
-    /// Virtual thread that TAU gave to all three.
+    /// Virtual thread that TAU assigned to the three.
     pub thread: u32,
 }
 
@@ -235,16 +235,16 @@ pub struct GpuLocation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum GpuParent {
-    /// It was found.
+    /// The execution was found.
     Found {
         /// Its label `rank:step:index`.
         event_id: String,
         /// Its thread.
         tid: u32,
-        /// Its call stack, beginning with itself.
+        /// Its call stack, starting with itself.
         call_stack: Vec<CallStackEntry>,
     },
-    /// Why it was not found, in words.
+    /// The reason why it was not found, as text.
     Missing(String),
 }
 
@@ -257,7 +257,7 @@ pub struct MetadataRecord {
     pub pid: u32,
     /// Rank.
     pub rid: u32,
-    /// Thread; the virtual one for what belongs to a GPU's stream.
+    /// Thread; the virtual one for metadata of a GPU's stream.
     pub tid: u32,
     /// Its value.
     pub value: String,

@@ -1,7 +1,7 @@
 //! The memory of this process.
 
-/// Resident bytes, where the system says: on Linux. `/proc/self/status` states them in kibibytes, `statm` in pages, whose
-/// size this program does not know.
+/// Returns the resident memory in bytes, if the system reports it (Linux). `/proc/self/status` is in kibibytes; `statm`
+/// would be in pages, whose size this program does not know.
 pub fn resident_bytes() -> Option<u64> {
     resident_bytes_of(&std::fs::read_to_string("/proc/self/status").ok()?)
 }

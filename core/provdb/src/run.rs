@@ -1,13 +1,13 @@
-//! Which run a database is of. It is kept among the states, so that releases that know nothing of it can read on.
+//! The run of a database. It is stored as a state, so that releases that do not know it can still read the database.
 
 use callgrove_model::RunIdentity;
 
 use crate::ProvDbError;
 
-/// The name of the state.
+/// Name of the state.
 pub(crate) const STATE: &str = "run";
 
-/// The identity in a stored state.
+/// Parses the identity in a stored state.
 pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<RunIdentity, ProvDbError> {
     serde_json::from_slice(bytes).map_err(|error| ProvDbError::Database {
         cause: format!("the identity of the run is damaged ({error})"),
@@ -15,7 +15,8 @@ pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<RunIdentity, ProvDbErro
     })
 }
 
-/// What a database that has `stored` is of once `run` has come to it, and what is to be stored if that differs.
+/// Returns the identity of a database with the `stored` one after `run` has joined, and the identity to store if it
+/// differs.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) fn join(
     stored: Option<&[u8]>,

@@ -1,4 +1,4 @@
-//! What every store does, and what is said to open one.
+//! The interface of every store, and the options to open one.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -8,12 +8,12 @@ use callgrove_model::RunIdentity;
 
 use crate::{Collection, Document, ProvDbError, Query, ReadBounds, SqlTable, run};
 
-/// Documents that are fetched together: enough to make the way worth it, few enough for memory.
-const NUM_AT_ONCE: usize = 64;
+/// Number of documents fetched together: enough to amortize the round trip, few enough for memory.
+const DOCUMENTS_PER_FETCH: usize = 64;
 
 /// A provenance database, embedded or on a server.
 ///
-/// Whatever a method acknowledges by returning `Ok` is on disk and survives `kill -9` of any process.
+/// Whatever a method acknowledges by `Ok` is on disk and survives `kill -9` of any process.
 pub trait Store: Send {
     /// Stores documents: all or none of each shard. A document with a known key replaces the former one.
     ///
@@ -21,13 +21,13 @@ pub trait Store: Send {
     /// A document is not a JSON object (then nothing is stored), the disk is full, or the place cannot be reached.
     fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError>;
 
-    /// Removes the anomalies and normal executions of an I/O step of a rank, which is about to be judged anew.
+    /// Removes the anomalies and normal executions of an I/O step of a rank that is about to be judged again.
     ///
     /// # Errors
     /// As [`Store::put`].
     fn forget_step(&mut self, program: u32, rank: u32, step: u32) -> Result<(), ProvDbError>;
 
-    /// Removes documents of a rank by their keys, all or none; what is not there is not missed.
+    /// Removes documents of a rank by their keys, all or none; missing documents are ignored.
     ///
     /// # Errors
     /// As [`Store::put`].
@@ -38,25 +38,25 @@ pub trait Store: Send {
         keys: &[String],
     ) -> Result<(), ProvDbError>;
 
-    /// Stores opaque bytes under a name, in place of what was there.
+    /// Stores opaque bytes under a name, replacing any former ones.
     ///
     /// # Errors
     /// As [`Store::put`].
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError>;
 
-    /// The bytes under a name, if there are any.
+    /// Returns the bytes under a name, if there are any.
     ///
     /// # Errors
     /// The place cannot be read.
     fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError>;
 
-    /// The `__id`s of the documents that a query asks for, in its order or in their own.
+    /// Returns the `__id`s of the documents that match a query, in its order, or by `__id` without one.
     ///
     /// # Errors
     /// The place cannot be read.
     fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError>;
 
-    /// The documents with these `__id`s, as JSON with `__id`, in this order; what is not there is left out.
+    /// Returns the documents with these `__id`s, as JSON with `__id`, in this order; missing ones are left out.
     ///
     /// # Errors
     /// The place cannot be read.
@@ -66,18 +66,18 @@ pub trait Store: Send {
         ids: &[i64],
     ) -> Result<Vec<String>, ProvDbError>;
 
-    /// Gives the documents that a query asks for to `take`, one after the other, until it breaks off. Few of them are
-    /// in memory at once.
+    /// Passes the documents that match a query to `take`, one after the other, until it breaks. Few of them are in
+    /// memory at once.
     ///
     /// # Errors
-    /// The place cannot be read; what was given before stays given.
+    /// The place cannot be read; earlier documents have then already been passed.
     fn find_each(
         &mut self,
         query: &Query,
         take: &mut dyn FnMut(String) -> ControlFlow<()>,
     ) -> Result<(), ProvDbError> {
         let ids = self.find_ids(query)?;
-        for ids in ids.chunks(NUM_AT_ONCE) {
+        for ids in ids.chunks(DOCUMENTS_PER_FETCH) {
             let mut documents = self.documents(query.collection, ids)?.into_iter();
             if documents.try_for_each(&mut *take).is_break() {
                 break;
@@ -86,7 +86,7 @@ pub trait Store: Send {
         Ok(())
     }
 
-    /// The documents that a query asks for, as JSON with `__id`, in its order or in that of `__id`.
+    /// Returns the documents that match a query, as JSON with `__id`, in its order or in that of `__id`.
     ///
     /// # Errors
     /// The place cannot be read.
@@ -99,33 +99,33 @@ pub trait Store: Send {
         Ok(found)
     }
 
-    /// How many documents match the filter of a query, whatever its limit and offset.
+    /// Returns the number of documents that match the filter of a query, regardless of its limit and offset.
     ///
     /// # Errors
     /// The place cannot be read.
     fn count(&mut self, query: &Query) -> Result<u64, ProvDbError>;
 
-    /// Bounds the reads that follow, which [`ReadBounds::interrupt`] then ends. Without a call, reads end with their
-    /// answers, and plain SQL has [`ReadLimits::LOCAL`](crate::ReadLimits::LOCAL). Of a store elsewhere it bounds the
-    /// time only, for its server bounds the rest.
+    /// Bounds the reads that follow; [`ReadBounds::interrupt`] ends them. Without a call, reads end with their answers,
+    /// and plain SQL has [`ReadLimits::LOCAL`](crate::ReadLimits::LOCAL). On a remote store only the time is bounded
+    /// here, since its server bounds the rest.
     fn bound_reads(&mut self, _bounds: &ReadBounds) {}
 
-    /// Answers one SELECT over the collections. Each is a table with the columns `id`, `key`, `pid`, `rid`, `fid`,
-    /// `func`, `event_id`, `io_step`, `entry`, `outlier_score`, `outlier_severity` and `doc` (the JSON); the rest is
-    /// the engine's own SQL.
+    /// Runs one SELECT over the collections. Each is a table with the columns `id`, `key`, `pid`, `rid`, `fid`, `func`,
+    /// `event_id`, `io_step`, `entry`, `outlier_score`, `outlier_severity` and `doc` (the JSON); the rest is the
+    /// engine's own SQL.
     ///
     /// # Errors
-    /// The statement does not read, is wrong, runs for too long or answers too much.
+    /// The statement is invalid, does more than read, or exceeds its limits of time or size.
     fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError>;
 
-    /// Says which run the documents that follow are of, and tells all that the database knows of that run: its first
+    /// Declares the run of the documents that follow, and returns all that the database knows of that run: its first
     /// writer determines it, later ones add ranks. Call it before the first document.
     ///
     /// # Errors
     /// [`ProvDbError::OtherRun`]; [`ProvDbError::UnknownRun`] for documents of an earlier release; as [`Store::put`].
     fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError>;
 
-    /// The run that the documents are of; none in an empty database and in one of an earlier release.
+    /// Returns the run of the documents; `None` in an empty database and in one of an earlier release.
     ///
     /// # Errors
     /// The place cannot be read.
@@ -139,12 +139,12 @@ pub trait Store: Send {
     /// Claims a rank of a program for one AD instance, until the claim is dropped or the process dies.
     ///
     /// # Errors
-    /// Another instance has it; the error tells which.
+    /// Another instance has it; the error names it.
     fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError>;
 }
 
-/// A rank that no other AD instance may write as long as this lives.
-#[must_use = "dropping a claim gives the rank back"]
+/// An exclusive claim to write a rank, held until it is dropped.
+#[must_use = "dropping a claim releases the rank"]
 pub struct Claim {
     program: u32,
     rank: u32,
@@ -152,7 +152,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// A claim that lasts as long as `held`; for who writes a store of their own.
+    /// Creates a claim that lasts as long as `held`, for other implementations of a store.
     pub fn new(program: u32, rank: u32, held: impl Send + Sync + 'static) -> Self {
         Self {
             program,
@@ -178,39 +178,39 @@ impl fmt::Debug for Claim {
     }
 }
 
-/// What a store is opened for.
+/// The access mode of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccessMode {
-    /// Reading and writing; what is not there yet is made.
+    /// Reading and writing; a missing database is created.
     #[default]
     ReadWrite,
-    /// Reading only, while others write and after.
+    /// Reading only, while others write and afterwards.
     ReadOnly,
 }
 
-/// How a store is opened.
+/// Options for opening a store.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// For what.
+    /// The access mode.
     pub mode: AccessMode,
-    /// Number of SQLite shards, 1 to 64. None adopts that of an existing database and makes a new one with a single
-    /// shard; an existing database with another number is refused. Servers take no notice of it.
+    /// Number of SQLite shards, 1 to 64. `None` adopts that of an existing database, and creates a new one with a
+    /// single shard. An existing database with another number is refused. Servers ignore it.
     pub num_shards: Option<u32>,
-    /// For servers: `http(s)://` and, of it, the certificates also for `postgres://`.
+    /// For servers: `http(s)://`; the certificates also for `postgres://`.
     pub remote: RemoteOptions,
 }
 
-/// How a server is reached.
+/// Options for reaching a server.
 #[derive(Clone, Debug, Default)]
 pub struct RemoteOptions {
-    /// What the server is shown.
+    /// The credential shown to the server.
     #[cfg(feature = "net")]
     pub credential: Option<callgrove_net::Credential>,
-    /// Certificates (PEM) that sign the server's, in place of the well-known ones.
+    /// Certificates (PEM) that sign the server's, instead of the public authorities.
     pub ca_file: Option<PathBuf>,
 }
 
-/// A URL without user, password and parameters, for messages.
+/// Returns a URL without user, password and parameters, for messages.
 pub(crate) fn without_secrets(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();

@@ -1,17 +1,16 @@
-//! Call stack trees as documents of the collection `trees`. Times are microseconds, as in the other collections.
+//! Call stack trees as documents of the collection `trees`. Times are in microseconds, as in the other collections.
 
 use std::sync::Arc;
 
 use callgrove_model::Reason;
 use serde::{Deserialize, Serialize};
 
-/// Version of the schema of trees. Those of version 1 have no reasons.
+/// Version of the schema of trees. Version 1 has no reasons.
 pub const TREE_VERSION: u32 = 2;
 
-/// An execution of a function with all that it called: one that a tree model calls abnormal, or one of a sample to
-/// learn from.
+/// An execution of a function with all its calls: judged abnormal by a tree model, or part of the sample for learning.
 ///
-/// The store adds `__id`. Reading back takes documents with or without it.
+/// The store adds `__id`. Documents are read with or without it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreeRecord {
     /// [`TREE_VERSION`], or an earlier one.
@@ -28,7 +27,7 @@ pub struct TreeRecord {
     pub fid: u32,
     /// Its name.
     pub func: Arc<str>,
-    /// Node that it ran on.
+    /// Node on which it ran.
     pub hostname: Arc<str>,
     /// Time of entry.
     pub entry: u64,
@@ -38,59 +37,59 @@ pub struct TreeRecord {
     pub runtime_total: u64,
     /// I/O step in which it ended.
     pub io_step: u64,
-    /// Whether it was taken for the sample, whatever was said of it.
+    /// True if it was taken for the sample, regardless of the judgement.
     pub is_sample: bool,
-    /// What the model in force said of it; none without a model.
+    /// The judgement of the model in force; `None` without a model.
     pub judged: Option<TreeJudgement>,
-    /// How unlikely it is: −log₁₀ of the p-value; 0 without a model.
+    /// Outlier score: −log₁₀ of the p-value; 0 without a model.
     pub outlier_score: f64,
-    /// How much it matters: its time.
+    /// Severity: its duration.
     pub outlier_severity: u64,
     /// Number of calls, the root included.
     pub num_calls: u64,
-    /// The calls; none of a tree with more than [`MAX_RECORDED_CALLS`].
+    /// The calls; `None` for a tree with more than [`MAX_RECORDED_CALLS`].
     pub tree: Option<RecordedTree>,
 }
 
-/// Reasons that are recorded of a tree.
+/// Maximum number of recorded reasons of a tree.
 pub const MAX_RECORDED_REASONS: usize = 8;
-/// A tree of more calls is recorded without them.
+/// Maximum number of calls of a tree that is recorded with them.
 pub const MAX_RECORDED_CALLS: usize = 20_000;
 
-/// What a tree model said of a tree.
+/// The judgement of a tree by a tree model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreeJudgement {
     /// Name of the model.
     pub model: Arc<str>,
     /// Its version.
     pub version: u32,
-    /// The smaller, the more abnormal.
+    /// Score; smaller is more abnormal.
     pub score: f64,
-    /// Share of normal trees that stand out as much or more, in (0, 1].
+    /// Fraction of normal trees with the same or a smaller score, in (0, 1].
     pub p_value: f64,
-    /// Whether the model calls it abnormal.
+    /// True if the model judges it abnormal.
     pub is_anomaly: bool,
-    /// Share of its time in functions that no tree of the training called, 0..=1.
+    /// Fraction of its time in functions that no training tree calls, 0..=1.
     pub unseen_time_share: f64,
-    /// Whether no tree of the training had its structure.
+    /// True if no training tree has its structure.
     pub is_new_structure: bool,
-    /// Why an abnormal one stands out from what is usual in the training of the model, the most important reason first,
-    /// at most [`MAX_RECORDED_REASONS`].
+    /// Why an abnormal tree deviates from the training trees, the most important reason first, at most
+    /// [`MAX_RECORDED_REASONS`].
     #[serde(default)]
     pub reasons: Vec<Reason>,
 }
 
-/// The calls of a tree in order of entry, the root first; all columns but `functions` have one length.
+/// The calls of a tree in order of entry, the root first; all columns but `functions` have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordedTree {
     /// Names of the functions.
     pub functions: Vec<Arc<str>>,
     /// Index into `functions`.
     pub func: Vec<u32>,
-    /// Number of callers up to the root: 0 for the root alone.
+    /// Depth in the call stack; 0 for the root.
     pub depth: Vec<u32>,
-    /// Time of entry after that of the root.
+    /// Time of entry relative to the root's.
     pub entry: Vec<u64>,
-    /// Time from entry to exit.
+    /// Duration from entry to exit.
     pub inclusive: Vec<u64>,
 }

@@ -1,9 +1,9 @@
-//! Databases of releases that did not say which run they are of.
+//! Databases of releases that did not identify their run.
 
 use crate::{Collection, ProvDbError, Query, Store, run};
 
-/// Whether a database that says nothing of its run has documents, which then are of an earlier release. Whoever
-/// writes says the run first, so this may be asked before the lock is taken under which the run is joined.
+/// Returns whether a database without a run has documents, which then are of an earlier release. Every writer declares
+/// the run first, so this check may precede the lock under which the run is joined.
 pub(crate) fn has_unknown_documents(store: &mut dyn Store) -> Result<bool, ProvDbError> {
     if store.state(run::STATE)?.is_some() {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! A served database beside clients that ask for too much, leave, or take nothing of their answers.
+//! A served database with clients that request too much, disconnect, or do not take their replies.
 
 #![cfg(all(feature = "net", feature = "sqlite"))]
 
@@ -22,14 +22,14 @@ use tokio::runtime::Runtime;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
-/// Set for a child process: the server that it asks.
+/// Set for a child process: the URL of the server.
 const CHILD_URL: &str = "PROVDB_HOSTILE_TEST_URL";
-/// Counts for minutes, in no memory.
+/// Runs for minutes, without memory.
 const ENDLESS: &str =
     "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
-/// Held by each test, because what one takes of the process's memory counts for the statements of all.
+/// Locked by each test, since the memory limit of a statement counts the growth of the whole process.
 static PROCESS: Mutex<()> = Mutex::new(());
-/// Far below the time that the statement may run.
+/// Far below the time limit of a statement.
 const SOON: Duration = Duration::from_secs(10);
 
 struct Served {
@@ -78,7 +78,7 @@ fn anomaly(index: u64) -> Document {
 }
 
 #[test]
-fn plain_sql_from_afar_is_refused_unless_the_operator_allows_it() {
+fn remote_plain_sql_is_refused_unless_the_operator_allows_it() {
     let _alone = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().expect("a folder");
     let server = serve(folder.path(), ReadPolicy::QueriesOnly);
@@ -94,7 +94,7 @@ fn plain_sql_from_afar_is_refused_unless_the_operator_allows_it() {
         client.count(&Query::all(Collection::Anomalies)).ok(),
         Some(0)
     );
-    // Files of one's own are read as before.
+    // Local files are read without the server.
     let place = folder.path().to_str().expect("UTF-8");
     let mut own = open(place, &OpenOptions::default()).expect("opened");
     assert_eq!(own.find_plain_sql("select 1").expect("read").rows.len(), 1);
@@ -114,7 +114,7 @@ fn a_slow_statement_delays_neither_writes_nor_queries() {
             })
             .collect();
         thread::sleep(Duration::from_millis(300));
-        let begun = Instant::now();
+        let start = Instant::now();
         let mut longest = Duration::ZERO;
         for index in 0..50 {
             let write = Instant::now();
@@ -126,10 +126,10 @@ fn a_slow_statement_delays_neither_writes_nor_queries() {
             Some(50)
         );
         assert!(reader.state("none").expect("read").is_none());
-        println!("the longest write took {longest:?} beside four slow statements");
-        assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+        println!("the longest write took {longest:?} alongside four slow statements");
+        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
         assert!(statements.iter().all(|it| !it.is_finished()));
-        // The end of the server ends them.
+        // Closing the server ends the statements.
         server.store.stop_reading();
         let ended = statements
             .into_iter()
@@ -141,10 +141,10 @@ fn a_slow_statement_delays_neither_writes_nor_queries() {
         assert!(matches!(error, ProvDbError::Interrupted), "{error:?}");
     }
     drop((writer, reader));
-    let begun = Instant::now();
+    let start = Instant::now();
     server.runtime.shutdown_timeout(SOON);
     server.store.close();
-    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -175,17 +175,17 @@ fn a_statement_ends_when_its_client_goes() {
     thread::sleep(Duration::from_millis(300));
     child.kill().expect("killed");
     child.wait().expect("ended");
-    // One statement is answered at a time.
-    let begun = Instant::now();
+    // Only one statement runs at a time, so this waits for the end of the child's.
+    let start = Instant::now();
     assert_eq!(
         client.find_plain_sql("select 1").expect("read").rows.len(),
         1
     );
-    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }
 
 #[test]
-fn an_answer_without_bounds_is_cut_off_by_its_size() {
+fn an_oversized_answer_is_cut_off() {
     let _alone = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().expect("a folder");
     let server = serve(folder.path(), ReadPolicy::PlainSql);

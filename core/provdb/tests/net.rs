@@ -1,4 +1,4 @@
-//! A store behind another process: servers with real sockets, clients that lose them.
+//! A store behind another process: servers with real sockets, and clients that lose them.
 
 #![cfg(all(feature = "net", feature = "sqlite"))]
 
@@ -29,10 +29,10 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Status};
 
-/// Set for a child process: the server that it uses.
+/// Set for a child process: the URL of the server.
 const CHILD_URL: &str = "PROVDB_TEST_URL";
 
-/// A server on a thread of its own.
+/// A server on its own thread.
 struct TestServer {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
@@ -44,7 +44,7 @@ impl TestServer {
         Self::on(free_address(), sqlite(folder), folder, None)
     }
 
-    /// One that writes by `store`, and reads the database in `folder`.
+    /// Starts a server that writes through `store`, and reads the database in `folder`.
     fn on(
         address: SocketAddr,
         store: Box<dyn Store>,
@@ -70,8 +70,8 @@ impl TestServer {
                 let (service, _) = ProvDbService::serve(store, open_reader, ReadPolicy::PlainSql)
                     .expect("a thread");
                 let router = server.add_service(InterceptedService::new(service, check));
-                ready.send(()).expect("somebody waits");
-                // Drops all connections at once, as a killed server does.
+                ready.send(()).expect("the test waits");
+                // Drops all connections at once, like a killed server.
                 tokio::select! {
                     served = router.serve_with_incoming(incoming) => served.expect("served"),
                     _ = stopped => {}
@@ -101,7 +101,7 @@ impl Drop for TestServer {
     }
 }
 
-/// Refuses wrong tokens; none passes, as on a loopback address.
+/// Refuses wrong tokens; a missing token passes, as on a loopback address.
 fn check(request: Request<()>) -> Result<Request<()>, Status> {
     match request.metadata().get("authorization") {
         Some(header) if header != "Bearer right" => Err(Status::unauthenticated("wrong token")),
@@ -123,7 +123,7 @@ fn sqlite(folder: &Path) -> Box<dyn Store> {
     open(folder.to_str().expect("UTF-8"), &options).expect("made")
 }
 
-/// Opens a database for reading, whenever it is called.
+/// Opens a database for reading whenever it is called.
 fn reader_of(
     folder: &Path,
 ) -> impl Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync + 'static {
@@ -221,7 +221,7 @@ fn tokens_and_certificates_are_checked() {
     let url = format!("https://localhost:{}", server.address.port());
     let attempt = |token: &str, ca_file| {
         let remote = RemoteOptions {
-            credential: Some(Credential::stated(token)),
+            credential: Some(Credential::explicit(token)),
             ca_file,
         };
         RemoteStore::open(
@@ -253,22 +253,22 @@ fn tokens_and_certificates_are_checked() {
 }
 
 #[test]
-fn nobody_at_the_address_is_told_at_once() {
+fn an_absent_server_is_reported_immediately() {
     let url = format!("http://{}", free_address());
     let error = RemoteStore::open(&url, &OpenOptions::default())
         .err()
-        .expect("nobody is there");
+        .expect("no server is there");
     assert!(
         matches!(&error, ProvDbError::Unreachable { place, .. } if *place == url),
         "{error:?}"
     );
 }
 
-/// Passes all on, and notes the claims that it gave.
+/// A store that forwards all calls, and records the claims that it granted.
 struct Observed {
     store: Box<dyn Store>,
     claims: Arc<Mutex<Vec<String>>>,
-    /// What the first write waits for.
+    /// Blocks the first write until it completes.
     gate: Option<oneshot::Receiver<()>>,
 }
 
@@ -357,7 +357,7 @@ fn a_restart_of_the_server_loses_nothing_and_no_claim() {
     }
     drop(server);
     let (written, server) = thread::scope(|scope| {
-        // The write waits for the server to come back.
+        // The write waits until the server is back.
         let write = scope.spawn(|| store.put(&[anomaly(5, 20)]));
         let server = start();
         (write.join().expect("no panic"), server)
@@ -379,7 +379,7 @@ fn a_restart_of_the_server_loses_nothing_and_no_claim() {
     let _taken = eventually(|| second.claim(0, 5, "second").ok());
 }
 
-/// Waits until a port that was just given up can be bound again.
+/// Waits until a port that was just released can be bound again.
 fn eventually_bound(address: SocketAddr) {
     eventually(|| TcpListener::bind(address).ok());
 }
@@ -393,9 +393,9 @@ fn a_rank_that_another_took_during_a_break_stops_the_first_instance() {
     let _claim = first.claim(0, 5, "first").expect("free");
     drop(server);
     eventually_bound(address);
-    // The folder is claimed by somebody else before the server is back.
-    let mut thief = eventually(|| Some(sqlite(folder.path())));
-    let _stolen = eventually(|| thief.claim(0, 5, "thief").ok());
+    // Another process claims the rank in the folder before the server is back.
+    let mut other = eventually(|| Some(sqlite(folder.path())));
+    let _claimed = eventually(|| other.claim(0, 5, "other").ok());
     let _server = TestServer::on(address, sqlite(folder.path()), folder.path(), None);
     let error = eventually(|| first.put(&[anomaly(5, 1)]).err());
     assert!(
@@ -412,7 +412,7 @@ fn a_rank_that_another_took_during_a_break_stops_the_first_instance() {
 }
 
 #[test]
-fn the_dead_hold_no_rank() {
+fn a_dead_process_holds_no_rank() {
     if let Some(url) = std::env::var_os(CHILD_URL) {
         let mut store = remote(url.to_str().expect("UTF-8"));
         let _claim = store.claim(0, 5, "the child").expect("free");
@@ -423,7 +423,7 @@ fn the_dead_hold_no_rank() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = TestServer::start(folder.path());
     let mut child = Command::new(std::env::current_exe().expect("the test is a program"))
-        .args(["--exact", "the_dead_hold_no_rank", "--nocapture"])
+        .args(["--exact", "a_dead_process_holds_no_rank", "--nocapture"])
         .env(CHILD_URL, server.url())
         .stdout(Stdio::piped())
         .spawn()
@@ -444,7 +444,7 @@ fn the_dead_hold_no_rank() {
     let _claim = eventually(|| store.claim(0, 5, "the parent").ok());
 }
 
-/// A server that the test closes itself.
+/// A server that the test closes explicitly.
 struct ClosingServer {
     runtime: tokio::runtime::Runtime,
     url: String,
@@ -482,7 +482,7 @@ impl ClosingServer {
 }
 
 #[test]
-fn what_a_served_database_has_is_in_its_files_when_it_is_closed() {
+fn closing_a_served_database_writes_everything_to_its_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = ClosingServer::start(
         sqlite(folder.path()),
@@ -503,7 +503,7 @@ fn what_a_served_database_has_is_in_its_files_when_it_is_closed() {
 }
 
 #[test]
-fn a_panic_of_what_stores_is_seen_by_who_serves() {
+fn a_panic_of_the_store_is_visible_to_the_server() {
     let folder = tempfile::tempdir().expect("a folder");
     let (never, gate) = oneshot::channel();
     drop(never);
@@ -515,8 +515,11 @@ fn a_panic_of_what_stores_is_seen_by_who_serves() {
     let server = ClosingServer::start(Box::new(broken), folder.path(), ReadPolicy::QueriesOnly);
     assert!(!server.served.has_fault());
     let lost = server.client().put(&[anomaly(0, 1)]);
-    let told = lost.expect_err("nobody stores it").to_string();
-    assert!(told.contains("the thread of the store has ended"), "{told}");
+    let error = lost.expect_err("the store has ended").to_string();
+    assert!(
+        error.contains("the thread of the store has ended"),
+        "{error}"
+    );
     eventually(|| server.served.has_fault().then_some(()));
 }
 
@@ -548,7 +551,7 @@ fn readers_answer_while_the_store_writes() {
 }
 
 #[test]
-fn a_store_may_be_dropped_by_a_task() {
+fn a_store_may_be_dropped_in_a_task() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = TestServer::start(folder.path());
     let mut store = remote(&server.url());
@@ -560,7 +563,7 @@ fn a_store_may_be_dropped_by_a_task() {
 }
 
 #[test]
-fn reading_only_is_kept_to() {
+fn a_read_only_store_refuses_writes() {
     let folder = tempfile::tempdir().expect("a folder");
     drop(sqlite(folder.path()));
     let read_only = OpenOptions {

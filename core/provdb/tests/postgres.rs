@@ -60,7 +60,7 @@ fn conforms_and_keeps_runs_apart() {
 }
 
 #[test]
-fn many_open_and_write_at_once() {
+fn many_instances_open_and_write_at_once() {
     let server = PostgresServer::start(&[]);
     thread::scope(|scope| {
         for rank in 0..8 {
@@ -82,7 +82,7 @@ fn many_open_and_write_at_once() {
 }
 
 #[test]
-fn a_crash_of_the_server_loses_nothing_that_was_acknowledged_and_no_claim() {
+fn a_crash_of_the_server_loses_no_acknowledged_data_and_no_claim() {
     let server = PostgresServer::start(&[("synchronous_commit", "off")]);
     let mut store = writer(&server.url());
     let claim = store.claim(0, 0, "first").expect("free");
@@ -91,7 +91,7 @@ fn a_crash_of_the_server_loses_nothing_that_was_acknowledged_and_no_claim() {
     }
     server.crash();
     let restarted = thread::scope(|scope| {
-        // The write waits for the server to come back.
+        // The write waits until the server is back.
         let write = scope.spawn(|| store.put(&[anomaly(0, 1, 50)]));
         server.restart();
         write.join().expect("no panic")
@@ -167,8 +167,8 @@ fn plain_sql_cannot_write_by_any_way() {
 }
 
 #[test]
-fn what_a_read_may_take_bounds_it_on_the_server_too() {
-    // Takes hours, and no disk.
+fn the_bounds_of_a_read_also_apply_on_the_server() {
+    // Runs for hours, without disk space.
     const PAIRS: &str = "from generate_series(1, 100000) x, generate_series(1, 100000) y, generate_series(1, 100000) z";
     let endless = format!("select count(*) {PAIRS}");
     let server = PostgresServer::start(&[]);
@@ -208,7 +208,7 @@ fn what_a_read_may_take_bounds_it_on_the_server_too() {
     );
 }
 
-/// Has a server encrypt its connections by a certificate.
+/// Enables encryption on a server with a certificate.
 fn encrypt(server: &PostgresServer, certificate: &rcgen::Certificate, key: &rcgen::KeyPair) {
     for (name, text) in [
         ("server.crt", certificate.pem()),
@@ -227,7 +227,7 @@ fn encrypt(server: &PostgresServer, certificate: &rcgen::Certificate, key: &rcge
         .expect("reloaded");
 }
 
-/// A certificate in a file, for who connects to trust.
+/// Writes a certificate to a file, and returns options that trust it.
 fn trusting(file: PathBuf, certificate: &rcgen::Certificate) -> OpenOptions {
     fs::write(&file, certificate.pem()).expect("written");
     OpenOptions {
@@ -239,7 +239,7 @@ fn trusting(file: PathBuf, certificate: &rcgen::Certificate) -> OpenOptions {
     }
 }
 
-/// That a server lets in who trusts `trusted`, and that nobody trusts it for another certificate or name.
+/// Checks that clients which trust `trusted` can connect, and others with another certificate or name cannot.
 fn check_trust(server: &PostgresServer, trusted: &rcgen::Certificate) {
     let file = |name| server.folder().join(name);
     let trusted = trusting(file("trusted.pem"), trusted);
@@ -278,7 +278,7 @@ fn encrypted_connections_check_the_certificate() {
     check_trust(&server, &certificate);
 }
 
-/// A certificate that signs others, and how it does so.
+/// Returns the certificate of an authority, and its issuer.
 fn authority() -> (rcgen::Certificate, rcgen::Issuer<'static, rcgen::KeyPair>) {
     let key = rcgen::KeyPair::generate().expect("a key");
     let mut params = rcgen::CertificateParams::default();
@@ -300,10 +300,10 @@ fn a_server_is_trusted_for_the_authority_that_signed_its_certificate() {
 }
 
 #[test]
-fn a_server_that_shows_the_certificate_of_an_authority_is_trusted_for_that_very_one() {
+fn a_server_that_shows_an_authority_certificate_is_trusted_if_it_is_the_given_one() {
     let server = PostgresServer::start(&[]);
     let key = rcgen::KeyPair::generate().expect("a key");
-    // As `openssl req -x509` makes it.
+    // As created by `openssl req -x509`.
     let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let certificate = params.self_signed(&key).expect("a certificate");
@@ -315,7 +315,7 @@ fn a_server_that_shows_the_certificate_of_an_authority_is_trusted_for_that_very_
 fn errors_name_the_server_and_no_password() {
     let server = PostgresServer::start(&[]);
     for url in [
-        server.url().replace("tester@", "nobody:secret@"),
+        server.url().replace("tester@", "unknown:secret@"),
         server
             .url()
             .replace("tester@", "tester:secret@")
@@ -335,17 +335,17 @@ fn errors_name_the_server_and_no_password() {
 
 #[cfg(feature = "sqlite")]
 #[test]
-fn rules_delete_what_they_say_unless_an_instance_writes() {
+fn retention_rules_delete_documents_unless_an_instance_writes() {
     use callgrove_provdb::upkeep::{RetentionMode, RetentionRules, retain};
     let server = PostgresServer::start(&[]);
-    support::retained::rules_delete_what_they_say(&server.url());
+    support::retention::rules_delete_matching_documents(&server.url());
     let mut store = writer(&server.url());
     let delete = || {
         let rules = RetentionRules::default();
         let options = OpenOptions::default();
         retain(&server.url(), &options, &rules, RetentionMode::Delete)
     };
-    // Nothing is recorded of rank 6.
+    // Rank 6 has no documents.
     let _other = store.claim(0, 6, "of another rank").expect("free");
     delete().expect("no instance writes rank 0");
     let claim = store.claim(0, 0, "an instance").expect("free");

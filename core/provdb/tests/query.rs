@@ -1,4 +1,4 @@
-//! The query language by itself: what it reads, how it complains, and that nothing breaks it.
+//! The query language by itself: parsing, error messages, and robustness.
 
 use callgrove_provdb::{Filter, Literal, Op, Path, PathStep, SortKey, Test};
 use proptest::prelude::*;
@@ -7,14 +7,14 @@ fn parsed(text: &str) -> Filter {
     Filter::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// What a filter reads as, with parentheses where they matter.
+/// Checks that a filter parses to the expected text, with parentheses where they matter.
 fn check(text: &str, expected: &str) {
     let filter = parsed(text);
     assert_eq!(filter.to_string(), expected);
     assert_eq!(parsed(expected), filter, "{expected}");
 }
 
-fn complains(text: &str, cause: &str, column: usize) {
+fn check_error(text: &str, cause: &str, column: usize) {
     let error = Filter::parse(text).expect_err(text);
     assert!(error.cause().contains(cause), "{text}: {}", error.cause());
     assert_eq!(error.column(), column, "{text}: {}", error.cause());
@@ -92,40 +92,40 @@ fn orders_have_a_direction() {
 }
 
 #[test]
-fn complaints_name_the_place_and_what_was_expected() {
-    complains("", "expected a field", 1);
-    complains("outlier_score >> 5", "expected a number, a text", 16);
-    complains("outlier_score 5", "expected =", 15);
-    complains("func like MPI", "single quotes", 11);
-    complains("func = \"x\"", "single quotes", 8);
-    complains("func = 'x", "never closed", 8);
-    complains("rid in ()", "expected a number", 9);
-    complains("rid in (1", "expected `,` or `)`", 10);
-    complains("(a = 1", "expected `and`, `or` or `)`", 7);
-    complains("a = 1 b = 2", "expected `and`, `or` or the end", 7);
-    complains("a = null", "is null", 5);
-    complains("a is 5", "expected `null`", 6);
-    complains("a not = 5", "expected `in` or `like`", 7);
-    complains("a < true", "= and !=", 5);
-    complains("and = 1", "double quotes", 1);
-    complains("a = 1e999", "too large", 5);
-    complains("a[-1] = 1", "number of an element", 3);
-    complains("a[99999999999] = 1", "number of an element", 3);
-    complains("\"a\\b\" = 1", "name is not empty", 1);
-    complains("h\u{e4}\u{1f600} = 1", "no meaning", 3);
-    complains(&"(".repeat(1_000), "flatten", 66);
-    complains(&"not ".repeat(1_000), "flatten", 65 * 4 + 1);
-    complains(&vec!["a = 1"; 401].join(" or "), "in parts", 400 * 9 + 1);
-    complains(
+fn errors_name_the_position_and_what_was_expected() {
+    check_error("", "expected a field", 1);
+    check_error("outlier_score >> 5", "expected a number, a text", 16);
+    check_error("outlier_score 5", "expected =", 15);
+    check_error("func like MPI", "single quotes", 11);
+    check_error("func = \"x\"", "single quotes", 8);
+    check_error("func = 'x", "never closed", 8);
+    check_error("rid in ()", "expected a number", 9);
+    check_error("rid in (1", "expected `,` or `)`", 10);
+    check_error("(a = 1", "expected `and`, `or` or `)`", 7);
+    check_error("a = 1 b = 2", "expected `and`, `or` or the end", 7);
+    check_error("a = null", "is null", 5);
+    check_error("a is 5", "expected `null`", 6);
+    check_error("a not = 5", "expected `in` or `like`", 7);
+    check_error("a < true", "= and !=", 5);
+    check_error("and = 1", "double quotes", 1);
+    check_error("a = 1e999", "too large", 5);
+    check_error("a[-1] = 1", "number of an element", 3);
+    check_error("a[99999999999] = 1", "number of an element", 3);
+    check_error("\"a\\b\" = 1", "name is not empty", 1);
+    check_error("h\u{e4}\u{1f600} = 1", "no meaning", 3);
+    check_error(&"(".repeat(1_000), "flatten", 66);
+    check_error(&"not ".repeat(1_000), "flatten", 65 * 4 + 1);
+    check_error(&vec!["a = 1"; 401].join(" or "), "in parts", 400 * 9 + 1);
+    check_error(
         &format!("a in ({})", vec!["1"; 1_001].join(",")),
         "in parts",
         2_007,
     );
-    complains(&format!("a{}", "[0]".repeat(40)), "at most 32 steps", 98);
+    check_error(&format!("a{}", "[0]".repeat(40)), "at most 32 steps", 98);
 }
 
 #[test]
-fn the_caret_stands_below_the_place() {
+fn the_caret_is_below_the_position() {
     let shown = Filter::parse("h\u{e4}user = 1 and\tx >> 5")
         .expect_err("no value")
         .to_string();
@@ -145,7 +145,7 @@ fn the_caret_stands_below_the_place() {
 
 #[test]
 fn values_of_users_never_become_sql_words() {
-    // The engines' tests run these; here only that they are values and names, and nothing else.
+    // The engines' tests run these; here they must parse as values and names, and nothing else.
     check(
         "a = '''; drop table anomalies; --'",
         "a = '''; drop table anomalies; --'",
@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn no_row_of_words_breaks_it_and_what_is_read_is_written(
+    fn no_token_sequence_breaks_it_and_parsed_filters_round_trip(
         words in prop::collection::vec(
             prop::sample::select(vec![
                 "a", "b.c", "\"in\"", "and", "or", "not", "in", "like", "is", "null", "true", "false", "(", ")", ",", "=", "<",

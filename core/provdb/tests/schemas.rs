@@ -1,9 +1,6 @@
-//! The JSON Schemas: every record keeps to its own, and nothing else does.
+//! The JSON Schemas: every record conforms to its own schema, and changed records do not.
 
-#![expect(
-    dead_code,
-    reason = "the stores' part of the shared code is not used here"
-)]
+#![expect(dead_code, reason = "the shared code for stores is not used here")]
 
 #[path = "support/samples.rs"]
 mod samples;
@@ -24,7 +21,7 @@ fn validator(schema: &str) -> Validator {
     jsonschema::validator_for(&schema).expect("a schema")
 }
 
-/// A valid value with one change, at every place where an object is: a field too much, or one missing.
+/// Returns a valid value with one change at every object: an extra field, or a missing one.
 fn changes(value: &Value) -> Vec<(String, Value)> {
     let mut changes = Vec::new();
     collect(value, value, "", &mut changes);
@@ -70,7 +67,7 @@ fn holds_exactly(validator: &Validator, valid: &Value, optional: &[&str]) {
 }
 
 #[test]
-fn every_record_keeps_to_its_schema_and_no_other_field_is_allowed() {
+fn every_record_conforms_to_its_schema_and_no_other_field_is_allowed() {
     for document in one_of_each() {
         let mut value: Value = serde_json::from_str(&document.json).expect("JSON");
         value["__id"] = json!(0);
@@ -79,7 +76,7 @@ fn every_record_keeps_to_its_schema_and_no_other_field_is_allowed() {
 }
 
 #[test]
-fn values_of_another_kind_are_refused() {
+fn values_of_another_type_are_refused() {
     let validator = validator(Collection::Anomalies.schema());
     let mut valid: Value = serde_json::from_str(&one_of_each()[0].json).expect("JSON");
     valid["__id"] = json!(0);

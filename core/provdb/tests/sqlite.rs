@@ -1,4 +1,4 @@
-//! The embedded store, with real files, threads and processes.
+//! The embedded store with real files, threads and processes.
 
 #![cfg(feature = "sqlite")]
 
@@ -48,7 +48,7 @@ fn count(folder: &Path, collection: Collection) -> u64 {
     store.count(&Query::all(collection)).expect("counted")
 }
 
-/// Runs this very test in a process of its own.
+/// Runs the given test of this binary in another process.
 fn child(test: &str, folder: &Path, rank: u32) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("the test is a program"));
     command
@@ -68,7 +68,7 @@ fn child_task() -> Option<(std::path::PathBuf, u32)> {
 fn conforms_with_any_number_of_shards() {
     for num_shards in [1, 3, 64] {
         let folder = tempfile::tempdir().expect("a folder");
-        // A name that SQL and URIs would take for something else.
+        // A name with special characters of SQL and URIs.
         let path = folder.path().join("ru'n? #1%20");
         let url = path.to_str().expect("UTF-8");
         conforms(&|mode| open(url, &options(mode, Some(num_shards))).expect("opened"));
@@ -158,7 +158,7 @@ fn a_newer_format_is_refused() {
     }
 }
 
-/// A database with two shards and a record in each, after something was done to the file of shard 1.
+/// A database with two shards and a record in each, after `damage` was applied to the file of shard 1.
 fn damaged(damage: impl Fn(&Path)) -> (tempfile::TempDir, SqliteStore, SqliteStore) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut made =
@@ -176,17 +176,17 @@ fn damaged(damage: impl Fn(&Path)) -> (tempfile::TempDir, SqliteStore, SqliteSto
 }
 
 #[test]
-fn a_damaged_file_is_named_with_what_to_do_and_waiting_does_not_help() {
-    let is_told = |error: ProvDbError, how: &str| {
+fn a_damaged_file_is_reported_with_its_remedy_as_a_final_error() {
+    let is_reported = |error: ProvDbError, how: &str| {
         assert!(error.is_final(), "{how}: {error:?}");
-        let told = error.to_string();
+        let error = error.to_string();
         for word in ["provdb.1.sqlite", "damaged", ".recover"] {
-            assert!(told.contains(word), "{how}: {told}");
+            assert!(error.contains(word), "{how}: {error}");
         }
     };
     let overwritten = |path: &Path| std::fs::write(path, vec![b'x'; 8192]).expect("damaged");
     let emptied = |path: &Path| std::fs::write(path, "").expect("damaged");
-    // Its first page is sound.
+    // Only its first page is intact.
     let torn = |path: &Path| {
         let mut bytes = std::fs::read(path).expect("read");
         bytes[4096..].fill(0xa5);
@@ -197,19 +197,19 @@ fn a_damaged_file_is_named_with_what_to_do_and_waiting_does_not_help() {
         let (_folder, mut writer, mut reader) = damaged(damage);
         writer.put(&[anomaly(0, 1, 1)]).expect("shard 0 is sound");
         let stored = writer.put(&[anomaly(1, 1, 1)]);
-        is_told(stored.expect_err("shard 1 is not"), how);
+        is_reported(stored.expect_err("shard 1 is not"), how);
         let all = Query::all(Collection::Anomalies);
-        is_told(reader.find(&all).expect_err("shard 1 is not"), how);
+        is_reported(reader.find(&all).expect_err("shard 1 is not"), how);
         let by_json = Query {
             filter: Some(callgrove_provdb::Filter::parse("exit > 3").expect("a filter")),
             ..all
         };
-        is_told(reader.count(&by_json).expect_err("shard 1 is not"), how);
+        is_reported(reader.count(&by_json).expect_err("shard 1 is not"), how);
     }
 }
 
 #[test]
-fn a_file_that_is_gone_is_not_made_anew() {
+fn a_missing_file_is_not_recreated() {
     let (folder, mut writer, mut reader) =
         damaged(|path| std::fs::remove_file(path).expect("gone"));
     let all = Query::all(Collection::Anomalies);
@@ -218,8 +218,8 @@ fn a_file_that_is_gone_is_not_made_anew() {
         .put(&[anomaly(1, 1, 1)])
         .expect_err("it is gone")
         .to_string();
-    for told in [read, written] {
-        assert!(told.contains("provdb.1.sqlite"), "{told}");
+    for error in [read, written] {
+        assert!(error.contains("provdb.1.sqlite"), "{error}");
     }
     assert!(!folder.path().join("provdb.1.sqlite").exists());
 }
@@ -237,7 +237,7 @@ fn threads_write_the_same_shard_at_once() {
 }
 
 #[test]
-fn many_open_a_folder_at_once_that_nobody_has_made_yet() {
+fn many_processes_create_a_folder_at_once() {
     for _ in 0..40 {
         let folder = tempfile::tempdir().expect("a folder");
         let start = Barrier::new(8);
@@ -278,7 +278,7 @@ fn processes_write_the_same_folder_at_once() {
 }
 
 #[test]
-fn what_was_acknowledged_survives_a_kill() {
+fn acknowledged_data_survive_a_kill() {
     if let Some((folder, rank)) = child_task() {
         let mut store =
             SqliteStore::open(&folder, &options(AccessMode::ReadWrite, None)).expect("opened");
@@ -291,7 +291,7 @@ fn what_was_acknowledged_survives_a_kill() {
         }
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let mut child = child("what_was_acknowledged_survives_a_kill", folder.path(), 0)
+    let mut child = child("acknowledged_data_survive_a_kill", folder.path(), 0)
         .stdout(Stdio::piped())
         .spawn()
         .expect("started");
@@ -313,7 +313,7 @@ fn what_was_acknowledged_survives_a_kill() {
         }
     }
     for line in lines {
-        // What was in the pipe when it died was acknowledged too.
+        // Lines in the pipe at the time of the kill were acknowledged too.
         if let Some(index) = line.expect("text").strip_prefix("acknowledged ") {
             last = index.parse().expect("a number");
         }
@@ -322,7 +322,7 @@ fn what_was_acknowledged_survives_a_kill() {
     let mut store = SqliteStore::open(folder.path(), &OpenOptions::default()).expect("opened");
     let _claim = store
         .claim(0, 0, "the parent")
-        .expect("the dead hold no rank");
+        .expect("a dead process holds no rank");
     let found = store
         .find(&Query::all(Collection::Anomalies))
         .expect("found");
@@ -344,10 +344,10 @@ fn what_was_acknowledged_survives_a_kill() {
     }
 }
 
-/// Root may write everywhere: then the reader is somebody else.
+/// Root may write everywhere, so as root the reader runs as another user.
 #[cfg(unix)]
 #[test]
-fn a_folder_that_may_not_be_written_can_be_read_after_the_run() {
+fn a_read_only_folder_can_be_read_after_the_run() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     if let Some((folder, _)) = child_task() {
         assert!(
@@ -369,7 +369,7 @@ fn a_folder_that_may_not_be_written_can_be_read_after_the_run() {
         let permissions = std::fs::Permissions::from_mode(mode);
         std::fs::set_permissions(path, permissions).expect("permitted");
     };
-    // Files are their user's alone until that one lets others read them.
+    // Files are private until their user lets others read them.
     for file in std::fs::read_dir(folder.path()).expect("it is there") {
         let file = file.expect("it can be listed");
         assert_eq!(file.metadata().expect("it is there").mode() & 0o077, 0);
@@ -377,7 +377,7 @@ fn a_folder_that_may_not_be_written_can_be_read_after_the_run() {
     }
     let permit = |mode| permit_at(folder.path(), mode);
     permit(0o555);
-    let test = "a_folder_that_may_not_be_written_can_be_read_after_the_run";
+    let test = "a_read_only_folder_can_be_read_after_the_run";
     let mut command = child(test, folder.path(), 0);
     if folder.path().metadata().expect("it is there").uid() == 0 {
         let mut other = Command::new("setpriv");
@@ -399,10 +399,10 @@ fn a_folder_that_may_not_be_written_can_be_read_after_the_run() {
     );
 }
 
-/// The system refuses to let files grow any further, as on a full disk or beyond a quota.
+/// The system refuses to let files grow, as on a full disk or beyond a quota.
 #[cfg(unix)]
 #[test]
-fn what_was_acknowledged_before_the_disk_was_full_is_there() {
+fn data_acknowledged_before_the_disk_was_full_are_kept() {
     if let Some((folder, rank)) = child_task() {
         let mut store =
             SqliteStore::open(&folder, &options(AccessMode::ReadWrite, None)).expect("opened");
@@ -415,7 +415,7 @@ fn what_was_acknowledged_before_the_disk_was_full_is_there() {
         }
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let test = "what_was_acknowledged_before_the_disk_was_full_is_there";
+    let test = "data_acknowledged_before_the_disk_was_full_are_kept";
     let output = Command::new("sh")
         .args([
             "-c",
@@ -482,7 +482,7 @@ fn plain_sql_reaches_no_other_file_and_ends() {
 }
 
 #[test]
-fn records_of_an_earlier_release_are_read_and_not_mixed_with_those_of_a_run() {
+fn records_of_an_earlier_release_are_read_and_not_mixed_with_a_new_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let url = folder.path().to_str().expect("UTF-8");
     let mut store = open(url, &OpenOptions::default()).expect("made");
@@ -496,7 +496,7 @@ fn records_of_an_earlier_release_are_read_and_not_mixed_with_those_of_a_run() {
 }
 
 #[test]
-fn a_folder_without_the_newest_collection_is_read_as_if_that_were_empty_and_gets_it_when_written() {
+fn a_folder_without_the_newest_collection_reads_it_as_empty_and_creates_it_on_write() {
     let folder = tempfile::tempdir().expect("a folder");
     let url = folder.path().to_str().expect("UTF-8");
     open(url, &OpenOptions::default()).expect("made");

@@ -1,4 +1,4 @@
-//! Copies, space, retention and formats of a folder; and the database of each format so far.
+//! Backup, compaction, retention and formats of a folder, and the golden database of each format.
 
 #![cfg(feature = "sqlite")]
 
@@ -13,10 +13,10 @@ use callgrove_provdb::upkeep::{back_up, compact, upgrade};
 use callgrove_provdb::{
     AccessMode, Collection, Document, Filter, OpenOptions, ProvDbError, Query, SqliteStore, Store,
 };
-use support::retained::rules_delete_what_they_say;
+use support::retention::rules_delete_matching_documents;
 use support::{execution, one_of_each};
 
-/// A database of format 1; its README says how it was made.
+/// A database of format 1; its README describes how it was made.
 const FORMAT_1: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../tests/data/provdb-format-1"
@@ -46,7 +46,7 @@ fn path(folder: &Path) -> &str {
     folder.to_str().expect("UTF-8")
 }
 
-/// All documents, and the identity of the run, as the text of the golden databases.
+/// Returns all documents and the identity of the run, as the text of the golden databases.
 fn text(store: &mut dyn Store) -> String {
     let mut text = String::new();
     for collection in Collection::ALL {
@@ -96,7 +96,7 @@ fn a_database_of_format_1_reads_and_upgrades() {
 }
 
 #[test]
-fn another_format_is_refused_with_what_to_do() {
+fn another_format_is_refused_with_its_remedy() {
     let folder = copy_of_format_1();
     let set = |format: u32| {
         let global = rusqlite::Connection::open(folder.path().join("provdb.global.sqlite"));
@@ -116,9 +116,7 @@ fn another_format_is_refused_with_what_to_do() {
         assert_eq!(message, expected);
     }
     for message in set(0) {
-        let expected = format!(
-            "format 0 is older than 1: bring it up to date by `callgrove provdb upgrade` {place}"
-        );
+        let expected = format!("format 0 is older than 1: run `callgrove provdb upgrade` {place}");
         assert_eq!(message, expected);
     }
     let refusal = upgrade(place).expect_err("refused").to_string();
@@ -131,7 +129,7 @@ fn another_format_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn tables_that_an_earlier_release_did_not_have_are_made() {
+fn tables_missing_from_an_earlier_release_are_created() {
     let folder = tempfile::tempdir().expect("a folder");
     drop(made(folder.path(), 2));
     for (file, table) in [("global", "trends"), ("1", "trees")] {
@@ -152,7 +150,7 @@ fn tables_that_an_earlier_release_did_not_have_are_made() {
 }
 
 #[test]
-fn a_copy_made_while_others_write_is_whole() {
+fn a_copy_made_while_others_write_is_complete() {
     let folder = tempfile::tempdir().expect("a folder");
     let [from, to] = ["from", "to"].map(|it| folder.path().join(it));
     let mut store = made(&from, 3);
@@ -227,12 +225,12 @@ fn a_copy_overwrites_nothing() {
     ] {
         let refusal = refused(&folder.path().join(to));
         assert!(
-            refusal.contains("there is something already") && refusal.ends_with(named),
+            refusal.contains("the target already exists") && refusal.ends_with(named),
             "{refusal}"
         );
     }
     fs::write(folder.path().join("a file"), "x").expect("written");
-    assert!(refused(&folder.path().join("a file")).contains("there is something already"));
+    assert!(refused(&folder.path().join("a file")).contains("the target already exists"));
     for (place, remedy) in [
         ("postgres://me:secret@db/run", "pg_dump"),
         ("http://head:5560", "the folder that the server serves"),
@@ -268,7 +266,7 @@ fn a_damaged_file_gives_no_copy() {
 }
 
 #[test]
-fn free_space_is_given_back_unless_another_process_has_the_database() {
+fn free_space_is_returned_unless_another_process_has_the_database() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut store = made(folder.path(), 2);
     let keys: Vec<String> = (0..300).map(|index| format!("0:0:1:{index}")).collect();
@@ -312,7 +310,7 @@ fn free_space_is_given_back_unless_another_process_has_the_database() {
 }
 
 #[test]
-fn rules_delete_what_they_say_from_a_folder() {
+fn retention_rules_delete_documents_from_a_folder() {
     let folder = tempfile::tempdir().expect("a folder");
-    rules_delete_what_they_say(path(folder.path()));
+    rules_delete_matching_documents(path(folder.path()));
 }

@@ -1,13 +1,14 @@
-//! How many AD instances one parameter server bears: real clients against a server in a process of its own.
+//! A load test: how many AD instances one parameter server sustains. Real clients run against a server in its own
+//! process.
 //!
 //! ```text
 //! cargo run --release -p callgrove-pserver --features net --example load -- \
 //!     --clients 64 --seconds 60 --functions 100 --executions 100 --pace-ms 0
 //! ```
 //!
-//! Each client syncs again and again the model of all functions, with so many new executions of each and a report of
-//! the step, as an AD instance with one step after the other would; `--pace-ms` is the time from one step to the
-//! next (0: at once). Printed are syncs per second, the latency as the clients see it, and the server's CPU time.
+//! Each client repeatedly syncs the models of all functions, with `--executions` new executions of each and a report of
+//! the step, as an AD instance does step after step. `--pace-ms` is the time from one step to the next (0: no pause).
+//! The output is syncs per second, the latency seen by the clients, and the server's CPU time.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -19,7 +20,7 @@ use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::net::{ExchangeOptions, connect, service};
 use callgrove_pserver::{
     AnomalySummary, CounterReport, FunctionReport, Hello, Link, ModelExchange, ServerState,
-    StateOptions, StepBrief, StepReport, TreePValues,
+    StallSummary, StateOptions, StepReport, TreePValues,
 };
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
@@ -64,7 +65,7 @@ fn main() -> Result<(), Failure> {
     result
 }
 
-/// The server process: folds once a second, and ends when its input does.
+/// Runs the server process: folds once a second, and ends when its standard input closes.
 fn serve() -> Result<(), Failure> {
     let state = Arc::new(ServerState::new(StateOptions::default()));
     let runtime = tokio::runtime::Runtime::new()?;
@@ -100,7 +101,7 @@ fn start_server() -> Result<(Child, String), Failure> {
 }
 
 fn run(load: Load, address: &str, server_pid: u32) -> Result<(), Failure> {
-    let begun = Instant::now();
+    let start = Instant::now();
     let clients: Vec<_> = (0..load.clients)
         .map(|rank| {
             let address = address.to_owned();
@@ -118,7 +119,7 @@ fn run(load: Load, address: &str, server_pid: u32) -> Result<(), Failure> {
         latencies.extend(of_client);
         num_down += down;
     }
-    let elapsed = begun.elapsed();
+    let elapsed = start.elapsed();
     latencies.sort_unstable();
     let quantile = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
     println!("{load:?}");
@@ -141,7 +142,7 @@ fn run(load: Load, address: &str, server_pid: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// User and system time of a process; only where `/proc` tells.
+/// Returns the user and system time of a process in seconds; `None` without `/proc`.
 fn cpu_seconds(pid: u32) -> Option<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -161,7 +162,7 @@ fn client(load: Load, rank: u64, address: &str) -> Result<(Vec<Duration>, u64), 
         .map(|i| format!("function {i}"))
         .collect();
     let fids = session.functions(ProgramId(0), &names)?;
-    // Some different steps, made before the clock runs.
+    // Builds several different steps before the clock starts.
     let steps: Vec<_> = (0..8).map(|seed| step(load, rank, seed, &fids)).collect();
     let new_model = Arc::new(FuncModel::new(&Params::default().check()?));
     let mut models: Vec<_> = fids
@@ -198,12 +199,12 @@ fn client(load: Load, rank: u64, address: &str) -> Result<(Vec<Duration>, u64), 
 
 /// One step of one client.
 struct Step {
-    /// Times of each function, in microseconds.
+    /// Runtimes of each function, in microseconds.
     values: Vec<Vec<u64>>,
     report: StepReport,
 }
 
-/// Log-normal times by the sum of uniform numbers, another scale for each function.
+/// Returns a step with roughly log-normal runtimes (sums of uniform numbers), at a different scale for each function.
 fn step(load: Load, rank: u64, seed: u64, fids: &[FuncId]) -> Step {
     let mut random = (rank * 8 + seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut uniform = || {
@@ -246,7 +247,7 @@ fn step(load: Load, rank: u64, seed: u64, fids: &[FuncId]) -> Step {
         step: StepId(0),
         functions,
         counters,
-        brief: StepBrief::default(),
+        stall_summary: StallSummary::default(),
         tree_p_values: TreePValues::new(),
     };
     Step {

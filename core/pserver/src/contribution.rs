@@ -1,5 +1,5 @@
-//! What an AD instance adds to the server: models, statistics, and what stalled. The server's own state is the sum of
-//! all contributions, so whatever was lost can be sent again, merged or in parts.
+//! The contribution of an AD instance to the server: models, statistics and stalls. The server's own state is the sum
+//! of all contributions, so lost data can be sent again, merged or in parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{Discriminant, discriminant};
@@ -8,29 +8,29 @@ use std::sync::OnceLock;
 use callgrove_detect::{Distribution, FuncModel, Histogram, RecentPValues};
 use callgrove_model::{FuncId, StepId};
 
-use crate::incident::BriefKey;
+use crate::incident::StallSummaryKey;
 use crate::statistics::{Metrics, Profile, RankKey, Statistics, merge_entry, merge_maps, rekeyed};
-use crate::{FinalAnomalies, PserverError, StepBrief, StepReport, TreePValues};
+use crate::{FinalAnomalies, PserverError, StallSummary, StepReport, TreePValues};
 
-/// Models and statistics that merge in any order: histograms and counts exactly, moments to rounding.
+/// Models and statistics that merge in any order. Histograms and counts merge exactly, moments up to rounding.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contribution {
-    /// By function.
+    /// Models by function.
     pub models: BTreeMap<FuncId, FuncModel>,
-    /// Profile, anomalies and counters.
+    /// Profiles, anomalies and counters.
     pub statistics: Statistics,
-    /// What stalled in each step, for incidents; its owner bounds it.
-    pub briefs: BTreeMap<BriefKey, StepBrief>,
-    /// The last step of each rank whose executions the models hold, here and in what came before.
+    /// The stalls of each step, for incidents; the owner of the contribution bounds them.
+    pub stall_summaries: BTreeMap<StallSummaryKey, StallSummary>,
+    /// The last step of each rank whose executions are in the models, including those of earlier contributions.
     pub learnt: BTreeMap<RankKey, StepId>,
-    /// The ranks of which the models hold all that there is.
+    /// The ranks whose data are completely in the models.
     pub ended: BTreeSet<RankKey>,
-    /// The anomalies of ranks that were judged by the complete models, in place of what was told of them before.
+    /// The anomalies of ranks that were judged by the complete models; they replace those reported before.
     pub final_anomalies: BTreeMap<RankKey, FinalAnomalies>,
 }
 
 impl Contribution {
-    /// Of new models and the reports of some steps.
+    /// Returns the contribution of new models and the reports of some steps.
     pub fn new(models: Vec<(FuncId, FuncModel)>, reports: &[StepReport]) -> Self {
         let mut contribution = Self::default();
         for (fid, model) in models {
@@ -38,9 +38,11 @@ impl Contribution {
         }
         for report in reports {
             contribution.statistics.add(report);
-            if !report.brief.is_empty() {
+            if !report.stall_summary.is_empty() {
                 let key = (report.program, report.step, report.rank);
-                contribution.briefs.insert(key, report.brief.clone());
+                contribution
+                    .stall_summaries
+                    .insert(key, report.stall_summary.clone());
             }
         }
         contribution
@@ -50,24 +52,24 @@ impl Contribution {
     pub fn merge(&mut self, other: Self) {
         merge_maps(&mut self.models, other.models, merge_model);
         self.statistics.merge(other.statistics);
-        // What is told twice is the same.
-        self.briefs.extend(other.briefs);
+        // Duplicate summaries are equal.
+        self.stall_summaries.extend(other.stall_summaries);
         merge_learnt(&mut self.learnt, other.learnt);
         self.ended.extend(other.ended);
         self.final_anomalies.extend(other.final_anomalies);
     }
 
-    /// Nothing was added yet.
+    /// Returns true if nothing has been added.
     pub fn is_empty(&self) -> bool {
         self.models.is_empty()
             && self.statistics.is_empty()
-            && self.briefs.is_empty()
+            && self.stall_summaries.is_empty()
             && self.learnt.is_empty()
             && self.ended.is_empty()
             && self.final_anomalies.is_empty()
     }
 
-    /// The same under other function indices; entries that meet are merged.
+    /// Returns the contribution with other function indices; entries whose indices coincide are merged.
     #[must_use]
     pub fn renumbered(self, renumber: impl Fn(FuncId) -> FuncId) -> Self {
         let Statistics {
@@ -79,12 +81,12 @@ impl Contribution {
             let metrics = std::mem::take(&mut of_rank.metrics);
             of_rank.metrics = rekeyed(metrics, &renumber, Metrics::merge);
         }
-        let mut briefs = self.briefs;
-        for brief in briefs.values_mut() {
-            for stall in &mut brief.stalls {
+        let mut stall_summaries = self.stall_summaries;
+        for summary in stall_summaries.values_mut() {
+            for stall in &mut summary.stalls {
                 stall.fid = renumber(stall.fid);
             }
-            for own in &mut brief.own_times {
+            for own in &mut summary.own_times {
                 own.fid = renumber(own.fid);
                 own.caller = own.caller.map(&renumber);
             }
@@ -96,35 +98,35 @@ impl Contribution {
                 metrics: rekeyed(metrics, of_rank, Metrics::merge),
                 ..self.statistics
             },
-            briefs,
+            stall_summaries,
             learnt: self.learnt,
             ended: self.ended,
             final_anomalies,
         }
     }
 
-    /// Every rank that something is told of, in no order, some more than once.
+    /// Returns every rank that the contribution mentions, unordered, possibly with duplicates.
     pub(crate) fn rank_keys(&self) -> impl Iterator<Item = RankKey> {
-        let of_briefs = self
-            .briefs
+        let of_summaries = self
+            .stall_summaries
             .keys()
             .map(|&(program, _, rank)| (program, rank));
         let of_models = self.learnt.keys().chain(&self.ended).copied();
         let final_ranks = self.final_anomalies.keys().copied();
         self.statistics
             .rank_keys()
-            .chain(of_briefs)
+            .chain(of_summaries)
             .chain(of_models)
             .chain(final_ranks)
     }
 
-    /// Every function index in it, in no order, some more than once.
+    /// Returns every function index in the contribution, unordered, possibly with duplicates.
     pub fn fids(&self) -> impl Iterator<Item = FuncId> {
         let of_metrics = self.statistics.metrics.keys().map(|&(_, _, fid)| fid);
-        let of_briefs = self.briefs.values().flat_map(|brief| {
-            let own_times = brief.own_times.iter();
+        let of_summaries = self.stall_summaries.values().flat_map(|summary| {
+            let own_times = summary.own_times.iter();
             let own_times = own_times.flat_map(|own| [Some(own.fid), own.caller]);
-            let stalls = brief.stalls.iter().map(|stall| stall.fid);
+            let stalls = summary.stalls.iter().map(|stall| stall.fid);
             stalls.chain(own_times.flatten())
         });
         let of_functions = self.statistics.functions.keys().copied();
@@ -134,11 +136,11 @@ impl Contribution {
             .copied()
             .chain(of_functions)
             .chain(of_metrics)
-            .chain(of_briefs)
+            .chain(of_summaries)
             .chain(final_anomalies.flat_map(|it| it.metrics.keys().copied()))
     }
 
-    /// In parts of at most about `max_bytes` each on the wire, at least one; together they are the whole.
+    /// Splits it into parts of at most about `max_bytes` each on the wire, at least one; merged, they are the whole.
     pub fn into_parts(self, max_bytes: usize) -> Vec<Self> {
         let mut parts = Vec::new();
         let mut waiting = vec![self];
@@ -157,7 +159,7 @@ impl Contribution {
         parts
     }
 
-    /// Its size on the wire in bytes, at most.
+    /// Returns an upper bound of its size on the wire in bytes.
     fn wire_bytes(&self) -> usize {
         let models: usize = self.models.values().map(model_wire_bytes).sum();
         let counters = self.statistics.counters.keys();
@@ -175,23 +177,23 @@ impl Contribution {
             + self.num_final_metrics() * 5 * MOMENTS_BYTES
             + self.statistics.steps.len() * 3 * MOMENTS_BYTES
             + self
-                .briefs
+                .stall_summaries
                 .values()
-                .map(StepBrief::num_entries)
+                .map(StallSummary::num_entries)
                 .sum::<usize>()
                 * MOMENTS_BYTES
     }
 
-    /// Moves the latter half of each list out; `None` if no list can be split.
+    /// Splits off the second half of each list; `None` if no list can be split.
     fn split_off_half(&mut self) -> Option<Self> {
         let before = self.num_entries();
         let mut rest = Self {
             models: split_map(&mut self.models),
-            briefs: split_map(&mut self.briefs),
-            // With the last part, so that none of them is told before its models.
+            stall_summaries: split_map(&mut self.stall_summaries),
+            // With the last part, so that none of these is reported before its models.
             learnt: std::mem::take(&mut self.learnt),
             ended: std::mem::take(&mut self.ended),
-            // Each after all that it replaces.
+            // After everything that they replace.
             final_anomalies: std::mem::take(&mut self.final_anomalies),
             statistics: Statistics {
                 ranks: split_map(&mut self.statistics.ranks),
@@ -223,7 +225,7 @@ impl Contribution {
             + statistics.metrics.len()
             + statistics.counters.len()
             + statistics.steps.len()
-            + self.briefs.len()
+            + self.stall_summaries.len()
             + self.final_anomalies.len()
     }
 
@@ -233,18 +235,18 @@ impl Contribution {
     }
 }
 
-/// The later step of each rank counts.
+/// Merges maps of last steps; the later step of each rank counts.
 pub(crate) fn merge_learnt(into: &mut BTreeMap<RankKey, StepId>, from: BTreeMap<RankKey, StepId>) {
     merge_maps(into, from, |last, step| *last = *step.max(last));
 }
 
-/// Adds to a model. All models that meet are of one kind: [`ModelKind`] saw to it where they came in.
+/// Merges into a model. Both have the same kind: [`ModelKind`] checked it on arrival.
 pub(crate) fn merge_model(into: &mut FuncModel, from: &FuncModel) {
     into.merge(from)
         .expect("ModelKind has refused models of the other kind");
 }
 
-/// What models keep. The first one decides for a server, and for a session.
+/// The kind of distribution of the models. The first model determines it for a server, and for a session.
 #[derive(Debug, Default)]
 pub(crate) struct ModelKind(OnceLock<Discriminant<Distribution>>);
 
@@ -267,10 +269,11 @@ impl ModelKind {
     }
 }
 
-/// A count, four sums of 16 to 40 bytes and two numbers of eight with their tags, and the tag and length around them.
+/// Upper bound of the size of moments on the wire: a count, four sums of 16 to 40 bytes, two numbers of eight, their
+/// tags, and the enclosing tag and length.
 const MOMENTS_BYTES: usize = 160;
 
-/// Its size on the wire in bytes, at most: a place takes at most ten, and ln p eight.
+/// Returns an upper bound of its size on the wire in bytes: at most ten for an index, and eight for ln p.
 pub(crate) fn tree_p_values_bytes(of_rank: &TreePValues) -> usize {
     let bytes = |(name, recent): (&String, &RecentPValues)| {
         name.len() + MOMENTS_BYTES + 18 * recent.small().len()
@@ -278,9 +281,9 @@ pub(crate) fn tree_p_values_bytes(of_rank: &TreePValues) -> usize {
     of_rank.iter().map(bytes).sum()
 }
 
-/// Its size on the wire in bytes, at most.
+/// Returns an upper bound of the size of a model on the wire in bytes.
 pub(crate) fn model_wire_bytes(model: &FuncModel) -> usize {
-    // Distance and count of a bin are variable-length integers; few of either need more than seven bytes.
+    // Distance and count of a bin are varints; few of either need more than seven bytes.
     let bytes = |histogram: &Histogram| 15 * histogram.bins().len();
     2 * MOMENTS_BYTES
         + match model.distribution() {

@@ -1,4 +1,4 @@
-//! What can go wrong, each with its remedy.
+//! Errors, each with its remedy.
 
 use callgrove_model::{FuncId, ProgramId, RankId, RunMismatch};
 use thiserror::Error;
@@ -6,41 +6,41 @@ use thiserror::Error;
 /// Errors of the parameter server and of its clients.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PserverError {
-    /// Two AD instances claim one rank.
+    /// Two AD instances claim the same rank.
     #[error(
-        "rank {rank} of program {program} is read by AD instance {holder} already, last heard of {silent_ms} ms ago; \
-         stop that one, or give this one other ranks or another program index"
+        "rank {rank} of program {program} is already read by AD instance {holder}, last heard of {silent_ms} ms ago; \
+         stop that instance, or give this one other ranks or another program index"
     )]
     RankTaken {
         /// Program.
         program: ProgramId,
         /// Rank.
         rank: RankId,
-        /// The instance that has it.
+        /// The instance that holds it.
         holder: String,
-        /// How long that one has been silent.
+        /// Time since that instance was last heard of, in milliseconds.
         silent_ms: u64,
     },
-    /// An instance of another run.
+    /// The instance belongs to another run.
     #[error(
         "the parameter server serves another run: {}, and this is {}; {}. Start a parameter server of its own for it, \
          and name another provenance database",
         _0.known, _0.other, _0.reason
     )]
     OtherRun(RunMismatch),
-    /// A call of an instance that the server does not know, for example since it was restarted.
+    /// The server does not know the calling instance, for example because it was restarted.
     #[error("AD instance {instance} is not registered; register it first")]
     NotRegistered {
         /// The instance.
         instance: String,
     },
-    /// A function index that the server never gave.
+    /// The server never assigned this function index.
     #[error("function index {fid} is unknown; ask for the indices of functions by name first")]
     UnknownFunction {
         /// The index.
         fid: FuncId,
     },
-    /// A report on a rank that the instance does not read.
+    /// The instance reports on a rank that it has not claimed.
     #[error(
         "AD instance {instance} reports on rank {rank} of program {program} without having claimed it; \
          name all ranks when registering"
@@ -53,55 +53,55 @@ pub enum PserverError {
         /// Rank.
         rank: RankId,
     },
-    /// A tree model that was never published, or a version that is not kept any more.
+    /// The tree model was never published, or this version has been dropped.
     #[error(
-        "there is no {}tree model {name}; `callgrove model list` shows those that there are",
+        "there is no {}tree model {name}; `callgrove model list` lists the existing ones",
         version.map(|version| format!("version {version} of the ")).unwrap_or_default()
     )]
     UnknownTreeModel {
         /// Its name.
         name: String,
-        /// The version that was asked for.
+        /// The requested version.
         version: Option<u32>,
     },
-    /// A tree model that the server refuses.
+    /// The server refuses the tree model.
     #[error("the tree model {name} is refused: {cause}")]
     UnfitTreeModel {
         /// Its name.
         name: String,
-        /// Why, in words.
+        /// The reason.
         cause: String,
     },
-    /// A change of the tree models of a run that is over.
+    /// The run is over, so its tree models cannot be changed any more.
     #[error(
-        "the run is over, and no AD instance judges by a tree model any more; keep the model in a file, and publish it to \
+        "the run is over, and no AD instance uses tree models any more; keep the model in a file, and publish it to \
          the next run (`callgrove model publish`)"
     )]
     RunIsOver,
-    /// Models of detectors that keep different things.
+    /// Models of detectors with different kinds of distribution.
     #[error(
-        "models of different algorithms meet; give all AD instances the same one (`--algorithm`), that of the saved models \
-         if there are any"
+        "models of different algorithms cannot be merged; give all AD instances the same `--algorithm`, and that of the \
+         saved models if there are any"
     )]
     MixedModels,
-    /// A bound on what a server holds or a message carries.
+    /// A limit of the server's state or of a message is exceeded.
     #[error("{what} over the limit of {limit}; {remedy}")]
     Limit {
-        /// What there is too much of, with its number or place.
+        /// The item that exceeds the limit, with its number or position.
         what: String,
         /// The limit.
         limit: usize,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// Invalid data: a message of another version or program, or a damaged file.
     #[error("{what} is damaged: {cause}; {remedy}")]
     Damaged {
-        /// Which data.
+        /// The kind of data.
         what: &'static str,
-        /// What is wrong.
+        /// The problem.
         cause: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// The server does not answer.
@@ -111,44 +111,44 @@ pub enum PserverError {
     NotConnected {
         /// Its address.
         address: String,
-        /// Why.
+        /// The reason.
         cause: String,
     },
-    /// The server answers and says no.
+    /// The server refuses the request.
     #[error("the parameter server at {address} refused: {cause}")]
     Refused {
         /// Its address.
         address: String,
-        /// What the refusal is about.
+        /// The subject of the refusal.
         about: Refusal,
-        /// Why, in the server's words.
+        /// The reason given by the server.
         cause: String,
     },
-    /// Options of a client that cannot be used.
+    /// An option of a client is invalid.
     #[error("{option} cannot be used: {cause}")]
     BadOption {
         /// The option, with its value.
         option: String,
-        /// Why.
+        /// The reason.
         cause: String,
     },
 }
 
-/// What a server refuses.
+/// The subject of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A rank that another live instance reads.
     Rank,
-    /// The data of the request; it will never take them.
+    /// The data of the request; the server will never take them.
     Data,
-    /// The token, or its absence.
+    /// A wrong or missing token.
     Access,
-    /// A call that it does not know: another program, or another version.
+    /// An unknown call: another program, or another version.
     Protocol,
 }
 
 impl PserverError {
-    /// The server will not take these data, now or later.
+    /// Returns true if the server will never take these data.
     pub(crate) fn is_about_data(&self) -> bool {
         matches!(
             self,

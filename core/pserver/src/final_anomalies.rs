@@ -1,4 +1,4 @@
-//! The anomalies of a rank by the complete models.
+//! The anomalies of a rank under the complete models.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use callgrove_model::FuncId;
 
 use crate::Metrics;
 
-/// All anomalies of one rank, by the complete models.
+/// All anomalies of one rank under the complete models.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FinalAnomalies {
-    /// By function, for those with anomalies.
+    /// By function; only functions with anomalies.
     pub metrics: BTreeMap<FuncId, Metrics>,
-    /// Number per I/O step that has any.
+    /// Number of anomalies per I/O step that has any.
     pub count: Moments,
-    /// What [`crate::RunProgress::learnt_in`] was of the models; 0 unless these judged all executions of the rank.
+    /// [`crate::RunProgress::learnt_in`] of the models; 0 unless they judged all executions of the rank.
     pub learnt_in: u64,
 }

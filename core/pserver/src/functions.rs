@@ -1,4 +1,4 @@
-//! The table of functions: one global index for each name of each program.
+//! The table of functions: a global index for each name of each program.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use callgrove_model::{FuncId, MAX_NAME_BYTES, ProgramId, fnv1a};
 
 use crate::PserverError;
 
-/// Most bytes of all names of functions together.
+/// Maximum total size of all function names in bytes.
 const MAX_NAMES_BYTES: usize = 512 << 20;
-/// Most functions of a run.
+/// Maximum number of functions of a run.
 pub const MAX_FUNCTIONS: usize = 1 << 20;
 
-/// The last index; all fit the signed integers of 32 bits that other programs read them as.
+/// The largest index; all fit into a signed 32-bit integer, as which other programs read them.
 const LAST_FID: u32 = u32::MAX >> 1;
 
 /// Functions by global index and by name.
@@ -22,18 +22,18 @@ pub struct FunctionTable {
     names_bytes_count: usize,
 }
 
-/// A question for the index of a function.
+/// A request for the index of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionRequest {
     /// Name.
     pub name: String,
-    /// The index that the instance uses already, which the server takes over if it can: so indices
-    /// survive a restart of the server even if its state was lost.
+    /// The index that the instance already uses. The server adopts it if it can, so that indices survive a restart of
+    /// the server even if its state was lost.
     pub proposed: Option<FuncId>,
 }
 
 impl FunctionTable {
-    /// The index of a function, new if need be.
+    /// Returns the index of a function, and assigns one if needed.
     ///
     /// # Errors
     /// [`PserverError::Limit`] for a name over [`MAX_NAME_BYTES`], a function over [`MAX_FUNCTIONS`], or too much text.
@@ -47,15 +47,15 @@ impl FunctionTable {
         }
         check_name("function", &request.name, MAX_NAME_BYTES)?;
         let too_much = |what: &str, limit| PserverError::Limit {
-            what: format!("function {} is one {what}", request.name),
+            what: format!("function {} brings {what}", request.name),
             limit,
             remedy: "instrument fewer functions",
         };
         if self.by_fid.len() >= MAX_FUNCTIONS {
-            return Err(too_much("too many,", MAX_FUNCTIONS));
+            return Err(too_much("the number of functions", MAX_FUNCTIONS));
         }
         if self.names_bytes_count + request.name.len() > MAX_NAMES_BYTES {
-            return Err(too_much("whose name brings all names", MAX_NAMES_BYTES));
+            return Err(too_much("the total size of names", MAX_NAMES_BYTES));
         }
         let fid = match request.proposed {
             Some(fid) if !self.by_fid.contains_key(&fid) => fid,
@@ -65,26 +65,26 @@ impl FunctionTable {
         Ok(fid)
     }
 
-    /// The index of a function that has one.
+    /// Returns the index of a function, if it has one.
     pub fn find(&self, program: ProgramId, name: &str) -> Option<FuncId> {
         self.by_name.get(&program)?.get(name).copied()
     }
 
-    /// Program and name of a function.
+    /// Returns program and name of a function.
     pub fn get(&self, fid: FuncId) -> Option<(ProgramId, &str)> {
         self.by_fid
             .get(&fid)
             .map(|(program, name)| (*program, name.as_str()))
     }
 
-    /// All functions, in order of their index.
+    /// Returns all functions, ordered by index.
     pub fn iter(&self) -> impl Iterator<Item = (FuncId, ProgramId, &str)> {
         self.by_fid
             .iter()
             .map(|(&fid, (program, name))| (fid, *program, name.as_str()))
     }
 
-    /// Takes a function over with its index, for example from a saved state; `false` if index or name is taken.
+    /// Inserts a function with a given index, for example from a saved state; `false` if index or name is taken.
     pub fn insert(&mut self, fid: FuncId, program: ProgramId, name: String) -> bool {
         if self.by_fid.contains_key(&fid) || self.find(program, &name).is_some() {
             return false;
@@ -98,11 +98,11 @@ impl FunctionTable {
         true
     }
 
-    /// The index that a function gets: a hash (FNV-1a) of program and name, so that it is the same in every run and
-    /// whoever comes first, and instances agree with nobody to ask; the next free one, should another have it.
+    /// Returns the index for a new function: an FNV-1a hash of program and name, so that every run and every instance
+    /// computes the same one without communication. On a collision it is the next free index.
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "a part of a hash is one as well"
+        reason = "a truncated hash is still a hash"
     )]
     pub(crate) fn free_index(&self, program: ProgramId, name: &str) -> FuncId {
         let mut bytes = program.0.to_le_bytes().to_vec();
@@ -115,7 +115,7 @@ impl FunctionTable {
     }
 }
 
-/// Refuses names that are too long.
+/// Returns an error if a name is too long.
 ///
 /// # Errors
 /// [`PserverError::Limit`].

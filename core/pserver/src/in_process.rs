@@ -1,4 +1,4 @@
-//! The exchange inside one process: requests are calls.
+//! The exchange within one process: requests are function calls.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::protocol::{Registered, Retention, SyncReply, SyncRequest, Transport};
 use crate::state::ServerState;
 use crate::{ExchangeSession, Hello, MonotonicClock, PserverError, RunProgress};
 
-/// Carries requests to a state in the same process.
+/// A transport to a state in the same process.
 #[derive(Clone, Debug)]
 pub struct InProcess {
     state: Arc<ServerState>,
@@ -18,7 +18,7 @@ pub struct InProcess {
 }
 
 impl ServerState {
-    /// The exchange of one AD instance in this process.
+    /// Creates the exchange session of one AD instance in this process.
     pub fn session(self: &Arc<Self>) -> ExchangeSession<InProcess> {
         ExchangeSession::new(InProcess {
             state: Arc::clone(self),
@@ -37,7 +37,7 @@ impl Transport for InProcess {
     fn absence(&self) -> PserverError {
         PserverError::NotConnected {
             address: String::from("this process"),
-            cause: String::from("it ends"),
+            cause: String::from("it is ending"),
         }
     }
 
@@ -58,9 +58,9 @@ impl Transport for InProcess {
     }
 
     fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError> {
-        let begun = Instant::now();
+        let start = Instant::now();
         let reply = self.state.sync(request, self.clock.now_ms());
-        self.state.count_exchange(begun.elapsed());
+        self.state.count_exchange(start.elapsed());
         reply
     }
 

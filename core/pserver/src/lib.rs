@@ -6,9 +6,9 @@
 //!                               server lacks                                       states      └─ documents, incidents, trends, saved state
 //! ```
 //!
-//! Without the feature `net` nothing here opens a socket. What an instance adds is a [`Contribution`], and so is a
-//! server's partial state: contributions merge in any order and grouping, which is why a session can send again, merged
-//! or in parts, whatever a server lost.
+//! Without the feature `net` nothing here opens a socket. An instance adds [`Contribution`]s, and so does a server's
+//! partial state. Contributions merge in any order and grouping, so a session can send lost data again, merged or in
+//! parts.
 
 #![cfg_attr(
     not(test),
@@ -50,7 +50,9 @@ pub use exchange_session::ExchangeSession;
 pub use final_anomalies::FinalAnomalies;
 pub use functions::{FunctionRequest, FunctionTable, MAX_FUNCTIONS};
 pub use in_process::InProcess;
-pub use incident::{BriefKey, IncidentDocument, MessageBrief, OwnTimeBrief, StallBrief, StepBrief};
+pub use incident::{
+    IncidentDocument, MessageEntry, OwnTimeEntry, StallEntry, StallSummary, StallSummaryKey,
+};
 pub use model_exchange::{Hello, Link, ModelExchange, RunProgress, Synced, Welcome};
 pub use monotonic_clock::MonotonicClock;
 pub use protocol::{

@@ -1,8 +1,8 @@
-//! Time for leases and packets: milliseconds since the epoch that never jump.
+//! A clock for leases and packets: milliseconds since the epoch that never jump.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A clock that shows the system's time when it was made, and from then on what has passed since.
+/// A clock that starts at the system's time and then only adds the elapsed time.
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock {
     start: Instant,
@@ -10,7 +10,7 @@ pub struct MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// Set to the system's time.
+    /// Creates a clock set to the system's time.
     pub fn new() -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -19,7 +19,7 @@ impl MonotonicClock {
         }
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns milliseconds since the epoch.
     pub fn now_ms(&self) -> u64 {
         self.start_ms.saturating_add(whole_ms(self.start.elapsed()))
     }

@@ -1,14 +1,13 @@
-//! The state of a run as a watcher knows it: what all packets so far say together.
+//! The state of a run as a monitoring client knows it: the combined content of all packets so far.
 //!
-//! [`Overview::apply`] takes packets one by one. Statistics over the run come whole with every packet and
-//! replace the older ones; anomalies per step come once and are collected in a [`StepHistory`]. What is known of
-//! a step does not depend on how steps are spread over packets, nor on their order; a packet that arrives
-//! twice changes nothing.
+//! [`Overview::apply`] takes packets one by one. Statistics over the run are complete in every packet and replace older
+//! ones; anomalies per step come once and are collected in a [`StepHistory`]. The result does not depend on how steps
+//! are distributed over packets, nor on their order; a duplicate packet changes nothing.
 //!
-//! Everything is in vectors with a stated order, so that it can be sent as JSON and searched by halves.
+//! Everything is in sorted vectors, so that it can be sent as JSON and searched by bisection.
 
 mod history;
-mod summed;
+mod merged_stats;
 
 use std::collections::BTreeSet;
 
@@ -20,17 +19,17 @@ use crate::packet::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
 };
 pub use history::{MAX_FOLDED, RECENT_STEPS, StepHistory, StepSpan};
-pub use summed::{summed_metrics, summed_stats};
+pub use merged_stats::{merged_metrics, merged_stats};
 
-/// Everything that the packets of a run said so far.
+/// The combined content of all packets of a run so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Overview {
-    /// When the newest packet was made, in milliseconds since the epoch; 0 before the first.
+    /// Creation time of the newest packet, in milliseconds since the epoch; 0 before the first.
     pub last_packet_ms: u64,
-    /// The run; empty before the first packet that says which.
+    /// The run; empty before the first packet that identifies it.
     pub run: RunIdentity,
-    /// Number of entries that named no program and rank, and were left out.
+    /// Number of entries without a program and rank, which were left out.
     pub num_unreadable: u64,
     /// By program and rank.
     pub ranks: Vec<RankOverview>,
@@ -62,7 +61,7 @@ pub struct RankOverview {
 pub struct FuncOverview {
     /// Program.
     pub app: u32,
-    /// GlobalState index of the function.
+    /// Global index of the function.
     pub fid: u32,
     /// Name, as the tracing library writes it.
     pub name: String,
@@ -83,14 +82,14 @@ pub struct FuncOnRank {
     pub app: u32,
     /// Rank.
     pub rank: u32,
-    /// GlobalState index of the function.
+    /// Global index of the function.
     pub fid: u32,
     /// Count, score and severity since the beginning of the run.
     pub metrics: MetricsData,
 }
 
 impl Overview {
-    /// Takes over what a packet says.
+    /// Applies a packet.
     pub fn apply(&mut self, packet: &Packet) {
         self.last_packet_ms = self.last_packet_ms.max(packet.created_at);
         if !packet.run.is_empty() {
@@ -112,7 +111,7 @@ impl Overview {
         }
     }
 
-    /// A rank, if it was heard of.
+    /// Returns a rank, if it is known.
     pub fn rank(&self, app: u32, rank: u32) -> Option<&RankOverview> {
         let place = self
             .ranks
@@ -120,7 +119,7 @@ impl Overview {
         place.ok().map(|at| &self.ranks[at])
     }
 
-    /// A function, if it was heard of.
+    /// Returns a function, if it is known.
     pub fn func(&self, app: u32, fid: u32) -> Option<&FuncOverview> {
         let place = self
             .funcs
@@ -128,7 +127,7 @@ impl Overview {
         place.ok().map(|at| &self.funcs[at])
     }
 
-    /// The functions with anomalies on a rank, in order.
+    /// Returns the functions with anomalies on a rank, in order.
     pub fn metrics_of_rank(&self, app: u32, rank: u32) -> &[FuncOnRank] {
         let start = self
             .metrics
@@ -139,18 +138,18 @@ impl Overview {
         &self.metrics[start..end]
     }
 
-    /// The ranks on which a function has anomalies, in order.
+    /// Returns the ranks on which a function has anomalies, in order.
     pub fn metrics_of_func(&self, app: u32, fid: u32) -> impl Iterator<Item = &FuncOnRank> {
         self.metrics
             .iter()
             .filter(move |known| (known.app, known.fid) == (app, fid))
     }
 
-    /// Number of anomalies of all ranks since the beginning of the run.
+    /// Returns the number of anomalies of all ranks since the beginning of the run.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a sum of counts; of what is none, the nearest"
+        reason = "a sum of counts; otherwise the nearest count"
     )]
     pub fn num_anomalies(&self) -> u64 {
         let total: f64 = self
@@ -161,7 +160,7 @@ impl Overview {
         total.round() as u64
     }
 
-    /// Share of a function in the anomalies of all functions, 0 to 1; 0 while there are none.
+    /// Returns the fraction of all anomalies that a function has, 0 to 1; 0 without anomalies.
     pub fn share_of_anomalies(&self, func: &FuncOverview) -> f64 {
         let total: f64 = self
             .funcs
@@ -175,7 +174,7 @@ impl Overview {
         }
     }
 
-    /// First and last step that any rank has reported.
+    /// Returns the first and last step that any rank has reported.
     pub fn steps(&self) -> Option<(u64, u64)> {
         let reported = || self.ranks.iter().filter_map(|rank| rank.history.reported());
         let first = reported().map(|(first, _)| first).min()?;
@@ -211,7 +210,7 @@ impl Overview {
         }
     }
 
-    /// Replaces the totals of (rank, function), and sums up anew where something changed.
+    /// Replaces the totals by rank and function, and recomputes the sums that changed.
     fn apply_metrics(&mut self, metrics: &[AnomalyMetrics]) {
         let mut ranks = BTreeSet::new();
         let mut funcs = BTreeSet::new();
@@ -244,11 +243,11 @@ impl Overview {
         for known in &all {
             if ranks.contains(&(known.app, known.rank)) {
                 let rank = self.rank_mut(known.app, known.rank);
-                rank.metrics = summed_metrics(&rank.metrics, &known.metrics);
+                rank.metrics = merged_metrics(&rank.metrics, &known.metrics);
             }
             if funcs.contains(&(known.app, known.fid)) {
                 let func = self.func_mut(known.app, known.fid, "");
-                func.metrics = summed_metrics(&func.metrics, &known.metrics);
+                func.metrics = merged_metrics(&func.metrics, &known.metrics);
             }
         }
         self.metrics = all;
@@ -270,7 +269,7 @@ impl Overview {
         &mut self.ranks[at]
     }
 
-    /// The function, with its name if one is given.
+    /// Returns the function, and sets its name if one is given.
     fn func_mut(&mut self, app: u32, fid: u32, name: &str) -> &mut FuncOverview {
         let place = self
             .funcs
@@ -292,7 +291,7 @@ impl Overview {
     }
 }
 
-/// Whom an entry is about: its key `program:rank`, or else its first step.
+/// Returns program and rank of an entry: from its key `program:rank`, or else from its first step.
 fn program_and_rank(entry: &RankAnomalies) -> Option<(u32, u32)> {
     let by_key = || {
         let (app, rank) = entry.key.split_once(':')?;

@@ -1,7 +1,7 @@
-//! The documents of the provenance database's global collections, field by field as their schemas name them. Every time and
-//! duration is in microseconds, the unit of those schemas. The store adds `__id`.
+//! The documents of the provenance database's global collections, with the field names of their schemas. All times and
+//! durations are in microseconds, the unit of those schemas. The store adds `__id`.
 //!
-//! What the collection `counter_stats` has is a [`CounterStats`](crate::packet::CounterStats).
+//! The documents of the collection `counter_stats` are [`CounterStats`](crate::packet::CounterStats).
 
 use callgrove_detect::RunStats;
 use callgrove_patterns::cause::{CauseKind, WaitKind};
@@ -22,26 +22,26 @@ pub struct FuncStatsRecord {
     pub fid: u32,
     /// Its name.
     pub fname: String,
-    /// None if it never was anomalous.
+    /// `None` if it never was anomalous.
     pub anomaly_metrics: Option<FuncAnomalyMetrics>,
-    /// How long it took.
+    /// Runtimes of its executions.
     pub runtime_profile: RuntimeProfile,
 }
 
-/// The anomalies of a function over the run: what packets call [`MetricsData`](crate::packet::MetricsData), where this schema has
-/// another name for the number.
+/// The anomalies of a function over the run: the [`MetricsData`](crate::packet::MetricsData) of packets, but the number
+/// of anomalies has another name in this schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FuncAnomalyMetrics {
-    /// Number per step with anomalies.
+    /// Number of anomalies per step that has any.
     pub anomaly_count: RunStats,
     /// First step with an anomaly.
     pub first_io_step: u64,
     /// Last step with an anomaly.
     pub last_io_step: u64,
-    /// Latest time of an anomaly (exit).
+    /// Exit time of the latest anomaly.
     #[serde(rename = "max_timestamp")]
     pub max_timestamp_us: u64,
-    /// Earliest time of an anomaly (entry).
+    /// Entry time of the earliest anomaly.
     #[serde(rename = "min_timestamp")]
     pub min_timestamp_us: u64,
     /// Score.
@@ -50,12 +50,12 @@ pub struct FuncAnomalyMetrics {
     pub severity: RunStats,
 }
 
-/// How long the executions of a function took.
+/// Runtimes of the executions of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuntimeProfile {
-    /// Without their children.
+    /// Exclusive runtime, without children.
     pub exclusive_runtime: RunStats,
-    /// With their children.
+    /// Inclusive runtime, with children.
     pub inclusive_runtime: RunStats,
 }
 
@@ -68,7 +68,7 @@ pub struct AdModelRecord {
     pub fid: u32,
     /// Its name.
     pub func_name: String,
-    /// Statistics or a histogram, as `algo_params` of executions has it.
+    /// Statistics or a histogram, in the form of `algo_params` of executions.
     pub model: Value,
 }
 
@@ -77,55 +77,55 @@ pub struct AdModelRecord {
 pub struct IncidentRecord {
     /// [`INCIDENT_VERSION`].
     pub version: u32,
-    /// What names it in its program: the label of one of its executions.
+    /// Its identifier in its program: the label of one of its executions.
     pub incident_id: String,
-    /// The incident that it turned out to be part of, which has its executions.
+    /// The incident that contains its executions, if they turned out to be one.
     pub joined_to: Option<String>,
     /// Program.
     pub pid: u32,
     /// The last I/O step in which one of its executions was reported.
     pub io_step: u64,
-    /// The first delay begins.
+    /// Start of the first delay.
     pub start: u64,
-    /// The last delay ends.
+    /// End of the last delay.
     pub end: u64,
-    /// What kind of cause it has. Documents of version 1 have other names for three of them.
+    /// The kind of cause. Documents of version 1 have other names for three of them.
     pub kind: CauseKind,
-    /// Rank of the root; none where it is unknown, or no rank's doing.
+    /// Rank of the root; `None` if it is unknown, or no single rank is the cause.
     pub rid: Option<u32>,
-    /// Global index of the function of the root's execution; none if that was not reported.
+    /// Global index of the function of the root's execution; `None` if that was not reported.
     pub fid: Option<u32>,
     /// Its name.
     pub func: Option<String>,
     /// Label of the root's execution.
     pub event_id: Option<String>,
-    /// How long the root stalled, or how much it was late: µs. `stood` in documents of version 1.
+    /// The root's stall or own delay, in µs. `stood` in documents of version 1.
     #[serde(alias = "stood")]
     pub own_delay: Option<u64>,
-    /// In how many of a hundred such cases the root is the right one; none in documents of version 1.
+    /// Confidence that the root is right, in percent; `None` in documents of version 1.
     #[serde(default)]
     pub confidence: Option<u8>,
-    /// The rank that it is if it is not `rid`; where `rid` is null, the likeliest one.
+    /// The most likely alternative to `rid`; if `rid` is null, the most likely rank.
     #[serde(default)]
     pub next_best: Option<u32>,
-    /// The host that was busy.
+    /// The overloaded host.
     #[serde(default)]
     pub host: Option<String>,
-    /// How long all ranks together were held up, the root's own delay among it.
+    /// The summed delay of all ranks, including the root's own.
     pub delay: u64,
     /// Number of `members`.
     pub num_executions: usize,
-    /// How many of them the detector found.
+    /// Number of members that the detector found.
     pub num_anomalies: usize,
     /// Number of `ranks`.
     pub num_ranks: usize,
-    /// Those of members and root, ascending.
+    /// Ranks of members and root, ascending.
     pub ranks: Vec<u32>,
-    /// Labels of the executions, in the order in which they began to stall.
+    /// Labels of the executions, in the order of the start of their stalls.
     pub members: Vec<String>,
-    /// Who waited for whom.
+    /// Which execution waited for which rank.
     pub hops: Vec<IncidentHopRecord>,
-    /// Messages of which both ends are known.
+    /// Messages with both ends known.
     pub messages: Vec<IncidentMessageRecord>,
 }
 
@@ -140,19 +140,19 @@ pub struct IncidentHopRecord {
     pub fid: u32,
     /// Name of its function.
     pub func: String,
-    /// How long it waited.
+    /// Duration of its wait.
     pub waited: u64,
-    /// How it waited.
+    /// Kind of its wait.
     pub kind: WaitKind,
     /// The rank that it waited for.
     pub peer_rid: u32,
-    /// Label of the execution there.
+    /// Label of the execution on that rank.
     pub peer_event_id: Option<String>,
-    /// Place in the messages of the incident; none where it waited for no message that is known.
+    /// Index into the messages of the incident; `None` if it waited for no known message.
     pub message: Option<usize>,
 }
 
-/// A message of which both ends are known.
+/// A message with both ends known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncidentMessageRecord {
     /// Rank that sent it.
@@ -161,11 +161,11 @@ pub struct IncidentMessageRecord {
     pub tar: u32,
     /// Tag.
     pub tag: u64,
-    /// How many messages with the same sender, receiver and tag came before it.
+    /// How many earlier messages have the same sender, receiver and tag.
     pub number: u64,
-    /// When it was sent, and in which execution.
+    /// Time of sending, and the execution that sent it.
     pub sent: MessageEnd,
-    /// When it was received, and in which execution.
+    /// Time of receipt, and the execution that received it.
     pub received: MessageEnd,
 }
 
@@ -175,7 +175,7 @@ pub struct MessageEnd {
     /// Time.
     #[serde(rename = "timestamp")]
     pub timestamp_us: u64,
-    /// Label of the execution; none outside every function.
+    /// Label of the execution; `None` outside every function.
     pub event_id: Option<String>,
 }
 
@@ -184,43 +184,43 @@ pub struct MessageEnd {
 pub struct TrendRecord {
     /// [`TREND_VERSION`].
     pub version: u32,
-    /// What names it in its program: kind, function and first rank.
+    /// Its identifier in its program: kind, function and first rank.
     pub trend_id: String,
     /// Program.
     pub pid: u32,
     /// `slow`, `growth` or `change`.
     pub kind: String,
-    /// Whether the steps so far still show it.
+    /// True if the latest steps still show it.
     pub holds: bool,
-    /// Last I/O step that was looked at.
+    /// Last I/O step that was analysed.
     pub io_step: u64,
     /// Number of `ranks`.
     pub num_ranks: usize,
-    /// The ranks that it is on, ascending.
+    /// The affected ranks, ascending.
     pub ranks: Vec<u32>,
-    /// Their host, where the run has several and all are on one.
+    /// Host of all affected ranks, if it is a single one of several in the run.
     pub host: Option<String>,
-    /// Global index of the function in which it costs most.
+    /// Global index of the function with the highest cost.
     pub fid: u32,
     /// Its name.
     pub func: String,
     /// Names of other functions with the same finding.
     pub other_funcs: Vec<String>,
-    /// The usual own time of a call: on these ranks, at the end, or afterwards.
+    /// Usual exclusive time of a call: on these ranks, at the end, or after the change.
     pub own: f64,
-    /// What it is compared with: that of the peers, at the start, or before.
+    /// The exclusive time that it is compared with: that of the peers, at the start, or before the change.
     pub usual: f64,
-    /// The ratio of the two; none if the latter is 0.
+    /// Ratio of the two; `None` if the latter is 0.
     pub factor: Option<f64>,
-    /// When a change began; none for the other kinds.
+    /// Start of a change; `None` for the other kinds.
     pub start: Option<i64>,
     /// Other ranks that call the function.
     pub peers: Vec<u32>,
-    /// The time that it costs on all its ranks and in all its functions.
+    /// Its cost in time, over all its ranks and functions.
     pub cost: i64,
-    /// How many times larger than the spread, or its standard error, the difference is.
+    /// The difference as a multiple of the spread, or of its standard error.
     pub evidence: f64,
-    /// Why it may be no fault; none if nothing suggests that.
+    /// Why it may be harmless; `None` without such a reason.
     pub doubt: Option<String>,
     /// The finding as a sentence.
     pub words: String,

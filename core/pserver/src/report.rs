@@ -1,12 +1,12 @@
-//! The report of an AD instance on one I/O step: the profile of its functions, their anomalies, its counters.
+//! The report of an AD instance on one I/O step: the profile of its functions, their anomalies, and its counters.
 
 use callgrove_detect::Moments;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
-use crate::{StepBrief, TreePValues};
+use crate::{StallSummary, TreePValues};
 
-/// One I/O step of one rank.
+/// The report on one I/O step of one rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepReport {
     /// Program of the workflow.
@@ -19,26 +19,27 @@ pub struct StepReport {
     pub functions: Vec<FunctionReport>,
     /// The counters with values in the step, each at most once, in any order.
     pub counters: Vec<CounterReport>,
-    /// What stalled in it, for incidents.
-    pub brief: StepBrief,
-    /// For the models that judged trees of the step: the p-values of the rank's last trees, those of the step included.
+    /// Its stalls, for incidents.
+    pub stall_summary: StallSummary,
+    /// The p-values of the rank's last trees, including those of this step, for each tree model that judged trees of
+    /// the step.
     pub tree_p_values: TreePValues,
 }
 
 /// One function in one I/O step of one rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionReport {
-    /// GlobalState index, as [`crate::ModelExchange::functions`] gave it.
+    /// Global index, as returned by [`crate::ModelExchange::functions`].
     pub fid: FuncId,
     /// Exclusive runtimes in microseconds.
     pub exclusive: Moments,
     /// Inclusive runtimes in microseconds.
     pub inclusive: Moments,
-    /// Those of the executions that are anomalies; empty without one.
+    /// Anomalies among the executions; empty without one.
     pub anomalies: AnomalySummary,
 }
 
-/// The anomalies among some executions. Their number is that of the scores.
+/// The anomalies among some executions. The count of `score` is their number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnomalySummary {
@@ -62,12 +63,12 @@ pub struct CounterReport {
 }
 
 impl AnomalySummary {
-    /// How many anomalies there are.
+    /// Returns the number of anomalies.
     pub fn count(&self) -> u64 {
         self.score.count()
     }
 
-    /// Adds one anomaly: its score, its severity, and when it was entered and left (all in microseconds).
+    /// Adds one anomaly: its score, its severity, and its times of entry and exit (all but the score in microseconds).
     pub fn push(&mut self, score: f64, severity_us: f64, entry_us: u64, exit_us: u64) {
         self.min_timestamp_us = match self.count() {
             0 => entry_us,

@@ -1,4 +1,4 @@
-//! The statistics that the server keeps: sums over steps and ranks that merge in any order.
+//! The statistics of the server: sums over steps and ranks that merge in any order.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::{AnomalySummary, StepReport, TreePValues};
 use callgrove_model::Real;
 
-/// Going over a map is quicker than looking up one in so many of its keys.
-const WALK: usize = 8;
+/// Minimum ratio of the sizes of two maps at which key lookups are faster than a merge of the sorted maps.
+const MERGE_RATIO: usize = 8;
 
 /// A rank of a program.
 pub type RankKey = (ProgramId, RankId);
 
-/// Statistics over any number of I/O steps. They never grow with the number of steps, except for
-/// [`Statistics::steps`], which whoever holds them bounds.
+/// Statistics over any number of I/O steps. Their size does not grow with the number of steps, except for
+/// [`Statistics::steps`], which the owner bounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statistics {
@@ -26,7 +26,7 @@ pub struct Statistics {
     /// By function.
     #[serde(with = "pairs")]
     pub functions: BTreeMap<FuncId, Profile>,
-    /// By rank and function, for those with anomalies.
+    /// By program, rank and function; only functions with anomalies.
     #[serde(with = "pairs")]
     pub metrics: BTreeMap<(ProgramId, RankId, FuncId), Metrics>,
     /// By program and name: values in the counter's unit.
@@ -44,7 +44,7 @@ pub struct RankTotals {
     pub anomalies: Moments,
     /// The last step.
     pub last_step: StepId,
-    /// As of the last step, for an instance that reads the rank from there on. Earlier releases had none.
+    /// As of the last step, for an instance that continues to read the rank. Missing in states of earlier releases.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tree_p_values: TreePValues,
 }
@@ -57,7 +57,7 @@ pub struct Profile {
     pub exclusive: Moments,
     /// Inclusive runtimes in microseconds.
     pub inclusive: Moments,
-    /// Number of anomalies per step and rank in which the function ended an execution.
+    /// Number of anomalies per step and rank in which an execution of the function ended.
     pub anomalies: Moments,
 }
 
@@ -71,7 +71,7 @@ pub struct Metrics {
     pub last_step: StepId,
     /// Score, severity and times.
     pub anomalies: AnomalySummary,
-    /// Number per step that has any.
+    /// Number of anomalies per step that has any.
     pub count: Moments,
 }
 
@@ -85,7 +85,7 @@ pub struct StepSummary {
     pub rank: RankId,
     /// I/O step.
     pub step: StepId,
-    /// Of all functions together.
+    /// Anomalies of all functions together.
     pub anomalies: AnomalySummary,
 }
 
@@ -136,7 +136,7 @@ impl Statistics {
         self.steps.extend(other.steps);
     }
 
-    /// Every rank that something is told of, in no order, some more than once.
+    /// Returns every rank that is mentioned, unordered, possibly with duplicates.
     pub fn rank_keys(&self) -> impl Iterator<Item = RankKey> {
         let of_metrics = self
             .metrics
@@ -146,7 +146,7 @@ impl Statistics {
         self.ranks.keys().copied().chain(of_metrics).chain(of_steps)
     }
 
-    /// Nothing was added yet.
+    /// Returns true if nothing has been added.
     pub fn is_empty(&self) -> bool {
         self.ranks.is_empty()
             && self.functions.is_empty()
@@ -157,7 +157,7 @@ impl Statistics {
 }
 
 impl RankTotals {
-    /// Of each model the later state counts.
+    /// For each tree model the later state counts.
     fn take_later(&mut self, tree_p_values: &TreePValues) {
         for (model, recent) in tree_p_values {
             let present = self.tree_p_values.get(model);
@@ -178,7 +178,7 @@ impl Profile {
 }
 
 impl Metrics {
-    /// The anomalies of one step.
+    /// Returns the metrics of one step.
     pub fn of_step(step: StepId, anomalies: &AnomalySummary) -> Self {
         let mut count = Moments::default();
         count.push(anomalies.count().real());
@@ -203,21 +203,21 @@ impl Metrics {
     }
 }
 
-/// Some counts, and as many zeros as are missing to `total` numbers.
+/// Returns some counts, padded with zeros to `total` numbers.
 pub(crate) fn with_zeros(mut counts: Moments, total: u64) -> Moments {
     let num_zeros = total.saturating_sub(counts.count());
     counts.merge(&Moments::of_equal(0, num_zeros));
     counts
 }
 
-/// Drops the oldest of `steps` beyond `limit`; returns how many those are.
+/// Drops the oldest of `steps` beyond `limit`; returns their number.
 pub(crate) fn bound_steps(steps: &mut Vec<StepSummary>, limit: usize) -> usize {
     let num_dropped = steps.len().saturating_sub(limit);
     steps.drain(..num_dropped);
     num_dropped
 }
 
-/// Merges maps by key; values without a counterpart move.
+/// Merges maps by key; values without a counterpart are moved.
 pub(crate) fn merge_maps<K: Ord, V>(
     into: &mut BTreeMap<K, V>,
     from: BTreeMap<K, V>,
@@ -227,7 +227,7 @@ pub(crate) fn merge_maps<K: Ord, V>(
         *into = from;
         return;
     }
-    if from.len() < into.len() / WALK {
+    if from.len() < into.len() / MERGE_RATIO {
         for (key, value) in from {
             merge_entry(into, key, value, &mut merge);
         }
@@ -245,7 +245,7 @@ pub(crate) fn merge_maps<K: Ord, V>(
     into.extend(missing);
 }
 
-/// A map under other keys; values that meet are merged.
+/// Returns a map with other keys; values whose keys coincide are merged.
 pub(crate) fn rekeyed<K: Ord, V>(
     map: BTreeMap<K, V>,
     key_of: impl Fn(K) -> K,
@@ -274,7 +274,7 @@ pub(crate) fn merge_entry<K: Ord, V>(
     }
 }
 
-/// Maps whose keys are no strings, as JSON: arrays of pairs.
+/// Serialization of maps with non-string keys as JSON: arrays of pairs.
 pub(crate) mod pairs {
     use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The tree models of a run: versions with notes, which of them is in force, and what instances are told of that.
+//! The tree models of a run: versions with notes, which version is in force, and the changes to send to instances.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -8,36 +8,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::PserverError;
 
-/// Most bytes of a model.
+/// Maximum size of a model in bytes.
 pub const MAX_TREE_MODEL_BYTES: usize = 2 << 20;
-/// Most models, each with its versions.
+/// Maximum number of models, each with its versions.
 const MAX_MODELS: usize = 64;
-/// Versions of a model that are kept; the oldest that is not in force goes first.
+/// Maximum number of versions kept of a model; the oldest one is dropped first.
 const MAX_VERSIONS: usize = 16;
-/// Most bytes of a name or a note.
+/// Maximum length of a name or a note in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
 
-/// What is said of a version.
+/// The description of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeModelVersion {
     /// Counts the versions of the model from 1.
     pub version: u32,
-    /// Why it was made, in words.
+    /// Why it was made, as text.
     pub note: String,
-    /// Who published it.
+    /// The publisher.
     pub by: String,
-    /// When, in microseconds since the epoch.
+    /// Time of publication, in microseconds since the epoch.
     pub time_us: u64,
-    /// Its size.
+    /// Size of the model in bytes.
     pub num_bytes: usize,
 }
 
 /// A model with its versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeModelInfo {
-    /// Its name: by default the function that it is for.
+    /// Its name: by default its function.
     pub name: String,
-    /// The version in force; none where it was taken out of force.
+    /// The version in force; `None` if it was taken out of force.
     pub in_force: Option<u32>,
     /// Ascending.
     pub versions: Vec<TreeModelVersion>,
@@ -48,16 +48,16 @@ pub struct TreeModelInfo {
 pub struct TreeModelList {
     /// In order of their names.
     pub models: Vec<TreeModelInfo>,
-    /// The AD instances that were heard of, and how far each is.
+    /// The AD instances heard of, and whether each is up to date.
     pub instances: Vec<InstanceModels>,
 }
 
-/// How far an AD instance is.
+/// The state of the tree models of an AD instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceModels {
     /// Its name.
     pub instance: String,
-    /// Whether it has all that is in force.
+    /// True if it has all models in force.
     pub is_current: bool,
 }
 
@@ -72,27 +72,27 @@ pub struct ModelPublication {
     /// Why it was made.
     #[serde(default)]
     pub note: String,
-    /// Who publishes it.
+    /// The publisher.
     #[serde(default)]
     pub by: String,
 }
 
-/// Which version of a tree model is to be in force, or was.
+/// The version of a tree model to put in force, or the one that was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelInForce {
     /// Name of the model.
     pub name: String,
-    /// The version; none to take the model out of force.
+    /// The version; `None` to take the model out of force.
     pub version: Option<u32>,
 }
 
-/// What came into force, or went out of it.
+/// A model that was put in force or taken out of force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeModelUpdate {
     /// Name of the model.
     pub name: String,
-    /// Its version and what it holds; none where no version is in force any more.
+    /// Its version and encoded model; `None` if no version is in force any more.
     pub model: Option<(u32, Arc<[u8]>)>,
 }
 
@@ -100,7 +100,7 @@ pub struct TreeModelUpdate {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TreeModelBook {
-    /// Grows with every change.
+    /// Incremented with every change.
     generation: u64,
     models: BTreeMap<String, Entry>,
 }
@@ -109,45 +109,45 @@ pub struct TreeModelBook {
 #[serde(deny_unknown_fields)]
 struct Entry {
     in_force: Option<u32>,
-    /// The generation in which that changed last.
+    /// The generation of the last change of `in_force`.
     changed_in: u64,
     next_version: u32,
-    versions: Vec<Kept>,
+    versions: Vec<StoredVersion>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct StoredVersion {
     about: TreeModelVersion,
-    /// The model: text, as all models are.
+    /// The model as text.
     model: Arc<str>,
     /// The functions that it judges; unknown in states of earlier releases.
     #[serde(default)]
     functions: Vec<String>,
 }
 
-/// The book of a server, and up to which generation it is on disk.
+/// The book of a server, and the last saved generation.
 #[derive(Debug, Default)]
 pub(crate) struct SharedTreeModels {
     pub(crate) book: Mutex<TreeModelBook>,
     pub(crate) saved: AtomicU64,
-    /// Whether the run is over; changed under the lock of the book.
+    /// True if the run is over; changed under the lock of the book.
     pub(crate) is_closed: AtomicBool,
-    /// The generation that each instance had when it asked last.
-    pub(crate) told: Mutex<BTreeMap<String, u64>>,
+    /// The generation sent to each instance when it last asked.
+    pub(crate) sent_generations: Mutex<BTreeMap<String, u64>>,
 }
 
 impl TreeModelBook {
-    /// Grows with every change.
+    /// Returns the generation, which is incremented with every change.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Takes a model of these functions in as the next version of its name, and in force. The answer is its number.
+    /// Adds a model of these functions as the next version of its name, and puts it in force. Returns its version.
     ///
     /// # Errors
-    /// [`PserverError::Limit`] for what is too large or too many; [`PserverError::UnfitTreeModel`] where a model of another
-    /// name is in force for one of the functions.
+    /// [`PserverError::Limit`] if a limit is exceeded; [`PserverError::UnfitTreeModel`] if a model of another name is
+    /// in force for one of the functions.
     pub fn publish(
         &mut self,
         publication: &ModelPublication,
@@ -177,7 +177,7 @@ impl TreeModelBook {
             || name.is_empty()
         {
             let what = "an empty name, or a name or note of a tree model".to_owned();
-            return limit(what, MAX_TEXT_BYTES, "say it in fewer words");
+            return limit(what, MAX_TEXT_BYTES, "shorten it");
         }
         self.check_free(name, functions)?;
         if !self.models.contains_key(name) && self.models.len() >= MAX_MODELS {
@@ -198,7 +198,7 @@ impl TreeModelBook {
         if entry.versions.len() >= MAX_VERSIONS {
             entry.versions.remove(0);
         }
-        entry.versions.push(Kept {
+        entry.versions.push(StoredVersion {
             about: TreeModelVersion {
                 version,
                 note: note.clone(),
@@ -212,12 +212,12 @@ impl TreeModelBook {
         Ok(version)
     }
 
-    /// Whether no model of another name is in force for one of these functions: a function is judged by one model.
+    /// Returns an error if a model of another name is in force for one of these functions: one model judges a function.
     fn check_free(&self, name: &str, functions: &[String]) -> Result<(), PserverError> {
         for (other, entry) in self.models.iter().filter(|(other, _)| *other != name) {
-            let mut kept = entry.versions.iter();
-            let in_force = kept.find(|kept| Some(kept.about.version) == entry.in_force);
-            let judged = in_force.map_or(&[][..], |kept| &kept.functions);
+            let mut stored = entry.versions.iter();
+            let in_force = stored.find(|stored| Some(stored.about.version) == entry.in_force);
+            let judged = in_force.map_or(&[][..], |stored| &stored.functions);
             if let Some(function) = functions.iter().find(|it| judged.contains(it)) {
                 return Err(PserverError::UnfitTreeModel {
                     name: name.to_owned(),
@@ -231,7 +231,7 @@ impl TreeModelBook {
         Ok(())
     }
 
-    /// Puts a version in force again, or takes the model out of force. The answer is the version that was.
+    /// Puts a version in force again, or takes the model out of force. Returns the version that was in force.
     ///
     /// # Errors
     /// [`PserverError::UnknownTreeModel`]; [`PserverError::UnfitTreeModel`] as [`TreeModelBook::publish`].
@@ -242,13 +242,13 @@ impl TreeModelBook {
     ) -> Result<Option<u32>, PserverError> {
         if let Some(version) = version {
             self.model(name, Some(version))?;
-            let mut kept = self
+            let mut stored = self
                 .models
                 .get(name)
                 .into_iter()
                 .flat_map(|it| &it.versions);
-            let wanted = kept.find(|kept| kept.about.version == version);
-            self.check_free(name, wanted.map_or(&[][..], |kept| &kept.functions))?;
+            let wanted = stored.find(|stored| stored.about.version == version);
+            self.check_free(name, wanted.map_or(&[][..], |stored| &stored.functions))?;
         }
         let unknown = || unknown(name, None);
         let entry = self.models.get_mut(name).ok_or_else(unknown)?;
@@ -260,7 +260,7 @@ impl TreeModelBook {
         Ok(before)
     }
 
-    /// A model and its number: a version, or the one in force.
+    /// Returns a model and its version: a given version, or the one in force.
     ///
     /// # Errors
     /// [`PserverError::UnknownTreeModel`].
@@ -270,12 +270,12 @@ impl TreeModelBook {
         entry
             .into_iter()
             .flat_map(|entry| &entry.versions)
-            .find(|kept| Some(kept.about.version) == wanted)
-            .map(|kept| (kept.about.version, &*kept.model))
+            .find(|stored| Some(stored.about.version) == wanted)
+            .map(|stored| (stored.about.version, &*stored.model))
             .ok_or_else(|| unknown(name, version))
     }
 
-    /// All models in order of their names.
+    /// Returns all models, ordered by name.
     pub fn list(&self) -> Vec<TreeModelInfo> {
         let info = |(name, entry): (&String, &Entry)| TreeModelInfo {
             name: name.clone(),
@@ -283,14 +283,14 @@ impl TreeModelBook {
             versions: entry
                 .versions
                 .iter()
-                .map(|kept| kept.about.clone())
+                .map(|stored| stored.about.clone())
                 .collect(),
         };
         self.models.iter().map(info).collect()
     }
 
-    /// What changed since a generation, the first changes first, as far as it fits into about `max_bytes`, but at least
-    /// one; and the generation up to which that is.
+    /// Returns the changes since a generation, earliest first, up to about `max_bytes` but at least one; and the
+    /// generation that they reach.
     pub(crate) fn since(&self, generation: u64, max_bytes: usize) -> (Vec<TreeModelUpdate>, u64) {
         let mut changed: Vec<(&String, &Entry)> = self.models.iter().collect();
         changed.retain(|(_, entry)| entry.changed_in > generation);
@@ -317,15 +317,15 @@ impl TreeModelBook {
         (updates, self.generation.max(until))
     }
 
-    /// The book as a file.
+    /// Returns the book as JSON.
     ///
     /// # Errors
-    /// [`PserverError::Damaged`]; never, as far as is known.
+    /// [`PserverError::Damaged`]; no known book causes it.
     pub fn to_json(&self) -> Result<String, PserverError> {
         serde_json::to_string(self).map_err(|error| damaged(&error))
     }
 
-    /// The book of a file.
+    /// Parses a book from JSON.
     ///
     /// # Errors
     /// [`PserverError::Damaged`].
@@ -385,29 +385,29 @@ mod tests {
         assert_eq!(publish(&mut book, "c", "3"), 1);
     }
 
-    fn told(book: &TreeModelBook, since: u64) -> (Vec<(String, Option<u32>)>, u64) {
+    fn changes_since(book: &TreeModelBook, since: u64) -> (Vec<(String, Option<u32>)>, u64) {
         let (updates, until) = book.since(since, 100);
         let of = |it: TreeModelUpdate| (it.name, it.model.map(|(version, _)| version));
         (updates.into_iter().map(of).collect(), until)
     }
 
     #[test]
-    fn versions_come_into_force_and_back_and_each_change_is_told_once() {
+    fn versions_are_put_in_force_and_back_and_each_change_is_sent_once() {
         let mut book = TreeModelBook::default();
-        assert_eq!(told(&book, 0), (vec![], 0));
+        assert_eq!(changes_since(&book, 0), (vec![], 0));
         assert_eq!(
             [publish(&mut book, "a", "1"), publish(&mut book, "a", "2")],
             [1, 2]
         );
         assert_eq!(publish(&mut book, "b", "3"), 1);
-        let (all, until) = told(&book, 0);
+        let (all, until) = changes_since(&book, 0);
         assert_eq!(all, [("a".to_owned(), Some(2)), ("b".to_owned(), Some(1))]);
-        assert_eq!(told(&book, until), (vec![], until));
+        assert_eq!(changes_since(&book, until), (vec![], until));
         assert_eq!(book.put_in_force("a", Some(1)), Ok(Some(2)));
-        assert_eq!(told(&book, until).0, [("a".to_owned(), Some(1))]);
+        assert_eq!(changes_since(&book, until).0, [("a".to_owned(), Some(1))]);
         assert_eq!(book.model("a", None), Ok((1, "1")));
         assert_eq!(book.put_in_force("a", None), Ok(Some(1)));
-        assert_eq!(told(&book, until).0, [("a".to_owned(), None)]);
+        assert_eq!(changes_since(&book, until).0, [("a".to_owned(), None)]);
         assert_eq!(
             publish(&mut book, "a", "4"),
             3,
@@ -417,26 +417,26 @@ mod tests {
         assert!(book.put_in_force("c", None).is_err());
         let again = TreeModelBook::from_json(&book.to_json().expect("text")).expect("a book");
         assert_eq!(again.list(), book.list());
-        assert_eq!(told(&again, 0), told(&book, 0));
+        assert_eq!(changes_since(&again, 0), changes_since(&book, 0));
     }
 
     #[test]
-    fn what_does_not_fit_into_one_answer_comes_with_the_next() {
+    fn changes_that_do_not_fit_into_one_reply_come_with_the_next() {
         let mut book = TreeModelBook::default();
         for name in ["a", "b", "c"] {
             publish(&mut book, name, &"x".repeat(60));
         }
         let mut generation = 0;
         for name in ["a", "b", "c"] {
-            let (updates, until) = told(&book, generation);
+            let (updates, until) = changes_since(&book, generation);
             assert_eq!(updates, [(name.to_owned(), Some(1))]);
             generation = until;
         }
-        assert_eq!(told(&book, generation), (vec![], generation));
+        assert_eq!(changes_since(&book, generation), (vec![], generation));
     }
 
     #[test]
-    fn what_is_too_much_is_refused() {
+    fn publications_beyond_a_limit_are_refused() {
         let mut book = TreeModelBook::default();
         let large = "x".repeat(MAX_TREE_MODEL_BYTES + 1);
         assert!(book.publish(&publication("a", &large), &[], 0).is_err());

@@ -1,4 +1,4 @@
-//! What decides about the trees of a rank beside their own p-values.
+//! Recent p-values of trees, which decide about the trees of a rank in addition to their own p-values.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Baselines against scikit-learn and PyOD, and their laws.
+//! Baselines compared with scikit-learn and PyOD, and their laws.
 
 use callgrove_evaluate::baselines::{
     Baseline, BaselineParams, Rule, kth_distances, local_outlier_factors, mean_distances,
@@ -88,7 +88,7 @@ fn time_rows_are_standardised_and_count_messages() {
     assert!(max_abs_diff(&column(3), &[-1.0, -1.0, 1.0, 1.0]) < 1e-12);
 }
 
-/// 60 rows around two centres and, last, one far away.
+/// Returns 60 rows around two centres and, last, one far away.
 fn two_clouds() -> Rows {
     let mut values = Vec::new();
     for row in 0..60_u32 {
@@ -100,13 +100,13 @@ fn two_clouds() -> Rows {
     Rows::Dense(DenseRows::new(2, values).expect("finite numbers"))
 }
 
-/// The truth about [`two_clouds`] for a supervised method: the second cloud and the last row.
+/// Returns the truth about [`two_clouds`] for a supervised method: the second cloud and the last row.
 fn second_cloud() -> Vec<Option<bool>> {
     (0..61).map(|row| Some(row % 2 == 1 || row == 60)).collect()
 }
 
 #[test]
-fn every_baseline_puts_the_lonely_row_first() {
+fn every_baseline_ranks_the_single_row_first() {
     let params = BaselineParams::default().check().unwrap();
     for &baseline in Baseline::ALL {
         let is_anomaly = second_cloud();
@@ -155,7 +155,7 @@ fn threads_do_not_change_scores() {
 }
 
 #[test]
-fn few_rows_are_no_mistake() {
+fn handles_few_rows() {
     let params = BaselineParams::default().check().unwrap();
     let unsupervised = Baseline::ALL
         .iter()
@@ -219,7 +219,7 @@ fn settings_out_of_bounds_are_refused() {
     }
 }
 
-/// A tree of a root and leaves, one after the other on one rank.
+/// Returns a tree of a root and leaves, one after the other on one rank.
 fn bush(root_ns: i64, leaves_ns: &[i64]) -> PlainTree {
     let num_leaves = leaves_ns.len();
     PlainTree {
@@ -235,9 +235,9 @@ fn bush(root_ns: i64, leaves_ns: &[i64]) -> PlainTree {
 }
 
 #[test]
-fn rules_say_what_their_lines_say() {
-    // Nine trees of one leaf, one of them four times as long; ten of two leaves; one of three, as long as
-    // the median of all.
+fn rules_compute_their_formulas() {
+    // Nine trees of one leaf, one of them four times as long; ten of two leaves; one of three, as long as the median
+    // of all.
     let mut trees = vec![bush(100, &[60]); 8];
     trees.push(bush(400, &[30]));
     trees.extend(vec![bush(1_000, &[500, 450]); 10]);
@@ -259,7 +259,7 @@ fn rules_say_what_their_lines_say() {
     expect(Rule::ClassRatio, 8, 4_f64.ln());
     expect(Rule::ClassRatio, 12, 0.0);
     expect(Rule::ClassRatio, 19, 0.0);
-    // Of 16 windows the last tree is in one.
+    // The last tree is in one of 16 windows.
     expect(Rule::RatioRarity, 19, 2.0 * 16_f64.ln());
     let first = |rule| {
         let scores = scores(rule);
@@ -297,7 +297,7 @@ mod peers {
         }
         assert_eq!(run(&is_anomaly, 7).unwrap(), found);
         assert_ne!(run(&is_anomaly, 8).unwrap(), found);
-        // What is not known is scored too, and has no say.
+        // Rows of unknown class are scored too, and do not affect the training.
         is_anomaly[3] = None;
         assert!(run(&is_anomaly, 7).unwrap()[3] > 0.0);
         let unknown = vec![None; 61];
@@ -330,8 +330,8 @@ mod peers {
         isolation_forest(rows, &params, seed, Progress::none()).expect("it runs")
     }
 
-    /// The score is 2^(−h/c) with the mean path h and c(n) = 2 H(n − 1) − 2 (n − 1)/n, so c(3) = 5/3. The
-    /// first split all but surely cuts the far row off (h = 1), the second one the other two (h = 2).
+    /// The score is 2^(−h/c) with the mean path h and c(n) = 2 H(n − 1) − 2 (n − 1)/n, so c(3) = 5/3. The first split
+    /// almost certainly separates the far row (h = 1), the second one the other two (h = 2).
     #[test]
     fn scores_of_three_rows_are_those_of_the_definition() {
         let rows = Rows::Dense(DenseRows::new(1, vec![0.0, 1.0, 1e12]).unwrap());
@@ -385,7 +385,7 @@ mod peers {
     }
 
     #[test]
-    fn rows_that_are_all_equal_make_no_trouble() {
+    fn handles_equal_rows() {
         let params = BaselineParams::default().check().unwrap();
         let rows = Rows::Dense(DenseRows::new(2, vec![1.0; 80]).unwrap());
         let found = clusters(&rows, &params, Progress::none()).unwrap();
@@ -405,7 +405,7 @@ proptest! {
             .map(|row| row.iter().map(|&value| f64::from(value)).collect())
             .collect();
         let turned: Vec<Vec<f64>> = rows.iter().rev().cloned().collect();
-        // Ties among neighbours are broken by index, so the outlier factor is no such law.
+        // Ties among neighbours are broken by index, so this law does not hold for the outlier factor.
         for baseline in [Baseline::Knn, Baseline::MeanKnn, Baseline::PyodHbos, Baseline::PyodCopod, Baseline::PyodEcod] {
             let run = |rows: &[Vec<f64>]| {
                 let rows = Rows::Dense(DenseRows::new(3, rows.concat()).unwrap());

@@ -1,4 +1,4 @@
-//! Methods against the known truth of a generated forest.
+//! Methods compared with the known truth of a generated forest.
 
 use callgrove_evaluate::baselines::BaselineParams;
 use callgrove_evaluate::evaluate::{Class, CurveParams, Method, Quality, RowsOf, Truth, Workbench};
@@ -42,7 +42,7 @@ fn roc_auc(truth: &Truth, scores: &[f64]) -> f64 {
 }
 
 #[test]
-fn every_method_ranks_a_forest_and_none_is_upside_down() {
+fn every_method_ranks_a_forest_better_than_chance() {
     let (forest, truth) = generated();
     let mut workbench = workbench(&forest, &truth);
     let mut names = vec![
@@ -92,7 +92,7 @@ fn every_method_ranks_a_forest_and_none_is_upside_down() {
 }
 
 #[test]
-fn labels_find_anomalies_and_improve_the_whole_list() {
+fn labels_find_anomalies_and_improve_the_ranking() {
     let (forest, truth) = generated();
     let mut workbench = workbench(&forest, &truth);
     let params = CurveParams {
@@ -112,7 +112,7 @@ fn labels_find_anomalies_and_improve_the_whole_list() {
     assert_eq!(labels, [0, 5, 20]);
     let scores = workbench.scores(Method::Ours, Progress::none()).unwrap();
     assert_eq!(points[0].all, Quality::of_all(&truth, &scores));
-    let precision = |place: usize| points[place].all.unwrap().ranking.average_precision;
+    let precision = |index: usize| points[index].all.unwrap().ranking.average_precision;
     assert!(precision(2) > precision(0), "{points:?}");
     assert!(points[2].num_found > points[1].num_found);
     let left = points[2].unlabelled.unwrap();
@@ -169,7 +169,7 @@ fn a_run_without_anomalies_has_no_missed_ones_and_no_false_alarms_once_labelled(
         .unwrap()
         .unwrap();
     assert_eq!((points[0].all, points[0].alarms.num_missed), (None, 0));
-    // The generated anomalies are taken for normal here: 30 labels clear what is like them.
+    // The generated anomalies count as normal here: 30 labels clear similar trees.
     assert!(points[1].alarms.num_false <= points[0].alarms.num_false);
     assert!(
         points[0].alarms.num_false <= truth.num_positive(),
@@ -185,7 +185,7 @@ fn checkpoints_must_ascend() {
 }
 
 #[test]
-fn a_truth_that_fits_nothing_is_refused() {
+fn refuses_an_inconsistent_truth() {
     let needed = MlError::TooFewExamples {
         num_positive: 0,
         num_negative: 0,

@@ -1,4 +1,4 @@
-//! Trees whose weights are no times: what one unknown edge, a missing part or deep nesting is worth.
+//! Trees whose weights are not times: unknown names and edges, a missing part, and deep nesting are found.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -14,10 +14,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const NUM_TREES: u32 = 800;
-/// Neighbours of the local outlier factor, as scikit-learn has them.
+/// Number of neighbours of the local outlier factor, scikit-learn's default.
 const NEIGHBOURS: usize = 20;
 
-/// What was done to a tree.
+/// A kind of damage to a tree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Damage {
     UnknownName,
@@ -33,7 +33,7 @@ const DAMAGES: [Damage; 4] = [
     Damage::Nesting,
 ];
 
-/// A tree that grows.
+/// A tree under construction.
 #[derive(Default)]
 struct Draft {
     parent: Vec<i64>,
@@ -50,7 +50,8 @@ impl Draft {
     }
 }
 
-/// A letter: paragraphs with phrases, lists with items that may hold lists, and parts that are always there.
+/// Returns a letter: paragraphs with phrases, lists with items that may hold lists, and parts that are always
+/// present.
 fn letter(rng: &mut ChaCha8Rng, damage: Option<Damage>) -> Draft {
     let mut draft = Draft::default();
     let root = draft.add(-1, "letter", 5);
@@ -132,7 +133,7 @@ fn letters(seed: u64) -> (Forest, Vec<Option<Damage>>) {
     (builder.finish().forest, damages)
 }
 
-/// ln(1 + count) of names and edges, in standard deviations.
+/// Returns ln(1 + count) of names and edges, in standard deviations.
 fn counts(forest: &Forest) -> Rows {
     let mut columns: BTreeMap<(Option<FuncId>, FuncId), usize> = BTreeMap::new();
     let mut bags: Vec<BTreeMap<usize, f64>> = Vec::new();
@@ -162,7 +163,7 @@ fn counts(forest: &Forest) -> Rows {
     Rows::Dense(DenseRows::new(width, values).unwrap())
 }
 
-/// Average precision of one kind of damage against all undamaged trees.
+/// Returns the average precision of one kind of damage against all undamaged trees.
 fn average_precision(damages: &[Option<Damage>], damage: Damage, anomaly: &[f64]) -> f64 {
     let looked_at = damages.iter().zip(anomaly);
     let looked_at = looked_at.filter(|(known, _)| known.is_none_or(|known| known == damage));

@@ -1,4 +1,4 @@
-//! Labels beyond weights, the next question, and labels to look at again.
+//! Effects of labels beyond weights, the next question, and doubtful labels.
 
 use callgrove_judge::active::{QueryStrategy, doubtful_labels, next_queries};
 use callgrove_judge::detector::{
@@ -9,7 +9,7 @@ use callgrove_ml_tests::{PlainTree, forest};
 use callgrove_model::{Forest, TreeIdx};
 use callgrove_trees::Progress;
 
-/// A root with a compute and a wait child of these times, on rank `node`; `is_odd` adds a call.
+/// Returns a root with a compute and a wait child of these times, on rank `node`; `is_odd` adds a call.
 fn tree(node: u32, compute: i64, wait: i64, is_odd: bool) -> PlainTree {
     let mut tree = PlainTree {
         node,
@@ -33,7 +33,7 @@ fn grow(trees: &[PlainTree]) -> Forest {
     )
 }
 
-/// 200 trees: 0..190 as usual, 190..195 compute for long, 195..200 wait for long.
+/// 200 trees: 0..190 are usual, 190..195 compute for long, 195..200 wait for long.
 fn two_kinds() -> Embedding {
     let trees: Vec<PlainTree> = (0..200_i64)
         .map(|at| {
@@ -69,7 +69,7 @@ fn abnormal(detector: &Detector) -> Vec<usize> {
 }
 
 #[test]
-fn labels_hold_at_once_and_a_few_that_agree_carry_over_to_their_own_kind_only() {
+fn labels_apply_immediately_and_consistent_ones_affect_their_own_kind_only() {
     let embedding = two_kinds();
     let plain = train(&embedding, &[], None);
     assert_eq!(abnormal(&plain), (190..200).collect::<Vec<_>>());
@@ -83,7 +83,7 @@ fn labels_hold_at_once_and_a_few_that_agree_carry_over_to_their_own_kind_only() 
 }
 
 #[test]
-fn labels_that_agree_leave_the_decision() {
+fn labels_that_confirm_the_decision_do_not_change_it() {
     let embedding = two_kinds();
     let plain = train(&embedding, &[], None);
     let labels = [(3, Label::Normal), (193, Label::Abnormal)];
@@ -109,7 +109,7 @@ fn with_the_paper_s_rule_labels_are_weights_only() {
 }
 
 #[test]
-fn hundreds_of_labels_are_learned_and_warm_starts_change_nothing() {
+fn learns_hundreds_of_labels_and_warm_starts_give_the_same_result() {
     let trees: Vec<PlainTree> = (0..1_500_i64)
         .map(|at| {
             let (compute, wait) = (100_000 + 311 * (at % 17), 20_000 + 173 * (at % 13));
@@ -134,7 +134,7 @@ fn hundreds_of_labels_are_learned_and_warm_starts_change_nothing() {
 }
 
 #[test]
-fn strategies_ask_for_the_lowest_the_nearest_to_the_threshold_and_one_of_each_kind() {
+fn strategies_select_the_lowest_the_most_uncertain_and_one_of_each_kind() {
     let embedding = two_kinds();
     let detector = train(&embedding, &[(199, Label::Abnormal)], None);
     let ask = |query| next_queries(query, &embedding, &detector, 200);
@@ -184,7 +184,7 @@ fn a_label_that_its_neighbours_contradict_is_doubtful() {
 }
 
 #[test]
-fn a_structure_in_one_stretch_is_rarer_than_one_that_comes_back() {
+fn a_structure_of_one_time_range_is_rarer_than_a_recurring_one() {
     let trees: Vec<PlainTree> = (0..320)
         .map(|at| tree(at / 160, 1_000, 10, false))
         .collect();
@@ -212,7 +212,7 @@ fn unexpected_structure_is_abnormal_and_output_every_tenth_step_is_not() {
     let trees: Vec<PlainTree> = (0..640_u32)
         .map(|at| {
             let step = at % 320;
-            // Between two outputs: with one among them it would be two structures.
+            // Between two outputs: with an output among them there would be two structures.
             let is_unexpected = (201..207).contains(&step);
             let is_output = step % 10 == 0;
             let mut tree = tree(at / 320, 100_000 + i64::from(at % 37), 5_000, is_unexpected);

@@ -1,4 +1,4 @@
-//! What the tracer's own writes explain, and what they do not.
+//! The excesses that the tracer's own writes explain, and those that they do not.
 
 use std::sync::Arc;
 
@@ -12,28 +12,31 @@ use callgrove_model::{
 use callgrove_trees::Progress;
 
 const THREAD: ThreadId = ThreadId(0);
-/// Executions on each of three ranks, and how long they take; one begins every `PERIOD`.
+/// Number of executions on each of three ranks.
 const NUM_CALLS: i64 = 40;
+/// Duration of a usual execution.
 const USUAL: i64 = 1_000;
+/// Time from the start of one execution to the next.
 const PERIOD: i64 = 10_000;
-/// The execution of rank 0 that takes longer: it begins here, and takes so much more.
+/// Start of the slow execution of rank 0.
 const SLOW_START: i64 = 20 * PERIOD;
+/// Excess of the slow execution.
 const EXCESS: i64 = 4_000;
 
-/// A run of three ranks that can be told how it went.
+/// A run of three ranks with configurable events.
 struct Run {
-    /// Hosts by rank; nothing is known of the others.
+    /// Hosts by rank; those of the other ranks are unknown.
     hosts: Vec<&'static str>,
     /// Ranks that send a message to rank 0 in its slow execution.
     senders: Vec<u32>,
-    /// Rank, start and length.
+    /// Rank, start and length of each write.
     writes: Vec<(u32, i64, i64)>,
-    /// Whether the slow execution calls something that no other calls.
+    /// True if the slow execution calls a function that no other calls.
     is_new: bool,
 }
 
 impl Default for Run {
-    /// All on one host, and rank 1 writes for most of the excess.
+    /// Returns all on one host, and rank 1 writes for most of the excess.
     fn default() -> Self {
         Self {
             hosts: vec!["a", "a", "a"],
@@ -102,7 +105,7 @@ impl Run {
         embed(&self.forest()).write_shares().to_vec()
     }
 
-    /// What is explained of the slow execution, the 21st of rank 0.
+    /// Returns the explained share of the slow execution, the 21st of rank 0.
     fn share(&self) -> Option<WriteShare> {
         self.shares()[20]
     }
@@ -116,10 +119,10 @@ fn embed(forest: &Forest) -> Embedding {
 }
 
 #[test]
-fn a_write_beside_it_explains_the_excess_that_it_covers() {
+fn a_write_on_the_same_host_explains_the_excess_that_it_covers() {
     let share = Run::default().share().expect("rank 1 wrote meanwhile");
     assert_eq!(share.excess.0, EXCESS - 1, "the median takes 1 more");
-    // Less what a stretch of this length is written in anyway: 3,000 of 391,001 ns.
+    // Less the expected writes in a time range of this length: 3,000 of 391,001 ns.
     assert_eq!(share.covered, DurationNs(3_000 - 38));
     assert!(share.explains());
     let little = Run {
@@ -130,7 +133,7 @@ fn a_write_beside_it_explains_the_excess_that_it_covers() {
 }
 
 #[test]
-fn only_ranks_on_the_same_host_and_partners_in_messages_hold_a_tree_up() {
+fn only_ranks_on_the_same_host_and_message_partners_explain_a_tree() {
     let run = |hosts: &[&'static str], senders: &[u32]| Run {
         hosts: hosts.to_vec(),
         senders: senders.to_vec(),
@@ -154,7 +157,7 @@ fn only_ranks_on_the_same_host_and_partners_in_messages_hold_a_tree_up() {
 #[test]
 fn trees_that_are_not_slow_or_overlap_no_write_and_new_structure_are_exempt() {
     let shares = Run::default().shares();
-    // Those of rank 0; all are a little slower or faster than usual.
+    // Those of rank 0; all are slightly slower or faster than usual.
     assert_eq!(shares[..40].iter().flatten().count(), 1);
     let new = Run {
         is_new: true,
@@ -164,7 +167,7 @@ fn trees_that_are_not_slow_or_overlap_no_write_and_new_structure_are_exempt() {
 }
 
 #[test]
-fn where_some_rank_writes_at_any_time_that_explains_nothing() {
+fn permanent_writes_explain_nothing() {
     let always = (0..NUM_CALLS).map(|call| (1, call * PERIOD, PERIOD - 100));
     let run = Run {
         writes: always.collect(),
@@ -174,7 +177,7 @@ fn where_some_rank_writes_at_any_time_that_explains_nothing() {
 }
 
 #[test]
-fn a_write_counts_with_what_writes_of_the_run_take() {
+fn a_write_counts_with_at_most_the_usual_time_of_writes() {
     // Four writes elsewhere take 600; during the fifth its rank was stopped.
     let others = [2, 5, 8, 11].map(|call| (1, call * PERIOD + 2_000, 600));
     let run = Run {
@@ -186,7 +189,7 @@ fn a_write_counts_with_what_writes_of_the_run_take() {
 }
 
 #[test]
-fn an_abnormal_tree_is_tagged_unless_a_person_says_that_it_is_abnormal() {
+fn an_explained_tree_is_tagged_unless_it_is_labelled_abnormal() {
     let embedding = embed(&Run::default().forest());
     let mut labels = vec![None; embedding.num_trees()];
     let detector = Detector::train(&embedding, &labels, None, Progress::none());

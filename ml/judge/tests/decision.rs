@@ -1,4 +1,4 @@
-//! What is called abnormal: leaf functions, few and many executions, coarse clocks, other machines.
+//! Decisions about leaf functions, few and many executions, coarse clocks, and other machines.
 
 use callgrove_judge::detector::{
     Detector, DetectorParams, Embedding, ModelArtifact, TreeModel, Yardstick,
@@ -7,7 +7,7 @@ use callgrove_ml_tests::{PlainTree, forest};
 use callgrove_model::Forest;
 use callgrove_trees::Progress;
 
-/// Trees of one structure with these durations, nanoseconds, by rank; with `has_child` one call takes all but
+/// Returns trees of one structure with these durations, nanoseconds, by rank; with `has_child` one call takes all but
 /// a tenth of them.
 fn runs(durations: &[Vec<i64>], has_child: bool) -> Forest {
     let names = ["step", "part"].map(str::to_owned);
@@ -30,7 +30,7 @@ fn runs(durations: &[Vec<i64>], has_child: bool) -> Forest {
     forest(&names, &trees)
 }
 
-/// 1 ms with a scatter of some 3 %, a fixed sequence, rounded to `tick` nanoseconds.
+/// Returns 1 ms with a scatter of some 3 %, a fixed sequence, rounded to `tick` nanoseconds.
 fn usual(at: usize, tick: i64) -> i64 {
     let sum: f64 = [0.754_877, 0.569_840, 0.324_717]
         .iter()
@@ -40,7 +40,7 @@ fn usual(at: usize, tick: i64) -> i64 {
     (duration / tick as f64).round() as i64 * tick
 }
 
-/// A detector of a forest, without labels.
+/// Returns a detector of a forest, without labels.
 fn trained(forest: &Forest) -> (Embedding, Detector) {
     let params = DetectorParams::default().check().expect("it is valid");
     let embedding = Embedding::fit(forest, &params, 1, Progress::none()).expect("it is valid");
@@ -75,7 +75,7 @@ fn long_executions_are_found_with_and_without_calls_below_and_clean_runs_have_no
 }
 
 #[test]
-fn a_quarter_of_the_run_may_be_wrong() {
+fn a_quarter_of_the_run_may_be_abnormal() {
     // Not at equal distances, which would be by design.
     let is_wrong = |at: usize| (at * at * 31 + at * 17) % 97 < 24;
     let durations: Vec<i64> = (0..1_000)
@@ -108,7 +108,7 @@ fn a_reference_of_a_faster_machine_finds_the_same() {
     let (embedding, detector) = trained(&training);
     let model = ModelArtifact::new(&training, &embedding, &detector, Progress::none())
         .expect("it is valid");
-    let model = TreeModel::new(model).expect("it is whole");
+    let model = TreeModel::new(model).expect("it is valid");
     let mut slower: Vec<i64> = clean.iter().map(|duration| 2 * duration).collect();
     slower[100] *= 4;
     let run = runs(&[slower], true);
@@ -124,8 +124,8 @@ fn a_reference_of_a_faster_machine_finds_the_same() {
 }
 
 #[test]
-fn of_too_few_executions_the_longest_come_first_and_none_is_called_abnormal() {
-    // 16 calls that open files: those of one rank are quick, those of the other mostly are not.
+fn too_few_executions_are_ranked_but_never_abnormal() {
+    // 16 calls that open files: those of one rank are fast, most of those of the other are slow.
     let durations = [
         vec![1_015, 1_023, 965, 4_249, 1_161, 1_303, 1_028, 1_066],
         vec![6_189, 2_413, 1_615, 79_800, 43_894, 105_659, 67_442, 67_049],

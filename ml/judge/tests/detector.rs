@@ -1,4 +1,4 @@
-//! The whole way: forest, embedding, labels, scores, explanation, model file.
+//! The complete workflow: forest, embedding, labels, scores, explanation, model file.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use callgrove_ml_tests::{PlainTree, fixture_path, forest, max_abs_diff, read_for
 use callgrove_model::{Forest, TimeNs, Trace, TreeIdx};
 use callgrove_trees::{MlError, Progress};
 
-/// The generated forest, and which of its trees are anomalies.
+/// Returns the generated forest, and which of its trees are anomalies.
 fn generated() -> (Forest, Vec<bool>, Vec<String>) {
     let (names, trees) = read_forest(fixture_path("forest_small_200.jsonl"));
     let kinds: Vec<String> = trees.iter().map(|tree| tree.kind.clone()).collect();
@@ -55,7 +55,7 @@ fn quality(detector: &Detector, is_anomaly: &[bool]) -> RankingQuality {
     ranking_quality(is_anomaly, &anomaly).expect("it is valid")
 }
 
-/// Trees of one structure: a root, a compute child and a wait child of the given times.
+/// Returns trees of one structure: a root, a compute child and a wait child of the given times.
 fn plain_forest(times: &[(i64, i64)]) -> Forest {
     let names = ["step", "compute", "wait"].map(str::to_owned);
     let trees: Vec<PlainTree> = times
@@ -106,7 +106,7 @@ fn the_default_ranks_generated_anomalies_first_and_better_than_the_paper_s_setti
 }
 
 #[test]
-fn labels_change_scores_as_the_paper_says() {
+fn labels_change_scores_as_in_the_paper() {
     let (forest, _, _) = generated();
     for params in [DetectorParams::default(), small_paper()] {
         let embedding = embed(&forest, params);
@@ -211,7 +211,7 @@ fn a_model_scores_its_own_forest_as_the_training_did_also_after_json() {
             .unwrap()
             .judge(&forest, Yardstick::Run, Progress::none())
             .unwrap();
-        // What is labelled itself is what the label says, here; in another run it is a tree like others.
+        // A labelled tree has its label here; in another run it is a tree like any other.
         let is_open = |tree: &usize| labels[*tree].is_none();
         let open: Vec<usize> = (0..forest.len()).filter(is_open).collect();
         let of_open = |scores: &[f64]| open.iter().map(|&tree| scores[tree]).collect::<Vec<_>>();
@@ -232,7 +232,7 @@ fn a_model_finds_anomalies_in_another_run_even_with_unknown_structure() {
     let training = forest_with_one_long_wait();
     let detector = detect(&embedding, &[None; 100], None);
     let model = ModelArtifact::new(&training, &embedding, &detector, Progress::none()).unwrap();
-    // A new run numbers its functions differently and has one that the training never saw.
+    // A new run numbers its functions differently and has one that the training lacks.
     let names = ["other", "wait", "compute", "step"].map(str::to_owned);
     let tree = |func: Vec<u32>, w: Vec<i64>| PlainTree {
         node: 0,
@@ -257,7 +257,7 @@ fn a_model_finds_anomalies_in_another_run_even_with_unknown_structure() {
 }
 
 #[test]
-fn a_model_says_when_it_is_not_made_for_a_forest() {
+fn a_model_reports_a_misfit() {
     let training = forest_with_one_long_wait();
     let embedding = embed(&training, DetectorParams::default());
     let detector = detect(&embedding, &[None; 100], None);
@@ -287,7 +287,7 @@ fn a_model_says_when_it_is_not_made_for_a_forest() {
         forest(&names.map(str::to_owned), &trees)
     };
     let slow = run(9, ["step", "compute", "wait"]);
-    assert_eq!(misfit(&slow), None, "a slower machine is no misfit");
+    assert_eq!(misfit(&slow), None, "a slower machine is not a misfit");
     let judged = model
         .judge(&slow, Yardstick::Run, Progress::none())
         .unwrap();
@@ -303,7 +303,7 @@ fn a_model_says_when_it_is_not_made_for_a_forest() {
 }
 
 #[test]
-fn a_wrong_label_moves_no_more_than_trees_alike_that_are_few() {
+fn a_wrong_label_affects_only_similar_trees() {
     let times: Vec<(i64, i64)> = (0..400)
         .map(|at| (100_000 + 311 * (at % 17), 20_000 + 173 * (at % 13)))
         .collect();
@@ -312,14 +312,14 @@ fn a_wrong_label_moves_no_more_than_trees_alike_that_are_few() {
     let plain = detect(&embedding, &vec![None; forest.len()], None);
     let num_abnormal = |detector: &Detector| detector.abnormal().iter().filter(|&&it| it).count();
     let ordinary: Vec<TreeIdx> = order_by_score(plain.scores()).into_iter().rev().collect();
-    // Slips are scattered: three that agree in one place are taken for evidence.
+    // Mistakes are scattered: three that agree in one place count as evidence.
     for num_wrong in [1, 3] {
         let mut labels = vec![None; forest.len()];
         for tree in ordinary.iter().step_by(60).take(num_wrong) {
             labels[tree.index()] = Some(Label::Abnormal);
         }
         let wrong = detect(&embedding, &labels, Some(&plain));
-        // What is labelled is called so itself.
+        // A labelled tree is classified by its own label.
         let most = num_abnormal(&plain) + (num_abnormal(&plain) / 4).max(10) + num_wrong;
         assert!(
             num_abnormal(&wrong) <= most,
@@ -327,7 +327,7 @@ fn a_wrong_label_moves_no_more_than_trees_alike_that_are_few() {
             num_abnormal(&wrong)
         );
         let doubts = doubtful_labels(&embedding, &wrong);
-        // A label alone among trees unlike it is doubted; several that agree are evidence.
+        // A single label among dissimilar trees is doubtful; several that agree are evidence.
         if num_wrong == 1 {
             assert_eq!(doubts.len(), 1, "{doubts:?}");
         }
@@ -350,7 +350,7 @@ fn p_values_fall_with_the_statistic_and_are_shares_of_normal_trees() {
             .iter()
             .all(|p_value| *p_value > 0.0 && *p_value <= 1.0)
     );
-    // Normal trees are as rare as they say, or less.
+    // Normal trees are at least as frequent as their p-values.
     let normal: Vec<f64> = (0..forest.len())
         .filter(|&tree| !is_anomaly[tree])
         .map(|tree| p_values[tree])
@@ -377,7 +377,7 @@ fn models_of_other_versions_and_damaged_ones_are_refused() {
     };
     assert_eq!(
         TreeModel::new(newer).unwrap_err().to_string(),
-        "the model has version 99, but version 6 is understood; learn it anew with this program"
+        "the model has version 99, but this program supports version 6; train it again"
     );
     let mut endless = model.clone();
     let excess = ExcessParams::default().check().unwrap();
@@ -391,7 +391,7 @@ fn models_of_other_versions_and_damaged_ones_are_refused() {
 }
 
 #[test]
-fn models_that_no_training_gives_are_refused() {
+fn refuses_models_that_no_training_produces() {
     let forest = forest_with_one_long_wait();
     let embedding = embed(&forest, DetectorParams::default());
     let detector = detect(&embedding, &[None; 100], None);
@@ -530,7 +530,7 @@ fn the_map_can_show_stack2vec_vectors_instead() {
 fn a_tree_has_one_score_whatever_trees_are_judged_with_it() {
     let (forest, _, _) = generated();
     for params in [DetectorParams::default(), small_paper()] {
-        // Trained on a part, so that the rest has structures and functions that it never saw.
+        // Trained on a part, so that the rest has structures and functions that are unknown to it.
         let part = forest.between(TimeNs(0)..forest.tree(TreeIdx(40)).entry()[0]);
         let embedding = embed(&part, params);
         let detector = detect(&embedding, &vec![None; part.len()], None);
@@ -543,11 +543,11 @@ fn a_tree_has_one_score_whatever_trees_are_judged_with_it() {
             (bits(&judged.scores), bits(&judged.p_values), judged.unseen)
         };
         let (scores, p_values, unseen) = judge(&forest);
-        for (tree, &place) in forest.trees().iter().enumerate() {
+        for (tree, &index) in forest.trees().iter().enumerate() {
             let alone = Forest::of_trees(
                 Arc::clone(forest.trace()),
                 forest.functions().to_vec(),
-                vec![place],
+                vec![index],
                 0,
             );
             let alone = judge(&alone.unwrap());
@@ -558,7 +558,7 @@ fn a_tree_has_one_score_whatever_trees_are_judged_with_it() {
 }
 
 #[test]
-fn trees_recorded_for_standing_out_move_nothing_before_they_are_labelled() {
+fn recorded_anomalies_have_no_effect_before_they_are_labelled() {
     const NUM_SAMPLED: usize = 100;
     let times = (0..NUM_SAMPLED as i64 + 60).map(|tree| {
         let wait = 20_000 + 300 * ((tree * 37) % 29);

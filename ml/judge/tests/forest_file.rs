@@ -1,4 +1,4 @@
-//! Forests as JSON lines: what is read, what is refused and how, and that nothing panics.
+//! Forests as JSON lines: valid files, errors, and no panics on damage.
 
 use callgrove_judge::detector::{
     Detector, DetectorParams, Embedding, ModelArtifact, TreeModel, Yardstick, order_by_score,
@@ -25,7 +25,7 @@ fn read_lines(lines: &[&str]) -> Result<ForestFile, ForestFileError> {
     read(lines.join("\n").as_bytes())
 }
 
-/// Name, inclusive and exclusive weight of each vertex of a tree, indented by depth.
+/// Returns name, inclusive and exclusive weight of each vertex of a tree, indented by depth.
 fn shown(file: &ForestFile, tree: u32) -> Vec<String> {
     let view = file.forest.tree(TreeIdx(tree));
     (0..view.len())
@@ -68,7 +68,7 @@ fn trees_are_read_with_names_weights_ranks_and_labels() {
         .map(|tree| forest.trace().label(tree.root).to_string())
         .collect();
     assert_eq!(labels, ["0:0:8", "2:0:7", "2:0:9"]);
-    // A tree without an entry has that of the tree before it on its rank.
+    // A tree without an entry has that of the previous tree on its rank.
     assert_eq!(forest.tree(TreeIdx(2)).entry()[0], TimeNs(5));
 }
 
@@ -106,7 +106,7 @@ fn vertices_in_any_order_with_parents_first_are_put_in_pre_order() {
 }
 
 #[test]
-fn the_forest_of_the_fixtures_is_the_one_that_the_tests_read_themselves() {
+fn reads_the_fixture_like_the_reader_of_the_tests() {
     let text = read_text(fixture_path("forest_small_200.jsonl"));
     let file = read(text.as_bytes()).unwrap();
     let (names, trees) = callgrove_ml_tests::read_forest(fixture_path("forest_small_200.jsonl"));
@@ -126,7 +126,7 @@ fn the_forest_of_the_fixtures_is_the_one_that_the_tests_read_themselves() {
 }
 
 #[test]
-fn every_fault_names_its_line_and_a_remedy() {
+fn every_error_names_its_line_and_a_remedy() {
     let cases = [
         (
             r#"{"parent":[-1,0],"fn":[0],"w":[1]}"#,
@@ -169,7 +169,7 @@ fn every_fault_names_its_line_and_a_remedy() {
         ),
         (
             r#"{"id":0,"parent":[-1],"fn":[0],"w":[1]}"#,
-            "id 0 stands twice",
+            "id 0 is not unique",
         ),
         (
             r#"{"entry":9,"parent":[-1],"fn":[0],"w":[1]}"#,
@@ -177,7 +177,7 @@ fn every_fault_names_its_line_and_a_remedy() {
         ),
         (
             r#"{"entry":9223372036854775807,"parent":[-1],"fn":[0],"w":[1]}"#,
-            "later beginning",
+            "later start",
         ),
         (r#"{"parent":[-1],"fn":[0]}"#, "missing field `w`"),
         ("[1,2]", "a tree is an object"),
@@ -194,18 +194,18 @@ fn every_fault_names_its_line_and_a_remedy() {
 }
 
 #[test]
-fn what_is_no_forest_is_said_at_once() {
+fn other_files_are_refused_at_once() {
     let tree = r#"{"parent":[-1],"fn":[0],"w":[1]}"#;
     let header = |format: &str, version: u32| {
         format!("{{\"format\":\"{format}\",\"version\":{version},\"functions\":[\"a\"]}}")
     };
-    let said = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
-    assert!(said("").contains("the file is empty"));
-    assert!(said("rank,index\n1,2\n").starts_with("line 1 is no header"));
-    assert!(said(tree).contains("missing field `format`"));
-    assert!(said(&header("trace", 1)).contains("its format is \"trace\""));
-    assert!(said(&header("callgrove-forest", 2)).contains("use a newer Callgrove"));
-    assert!(said(HEADER).contains("the file has no trees"));
+    let error_of = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
+    assert!(error_of("").contains("the file is empty"));
+    assert!(error_of("rank,index\n1,2\n").starts_with("line 1 is not a header"));
+    assert!(error_of(tree).contains("missing field `format`"));
+    assert!(error_of(&header("trace", 1)).contains("its format is \"trace\""));
+    assert!(error_of(&header("callgrove-forest", 2)).contains("use a newer Callgrove"));
+    assert!(error_of(HEADER).contains("the file has no trees"));
     assert!(read_lines(&[&header("cstree-forest", 1), tree]).is_ok());
 }
 
@@ -215,22 +215,22 @@ fn lines_and_names_are_bounded() {
         line_bytes: 100,
         names: 4,
     };
-    let said = |lines: &[&str]| {
+    let error_of = |lines: &[&str]| {
         let text = lines.join("\n");
         let file = read_forest(text.as_bytes(), 0, limits, Progress::none());
         file.unwrap_err().to_string()
     };
     let long = format!("{{\"parent\":[-1{}]}}", ",0".repeat(50));
     assert_eq!(
-        said(&[HEADER, &long]),
+        error_of(&[HEADER, &long]),
         "line 2 is longer than 100 bytes; each tree has a line of its own"
     );
     let names = r#"{"parent":[-1,0],"names":["x","y"],"w":[1,1]}"#;
-    assert!(said(&[HEADER, names]).contains("more than 4 different names"));
+    assert!(error_of(&[HEADER, names]).contains("more than 4 different names"));
 }
 
 #[test]
-fn a_tree_of_a_hundred_thousand_levels_is_a_tree() {
+fn reads_a_tree_of_a_hundred_thousand_levels() {
     let len = 100_000;
     let list = |entry: &dyn Fn(i64) -> i64| {
         let list: Vec<String> = (0..len).map(|vertex| entry(vertex).to_string()).collect();
@@ -259,7 +259,7 @@ fn a_tree_of_a_hundred_thousand_levels_is_a_tree() {
     assert!(all.contains("lower `max_degree`"), "{all}");
 }
 
-/// The planted trees of a fixture, and all trees in order of score.
+/// Returns the planted trees of a fixture, and all trees in order of score.
 fn planted_and_order(name: &str) -> (Vec<TreeIdx>, Vec<TreeIdx>, ForestFile) {
     let file = read(read_text(fixture_path(name)).as_bytes()).expect("it is a forest");
     let params = DetectorParams::default()
@@ -271,9 +271,9 @@ fn planted_and_order(name: &str) -> (Vec<TreeIdx>, Vec<TreeIdx>, ForestFile) {
     let detector =
         Detector::train(&embedding, &unlabelled, None, Progress::none()).expect("there are trees");
     let model = ModelArtifact::new(&file.forest, &embedding, &detector, Progress::none())
-        .expect("nobody cancels");
+        .expect("no cancellation");
     let scores = TreeModel::new(model)
-        .expect("it is whole")
+        .expect("it is valid")
         .judge(&file.forest, Yardstick::Run, Progress::none())
         .expect("there are trees")
         .scores;
@@ -307,7 +307,7 @@ fn odd_threads_come_first_among_replies() {
     assert_eq!(file.forest.code(TreeIdx(133)).to_string(), "#1-53");
 }
 
-/// Damage to a text: where, how, and with what byte.
+/// Damage to a text: position, kind, and byte.
 fn damage() -> impl Strategy<Value = Vec<(prop::sample::Index, u8, u8)>> {
     prop::collection::vec((any::<prop::sample::Index>(), 0_u8..5, any::<u8>()), 1..8)
 }

@@ -2,8 +2,9 @@
 
 use callgrove_trees::dataset::dot;
 
-/// Pivots below this show that a free row is a combination of others but for rounding.
+/// Pivots below this value mean that a free row is a combination of others, up to rounding.
 const MIN_PIVOT: f64 = 1e-13;
+/// Number of refinement steps of a solution.
 const REFINEMENTS: usize = 2;
 
 /// Lower triangular factor of a symmetric positive definite matrix, stored row by row.
@@ -13,7 +14,7 @@ pub(crate) struct Cholesky {
 }
 
 impl Cholesky {
-    /// A pivot lost to rounding is replaced by a large one, which leaves that row where it is.
+    /// Factorises a matrix. A pivot lost to rounding is replaced by a large one, which leaves that row unchanged.
     pub(crate) fn new(matrix: &[f64], num_rows: usize) -> Self {
         let mut factor = matrix.to_vec();
         for i in 0..num_rows {
@@ -56,7 +57,7 @@ impl Cholesky {
         x
     }
 
-    /// Solves and corrects by the residual, which wins back digits on ill-conditioned kernels.
+    /// Solves and corrects by the residual, which recovers digits on ill-conditioned kernels.
     pub(crate) fn solve_refined(&self, matrix: &[f64], rhs: &[f64]) -> Vec<f64> {
         let mut x = self.solve(rhs);
         for _ in 0..REFINEMENTS {

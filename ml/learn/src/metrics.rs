@@ -1,21 +1,21 @@
-//! How well a ranking finds anomalies: areas under curves, ties handled as one threshold.
+//! Ranking metrics: areas under curves, with ties handled as one threshold.
 
 use callgrove_trees::real::Real;
 /// Areas under the curves of a ranking.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RankingQuality {
-    /// Area under the receiver operating characteristic: the chance that an anomaly stands before a
-    /// normal tree, ties counted half.
+    /// Area under the receiver operating characteristic: the probability that an anomaly ranks before a normal tree,
+    /// ties counted half.
     pub roc_auc: f64,
-    /// Average precision Σ (R_k − R_(k−1)) P_k, without interpolation: what "PR AUC" means here.
+    /// Average precision Σ (R_k − R_(k−1)) P_k, without interpolation: the meaning of "PR AUC" here.
     pub average_precision: f64,
-    /// Area under the precision-recall curve by trapezoids, which is optimistic; for comparison with
-    /// others who use it.
+    /// Area under the precision-recall curve by trapezoids, which is optimistic; for comparison with publications
+    /// that use it.
     pub pr_auc_trapezoid: f64,
 }
 
-/// Rates a ranking; the largest `anomaly` number stands first. `None` if there is no anomaly or
-/// nothing else, if lengths differ, or if a number is NaN.
+/// Rates a ranking; the largest `anomaly` number ranks first. `None` if there is no anomaly or nothing else, if
+/// lengths differ, or if a number is NaN.
 pub fn ranking_quality(is_anomaly: &[bool], anomaly: &[f64]) -> Option<RankingQuality> {
     if is_anomaly.len() != anomaly.len() || anomaly.iter().any(|value| value.is_nan()) {
         return None;
@@ -32,7 +32,7 @@ pub fn ranking_quality(is_anomaly: &[bool], anomaly: &[f64]) -> Option<RankingQu
     // The precision-recall curve begins at recall 0, precision 1.
     let (mut last_recall, mut last_precision) = (0.0, 1.0);
     for tied in order.chunk_by(|&a, &b| anomaly[a].total_cmp(&anomaly[b]).is_eq()) {
-        let found = tied.iter().filter(|&&place| is_anomaly[place]).count();
+        let found = tied.iter().filter(|&&index| is_anomaly[index]).count();
         let wrong = tied.len() - found;
         roc_auc += wrong.real() * (num_found.real() + 0.5 * found.real());
         num_found += found;
@@ -50,25 +50,25 @@ pub fn ranking_quality(is_anomaly: &[bool], anomaly: &[f64]) -> Option<RankingQu
     })
 }
 
-/// Share of anomalies among the first `n`, the largest `anomaly` number first; where equals stand on both
-/// sides of the end, the mean over all their orders. `None` if `n` is 0 or more than there are, if
-/// lengths differ, or if a number is NaN.
+/// Returns the share of anomalies among the first `n`, the largest `anomaly` number first; if equal numbers are on
+/// both sides of the end, the mean over all their orders. `None` if `n` is 0 or more than there are, if lengths
+/// differ, or if a number is NaN.
 pub fn precision_at(is_anomaly: &[bool], anomaly: &[f64], n: usize) -> Option<f64> {
     if is_anomaly.len() != anomaly.len() || anomaly.iter().any(|value| value.is_nan()) {
         return None;
     }
     let mut order: Vec<usize> = (0..anomaly.len()).collect();
     order.sort_by(|&a, &b| anomaly[b].total_cmp(&anomaly[a]));
-    let border = anomaly[*order.get(n.checked_sub(1)?)?];
-    let count = |places: &[usize]| {
-        places
+    let threshold = anomaly[*order.get(n.checked_sub(1)?)?];
+    let count = |indices: &[usize]| {
+        indices
             .iter()
-            .filter(|&&place| is_anomaly[place])
+            .filter(|&&index| is_anomaly[index])
             .count()
             .real()
     };
-    let above = order.partition_point(|&place| anomaly[place] > border);
-    let up_to = order.partition_point(|&place| anomaly[place] >= border);
+    let above = order.partition_point(|&index| anomaly[index] > threshold);
+    let up_to = order.partition_point(|&index| anomaly[index] >= threshold);
     let share = (n - above).real() / (up_to - above).real();
     Some((count(&order[..above]) + share * count(&order[above..up_to])) / n.real())
 }

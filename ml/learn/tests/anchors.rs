@@ -1,4 +1,4 @@
-//! Training on anchors against training on all rows.
+//! Training on anchors compared with training on all rows.
 
 use callgrove_learn::ocsvm::{
     Anchors, OcsvmParams, Trained, ValidOcsvmParams, train, train_on_anchors,
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 const NU: f64 = 0.01;
 const COLUMNS: u32 = 12;
 
-/// Sparse rows around 0, most of them within a distance of 3, some far out with small weights.
+/// Returns sparse rows around 0, most of them within a distance of 3, some far out with small weights.
 fn cloud(num_rows: usize) -> (Rows, Vec<f64>) {
     let mut state = 7_u64;
     let mut uniform = || {
@@ -54,7 +54,7 @@ fn on_anchors(
 }
 
 #[test]
-fn scores_are_near_those_of_all_rows_and_hardly_a_decision_differs() {
+fn scores_and_decisions_are_close_to_those_of_all_rows() {
     let (rows, weights) = cloud(4_000);
     let params = params(&weights);
     let exact = train(&rows, &weights, &params, None, Progress::none()).unwrap();
@@ -83,7 +83,7 @@ fn scores_are_near_those_of_all_rows_and_hardly_a_decision_differs() {
 }
 
 #[test]
-fn with_an_anchor_for_each_row_nothing_is_lost() {
+fn an_anchor_for_each_row_gives_exact_scores() {
     let (rows, weights) = cloud(300);
     let weights = vec![1.0; weights.len()];
     let params = params(&weights);
@@ -96,7 +96,7 @@ fn with_an_anchor_for_each_row_nothing_is_lost() {
 }
 
 #[test]
-fn labels_keep_warm_and_cold_starts_and_the_model_the_same_bit_by_bit() {
+fn warm_and_cold_starts_and_the_model_agree_bit_by_bit_after_each_label() {
     let (rows, prior) = cloud(3_000);
     let params = params(&prior);
     let anchors = Anchors::choose(&rows, &prior, NU, 256);
@@ -118,7 +118,7 @@ fn labels_keep_warm_and_cold_starts_and_the_model_the_same_bit_by_bit() {
         assert_eq!(warm.alpha(), cold.alpha());
         let model = warm.model(&rows).scores(&rows, Progress::none()).unwrap();
         assert_eq!(model, warm.scores(), "step {step}");
-        // A weight above C keeps its row on the right side.
+        // A weight above C keeps its row on the normal side.
         let mut normal = labelled.iter().filter(|&&row| weights[row] > 1.0);
         assert!(normal.all(|&row| warm.scores()[row] > -1e-9));
         let mut abnormal = labelled.iter().filter(|&&row| weights[row] <= 0.0);
@@ -145,7 +145,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn any_rows_and_weights_have_anchors_that_carry_all_weight(
+    fn anchors_have_the_total_weight_of_any_rows(
         points in prop::collection::vec((-3_i8..3, 0_u8..4), 1..60),
         num_wanted in 1_usize..40,
     ) {

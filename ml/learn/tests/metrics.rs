@@ -1,4 +1,4 @@
-//! Areas under curves against scikit-learn.
+//! Areas under curves compared with scikit-learn.
 
 use callgrove_learn::metrics::{precision_at, ranking_quality};
 use callgrove_ml_tests::{fixture, number, numbers};

@@ -1,4 +1,4 @@
-//! The one-class SVM against scikit-learn, the exact solutions of the fixtures, and its own laws.
+//! The one-class SVM compared with scikit-learn and the exact solutions of the fixtures, and its own laws.
 
 use callgrove_learn::ocsvm::{Ocsvm, OcsvmParams, Trained, train};
 use callgrove_ml_tests::{dense_rows, fixture, max_abs_diff, number, numbers};
@@ -124,7 +124,7 @@ fn edge_cases_give_the_exact_answer_or_a_typed_error() {
 }
 
 #[test]
-fn weights_that_are_no_weights_are_refused() {
+fn refuses_invalid_weights() {
     let rows = dense_rows(&serde_json::json!([[0.0], [1.0], [2.0]]));
     for bad in [f64::NAN, f64::INFINITY, -1.0] {
         let error = solve(&rows, &[1.0, bad, 1.0], 1.0, 1.0, None).unwrap_err();
@@ -191,7 +191,7 @@ fn a_labelled_normal_row_gets_no_negative_score() {
 }
 
 #[test]
-fn a_cache_of_two_rows_changes_nothing() {
+fn a_cache_of_two_rows_gives_the_same_result() {
     let fixture = fixture("ocsvm_n300_d2.json");
     let rows = dense_rows(&fixture["X"]);
     let mut params = OcsvmParams::new(0.5, 30.0);

@@ -1,4 +1,4 @@
-//! The unweighted one-class SVM against linfa-svm.
+//! The unweighted one-class SVM compared with linfa-svm.
 
 use callgrove_learn::ocsvm::{OcsvmParams, train};
 use callgrove_ml_tests::{fixture, max_abs_diff, number, numbers};

@@ -1,4 +1,4 @@
-//! Embeddings: what they must keep, and that they are the same for any number of threads.
+//! Embeddings: their properties, and independence of the number of threads.
 
 use callgrove_learn::stack2vec::{
     Corpus, Objective, OutputLayer, Stack2vec, Stack2vecParams, infer, train,
@@ -7,7 +7,7 @@ use callgrove_trees::{MlError, Progress};
 
 const NUM_WORDS: usize = 30;
 
-/// Three kinds of trees, 40 of each: a kind spends its time in ten words of its own.
+/// Returns three kinds of trees, 40 of each: each kind spends its time in ten words of its own.
 fn corpus() -> Corpus {
     let rows = (0..120_u32).map(|tree| {
         let kind = tree % 3;
@@ -100,7 +100,7 @@ fn a_new_tree_gets_the_vector_of_an_equal_training_tree() {
     let rows = [17, 90].map(|tree| {
         let (words, shares) = all.row(tree);
         let entries = words.iter().zip(shares);
-        // Shares, not magnitudes, count.
+        // Shares count, magnitudes do not.
         entries
             .map(|(&word, &share)| (word, 50.0 * f64::from(share)))
             .collect()
@@ -147,7 +147,7 @@ fn large_vocabularies_are_sampled_by_default() {
 }
 
 #[test]
-fn a_tree_without_time_does_not_spoil_the_others() {
+fn a_tree_without_time_does_not_affect_the_others() {
     let corpus = Corpus::new(2, [vec![(0, 1.0)], vec![(0, 0.0), (1, 0.0)], Vec::new()]);
     for objective in [Objective::FullSoftmax, Objective::NegativeSampling] {
         let params = params(objective).check().unwrap();
@@ -197,7 +197,7 @@ fn settings_out_of_bounds_are_refused() {
 }
 
 #[test]
-fn the_vector_of_a_tree_does_not_depend_on_the_trees_beside_it() {
+fn the_vector_of_a_tree_does_not_depend_on_other_trees() {
     let network = trained(Objective::FullSoftmax, 2);
     let all = corpus();
     let params = params(Objective::FullSoftmax).check().unwrap();
@@ -214,7 +214,7 @@ fn the_vector_of_a_tree_does_not_depend_on_the_trees_beside_it() {
 }
 
 #[test]
-fn no_small_move_of_a_vector_gains_much() {
+fn small_moves_of_a_vector_hardly_lower_the_loss() {
     let network = trained(Objective::FullSoftmax, 3);
     let corpus = corpus();
     let decay = f64::from(params(Objective::FullSoftmax).weight_decay);
@@ -231,18 +231,18 @@ fn no_small_move_of_a_vector_gains_much() {
         let vector = network.vectors.row(tree);
         let hidden: Vec<f64> = vector.iter().map(|&x| f64::from(x)).collect();
         let least = loss(tree, &hidden);
-        for place in 0..hidden.len() {
+        for index in 0..hidden.len() {
             for by in [-0.1, 0.1] {
                 let mut moved = hidden.clone();
-                moved[place] += by;
-                assert!(loss(tree, &moved) > least - 0.05, "tree {tree}, {place}");
+                moved[index] += by;
+                assert!(loss(tree, &moved) > least - 0.05, "tree {tree}, {index}");
             }
         }
     }
 }
 
 #[test]
-fn an_output_layer_of_more_numbers_than_can_be_is_refused() {
+fn refuses_an_output_layer_with_too_many_numbers() {
     let layer = OutputLayer {
         dims: 1 << (usize::BITS - 1),
         vectors: Vec::new(),

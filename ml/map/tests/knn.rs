@@ -1,4 +1,4 @@
-//! All nearest neighbours against comparing all pairs.
+//! All nearest neighbours compared with the result of all pairs.
 
 use callgrove_map::knn::{Neighbours, all_nearest, nearest_among};
 use callgrove_trees::Progress;
@@ -12,7 +12,7 @@ fn squared_distance(a: RowRef<'_>, b: RowRef<'_>, num_columns: usize) -> f64 {
     a.iter().zip(&b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 
-/// What all pairs say, with `skip_self` for rows among themselves.
+/// Compares with all pairs; `skip_self` is for rows among themselves.
 fn check(rows: &Rows, queries: &Rows, found: &Neighbours, k: usize, skip_self: bool) {
     let others = rows.len().saturating_sub(usize::from(skip_self));
     assert_eq!(found.k, k.min(others));
@@ -56,8 +56,8 @@ fn blobs(num_rows: usize, num_columns: usize, spread: f64, offset: f64, seed: u6
 
 #[test]
 fn dense_neighbours_are_those_of_all_pairs() {
-    // More than one tile; then points so near to each other, and so far from the origin, that single
-    // precision cannot tell them apart.
+    // More than one tile; then points so near to each other, and so far from the origin, that single precision cannot
+    // distinguish them.
     for (num_rows, num_columns, spread, offset) in [
         (2_300, 5, 1.0, 0.0),
         (300, 40, 1e-6, 0.0),
@@ -71,7 +71,7 @@ fn dense_neighbours_are_those_of_all_pairs() {
 }
 
 #[test]
-fn an_outlier_far_away_changes_nothing() {
+fn a_distant_outlier_does_not_change_the_result() {
     let mut values = vec![1e9; 4];
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     values.extend((0..800).map(|_| rng.random::<f64>()));
@@ -134,7 +134,7 @@ fn degenerate_rows_have_defined_neighbours() {
 }
 
 #[test]
-fn it_can_be_cancelled() {
+fn the_search_can_be_cancelled() {
     let stop = |_| std::ops::ControlFlow::Break(());
     let rows = blobs(10, 2, 1.0, 0.0, 1);
     let found = all_nearest(&rows, 2, Progress::new(&stop));

@@ -1,4 +1,4 @@
-//! Maps against numpy and scikit-learn.
+//! Maps compared with numpy and scikit-learn.
 
 use callgrove_map::projection::{
     Map, MdsParams, Smacof, kruskal_stress, landmark_mds, mds_with_landmarks, mds_with_pivots,
@@ -14,7 +14,7 @@ fn points(value: &Value) -> Vec<[f64; 2]> {
     rows.map(|row| [row[0], row[1]]).collect()
 }
 
-/// Largest difference after each axis is turned to the same side.
+/// Returns the largest difference after each axis is turned to the same side.
 fn diff_up_to_sign(map: &Map, expected: &[[f64; 2]]) -> f64 {
     let mut worst: f64 = 0.0;
     for axis in 0..2 {
@@ -64,7 +64,7 @@ fn landmark_scaling_equals_that_of_numpy() {
 }
 
 #[test]
-fn with_all_rows_as_pivots_it_is_classical_scaling() {
+fn all_rows_as_pivots_give_classical_scaling() {
     let fixture = fixture("mds.json");
     let rows = dense_rows(&fixture["X"]);
     let all: Vec<usize> = (0..rows.len()).collect();
@@ -133,7 +133,7 @@ fn stress_majorisation_follows_the_reference() {
     assert!((found / wanted - 1.0).abs() < 1e-6, "{found} {wanted}");
 }
 
-/// Points on a circle in space, too many for double precision.
+/// Returns points on a circle in space, too many for double precision.
 fn circle(num_rows: usize) -> Rows {
     let values = (0..num_rows).flat_map(|row| {
         let angle = row as f64 * 2.4;
@@ -172,7 +172,7 @@ fn stress_falls_with_each_step_for_any_number_of_threads() {
 }
 
 #[test]
-fn stress_majorisation_refuses_what_it_cannot_take() {
+fn stress_majorisation_refuses_invalid_input() {
     let many = Rows::Dense(DenseRows::new(1, vec![0.0; 8_193]).unwrap());
     let refused = Smacof::new(&many, vec![[0.0; 2]; 8_193], Progress::none()).unwrap_err();
     assert_eq!(
@@ -184,7 +184,7 @@ fn stress_majorisation_refuses_what_it_cannot_take() {
     assert!(Smacof::new(&rows, vec![[f64::INFINITY; 2]; 3], Progress::none()).is_err());
     let stop = |_| std::ops::ControlFlow::Break(());
     assert!(Smacof::new(&rows, vec![[0.0; 2]; 3], Progress::new(&stop)).is_err());
-    // Points at the same place do not pull, whatever the rows say.
+    // Points at the same place do not attract each other, whatever the rows are.
     let mut map = Smacof::new(&rows, vec![[1.0; 2]; 3], Progress::none()).unwrap();
     map.step(2, Progress::none()).unwrap();
     assert_eq!(map.points(), [[0.0; 2]; 3]);
@@ -194,7 +194,7 @@ fn stress_majorisation_refuses_what_it_cannot_take() {
 }
 
 #[test]
-fn quality_numbers_say_what_they_mean() {
+fn quality_measures_match_their_definitions() {
     let fixture = fixture("mds.json");
     let rows = dense_rows(&fixture["X"]);
     let map = points(&fixture["classical"]["Y_upto_sign"]);
@@ -205,7 +205,7 @@ fn quality_numbers_say_what_they_mean() {
     assert!(neighbours_preserved(&plane, &larger, 10, 1_000).unwrap() > 1.0 - 1e-12);
     let kept = neighbours_preserved(&rows, &map, 10, 1_000).unwrap();
     assert!((0.2..0.8).contains(&kept), "{kept}");
-    // Against the raw stress at its best scale, from its definition.
+    // Compared with the raw stress at its best scale, from its definition.
     let (mut dd, mut dt, mut tt) = (0.0, 0.0, 0.0);
     for a in 0..rows.len() {
         let truth = rows.squared_distances(rows.row(a));
@@ -234,7 +234,7 @@ fn trustworthiness_equals_that_of_scikit_learn() {
     let expected = numbers(&fixture["trustworthiness"]["values"]);
     let classical = points(&fixture["classical"]["Y_upto_sign"]);
     let landmark = points(&fixture["landmark"]["Y_upto_sign"]);
-    for (map, k, place) in [
+    for (map, k, index) in [
         (&classical, 5, 0),
         (&classical, 12, 1),
         (&landmark, 5, 4),
@@ -242,9 +242,9 @@ fn trustworthiness_equals_that_of_scikit_learn() {
     ] {
         let found = trustworthiness(&rows, map, k).unwrap();
         assert!(
-            (found - expected[place]).abs() < 1e-12,
+            (found - expected[index]).abs() < 1e-12,
             "{found} {}",
-            expected[place]
+            expected[index]
         );
     }
 }
@@ -252,7 +252,7 @@ fn trustworthiness_equals_that_of_scikit_learn() {
 #[test]
 fn a_map_of_the_plane_keeps_all_distances() {
     let values: Vec<f64> = (0..200)
-        .map(|place| (f64::from(place) * 1.7).sin() * 3.0)
+        .map(|index| (f64::from(index) * 1.7).sin() * 3.0)
         .collect();
     let rows = Rows::Dense(DenseRows::new(2, values).unwrap());
     let params = MdsParams { num_landmarks: 7 }.check().unwrap();

@@ -1,4 +1,4 @@
-//! t-SNE against reference numbers, and its laws.
+//! t-SNE compared with reference numbers, and its laws.
 
 use callgrove_map::knn::all_nearest;
 use callgrove_map::projection::{
@@ -16,7 +16,7 @@ fn points(value: &Value) -> Vec<[f64; 2]> {
     rows.map(|row| [row[0], row[1]]).collect()
 }
 
-/// The settings and rows of the reference.
+/// Returns the settings and rows of the reference.
 fn reference() -> (Rows, TsneParams, Value) {
     let tsne = fixture("tsne.json");
     let params = TsneParams {
@@ -29,7 +29,7 @@ fn reference() -> (Rows, TsneParams, Value) {
     (dense_rows(&fixture("mds.json")["X"]), params, tsne)
 }
 
-/// Affinities over all pairs, as the reference has them.
+/// Returns affinities over all pairs, as in the reference.
 fn all_pairs(rows: &Rows, perplexity: f64) -> Affinities {
     let neighbours = all_nearest(rows, rows.len(), Progress::none()).expect("not cancelled");
     Affinities::new(&neighbours, perplexity)
@@ -70,7 +70,7 @@ fn divergence_gradient_and_first_steps_equal_the_reference() {
     assert!((map.divergence() - number(&tsne["gd_kl"][1][1])).abs() < 1e-8);
 }
 
-/// Median of a number over the runs of the reference.
+/// Returns the median of a number over the runs of the reference.
 fn median(tsne: &Value, name: &str) -> f64 {
     let runs = tsne["quality_100"].as_object().expect("runs");
     let mut values: Vec<f64> = runs.values().map(|run| number(&run[name])).collect();
@@ -116,7 +116,7 @@ fn maps_are_as_good_as_those_of_the_reference() {
     }
 }
 
-/// Groups of rows around centres, every row with some noise.
+/// Returns groups of rows around centres, every row with some noise.
 fn groups(num_rows: usize, num_groups: usize, seed: u64) -> Rows {
     const COLUMNS: usize = 8;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -169,7 +169,7 @@ fn cells_change_the_gradient_little() {
 }
 
 #[test]
-fn a_clone_goes_on_as_the_original() {
+fn a_clone_continues_like_the_original() {
     let rows = groups(300, 4, 2);
     let params = short().check().unwrap();
     let mut map = Tsne::from_rows(&rows, params, 7, Progress::none()).unwrap();
@@ -185,7 +185,7 @@ fn a_clone_goes_on_as_the_original() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn the_result_does_not_depend_on_the_number_of_threads() {
     let rows = groups(900, 4, 3);
     let run = |num_threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new()
@@ -205,7 +205,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn new_rows_come_to_their_neighbours() {
+fn new_rows_are_placed_near_their_neighbours() {
     let all = groups(1_000, 6, 4);
     let (new, old): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(|row| row % 10 == 0);
     let (old_rows, new_rows) = (all.select(&old), all.select(&new));
@@ -222,7 +222,7 @@ fn new_rows_come_to_their_neighbours() {
         .place_new(&old_rows, &new_rows, Progress::none())
         .unwrap();
     assert_eq!(map.points(), before);
-    // The map of all of them keeps nearly as many neighbours as that of the old ones alone.
+    // The map of all of them preserves nearly as many neighbours as that of the old ones alone.
     let mut points = vec![[0.0; 2]; all.len()];
     for (&row, &point) in old.iter().zip(map.points()).chain(new.iter().zip(&placed)) {
         points[row] = point;
@@ -231,7 +231,7 @@ fn new_rows_come_to_their_neighbours() {
     let kept_all = neighbours_preserved(&all, &points, 10, 1_000).unwrap();
     assert!(kept_all > kept_old - 0.05, "{kept_all} {kept_old}");
     assert!(trustworthiness(&all, &points, 12).unwrap() > 0.97);
-    // A row's place does not depend on the others that come with it.
+    // A row's position does not depend on the other new rows.
     let alone = map
         .place_new(&old_rows, &all.select(&new[5..6]), Progress::none())
         .unwrap();
@@ -301,7 +301,7 @@ fn bad_input_is_refused() {
 }
 
 #[test]
-fn it_can_be_cancelled_and_resumed() {
+fn a_map_can_be_cancelled_and_resumed() {
     let rows = groups(60, 2, 1);
     let params = short().check().unwrap();
     let stop = |_| std::ops::ControlFlow::Break(());

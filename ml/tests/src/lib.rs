@@ -36,7 +36,7 @@ pub fn fixture_path(name: &str) -> String {
 
 /// Returns the content of a file.
 pub fn read_text(path: impl AsRef<Path>) -> String {
-    std::fs::read_to_string(path.as_ref()).expect("the fixture is there")
+    std::fs::read_to_string(path.as_ref()).expect("the fixture exists")
 }
 
 /// Returns the content of a JSON fixture.
@@ -44,7 +44,7 @@ pub fn fixture(name: &str) -> Value {
     serde_json::from_str(&read_text(fixture_path(name))).expect("the fixture is JSON")
 }
 
-/// A JSON-lines forest: a header with the function names, then one tree per line.
+/// Reads a JSON-lines forest: a header with the function names, then one tree per line.
 pub fn read_forest(path: impl AsRef<Path>) -> (Vec<String>, Vec<PlainTree>) {
     #[derive(Deserialize)]
     struct Header {
@@ -59,7 +59,7 @@ pub fn read_forest(path: impl AsRef<Path>) -> (Vec<String>, Vec<PlainTree>) {
     (header.functions, trees)
 }
 
-/// A forest of the given trees; they keep their order if their nodes ascend.
+/// Returns a forest of the given trees; they keep their order if their nodes ascend.
 pub fn forest(names: &[String], trees: &[PlainTree]) -> Forest {
     let mut table = NameTable::default();
     let ids: Vec<FuncId> = names.iter().map(|name| table.intern(name)).collect();

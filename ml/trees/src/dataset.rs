@@ -17,7 +17,7 @@ pub enum Rows {
     Sparse(SparseRows),
 }
 
-/// Rows of which every number is stored.
+/// Dense rows: every number is stored.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DenseRows {
     num_columns: usize,
@@ -25,13 +25,13 @@ pub struct DenseRows {
     squared_norms: Vec<f64>,
 }
 
-/// Compressed rows: columns of a row ascend, no stored value is zero. Many rows have their values in the
-/// same columns: such a list of columns is kept once.
+/// Compressed rows: the columns of a row ascend, and no stored value is zero. Many rows have their values in the same
+/// columns, so equal lists of columns are stored once.
 #[derive(Clone, Debug)]
 pub struct SparseRows {
     num_columns: usize,
     row_start: Vec<usize>,
-    /// Where the columns of each row start.
+    /// Start of the columns of each row.
     column_start: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
@@ -57,11 +57,10 @@ pub enum RowRef<'a> {
 }
 
 impl DenseRows {
-    /// A matrix from its numbers, row by row.
+    /// Creates a matrix from its numbers, row by row.
     ///
-    /// # Errors
-    /// [`MlError::LengthMismatch`] if the numbers do not fill whole rows, [`MlError::BadNumber`] if
-    /// one is NaN or infinite.
+    /// [`MlError::LengthMismatch`] if the numbers do not fill complete rows, [`MlError::BadNumber`] if one is NaN or
+    /// infinite.
     pub fn new(num_columns: usize, values: Vec<f64>) -> Result<Self> {
         let num_rows = values.len().checked_div(num_columns).unwrap_or(0);
         if num_rows * num_columns != values.len() {
@@ -82,14 +81,14 @@ impl DenseRows {
         })
     }
 
-    /// A row.
+    /// Returns a row.
     pub fn row(&self, row: usize) -> &[f64] {
         &self.values[row * self.num_columns..(row + 1) * self.num_columns]
     }
 }
 
 impl SparseRows {
-    /// A matrix of given rows; zeros are left out.
+    /// Creates a matrix of given rows; zeros are left out.
     ///
     /// # Errors
     /// [`MlError::BadNumber`] if a value is NaN or infinite.
@@ -148,14 +147,14 @@ impl PartialEq for SparseRows {
     }
 }
 
-/// Finds lists of columns that were there before.
+/// Finds equal lists of columns that are stored already.
 #[derive(Default)]
 struct ColumnLists {
     start_of_list: HashMap<Box<[u32]>, usize>,
 }
 
 impl ColumnLists {
-    /// Where `list` starts in `columns`, behind which it is put if it is new.
+    /// Returns the start of `list` in `columns`, to which it is appended if it is new.
     fn start_of(&mut self, list: &[u32], columns: &mut Vec<u32>) -> usize {
         if let Some(&start) = self.start_of_list.get(list) {
             return start;
@@ -168,17 +167,17 @@ impl ColumnLists {
 }
 
 impl Rows {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.squared_norms().len()
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn num_columns(&self) -> usize {
         match self {
             Self::Dense(rows) => rows.num_columns,
@@ -186,7 +185,7 @@ impl Rows {
         }
     }
 
-    /// Squared Euclidean norm of each row.
+    /// Returns the squared Euclidean norm of each row.
     pub fn squared_norms(&self) -> &[f64] {
         match self {
             Self::Dense(rows) => &rows.squared_norms,
@@ -194,13 +193,13 @@ impl Rows {
         }
     }
 
-    /// Euclidean norm of each row.
+    /// Returns the Euclidean norm of each row.
     pub fn norms(&self) -> Vec<f64> {
         let squared = self.squared_norms().iter();
         squared.map(|norm| norm.sqrt()).collect()
     }
 
-    /// A row.
+    /// Returns a row.
     pub fn row(&self, row: usize) -> RowRef<'_> {
         match self {
             Self::Dense(rows) => RowRef::Dense(rows.row(row)),
@@ -211,7 +210,7 @@ impl Rows {
         }
     }
 
-    /// Some of the rows, in the order of `wanted`.
+    /// Returns some of the rows, in the order of `wanted`.
     #[must_use]
     pub fn select(&self, wanted: &[usize]) -> Self {
         match self {
@@ -236,19 +235,19 @@ impl Rows {
         }
     }
 
-    /// The rows with only those of their columns that have a `place`, ascending as before, under its number. Norms stay
-    /// those of the whole rows.
+    /// Returns the rows restricted to the columns that have a number in `place_of_column`, renumbered and ascending
+    /// as before. Norms stay those of the complete rows.
     #[must_use]
     pub fn within(&self, place_of_column: &[Option<u32>]) -> Self {
         let num_columns = place_of_column.iter().flatten().count();
         let rows = match self {
             Self::Dense(rows) => {
-                let places = place_of_column.iter().cycle();
-                let kept = rows.values.iter().zip(places);
+                let indices = place_of_column.iter().cycle();
+                let kept = rows.values.iter().zip(indices);
                 return Self::Dense(DenseRows {
                     num_columns,
                     values: kept
-                        .filter_map(|(&value, place)| place.and(Some(value)))
+                        .filter_map(|(&value, index)| index.and(Some(value)))
                         .collect(),
                     squared_norms: rows.squared_norms.clone(),
                 });
@@ -263,8 +262,8 @@ impl Rows {
             values.clear();
             let (of_row, values_of_row) = rows.row(row);
             for (&column, &value) in of_row.iter().zip(values_of_row) {
-                if let Some(&Some(place)) = place_of_column.get(column as usize) {
-                    columns.push(place);
+                if let Some(&Some(index)) = place_of_column.get(column as usize) {
+                    columns.push(index);
                     values.push(value);
                 }
             }
@@ -274,7 +273,7 @@ impl Rows {
         Self::Sparse(within)
     }
 
-    /// Mean of the squared distances over all ordered pairs of rows: 2 (mean |x|² − |mean x|²).
+    /// Returns the mean of the squared distances over all ordered pairs of rows: 2 (mean |x|² − |mean x|²).
     pub fn mean_squared_distance(&self) -> f64 {
         if self.is_empty() {
             return 0.0;
@@ -290,9 +289,9 @@ impl Rows {
         (2.0 * (mean_norm - dot(&mean, &mean))).max(0.0)
     }
 
-    /// For each row the first row that equals it.
+    /// Returns for each row the first row that equals it.
     pub fn first_equal(&self) -> Vec<usize> {
-        // Equal rows have equal norms, which tell most others apart.
+        // Equal rows have equal norms, which distinguish most other rows.
         let norms = self.squared_norms();
         let compare = |a: usize, b: usize| {
             let rows = || self.row(a).compare(self.row(b));
@@ -311,37 +310,37 @@ impl Rows {
 }
 
 impl<'a> RowRef<'a> {
-    /// Columns and values in ascending order; a dense row gives its zeros too.
+    /// Returns columns and values in ascending order; a dense row includes its zeros.
     pub fn entries(self) -> impl Iterator<Item = (usize, f64)> + 'a {
         let (columns, values) = match self {
             Self::Dense(values) => (None, values),
             Self::Sparse(columns, values) => (Some(columns), values),
         };
-        values.iter().enumerate().map(move |(place, &value)| {
-            let column = columns.map_or(place, |columns| columns[place] as usize);
+        values.iter().enumerate().map(move |(index, &value)| {
+            let column = columns.map_or(index, |columns| columns[index] as usize);
             (column, value)
         })
     }
 
-    /// Squared Euclidean norm.
+    /// Returns the squared Euclidean norm.
     pub fn squared_norm(self) -> f64 {
         match self {
             Self::Dense(values) | Self::Sparse(_, values) => sum_of_squares(values),
         }
     }
 
-    /// The row as `num_columns` numbers; columns beyond are left out.
+    /// Returns the row as `num_columns` numbers; columns beyond are left out.
     pub fn to_dense(self, num_columns: usize) -> Vec<f64> {
         let mut dense = vec![0.0; num_columns];
         for (column, value) in self.entries() {
-            if let Some(place) = dense.get_mut(column) {
-                *place = value;
+            if let Some(index) = dense.get_mut(column) {
+                *index = value;
             }
         }
         dense
     }
 
-    /// The row as a sparse row without zeros.
+    /// Returns the row as a sparse row without zeros.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "columns are counted in 32 bits"
@@ -375,13 +374,13 @@ impl<'a> RowRef<'a> {
 }
 
 impl SparseRow {
-    /// The row without its owner.
+    /// Returns a reference to the row.
     pub fn as_ref(&self) -> RowRef<'_> {
         RowRef::Sparse(&self.columns, &self.values)
     }
 }
 
-/// Scalar product; eight sums side by side, added up in a fixed order.
+/// Returns the scalar product, from eight partial sums that are added in a fixed order.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
@@ -400,15 +399,16 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + tail
 }
 
-/// Added up column by column, exactly as the products of distances, so that a row is at distance 0 from itself.
+/// Returns the sum of squares, added column by column exactly as in the products of distances, so that a row is at
+/// distance 0 from itself.
 fn sum_of_squares(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum()
 }
 
-/// Returns an error that names the first row whose squared norm is not finite.
+/// Checks that every squared norm is finite.
 ///
 /// # Errors
-/// [`MlError::BadNumber`].
+/// [`MlError::BadNumber`] with the first row that is not.
 pub fn check_norms(squared_norms: &[f64]) -> Result<()> {
     match squared_norms.iter().position(|norm| !norm.is_finite()) {
         Some(row) => Err(MlError::BadNumber {
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn distances_from_several_rows_are_those_from_each() {
-        let values: Vec<f64> = (0..60).map(|place| f64::from(place).sin()).collect();
+        let values: Vec<f64> = (0..60).map(|index| f64::from(index).sin()).collect();
         let rows = Rows::Dense(DenseRows::new(6, values).unwrap());
         let together = rows.squared_distances_from([7, 2, 9].map(|row| rows.row(row)));
         let alone = [7, 2, 9].map(|row| rows.squared_distances(rows.row(row)));
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_not_finite_are_refused() {
+    fn refuses_numbers_that_are_not_finite() {
         let found = DenseRows::new(1, vec![0.0, f64::NAN]);
         assert_eq!(
             found.unwrap_err(),

@@ -10,35 +10,35 @@ use rayon::prelude::*;
 
 use crate::dataset::{RowRef, Rows};
 
-/// Rows that one task takes when distances are computed; the result does not depend on it.
+/// Number of rows of one task; the result does not depend on it.
 const ROWS_PER_TASK: usize = 1024;
-/// Rows that go through the columns together.
+/// Number of rows that are processed together, column by column.
 const ROWS_PER_STEP: usize = 8;
 
 impl Rows {
-    /// Squared Euclidean distances from `from` to every row. Columns that only `from` has count.
+    /// Returns the squared Euclidean distances from `from` to every row. Columns that only `from` has count.
     pub fn squared_distances(&self, from: RowRef<'_>) -> Vec<f64> {
         let [distances] = self.squared_distances_from([from]);
         distances
     }
 
-    /// [`Rows::squared_distances`] from several rows at once, which reads the matrix only once. The
-    /// numbers are the same, bit by bit.
+    /// Returns [`Rows::squared_distances`] from several rows at once, which reads the matrix only once. The numbers
+    /// are the same, bit by bit.
     pub fn squared_distances_from<const N: usize>(&self, from: [RowRef<'_>; N]) -> [Vec<f64>; N] {
         let mut distances = vec![[0.0; N]; self.len()];
         self.fold_squared_distances(from, &mut distances, |row, distances| *row = *distances);
         std::array::from_fn(|lane| distances.iter().map(|row| row[lane]).collect())
     }
 
-    /// [`Rows::squared_distances_from`] without holding them all: `fold` takes those of each row, with the
-    /// row's place of `folded`, shape `[n_rows]`.
+    /// Computes [`Rows::squared_distances_from`] without storing all of them: `fold` takes the distances of each row,
+    /// with the row's element of `folded`, shape `[n_rows]`.
     pub fn fold_squared_distances<T: Send, const N: usize>(
         &self,
         from: [RowRef<'_>; N],
         folded: &mut [T],
         fold: impl Fn(&mut T, &[f64; N]) + Sync,
     ) {
-        // Column by column, the N values side by side.
+        // Column by column, with the N values next to each other.
         let mut by_column = vec![[0.0; N]; self.num_columns()];
         for (lane, row) in from.iter().enumerate() {
             for (column, value) in row.entries() {
@@ -65,7 +65,7 @@ impl Rows {
     }
 }
 
-/// Distances of some rows, compiled by pulp for each width of vectors; a number does not depend on it.
+/// Distances of some rows, compiled by pulp for each vector width; the numbers do not depend on it.
 struct FoldDistances<'a, T, F, const N: usize> {
     rows: &'a Rows,
     first: usize,
@@ -83,16 +83,16 @@ impl<T, F: Fn(&mut T, &[f64; N]), const N: usize> WithSimd for FoldDistances<'_,
         for (step, folded) in self.folded.chunks_mut(ROWS_PER_STEP).enumerate() {
             let first = self.first + step * ROWS_PER_STEP;
             let last = first + folded.len() - 1;
-            let row = |place: usize| (first + place).min(last);
+            let row = |index: usize| (first + index).min(last);
             let products = match self.rows {
                 Rows::Dense(rows) => products(
-                    std::array::from_fn(|place| rows.row(row(place))),
+                    std::array::from_fn(|index| rows.row(row(index))),
                     self.by_column,
                 ),
                 Rows::Sparse(_) => {
                     let mut products = [[0.0; N]; ROWS_PER_STEP];
-                    for (place, products) in products.iter_mut().enumerate().take(folded.len()) {
-                        *products = sparse_products(self.rows.row(row(place)), self.by_column);
+                    for (index, products) in products.iter_mut().enumerate().take(folded.len()) {
+                        *products = sparse_products(self.rows.row(row(index)), self.by_column);
                     }
                     products
                 }
@@ -109,8 +109,8 @@ impl<T, F: Fn(&mut T, &[f64; N]), const N: usize> WithSimd for FoldDistances<'_,
     }
 }
 
-/// N scalar products of each of some rows. Each adds up column by column, so the others change
-/// nothing; the rows go through the columns together, so that sums need not wait for each other.
+/// Returns N scalar products of each of some rows. Each is added up column by column, so the other rows do not change
+/// it; the rows are processed together, so that their sums run in parallel.
 #[inline(always)]
 fn products<const N: usize>(
     rows: [&[f64]; ROWS_PER_STEP],
@@ -145,7 +145,7 @@ fn sparse_products<const N: usize>(row: RowRef<'_>, by_column: &[[f64; N]]) -> [
         return sums;
     };
     for (&column, &value) in columns.iter().zip(values) {
-        // Rows of other runs may have columns that the others lack, behind those of the matrix.
+        // Rows of other runs may have columns that the matrix lacks; their numbers follow those of the matrix.
         let Some(others) = by_column.get(column as usize) else {
             break;
         };

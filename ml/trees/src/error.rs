@@ -1,4 +1,4 @@
-//! What can go wrong while learning.
+//! Errors of learning.
 
 use callgrove_model::Cancelled;
 
@@ -11,15 +11,15 @@ pub enum MlError {
     /// There is nothing to learn from.
     #[error("the forest has no trees: no execution of the function was found")]
     EmptyForest,
-    /// Deep trees have more subtrees than fit.
+    /// Deep trees have more subtrees than the limit.
     #[error(
         "the trees are so deep that they have {found} subtrees, more than {limit}; lower `max_degree` \
          (the paper's settings have none, the default is 64)"
     )]
     TooManySubtrees {
-        /// Subtrees of all degrees of all different trees.
+        /// Number of subtrees of all degrees of all different trees.
         found: u64,
-        /// The most that fit.
+        /// Maximum number.
         limit: u64,
     },
     /// A parameter is out of its bounds.
@@ -29,38 +29,38 @@ pub enum MlError {
         name: &'static str,
         /// Its value.
         value: f64,
-        /// The allowed values in words.
+        /// The allowed values as text.
         wanted: &'static str,
     },
     /// Two inputs that belong together differ in length.
     #[error("{expected} {what} were expected, but {found} given")]
     LengthMismatch {
-        /// What was counted.
+        /// The counted items.
         what: &'static str,
-        /// The length that fits.
+        /// The expected length.
         expected: usize,
-        /// The length given.
+        /// The given length.
         found: usize,
     },
-    /// A number is NaN, infinite or negative where that has no meaning.
+    /// A number is NaN, infinite or negative where that is invalid.
     #[error("{what} of row {row} is not a finite number that fits")]
     BadNumber {
-        /// What holds the number.
+        /// The container of the number.
         what: &'static str,
         /// The row.
         row: usize,
     },
-    /// A method whose cost grows with the square of the rows was given too many.
+    /// Too many rows for a method whose cost grows with their square.
     #[error("{what} takes at most {max} rows, but {found} were given")]
     TooManyRows {
         /// The method.
         what: &'static str,
-        /// The most it takes.
+        /// The maximum number of rows.
         max: usize,
-        /// The number given.
+        /// The given number.
         found: usize,
     },
-    /// All weights are zero: everything was labelled abnormal.
+    /// All weights are zero: all trees are labelled abnormal.
     #[error("nothing is left to learn from: every tree is labelled abnormal or has weight 0")]
     NoPositiveWeight,
     /// The weights sum to less than C, so the problem of Eq. 1 has no minimum.
@@ -73,7 +73,7 @@ pub enum MlError {
         /// The regularisation parameter C.
         c: f64,
     },
-    /// A class has too few examples to learn from or to measure by.
+    /// A class has too few examples to learn from or to measure with.
     #[error(
         "{num_positive} anomalies and {num_negative} normal trees are known, but {needed} of each are needed"
     )]
@@ -82,18 +82,18 @@ pub enum MlError {
         num_positive: usize,
         /// Known normal trees.
         num_negative: usize,
-        /// What is needed of each.
+        /// Number needed of each.
         needed: usize,
     },
-    /// A crate of others, which does the work of a baseline, refused.
+    /// An external crate that implements a baseline failed.
     #[error("a baseline failed: {0}")]
     PeerFailed(String),
-    /// A file is no model.
-    #[error("this is no model of Callgrove ({0})")]
+    /// A file is not a model.
+    #[error("this is not a Callgrove model ({0})")]
     NoModel(String),
-    /// A model file of another version.
+    /// A model file has another version.
     #[error(
-        "the model has version {found}, but version {supported} is understood; learn it anew with this program"
+        "the model has version {found}, but this program supports version {supported}; train it again"
     )]
     ModelVersion {
         /// Version of the file.
@@ -101,10 +101,10 @@ pub enum MlError {
         /// Version of this program.
         supported: u32,
     },
-    /// A model file whose parts do not fit together.
+    /// A model file has inconsistent parts.
     #[error("the model is damaged: {reason}")]
     DamagedModel {
-        /// What does not fit.
+        /// The inconsistency.
         reason: &'static str,
     },
 }
@@ -115,10 +115,10 @@ impl From<Cancelled> for MlError {
     }
 }
 
-/// The result of everything here that can fail.
+/// The result of a fallible function of this crate.
 pub type Result<T> = std::result::Result<T, MlError>;
 
-/// A number as text; one with many zeros has an exponent.
+/// Formats a number; one with many zeros has an exponent.
 fn in_digits(value: f64) -> String {
     let size = value.abs();
     if size.is_finite() && size > 0.0 && !(1e-6..1e15).contains(&size) {
@@ -128,7 +128,7 @@ fn in_digits(value: f64) -> String {
     }
 }
 
-/// Passes `value` if `is_valid`.
+/// Returns `value` if `is_valid`, else an error.
 pub fn check_param(
     name: &'static str,
     value: f64,

@@ -1,34 +1,34 @@
-//! Which functions of a run are those of a training, though lines were added to source files.
+//! Matching of a run's functions with those of a training, even if lines were added to source files.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::{FuncId, FunctionName, NameTable};
 use serde::{Deserialize, Serialize};
 
-/// Numbers of functions, by which part of their names was matched.
+/// Numbers of functions, by the part of their names that matched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct MatchedFunctions {
-    /// By the whole name.
+    /// Matched by the complete name.
     pub exact: usize,
-    /// By signature and file, whatever the line.
+    /// Matched by signature and file, whatever the line.
     pub by_signature: usize,
     /// Functions of the run that the training does not have.
     pub unknown: usize,
 }
 
-/// Functions of a run and those of a training: the whole name first, then signature and name of the
-/// source file where these name one function on either side.
+/// The functions of a run matched with those of a training: by the complete name first, then by signature and name of
+/// the source file if these identify one function on either side.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FunctionMatch {
-    /// Names of the run's functions as the training has them, by id.
+    /// Names of the run's functions as in the training, by id.
     names: Vec<String>,
-    /// Functions of the run by place among those of the training.
+    /// Functions of the run by index among those of the training.
     run_of: Vec<Option<FuncId>>,
     matched: MatchedFunctions,
 }
 
 impl FunctionMatch {
-    /// Matches the functions of a run with the `known` ones of a training; those that `is_used` count.
+    /// Matches the functions of a run with the `known` ones of a training; only those that `is_used` count.
     pub fn new(
         known: &[String],
         run: &NameTable<FuncId>,
@@ -64,41 +64,41 @@ impl FunctionMatch {
                     _ => None,
                 }
             };
-            let place = exact.or_else(by_key);
+            let index = exact.or_else(by_key);
             if is_used(func) {
                 let matched = &mut found.matched;
-                match (exact, place) {
+                match (exact, index) {
                     (Some(_), _) => matched.exact += 1,
                     (None, Some(_)) => matched.by_signature += 1,
                     (None, None) => matched.unknown += 1,
                 }
             }
-            if let Some(place) = place {
-                found.run_of[place] = Some(func);
+            if let Some(index) = index {
+                found.run_of[index] = Some(func);
             }
-            let as_known = place.map_or(name, |place| known[place].as_str());
+            let as_known = index.map_or(name, |index| known[index].as_str());
             found.names.push(as_known.to_owned());
         }
         found
     }
 
-    /// Names of the run's functions as the training has them, by id.
+    /// Returns the names of the run's functions as in the training, by id.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The function of the run that is one of the training, by its place there.
-    pub fn run_of(&self, place: usize) -> Option<FuncId> {
-        self.run_of.get(place).copied().flatten()
+    /// Returns the function of the run that matches one of the training, by its index there.
+    pub fn run_of(&self, index: usize) -> Option<FuncId> {
+        self.run_of.get(index).copied().flatten()
     }
 
-    /// How many were matched.
+    /// Returns the numbers of matched functions.
     pub fn matched(&self) -> MatchedFunctions {
         self.matched
     }
 }
 
-/// Signature and name of the source file, without folders and lines.
+/// Returns signature and name of the source file, without folders and lines.
 fn key(name: &str) -> (String, String) {
     let parsed = FunctionName::parse(name);
     let file = parsed.file.unwrap_or_default();
@@ -110,7 +110,7 @@ fn key(name: &str) -> (String, String) {
     (signature.trim().to_owned(), file.to_owned())
 }
 
-/// Whether two functions are the same, whatever the lines.
+/// Returns whether two functions are the same, whatever the lines.
 pub fn is_same_function(a: &str, b: &str) -> bool {
     a == b || key(a) == key(b)
 }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_folders_do_not_matter_where_a_signature_is_unique() {
+    fn a_unique_signature_matches_whatever_the_line_and_folder() {
         let known = [
             "void step(int) [{one/heat.cpp} {391,0}]",
             "void step(double) [{one/heat.cpp} {400,0}]",

@@ -1,4 +1,4 @@
-//! Which function to take as the root of the trees, if a person names none.
+//! Suggestion of the root function of the trees, if the user selects none.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,15 +6,15 @@ use std::fmt;
 use crate::real::{Real, whole};
 use callgrove_model::{DurationNs, FuncId, FunctionName, Lane, ProgramId, RankId, Trace};
 
-/// Functions executed less often have nothing to be compared with.
+/// Minimum number of executions of a function; rarer ones have nothing to be compared with.
 const MIN_EXECUTIONS: usize = 8;
 
-/// A function that may serve as root, with the numbers that speak for it.
+/// A function that may serve as root, with the numbers that support it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RootSuggestion {
     /// The function.
     pub func: FuncId,
-    /// How promising it is, 0..=1.
+    /// Rating of the function, 0..=1.
     pub score: f64,
     /// Finished executions.
     pub num_executions: usize,
@@ -24,7 +24,7 @@ pub struct RootSuggestion {
     pub median: DurationNs,
     /// Longest duration.
     pub longest: DurationNs,
-    /// How much longer than the median the slowest 5 % take at least, in medians.
+    /// Minimum excess of the slowest 5 % over the median, in medians.
     pub spread: f64,
     /// Mean number of calls in a tree, the root included.
     pub mean_tree_len: f64,
@@ -34,14 +34,14 @@ pub struct RootSuggestion {
     pub time_share: f64,
 }
 
-/// Ranks functions by how promising they are as roots, the best first; equals in order of id.
+/// Ranks functions by their suitability as roots, the best first; equal ones in order of id.
 ///
-/// Good roots are executed again and again on each rank, take a good part of the run, call many
-/// things, talk to other ranks, and do not always take equally long. Each of these is a number x
-/// between 0 and infinity that counts as x / (x + half), where half is what counts a half; the score
-/// is their product. Functions of MPI, those without callees and those executed less than eight times
-/// are left out; where nothing else is there, they are proposed in this order of exceptions: functions without
-/// callees, functions of MPI, functions that are executed less often. So every run with calls has a proposal.
+/// Good roots are executed repeatedly on each rank, take a good part of the run, call many functions, exchange
+/// messages with other ranks, and vary in duration. Each of these is a number x between 0 and infinity that counts as
+/// x / (x + half), where half is the value that counts as a half; the score is their product. MPI functions, those
+/// without callees and those executed less than eight times are left out. If no others exist, they are proposed in
+/// this order of exceptions: functions without callees, MPI functions, functions that are executed less often. So
+/// every run with calls has a proposal.
 pub fn suggest_roots(trace: &Trace) -> Vec<RootSuggestion> {
     let mut tallies: Vec<Tally> = vec![Tally::default(); trace.names.len()];
     let mut total_ns = 0;
@@ -63,43 +63,44 @@ pub fn suggest_roots(trace: &Trace) -> Vec<RootSuggestion> {
     Vec::new()
 }
 
-/// What is proposed where nothing better is there.
+/// Requirements that are relaxed if no function meets the stricter ones.
 #[derive(Clone, Copy, Debug)]
 struct Lenience {
-    /// Least calls below the root that a tree counts as having.
-    least_calls: f64,
-    /// Whether functions of MPI are proposed.
+    /// Minimum number of calls below the root that a tree counts as having.
+    min_calls: f64,
+    /// True if MPI functions are proposed.
     mpi: bool,
-    /// Executions that a function needs.
+    /// Minimum number of executions of a function.
     min_executions: usize,
 }
 
 impl Lenience {
+    /// All levels, the strictest first.
     const ALL: [Self; 4] = [
         Self {
-            least_calls: 0.0,
+            min_calls: 0.0,
             mpi: false,
             min_executions: MIN_EXECUTIONS,
         },
         Self {
-            least_calls: 0.1,
+            min_calls: 0.1,
             mpi: false,
             min_executions: MIN_EXECUTIONS,
         },
         Self {
-            least_calls: 0.1,
+            min_calls: 0.1,
             mpi: true,
             min_executions: MIN_EXECUTIONS,
         },
         Self {
-            least_calls: 0.1,
+            min_calls: 0.1,
             mpi: true,
             min_executions: 1,
         },
     ];
 }
 
-/// What the lanes say about one function.
+/// The totals of one function over the lanes.
 #[derive(Clone, Default)]
 struct Tally {
     durations_ns: Vec<i64>,
@@ -110,7 +111,7 @@ struct Tally {
     outermost_ns: i64,
 }
 
-/// Adds the executions of a lane; the answer is the time the lane was busy.
+/// Adds the executions of a lane; returns the time the lane was busy.
 fn tally_lane(lane: &Lane, tallies: &mut [Tally]) -> i64 {
     let executions = &lane.executions;
     let mut messages_before = vec![0_u64; executions.len() + 1];
@@ -171,7 +172,7 @@ fn rate(
         mean_messages: tally.num_messages.real() / count,
         time_share: tally.outermost_ns.real() / (total_ns.real()).max(1.0),
     };
-    let score = suggestion.rated(lenience.least_calls);
+    let score = suggestion.rated(lenience.min_calls);
     (score > 0.0).then_some(RootSuggestion {
         score,
         ..suggestion
@@ -179,21 +180,21 @@ fn rate(
 }
 
 impl RootSuggestion {
-    /// The product of what speaks for it; a tree counts as having `least_calls` below its root.
-    fn rated(&self, least_calls: f64) -> f64 {
+    /// Returns the product of the factors; a tree counts as having at least `min_calls` calls below its root.
+    fn rated(&self, min_calls: f64) -> f64 {
         let saturating = |x: f64, half: f64| x / (x + half);
         let per_rank = self.num_executions.real() / self.num_ranks.max(1).real();
         saturating(self.num_executions.real(), 100.0)
             * saturating(per_rank, 20.0)
-            * saturating(self.time_share.max(least_calls * 1e-6), 0.1)
-            * saturating((self.mean_tree_len - 1.0).max(least_calls), 20.0)
-            // No messages and equal times speak against a function, but do not rule it out.
+            * saturating(self.time_share.max(min_calls * 1e-6), 0.1)
+            * saturating((self.mean_tree_len - 1.0).max(min_calls), 20.0)
+            // No messages and equal times lower the rating, but do not exclude a function.
             * (0.5 + 0.5 * saturating(self.mean_messages, 2.0))
             * (0.1 + 0.9 * saturating(self.spread, 1.0))
     }
 }
 
-/// The numbers in words, for a person.
+/// Formats the numbers as text for a user.
 impl fmt::Display for RootSuggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranks = if self.num_ranks == 1 { "rank" } else { "ranks" };
@@ -212,8 +213,8 @@ impl fmt::Display for RootSuggestion {
     }
 }
 
-/// The value that a share of `values` is not above, one of them.
+/// Returns the smallest of `values` that at least a share of them do not exceed.
 fn quantile(values: &mut [i64], share: f64) -> i64 {
-    let place = whole((share * (values.len() - 1).real()).round());
-    *values.select_nth_unstable(place).1
+    let index = whole((share * (values.len() - 1).real()).round());
+    *values.select_nth_unstable(index).1
 }

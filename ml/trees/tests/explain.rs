@@ -1,4 +1,4 @@
-//! What sets a tree apart from the usual tree of its kind.
+//! Differences of a tree from the usual tree of its kind.
 
 use callgrove_ml_tests::{PlainTree, forest};
 use callgrove_model::{Forest, FuncId, NameTable, TreeIdx, WeightUnit};
@@ -8,7 +8,7 @@ use callgrove_trees::explain::{
 };
 use proptest::prelude::*;
 
-/// A tree from lines `depth name exclusive-time`, times in the unit of the clock.
+/// Returns a tree from lines `depth name exclusive-time`, times in the unit of the clock.
 fn tree(names: &mut Vec<String>, vertices: &[(usize, String, i64)]) -> PlainTree {
     let mut parent: Vec<i64> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
@@ -36,7 +36,7 @@ fn tree(names: &mut Vec<String>, vertices: &[(usize, String, i64)]) -> PlainTree
     }
 }
 
-/// Trees written as `root 10 > step 5 > wait 3 > wait 3`, an indent of one `>` per level.
+/// Returns trees written as `root 10 > step 5 > wait 3 > wait 3`, an indent of one `>` per level.
 fn grow(trees: &[String]) -> Forest {
     let mut names = Vec::new();
     let plain: Vec<PlainTree> = trees
@@ -55,30 +55,30 @@ fn grow(trees: &[String]) -> Forest {
     forest(&names, &plain)
 }
 
-/// Explains `odd`; only the trees that `is_odd` names are no example of what is usual.
+/// Explains `odd`; only the trees of `is_odd` do not count as usual.
 fn why(forest: &Forest, odd: u32, is_odd: impl Fn(usize) -> bool) -> TreeExplanation {
-    let paths = CallPaths::of(forest, Progress::none()).expect("nobody cancels");
+    let paths = CallPaths::of(forest, Progress::none()).expect("no cancellation");
     let is_normal: Vec<bool> = (0..forest.len()).map(|tree| !is_odd(tree)).collect();
     let usual = UsualTrees::of(forest, &paths, &is_normal);
     explain(forest, &paths, &usual, TreeIdx(odd))
 }
 
-/// The same by what a model keeps of the other trees.
+/// Explains `odd` by the usual trees of a model of the other trees.
 fn why_by_model(forest: &Forest, odd: u32) -> TreeExplanation {
-    let paths = CallPaths::of(forest, Progress::none()).expect("nobody cancels");
+    let paths = CallPaths::of(forest, Progress::none()).expect("no cancellation");
     let is_normal: Vec<bool> = (0..forest.len()).map(|tree| tree != odd as usize).collect();
     let usual = UsualTrees::of(forest, &paths, &is_normal);
-    let kept = UsualArtifact::new(forest, &paths, &usual);
-    let kept = serde_json::to_string(&kept).expect("it is plain data");
-    let kept: UsualArtifact = serde_json::from_str(&kept).expect("it was just written");
-    let (_, paths, usual) = kept
+    let stored = UsualArtifact::new(forest, &paths, &usual);
+    let stored = serde_json::to_string(&stored).expect("it is plain data");
+    let stored: UsualArtifact = serde_json::from_str(&stored).expect("it was just written");
+    let (_, paths, usual) = stored
         .of_forest(forest, Progress::none())
-        .expect("nobody cancels");
+        .expect("no cancellation");
     explain(forest, &paths, &usual, TreeIdx(odd))
 }
 
-/// A difference as `kind path count/usual excess`.
-fn told(names: &NameTable<FuncId>, difference: &Difference) -> String {
+/// Formats a difference as `kind path count/usual excess`.
+fn difference_text(names: &NameTable<FuncId>, difference: &Difference) -> String {
     let path: Vec<&str> = difference
         .path
         .iter()
@@ -94,30 +94,34 @@ fn told(names: &NameTable<FuncId>, difference: &Difference) -> String {
     )
 }
 
-/// The differences of one tree after 20 usual ones that vary a little.
+/// Returns the differences of one tree after 20 usual ones that vary a little.
 fn differences(usual: &str, odd: &str) -> Vec<String> {
     let mut trees: Vec<String> = vec![usual.to_owned(); 20];
     trees.push(odd.to_owned());
     let forest = grow(&trees);
     let why = why(&forest, 20, |tree| tree == 20);
     assert_eq!(why_by_model(&forest, 20).differences, why.differences);
-    let told = |difference| told(&forest.trace().names, difference);
-    why.differences.iter().map(told).collect()
+    let difference_text = |difference| difference_text(&forest.trace().names, difference);
+    why.differences.iter().map(difference_text).collect()
 }
 
 #[test]
-fn a_model_explains_trees_of_another_run_and_names_what_only_its_training_called() {
+fn a_model_explains_trees_of_another_run_and_names_missing_functions() {
     let training = grow(&vec![USUAL.to_owned(); 20]);
-    let paths = CallPaths::of(&training, Progress::none()).expect("nobody cancels");
+    let paths = CallPaths::of(&training, Progress::none()).expect("no cancellation");
     let usual = UsualTrees::of(&training, &paths, &[true; 20]);
-    let kept = UsualArtifact::new(&training, &paths, &usual);
+    let stored = UsualArtifact::new(&training, &paths, &usual);
     // Its functions have other numbers there, and there are others.
     let other = grow(&["run 1000;>hash 70;>wait 500;>>poll 100;>>poll 9000;>pack 200".to_owned()]);
-    let (names, paths, usual) = kept
+    let (names, paths, usual) = stored
         .of_forest(&other, Progress::none())
-        .expect("nobody cancels");
+        .expect("no cancellation");
     let why = explain(&other, &paths, &usual, TreeIdx(0));
-    let found: Vec<String> = why.differences.iter().map(|it| told(&names, it)).collect();
+    let found: Vec<String> = why
+        .differences
+        .iter()
+        .map(|it| difference_text(&names, it))
+        .collect();
     let expected = [
         "longer run/wait/poll 2/2 +8900",
         "new run/hash 1/0 +70",
@@ -134,18 +138,18 @@ fn a_model_explains_trees_of_another_run_and_names_what_only_its_training_called
 const USUAL: &str = "run 1000;>pack 200;>send 300;>wait 500;>>poll 100;>>poll 100";
 
 #[test]
-fn the_usual_tree_differs_in_nothing() {
+fn the_usual_tree_has_no_differences() {
     assert_eq!(differences(USUAL, USUAL), [""; 0]);
 }
 
 #[test]
-fn a_long_call_is_told_where_the_time_went_and_its_callers_are_not() {
+fn a_long_call_is_reported_without_its_callers() {
     let odd = USUAL.replace("poll 100;", "poll 9000;");
     assert_eq!(differences(USUAL, &odd), ["longer run/wait/poll 2/2 +8900"]);
 }
 
 #[test]
-fn of_several_the_largest_excess_is_first_and_less_than_usual_last() {
+fn the_largest_excess_is_first_and_decreases_are_last() {
     let odd = "run 1000;>pack 700;>send 10;>wait 9500;>>poll 100;>>poll 100";
     let expected = [
         "longer run/wait 1/1 +9000",
@@ -161,7 +165,7 @@ fn of_several_the_largest_excess_is_first_and_less_than_usual_last() {
 }
 
 #[test]
-fn more_calls_and_fewer_calls_are_told_from_longer_ones() {
+fn more_and_fewer_calls_are_distinguished_from_longer_ones() {
     let more = USUAL.replace(">send 300", ">send 300;>send 300;>send 310");
     assert_eq!(differences(USUAL, &more), ["more calls run/send 3/1 +610"]);
     let fewer = USUAL.replace(";>>poll 100;>>poll 100", ";>>poll 100");
@@ -172,15 +176,15 @@ fn more_calls_and_fewer_calls_are_told_from_longer_ones() {
 }
 
 #[test]
-fn what_is_new_is_one_difference_at_its_top_however_short() {
+fn a_new_call_is_one_difference_at_its_top_however_short() {
     let odd = USUAL.replace(">send 300", ">send 300;>check 1;>>hash 4;>>hash 5;>>>mix 2");
     let found = differences(USUAL, &odd);
     assert_eq!(found, ["new run/check 1/0 +12"]);
 }
 
 #[test]
-fn a_new_function_is_named_also_where_something_known_calls_it_at_a_new_place() {
-    // `pack` and `send` call each other for once, and there is a function that is nowhere else.
+fn a_new_function_under_a_known_one_at_a_new_place_is_named() {
+    // `pack` and `send` call each other here only, and one function is nowhere else.
     let usual = "run 1000;>pack 200;>>send 30;>send 300;>wait 500";
     let odd = "run 1000;>pack 200;>>send 30;>send 300;>>pack 5;>>>send 5;>>>>check 900;>wait 500";
     let found = differences(usual, odd);
@@ -189,27 +193,27 @@ fn a_new_function_is_named_also_where_something_known_calls_it_at_a_new_place() 
     trees.extend(vec![odd.replace(";>>>>check 900", ""); 4]);
     trees.push(odd.to_owned());
     let forest = grow(&trees);
-    // With trees that have the place, but not the function, the function itself is named.
+    // If other trees have the place, but not the function, the function itself is named.
     let why = why(&forest, 24, |tree| tree == 24);
-    let first = told(&forest.trace().names, &why.differences[0]);
+    let first = difference_text(&forest.trace().names, &why.differences[0]);
     assert_eq!(first, "new run/send/pack/send/check 1/0 +900");
 }
 
 #[test]
-fn what_is_missing_as_a_whole_is_one_difference() {
+fn a_missing_call_with_its_callees_is_one_difference() {
     let odd = "run 1000;>pack 200;>send 300";
     assert_eq!(differences(USUAL, odd), ["missing run/wait 0/1 -700"]);
 }
 
 #[test]
-fn in_a_slow_tree_nothing_that_is_missing_is_first() {
+fn missing_calls_are_never_first_in_a_slow_tree() {
     let odd = "run 1000;>pack 9200;>send 300";
     let expected = ["longer run/pack 1/1 +9000", "missing run/wait 0/1 -700"];
     assert_eq!(differences(USUAL, odd), expected);
 }
 
 #[test]
-fn a_tick_of_the_clock_is_no_reason() {
+fn a_clock_tick_is_not_a_difference() {
     // The clock counts in thousands; the call takes 0, 1 or 2 of them.
     let with = |ticks: i64| format!("run 9000;>send {}", 1000 * ticks);
     let trees: Vec<String> = (0..30).map(|at| with(at % 2)).chain([with(2)]).collect();
@@ -220,7 +224,7 @@ fn a_tick_of_the_clock_is_no_reason() {
 
 #[test]
 fn a_rare_structure_is_compared_with_the_plain_one() {
-    // Output steps check and write; once a step checks only.
+    // Output steps check and write; one step only checks.
     let plain = "run 1000;>pack 200;>send 300;>wait 500";
     let (checks, writes) = (";>check 400", ";>write 4");
     let mut trees: Vec<String> = vec![plain.to_owned(); 500];
@@ -231,27 +235,27 @@ fn a_rare_structure_is_compared_with_the_plain_one() {
     let found: Vec<String> = why
         .differences
         .iter()
-        .map(|difference| told(&forest.trace().names, difference))
+        .map(|difference| difference_text(&forest.trace().names, difference))
         .collect();
     assert_eq!(found, ["new run/check 1/0 +400"]);
     assert_eq!((why.num_usual, why.is_same_shape), (500, false));
 }
 
 #[test]
-fn a_kind_most_of_which_is_abnormal_explains_nothing() {
+fn a_kind_with_mostly_abnormal_trees_is_not_used() {
     let odd = USUAL.replace(">send 300", ">send 300;>check 1");
     let mut trees: Vec<String> = vec![USUAL.to_owned(); 50];
     trees.extend(vec![odd; 30]);
     let forest = grow(&trees);
-    // Ten of the thirty are called normal.
+    // Ten of the thirty are labelled normal.
     let why = why(&forest, 79, |tree| tree >= 60);
     assert_eq!(
-        told(&forest.trace().names, &why.differences[0]),
+        difference_text(&forest.trace().names, &why.differences[0]),
         "new run/check 1/0 +1"
     );
 }
 
-/// A tree of recursion on data: `advance` calls `refine` some levels deep, each `flux` and `update`.
+/// Returns a tree of recursion on data: `advance` calls `refine` some levels deep, each `flux` and `update`.
 fn recursive(seed: u64, times: &mut dyn FnMut(&str, usize) -> (i64, usize)) -> String {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut draw = move |bound: u64| {
@@ -284,7 +288,7 @@ fn recursive(seed: u64, times: &mut dyn FnMut(&str, usize) -> (i64, usize)) -> S
 }
 
 #[test]
-fn where_every_tree_has_its_own_structure_the_odd_vertex_is_still_named_first() {
+fn the_odd_vertex_is_first_even_if_every_tree_has_its_own_structure() {
     let usual = |name: &str, _: usize| match name {
         "flux" => (5_000, 1),
         _ => (2_000, 1),
@@ -297,7 +301,7 @@ fn where_every_tree_has_its_own_structure_the_odd_vertex_is_still_named_first() 
         trees.push(odd);
         let forest = grow(&trees);
         let why = why(&forest, 200, |tree| tree == 200);
-        told(&forest.trace().names, &why.differences[0])
+        difference_text(&forest.trace().names, &why.differences[0])
     };
     let mut num = 0;
     let heavy = recursive(777, &mut |name, depth| {
@@ -367,10 +371,10 @@ proptest! {
                     prop_assert_eq!(tree.depth(vertex as usize) + 1, difference.path.len());
                 }
             }
-            // No time is told twice, but that of what something new calls too seldom.
+            // No time is reported twice, except that of rare calls within something new.
             let whole = why.differences.iter().filter(|found| found.kind != DifferenceKind::FewerCalls);
-            let told: i64 = whole.map(|found| found.time.0).sum();
-            prop_assert!(told <= tree.duration().0);
+            let reported_ns: i64 = whole.map(|found| found.time.0).sum();
+            prop_assert!(reported_ns <= tree.duration().0);
             let missing = DifferenceKind::Missing;
             prop_assert!(why.differences.iter().all(|found| (found.kind == missing) == (found.count == 0)));
         }

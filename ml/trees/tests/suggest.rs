@@ -1,4 +1,4 @@
-//! Which function is proposed as root.
+//! The function that is proposed as root.
 
 use callgrove_ml_tests::{PlainTree, forest};
 use callgrove_model::Trace;
@@ -13,7 +13,7 @@ const NAMES: [&str; 6] = [
     "init",
 ];
 
-/// A program that runs `num_steps` steps of 25 kernel calls and two exchanges on each of two ranks.
+/// Returns a program with `num_steps` steps of 25 kernel calls and two exchanges on each of two ranks.
 fn program(num_steps: i64) -> Trace {
     let names = NAMES.map(str::to_owned);
     let trees: Vec<PlainTree> = (0..2)
@@ -88,7 +88,7 @@ fn the_repeated_step_is_proposed_and_neither_main_nor_leaves_nor_mpi() {
 }
 
 #[test]
-fn where_no_caller_repeats_a_leaf_is_proposed_and_of_an_empty_trace_nothing() {
+fn proposes_a_leaf_if_no_caller_repeats_and_nothing_for_an_empty_trace() {
     let trace = program(1);
     let suggestions = suggest_roots(&trace);
     assert_eq!(names_of(&trace, &suggestions), ["kernel"]);

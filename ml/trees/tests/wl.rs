@@ -1,4 +1,4 @@
-//! Subtrees against the hand-written trees and the generated forest of the fixtures.
+//! Subtrees compared with the hand-written trees and the generated forest of the fixtures.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn subtrees_of(forest: &Forest, signature: Signature, max_degree: Option<u16>) -
     .expect("it is valid")
 }
 
-/// A tree of the hand-written fixture as a forest of one.
+/// Returns a tree of the hand-written fixture as a forest of one.
 fn tiny_forest(tree: &Value) -> Forest {
     let names: Vec<String> = serde_json::from_value(tree["names"].clone()).expect("it is valid");
     let parent: Vec<i64> = serde_json::from_value(tree["parent"].clone()).expect("it is valid");
@@ -46,7 +46,7 @@ fn tiny_forest(tree: &Value) -> Forest {
     forest(&names, &[tree])
 }
 
-/// The subtree rooted at a vertex down to a degree, children sorted.
+/// Returns the subtree rooted at a vertex down to a degree, children sorted.
 fn canonical(forest: &Forest, tree: TreeIdx, vertex: usize, degree: u16) -> String {
     let view = forest.tree(tree);
     let name = forest.trace().names.name(view.funcs()[vertex]);
@@ -106,8 +106,8 @@ fn expected_rows(bag: &Value) -> Vec<(String, u64, u64, i64)> {
 fn hand_written_trees_have_exactly_the_expected_bags() {
     let fixture = fixture("wl_tiny.json");
     for tree in fixture["trees"].as_array().unwrap() {
-        // The root function may be called again deeper down: then it has trees of its own, which
-        // the fixture does not speak of.
+        // The root function may be called again deeper down: then it has trees of its own, which the fixture does not
+        // contain.
         let names: Vec<&str> = tree["names"]
             .as_array()
             .unwrap()
@@ -177,7 +177,7 @@ fn the_generated_forest_has_exactly_the_expected_subtrees() {
 }
 
 #[test]
-fn a_tree_alone_gets_the_labels_that_it_has_in_the_forest() {
+fn a_single_tree_gets_the_same_labels_as_in_its_forest() {
     let (names, trees) = read_forest(fixture_path("forest_small_200.jsonl"));
     let forest = forest(&names, &trees);
     for signature in [Signature::Exact, Signature::BucketedCounts] {
@@ -200,7 +200,7 @@ fn a_tree_alone_gets_the_labels_that_it_has_in_the_forest() {
     }
 }
 
-/// A root with `count` equal children.
+/// Returns a root with `count` equal children.
 fn loop_tree(count: usize) -> PlainTree {
     PlainTree {
         node: 0,
@@ -231,7 +231,7 @@ fn long_loops_of_similar_length_are_one_subtree_and_short_ones_are_not() {
 }
 
 #[test]
-fn labels_of_the_two_signatures_never_meet() {
+fn labels_of_the_two_signatures_are_disjoint() {
     let names = ["loop".to_owned(), "body".to_owned()];
     let forest = forest(&names, &[loop_tree(3)]);
     let exact = subtrees_of(&forest, Signature::Exact, None).vocabulary;
@@ -244,7 +244,7 @@ fn labels_of_the_two_signatures_never_meet() {
 }
 
 #[test]
-fn labels_are_the_same_for_ever() {
+fn labels_are_stable_across_versions() {
     let names = ["loop".to_owned(), "body".to_owned()];
     let forest = forest(&names, &[loop_tree(3)]);
     let vocabulary = subtrees_of(&forest, Signature::BucketedCounts, None).vocabulary;
@@ -252,7 +252,7 @@ fn labels_are_the_same_for_ever() {
         .iter()
         .map(|(_, subtree)| subtree.hash.to_string())
         .collect();
-    // Model files hold these labels.
+    // Model files contain these labels.
     assert_eq!(hashes, GOLDEN_HASHES);
 }
 
@@ -301,7 +301,7 @@ fn flatten(children: &[Nested], reverse: bool) -> PlainTree {
 
 proptest! {
     #[test]
-    fn the_order_of_siblings_changes_nothing(children in prop::collection::vec(nested(), 0..5)) {
+    fn the_order_of_siblings_does_not_matter(children in prop::collection::vec(nested(), 0..5)) {
         let names = ["root", "a", "b", "c"].map(str::to_owned);
         let plain = forest(&names, &[flatten(&children, false)]);
         let reversed = forest(&names, &[flatten(&children, true)]);
@@ -313,7 +313,7 @@ proptest! {
     }
 
     #[test]
-    fn two_subtrees_share_a_label_if_and_only_if_they_look_the_same(
+    fn two_subtrees_share_a_label_if_and_only_if_they_are_equal(
         children in prop::collection::vec(nested(), 0..5),
     ) {
         let names = ["root", "a", "b", "c"].map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Corpora that grow, sibling order, threads, and what bags hold.
+//! Growing corpora, sibling order, threads, and the content of bags.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ fn all_trees(forest: &Forest) -> Vec<TreeIdx> {
     (0..forest.len()).map(TreeIdx::from_index).collect()
 }
 
-/// A tree from a list of (parent, function), the parent taken modulo the vertices before.
+/// Returns a tree from a list of (parent, function), the parent taken modulo the number of previous vertices.
 fn tree(vertices: &[(usize, u32)]) -> PlainTree {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); vertices.len() + 1];
     for (place, &(parent, _)) in vertices.iter().enumerate() {
@@ -74,7 +74,7 @@ fn trees() -> impl Strategy<Value = Vec<PlainTree>> {
     prop::collection::vec(vertices.prop_map(|vertices| tree(&vertices)), 1..12)
 }
 
-/// The subtree rooted at a vertex down to a degree, children in order.
+/// Returns the subtree rooted at a vertex down to a degree, children in order.
 fn ordered_text(forest: &Forest, tree: TreeIdx, vertex: usize, degree: usize) -> String {
     let view = forest.tree(tree);
     let name = forest.trace().names.name(view.funcs()[vertex]);
@@ -88,7 +88,7 @@ fn ordered_text(forest: &Forest, tree: TreeIdx, vertex: usize, degree: usize) ->
 
 proptest! {
     #[test]
-    fn trees_that_join_in_parts_are_those_of_all_at_once(
+    fn joining_trees_in_parts_gives_the_same_corpus(
         trees in trees(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
     ) {
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn a_limit_lowers_the_largest_degree_to_the_largest_that_keeps_it(
+    fn a_limit_lowers_the_largest_degree_as_little_as_possible(
         trees in trees(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
         limit in 3_u64..60,
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn with_order_two_subtrees_share_a_label_if_and_only_if_they_look_the_same(trees in trees()) {
+    fn ordered_subtrees_share_a_label_if_and_only_if_they_are_equal(trees in trees()) {
         let forest = forest(&names(), &trees);
         let exact = settings(Signature::Exact, Siblings::Ordered).check().unwrap();
         let bucketed = settings(Signature::BucketedCounts, Siblings::Ordered).check().unwrap();
@@ -207,7 +207,7 @@ proptest! {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn the_result_does_not_depend_on_the_number_of_threads() {
     let (names, trees) = read_forest(fixture_path("forest_small_200.jsonl"));
     // More than one task of trees.
     let many: Vec<PlainTree> = (0..5).flat_map(|_| trees.iter().cloned()).collect();
@@ -226,7 +226,7 @@ fn the_number_of_threads_changes_nothing() {
     }
 }
 
-/// A root whose children are the letters of a text.
+/// Returns a root whose children are the letters of a text.
 fn list(letters: &str) -> PlainTree {
     let vertices: Vec<(usize, u32)> = letters
         .bytes()
@@ -248,7 +248,7 @@ fn list(letters: &str) -> PlainTree {
 }
 
 #[test]
-fn order_tells_apart_what_counts_do_not_and_long_repeats_stay_one() {
+fn order_distinguishes_equal_counts_and_long_repeats_stay_one() {
     let lists = [
         "abab",
         "aabb",
@@ -274,7 +274,7 @@ fn order_tells_apart_what_counts_do_not_and_long_repeats_stay_one() {
 }
 
 #[test]
-fn a_join_that_is_cancelled_leaves_the_corpus_as_it_was() {
+fn a_cancelled_join_does_not_change_the_corpus() {
     let trees = [list("ab"), list("ba"), list("c")];
     let forest = forest(&names(), &trees);
     let mut grown = Relabeler::new(WlParams::paper().check().unwrap());

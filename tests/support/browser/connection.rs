@@ -10,27 +10,27 @@ use tungstenite::{Message, WebSocket};
 
 use super::TIMEOUT;
 
-/// An open connection to a browser. It reads whenever a request waits for its reply, and files the events of each page.
+/// An open connection to a browser. While it waits for a reply, it reads and stores the events of each page.
 pub(super) struct Connection {
     socket: WebSocket<TcpStream>,
     last_id: u64,
     pages: BTreeMap<String, Events>,
-    /// The session of the page that each worker's session belongs to.
+    /// The page's session for each worker's session.
     pages_of_workers: BTreeMap<String, String>,
 }
 
-/// Events of one page and its workers so far.
+/// Events so far of one page and its workers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Events {
-    /// Errors on the console, exceptions, refused requests and violations of the content security policy.
+    /// Console errors, exceptions, refused requests and violations of the content security policy.
     pub(super) errors: Vec<String>,
-    /// Bytes that were received over the network, headers included.
+    /// Number of bytes received over the network, headers included.
     pub(super) received_bytes: u64,
-    /// Finished loads of the page.
+    /// Number of finished loads of the page.
     pub(super) num_loads: u64,
-    /// Statuses of the server's answers for documents, by the protocol's name of their load.
+    /// Statuses of the server's replies for documents, by the protocol's id of their load.
     pub(super) statuses: BTreeMap<String, u16>,
-    /// File inputs whose dialog was asked for, by the protocol's number of their node.
+    /// File inputs whose dialog was requested, by the protocol's id of their node.
     pub(super) file_inputs: Vec<u64>,
 }
 
@@ -75,7 +75,7 @@ impl Connection {
         bail!("{method} got no reply in {TIMEOUT:?}")
     }
 
-    /// Begins to file the events of a page.
+    /// Starts to store the events of a page.
     pub(super) fn watch(&mut self, session: &str) {
         self.pages.insert(session.to_owned(), Events::default());
     }
@@ -85,7 +85,7 @@ impl Connection {
         self.pages.get(session).cloned().unwrap_or_default()
     }
 
-    /// Sends a request, and returns the number by which its reply is known.
+    /// Sends a request, and returns the id of its reply.
     fn send(&mut self, session: Option<&str>, method: &str, params: &Value) -> Result<u64> {
         self.last_id += 1;
         let mut request = json!({ "id": self.last_id, "method": method, "params": params });
@@ -96,7 +96,7 @@ impl Connection {
         Ok(self.last_id)
     }
 
-    /// Reads the next message, and files it if it is an event.
+    /// Reads the next message, and stores it if it is an event.
     fn read(&mut self) -> Result<Value> {
         loop {
             if let Message::Text(text) = self.socket.read()? {
@@ -151,7 +151,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Watches a worker that a page starts, from its first instruction on.
+    /// Attaches to a worker that a page starts, from its first instruction on.
     fn adopt(&mut self, page: &str, params: &Value) -> Result<()> {
         let session = text(&params["sessionId"]);
         self.pages_of_workers
@@ -168,7 +168,7 @@ impl Connection {
     }
 }
 
-/// An exception's own description, with its stack, or else what the browser says of it.
+/// Returns an exception's own description with its stack, or else the browser's text.
 pub(super) fn described(details: &Value) -> String {
     let description = &details["exception"]["description"];
     match description.as_str() {
@@ -177,7 +177,7 @@ pub(super) fn described(details: &Value) -> String {
     }
 }
 
-/// The arguments of a line on the console, as the console shows them.
+/// Returns the arguments of a console message in the form that the console shows.
 fn words_of(args: &Value) -> String {
     let args = args.as_array().into_iter().flatten();
     let words = args.map(|arg| match (&arg["value"], &arg["description"]) {

@@ -1,4 +1,4 @@
-//! Hands for a page: keys, mouse, fingers and files.
+//! Input to a page: keys, mouse, fingers and files.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::page::Page;
 use super::{text_of, wait_until};
 
-/// A finger on a page, by where it begins and ends, in CSS pixels from the top left.
+/// A finger's path on a page, in CSS pixels from the top left.
 #[derive(Clone, Copy, Debug)]
 pub struct Finger {
     /// Where it touches the page.
@@ -19,9 +19,9 @@ pub struct Finger {
     pub to: [f64; 2],
 }
 
-/// Moves that a finger makes between touching and leaving.
+/// Number of moves that a finger makes between touching and leaving.
 const NUM_MOVES: u32 = 10;
-/// The time between two of them: browsers join moves that come within a frame.
+/// Interval between two moves: browsers merge moves within a frame.
 const MOVE_INTERVAL: Duration = Duration::from_millis(30);
 
 impl Page {
@@ -71,7 +71,7 @@ impl Page {
         self.call("Input.dispatchMouseEvent", &params).map(drop)
     }
 
-    /// Draws fingers over the page, one frame a move.
+    /// Moves fingers over the page, one frame per move.
     ///
     /// # Errors
     /// The page does not answer.
@@ -109,10 +109,10 @@ impl Page {
         Ok(())
     }
 
-    /// Chooses a file in the dialog that `open` makes the page ask for.
+    /// Chooses a file in the dialog that `open` makes the page request.
     ///
     /// # Errors
-    /// No dialog is asked for in time, or the file is refused.
+    /// No dialog is requested in time, or the file is refused.
     pub fn choose_file(&self, file: &Path, open: impl FnOnce() -> Result<()>) -> Result<()> {
         let num_before = self.events()?.file_inputs.len();
         open()?;

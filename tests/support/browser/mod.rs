@@ -1,4 +1,4 @@
-//! Chromium, driven over its DevTools protocol: pages that tests open, click, type in, look at and read.
+//! Chromium, driven over its DevTools protocol: tests open pages, click, type and read them, and take pictures.
 //!
 //! The protocol is JSON over a WebSocket, so the client is `tungstenite` and `serde_json`, which the workspace has
 //! anyway. `chromiumoxide` 0.9 and `headless_chrome` 1.0 were tried first: each generates types for the protocol of one
@@ -30,14 +30,14 @@ use connection::Connection;
 pub use input::Finger;
 pub use page::Page;
 
-/// The time after which something that a test waits for counts as missing.
+/// Timeout of everything that a test waits for.
 const TIMEOUT: Duration = Duration::from_mins(2);
-/// The time between two looks at a page that a test waits for.
+/// Interval between checks of a page that a test waits for.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Starts of Chromium before a test fails: now and then it dies before it has opened a page.
+/// Maximum number of starts of Chromium: occasionally it dies before it has opened a page.
 const MAX_STARTS: usize = 3;
 
-/// Flags of every browser. Chromium's sandbox refuses root, as which servers test.
+/// Flags of every browser. Chromium's sandbox refuses to run as root, as servers do in tests.
 const FLAGS: &[&str] = &[
     "--headless=new",
     "--no-sandbox",
@@ -50,7 +50,7 @@ const FLAGS: &[&str] = &[
     "--disable-sync",
     "--hide-scrollbars",
 ];
-/// Flags that draw in software, so that every machine draws the same.
+/// Flags for drawing in software, so that every machine draws the same.
 const WITH_WEBGL: &[&str] = &[
     "--use-gl=angle",
     "--use-angle=swiftshader",
@@ -64,13 +64,13 @@ const WITHOUT_WEBGL: &[&str] = &["--disable-3d-apis", "--disable-webgl", "--disa
 pub struct Options {
     /// Width and height of a page, in CSS pixels.
     pub size_px: [u32; 2],
-    /// Device pixels for each CSS pixel, as the browser's own display has them.
+    /// Device pixels per CSS pixel, set on the browser's own display.
     pub density: u32,
-    /// Colours that pages are asked to use.
+    /// Preferred colours of pages.
     pub theme: Theme,
-    /// Whether pages are touched by fingers.
+    /// True if pages have touch input.
     pub has_touch: bool,
-    /// Whether the browser can draw by WebGL.
+    /// True if the browser supports WebGL.
     pub has_webgl: bool,
 }
 
@@ -127,7 +127,7 @@ impl Browser {
                 } else {
                     WITHOUT_WEBGL
                 })
-                // A density that is only emulated does not reach the size of the canvas.
+                // A merely emulated density does not affect the size of the canvas.
                 .arg(format!("--force-device-scale-factor={}", options.density))
                 .arg(format!("--window-size={width},{height}"))
                 .arg(format!("--user-data-dir={}", profile.path().display()))
@@ -159,7 +159,7 @@ impl Browser {
         Page::open(&self.connection, &self.options)
     }
 
-    /// Returns the cookies that the browser keeps, as the protocol describes them.
+    /// Returns the cookies of the browser, in the form of the protocol.
     ///
     /// # Errors
     /// The browser refuses.
@@ -175,7 +175,7 @@ impl Browser {
     }
 }
 
-/// Waits until a condition holds. It may fail until then, as it does while a page is loaded.
+/// Waits until a condition holds. It may fail until then, for example while a page is loading.
 ///
 /// # Errors
 /// It does not hold in time.
@@ -207,7 +207,7 @@ fn text_of(path: &Path) -> Result<&str> {
 mod tests {
     use super::*;
 
-    /// A page of this HTML.
+    /// Opens a page with this HTML.
     fn page_of(browser: &Browser, html: &str) -> Page {
         let page = browser.new_page().unwrap();
         let address = format!("data:text/html,{}", html.replace('#', "%23"));
@@ -216,11 +216,11 @@ mod tests {
     }
 
     #[test]
-    fn complaints_of_pages_and_workers_are_heard() {
+    fn errors_of_pages_and_workers_are_collected() {
         let browser = Browser::start(&Options::default()).unwrap();
         let quiet = page_of(&browser, "<p>good");
         assert_eq!(quiet.errors().unwrap(), Vec::<String>::new());
-        for (html, complaint) in [
+        for (html, error_output) in [
             ("<script>console.error('said', 5)</script>", "said 5"),
             ("<script>throw new Error('thrown')</script>", "thrown"),
             (
@@ -238,16 +238,16 @@ mod tests {
             ),
         ] {
             let page = page_of(&browser, html);
-            wait_until(complaint, || {
+            wait_until(error_output, || {
                 let errors = page.errors()?;
-                Ok(errors.iter().any(|it| it.contains(complaint)))
+                Ok(errors.iter().any(|it| it.contains(error_output)))
             })
             .unwrap_or_else(|error| panic!("{html}: {error}"));
         }
     }
 
     #[test]
-    fn a_page_is_read_typed_in_and_seen() {
+    fn a_page_can_be_read_typed_in_and_captured() {
         let browser = Browser::start(&Options::default()).unwrap();
         let page = page_of(
             &browser,

@@ -13,7 +13,7 @@ use super::connection::{Connection, Events, described};
 use super::{Options, Theme, wait_until};
 use crate::picture::Picture;
 
-/// A tab. What it and its workers complain of is kept.
+/// A tab. Errors of the page and its workers are collected.
 pub struct Page {
     connection: Rc<RefCell<Connection>>,
     session: String,
@@ -80,12 +80,12 @@ impl Page {
     /// Opens an address, waits until it is loaded, and returns the status of the server's answer (0 without one).
     ///
     /// # Errors
-    /// Nothing answers there, or it is not loaded in time.
+    /// There is no reply, or the page is not loaded in time.
     pub fn go_to(&self, address: &str) -> Result<u16> {
         let num_loads = self.events()?.num_loads;
         let reply = self.call("Page.navigate", &json!({ "url": address }))?;
         let failure = reply["errorText"].as_str();
-        // A server's refusal is an answer as well.
+        // A server's refusal is a reply as well.
         if let Some(failure) = failure.filter(|it| *it != "net::ERR_HTTP_RESPONSE_CODE_FAILURE") {
             bail!("{failure}: {address}");
         }
@@ -94,7 +94,7 @@ impl Page {
             return Ok(0);
         };
         self.wait_for_load(num_loads)?;
-        // The page cannot be asked: it may be leaving for another one already.
+        // The page does not answer: it may already be navigating to another one.
         Ok(self.events()?.statuses.get(load).copied().unwrap_or(0))
     }
 
@@ -141,7 +141,7 @@ impl Page {
         Ok(value.as_str().unwrap_or_default().to_owned())
     }
 
-    /// Waits until a JavaScript expression is true. It may fail until then, as it does while a page is loaded.
+    /// Waits until a JavaScript expression is true. It may fail until then, for example while a page is loading.
     ///
     /// # Errors
     /// It is not true in time.
@@ -188,7 +188,7 @@ impl Page {
         Ok(STANDARD.decode(shot["data"].as_str().context("a picture")?)?)
     }
 
-    /// Returns what the page and its workers complained of so far.
+    /// Returns the errors of the page and its workers so far.
     ///
     /// # Errors
     /// The page does not answer.
@@ -196,7 +196,7 @@ impl Page {
         Ok(self.events()?.errors)
     }
 
-    /// Returns the bytes that the page and its workers received over the network so far.
+    /// Returns the number of bytes that the page and its workers received over the network so far.
     ///
     /// # Errors
     /// The page does not answer.
@@ -204,7 +204,7 @@ impl Page {
         Ok(self.events()?.received_bytes)
     }
 
-    /// Events up to now: a request whose reply comes after them reads them in.
+    /// Returns the events so far: a request whose reply comes after them makes the connection read them.
     pub(super) fn events(&self) -> Result<Events> {
         self.call("Page.getNavigationHistory", &json!({}))?;
         Ok(self.connection.borrow().events(&self.session))

@@ -1,20 +1,20 @@
-//! What a rule says: where, what, and what to do about it.
+//! A finding of a rule: place, problem and remedy.
 
 use std::fmt;
 
-/// One breach of a rule.
+/// One violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file, from the root of the repository.
     pub path: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, and the remedy.
+    /// The problem and its remedy.
     pub message: String,
 }
 
 impl Finding {
-    /// A finding at a line (from 1) of a file.
+    /// Creates a finding at a line (from 1) of a file.
     pub fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
@@ -30,7 +30,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Fails the test that calls it with a line for each finding.
+/// Fails the calling test with a line for each finding.
 #[track_caller]
 pub fn assert_none(findings: &[Finding]) {
     let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();

@@ -1,5 +1,5 @@
-//! Which crate may use which, as the crate map in `docs/architecture.md` has it. A new edge is a change of architecture:
-//! say why, and change that table.
+//! Which crate may use which, as the crate map in `docs/architecture.md` has it. A new edge is a change of the
+//! architecture: give the reason, and change that table.
 
 use super::purity::PURE;
 use super::{Finding, Member, TextFile};
@@ -10,7 +10,7 @@ pub const CRATE_MAP: &str = "docs/architecture.md";
 /// The last column of the crate map.
 const MAY_USE: &str = "| may use |";
 
-/// Edges against the table that are to go, each with its issue. This list may only shrink.
+/// Edges against the table that must be removed, each with its issue. This list may only shrink.
 const DEBT: &[Debt] = &[];
 
 /// Third-party packages that belong to a layer, and the folders that may use them.
@@ -22,22 +22,22 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("web-sys", &["wasm"]),
 ];
 
-/// A row of the crate map: a crate's folder and the folders that it may use; `*` stands for any text.
+/// A row of the crate map: a crate's folder and the folders that it may use; `*` matches any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrateRow {
     folder: String,
     uses: Vec<String>,
 }
 
-/// An edge that is tolerated for now.
+/// An edge that is tolerated temporarily.
 struct Debt {
     from: &'static str,
     to: &'static str,
     issue: u32,
 }
 
-/// Returns the rows of the crate map: of the table whose last column is "may use". The first cell of a row is a folder, the last
-/// cell names folders, each in backquotes.
+/// Returns the rows of the crate map: of the table whose last column is "may use". The first cell of a row is a folder,
+/// the last cell names folders, each in backquotes.
 pub fn crate_rows(map: &TextFile) -> Vec<CrateRow> {
     let lines = map.text.lines().skip_while(|line| !line.ends_with(MAY_USE));
     let rows = lines.skip(2).take_while(|line| line.starts_with('|'));
@@ -54,12 +54,12 @@ pub fn crate_rows(map: &TextFile) -> Vec<CrateRow> {
     .collect()
 }
 
-/// Edges between crates that the crate map does not have, and debts that are paid.
+/// Returns edges between crates that are not in the crate map, and debts that are no longer needed.
 pub fn unknown_edges(members: &[Member], rows: &[CrateRow]) -> Vec<Finding> {
     check_edges(members, rows, DEBT)
 }
 
-/// Names in the crate map, in the tables of this file and in `PURE` that name no member.
+/// Returns names in the crate map, in the tables of this file and in `PURE` that name no member.
 pub fn absent_members(members: &[Member], rows: &[CrateRow]) -> Vec<Finding> {
     let pure = PURE.iter().map(|folder| folder.trim_end_matches('/'));
     let may_use = rows
@@ -73,13 +73,14 @@ pub fn absent_members(members: &[Member], rows: &[CrateRow]) -> Vec<Finding> {
         named.filter(|(name, _)| !members.iter().any(|it| matches_any(&[name], &it.folder)));
     absent
         .map(|(name, file)| {
-            let message = format!("{name} is no member of the workspace: remove it from the table");
+            let message =
+                format!("{name} is not a member of the workspace: remove it from the table");
             Finding::new(file, 1, message)
         })
         .collect()
 }
 
-/// Uses of a layer's own package by another layer.
+/// Returns uses of a layer's package by another layer.
 pub fn strayed_packages(members: &[Member]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for member in members {
@@ -100,8 +101,7 @@ fn check_edges(members: &[Member], rows: &[CrateRow], debts: &[Debt]) -> Vec<Fin
     let mut findings = Vec::new();
     for member in members {
         let Some(row) = rows.iter().find(|row| row.folder == member.folder) else {
-            let message =
-                format!("a crate that the crate map does not have: add it to {CRATE_MAP}");
+            let message = format!("the crate is not in the crate map: add it to {CRATE_MAP}");
             findings.push(Finding::new(&manifest(member), 1, message));
             continue;
         };
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_names_what_is_not_there_is_found() {
+    fn a_table_entry_without_a_member_is_found() {
         let rows = rows();
         let folders = rows.iter().map(|row| &row.folder);
         let all: Vec<Member> = folders.map(|folder| member(folder, &[], &[])).collect();
@@ -230,7 +230,7 @@ mod tests {
         assert!(
             findings
                 .iter()
-                .all(|it| it.message.starts_with("ml/trees is no member"))
+                .all(|it| it.message.starts_with("ml/trees is not a member"))
         );
     }
 

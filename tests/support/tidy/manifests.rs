@@ -4,7 +4,7 @@ use super::{Finding, Member, TextFile};
 
 /// A `key = value` line of a manifest.
 struct Entry<'a> {
-    /// The header above it, without brackets.
+    /// The section header above it, without brackets.
     section: &'a str,
     key: &'a str,
     value: &'a str,
@@ -12,7 +12,7 @@ struct Entry<'a> {
     line: usize,
 }
 
-/// Members that do not take the workspace's lints.
+/// Returns members that do not inherit the workspace's lints.
 pub fn own_lints(manifest: &TextFile) -> Vec<Finding> {
     let inherits = entries(&manifest.text)
         .iter()
@@ -20,11 +20,12 @@ pub fn own_lints(manifest: &TextFile) -> Vec<Finding> {
     if inherits {
         return Vec::new();
     }
-    let message = "no `[lints]` with `workspace = true`: the house's lints hold for every crate";
+    let message =
+        "no `[lints]` with `workspace = true`: the workspace's lints apply to every crate";
     vec![Finding::new(&manifest.path, 1, message)]
 }
 
-/// Members' dependencies that the root manifest does not know.
+/// Returns members' dependencies that are not in the root manifest.
 pub fn own_dependencies(manifest: &TextFile) -> Vec<Finding> {
     entries(&manifest.text)
         .iter()
@@ -43,7 +44,7 @@ pub fn own_dependencies(manifest: &TextFile) -> Vec<Finding> {
         .collect()
 }
 
-/// Third-party dependencies of the root manifest without a comment above or beside them.
+/// Returns third-party dependencies of the root manifest without a comment above or at the end of the line.
 pub fn unexplained_dependencies(root: &TextFile) -> Vec<Finding> {
     let lines: Vec<&str> = root.text.lines().collect();
     entries(&root.text)
@@ -59,13 +60,13 @@ pub fn unexplained_dependencies(root: &TextFile) -> Vec<Finding> {
             !above.trim_start().starts_with('#') && !entry.value.contains('#')
         })
         .map(|entry| {
-            let message = format!("`{}`: say in a comment above it why it is here", entry.key);
+            let message = format!("`{}`: state its reason in a comment above it", entry.key);
             Finding::new(&root.path, entry.line, message)
         })
         .collect()
 }
 
-/// Crates that the root manifest wants in a browser and that are no members.
+/// Returns browser crates of the root manifest that are not members.
 pub fn absent_browser_crates(root: &TextFile, members: &[Member]) -> Vec<Finding> {
     let lines = root.text.lines().enumerate();
     let listed = lines
@@ -76,13 +77,13 @@ pub fn absent_browser_crates(root: &TextFile, members: &[Member]) -> Vec<Finding
     absent
         .map(|(index, name)| {
             let message =
-                format!("{name} is no member of the workspace: remove it from browser-crates");
+                format!("{name} is not a member of the workspace: remove it from browser-crates");
             Finding::new(&root.path, index + 1, message)
         })
         .collect()
 }
 
-/// The entries of a manifest, in order; lines that continue a value are part of none.
+/// Returns the entries of a manifest, in order; continuation lines of a value are part of none.
 fn entries(text: &str) -> Vec<Entry<'_>> {
     let mut section = "";
     let mut entries = Vec::new();
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_without_the_houses_lints_is_found() {
+    fn a_member_without_the_workspace_lints_is_found() {
         let with = TextFile::new("a/Cargo.toml", "[package]\n[lints]\nworkspace = true\n");
         assert_eq!(own_lints(&with), []);
         for text in [
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_for_the_browser_that_is_not_there_is_found() {
+    fn an_unknown_browser_crate_is_found() {
         let root = TextFile::new(
             "Cargo.toml",
             "[workspace.metadata.callgrove]\nbrowser-crates = [\n    \"callgrove-learn\",\n    \"callgrove-gone\",\n]\nother = [\"x\"]\n",

@@ -1,19 +1,19 @@
-//! The house rules that no lint can check, as functions from files to findings.
+//! The repository's rules that no lint can check, as functions from files to findings.
 //!
-//! `tests/tidy.rs` applies each to the repository; the tests in here show what each one catches.
+//! `tests/tidy.rs` applies each to the repository; the tests here show what each one catches.
 //!
-//! * [`repository`]: what the rules look at
+//! * [`repository`]: the files and crates that the rules check
 //! * [`layers`]: which crate may use which
 //! * [`manifests`]: lints, dependencies and their reasons
-//! * [`sources`]: shape and words of Rust files
+//! * [`sources`]: shape and wording of Rust files
 //! * [`type_names`]: no public type name twice
-//! * [`circles`]: no files that need each other
-//! * [`ratchets`]: numbers that may only get better
-//! * [`purity`]: crates that touch nothing outside
+//! * [`import_cycles`]: no import cycles between files
+//! * [`ratchets`]: numbers that may only improve
+//! * [`purity`]: crates without access to the outside
 //! * [`texts`]: crate map, named paths, linked headings, data folders, machines and hosts
 
-pub mod circles;
 mod finding;
+pub mod import_cycles;
 pub mod layers;
 pub mod manifests;
 mod prose;

@@ -39,7 +39,7 @@ const BANNED: &[&[&str]] = &[
 ];
 
 /// Returns the lines of a file's banned words, one for each occurrence: in comments, texts and names.
-pub fn banned_words(file: &TextFile) -> Vec<usize> {
+pub(super) fn banned_words(file: &TextFile) -> Vec<usize> {
     let mut words: Vec<(String, usize)> = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
         let of_line = line.split(|letter: char| !letter.is_alphabetic());

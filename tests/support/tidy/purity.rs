@@ -1,4 +1,4 @@
-//! Crates that touch nothing outside, so that they run the same in a browser, in a test and on a cluster.
+//! Crates without access to the outside, so that they run the same in a browser, in a test and on a cluster.
 
 use super::sources::{check_tokens, production_lines};
 use super::tokens::{Token, reads, text};
@@ -17,13 +17,13 @@ pub(super) const PURE: &[&str] = &[
     "app/session/",
 ];
 
-/// Modules of `std` that reach files, processes, sockets, threads and the environment.
+/// Modules of `std` that access files, processes, sockets, threads and the environment.
 const OUTSIDE: &[&str] = &["env", "fs", "net", "process", "thread"];
 
 /// The clocks of `std::time`.
 const CLOCKS: &[&str] = &["Instant", "SystemTime"];
 
-/// Uses of the outside in a crate that must do without; its tests are free.
+/// Returns accesses to the outside in a pure crate; its tests are exempt.
 pub fn reaches_outside(file: &TextFile) -> Vec<Finding> {
     let is_pure = PURE
         .iter()
@@ -34,13 +34,13 @@ pub fn reaches_outside(file: &TextFile) -> Vec<Finding> {
     let last_line = production_lines(&file.text);
     let mut findings = check_tokens(file, |tokens, at| {
         reached(tokens, at)
-            .map(|what| format!("`{what}` reaches outside: let the caller pass in what is needed"))
+            .map(|what| format!("`{what}` accesses the outside: let the caller pass in the value"))
     });
     findings.retain(|finding| finding.line <= last_line);
     findings
 }
 
-/// What the token at `at` reaches: a clock, `std::fs`, or `fs` of `use std::{fs, io}`.
+/// Returns what the token at `at` accesses: a clock, `std::fs`, or `fs` of `use std::{fs, io}`.
 fn reached(tokens: &[Token], at: usize) -> Option<&str> {
     let word = text(tokens, at);
     if CLOCKS.contains(&word) {
@@ -56,7 +56,7 @@ fn reached(tokens: &[Token], at: usize) -> Option<&str> {
     .then_some(word)
 }
 
-/// The `{` of the innermost pair of braces around `at`.
+/// Returns the position of the `{` of the innermost pair of braces around `at`.
 fn opening_brace(tokens: &[Token], at: usize) -> Option<usize> {
     let mut closed = 0;
     for before in (0..at).rev() {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn own_names_and_tests_are_free() {
+    fn own_names_and_tests_are_exempt() {
         let text = "mod env;\nuse crate::{process, net};\nfn f(thread: u32) { std::fmt::x(thread); }\n\
                     #[cfg(test)]\nmod tests {\n    use std::fs;\n}\n";
         assert_eq!(lines("core/model/src/a.rs", text), [0; 0]);

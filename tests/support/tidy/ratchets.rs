@@ -1,4 +1,4 @@
-//! Numbers that may only get better. Lower a limit when you can; raising one needs its reason in a comment beside it.
+//! Numbers that may only improve. Lower a limit when you can; raising one needs its reason in a comment next to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use super::sources::{is_test_file, production_lines};
 use super::tokens::{Token, reads, text, tokens};
 use super::{Finding, Repository, TextFile};
 
-/// The limits, each at the value of the day when it was set last.
+/// The limits, each at the value when it was last set.
 const RATCHETS: &[Ratchet] = &[
     Ratchet {
         what: "lines of a file before its tests",
@@ -16,7 +16,7 @@ const RATCHETS: &[Ratchet] = &[
         measure: longest_file,
     },
     Ratchet {
-        what: "lines of a file of tests",
+        what: "lines of a test file",
         // The walks through the window in app/gui/src/app/tests.rs, until they are split by view.
         limit: 695,
         remedy: "split it by what is tested",
@@ -30,26 +30,26 @@ const RATCHETS: &[Ratchet] = &[
     },
     Ratchet {
         what: "source files in one folder",
-        // The session proper in app/session/src beside the engine.
+        // The core of app/session/src, next to the engine.
         limit: 20,
         remedy: "group them into folders",
         measure: fullest_folder,
     },
     Ratchet {
-        what: "packages that are locked in several versions",
+        what: "packages locked in several versions",
         limit: 46,
-        remedy: "take the version that is there already (`cargo tree --duplicates`)",
+        remedy: "use the version that is already locked (`cargo tree --duplicates`)",
         measure: repeated_packages,
     },
     Ratchet {
         what: "numeric `as` in core and ml",
         limit: 305,
-        remedy: "use `From`, `try_from` or a newtype: `as` cuts off in silence",
+        remedy: "use `From`, `try_from` or a newtype: `as` truncates silently",
         measure: casts,
     },
     Ratchet {
         what: "`expect` outside tests",
-        // Layouts have strings for keys, so writing them cannot fail.
+        // Layouts have strings as keys, so writing them cannot fail.
         limit: 23,
         remedy: "return the error, or make the state impossible",
         measure: expects,
@@ -65,7 +65,7 @@ const RATCHETS: &[Ratchet] = &[
 /// The list of the words, which has each of them.
 const PROSE: &str = "tests/support/tidy/prose.rs";
 
-/// A lower limit is asked for once the value is this share of the limit better.
+/// Relative improvement from which on a lower limit is required.
 const SLACK: f64 = 0.05;
 
 const NUMBERS: &[&str] = &[
@@ -80,7 +80,7 @@ struct Ratchet {
     measure: fn(&Repository) -> Measured,
 }
 
-/// A value and where it was found; for sums, the file that adds most.
+/// A value and its place; for sums, the file that adds most.
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Measured {
     value: usize,
@@ -88,7 +88,7 @@ struct Measured {
     line: usize,
 }
 
-/// Values above their limits, and limits that can be lowered.
+/// Returns values above their limits, and limits that can be lowered.
 pub fn loosened(repository: &Repository) -> Vec<Finding> {
     RATCHETS
         .iter()
@@ -170,7 +170,7 @@ fn repeated_packages(repository: &Repository) -> Measured {
     }
 }
 
-/// Names that stand in several packages of a lock file.
+/// Returns the number of names that occur in several packages of a lock file.
 fn repeated<'a>(lock: impl Iterator<Item = &'a str>) -> usize {
     let mut once = BTreeSet::new();
     let mut several = BTreeSet::new();
@@ -242,7 +242,7 @@ fn sum(
     total
 }
 
-/// Rust files without tests, with what they hold before their inline tests.
+/// Returns Rust files other than tests, with the tokens before their inline tests.
 fn production(repository: &Repository) -> impl Iterator<Item = (&TextFile, Vec<Token>)> {
     repository
         .rust_files()
@@ -255,7 +255,7 @@ fn production(repository: &Repository) -> impl Iterator<Item = (&TextFile, Vec<T
         })
 }
 
-/// First and last line of each function with a body.
+/// Returns the first and last line of each function with a body.
 fn functions(tokens: &[Token]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for at in (0..tokens.len()).filter(|&at| text(tokens, at) == "fn") {

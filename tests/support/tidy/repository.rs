@@ -1,4 +1,4 @@
-//! The repository as the rules see it: the files that people write, and the workspace's members.
+//! The repository as the rules see it: hand-written files, and the workspace's members.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,22 +7,22 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// Kinds of files that people write; recorded traces and images are no matter of style.
+/// Extensions of hand-written files; style does not apply to recorded traces and images.
 const WRITTEN: &[&str] = &[
     "css", "html", "js", "md", "py", "rs", "sh", "toml", "ts", "yml",
 ];
 
-/// A file that people write.
+/// A hand-written file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFile {
     /// Its path from the root of the repository, with `/`.
     pub path: String,
-    /// What is in it.
+    /// Its contents.
     pub text: String,
 }
 
 impl TextFile {
-    /// A file with the given path (from the root, with `/`) and contents.
+    /// Creates a file with the given path (from the root, with `/`) and contents.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -30,7 +30,7 @@ impl TextFile {
         }
     }
 
-    /// Its name without folders.
+    /// Returns its name without folders.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
@@ -49,12 +49,12 @@ pub struct Member {
     pub third_party: Vec<String>,
 }
 
-/// What the rules look at.
+/// The input of the rules.
 #[derive(Clone, Debug)]
 pub struct Repository {
     /// The folder of the root `Cargo.toml`.
     pub root: PathBuf,
-    /// Every file that people write, sorted by path.
+    /// Every hand-written file, sorted by path.
     pub files: Vec<TextFile>,
     /// Every crate, sorted by folder.
     pub members: Vec<Member>,
@@ -85,26 +85,26 @@ impl Repository {
         })
     }
 
-    /// The file at a path from the root.
+    /// Returns the file at a path from the root.
     pub fn file(&self, path: &str) -> Option<&TextFile> {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// The Rust files, sorted by path.
+    /// Returns the Rust files, sorted by path.
     pub fn rust_files(&self) -> impl Iterator<Item = &TextFile> {
         self.files
             .iter()
             .filter(|file| extension(&file.path) == Some("rs"))
     }
 
-    /// The members' manifests, sorted by path.
+    /// Returns the members' manifests, sorted by path.
     pub fn member_manifests(&self) -> impl Iterator<Item = &TextFile> {
         let paths = self.members.iter();
         paths.filter_map(|member| self.file(&format!("{}/Cargo.toml", member.folder)))
     }
 }
 
-/// Adds the written files below a folder, in no order.
+/// Adds the hand-written files below a folder, unordered.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<TextFile>) -> Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("{}", folder.display()))?;
     for entry in entries {
@@ -134,7 +134,7 @@ fn extension(path: &str) -> Option<&str> {
     Path::new(path).extension()?.to_str()
 }
 
-/// What cargo knows about the workspace, without its third-party packages.
+/// Returns cargo's metadata of the workspace, without third-party packages.
 fn metadata(root: &Path) -> Result<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

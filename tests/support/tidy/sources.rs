@@ -1,28 +1,28 @@
-//! Rules for Rust files: their shape, and words that must not be in them.
+//! Rules for Rust files: their shape, and forbidden constructs.
 
 use super::tokens::{Token, reads, text, tokens};
 use super::{Finding, TextFile};
 
-/// Files that may tell the browser from the desktop: the two sides, and the shim that unites them.
+/// Names of files that may distinguish the browser from the desktop: the two sides, and the shim that unites them.
 const PLATFORM_FILES: &[&str] = &["web.rs", "native.rs", "platform.rs"];
 
 const INTEGERS: &[&str] = &[
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
 ];
 
-/// Names of quantities that say nothing about their unit.
+/// Names of quantities that do not state their unit.
 const BARE_QUANTITIES: &[&str] = &["time", "ts", "timestamp", "duration", "size"];
 
-/// Files that do not begin with what they are about.
+/// Returns files that do not begin with a description.
 pub fn missing_docs(file: &TextFile) -> Vec<Finding> {
     if file.text.starts_with("//!") {
         return Vec::new();
     }
-    let message = "the first line says what the file is about: begin with `//!`";
+    let message = "the file has no description: begin it with `//!`";
     vec![Finding::new(&file.path, 1, message)]
 }
 
-/// `unsafe` outside the crates that call C libraries.
+/// Returns `unsafe` outside the crates that call C libraries.
 pub fn stray_unsafe(file: &TextFile) -> Vec<Finding> {
     let is_sys = |folder: &str| {
         folder
@@ -36,20 +36,20 @@ pub fn stray_unsafe(file: &TextFile) -> Vec<Finding> {
     {
         return Vec::new();
     }
-    let message = "`unsafe` lives in core/*-sys only: give it a safe function there";
+    let message = "`unsafe` is allowed in core/*-sys only: give it a safe function there";
     check_tokens(file, |tokens, at| {
         (text(tokens, at) == "unsafe").then(|| message.to_owned())
     })
 }
 
-/// Tests that do not run or expect any panic, code that is not there, examples that are not compiled, and
-/// reminders without an issue.
+/// Returns tests that do not run or expect any panic, missing code, examples that are not compiled, and reminders
+/// without an issue.
 pub fn unfinished(file: &TextFile) -> Vec<Finding> {
     let mut findings = check_tokens(file, |tokens, at| {
         let remedies: [(&[&str], &str); 4] = [
             (
                 &["#", "[", "ignore"],
-                "assert what the code does today, and say what is wrong with it",
+                "assert the current behaviour, and describe what is wrong with it",
             ),
             (
                 &["#", "[", "should_panic"],
@@ -67,22 +67,22 @@ pub fn unfinished(file: &TextFile) -> Vec<Finding> {
     for (index, line) in file.text.lines().enumerate() {
         let code = line.trim_start();
         if line.contains(reminder) {
-            let message = format!("{reminder}: mend it, or open an issue");
+            let message = format!("{reminder}: fix it, or open an issue");
             findings.push(Finding::new(&file.path, index + 1, message));
         }
         let fence = code
             .strip_prefix("///")
             .or_else(|| code.strip_prefix("//!"));
         if fence.is_some_and(|it| it.trim_start().starts_with("```ignore")) {
-            let message = "an example that nobody compiles: make it one that runs, or `text`";
+            let message = "an example that is not compiled: make it runnable, or `text`";
             findings.push(Finding::new(&file.path, index + 1, message));
         }
     }
     findings
 }
 
-/// Code that tells the browser from the desktop, elsewhere than in whole files made for one of them.
-/// `#[cfg(…)]` before `mod` and `use` is how such files are chosen, and so may stand anywhere.
+/// Returns code that distinguishes the browser from the desktop outside the files made for that. `#[cfg(…)]` before
+/// `mod` and `use` selects such files, and so is allowed anywhere.
 pub fn scattered_platforms(file: &TextFile) -> Vec<Finding> {
     if PLATFORM_FILES.contains(&file.name()) {
         return Vec::new();
@@ -99,7 +99,7 @@ pub fn scattered_platforms(file: &TextFile) -> Vec<Finding> {
     })
 }
 
-/// Fields and parameters that hold a quantity as a plain integer and do not name its unit.
+/// Returns fields and parameters with a quantity as a plain integer whose name does not state its unit.
 pub fn missing_units(file: &TextFile) -> Vec<Finding> {
     check_tokens(file, |tokens, at| {
         let name = text(tokens, at);
@@ -119,7 +119,7 @@ pub fn missing_units(file: &TextFile) -> Vec<Finding> {
     })
 }
 
-/// Whether a file holds nothing but tests and what they share.
+/// Returns whether a file contains only tests and their support.
 pub(super) fn is_test_file(file: &TextFile) -> bool {
     let name = file.name();
     let folders = format!("/{}", file.path);
@@ -130,7 +130,7 @@ pub(super) fn is_test_file(file: &TextFile) -> bool {
         || name == "test_support.rs"
 }
 
-/// The number of lines before a file's inline tests.
+/// Returns the number of lines before a file's inline tests.
 pub(super) fn production_lines(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
     let begins_tests = |at: usize| {
@@ -143,7 +143,7 @@ pub(super) fn production_lines(text: &str) -> usize {
         .unwrap_or(lines.len())
 }
 
-/// Applies a rule to each token of a file; the rule gives a message where it is broken.
+/// Applies a rule to each token of a file; the rule returns a message where it is violated.
 pub(super) fn check_tokens(
     file: &TextFile,
     rule: impl Fn(&[Token], usize) -> Option<String>,
@@ -163,7 +163,7 @@ pub(super) fn check_tokens(
         .collect()
 }
 
-/// Whether the condition at `at` belongs to a `#[cfg(…)]` that stands before `mod` or `use`.
+/// Returns whether the condition at `at` belongs to a `#[cfg(…)]` before `mod` or `use`.
 fn chooses_a_module(tokens: &[Token], at: usize) -> bool {
     let Some(start) = (0..at).rev().find(|&before| text(tokens, before) == "#") else {
         return false;
@@ -179,7 +179,7 @@ fn chooses_a_module(tokens: &[Token], at: usize) -> bool {
     is_attribute && matches!(item, Some("mod" | "use"))
 }
 
-/// Whether a `: type` begins at `at` whose type is an integer, alone, borrowed, optional or in a list.
+/// Returns whether a `: type` begins at `at` whose type is an integer, alone, borrowed, optional or in a list.
 fn has_integer_type(tokens: &[Token], at: usize) -> bool {
     if text(tokens, at) != ":" {
         return false;

@@ -1,4 +1,4 @@
-//! Rules for what is written around the code: the crate map, named paths, linked headings, data, machines and hosts.
+//! Rules for texts around the code: the crate map, named paths, linked headings, data folders, machines and hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::{Finding, Member, TextFile};
 
-/// First folders of paths that exist on one machine only.
+/// First folders of paths that exist only on one machine.
 const MACHINE_FOLDERS: &[&str] = &["home", "root", "tmp", "work", "Users"];
 
 /// Hosts of package registries, in parts so that this file does not name them.
@@ -20,11 +20,11 @@ const REGISTRIES: &[&[&str]] = &[
     &["registry", "npmjs", "org"],
 ];
 
-/// Folders that a crate has.
+/// Folders within a crate.
 const FOLDERS_OF_CRATES: &[&str] = &["benches", "examples", "proto", "schema", "src", "tests"];
 
-/// Members that the crate map does not name exactly once, and rows for folders that do not exist. A
-/// row begins with the folder: `` | `core/model` | … ``.
+/// Returns members that are not in the crate map exactly once, and rows for missing folders. A row begins with the
+/// folder: `` | `core/model` | … ``.
 pub fn crate_map(
     map: &TextFile,
     members: &[Member],
@@ -70,8 +70,8 @@ pub fn crate_map(
     findings
 }
 
-/// Folders of data that do not say where it comes from: each folder directly below `data`, and `data` itself
-/// when it holds files, needs a README.md that tells how the files were made and under which licence.
+/// Returns folders of data without a statement of origin: each folder directly below `data`, and `data` itself if it
+/// has files, needs a README.md that states how the files were made and under which licence.
 ///
 /// # Errors
 /// A folder cannot be read.
@@ -94,7 +94,7 @@ pub fn unexplained_data(root: &Path, data: &str) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Paths that exist on somebody's machine only.
+/// Returns paths that exist only on one machine.
 pub fn machine_paths(file: &TextFile) -> Vec<Finding> {
     check_lines(file, |line| {
         MACHINE_FOLDERS.iter().find_map(|folder| {
@@ -104,13 +104,13 @@ pub fn machine_paths(file: &TextFile) -> Vec<Finding> {
                 before.is_none_or(|c| !c.is_alphanumeric() && !"._-~/}>".contains(c))
             };
             line.match_indices(&path).any(|(at, _)| is_path(at)).then(|| {
-                format!("`{path}…` is a path of one machine: make it relative, or take it from the caller")
+                format!("`{path}…` exists only on one machine: make it relative, or take it from the caller")
             })
         })
     })
 }
 
-/// Hosts of package registries: the ordinary clients know theirs, and sites have mirrors.
+/// Returns hosts of package registries. The ordinary clients know theirs, and sites have mirrors.
 pub fn registry_hosts(file: &TextFile) -> Vec<Finding> {
     check_lines(file, |line| {
         let hosts = REGISTRIES.iter().map(|parts| parts.join("."));
@@ -123,9 +123,9 @@ pub fn registry_hosts(file: &TextFile) -> Vec<Finding> {
     })
 }
 
-/// Paths that a text names and that are not there: in `` `…` `` and as the target of a link. A path in backquotes begins with one
-/// of the `top_folders`, or with a folder that crates have and then counts from the text's own folder, as the target of a link
-/// always does.
+/// Returns paths that a text names but that do not exist, in `` `…` `` and as link targets. A path in backquotes begins
+/// with one of the `top_folders`, or with a folder within a crate, and then is relative to the text's own folder, as a
+/// link target always is.
 pub fn missing_paths(
     file: &TextFile,
     top_folders: &BTreeSet<&str>,
@@ -136,28 +136,28 @@ pub fn missing_paths(
         let code = line.split('`').skip(1).step_by(2);
         let named = code
             .filter(|text| is_path(text, top_folders))
-            .filter(|path| !exists(path.trim_end_matches('/')) && !exists(&beside(file, path)));
+            .filter(|path| !exists(path.trim_end_matches('/')) && !exists(&resolved(file, path)));
         let linked = links(line)
             .map(|target| target.split('#').next().unwrap_or(target))
-            .filter(|path| !path.is_empty() && !exists(&beside(file, path)));
+            .filter(|path| !path.is_empty() && !exists(&resolved(file, path)));
         for path in named.chain(linked) {
-            let message = format!("`{path}` is not there: name what is, or leave it out");
+            let message = format!("`{path}` does not exist: correct or remove it");
             findings.push(Finding::new(&file.path, number, message));
         }
     }
     findings
 }
 
-/// Links to a heading that the text or another one of `files` does not have.
+/// Returns links to headings that the target does not have: the text itself, or another one of `files`.
 pub fn missing_headings(file: &TextFile, files: &[TextFile]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in prose(&file.text) {
         for (path, heading) in links(line).filter_map(|target| target.split_once('#')) {
             let path = match path {
                 "" => file.path.clone(),
-                path => beside(file, path),
+                path => resolved(file, path),
             };
-            // A file that is not there is a finding of `missing_paths`.
+            // `missing_paths` reports files that do not exist.
             let target = files.iter().find(|it| it.path == path);
             if target.is_some_and(|it| !anchors(&it.text).contains(heading)) {
                 let message = format!("{path} has no heading `{heading}`: link to one that it has");
@@ -188,7 +188,7 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns a path that counts from the folder of a file as one from the root of the repository.
-fn beside(file: &TextFile, path: &str) -> String {
+fn resolved(file: &TextFile, path: &str) -> String {
     let own = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut parts: Vec<&str> = own.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.trim_end_matches('/').split('/') {
@@ -233,9 +233,9 @@ fn check_readme(root: &Path, folder: &str) -> Option<Finding> {
     let path = format!("{folder}/README.md");
     let text = fs::read_to_string(root.join(&path)).unwrap_or_default();
     // Both spellings, and "licensed".
-    let tells_licence = text.to_lowercase().contains("licen");
-    (!tells_licence).then(|| {
-        let message = "say how these files were made and under which licence they are";
+    let states_licence = text.to_lowercase().contains("licen");
+    (!states_licence).then(|| {
+        let message = "state how these files were made and under which licence they are";
         Finding::new(&path, 1, message)
     })
 }
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_are_not_there_are_found() {
+    fn missing_paths_are_found() {
         let text = "see `core/model` and `core/gone/`\n`src/a.rs`, `src/b.rs`, `run/x.bp`, `ml/<name>.rs`\n\
                     [study](STUDY.md), [gone](GONE.md#part), [web](https://example.org/x)\n\
                     ```\n`core/gone`\n```\n[up](../core/model), [not from the root](core/model)\n";
@@ -308,8 +308,8 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        write("told/README.md", "Recorded with x. Licence: MIT.");
-        write("told/deep/a.bin", "");
+        write("documented/README.md", "Recorded with x. Licence: MIT.");
+        write("documented/deep/a.bin", "");
         write("silent/a.bin", "");
         write("half/README.md", "Recorded with x.");
         let paths = || {

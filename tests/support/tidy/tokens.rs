@@ -1,10 +1,10 @@
-//! Rust source as a flat list of tokens: comments are gone, text in quotes is one token, lines are known.
+//! Rust source as a flat list of tokens with lines: comments are removed, a quoted text is one token.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use super::{Finding, TextFile};
 
-/// One word, sign or literal.
+/// A word, punctuation mark or literal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) text: String,
@@ -12,29 +12,29 @@ pub(super) struct Token {
     pub(super) line: usize,
 }
 
-/// The tokens of a file; a finding when it is no Rust.
+/// Returns the tokens of a file, or a finding if it is not valid Rust.
 pub(super) fn tokens(file: &TextFile) -> Result<Vec<Token>, Finding> {
     let stream: TokenStream = file.text.parse().map_err(|error: proc_macro2::LexError| {
         let line = error.span().start().line;
-        Finding::new(&file.path, line, format!("this is no Rust: {error}"))
+        Finding::new(&file.path, line, format!("this is not valid Rust: {error}"))
     })?;
     let mut tokens = Vec::new();
     flatten(stream, &mut tokens);
     Ok(tokens)
 }
 
-/// Whether the tokens from `at` on read as `words`.
+/// Returns whether the tokens from `at` on equal `words`.
 pub(super) fn reads(tokens: &[Token], at: usize, words: &[&str]) -> bool {
     let found = tokens.iter().skip(at).map(|token| token.text.as_str());
     found.take(words.len()).eq(words.iter().copied())
 }
 
-/// The text of the token at `at`; empty outside the file.
+/// Returns the text of the token at `at`; empty outside the file.
 pub(super) fn text(tokens: &[Token], at: usize) -> &str {
     tokens.get(at).map_or("", |token| &token.text)
 }
 
-/// Whether a token is a name or keyword.
+/// Returns whether a token is a name or keyword.
 pub(super) fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_rust_is_a_finding() {
+    fn invalid_rust_is_a_finding() {
         let finding = tokens(&TextFile::new("a.rs", "fn f() {\n")).unwrap_err();
         assert_eq!(finding.path, "a.rs");
     }

@@ -1,4 +1,4 @@
-//! One name, one thing: no two public types of the workspace have the same name.
+//! No two public types of the workspace have the same name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use super::sources::{is_test_file, production_lines};
 use super::tokens::{Token, is_word, text, tokens};
 use super::{Finding, TextFile};
 
-/// Names that each crate may give to the type that std calls so.
+/// Names of std types that each crate may use for its own.
 const OF_STD: &[&str] = &["Result"];
 
-/// Public types, for the whole program or a part of it, that have the name of another; tests are left out.
+/// Returns public types (of any visibility but private) with the name of another; tests are ignored.
 pub fn repeated_types<'a>(files: impl IntoIterator<Item = &'a TextFile>) -> Vec<Finding> {
     let mut places: BTreeMap<String, Vec<(String, usize)>> = BTreeMap::new();
     for file in files.into_iter().filter(|file| !is_test_file(file)) {
@@ -25,7 +25,7 @@ pub fn repeated_types<'a>(files: impl IntoIterator<Item = &'a TextFile>) -> Vec<
         let (first, others) = places.split_first().expect("each name was found somewhere");
         findings.extend(others.iter().map(|(path, line)| {
             let message = format!(
-                "another {name} is in {}:{}: name each after what sets it apart (core/GLOSSARY.md has the terms)",
+                "another {name} is in {}:{}: rename each after its difference (core/GLOSSARY.md has the terms)",
                 first.0, first.1
             );
             Finding::new(path, *line, message)
@@ -34,7 +34,7 @@ pub fn repeated_types<'a>(files: impl IntoIterator<Item = &'a TextFile>) -> Vec<
     findings
 }
 
-/// Types that the glossary names, in the last column of its tables, and that nobody declares.
+/// Returns types in the last column of the glossary's tables that are not declared.
 pub fn unknown_terms<'a>(
     glossary: &TextFile,
     files: impl IntoIterator<Item = &'a TextFile>,
@@ -52,15 +52,14 @@ pub fn unknown_terms<'a>(
             .into_iter()
             .flat_map(|column| column.split('`').skip(1).step_by(2));
         for name in types.filter(|name| !declared.contains(*name)) {
-            let message =
-                format!("no public type is called {name}: name the one that carries the term");
+            let message = format!("no public type is called {name}: name the type of the term");
             findings.push(Finding::new(&glossary.path, index + 1, message));
         }
     }
     findings
 }
 
-/// The public types that a file declares before its tests, with their lines.
+/// Returns the public types that a file declares before its tests, with their lines.
 fn public_types(file: &TextFile) -> Vec<(String, usize)> {
     let last_line = production_lines(&file.text);
     let Ok(tokens) = tokens(file) else {
@@ -81,7 +80,7 @@ fn public_types(file: &TextFile) -> Vec<(String, usize)> {
         .collect()
 }
 
-/// Whether `pub` or `pub(…)` stands before the item whose keyword is at `at`.
+/// Returns whether `pub` or `pub(…)` is before the item whose keyword is at `at`.
 pub(super) fn is_public(tokens: &[Token], at: usize) -> bool {
     let before = |steps: usize| {
         at.checked_sub(steps)

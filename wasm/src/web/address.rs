@@ -1,4 +1,4 @@
-//! The address of the page: where the person is, to be sent to others and to go back to.
+//! The address of the page, which encodes the current view for sharing and for the browser's history.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,21 +10,21 @@ use wasm_bindgen::prelude::*;
 
 use super::page;
 
-/// A place is written down once it has been the same for so long; browsers allow a few writes a second.
-const REST: Duration = Duration::from_millis(400);
+/// The time after which an unchanged place is written to the address; browsers allow a few writes a second.
+const SETTLE_TIME: Duration = Duration::from_millis(400);
 
-/// What the address says, and what it shall say.
+/// The state of the address.
 pub(super) struct Address {
-    /// As it was written, or read.
+    /// The place that was last written or read.
     written: Place,
-    /// Where the person has been since when, in milliseconds since the epoch.
+    /// The current place, and the time since when it is current, in milliseconds since the epoch.
     latest: (Place, f64),
-    /// Whether the person used the browser's own way to go elsewhere.
+    /// True if the user moved through the browser's history or changed the address.
     has_moved: Rc<RefCell<bool>>,
 }
 
 impl Address {
-    /// Goes where the address leads.
+    /// Opens the place in the address.
     pub(super) fn open(app: &mut CallgroveApp, ctx: &egui::Context) -> Self {
         let has_moved = Rc::new(RefCell::new(false));
         let listening = {
@@ -36,11 +36,11 @@ impl Address {
         };
         let listening = listening.into_js_value();
         let listened = page::window().map(|window| {
-            // It comes with steps back and forward, and when a person changes the address.
+            // Fired by back and forward, and when the user changes the address.
             window.add_event_listener_with_callback("popstate", listening.unchecked_ref())
         });
         if let Some(Err(error)) = listened {
-            page::log(&page::words_of(&error));
+            page::log(&page::error_text(&error));
         }
         let text = fragment();
         let written = Place::from_text(&text);
@@ -54,7 +54,7 @@ impl Address {
         }
     }
 
-    /// Follows the person, or the browser.
+    /// Follows the address or the application, whichever has changed.
     pub(super) fn update(&mut self, app: &mut CallgroveApp, ctx: &egui::Context) {
         if self.has_moved.replace(false) {
             let place = Place::from_text(&fragment());
@@ -75,27 +75,27 @@ impl Address {
             return;
         }
         let rested_ms = now_ms - since_ms;
-        if rested_ms < REST.as_millis() as f64 {
-            return ctx.request_repaint_after(REST);
+        if rested_ms < SETTLE_TIME.as_millis() as f64 {
+            return ctx.request_repaint_after(SETTLE_TIME);
         }
-        // What is only moved in time is no place of its own, nor is the first one.
+        // A change of the time range alone is not a step of the history, nor is the first place.
         let is_step =
             self.written != Place::default() && !place.differs_in_time_alone(&self.written);
         if let Err(error) = write(&place.to_text(), is_step) {
-            page::log(&page::words_of(&error));
+            page::log(&page::error_text(&error));
         }
         self.written = place.clone();
     }
 }
 
-/// What stands behind the `#` of the address.
+/// Returns the text after the `#` of the address.
 fn fragment() -> String {
     let hash = page::window().and_then(|window| window.location().hash().ok());
     hash.map_or_else(String::new, |hash| hash.trim_start_matches('#').to_owned())
 }
 
 fn write(text: &str, is_step: bool) -> Result<(), JsValue> {
-    let history = page::window().ok_or("this is no page")?.history()?;
+    let history = page::window().ok_or("not in a page")?.history()?;
     let address = format!("#{text}");
     if is_step {
         history.push_state_with_url(&JsValue::NULL, "", Some(&address))

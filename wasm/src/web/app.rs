@@ -1,4 +1,4 @@
-//! The application with what only a page needs: its engine, its title, and files that are dropped on it.
+//! The application in a page: its session, its title, and files that are dropped on it.
 
 use callgrove_gui::CallgroveApp;
 use callgrove_session::watch::WatchCommand;
@@ -7,67 +7,73 @@ use eframe::egui;
 use js_sys::Function;
 
 use super::address::Address;
-use super::connection::{Served, ServerLine};
 use super::files::Files;
+use super::local_session::LocalConnection;
 use super::mirror::Mirror;
-use super::own::OwnLine;
 use super::page;
 use super::platform::BrowserPlatform;
-use crate::shelf::Shelf;
+use super::remote_session::{RemoteConnection, Served};
+use crate::file_store::FileStore;
 
 pub(super) struct WebApp {
     app: CallgroveApp,
     address: Address,
-    line: Line,
+    connection: PageConnection,
     session: SessionHandle,
     files: Files,
-    /// What the page says of the session outside the canvas.
-    told: Told,
+    /// Title and status that the page shows.
+    status: PageStatus,
 }
 
-/// How the page reaches its session.
-enum Line {
-    /// It is the page's own.
-    Own(OwnLine),
-    /// It lies on the server that sent the page.
-    Far(ServerLine),
+/// The connection between page and session.
+enum PageConnection {
+    /// A session in a worker of the page.
+    Local(LocalConnection),
+    /// A session on the server that sent the page.
+    Remote(RemoteConnection),
 }
 
-impl Line {
-    /// Sends what waits to be sent.
+impl PageConnection {
+    /// Sends all waiting messages.
     fn send(&self) {
         match self {
-            Self::Own(line) => line.send(),
-            Self::Far(line) => line.send(),
+            Self::Local(connection) => connection.send(),
+            Self::Remote(connection) => connection.send(),
         }
     }
 }
 
-/// Title and status as they stand in the page.
+/// Title and status of the page.
 #[derive(Default, PartialEq)]
-struct Told {
+struct PageStatus {
     source: Option<String>,
     status: String,
 }
 
 impl WebApp {
-    /// The application over the session that is served, or over one of its own.
+    /// The application over the served session, or over one in a worker of the page.
     pub(super) fn new(
         creation: &eframe::CreationContext<'_>,
         served: Option<Served>,
         spawn: Function,
     ) -> Self {
         let context = &creation.egui_ctx;
-        let (handle, watch, line, files) = if let Some(served) = &served {
-            let shelf = Shelf::default();
-            let (handle, watch, line) = ServerLine::open(served, shelf.clone(), context.clone());
-            (handle, watch, Line::Far(line), Files::Far(shelf))
+        let (handle, watch, connection, files) = if let Some(served) = &served {
+            let store = FileStore::default();
+            let (handle, watch, connection) =
+                RemoteConnection::open(served, store.clone(), context.clone());
+            (
+                handle,
+                watch,
+                PageConnection::Remote(connection),
+                Files::Remote(store),
+            )
         } else {
-            let shelf = Shelf::default();
-            let (handle, line) = OwnLine::open(spawn, shelf.clone(), context.clone());
-            let files = Files::Own(shelf);
-            files.open_told(&handle, context);
-            (handle, None, Line::Own(line), files)
+            let store = FileStore::default();
+            let (handle, connection) = LocalConnection::open(spawn, store.clone(), context.clone());
+            let files = Files::Local(store);
+            files.open_listed(&handle, context);
+            (handle, None, PageConnection::Local(connection), files)
         };
         let platform = BrowserPlatform::new(files.clone());
         let mut session = Session::new(handle.clone(), watch);
@@ -81,21 +87,21 @@ impl WebApp {
         Self {
             app,
             address,
-            line,
+            connection,
             session: handle,
             files,
-            told: Told::default(),
+            status: PageStatus::default(),
         }
     }
 }
 
 impl eframe::App for WebApp {
     fn logic(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
-        self.line.send();
-        let now = Told::of(self.app.snapshot());
-        if now != self.told {
-            page::tell(now.source.as_deref(), &now.status);
-            self.told = now;
+        self.connection.send();
+        let now = PageStatus::of(self.app.snapshot());
+        if now != self.status {
+            page::show_status(now.source.as_deref(), &now.status);
+            self.status = now;
         }
         self.app.logic(ctx, frame);
         self.address.update(&mut self.app, ctx);
@@ -103,8 +109,8 @@ impl eframe::App for WebApp {
 
     fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
         self.app.ui(ui, frame);
-        // What was drawn asked for more.
-        self.line.send();
+        // Drawing has queued further commands.
+        self.connection.send();
     }
 
     fn raw_input_hook(&mut self, ctx: &egui::Context, input: &mut egui::RawInput) {
@@ -118,7 +124,7 @@ impl eframe::App for WebApp {
     }
 }
 
-impl Told {
+impl PageStatus {
     fn of(snapshot: &Snapshot) -> Self {
         let (open, watch) = (snapshot.analysis.as_ref(), &snapshot.watch);
         let state = if let Some(work) = &snapshot.work {

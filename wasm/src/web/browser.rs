@@ -1,4 +1,4 @@
-//! The browser that shows the page: its storage and its downloads.
+//! The browser's storage and downloads.
 
 use callgrove_session::wire::ViewerFile;
 use js_sys::{Array, Uint8Array};
@@ -7,40 +7,40 @@ use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Storage, Url};
 
 use super::page;
 
-/// The text that was kept under a key.
-pub(super) fn kept(key: &str) -> Option<String> {
+/// Returns the text that is stored under a key.
+pub(super) fn stored(key: &str) -> Option<String> {
     storage()?.get_item(key).ok().flatten()
 }
 
-/// All keys that begin so, with their texts.
-pub(super) fn all_kept(start: &str) -> Vec<(String, String)> {
+/// Returns all keys with a prefix, and their texts.
+pub(super) fn stored_with_prefix(start: &str) -> Vec<(String, String)> {
     let Some(storage) = storage() else {
         return Vec::new();
     };
     let keys = (0..storage.length().unwrap_or(0)).filter_map(|at| storage.key(at).ok()?);
     let wanted = keys.filter(|key| key.starts_with(start));
     wanted
-        .filter_map(|key| Some((kept(&key)?, key)))
+        .filter_map(|key| Some((stored(&key)?, key)))
         .map(|(text, key)| (key, text))
         .collect()
 }
 
-/// Keeps a text under a key, also when the page is closed; the error is the browser's words.
-pub(super) fn keep(key: &str, text: &str) -> Result<(), String> {
-    let storage = storage().ok_or("this browser keeps nothing for pages; allow site data")?;
-    let kept = storage.set_item(key, text);
-    kept.map_err(|error| format!("{}: free some site data", page::words_of(&error)))
+/// Stores a text under a key, beyond the lifetime of the page. The error is a message.
+pub(super) fn store(key: &str, text: &str) -> Result<(), String> {
+    let storage = storage().ok_or("this browser stores no data for this page; allow site data")?;
+    let result = storage.set_item(key, text);
+    result.map_err(|error| format!("{}: free some site data", page::error_text(&error)))
 }
 
-/// Hands a file to the person.
+/// Downloads a file.
 pub(super) fn download(file: &ViewerFile) {
     if let Err(error) = save(&file.name, &file.content) {
-        let cause = page::words_of(&error);
+        let cause = page::error_text(&error);
         page::log(&format!("cannot download {}: {cause}", file.name));
     }
 }
 
-/// None where the person forbids it.
+/// Returns the storage; `None` if the user has blocked it.
 fn storage() -> Option<Storage> {
     page::window()?.local_storage().ok().flatten()
 }

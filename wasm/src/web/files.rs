@@ -1,7 +1,7 @@
-//! Files of the person: dropped on the page, chosen in the browser's dialog, or told of by the document.
+//! The user's files: dropped on the page, chosen in the browser's dialog, or listed in the document.
 //!
-//! The worker of a page that is alone gets the browser's handle of a file and reads it itself, a slice at a time, so the
-//! page holds nothing of it and draws on. A server cannot reach the person's disk: it is sent the file as a whole.
+//! A local session gets the browser's handle of a file, and its worker reads the file itself in slices, so the page
+//! holds nothing of it and keeps drawing. A server cannot reach the user's disk, so it is sent the whole file.
 
 use callgrove_session::wire::MAX_FILE_BYTES;
 use callgrove_session::{Command, SessionHandle};
@@ -12,52 +12,52 @@ use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{Blob, HtmlInputElement, Response};
 
 use super::page;
-use crate::shelf::{Shelf, open_command};
+use crate::file_store::{FileStore, open_command};
 
-/// How much is read at a time between two frames.
+/// Number of bytes that are read between two frames.
 const SLICE_BYTES: f64 = (4_u32 << 20) as f64;
 
-/// Where files go.
+/// The destination of files.
 #[derive(Clone)]
 pub(super) enum Files {
-    /// To the page's own worker.
-    Own(Shelf<Blob>),
-    /// To a server.
-    Far(Shelf<Vec<u8>>),
+    /// The worker of the page.
+    Local(FileStore<Blob>),
+    /// A server.
+    Remote(FileStore<Vec<u8>>),
 }
 
 impl Files {
-    /// Takes a file that the program itself brings.
+    /// Adds a file that comes with the program.
     pub(super) fn put(&self, name: &str, content: &[u8]) {
         match self {
-            Self::Own(shelf) => {
+            Self::Local(store) => {
                 let parts = Array::of1(&Uint8Array::from(content));
                 match Blob::new_with_u8_array_sequence(&parts) {
-                    Ok(file) => shelf.put(name, file),
-                    Err(error) => page::log(&page::words_of(&error)),
+                    Ok(file) => store.put(name, file),
+                    Err(error) => page::log(&page::error_text(&error)),
                 }
             }
-            Self::Far(shelf) => shelf.put(name, content.to_vec()),
+            Self::Remote(store) => store.put(name, content.to_vec()),
         }
     }
 
-    /// Takes a file of the person. Of one that cannot be read, or that is too large, the session says that it did not
-    /// arrive, and what to do.
+    /// Adds a file of the user. For one that cannot be read, or is too large, the session reports that it did not
+    /// arrive, and a remedy.
     async fn take(&self, name: &str, file: Blob) {
         match self {
-            Self::Own(shelf) => shelf.put(name, file),
-            Self::Far(_) if file.size() > MAX_FILE_BYTES as f64 => {}
-            Self::Far(shelf) => match content_of(&file).await {
-                Ok(content) => shelf.put(name, content),
+            Self::Local(store) => store.put(name, file),
+            Self::Remote(_) if file.size() > MAX_FILE_BYTES as f64 => {}
+            Self::Remote(store) => match content_of(&file).await {
+                Ok(content) => store.put(name, content),
                 Err(error) => {
-                    let cause = page::words_of(&error);
+                    let cause = page::error_text(&error);
                     page::log(&format!("{name} cannot be read: {cause}"));
                 }
             },
         }
     }
 
-    /// Takes a file that was dropped, and opens it.
+    /// Adds a file that was dropped, and opens it.
     pub(super) fn open_dropped(
         &self,
         file: &egui::DroppedFileHandle,
@@ -75,18 +75,18 @@ impl Files {
         });
     }
 
-    /// Opens what the document says that it comes with.
-    pub(super) fn open_told(&self, session: &SessionHandle, ctx: &egui::Context) {
-        let Some(names) = page::told("callgrove-open") else {
+    /// Opens the files that the document lists.
+    pub(super) fn open_listed(&self, session: &SessionHandle, ctx: &egui::Context) {
+        let Some(names) = page::meta_content("callgrove-open") else {
             return;
         };
         let (files, session, ctx) = (self.clone(), session.clone(), ctx.clone());
         spawn_local(async move {
             for name in names.split(' ') {
-                match fetched(name).await {
+                match fetch(name).await {
                     Ok(file) => files.take(name, file).await,
                     Err(error) => {
-                        let cause = page::words_of(&error);
+                        let cause = page::error_text(&error);
                         page::log(&format!("{name} cannot be fetched: {cause}"));
                     }
                 }
@@ -94,13 +94,13 @@ impl Files {
             let last = names.rsplit(' ').next().unwrap_or_default();
             let mut command = open_command(last);
             if let Command::OpenTrace { function, .. } = &mut command {
-                *function = page::told("callgrove-function");
+                *function = page::meta_content("callgrove-function");
             }
             open(command, last, &session, &ctx);
         });
     }
 
-    /// Asks for a file whose name ends as in `accept`; `reply` gets its name once it can be read.
+    /// Lets the user choose a file whose name ends as in `accept`. `reply` gets its name once it can be read.
     pub(super) fn choose(
         &self,
         accept: &str,
@@ -128,13 +128,13 @@ impl Files {
 
 fn open(command: Command, name: &str, session: &SessionHandle, ctx: &egui::Context) {
     if session.send(command).is_err() {
-        page::log(&format!("the session does not take {name} now"));
+        page::log(&format!("the session cannot open {name} now"));
     }
     ctx.request_repaint();
 }
 
-async fn fetched(name: &str) -> Result<Blob, JsValue> {
-    let window = page::window().ok_or("this is no page")?;
+async fn fetch(name: &str) -> Result<Blob, JsValue> {
+    let window = page::window().ok_or("not in a page")?;
     let answer: Response = JsFuture::from(window.fetch_with_str(name))
         .await?
         .dyn_into()?;
@@ -144,10 +144,10 @@ async fn fetched(name: &str) -> Result<Blob, JsValue> {
     JsFuture::from(answer.blob()?).await?.dyn_into()
 }
 
-/// Fills `bytes` with what was read of a file, which may have changed since it was chosen.
+/// Copies a slice of a file into `bytes`. The file may have changed since it was chosen.
 pub(super) fn copy(slice: &Uint8Array, bytes: &mut [u8]) -> Result<(), JsValue> {
     if slice.length() as usize != bytes.len() {
-        return Err(JsValue::from_str("it has become shorter"));
+        return Err(JsValue::from_str("the file has become shorter"));
     }
     slice.copy_to(bytes);
     Ok(())

@@ -1,7 +1,7 @@
-//! Keeps the outline of what is drawn in the page, where screen readers and tests find it.
+//! Keeps an outline of the frame in the document, for screen readers and tests.
 //!
-//! The elements lie over the canvas where their widgets are drawn, transparent and deaf to the pointer. A click that
-//! a screen reader makes on one goes to its widget.
+//! The elements lie over the canvas where their widgets are drawn, transparent and without pointer events. A click by a
+//! screen reader is passed on to the widget.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,9 +13,9 @@ use web_sys::{Element, HtmlElement};
 use super::page;
 use crate::outline::{OutlineItem, outline_of};
 
-/// Time between two updates: often enough for a reader, rare enough not to cost a frame.
-const PERIOD_MS: f64 = 250.0;
-/// Attributes that may be on an element, beside id and text.
+/// Minimum time between two updates: often enough for a reader, rare enough not to cost a frame.
+const UPDATE_INTERVAL_MS: f64 = 250.0;
+/// Attributes that an element may have, in addition to id and text.
 const ATTRIBUTES: [&str; 8] = [
     "role",
     "aria-label",
@@ -28,10 +28,10 @@ const ATTRIBUTES: [&str; 8] = [
 ];
 
 pub(super) struct Mirror {
-    /// What stands in the page.
+    /// The outline in the document.
     shown: Vec<OutlineItem>,
     next_ms: f64,
-    /// Numbers of widgets that a screen reader clicked.
+    /// Ids of widgets that a screen reader clicked.
     clicks: Arc<Mutex<Vec<u64>>>,
 }
 
@@ -39,7 +39,7 @@ impl Mirror {
     pub(super) fn new(ctx: &Context) -> Self {
         let clicks = Arc::default();
         if let Err(error) = listen(ctx.clone(), Arc::clone(&clicks)) {
-            page::log(&page::words_of(&error));
+            page::log(&page::error_text(&error));
         }
         Self {
             shown: Vec::new(),
@@ -78,23 +78,23 @@ impl Plugin for Mirror {
         };
         let now_ms = js_sys::Date::now();
         if now_ms < self.next_ms {
-            let left_ms = (self.next_ms - now_ms).min(PERIOD_MS);
+            let left_ms = (self.next_ms - now_ms).min(UPDATE_INTERVAL_MS);
             ctx.request_repaint_after_secs((left_ms / 1e3) as f32);
             return;
         }
-        self.next_ms = now_ms + PERIOD_MS;
+        self.next_ms = now_ms + UPDATE_INTERVAL_MS;
         let items = outline_of(update);
         if items == self.shown {
             return;
         }
         if let Err(error) = write(&self.shown, &items) {
-            page::log(&page::words_of(&error));
+            page::log(&page::error_text(&error));
         }
         self.shown = items;
     }
 }
 
-/// Brings the page from one outline to the next; elements that stay as they are are not touched.
+/// Updates the document from one outline to the next. Elements that do not change are not touched.
 fn write(before: &[OutlineItem], items: &[OutlineItem]) -> Result<(), JsValue> {
     let document = page::document()?;
     let outline: Element = page::element("outline")?;
@@ -166,7 +166,7 @@ fn id_of(node: u64) -> String {
     format!("widget-{node}")
 }
 
-/// Takes clicks on the elements.
+/// Listens to clicks on the elements.
 fn listen(ctx: Context, clicks: Arc<Mutex<Vec<u64>>>) -> Result<(), JsValue> {
     let take = move |event: web_sys::Event| {
         let target = event.target().and_then(|target| target.dyn_into().ok());

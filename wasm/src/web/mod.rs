@@ -1,32 +1,32 @@
-//! The page: everything that needs a browser.
+//! The page: all code that needs a browser.
 
 mod address;
 mod app;
 mod browser;
-mod connection;
 mod files;
+mod local_session;
 mod mirror;
-mod own;
 mod page;
 mod platform;
+mod remote_session;
 
 use wasm_bindgen::prelude::*;
 use web_sys::HtmlCanvasElement;
 
 use app::WebApp;
-pub use own::serve;
+pub use local_session::serve;
 
-/// Starts the application on the page's canvas; `spawn` makes a worker for a session of its own.
+/// Starts the application on the page's canvas. `spawn` creates a worker for a local session.
 ///
 /// # Errors
-/// The page lacks the canvas, or the browser gives no WebGL.
+/// If the page has no canvas, or the browser provides no WebGL.
 #[wasm_bindgen]
 pub async fn start(spawn: js_sys::Function) -> Result<(), JsValue> {
-    // The runner calls it after it has logged the stack.
-    std::panic::set_hook(Box::new(|panic| page::tell_of_panic(&panic.to_string())));
+    // The runner calls this hook after it has logged the stack.
+    std::panic::set_hook(Box::new(|panic| page::show_panic(&panic.to_string())));
     let canvas: HtmlCanvasElement = page::element("canvas")?;
     let runner = eframe::WebRunner::new();
-    let served = connection::served().await?;
+    let served = remote_session::served().await?;
     let create = |creation: &eframe::CreationContext<'_>| {
         Ok(Box::new(WebApp::new(creation, served, spawn)) as Box<dyn eframe::App>)
     };

@@ -1,4 +1,4 @@
-//! The document around the canvas: title, icon, status, and what stands there when the canvas cannot.
+//! The document around the canvas: title, icon, status, and the message that replaces a failed canvas.
 
 use wasm_bindgen::prelude::*;
 use web_sys::{Document, HtmlElement, Window};
@@ -9,7 +9,7 @@ extern "C" {
     fn error(text: &str);
 }
 
-/// Where nobody draws any more.
+/// Title of the message after a panic.
 const STOPPED: &str = "Callgrove has stopped";
 
 pub(super) fn window() -> Option<Window> {
@@ -18,50 +18,50 @@ pub(super) fn window() -> Option<Window> {
 
 pub(super) fn document() -> Result<Document, JsValue> {
     let document = window().and_then(|window| window.document());
-    document.ok_or_else(|| JsValue::from_str("this is no page"))
+    document.ok_or_else(|| JsValue::from_str("not in a page"))
 }
 
-/// The element with an id.
+/// Returns the element with an id.
 pub(super) fn element<T: JsCast>(id: &str) -> Result<T, JsValue> {
     let found = document()?.get_element_by_id(id);
     let found = found.and_then(|element| element.dyn_into().ok());
     found.ok_or_else(|| JsValue::from_str(&format!("the page has no #{id} of this kind")))
 }
 
-/// What the document says under a name in its head.
-pub(super) fn told(name: &str) -> Option<String> {
+/// Returns the content of the `<meta>` element with a name.
+pub(super) fn meta_content(name: &str) -> Option<String> {
     let found = document()
         .ok()?
         .query_selector(&format!("meta[name={name}]"));
     found.ok()??.get_attribute("content")
 }
 
-/// Where errors go that nobody but a developer can do anything about.
+/// Logs an error to the console, for developers only.
 pub(super) fn log(text: &str) {
     error(text);
 }
 
-/// What the browser says of an error.
-pub(super) fn words_of(thrown: &JsValue) -> String {
+/// Returns the text of a browser error.
+pub(super) fn error_text(thrown: &JsValue) -> String {
     let text = thrown
         .dyn_ref::<js_sys::Error>()
         .map(js_sys::Error::message);
     text.map_or_else(|| format!("{thrown:?}"), String::from)
 }
 
-/// An error of ours as the browser has them.
-pub(super) fn thrown(error: &impl ToString) -> JsValue {
+/// Converts one of our errors to a browser error.
+pub(super) fn js_error(error: &impl ToString) -> JsValue {
     JsValue::from_str(&error.to_string())
 }
 
-/// Shows in title, icon and status what is open and what is going on.
-pub(super) fn tell(source: Option<&str>, status: &str) {
-    if let Err(error) = try_tell(source, status) {
-        log(&words_of(&error));
+/// Shows the source in title and icon, and the status.
+pub(super) fn show_status(source: Option<&str>, status: &str) {
+    if let Err(error) = try_show_status(source, status) {
+        log(&error_text(&error));
     }
 }
 
-fn try_tell(source: Option<&str>, status: &str) -> Result<(), JsValue> {
+fn try_show_status(source: Option<&str>, status: &str) -> Result<(), JsValue> {
     let title = source.map_or_else(
         || "Callgrove".to_owned(),
         |source| format!("{source} – Callgrove"),
@@ -74,9 +74,9 @@ fn try_tell(source: Option<&str>, status: &str) -> Result<(), JsValue> {
     Ok(())
 }
 
-/// An icon in a colour and with a letter of the run, so that tabs can be told apart.
+/// Returns an icon with a colour and a letter of the run, so that tabs can be distinguished.
 fn icon_of(source: &str) -> String {
-    // Names that differ in a letter get hues that are far from each other.
+    // Names that differ in one letter get distant hues.
     let hue = source
         .bytes()
         .fold(0_u32, |hue, byte| (hue * 31 + u32::from(byte) * 47) % 360);
@@ -90,8 +90,8 @@ fn icon_of(source: &str) -> String {
     )
 }
 
-/// Covers the canvas, which nobody draws any more, with what happened and what to do. What follows from it is not told.
-pub(super) fn tell_of_panic(panic: &str) {
+/// Covers the canvas with the panic and a remedy. Later panics, which follow from the first, are not shown.
+pub(super) fn show_panic(panic: &str) {
     let shown = || -> Result<(), JsValue> {
         let title = element::<HtmlElement>("message-title")?;
         if title.text_content().as_deref() == Some(STOPPED) {
@@ -106,6 +106,6 @@ pub(super) fn tell_of_panic(panic: &str) {
         Ok(())
     };
     if let Err(error) = shown() {
-        log(&words_of(&error));
+        log(&error_text(&error));
     }
 }

@@ -1,16 +1,17 @@
-//! What the views need of the browser: its file dialog, its storage, the example.
+//! The views' platform in a browser: its file dialog, its storage, the example.
 
 use callgrove_gui::{FilePurpose, Platform};
 use callgrove_session::Command;
 
 use super::files::Files;
 use super::{browser, page};
-use crate::shelf::open_command;
+use crate::file_store::open_command;
 
-/// Where the preferences are kept.
+/// Storage key of the preferences.
 const PREFERENCES: &str = "callgrove preferences";
-/// The example, as a file on the shelf.
+/// File name of the example.
 const EXAMPLE: &str = "lammps-4r-small.callgrove";
+/// Content of the example file.
 const EXAMPLE_CONTENT: &[u8] =
     include_bytes!("../../../assets/lammps-4r-small/lammps-4r-small.callgrove");
 
@@ -32,7 +33,7 @@ impl Platform for BrowserPlatform {
         reply: Box<dyn FnOnce(Option<String>) + Send>,
     ) -> bool {
         if purpose.is_save() {
-            // The browser knows where downloads go.
+            // The browser chooses the folder of downloads.
             reply(Some(suggested.to_owned()));
             return true;
         }
@@ -42,7 +43,7 @@ impl Platform for BrowserPlatform {
         };
         let asked = self.files.choose(&accept, reply);
         if let Err(error) = asked {
-            page::log(&page::words_of(&error));
+            page::log(&page::error_text(&error));
         }
         true
     }
@@ -61,12 +62,12 @@ impl Platform for BrowserPlatform {
     }
 
     fn load_preferences(&self) -> Option<String> {
-        browser::kept(PREFERENCES)
+        browser::stored(PREFERENCES)
     }
 
     fn store_preferences(&self, text: &str) {
-        if let Err(cause) = browser::keep(PREFERENCES, text) {
-            page::log(&format!("the preferences cannot be stored: {cause}"));
+        if let Err(cause) = browser::store(PREFERENCES, text) {
+            page::log(&format!("could not store the preferences: {cause}"));
         }
     }
 }

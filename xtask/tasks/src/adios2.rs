@@ -1,4 +1,5 @@
-//! ADIOS2 for builds and tests: the one that the program finds by itself, else PyPI's, in the target folder.
+//! ADIOS2 for builds and tests: the one that the program finds by itself, or else the Python package, in the target
+//! folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,17 +10,16 @@ use callgrove_adios2_sys::{Candidate, Library, default_candidates};
 use crate::shell;
 use crate::workspace::Workspace;
 
-/// The environment variable that tells the program which ADIOS2 to use.
+/// The environment variable that names the ADIOS2 for the program.
 pub(crate) const VARIABLE: &str = "CALLGROVE_ADIOS2";
 
-/// The Python package and release that is installed where no ADIOS2 is found.
+/// The Python package and release to install if no ADIOS2 is found.
 const REQUIREMENT: &str = "adios2==2.12.*";
 
-/// Makes sure that there is an ADIOS2. Returns what to set [`VARIABLE`] to, `None` where the program finds
-/// one by itself.
+/// Ensures that there is an ADIOS2. Returns the value for [`VARIABLE`]; `None` if the program finds one by itself.
 ///
 /// # Errors
-/// There is none and it cannot be installed.
+/// No ADIOS2 is found, and it cannot be installed.
 pub(crate) fn ensure(workspace: &Workspace) -> Result<Option<PathBuf>> {
     if Library::load(&default_candidates()).is_ok() {
         return Ok(None);
@@ -43,7 +43,7 @@ fn install(folder: &Path, venv: &Path) -> Result<()> {
     pip_install(&venv.join("bin").join("python3"), folder)
 }
 
-/// `--upgrade` replaces what an interrupted installation left; a source package would compile all of ADIOS2.
+/// `--upgrade` replaces the remains of an interrupted installation; a source package would compile all of ADIOS2.
 fn pip_install(python: &Path, folder: &Path) -> Result<()> {
     let mut pip = Command::new(python);
     pip.args(["-m", "pip", "install", "--quiet", "--upgrade", "--no-deps"])

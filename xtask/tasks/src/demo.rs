@@ -1,4 +1,4 @@
-//! From a fresh checkout to a window on a real trace.
+//! The task `demo`: from a fresh checkout to a window with a real trace.
 
 use std::process::{Command, ExitCode};
 
@@ -8,14 +8,14 @@ use crate::steps::Steps;
 use crate::workspace::Workspace;
 use crate::{adios2, shell, web};
 
-/// Sets up, builds and runs `callgrove demo`, whose exit code becomes ours.
+/// Sets up, builds and runs `callgrove demo`; returns its exit code.
 ///
 /// # Errors
-/// The set-up or the build failed; what the demo itself has to say is no error here.
+/// The set-up or the build fails. A failure of the demo itself is not an error here.
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<ExitCode> {
     let mut steps = Steps::new(4);
     let adios2 = steps.run("ADIOS2", || adios2::ensure(workspace))?;
-    // The demo is the window's: a machine that cannot build the page has it all the same.
+    // The demo only needs the window, so a machine that cannot build the page runs it anyway.
     if let Err(error) = steps.run("the page for browsers", || web::build(workspace)) {
         eprintln!("warning: `callgrove serve` will have no page: {error:#}");
     }

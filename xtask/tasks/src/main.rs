@@ -1,7 +1,7 @@
-//! The tasks of `cargo xtask`, which checks what they need of the machine before it starts this program.
+//! The tasks of `cargo xtask`, which checks their requirements before it starts this program.
 //!
-//! Every task may be run again at any time and is quick when there is nothing left to do. What a task installs goes
-//! into the target folder.
+//! Every task may be repeated at any time, and is quick if there is nothing left to do. Tasks install only into the
+//! target folder.
 
 mod adios2;
 mod demo;
@@ -22,7 +22,7 @@ use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
 
-/// What a command line asks for.
+/// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 enum Task {
     Demo { args: Vec<String> },
@@ -84,7 +84,7 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Demo { args } => demo::run(&Workspace::load()?, &args),
         Task::Test => test::run(&Workspace::load()?).map(|()| ExitCode::SUCCESS),
         Task::Fuzz { num_traces, seed } => {
-            // Seconds, far enough apart for the traces of a run.
+            // The start seed: seconds, which differ enough between runs for their traces.
             let now = || UNIX_EPOCH.elapsed().map_or(0, |it| it.as_secs() * 10_000);
             let seed = seed.unwrap_or_else(now);
             test::fuzz(&Workspace::load()?, num_traces, seed).map(|()| ExitCode::SUCCESS)
@@ -103,7 +103,7 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Docs => docs::write_commands(&Workspace::load()?).map(|()| ExitCode::SUCCESS),
         Task::Screenshots => docs::take_pictures(&Workspace::load()?).map(|()| ExitCode::SUCCESS),
         Task::Web => {
-            println!("{}", web::build(&Workspace::load()?)?.told());
+            println!("{}", web::build(&Workspace::load()?)?.summary());
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn demo_passes_its_arguments_on() {
+    fn demo_forwards_its_arguments() {
         let args = vec!["--seed".to_owned(), "7".to_owned()];
         assert_eq!(
             parsed(&["demo", "--seed", "7"]).unwrap(),

@@ -1,10 +1,10 @@
-//! Running other programs: what is printed, and what an error says.
+//! Running other programs, with their output and errors.
 
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Prints the title of the step that starts now, where cargo's own progress goes.
+/// Prints the title of the next step to standard error, like cargo's progress.
 pub(crate) fn heading(title: &str) {
     eprintln!("\n== {title}");
 }
@@ -21,7 +21,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command to its end and returns what it printed; its error output goes to the terminal.
+/// Runs a command to its end and returns its output; its standard error goes to the terminal.
 ///
 /// # Errors
 /// The command cannot be started, does not succeed, or prints something that is not UTF-8.
@@ -36,7 +36,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("not UTF-8 from {}", shown(command)))
 }
 
-/// Whether a command starts and succeeds; what it prints is dropped.
+/// Returns whether a command starts and succeeds; its output is dropped.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -50,7 +50,7 @@ fn cannot_start(command: &Command) -> String {
     format!("cannot start {}", shown(command))
 }
 
-/// The command as one would type it, for messages only.
+/// Returns the command as one would type it, for messages only.
 fn shown(command: &Command) -> String {
     std::iter::once(command.get_program())
         .chain(command.get_args())

@@ -1,4 +1,4 @@
-//! Steps of a task: which one runs, and how long each took.
+//! Steps of a task: the current one, and the duration of each.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// A run through a known number of steps.
+/// A run with a known number of steps.
 pub(crate) struct Steps {
     num_steps: usize,
     done: Vec<(&'static str, Duration)>,
 }
 
 impl Steps {
-    /// Begins a run through so many steps.
+    /// Begins a run of `num_steps` steps.
     pub(crate) fn new(num_steps: usize) -> Self {
         Self {
             num_steps,
@@ -38,7 +38,7 @@ impl Steps {
         result
     }
 
-    /// Returns a table of the times of all steps so far, and their sum.
+    /// Returns a table of the durations of all steps so far, and their sum.
     pub(crate) fn table(&self) -> String {
         let total = ("total", self.done.iter().map(|(_, time)| *time).sum());
         let rows = self.done.iter().chain([&total]);

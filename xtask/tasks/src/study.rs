@@ -1,4 +1,4 @@
-//! The study behind the detector's defaults, on packed traces and forest files with a known truth.
+//! The study behind the detector's defaults, on packed traces and forest files with known truth.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,13 +10,13 @@ use anyhow::{Context, Result, bail};
 use crate::workspace::Workspace;
 use crate::{adios2, shell};
 
-/// How packed traces end.
+/// Suffix of packed traces.
 const PACKED: &str = ".tar.zst";
-/// How forest files end, plain and packed.
+/// Suffixes of forest files, plain and packed.
 const FORESTS: [&str; 2] = [".jsonl", ".jsonl.gz"];
-/// A file in a trace's folder that names the root function.
+/// Name of the file in a trace's folder that names the root function.
 const ROOT_FILE: &str = "root_function.txt";
-/// Beginnings of folders' names and the root functions of their programs.
+/// Prefixes of folder names, and the root functions of their programs.
 const ROOTS: [(&str, &str); 2] = [
     ("lammps", "PairEAM::compute"),
     ("lulesh", "LagrangeLeapFrog"),
@@ -30,11 +30,11 @@ struct Packed {
     root: String,
 }
 
-/// Unpacks the traces and forests in the folders `data` into the target folder and runs the study on them.
-/// Returns the file with its tables.
+/// Unpacks the traces and forests in the folders `data` into the target folder, and runs the study on them. Returns the
+/// file with its tables.
 ///
 /// # Errors
-/// There is nothing to study, or the set-up, the build or the study failed.
+/// There is nothing to study, or the set-up, the build or the study fails.
 pub(crate) fn run(workspace: &Workspace, data: &[PathBuf]) -> Result<PathBuf> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for folder in data {
@@ -54,7 +54,7 @@ pub(crate) fn run(workspace: &Workspace, data: &[PathBuf]) -> Result<PathBuf> {
         } else if path.is_dir() {
             match packed(path)? {
                 Ok(packed) => cases.push(unpack(&packed, path, &target)?),
-                Err(reason) => eprintln!("left out: {}: {reason}", path.display()),
+                Err(reason) => eprintln!("skipped: {}: {reason}", path.display()),
             }
         }
     }
@@ -83,7 +83,7 @@ fn is_forest(path: &Path) -> bool {
     path.is_file() && FORESTS.iter().any(|end| name.ends_with(end))
 }
 
-/// Unpacks a forest into `target` if it is packed; returns what the study calls it.
+/// Unpacks a forest into `target` if it is packed; returns its argument for the study.
 fn unpack_forest(path: &Path, target: &Path) -> Result<OsString> {
     let path = fs::canonicalize(path)?;
     if path.extension() != Some("gz".as_ref()) {
@@ -97,7 +97,7 @@ fn unpack_forest(path: &Path, target: &Path) -> Result<OsString> {
     Ok(unpacked.into_os_string())
 }
 
-/// The trace of a folder, the last by name if several have a truth; or why there is none.
+/// Returns the trace of a folder, the last by name if several have a truth; or the reason why it has no trace.
 fn packed(folder: &Path) -> Result<Result<Packed, &'static str>> {
     let mut files: Vec<String> = fs::read_dir(folder)
         .and_then(Iterator::collect)
@@ -145,7 +145,7 @@ fn root_function(folder: &Path) -> Result<Option<String>> {
     Ok(known.map(|(_, root)| (*root).to_owned()))
 }
 
-/// Unpacks a trace into a folder of the same name in `target`; returns what the study calls it.
+/// Unpacks a trace into a folder of the same name in `target`; returns its argument for the study.
 fn unpack(packed: &Packed, folder: &Path, target: &Path) -> Result<OsString> {
     let trace = target.join(folder.file_name().unwrap_or_default());
     if trace.exists() {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn forests_are_unpacked_where_they_are_packed() {
+    fn packed_forests_are_unpacked() {
         let data = tempfile::tempdir().unwrap();
         let (plain, other) = (data.path().join("a.jsonl"), data.path().join("a.json"));
         fs::write(&plain, "{}\n").unwrap();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_files_are_named() {
         assert_eq!(
             found("lulesh-a", &["ground_truth.csv"]),
             Err("no packed trace")

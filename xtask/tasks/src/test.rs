@@ -1,4 +1,4 @@
-//! Every check of the project, in the order in which failures are cheapest to see.
+//! Every check of the project, ordered so that failures show early.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::{adios2, shell, wasm, web};
 /// Environment variables to set for the program and its tests: names and values.
 pub(crate) type Exports = Option<(&'static str, PathBuf)>;
 
-/// Installs what the tests need beside system packages.
+/// Installs the requirements of the tests other than system packages.
 ///
 /// # Errors
 /// ADIOS2 is missing and cannot be installed.
@@ -20,10 +20,10 @@ pub(crate) fn set_up(workspace: &Workspace) -> Result<Exports> {
     Ok(adios2::ensure(workspace)?.map(|path| (adios2::VARIABLE, path)))
 }
 
-/// Runs every check, and prints how long each took; the first that fails ends the run.
+/// Runs every check, and prints the duration of each; the first failure ends the run.
 ///
 /// # Errors
-/// A check or the set-up failed.
+/// A check or the set-up fails.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut steps = Steps::new(12);
     let result = run_checks(workspace, &mut steps);
@@ -42,7 +42,7 @@ fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         let args = ["check", "bans", "licenses", "sources"];
         if_installed(workspace, "cargo-deny", &args)
     })?;
-    // The page is optimised as a whole, which takes one core for minutes: lints have the other one meanwhile.
+    // Link-time optimisation of the page takes one core for minutes; meanwhile the lints use the other.
     let mut page = steps.run("the standard library for browsers", || {
         Ok(web::compilation(workspace)?.arg("--quiet").spawn()?)
     })?;
@@ -51,14 +51,14 @@ fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         page.wait()?;
         return Err(error);
     }
-    // The program takes the page in when it is built.
+    // The build of the program embeds the page.
     steps.run("the page for browsers", || {
         ensure!(page.wait()?.success(), "the page does not compile");
-        eprintln!("{}", web::bundle(workspace)?.told());
+        eprintln!("{}", web::bundle(workspace)?.summary());
         Ok(())
     })?;
     steps.run("the program and its tests, compiled", || {
-        // In one go: the program alone would have other features of its dependencies, and be compiled twice.
+        // In one go: alone, the program would have other features of its dependencies, and be compiled twice.
         let targets = ["--workspace", "--bins", "--tests", "--examples"];
         shell::run(workspace.cargo(["build"]).args(targets))
     })?;
@@ -75,7 +75,7 @@ fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     } else {
         &["test", "--workspace", "--tests", "--no-fail-fast"]
     };
-    // The summary of the tests closes the run.
+    // The summary of the tests is the last output of the run.
     steps.run("the tests", || {
         shell::run(&mut test_command(workspace, &exports, tests))
     })
@@ -98,16 +98,16 @@ fn test_command(workspace: &Workspace, exports: &Exports, args: &[&str]) -> Comm
     command
         .envs(exports.iter().cloned())
         .env("CALLGROVE_PROGRAM", workspace.program("debug"))
-        // Machines that test have no graphics card, or one that draws slightly differently.
+        // Test machines have no graphics card, or one that draws slightly differently.
         .env("LIBGL_ALWAYS_SOFTWARE", "1");
     command
 }
 
-/// Tries what comes from elsewhere, damaged: `num_traces` traces with bytes changed at random, numbered from `seed`, on the
-/// program itself, and the property tests of all readers and messages with more cases than in [`run`].
+/// Tests damaged external input: the program on `num_traces` traces with bytes changed at random, numbered from `seed`,
+/// and the property tests of all readers and messages with more cases than in [`run`].
 ///
 /// # Errors
-/// Something did not end by itself, or panicked; or the set-up failed.
+/// Something does not end by itself, or panics; or the set-up fails.
 pub(crate) fn fuzz(workspace: &Workspace, num_traces: u64, seed: u64) -> Result<()> {
     let exports = set_up(workspace)?;
     shell::run(&mut workspace.cargo(["build", "--package", "callgrove"]))?;
@@ -124,10 +124,10 @@ pub(crate) fn fuzz(workspace: &Workspace, num_traces: u64, seed: u64) -> Result<
     shell::run(properties.envs(exports).env("PROPTEST_CASES", "2560"))
 }
 
-/// Runs a check whose program developers may do without.
+/// Runs a check whose program is optional for developers.
 fn if_installed(workspace: &Workspace, program: &str, args: &[&str]) -> Result<()> {
     if !shell::succeeds(Command::new(program).arg("--version")) {
-        eprintln!("left out: {program} is not installed");
+        eprintln!("skipped: {program} is not installed");
         return Ok(());
     }
     shell::run(

@@ -1,4 +1,4 @@
-//! Compiles for WebAssembly, and checks that the browser's crates do.
+//! Compiles for WebAssembly, and checks that the browser's crates compile for it.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,16 +11,16 @@ use crate::workspace::Workspace;
 /// The browser's target.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// A cargo command that compiles for the browser's target.
+/// Returns a cargo command that compiles for the browser's target.
 ///
 /// # Errors
-/// The target's standard library cannot be had.
+/// The target's standard library is not available.
 pub(crate) fn cargo(workspace: &Workspace, args: &[&str]) -> Result<Command> {
     let mut command = workspace.cargo(args.iter().copied());
     command.args(["--target", TARGET]);
     if !is_installed()? {
         let sysroot = build_standard_library(workspace)?;
-        // RUSTFLAGS would take the place of the target's own flags.
+        // RUSTFLAGS would replace the target's own flags.
         command.env_remove("RUSTFLAGS").env(
             "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
             format!("--sysroot {sysroot}"),
@@ -32,7 +32,7 @@ pub(crate) fn cargo(workspace: &Workspace, args: &[&str]) -> Result<Command> {
 /// Lints the browser's crates for the browser's target.
 ///
 /// # Errors
-/// One of them does not compile there or has a warning, or the target's standard library cannot be had.
+/// A crate does not compile there or has a warning, or the target's standard library is not available.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut command = cargo(workspace, &["clippy", "--lib"])?;
     for name in workspace.browser_crates() {
@@ -41,7 +41,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     shell::run(command.args(["--", "--deny", "warnings"]))
 }
 
-/// Whether the installed toolchain has the target's standard library.
+/// Returns whether the installed toolchain has the target's standard library.
 fn is_installed() -> Result<bool> {
     let folder = shell::output(Command::new("rustc").args([
         "--print",
@@ -52,7 +52,7 @@ fn is_installed() -> Result<bool> {
     Ok(Path::new(folder.trim_end()).is_dir())
 }
 
-/// Builds the standard library from the distribution's sources; returns the sysroot that holds it.
+/// Builds the standard library from the distribution's sources; returns its sysroot.
 fn build_standard_library(workspace: &Workspace) -> Result<String> {
     let script = workspace.root().join("xtask/tasks/wasm-std.sh");
     let work = workspace.target_dir().join("wasm-std");

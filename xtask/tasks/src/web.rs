@@ -1,4 +1,4 @@
-//! Builds the page into the target folder, where the build of `callgrove` finds it and takes it in.
+//! Builds the page into the target folder, where the build of `callgrove` finds and embeds it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,11 +14,11 @@ use crate::workspace::Workspace;
 use crate::{shell, wasm};
 
 const PACKAGE: &str = "callgrove-web";
-/// The list of what belongs to the bundle; written last, so that a bundle with one is whole.
+/// Name of the list of files in the bundle. It is written last, so that a bundle with a list is complete.
 const LIST: &str = "bundle.txt";
-/// The most that a browser is sent when it opens the page for the first time.
+/// Maximum number of bytes sent to a browser that opens the page for the first time.
 const MAX_BROTLI_BYTES: u64 = 3 << 20;
-/// Digits of the hash in the names of files.
+/// Number of hash digits in the names of files.
 const NAME_DIGITS: usize = 16;
 
 /// A finished bundle.
@@ -29,8 +29,8 @@ pub(crate) struct Bundle {
 }
 
 impl Bundle {
-    /// Where it is and how large.
-    pub(crate) fn told(&self) -> String {
+    /// Returns its location and size as text.
+    pub(crate) fn summary(&self) -> String {
         let [brotli, gzip] = [self.brotli_bytes, self.gzip_bytes].map(|bytes| bytes as f64 / 1e6);
         format!(
             "{}: {brotli:.2} MB by brotli, {gzip:.2} MB by gzip",
@@ -39,10 +39,10 @@ impl Bundle {
     }
 }
 
-/// Builds the page. What has not changed is not compressed again.
+/// Builds the page. Unchanged files are not compressed again.
 ///
 /// # Errors
-/// It does not compile, the target's standard library cannot be had, or the bundle is too large.
+/// The page does not compile, the target's standard library is not available, or the bundle is too large.
 pub(crate) fn build(workspace: &Workspace) -> Result<Bundle> {
     shell::run(&mut compilation(workspace)?)?;
     bundle(workspace)
@@ -51,18 +51,18 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Bundle> {
 /// Returns the command that compiles the page.
 ///
 /// # Errors
-/// The target's standard library cannot be had.
+/// The target's standard library is not available.
 pub(crate) fn compilation(workspace: &Workspace) -> Result<Command> {
     let mut cargo = wasm::cargo(workspace, &["rustc", "--package", PACKAGE, "--lib"])?;
-    // As a library of both kinds it would not be optimised as a whole.
+    // As a library of both kinds it would not get link-time optimisation.
     cargo.args(["--profile", "web", "--crate-type", "cdylib"]);
     Ok(cargo)
 }
 
-/// Makes the bundle of the page that was compiled last.
+/// Creates the bundle of the page that was compiled last.
 ///
 /// # Errors
-/// It was not compiled, or the bundle is too large.
+/// The page was not compiled, or the bundle is too large.
 pub(crate) fn bundle(workspace: &Workspace) -> Result<Bundle> {
     let module = workspace
         .target_dir()
@@ -73,19 +73,19 @@ pub(crate) fn bundle(workspace: &Workspace) -> Result<Bundle> {
     let bundle = write(&files, &workspace.target_dir().join("page"))?;
     ensure!(
         bundle.brotli_bytes <= MAX_BROTLI_BYTES,
-        "the page is too large: {}, but browsers shall be sent {MAX_BROTLI_BYTES} bytes at most",
-        bundle.told()
+        "the page is too large: {}, the limit is {MAX_BROTLI_BYTES} bytes",
+        bundle.summary()
     );
     Ok(bundle)
 }
 
-/// A file of the page, not compressed.
+/// An uncompressed file of the page.
 struct File {
     name: String,
     content: Vec<u8>,
 }
 
-/// Everything that the page is made of, under the names that browsers see.
+/// Returns all files of the page, under the names that browsers see.
 fn files(module: &Path, page: &Path) -> Result<Vec<File>> {
     let mut output = Bindgen::new()
         .input_path(module)
@@ -110,7 +110,7 @@ fn files(module: &Path, page: &Path) -> Result<Vec<File>> {
         "icon.svg",
     ]
     .map(read);
-    // Whoever names another comes after it.
+    // A file comes after all files that it refers to.
     let mut files = vec![
         hashed("callgrove.wasm", wasm),
         hashed("callgrove.js", script.into_bytes()),
@@ -129,7 +129,7 @@ fn files(module: &Path, page: &Path) -> Result<Vec<File>> {
     Ok(files)
 }
 
-/// The file with a part of its hash in its name, so that a browser may keep it for ever.
+/// Returns the file with a part of its hash in its name, so that a browser may cache it forever.
 fn hashed(name: &str, content: Vec<u8>) -> File {
     let hash = hash_of(&content);
     let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
@@ -143,7 +143,7 @@ fn hash_of(content: &[u8]) -> String {
     format!("{:x}", Sha256::digest(content))
 }
 
-/// A text that calls `files` by the names that they have now; as quoted in it, with or without `./`.
+/// Replaces the names of `files` in a text by their hashed ones; names are quoted, with or without `./`.
 fn with_hashes(text: &str, files: &[File]) -> String {
     files.iter().fold(text.to_owned(), |text, file| {
         let (stem, rest) = file
@@ -155,17 +155,17 @@ fn with_hashes(text: &str, files: &[File]) -> String {
     })
 }
 
-/// Length of the extension with its dot.
+/// Returns the length of the extension with its dot.
 fn extension_len(name: &str) -> usize {
     name.len() - name.rfind('.').unwrap_or(name.len())
 }
 
-/// Writes the compressed files and their list; files of earlier bundles go.
+/// Writes the compressed files and their list; removes files of earlier bundles.
 fn write(files: &[File], folder: &Path) -> Result<Bundle> {
     let failed = || format!("cannot write the page to {}", folder.display());
     fs::create_dir_all(folder).with_context(failed)?;
     let mut list = String::new();
-    let mut kept = BTreeSet::from([LIST.to_owned()]);
+    let mut current = BTreeSet::from([LIST.to_owned()]);
     let mut bundle = Bundle {
         folder: folder.to_owned(),
         brotli_bytes: 0,
@@ -179,7 +179,7 @@ fn write(files: &[File], folder: &Path) -> Result<Bundle> {
         for (form, total, compress) in forms {
             let name = format!("{}.{form}", file.name);
             let path = folder.join(&name);
-            // The name tells the content, except of the index, which is small.
+            // The name determines the content, except for the index, which is small.
             let known = fs::read(&path).ok().filter(|_| file.name != "index.html");
             let known = known.filter(|content| is_listed(folder, &name, content));
             let packed = match known {
@@ -189,27 +189,27 @@ fn write(files: &[File], folder: &Path) -> Result<Bundle> {
             *total += packed.len() as u64;
             list.push_str(&format!("{} {name}\n", hash_of(&packed)));
             replace(&path, &packed).with_context(failed)?;
-            kept.insert(name);
+            current.insert(name);
         }
     }
     replace(&folder.join(LIST), list.as_bytes()).with_context(failed)?;
     for entry in fs::read_dir(folder).with_context(failed)? {
         let entry = entry.with_context(failed)?;
-        if !kept.contains(&*entry.file_name().to_string_lossy()) {
+        if !current.contains(&*entry.file_name().to_string_lossy()) {
             fs::remove_file(entry.path()).with_context(failed)?;
         }
     }
     Ok(bundle)
 }
 
-/// Whether the list of the last bundle has the file with this content.
+/// Returns whether the list of the last bundle has the file with this content.
 fn is_listed(folder: &Path, name: &str, content: &[u8]) -> bool {
     let list = fs::read_to_string(folder.join(LIST)).unwrap_or_default();
     let wanted = format!("{} {name}", hash_of(content));
     list.lines().any(|line| line == wanted)
 }
 
-/// Writes a file unless it is there as it is: what builds from it sees that nothing has changed.
+/// Writes a file unless it already has this content, so that dependent builds see no change.
 fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
     if fs::read(path).is_ok_and(|known| known == content) {
         return Ok(());
@@ -289,7 +289,7 @@ mod tests {
                 .unwrap(),
             written
         );
-        // A file that was cut is made anew.
+        // A truncated file is created again.
         let cut = folder.path().join(format!("{}.br", script("old").name));
         fs::write(&cut, b"").unwrap();
         write(&[script("old"), index("old")], folder.path()).unwrap();

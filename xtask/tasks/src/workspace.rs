@@ -1,4 +1,4 @@
-//! What the tasks know about the workspace, as `cargo metadata` tells it.
+//! The workspace, as described by `cargo metadata`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::shell;
 
-/// The workspace that holds the current folder.
+/// The workspace of the current folder.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -17,10 +17,10 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Asks cargo, which knows every way of choosing a target folder.
+    /// Loads it from cargo, which knows every way of choosing a target folder.
     ///
     /// # Errors
-    /// The current folder is in no workspace, or a manifest is wrong.
+    /// The current folder is in no workspace, or a manifest is invalid.
     pub(crate) fn load() -> Result<Self> {
         let json = shell::output(Command::new(cargo_program()).args([
             "metadata",
@@ -31,29 +31,29 @@ impl Workspace {
         Self::from_metadata(&json)
     }
 
-    /// The folder of the root `Cargo.toml`.
+    /// Returns the folder of the root `Cargo.toml`.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The folder for everything that is made: builds, and what the tasks install.
+    /// Returns the folder for all outputs: builds, and installations of the tasks.
     pub(crate) fn target_dir(&self) -> &Path {
         &self.target_dir
     }
 
-    /// The crates that also run in a browser, in the order of the root manifest's
-    /// `workspace.metadata.callgrove.browser-crates`.
+    /// Returns the crates that also run in a browser, in the order of `workspace.metadata.callgrove.browser-crates` in
+    /// the root manifest.
     pub(crate) fn browser_crates(&self) -> &[String] {
         &self.browser_crates
     }
 
-    /// The program `callgrove`, built with `profile` (the name of its folder: `debug`, `release`).
+    /// Returns the path of the program `callgrove`, built with `profile` (the name of its folder: `debug`, `release`).
     pub(crate) fn program(&self, profile: &str) -> PathBuf {
         let name = format!("callgrove{}", std::env::consts::EXE_SUFFIX);
         self.target_dir.join(profile).join(name)
     }
 
-    /// A cargo command that works on this workspace.
+    /// Returns a cargo command that works on this workspace.
     pub(crate) fn cargo<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = Command::new(cargo_program());
         command.current_dir(&self.root).args(args);
@@ -76,12 +76,12 @@ impl Workspace {
     }
 }
 
-/// The cargo that runs this task, so that its children use the same toolchain.
+/// Returns the cargo that runs this task, so that its children use the same toolchain.
 fn cargo_program() -> std::ffi::OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// The strings in a JSON array; none when it is no array.
+/// Returns the strings in a JSON array; empty if it is not an array.
 fn strings(array: &Value) -> Vec<String> {
     let elements = array.as_array().into_iter().flatten();
     elements

@@ -1,4 +1,4 @@
-//! Arguments of the commands that say who did it, and what recurs.
+//! The command lines of `callgrove causes`, `incidents`, `patterns` and `trends`.
 
 use callgrove_session::PatternReference;
 use clap::Args;
@@ -12,10 +12,10 @@ pub(crate) struct CausesArgs {
     /// Function, as for analyze
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
-    /// All executions, not only the abnormal ones; nothing is learned
+    /// List all executions, not only the abnormal ones; nothing is learned
     #[arg(long)]
     pub(crate) all: bool,
-    /// Seed of everything random; the same seed gives the same result
+    /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]
@@ -26,10 +26,10 @@ pub(crate) struct CausesArgs {
 pub(crate) struct IncidentsArgs {
     #[arg(help = TRACE_HELP)]
     pub(crate) trace: String,
-    /// Only incidents that hit executions of a function; these are counted
+    /// List only incidents that delayed executions of this function, which are counted
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
-    /// Leave out what is by design: waits that the program makes every time, and the machine's noise
+    /// Leave out incidents by design: waits that the program always makes, and the machine's noise
     #[arg(long)]
     pub(crate) not_by_design: bool,
     #[command(flatten)]
@@ -40,13 +40,25 @@ pub(crate) struct IncidentsArgs {
 pub(crate) struct PatternsArgs {
     #[arg(help = TRACE_HELP)]
     pub(crate) trace: String,
-    /// Share of the fastest occurrences of a pattern that are its reference, above 0 up to 1; the slowest of
-    /// them took the usual duration d
-    #[arg(long, value_name = "SHARE", default_value_t = PatternReference::default().share, value_parser = share)]
-    pub(crate) q: f64,
-    /// An occurrence is anomalous beyond this many times d, from 1 on
-    #[arg(long, value_name = "FACTOR", default_value_t = PatternReference::default().factor, value_parser = factor)]
-    pub(crate) s: f64,
+    /// Share of the fastest occurrences of a pattern that serve as its reference, above 0 up to 1. The slowest of them
+    /// has the usual duration d
+    #[arg(
+        long,
+        alias = "q",
+        value_name = "SHARE",
+        default_value_t = PatternReference::default().share,
+        value_parser = share
+    )]
+    pub(crate) reference_share: f64,
+    /// An occurrence is anomalous if it takes longer than this factor times d, at least 1
+    #[arg(
+        long,
+        alias = "s",
+        value_name = "FACTOR",
+        default_value_t = PatternReference::default().factor,
+        value_parser = factor
+    )]
+    pub(crate) slow_factor: f64,
     #[command(flatten)]
     pub(crate) listing: ListingArgs,
 }
@@ -62,13 +74,13 @@ pub(crate) struct TrendsArgs {
 fn share(text: &str) -> Result<f64, &'static str> {
     match text.parse() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err("a share is a number above 0 and up to 1"),
+        _ => Err("expected a number above 0 and up to 1"),
     }
 }
 
 fn factor(text: &str) -> Result<f64, &'static str> {
     match text.parse() {
         Ok(factor) if (1.0..f64::INFINITY).contains(&factor) => Ok(factor),
-        _ => Err("a factor is a number from 1 on"),
+        _ => Err("expected a number of at least 1"),
     }
 }

@@ -1,4 +1,4 @@
-//! What arguments of several commands have in common.
+//! Arguments that several commands share.
 
 use clap::{Args, ValueEnum};
 
@@ -15,27 +15,27 @@ pub(crate) enum TableFormat {
     Csv,
 }
 
-/// What is printed of a list, and how.
+/// Options of a printed list.
 #[derive(Args, Debug)]
 pub(crate) struct ListingArgs {
     /// Print only the first N
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
-    /// Say on standard error how long each stage took
+    /// Print the duration of each stage on standard error
     #[arg(long)]
     pub(crate) timings: bool,
 }
 
-/// What the labels of a truth mean.
+/// The meaning of the labels in a truth file.
 #[derive(Args, Debug)]
 pub(crate) struct ClassArgs {
-    /// Labels that mean an anomaly, each a kind of its own [default: all that are not negative]
+    /// Labels of anomalies, each a kind of its own [default: all that are not negative]
     #[arg(long, value_name = "LABELS", value_delimiter = ',')]
     pub(crate) positive: Option<Vec<String>>,
-    /// Labels that mean that all is well
+    /// Labels of normal executions
     #[arg(
         long,
         value_name = "LABELS",

@@ -1,14 +1,14 @@
-//! A configuration file: options of commands, in TOML.
+//! Configuration files: options of commands, in TOML.
 //!
 //! ```toml
-//! log-format = "json"            # of every command that has the option
+//! log-format = "json"            # for every command with this option
 //! [pserver]
-//! listen = "0.0.0.0:5559"        # of one command
+//! listen = "0.0.0.0:5559"        # for one command
 //! [model.publish]
 //! server = "http://head:5559"
 //! ```
 //!
-//! Its settings become arguments before those of the command line, which holds where both state an option.
+//! The settings are inserted as arguments before those of the command line, which take precedence.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -20,10 +20,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Arg, ArgAction, Command};
 use toml::{Table, Value};
 
-/// The option that names the file.
+/// The option with the path of the file.
 const OPTION: &str = "--config";
 
-/// The settings of a file.
+/// The settings of a configuration file.
 #[derive(Default)]
 pub(crate) struct ConfigFile {
     path: PathBuf,
@@ -31,18 +31,18 @@ pub(crate) struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// Reads the file that the arguments of a process name, if they do, and checks it against the commands of `cli`.
+    /// Reads the file that the process's arguments name, if any, and checks it against the commands of `cli`.
     ///
     /// # Errors
-    /// If the file cannot be read, or has what no command has.
+    /// If the file cannot be read, or has a setting that no command has.
     pub(crate) fn of_arguments(arguments: &[OsString], cli: &Command) -> Result<Self> {
         let mut settings_of = arguments
             .iter()
             .enumerate()
-            .filter_map(|(place, argument)| {
+            .filter_map(|(index, argument)| {
                 let argument = argument.to_str()?;
                 if argument == OPTION {
-                    return arguments.get(place + 1).map(PathBuf::from);
+                    return arguments.get(index + 1).map(PathBuf::from);
                 }
                 let value = argument.strip_prefix(OPTION)?.strip_prefix('=')?;
                 Some(PathBuf::from(value))
@@ -56,7 +56,7 @@ impl ConfigFile {
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let settings: Table =
-            toml::from_str(&text).with_context(|| format!("{} is no TOML", path.display()))?;
+            toml::from_str(&text).with_context(|| format!("{} is not TOML", path.display()))?;
         check(&settings, cli, true).with_context(|| format!("cannot use {}", path.display()))?;
         Ok(Self {
             path: path.to_owned(),
@@ -64,20 +64,20 @@ impl ConfigFile {
         })
     }
 
-    /// Returns the arguments with the settings for their command in front of its own.
+    /// Returns the arguments, with the settings for their command inserted in front of its own arguments.
     ///
     /// # Errors
-    /// If a setting has a value that no option takes, such as a date.
+    /// If a setting has a value of a type that no option takes, such as a date.
     pub(crate) fn with_settings(
         &self,
         mut arguments: Vec<OsString>,
         cli: &Command,
     ) -> Result<Vec<OsString>> {
-        let (mut command, mut place) = (cli, 0);
+        let (mut command, mut index) = (cli, 0);
         let mut tables = vec![&self.settings];
-        // The command is the first word that is one; those within it follow at once.
-        while let Some((at, within)) = next_command(command, &arguments, place) {
-            (command, place) = (within, at);
+        // The first word that is a command is the command; subcommands follow directly.
+        while let Some((at, within)) = next_command(command, &arguments, index) {
+            (command, index) = (within, at);
             let of_command = tables.last().and_then(|it| it.get(within.get_name()));
             tables.extend(of_command.and_then(Value::as_table));
         }
@@ -89,43 +89,43 @@ impl ConfigFile {
         let mut before = Vec::new();
         for option in options(command) {
             let name = option.get_long().unwrap_or_default();
-            if let Some(value) = settings
-                .get(name)
+            if let Some(value) = names(option)
+                .find_map(|name| settings.get(name))
                 .filter(|_| !is_stated(option, &arguments))
             {
                 push(&mut before, name, value)
                     .with_context(|| format!("cannot use {}", self.path.display()))?;
             }
         }
-        let place = (place + 1).min(arguments.len());
-        arguments.splice(place..place, before);
+        let index = (index + 1).min(arguments.len());
+        arguments.splice(index..index, before);
         Ok(arguments)
     }
 
-    /// Returns how much the file sets, in one line.
+    /// Returns a summary of the settings, in one line.
     pub(crate) fn summary(&self) -> String {
         let num_commands = self.settings.values().filter(|it| it.is_table()).count();
         let num_common = self.settings.len() - num_commands;
         match &self.path {
             path if path.as_os_str().is_empty() => {
-                "no --config is given; --print shows what it can set".to_owned()
+                "no --config is given; --print shows all settings".to_owned()
             }
             path => format!(
-                "{} is a configuration of {num_commands} commands, and sets {num_common} options of all that have them",
+                "{} configures {num_commands} commands, and sets {num_common} common options",
                 path.display()
             ),
         }
     }
 
-    /// Returns the options of all commands as a configuration file: those that are set, and as comments the others with their
-    /// defaults.
+    /// Returns the options of all commands as a configuration file: those that are set, and the others as comments with
+    /// their defaults.
     pub(crate) fn print(&self, cli: &Command) -> String {
         let mut text = String::new();
         for option in options(cli) {
             print_option(
                 &mut text,
                 option,
-                self.settings.get(option.get_long().unwrap_or_default()),
+                names(option).find_map(|name| self.settings.get(name)),
             );
         }
         let global: Vec<&str> = options(cli).filter_map(Arg::get_long).collect();
@@ -134,12 +134,12 @@ impl ConfigFile {
     }
 }
 
-/// The options that a file may set: those with a value, and switches.
+/// Returns the options that a file may set.
 fn options(command: &Command) -> impl Iterator<Item = &Arg> {
-    let not_here = ["config", "help", "version"];
+    let excluded = ["config", "help", "version"];
     command
         .get_arguments()
-        .filter(move |it| it.get_long().is_some_and(|name| !not_here.contains(&name)))
+        .filter(move |it| it.get_long().is_some_and(|name| !excluded.contains(&name)))
 }
 
 fn subcommands(command: &Command) -> impl Iterator<Item = &Command> {
@@ -148,14 +148,14 @@ fn subcommands(command: &Command) -> impl Iterator<Item = &Command> {
         .filter(|it| it.get_name() != "help" && !it.is_hide_set())
 }
 
-/// The command within `command` that the arguments name after a place.
+/// Returns the next subcommand of `command` in the arguments after an index, and its index.
 fn next_command<'a>(
     command: &'a Command,
     arguments: &[OsString],
-    place: usize,
+    index: usize,
 ) -> Option<(usize, &'a Command)> {
     let is_first = command.get_name() == "callgrove";
-    let words = arguments.iter().enumerate().skip(place + 1);
+    let words = arguments.iter().enumerate().skip(index + 1);
     let mut words = words.take(if is_first { usize::MAX } else { 1 });
     words.find_map(|(at, word)| {
         let word = word.to_str()?;
@@ -166,22 +166,27 @@ fn next_command<'a>(
     })
 }
 
-/// Whether the arguments of the command line have an option.
+/// Returns the long names of an option: the current one, and those of earlier releases.
+fn names(option: &Arg) -> impl Iterator<Item = &str> {
+    let aliases = option.get_all_aliases().unwrap_or_default();
+    option.get_long().into_iter().chain(aliases)
+}
+
+/// Returns whether an option is on the command line.
 fn is_stated(option: &Arg, arguments: &[OsString]) -> bool {
-    let long = format!("--{}", option.get_long().unwrap_or_default());
+    let longs: Vec<String> = names(option).map(|name| format!("--{name}")).collect();
     let short = option.get_short().map(|short| format!("-{short}"));
     arguments
         .iter()
         .map(|it| OsStr::to_string_lossy(it))
         .any(|word| {
-            let is_long = word
-                .strip_prefix(&*long)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
-            is_long || short.as_ref().is_some_and(|short| word.starts_with(short))
+            let mut rests = longs.iter().filter_map(|long| word.strip_prefix(&**long));
+            rests.any(|rest| rest.is_empty() || rest.starts_with('='))
+                || short.as_ref().is_some_and(|short| word.starts_with(short))
         })
 }
 
-/// Appends an option as arguments.
+/// Appends an option to the arguments.
 fn push(arguments: &mut Vec<OsString>, name: &str, value: &Value) -> Result<()> {
     let of_value = |text: String| OsString::from(format!("--{name}={text}"));
     match value {
@@ -195,14 +200,14 @@ fn push(arguments: &mut Vec<OsString>, name: &str, value: &Value) -> Result<()> 
             .try_for_each(|value| push(arguments, name, value))?,
         Value::Datetime(_) | Value::Table(_) => {
             bail!(
-                "{name} is neither text, a number, true, false, nor a list of these: write it in quotes"
+                "{name} must be text, a number, true, false, or a list of these: put it in quotes"
             )
         }
     }
     Ok(())
 }
 
-/// Whether all of a table is something that its command has, or, at the top, that any command has.
+/// Checks that every setting of a table is an option of its command or, at the top, of any command.
 fn check(table: &Table, command: &Command, is_top: bool) -> Result<()> {
     for (name, value) in table {
         let within = subcommands(command).find(|it| it.get_name() == name);
@@ -210,11 +215,11 @@ fn check(table: &Table, command: &Command, is_top: bool) -> Result<()> {
             check(table, within, false).with_context(|| format!("in [{name}]"))?;
             continue;
         }
-        let has = |command: &Command| options(command).any(|it| it.get_long() == Some(name));
+        let has = |command: &Command| options(command).any(|it| names(it).any(|it| it == name));
         let is_known = has(command) || is_top && all_commands(command).iter().any(|it| has(it));
         ensure!(
             is_known,
-            "`{name}` is no option of it; `callgrove config --print` prints all that there are"
+            "`{name}` is not an option of it; `callgrove config --print` prints all options"
         );
     }
     Ok(())
@@ -239,12 +244,12 @@ fn print_commands(
             options(within).filter(|it| it.get_long().is_some_and(|name| !global.contains(&name)))
         };
         if own().next().is_some() {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _infallible = writeln!(text, "\n[{path}]");
         }
         for option in own() {
-            let name = option.get_long().unwrap_or_default();
-            print_option(text, option, table.and_then(|it| it.get(name)));
+            let value = table.and_then(|it| names(option).find_map(|name| it.get(name)));
+            print_option(text, option, value);
         }
         print_commands(
             text,
@@ -297,7 +302,7 @@ mod tests {
         cli
     }
 
-    /// The arguments of a command line with the settings of a file.
+    /// Returns the arguments of a command line with the settings of a file.
     fn with(settings: &str, line: &str) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("callgrove.toml");
@@ -334,7 +339,7 @@ mod tests {
     ";
 
     #[test]
-    fn settings_become_arguments_of_their_command_and_the_command_line_holds_before_them() {
+    fn settings_become_arguments_and_the_command_line_takes_precedence() {
         let of_server = with(FILE, "callgrove pserver --provdb found");
         for argument in [
             "--listen=0.0.0.0:5559",
@@ -364,7 +369,7 @@ mod tests {
             of_run.contains(&"--trees=CommBrick::*".to_owned()),
             "{of_run:?}"
         );
-        // A table of the command `model` is no value of the option `--model`.
+        // The table of the command `model` is not a value of the option `--model`.
         assert!(
             !with(FILE, "callgrove analyze bp/")
                 .iter()
@@ -379,12 +384,29 @@ mod tests {
     }
 
     #[test]
-    fn what_no_command_has_is_refused_by_name() {
+    fn names_of_earlier_releases_are_accepted() {
+        let of_file = with("[run]\nsevere-us = 1", "callgrove run bp/");
+        assert!(
+            of_file.iter().any(|it| it == "--min-excess-us=1"),
+            "{of_file:?}"
+        );
+        let stated = with(
+            "[run]\nmin-excess-us = 1",
+            "callgrove run --severe-us 2 bp/",
+        );
+        assert!(
+            !stated.iter().any(|it| it.starts_with("--min-excess-us")),
+            "{stated:?}"
+        );
+    }
+
+    #[test]
+    fn unknown_settings_are_rejected_by_name() {
         for (settings, words) in [
             ("[pserver]\nlissten = 'x'", "`lissten`"),
             ("[pserver]\nlissten = 'x'", "[pserver]"),
             ("[sserver]\nlisten = 'x'", "`sserver`"),
-            ("listen = ", "no TOML"),
+            ("listen = ", "not TOML"),
         ] {
             let refused = refusal(settings);
             assert!(
@@ -395,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_has_every_option_and_is_a_configuration() {
+    fn the_printed_configuration_is_valid_and_has_every_option() {
         let settings: Table = toml::from_str(FILE).unwrap();
         let config = ConfigFile {
             path: PathBuf::new(),

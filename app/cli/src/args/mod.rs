@@ -30,34 +30,35 @@ pub(crate) use pipeline::{
 pub(crate) use provdb::{ProvDbCommandArgs, RetainArgs, UpkeepTask};
 pub(crate) use relay::RelayArgs;
 
-/// Finds the anomalous executions in traces of parallel programs, shows why, and learns from you.
+/// Finds anomalous executions in traces of parallel programs, explains them, and learns from your labels.
 #[derive(Parser, Debug)]
 #[command(name = "callgrove", version, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// Without one, the window opens and asks
+    /// Command; without one, an empty window opens
     #[command(subcommand)]
     pub(crate) command: Option<CliCommand>,
-    /// How what the program has to say is written to standard error
+    /// Format of messages on standard error
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) log_format: LogFormat,
-    /// Options of commands, in a file (`callgrove config --print` shows one); those of the command line hold before them
+    /// File with options of commands (`callgrove config --print` prints one). Options of the command line take
+    /// precedence
     #[arg(long, global = true, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum LogFormat {
-    /// A sentence a line
+    /// One sentence per line
     #[default]
     Plain,
     /// Time (UTC), level, sentence and fields
     Full,
-    /// The same as one JSON object a line
+    /// The same fields as one JSON object per line
     Json,
 }
 
 impl CliCommand {
-    /// What `callgrove` alone means: a window with nothing open yet.
+    /// Returns the command for `callgrove` without arguments: an empty window.
     pub(crate) fn start() -> Self {
         Self::Open(OpenArgs::default())
     }
@@ -65,58 +66,58 @@ impl CliCommand {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum CliCommand {
-    /// Say what a trace holds, and what is damaged in it
+    /// Show the contents of a trace, and what is damaged in it
     Info(InfoArgs),
     /// Rank the executions of a function, the most abnormal first
     Analyze(AnalyzeArgs),
-    /// Say of each abnormal execution of a function who made it late: which rank, where, and over which others
+    /// Show what delayed each abnormal execution of a function: which rank, where, and through which other ranks
     Causes(CausesArgs),
-    /// List what happened in a run: which rank held up which others, the costliest first
+    /// List the incidents of a run: which rank delayed which others, the costliest first
     Incidents(IncidentsArgs),
-    /// List what recurs in a run: its iterations, its patterns, and which occurrences took far longer than usual; a table
-    /// has the 30 patterns that took most time, unless --limit says how many
+    /// List recurring patterns of a run: its iterations, its patterns, and the occurrences that took far longer than
+    /// usual. The table shows the 30 patterns with the largest total time, unless --limit is given
     Patterns(PatternsArgs),
-    /// List persistent and slow changes of a run: ranks that are slower than their peers throughout, functions that take
-    /// longer and longer, and what changed from a moment on
+    /// List persistent and gradual changes of a run: ranks that are slower than their peers throughout, functions that
+    /// get slower, and permanent changes at one time
     Trends(TrendsArgs),
-    /// Measure how well methods find known anomalies, and how labels help
+    /// Measure how well methods find known anomalies, and how labels improve them
     Evaluate(EvaluateArgs),
-    /// Open a run in a window: its trace, its records, the running job itself, or several of them
+    /// Open a run in a window: its trace, its records, the running job, or several of these
     #[command(visible_aliases = ["watch", "monitor"])]
     Open(OpenArgs),
-    /// Serve the window as a page to browsers, here or through a tunnel; prints its address
+    /// Serve the window as a web page for browsers; prints its address
     Serve(PageArgs),
-    /// Write a run so that a browser can open it without a server: one file, or a folder with the page
+    /// Export a run for browsers without a server: as one file, or as a folder with the page
     Export(ExportArgs),
-    /// Watch a running job (or a recorded one) on this machine: detectors, parameter server and provenance
-    /// database in one process
+    /// Analyse a running job, or a recorded one, on this machine: detectors, parameter server and provenance database
+    /// in one process
     Run(RunArgs),
-    /// Watch ranks of a job: detect anomalies, record their provenance
+    /// Analyse some ranks of a job: detect anomalies and record their provenance
     Ad(AdArgs),
     /// Join the models and statistics of all AD instances
     Pserver(PserverArgs),
-    /// Serve a provenance database to AD instances and monitors elsewhere; or back it up, compact, trim or upgrade it
+    /// Serve a provenance database to AD instances and monitors; or back it up, compact, trim or upgrade it
     Provdb(ProvDbCommandArgs),
-    /// Search a provenance database, while the job runs or after
+    /// Search a provenance database, during the run or afterwards
     Query(QueryArgs),
     /// Tree models of a running job: show, list, publish, roll back, compare
     Model(ModelArgs),
-    /// Take the live streams of a job and keep them in files, so that no AD instance can hold up the job
+    /// Copy the live streams of a job to files, so that no AD instance can delay the job
     Relay(RelayArgs),
     /// Publish a recorded trace again, step by step, as TAU would
     Replay(ReplayArgs),
-    /// Check the configuration file that --config names
+    /// Check the configuration file given by --config
     Config {
-        /// Print all options of all commands as a configuration file: those that are set, and as comments the others
+        /// Print all options of all commands as a configuration file: those that are set, and the others as comments
         #[arg(long)]
         print: bool,
     },
-    /// Open the example trace: LAMMPS on 4 ranks, some of which were stopped now and then
+    /// Open the example trace: LAMMPS on 4 ranks, some of which were suspended at times
     Demo,
-    /// Read a stream to its end and tell nothing: what damage does to ADIOS2, it does to this process
+    /// Read a stream to its end without output, so that damage that crashes ADIOS2 crashes this process only
     #[command(hide = true)]
     ReadThrough {
-        /// The stream
+        /// Path of the stream
         stream: PathBuf,
     },
 }
@@ -125,81 +126,81 @@ pub(crate) enum CliCommand {
 pub(crate) struct InfoArgs {
     #[arg(help = TRACE_HELP)]
     pub(crate) trace: String,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = InfoFormat::Table)]
     pub(crate) format: InfoFormat,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct AnalyzeArgs {
-    /// A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or FILE.jsonl with trees of
-    /// any kind (docs/formats.md has the format)
+    /// A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or FILE.jsonl with trees of any kind
+    /// (docs/formats.md has the format)
     pub(crate) trace: String,
-    /// Root function: its name without arguments, or the end of it from a `::` on; `*` and `?` are
-    /// wildcards. Without it, the most promising function is taken
+    /// Root function: its name without arguments, or the end of its name after a `::`; `*` and `?` are wildcards.
+    /// Without it, the most promising function is selected
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
     #[command(flatten)]
     pub(crate) part: PartArgs,
-    /// Labels to learn from: CSV with the columns rank,index,label (normal or abnormal)
+    /// Labels to learn from, as CSV with the columns rank,index,label (normal or abnormal)
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["model", "reference", "reference_between"])]
     pub(crate) labels: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) saved: SavedModelArgs,
-    /// Learn what is normal from another run, say one that is known to be clean
+    /// Learn what is normal from another run, for example one without anomalies
     #[arg(long, value_name = "TRACE", conflicts_with = "model")]
     pub(crate) reference: Option<String>,
-    /// Learn what is normal from a part of the run (of the reference, if there is one), such as 0%..20%
+    /// Learn what is normal from a part of the run (of the reference, if given), such as 0%..20%
     #[arg(long, value_name = "FROM..TO", conflicts_with = "model")]
     pub(crate) reference_between: Option<Part>,
     /// Save the learned model
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     pub(crate) save_model: Option<PathBuf>,
-    /// What the model learns from
+    /// Features that the model learns from
     #[arg(long, value_enum, default_value_t = Mode::Excess)]
     pub(crate) mode: Mode,
-    /// Share of the executions called abnormal that may be so by chance, above 0 below 1: 0.1 means that
-    /// about 1 in 10 alarms may be false [default: 0.1; paper mode decides by NU alone]
+    /// Share of the executions called abnormal that may be false alarms, above 0 below 1: 0.1 accepts about 1 false
+    /// alarm in 10 [default: 0.1; in paper mode NU alone decides]
     #[arg(long, value_name = "SHARE", conflicts_with = "model")]
     pub(crate) false_alarms: Option<f64>,
-    /// Expected share of outliers among executions that look normal, above 0 up to 1
-    /// [default: 0.01, in paper mode 0.02]
+    /// Expected share of outliers among executions that look normal, above 0 up to 1 [default: 0.01, in paper mode
+    /// 0.02]
     #[arg(long, value_name = "NU", conflicts_with = "model")]
     pub(crate) nu: Option<f64>,
-    /// Kernel width as a factor of its rule, from 0.001 to 1000: the larger, the nearer two executions must be to count as
-    /// alike [default: 0.3, in paper mode 1]
+    /// Factor of the kernel width's rule, from 0.001 to 1000. With a larger factor, two executions must be closer to
+    /// count as similar [default: 0.3, in paper mode 1]
     #[arg(long, value_name = "FACTOR", conflicts_with = "model")]
     pub(crate) gamma: Option<f64>,
-    /// Count the order of calls too, not only which there are
+    /// Compare the order of calls, too
     #[arg(long)]
     pub(crate) ordered: bool,
-    /// Seed of everything random; the same seed gives the same result
+    /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
-    /// Say why each stands out. Without it, CSV and JSON do so for the abnormal ones
+    /// Explain each execution. Without it, CSV and JSON explain the abnormal ones
     #[arg(long)]
     pub(crate) explain: bool,
     /// Print only the N most abnormal
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// Say on standard error how long each stage took
+    /// Print the duration of each stage on standard error
     #[arg(long)]
     pub(crate) timings: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct SavedModelArgs {
-    /// Judge by a model that was saved before; one that is not made for these executions is refused
+    /// Use a saved model; a model that does not fit these executions is refused
     #[arg(long, value_name = "FILE", conflicts_with_all = ["mode", "ordered", "seed"])]
     pub(crate) model: Option<PathBuf>,
-    /// Judge by a model or reference that does not fit all the same
+    /// Use a model or reference even if it does not fit
     #[arg(long)]
     pub(crate) force: bool,
-    /// Take from the model or reference its structures and labels only, and from this run how rare an
-    /// excess is: for a machine or input whose noise is another
+    /// Take only structures and labels from the model or reference, and learn from this run how rare an excess is: for
+    /// a machine or input with different noise
     #[arg(long)]
     pub(crate) recalibrate: bool,
 }
@@ -213,8 +214,8 @@ pub(crate) struct EvaluateArgs {
     pub(crate) function: Option<String>,
     #[command(flatten)]
     pub(crate) part: PartArgs,
-    /// What the executions are: CSV with the columns rank,index,label (`exec` will do for `index`);
-    /// labels are numbers or words, an empty one says nothing
+    /// True labels of the executions, as CSV with the columns rank,index,label (or `exec` instead of `index`). Labels
+    /// are numbers or words; an empty label is ignored
     #[arg(long, value_name = "FILE.csv")]
     pub(crate) truth: PathBuf,
     #[command(flatten)]
@@ -228,8 +229,8 @@ pub(crate) struct EvaluateArgs {
         default_value = "ours,paper,duration,class-ratio,ratio+rarity,largest,stack2vec+lof,knn,lof,iforest,hbos,copod,ecod,time+lof,svm"
     )]
     pub(crate) methods: Vec<Method>,
-    /// How the simulated person chooses the next tree to label; several, separated by commas, give
-    /// a curve each
+    /// How the simulated user chooses the next tree to label; several strategies, separated by commas, give a curve
+    /// each
     #[arg(
         long,
         value_name = "LIST",
@@ -238,9 +239,9 @@ pub(crate) struct EvaluateArgs {
         default_value = "automatic"
     )]
     pub(crate) strategy: Vec<Strategy>,
-    /// Most labels that the simulated person gives; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub(crate) labels_max: usize,
+    /// Maximum number of labels that the simulated user gives; 0 for none
+    #[arg(long, alias = "labels-max", value_name = "N", default_value_t = 100)]
+    pub(crate) max_labels: usize,
     /// Numbers of labels at which to measure
     #[arg(
         long,
@@ -249,25 +250,25 @@ pub(crate) struct EvaluateArgs {
         default_value = "0,1,2,5,10,20,50,100"
     )]
     pub(crate) checkpoints: Vec<usize>,
-    /// Seed of everything random; the same seed gives the same result
+    /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = EvaluateFormat::Table)]
     pub(crate) format: EvaluateFormat,
-    /// Draw the quality over the labels given
+    /// Plot the quality against the number of labels
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     pub(crate) plot: Option<PathBuf>,
-    /// Say on standard error how long each stage took
+    /// Print the duration of each stage on standard error
     #[arg(long)]
     pub(crate) timings: bool,
 }
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct OpenArgs {
-    /// What there is of the run: its trace (a folder of .bp folders, one .bp folder, or a pattern in quotes), its
-    /// provenance database (a folder or postgres://…), the server of the running job (http://…), or a saved
-    /// session. Without any, the window asks
+    /// Sources of the run: its trace (a folder of .bp folders, one .bp folder, or a pattern in quotes), its provenance
+    /// database (a folder or postgres://…), the server of the running job (http://…), or a saved session. Without any,
+    /// an empty window opens
     #[arg(value_name = "TRACE|FOLDER|URL")]
     pub(crate) sources: Vec<String>,
     /// Root function, as for analyze
@@ -279,7 +280,7 @@ pub(crate) struct OpenArgs {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum InfoFormat {
-    /// For people
+    /// Text for reading
     Table,
     /// One JSON object
     Json,
@@ -287,7 +288,7 @@ pub(crate) enum InfoFormat {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum EvaluateFormat {
-    /// For people
+    /// Text for reading
     Table,
     /// One JSON object per line
     Json,
@@ -295,18 +296,18 @@ pub(crate) enum EvaluateFormat {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Strategy {
-    /// The most abnormal until one of them is abnormal indeed, then the most uncertain
+    /// The most abnormal until one is confirmed as abnormal, then the most uncertain
     Automatic,
     /// The most abnormal tree without a label
     MostAnomalous,
-    /// The tree whose score is nearest to 0
+    /// The tree with the score closest to 0
     MostUncertain,
-    /// A tree near the threshold and unlike all that has a label
+    /// A tree close to the threshold and unlike all labelled ones
     Diverse,
 }
 
 impl Strategy {
-    /// The same for the learning code.
+    /// Returns the strategy of the learning code.
     pub(crate) fn query(self) -> QueryStrategy {
         match self {
             Self::Automatic => QueryStrategy::Automatic,
@@ -319,7 +320,7 @@ impl Strategy {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// Excess time of every subtree over what is usual for its structure, and rarity of structure
+    /// Excess time of each subtree over the usual time for its structure, and rarity of the structure
     Excess,
     /// The settings of the paper: stack2vec, C = 0.02 n, a narrow kernel
     Paper,
@@ -332,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_well_formed() {
+    fn the_command_line_is_valid() {
         Cli::command().debug_assert();
     }
 }

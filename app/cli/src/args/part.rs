@@ -1,4 +1,4 @@
-//! A part of a run: `30%..60%` or `0..1.5` seconds.
+//! A part of a run, such as `30%..60%` or `0..1.5` seconds.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,13 +9,13 @@ use clap::Args;
 
 #[derive(Args, Debug)]
 pub(crate) struct PartArgs {
-    /// Only the executions entered in a part of the run, in percent of it or seconds from its beginning:
-    /// 30%..60%, 0..1.5, 50%.. ; they keep their numbers
+    /// Only executions entered in this part of the run, in percent or in seconds from its beginning: 30%..60%, 0..1.5,
+    /// 50%.. ; they keep their indexes
     #[arg(long, value_name = "FROM..TO")]
     pub(crate) between: Option<Part>,
 }
 
-/// From one point of a run to another.
+/// A part of a run from one point to another.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Part {
     from: Point,
@@ -26,29 +26,29 @@ pub(crate) struct Part {
 enum Point {
     /// Share of the run, 0..=1.
     Share(f64),
-    /// Seconds from its beginning.
+    /// Seconds from the beginning of the run.
     Seconds(f64),
 }
 
-/// A text names no part of a run.
+/// The error of a text that is not a part of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct NoPart;
+pub(crate) struct ParsePartError;
 
-impl fmt::Display for NoPart {
+impl fmt::Display for ParsePartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "write FROM..TO in percent of the run or seconds, such as 30%..60%, 0..1.5, 50%..",
+            "expected FROM..TO in percent of the run or in seconds, such as 30%..60%, 0..1.5 or 50%..",
         )
     }
 }
 
-impl std::error::Error for NoPart {}
+impl std::error::Error for ParsePartError {}
 
 impl FromStr for Part {
-    type Err = NoPart;
+    type Err = ParsePartError;
 
-    fn from_str(text: &str) -> Result<Self, NoPart> {
-        let (from, to) = text.split_once("..").ok_or(NoPart)?;
+    fn from_str(text: &str) -> Result<Self, ParsePartError> {
+        let (from, to) = text.split_once("..").ok_or(ParsePartError)?;
         let point = |text: &str, empty: f64| match text.trim() {
             "" => Some(Point::Share(empty)),
             text => match text.strip_suffix('%') {
@@ -66,8 +66,8 @@ impl FromStr for Part {
             },
         };
         let part = Self {
-            from: point(from, 0.0).ok_or(NoPart)?,
-            to: point(to, 1.0).ok_or(NoPart)?,
+            from: point(from, 0.0).ok_or(ParsePartError)?,
+            to: point(to, 1.0).ok_or(ParsePartError)?,
         };
         let is_empty = match (part.from, part.to) {
             (Point::Share(from), Point::Share(to)) | (Point::Seconds(from), Point::Seconds(to)) => {
@@ -75,12 +75,16 @@ impl FromStr for Part {
             }
             _ => false,
         };
-        if is_empty { Err(NoPart) } else { Ok(part) }
+        if is_empty {
+            Err(ParsePartError)
+        } else {
+            Ok(part)
+        }
     }
 }
 
 impl Part {
-    /// The executions of a forest that are entered in this part of its run.
+    /// Returns the forest of the executions that are entered in this part of the run.
     pub(crate) fn of(self, forest: &Forest) -> Forest {
         forest.between(self.times(forest.trace()))
     }
@@ -109,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percent_and_seconds_are_understood_and_nonsense_is_not() {
+    fn percent_and_seconds_are_parsed_and_others_rejected() {
         let part = |text: &str| text.parse::<Part>();
         assert_eq!(
             part("30%..60%").unwrap(),
@@ -128,7 +132,7 @@ mod tests {
         for text in [
             "", "30", "60%..30%", "-1..2", "0..120%", "a..b", "nan..2", "2..1",
         ] {
-            assert_eq!(part(text), Err(NoPart), "{text}");
+            assert_eq!(part(text), Err(ParsePartError), "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The command line of the pipeline beside a running job.
+//! The command lines of the pipeline for a running job.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -15,15 +15,15 @@ pub(crate) struct AdArgs {
     pub(crate) streams: StreamArgs,
     #[command(flatten)]
     pub(crate) detect: DetectArgs,
-    /// Parameter server that joins the models of all AD instances, such as http://head:5559; without it,
-    /// the models are those of this instance's ranks
+    /// Parameter server that joins the models of all AD instances, such as http://head:5559. Without it, the models are
+    /// those of this instance's ranks
     #[arg(long, value_name = "URL")]
     pub(crate) pserver: Option<String>,
     #[command(flatten)]
     pub(crate) provdb: ProvDbArgs,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
-    /// How to print the summary
+    /// Output format of the summary
     #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
     pub(crate) format: SummaryFormat,
 }
@@ -32,8 +32,8 @@ pub(crate) struct AdArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) streams: StreamArgs,
-    /// Judge the records of a live run in this provenance database once more, by the complete models, with the detector's
-    /// options of the run. For instances that ended with 3 because they had to judge before the models held everything
+    /// Judge the records of a finished live run in this provenance database again, with the complete models and the
+    /// run's detector options. For instances that exited with 3 because they judged before the models were complete
     #[arg(long, value_name = "FOLDER|URL", group = "input", conflicts_with_all = ["provdb", "listen"])]
     pub(crate) rejudge: Option<String>,
     #[command(flatten)]
@@ -42,54 +42,54 @@ pub(crate) struct RunArgs {
     pub(crate) provdb: ProvDbArgs,
     #[command(flatten)]
     pub(crate) stats: StatsArgs,
-    /// Serve the live overview on this address, for `callgrove monitor`; port 0 takes any free port
+    /// Serve the live overview on this address, for `callgrove monitor`; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
     #[command(flatten)]
     pub(crate) connect: CaArgs,
-    /// Go on serving after the last stream has ended, until interrupted
+    /// Keep serving after the last stream has ended, until interrupted
     #[arg(long, requires = "listen")]
     pub(crate) stay: bool,
-    /// How to print the summary
+    /// Output format of the summary
     #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
     pub(crate) format: SummaryFormat,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct PserverArgs {
-    /// Where AD instances and monitors connect; port 0 takes any free port
+    /// Address for AD instances and monitors; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5559")]
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
-    /// Where the statistics and models of the run go, and where `callgrove monitor` finds the anomalies: the
-    /// folder or URL of the provenance database that the AD instances write
+    /// Provenance database that the AD instances write, a folder or URL. The statistics and models of the run are saved
+    /// there, and `callgrove monitor` finds the anomalies there
     #[arg(long, value_name = "FOLDER|URL")]
     pub(crate) provdb: Option<String>,
     #[command(flatten)]
     pub(crate) stats: StatsArgs,
     #[command(flatten)]
     pub(crate) ca: CaArgs,
-    /// End when every AD instance that came has taken leave
+    /// Exit when every AD instance that connected has signed off
     #[arg(long)]
     pub(crate) auto_shutdown: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ProvDbServerArgs {
-    /// Where the database is: a folder (made if missing) or postgres://…
+    /// Location of the database: a folder (created if missing) or postgres://…
     #[arg(value_name = "FOLDER|URL", required = true)]
     pub(crate) provdb: Option<String>,
-    /// Files to spread the ranks over, when the database is made
+    /// Number of files to distribute the ranks over, when the database is created
     #[arg(long, value_name = "N")]
     pub(crate) shards: Option<u32>,
-    /// Where AD instances and monitors connect; port 0 takes any free port
+    /// Address for AD instances and monitors; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5560")]
     pub(crate) listen: SocketAddr,
-    /// Answer plain SQL (`callgrove query URL --sql`) too: read-only, one statement at a time, for at most 30 s and with
-    /// at most a million rows or 64 MiB
+    /// Also answer plain SQL (`callgrove query URL --sql`): read-only, one statement at a time, for at most 30 s and
+    /// with at most a million rows or 64 MiB
     #[arg(long)]
     pub(crate) allow_sql: bool,
     #[command(flatten)]
@@ -101,41 +101,41 @@ pub(crate) struct QueryArgs {
     /// The provenance database: its folder, postgres://… or the URL of `callgrove provdb`
     #[arg(value_name = "FOLDER|URL")]
     pub(crate) provdb: String,
-    /// anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents, trends or trees; or run, for the run
-    /// that all is of
+    /// Collection: anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents, trends or trees;
+    /// or run, for the identity of the run
     #[arg(
         value_name = "COLLECTION",
         default_value = "anomalies",
         conflicts_with = "sql"
     )]
     pub(crate) collection: String,
-    /// Only documents for which this holds, such as `outlier_score > 50 and func like 'MPI_*' and rid in (0, 3)`
-    /// or `event_window.comm_window[*].tar = 5`
+    /// Print only documents that match a condition, such as `outlier_score > 50 and func like 'MPI_*' and rid in (0,
+    /// 3)` or `event_window.comm_window[*].tar = 5`
     #[arg(long = "where", value_name = "FILTER", conflicts_with = "sql")]
     pub(crate) filter: Option<String>,
-    /// Order: score, severity, or any field of the documents, the greatest first
+    /// Sort by score, severity, or any field of the documents, in descending order
     #[arg(long, value_name = "FIELD", conflicts_with = "sql")]
     pub(crate) sort: Option<String>,
-    /// The least first
+    /// Sort in ascending order
     #[arg(long, requires = "sort")]
     pub(crate) ascending: bool,
     /// Print at most N documents
     #[arg(long, short = 'n', value_name = "N", conflicts_with = "sql")]
     pub(crate) limit: Option<u64>,
-    /// Leave out the first N documents
+    /// Skip the first N documents
     #[arg(long, value_name = "N", conflicts_with = "sql")]
     pub(crate) offset: Option<u64>,
-    /// Only say how many there are
+    /// Print only the number of documents
     #[arg(long, conflicts_with = "sql")]
     pub(crate) count: bool,
-    /// Plain SQL instead, read-only, over one table per collection whose column `doc` is the JSON; a server answers it
-    /// if it was started with --allow-sql
+    /// Run plain SQL instead, read-only. There is one table per collection, with the JSON in the column `doc`. A server
+    /// answers SQL if it was started with --allow-sql
     #[arg(long, value_name = "SELECT …")]
     pub(crate) sql: Option<String>,
-    /// Fields to show in tables and CSV, such as rid,func,event_window.comm_window
+    /// Fields to print in tables and CSV, such as rid,func,event_window.comm_window
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
     #[command(flatten)]
@@ -150,20 +150,20 @@ pub(crate) struct ModelArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ModelCommand {
-    /// Say what a model was learned from: a file, or one of a running job
+    /// Show what a model was learned from: a model file, or a model of a running job
     Show {
         /// A model file, or with --server the name of a model
         #[arg(value_name = "FILE|NAME")]
         model: String,
         #[command(flatten)]
         server: OptionalServerArgs,
-        /// The version, instead of the one in force
+        /// Version to show, instead of the one in force
         #[arg(long, value_name = "N", requires = "server")]
         version: Option<u32>,
-        /// Write the model to this file too
+        /// Also write the model to this file
         #[arg(long, value_name = "FILE", requires = "server")]
         save: Option<PathBuf>,
-        /// How to print
+        /// Output format
         #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
         format: SummaryFormat,
     },
@@ -171,36 +171,36 @@ pub(crate) enum ModelCommand {
     List {
         #[command(flatten)]
         server: ServerArgs,
-        /// How to print
+        /// Output format
         #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
         format: SummaryFormat,
     },
-    /// Have the AD instances of a running job judge by a model, from their next step on
+    /// Put a model in force for the AD instances of a running job, from their next step on
     Publish(PublishArgs),
-    /// Say what a model says of a run: how much is abnormal, whether it fits, and how right it is
+    /// Evaluate a model on a run: the share of abnormal executions, whether it fits, and its accuracy
     Evaluate(ModelEvaluateArgs),
-    /// Put the version before, or another one, in force again
+    /// Put the previous version, or another one, in force again
     Rollback {
         /// Name of the model
         name: String,
         #[command(flatten)]
         server: ServerArgs,
-        /// The version [default: the one before that in force]
+        /// Version to put in force [default: the one before that in force]
         #[arg(long, value_name = "N", conflicts_with = "off")]
         to: Option<u32>,
-        /// Let no version be in force
+        /// Put no version in force
         #[arg(long)]
         off: bool,
     },
-    /// Compare what two models say of the executions of a run
+    /// Compare the results of two models on the executions of a run
     Diff {
-        /// A model file
+        /// First model file
         before: PathBuf,
-        /// Another one
+        /// Second model file
         after: PathBuf,
         #[arg(help = TRACE_HELP)]
         trace: String,
-        /// How to print
+        /// Output format
         #[arg(long, value_enum, default_value_t = TableFormat::Table)]
         format: TableFormat,
     },
@@ -208,34 +208,34 @@ pub(crate) enum ModelCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct PublishArgs {
-    /// The model, as `analyze --save-model` or the window saved it
+    /// Model file, as saved by `analyze --save-model` or in the window
     #[arg(value_name = "FILE")]
     pub(crate) model: PathBuf,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// What to call it [default: the function that it is for]
+    /// Name of the model [default: the function that it is for]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Why it was made
+    /// Why the model was made, for the list of versions
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) note: String,
-    /// Only say what would change among the trees that the job has recorded
+    /// Only report what would change for the trees that the job has recorded
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// With --dry-run: look at the trees of the last N steps only
+    /// With --dry-run: use only the trees of the last N steps
     #[arg(long, value_name = "N", requires = "dry_run")]
     pub(crate) last: Option<u64>,
-    /// With --dry-run: labels, CSV with the columns rank,index,label,event_id, of which those with an event_id count
+    /// With --dry-run: labels as CSV with the columns rank,index,label,event_id; only rows with an event_id are used
     #[arg(long, value_name = "FILE.csv", requires = "dry_run")]
     pub(crate) labels: Option<PathBuf>,
-    /// With --dry-run: how to print
+    /// With --dry-run: output format
     #[arg(long, value_enum, default_value_t = SummaryFormat::Table, requires = "dry_run")]
     pub(crate) format: SummaryFormat,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ModelEvaluateArgs {
-    /// The model, as `analyze --save-model` or the window saved it
+    /// Model file, as saved by `analyze --save-model` or in the window
     #[arg(value_name = "FILE")]
     pub(crate) model: PathBuf,
     #[arg(help = TRACE_HELP)]
@@ -245,13 +245,13 @@ pub(crate) struct ModelEvaluateArgs {
     pub(crate) function: Option<String>,
     #[command(flatten)]
     pub(crate) part: PartArgs,
-    /// What the executions are, as for `callgrove evaluate`; of recorded trees (`trees:...`) rows count that have no
-    /// index, but an event_id
+    /// True labels of the executions, as for `callgrove evaluate`. For recorded trees (`trees:...`), rows need an
+    /// event_id and no index
     #[arg(long, value_name = "FILE.csv")]
     pub(crate) truth: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) classes: ClassArgs,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
     pub(crate) format: SummaryFormat,
 }
@@ -279,13 +279,13 @@ pub(crate) struct OptionalServerArgs {
 pub(crate) struct ReplayArgs {
     #[arg(help = TRACE_HELP)]
     pub(crate) trace: String,
-    /// How to publish it
+    /// Format of the published streams
     #[arg(long, value_enum, ignore_case = true, default_value_t = ReplayEngine::Sst)]
     pub(crate) engine: ReplayEngine,
     /// Folder of the streams; each has the name of the recorded one
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: PathBuf,
-    /// How much faster than recorded, from 0.001 to 1000000; 0 as fast as can be
+    /// Speed as a multiple of the recorded one, from 0.001 to 1000000; 0 publishes as fast as possible
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub(crate) speed: f64,
 }
@@ -296,7 +296,7 @@ pub(crate) struct StreamInput {
     /// A run's folder, one rank's .bp folder, or a pattern such as 'run/*.bp'
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<String>,
-    /// Live streams of a running job, each by the name given to TAU (NAME.sst is the contact file), such as
+    /// Live streams of a running job, each with the name given to TAU (NAME.sst is the contact file), such as
     /// bp/tau-metrics-lmp-{0..3}.bp
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub(crate) sst: Vec<String>,
@@ -306,14 +306,14 @@ pub(crate) struct StreamInput {
 pub(crate) struct StreamArgs {
     #[command(flatten)]
     pub(crate) input: StreamInput,
-    /// Follow BP files that are still being written. Those of ranks that the run states and that are not there yet are waited
-    /// for, as far as TRACE names them
+    /// Follow BP files that are still being written. Waits for files of ranks that the run states and that are missing
+    /// so far, if TRACE covers them
     #[arg(long, conflicts_with = "sst")]
     pub(crate) follow: bool,
-    /// Give up on live streams that have not appeared after this many seconds
+    /// Timeout for live streams that have not appeared yet, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) connect_timeout: u64,
-    /// Number of this program in a workflow of several
+    /// Number of this program in a workflow of several programs
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) program: u32,
 }
@@ -323,41 +323,46 @@ pub(crate) struct DetectArgs {
     /// Detector: excess, hbos, sstd or copod [default: excess]
     #[arg(long, value_name = "NAME", conflicts_with = "params")]
     pub(crate) algorithm: Option<String>,
-    /// Excess: an execution that is not usual and took so many microseconds longer than usual is an outlier, however many
-    /// there are; shorter ones must be less probable [default: 15000]
-    #[arg(long, value_name = "US", conflicts_with = "params")]
-    pub(crate) severe_us: Option<f64>,
+    /// Excess: an unusual execution that took this many microseconds longer than usual is an outlier, however frequent.
+    /// With a smaller excess it must be less probable [default: 15000]
+    #[arg(
+        long,
+        alias = "severe-us",
+        value_name = "US",
+        conflicts_with = "params"
+    )]
+    pub(crate) min_excess_us: Option<f64>,
     /// HBOS and COPOD: share of the range of scores above which executions are outliers [default: 0.99]
     #[arg(long, value_name = "SHARE", conflicts_with = "params")]
     pub(crate) threshold: Option<f64>,
     /// SSTD: standard deviations from the mean beyond which executions are outliers [default: 6]
     #[arg(long, value_name = "SIGMA", conflicts_with = "params")]
     pub(crate) sigma: Option<f64>,
-    /// HBOS and COPOD: most bins with executions in a histogram, from 65 to 65536; empty ones between them are not counted.
-    /// HBOS judges by no more than twice the cube root of the number of executions [default: 200]
+    /// HBOS and COPOD: maximum number of non-empty bins in a histogram, from 65 to 65536. HBOS uses at most twice the
+    /// cube root of the number of executions [default: 200]
     #[arg(long, value_name = "N", conflicts_with = "params")]
     pub(crate) max_bins: Option<usize>,
     /// Detector and its parameters as JSON, with Chimbuko's keys (algorithm, hbos_thres, glob_thres,
     /// hbos_max_bins, sstd_sigma) and excess_severe_us
     #[arg(long, value_name = "FILE.json")]
     pub(crate) params: Option<PathBuf>,
-    /// Time that is judged: exclusive or inclusive of what was called
+    /// Time that is judged: exclusive, or inclusive of called functions
     #[arg(long, default_value = "exclusive")]
     pub(crate) statistic: callgrove_ad::OutlierStatistic,
     /// Thresholds of single functions: [{"fname": NAME, "threshold": NUMBER}, …]
     #[arg(long, value_name = "FILE.json")]
     pub(crate) thresholds: Option<PathBuf>,
-    /// Functions that are not judged, one per line
+    /// File with functions to ignore, one per line
     #[arg(long, value_name = "FILE")]
     pub(crate) ignore: Option<PathBuf>,
     /// Record a sample of the executions of this function as call stack trees, from which the parameter server learns a
-    /// tree model (see `callgrove model`); a name or a pattern as for `analyze`, may be given several times
+    /// tree model (see `callgrove model`). A name or a pattern, as for `analyze`; may be given several times
     #[arg(long, value_name = "A")]
     pub(crate) trees: Vec<String>,
-    /// Counters that tell the state of the node: [[COUNTER, FIELD], …]
+    /// Counters that describe the state of the node: [[COUNTER, FIELD], …]
     #[arg(long, value_name = "FILE.json")]
     pub(crate) watchlist: Option<PathBuf>,
-    /// Or all counters whose names begin so
+    /// Use all counters with this prefix instead
     #[arg(
         long,
         value_name = "TEXT",
@@ -365,74 +370,74 @@ pub(crate) struct DetectArgs {
         conflicts_with = "watchlist"
     )]
     pub(crate) monitoring_prefix: String,
-    /// Executions before and after an anomaly in its record
+    /// Number of executions before and after an anomaly in its record
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) window: usize,
-    /// Count, but do not record, anomalies with less exclusive time than this, in microseconds
+    /// Minimum exclusive time of recorded anomalies, in microseconds; shorter ones are only counted
     #[arg(long, value_name = "US", default_value_t = 0)]
     pub(crate) min_severity_us: u64,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ProvDbArgs {
-    /// Record anomalies here: a folder (made if missing), postgres://… or the URL of `callgrove provdb`;
-    /// without it, they are only counted
+    /// Provenance database to record anomalies in: a folder (created if missing), postgres://… or the URL of `callgrove
+    /// provdb`. Without it, anomalies are only counted
     #[arg(long, value_name = "FOLDER|URL")]
     pub(crate) provdb: Option<String>,
-    /// Files to spread the ranks over, when the database is made
+    /// Number of files to distribute the ranks over, when the database is created
     #[arg(long, value_name = "N", requires = "provdb")]
     pub(crate) shards: Option<u32>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct StatsArgs {
-    /// Post the statistics of the run to this URL too, as Chimbuko's visualization takes them; may be given
-    /// several times
+    /// Also post the statistics of the run to this URL, in the format of Chimbuko's visualization; may be given several
+    /// times
     #[arg(long, value_name = "URL")]
     pub(crate) post: Vec<String>,
-    /// Seconds between two packets of statistics
+    /// Interval of the packets of statistics, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     pub(crate) interval: f64,
-    /// Begin with the models of this file
+    /// Start with the models of this file
     #[arg(long, value_name = "FILE")]
     pub(crate) load_model: Option<PathBuf>,
     /// Save the models at the end
     #[arg(long, value_name = "FILE")]
     pub(crate) save_model: Option<PathBuf>,
-    /// Judge by the loaded models and let them learn nothing
+    /// Use the loaded models unchanged, without learning
     #[arg(long, requires = "load_model")]
     pub(crate) freeze: bool,
 }
 
-/// What a server shows to those who connect.
+/// Options of a server: its token, certificate and limits.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
-    /// File with the token that clients must show; or set CALLGROVE_TOKEN. Default: the token of your configuration folder
-    /// (~/.config/callgrove/token), made at the first start, which your own commands on this machine find
+    /// File with the token that clients must send; or set CALLGROVE_TOKEN. Default: the token in your configuration
+    /// folder (~/.config/callgrove/token), created at the first start, which your own commands on this machine find
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Ask for no token: every user of this machine can then read and change everything. On loopback addresses only
+    /// Require no token: every user of this machine can then read and change everything. On loopback addresses only
     #[arg(long, conflicts_with = "token_file")]
     pub(crate) no_token: bool,
     /// Certificate of the server (PEM), for https
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// Its key (PEM)
+    /// Key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Most clients that are connected at the same time, each AD instance one; further ones are refused
+    /// Maximum number of connected clients, one for each AD instance; further ones are refused
     #[arg(long, value_name = "N", default_value = "4096")]
     pub(crate) max_connections: NonZeroUsize,
 }
 
-/// What to show to, and expect of, servers.
+/// Options of a client: its token and trusted certificates.
 #[derive(Args, Debug, Default)]
 pub(crate) struct ConnectArgs {
-    /// File with the token that the servers want; or set CALLGROVE_TOKEN. Default: the token of your configuration folder
+    /// File with the token of the servers; or set CALLGROVE_TOKEN. Default: the token in your configuration folder
     /// (~/.config/callgrove/token), for your own servers on this machine and over https
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Show no token, and use a server on this machine whichever user it belongs to
+    /// Send no token, and connect to a server on this machine whichever user it belongs to
     #[arg(long, conflicts_with = "token_file")]
     pub(crate) no_token: bool,
     #[command(flatten)]
@@ -441,14 +446,14 @@ pub(crate) struct ConnectArgs {
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct CaArgs {
-    /// Certificate (PEM) of the authority that signed those of the servers, if it is not a public one
+    /// Certificate (PEM) of the authority that signed the servers' certificates, if it is not a public one
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SummaryFormat {
-    /// For people
+    /// Text for reading
     Table,
     /// One JSON object
     Json,
@@ -456,10 +461,10 @@ pub(crate) enum SummaryFormat {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ReplayEngine {
-    /// Live streams
+    /// Live SST streams
     Sst,
-    /// Files
+    /// BP4 files
     Bp4,
-    /// Files
+    /// BP5 files
     Bp5,
 }

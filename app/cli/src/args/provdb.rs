@@ -1,4 +1,4 @@
-//! The command line of a provenance database: to serve it, and its upkeep.
+//! The command line of `callgrove provdb`: serving and maintaining a provenance database.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,25 +18,25 @@ pub(crate) struct ProvDbCommandArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum UpkeepTask {
-    /// Copy a database, while it is written and read, and verify the copy
+    /// Copy a database, which may be in use, and verify the copy
     Backup {
         /// Folder of the database
         #[arg(value_name = "FOLDER")]
         provdb: String,
-        /// Folder to make for the copy
+        /// Folder to create for the copy
         #[arg(value_name = "TO")]
         to: PathBuf,
     },
-    /// Give the free space inside the files back; no other process may have the database open
+    /// Release free space inside the files; no other process may have the database open
     Compact {
         /// Folder of the database
         #[arg(value_name = "FOLDER")]
         provdb: String,
     },
-    /// Delete recorded executions and trees by rules; statistics, models, incidents and trends stay. Without --yes it says
-    /// what it would delete. A document is deleted if all rules that are given apply to it
+    /// Delete recorded executions and trees by rules; statistics, models, incidents and trends are kept. Without --yes
+    /// it only reports what it would delete. A document is deleted if all given rules apply to it
     Retain(RetainArgs),
-    /// Bring a database of an older release to the newest format; back it up first
+    /// Upgrade a database of an older release to the newest format; back it up first
     Upgrade {
         /// Folder of the database
         #[arg(value_name = "FOLDER")]
@@ -50,27 +50,27 @@ pub(crate) struct RetainArgs {
     /// The database: its folder, or postgres://…
     #[arg(value_name = "FOLDER|URL")]
     pub(crate) provdb: String,
-    /// Delete what began this long before the newest recorded execution, such as 90s, 30m, 12h or 7d
+    /// Delete executions that began this long before the newest recorded one, such as 90s, 30m, 12h or 7d
     #[arg(long, value_name = "AGE", value_parser = age, group = "rules")]
     pub(crate) older_than: Option<Duration>,
-    /// Delete what was judged in an I/O step before this one
+    /// Delete executions that were judged in an I/O step before this one
     #[arg(long, value_name = "N", group = "rules")]
     pub(crate) before_step: Option<u32>,
-    /// Delete anomalies of less exclusive time than this, and abnormal trees that took less, in microseconds; a normal
-    /// execution goes with the anomalies that it is compared with
+    /// Delete anomalies with less exclusive time than this, and abnormal trees with a shorter duration, in
+    /// microseconds. A normal execution is deleted with the anomalies that it is compared with
     #[arg(long, value_name = "US", group = "rules")]
     pub(crate) below_severity_us: Option<u32>,
     /// Delete documents of this program only
     #[arg(long, value_name = "N")]
     pub(crate) program: Option<u32>,
-    /// Delete
+    /// Delete, instead of only reporting
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) ca: CaArgs,
 }
 
-/// Reads a number of seconds, minutes, hours or days.
+/// Parses a number of seconds, minutes, hours or days.
 fn age(text: &str) -> Result<Duration, String> {
     let parse = || {
         let (at, unit) = text.char_indices().next_back()?;
@@ -84,7 +84,7 @@ fn age(text: &str) -> Result<Duration, String> {
         let number: u64 = text.get(..at)?.parse().ok()?;
         number.checked_mul(unit_s).map(Duration::from_secs)
     };
-    parse().ok_or_else(|| "give a number and its unit, such as 90s, 30m, 12h or 7d".to_owned())
+    parse().ok_or_else(|| "expected a number and its unit, such as 90s, 30m, 12h or 7d".to_owned())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The command line of the relay.
+//! The command line of `callgrove relay`.
 
 use std::path::PathBuf;
 
@@ -6,18 +6,19 @@ use clap::Args;
 
 #[derive(Args, Debug)]
 pub(crate) struct RelayArgs {
-    /// Live streams of a running job, each by the name given to TAU (NAME.sst is the contact file), such as
+    /// Live streams of a running job, each with the name given to TAU (NAME.sst is the contact file), such as
     /// bp/tau-metrics-lmp-{0..3}.bp
     #[arg(long, value_name = "NAME", num_args = 1.., required = true)]
     pub(crate) sst: Vec<String>,
-    /// Folder of the files, for `callgrove ad --follow`; each has the name of its stream. One on a local disk or in memory is
-    /// the fastest
+    /// Folder of the files, for `callgrove ad --follow`; each has the name of its stream. A folder on a local disk or
+    /// in memory is fastest
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: PathBuf,
-    /// Size of all files, in megabytes, from which on steps are dropped; without it, once the disk is full
+    /// Total size of the files in megabytes above which steps are dropped. Without it, steps are dropped once the disk
+    /// is full
     #[arg(long, value_name = "MB")]
     pub(crate) max_mb: Option<u64>,
-    /// Give up on streams that have not appeared after this many seconds
+    /// Timeout for streams that have not appeared yet, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) connect_timeout: u64,
 }

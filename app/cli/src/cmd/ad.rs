@@ -1,4 +1,4 @@
-//! `callgrove ad`: watches ranks of a job.
+//! `callgrove ad`: analyses some ranks of a job.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::args::{AdArgs, SummaryFormat};
 use crate::connect::{credential, open_store, store_options};
 use crate::exit::Exit;
-use crate::output::{Troubles, complain, print, tell_damage, thousands};
+use crate::output::{Problems, print, print_damage, thousands, warn};
 use crate::stop::StopSignal;
 use crate::streams::{self, OpenedStreams};
 
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
     let credential = credential(&args.connect)?;
     let options = streams::options(&args.streams, &args.detect)?;
     let exchange: Box<dyn ModelExchange> = match &args.pserver {
-        None => Box::new(alone().session()),
+        None => Box::new(own_server().session()),
         Some(address) => {
             let mut options = ExchangeOptions::new(address);
             options.credential.clone_from(&credential);
@@ -49,8 +49,8 @@ pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
     Ok(exit_of(&status))
 }
 
-/// A parameter server for one AD instance that has no other: it ends with the instance.
-fn alone() -> Arc<ServerState> {
+/// Returns a parameter server for a single AD instance, which ends with the instance.
+fn own_server() -> Arc<ServerState> {
     Arc::new(ServerState::new(StateOptions {
         retention: Retention::Process,
         fold_on_sync: true,
@@ -58,8 +58,8 @@ fn alone() -> Arc<ServerState> {
     }))
 }
 
-/// Follows the streams to their ends, or until asked to stop; tells what goes wrong meanwhile, once.
-/// `others` tells what is wrong elsewhere in this process.
+/// Follows the streams to their ends, or until asked to stop. Reports each problem once; `others` returns the problems
+/// of other parts of this process.
 pub(super) fn follow(
     opened: OpenedStreams,
     options: AdOptions,
@@ -71,52 +71,53 @@ pub(super) fn follow(
     let name = instance_name();
     let OpenedStreams { streams, warnings } = opened;
     let instance = Instance::start(streams, options, exchange, store, &name)?;
-    let mut troubles = Troubles::default();
+    let mut problems = Problems::default();
     let mut status = instance.run(|status| {
         let own = [&status.link_down, &status.stored.refusal];
         let own = own.into_iter().flatten();
-        let own = own.map(|what| format!("{what}; detection goes on, and what is found is kept"));
-        let unfit = status.stored.first_unfit.iter();
-        let unfit = unfit.map(|why| format!("a record is left out: {why}"));
+        let own = own.map(|what| format!("{what}; detection continues, and its results are kept"));
+        let not_stored = status.stored.first_unfit.iter();
+        let not_stored = not_stored.map(|why| format!("a record is not stored: {why}"));
         let trees = status.tree_trouble.iter();
-        let trees = trees.map(|why| format!("{why}; the version before stays, if there was one"));
+        let trees = trees
+            .map(|why| format!("{why}; the previous version stays in force, if there was one"));
         let awaited = status.awaited.iter();
         let awaited =
-            awaited.map(|what| format!("{what}; they are waited for before all is judged"));
+            awaited.map(|what| format!("{what}; waiting for them before judging the run"));
         let opening = status.opening.iter().cloned();
-        let also = unfit.chain(trees).chain(awaited).chain(opening);
-        troubles.report(own.chain(also).chain(others(status)).collect());
+        let also = not_stored.chain(trees).chain(awaited).chain(opening);
+        problems.report(own.chain(also).chain(others(status)).collect());
         stop.flow()
     })?;
     status.warnings.join(warnings);
     for rule in &status.idle_rules {
-        complain(&format!(
+        warn(&format!(
             "note: no function matches {rule} (--ignore, --thresholds)"
         ));
     }
     if let Some(first) = status.absent.first() {
-        complain(&format!(
-            "nobody read {} other ranks of the program, the first is {first}: what is normal there was not known",
+        warn(&format!(
+            "no instance read {} other ranks of the program, the first is {first}: their normal behaviour is unknown",
             status.absent.len()
         ));
     }
     if status.is_judged_early {
-        complain(
-            "the records were judged before the models held everything. Once all instances have ended, `callgrove run --rejudge \
+        warn(
+            "the records were judged before the models were complete. Once all instances have ended, `callgrove run --rejudge \
              DATABASE` judges those of a live run again; of a recorded run, start the instances again",
         );
     }
     if stop.is_set() {
-        complain("stopped before the end: this is what was found until then");
+        warn("stopped before the end: the results cover the time until then");
     }
     for (kind, count) in status.warnings.notes() {
-        complain(&format!("note: {} {kind}", thousands(count as usize)));
+        warn(&format!("note: {} {kind}", thousands(count as usize)));
     }
-    tell_damage(&status.warnings);
+    print_damage(&status.warnings);
     Ok(status)
 }
 
-/// How a run through the streams of an instance ends.
+/// Returns the outcome of an instance's run.
 pub(super) fn exit_of(status: &Status) -> Exit {
     let judged = if status.is_judged_early {
         Exit::Partial
@@ -126,12 +127,12 @@ pub(super) fn exit_of(status: &Status) -> Exit {
     Exit::after(&status.warnings).and(judged)
 }
 
-/// The name of an instance in this process.
+/// Returns the name of an instance in this process.
 pub(super) fn instance_name() -> String {
     format!("{}-{}", host(), std::process::id())
 }
 
-/// A name for this machine and moment, so that no two processes are ever called the same.
+/// Returns a name for this machine and time, so that no two processes have the same name.
 fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -143,7 +144,7 @@ fn host() -> String {
     format!("{name}-{:x}", since.map_or(0, |since| since.as_millis()))
 }
 
-/// Prints what was done.
+/// Prints a summary of the instance's work.
 pub(super) fn summarize(status: &Status, start: Instant, format: SummaryFormat) -> Result<()> {
     let seconds = start.elapsed().as_secs_f64();
     print(|out| match format {

@@ -1,4 +1,4 @@
-//! `callgrove analyze`: the whole way from a trace to a ranked table.
+//! `callgrove analyze`: from a trace to a ranked table.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,9 +9,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use callgrove_model::{Forest, TreeIdx};
 use callgrove_session::{
-    Cause, Detection, Explainer, Judged, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
-    ModelSettings, Reasons, RunCauses, SavedModel, TreeRow, analyze, design_words, median_duration,
-    rareness_text, tree_rows,
+    Cause, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
+    ModelSettings, Reasons, RunCauses, SavedModel, TreeRow, TreeScores, analyze, design_text,
+    median_duration, rareness_text, tree_rows,
 };
 
 use super::causes::find;
@@ -21,16 +21,16 @@ use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
 use crate::host::is_forest_file;
-use crate::output::{Clock, TextTable, complain, thousands, with_progress};
+use crate::output::{Clock, TextTable, thousands, warn, with_progress};
 use crate::tree_models::read_model;
 
-/// Reasons of a tree that a table for people tells.
+/// Maximum number of reasons of a tree in a table.
 const REASONS_IN_TABLE: usize = 3;
-/// Classes of executions by design that are named below the table.
+/// Maximum number of classes of executions by design below the table.
 const CLASSES_BELOW_TABLE: usize = 5;
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
-    // Small files are read first: a mistake in them shows before the long work.
+    // Small files are read first, so that mistakes in them show before the long work.
     let labels = args
         .labels
         .as_deref()
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
             .context("cannot learn from the reference")?;
         let (learned, _) = learn(args, &reference, &root, &[])?;
         let model = learned.model()?;
-        let judged = judge(&model, &forest, args).context("the reference is of no use here")?;
+        let judged = judge(&model, &forest, args).context("cannot use the reference")?;
         (judged, Some(model))
     } else {
         let (_, judged) = learn(args, &forest, &root, &labels)?;
@@ -71,8 +71,8 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
     };
     clock.lap("learn");
     if judged.p_values.is_none() {
-        complain(&format!(
-            "{} {} are too few to judge any; they are in order of how far they are from usual",
+        warn(&format!(
+            "{} {} are too few to judge any; they are sorted by their distance from the usual",
             forest.len(),
             forest.unit().of_kind("executions", "trees"),
         ));
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
     let detection = Detection::new(judged, None);
     let explainer = with_explainer(args, model.as_ref(), &forest, &detection, &labels)?;
     clock.lap("explain");
-    // The trees of a file sent one another no messages, and are of no run.
+    // The trees of a file have no messages, and belong to no run.
     let is_of_run = !is_forest_file(&args.trace);
     let causes = is_of_run
         .then(|| find(forest.trace(), &mut clock))
@@ -102,13 +102,13 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
     Ok(Exit::after(&forest.trace().warnings))
 }
 
-/// Learns from a forest and its labels, and saves the model if that is asked for.
+/// Learns from a forest and its labels, and saves the model if requested.
 fn learn(
     args: &AnalyzeArgs,
     forest: &Forest,
     root: &str,
     labels: &[Option<Label>],
-) -> Result<(Learned, Judged)> {
+) -> Result<(Learned, TreeScores)> {
     let settings = settings(args);
     let (_, mut learned) = with_progress("Learning the trees", |progress| {
         analyze(forest.clone(), root.to_owned(), &settings, progress)
@@ -135,24 +135,24 @@ fn learn(
     Ok((learned, judged))
 }
 
-/// Judges by a model; one that does not fit is refused, or, with `--force`, used after a warning.
-fn judge(model: &SavedModel, forest: &Forest, args: &AnalyzeArgs) -> Result<Judged> {
+/// Judges by a model. A model that does not fit is refused, or, with `--force`, used after a warning.
+fn judge(model: &SavedModel, forest: &Forest, args: &AnalyzeArgs) -> Result<TreeScores> {
     let ModelJudgement {
-        judged,
+        tree_scores: judged,
         functions,
         misfit,
     } = with_progress("Judging", |progress| {
         model.judge(forest, args.saved.recalibrate, progress)
     })?;
     match misfit {
-        Some(misfit) if args.saved.force => complain(&format!("the model does not fit: {misfit}")),
+        Some(misfit) if args.saved.force => warn(&format!("the model does not fit: {misfit}")),
         Some(misfit) => bail!(
-            "it does not fit: {misfit}; take one of such a run, or judge by it all the same with --force"
+            "the model does not fit: {misfit}; use one of a similar run, or pass --force to use it anyway"
         ),
         None => {}
     }
     if functions.by_signature > 0 {
-        complain(&format!(
+        warn(&format!(
             "{} of {} functions have other source lines than in the training and were matched by file and \
              signature, {} are unknown to it",
             functions.by_signature,
@@ -184,12 +184,12 @@ fn read_labels(path: &Path) -> Result<LabelSet> {
         .with_context(|| format!("cannot use the labels in {}", path.display()))
 }
 
-/// Labels by tree; says how many name trees that are not there.
+/// Returns the labels by tree, and reports the number of labels for trees that do not exist.
 fn check_labels(labels: &LabelSet, forest: &Forest) -> Vec<Option<Label>> {
     let by_tree = labels.by_tree(forest);
     let num_unknown = labels.len() - by_tree.iter().flatten().count();
     if num_unknown > 0 {
-        complain(&format!(
+        warn(&format!(
             "{num_unknown} of {} labels name trees that this forest does not have",
             labels.len()
         ));
@@ -202,8 +202,8 @@ fn save_model(learned: &Learned, path: &Path) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Tables for people have reasons only where these are asked for. Who is judged by a model is compared with its
-/// training.
+/// Explains the trees if requested; tables have no reasons by default. Trees that are judged by a model are compared
+/// with its training.
 fn with_explainer(
     args: &AnalyzeArgs,
     model: Option<&SavedModel>,
@@ -260,15 +260,15 @@ fn print(
     Ok(())
 }
 
-/// Says how many executions are no alarms although they are abnormal.
+/// Prints the number of abnormal executions that are not reported as alarms.
 fn print_explained(out: &mut dyn Write, detection: &Detection) -> std::io::Result<()> {
     if detection.num_explained == 0 {
         return Ok(());
     }
     writeln!(
         out,
-        "\n{} slow while the tracer wrote its own data (cause \"{}\"), which explains most of it: listed \
-         behind the {} that nothing explains",
+        "\n{} slow while the tracer wrote its own data (cause \"{}\"), which explains most of the delay: listed \
+         after the {} unexplained ones",
         match detection.num_explained {
             1 => "1 execution was".to_owned(),
             num => format!("{} executions were", thousands(num)),
@@ -278,7 +278,7 @@ fn print_explained(out: &mut dyn Write, detection: &Detection) -> std::io::Resul
     )
 }
 
-/// Says how many executions are rare or long by design, by class.
+/// Prints the number of executions that are rare or long by design, by class.
 fn print_by_design(
     out: &mut dyn Write,
     forest: &Forest,
@@ -287,13 +287,13 @@ fn print_by_design(
     let mut num_of: BTreeMap<String, usize> = BTreeMap::new();
     for tree in (0..forest.len()).map(TreeIdx::from_index) {
         if let Some(class) = detection.by_design(tree) {
-            *num_of.entry(design_words(class)).or_default() += 1;
+            *num_of.entry(design_text(class)).or_default() += 1;
         }
     }
     if num_of.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nrare or long by design, and no alarms:")?;
+    writeln!(out, "\nrare or long by design, not reported as alarms:")?;
     let mut classes: Vec<(String, usize)> = num_of.into_iter().collect();
     classes.sort_by_key(|(_, num)| Reverse(*num));
     for (words, num) in classes.iter().take(CLASSES_BELOW_TABLE) {
@@ -306,8 +306,9 @@ fn print_by_design(
     }
 }
 
-/// For a person: how long each took, or what it weighs, and how that compares, are the first columns.
-fn table(rows: impl Iterator<Item = TreeRow>, forest: &Forest, tells_reasons: bool) -> TextTable {
+/// Returns the table for reading. Its first columns are the duration or weight of each tree, and the comparison with
+/// the usual one.
+fn table(rows: impl Iterator<Item = TreeRow>, forest: &Forest, with_reasons: bool) -> TextTable {
     let (unit, median) = (forest.unit(), median_duration(forest));
     let mut header = vec![
         "tree",
@@ -322,7 +323,7 @@ fn table(rows: impl Iterator<Item = TreeRow>, forest: &Forest, tells_reasons: bo
     ];
     header.extend(unit.of_kind(&["entry_us", "exit_us"][..], &["entry"]));
     header.extend(["score", "label", "cause", "role", "root_rank"]);
-    if tells_reasons {
+    if with_reasons {
         header.push("reasons");
     }
     let mut table = TextTable::new(&header);
@@ -358,7 +359,7 @@ fn table(rows: impl Iterator<Item = TreeRow>, forest: &Forest, tells_reasons: bo
             row.role.unwrap_or_default(),
             row.root_rank.map_or(String::new(), |rank| rank.to_string()),
         ]);
-        if tells_reasons {
+        if with_reasons {
             cells.push(row.reasons.words(REASONS_IN_TABLE));
         }
         table.push(cells);
@@ -366,7 +367,7 @@ fn table(rows: impl Iterator<Item = TreeRow>, forest: &Forest, tells_reasons: bo
     table
 }
 
-/// What explains it: a cause that is not the program's doing, or the program's design.
+/// Returns what explains a row: a cause outside the program, or the program's design.
 fn cause(row: &TreeRow) -> String {
     let design = row.by_design.as_ref();
     let of_design = || design.map_or_else(String::new, |words| format!("by design: {words}"));
@@ -374,7 +375,7 @@ fn cause(row: &TreeRow) -> String {
         .map_or_else(of_design, |cause| cause.name().to_owned())
 }
 
-/// One in how many normal executions stands out as much, with a mark if it is called abnormal.
+/// Returns in how many normal executions one is as unusual, with a mark if the execution is called abnormal.
 fn rareness(row: &TreeRow) -> String {
     let mark = if row.abnormal { "! " } else { "" };
     row.p_value.map_or_else(String::new, |p_value| {

@@ -1,4 +1,4 @@
-//! `callgrove causes` and `callgrove incidents`: who made whom late.
+//! `callgrove causes` and `callgrove incidents`: which ranks delayed which others.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::output::{Clock, TextTable, csv_lines, json_lines, print, with_progres
 
 pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
     if is_forest_file(&args.trace) {
-        bail!("it needs a trace: the trees of a file waited for nobody");
+        bail!("causes need a trace: the trees of a file have no messages");
     }
     let mut clock = Clock::new(args.listing.timings);
     let (forest, root) = forest_of(&args.trace, args.function.as_deref(), None, &mut clock)?;
@@ -78,7 +78,7 @@ pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
     Ok(Exit::after(&trace.warnings))
 }
 
-/// Follows the delays of a trace to their causes.
+/// Traces the delays of a run to their causes.
 pub(super) fn find(trace: &Arc<Trace>, clock: &mut Clock) -> Result<RunCauses> {
     let causes = with_progress("Following delays to their causes", |progress| {
         RunCauses::find(trace, progress)
@@ -87,7 +87,7 @@ pub(super) fn find(trace: &Arc<Trace>, clock: &mut Clock) -> Result<RunCauses> {
     Ok(causes)
 }
 
-/// The abnormal executions, the most abnormal first; those that a trace write explains come last.
+/// Returns the abnormal executions, the most abnormal first. Those that a trace write explains come last.
 fn abnormal(forest: &Forest, root: String, seed: u64, clock: &mut Clock) -> Result<Vec<TreeIdx>> {
     let settings = LearnSettings::with_seed(seed);
     let (_, mut learned) = with_progress("Learning the trees", |progress| {
@@ -156,7 +156,7 @@ fn incident_table(rows: &[IncidentRow], trace: &Trace) -> TextTable {
     table
 }
 
-/// A row without the chain, for which a cell has no room.
+/// A row without the chain, which does not fit into a cell.
 #[derive(Serialize)]
 struct CauseLine<'a> {
     rank: u32,

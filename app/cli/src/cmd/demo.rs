@@ -1,11 +1,11 @@
-//! `callgrove demo`.
+//! `callgrove demo`: opens the example trace in a window.
 
 use anyhow::Result;
 
 use crate::example::open_example;
-use crate::follow::Reach;
+use crate::follow::ServerAccess;
 use crate::window;
 
 pub(crate) fn run() -> Result<()> {
-    window::show(vec![open_example()?], Reach::default())
+    window::show(vec![open_example()?], ServerAccess::default())
 }

@@ -1,4 +1,4 @@
-//! `callgrove export`: a run as one file, or as a folder with the page that any web server can serve.
+//! `callgrove export`: exports a run as one file, or as a folder with the page for any web server.
 
 use std::fs;
 use std::io::BufWriter;
@@ -14,12 +14,12 @@ use super::forest::trace_of;
 use crate::args::ExportArgs;
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file, replace_file_with};
-use crate::output::{Clock, complain};
+use crate::output::{Clock, warn};
 use crate::pages;
 
-/// Name of the run in a folder, without its extension.
+/// File name of the run in a folder, without its extension.
 const RUN: &str = "run";
-/// Name of the session in a folder.
+/// File name of the session in a folder.
 const SESSION: &str = "session.json";
 
 pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
@@ -27,11 +27,11 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
         return export_page(args, folder);
     }
     let (source, out) = (args.source.as_ref(), args.out.as_ref());
-    let (source, out) = source.zip(out).context("nothing is named to export")?;
+    let (source, out) = source.zip(out).context("nothing to export is given")?;
     let extension = out.extension().unwrap_or_default();
     ensure!(
         extension == TRACE_FILE_EXTENSION,
-        "{} is known by its ending: name it {}",
+        "{} needs another extension: name it {}",
         out.display(),
         out.with_extension(TRACE_FILE_EXTENSION).display()
     );
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
 
 fn export_page(args: &ExportArgs, folder: &Path) -> Result<Exit> {
     fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let (mut opened, mut exit) = (Vec::new(), Exit::Success);
     if let Some(source) = &args.source {
         let run = format!("{RUN}.{TRACE_FILE_EXTENSION}");
@@ -64,24 +64,24 @@ fn export_page(args: &ExportArgs, folder: &Path) -> Result<Exit> {
         replace_file(&path, &content, Readers::ByMask)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    complain(&format!(
+    warn(&format!(
         "serve {0} with any web server, such as: python3 -m http.server --directory {0}",
         folder.display()
     ));
     Ok(exit)
 }
 
-/// A saved session, if the source is one.
+/// Returns a saved session, if the source is one.
 fn saved_session(source: &str) -> Result<Option<Value>> {
     if Path::new(source).extension().is_none_or(|it| it != "json") {
         return Ok(None);
     }
     let text = fs::read_to_string(source).with_context(|| format!("cannot read {source}"))?;
     let session: Value =
-        serde_json::from_str(&text).with_context(|| format!("{source} is no saved session"))?;
+        serde_json::from_str(&text).with_context(|| format!("{source} is not a saved session"))?;
     ensure!(
         session["callgrove_session"].is_u64() && session["source"].is_string(),
-        "{source} is no saved session"
+        "{source} is not a saved session"
     );
     Ok(Some(session))
 }

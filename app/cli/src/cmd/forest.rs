@@ -1,4 +1,4 @@
-//! The forest that a subcommand works on: of a function of a trace, or of a file that holds trees.
+//! The forest of a subcommand: of a function of a trace, or of a file with trees.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use callgrove_session::{RootError, grow_forest, suggest_roots};
 
 use crate::args::Part;
 use crate::host::{is_forest_file, read_forest_file, read_trace};
-use crate::output::{Clock, complain, tell_damage, with_progress};
+use crate::output::{Clock, print_damage, warn, with_progress};
 
-/// Reads `source` and grows the forest of `function`, or of the most promising one; the answer names
-/// the root function. Of these executions those in `part` of the run, if any is asked for.
+/// Reads `source` and returns the forest of `function`, or of the most promising function, and the name of the root
+/// function. With `part`, only the executions in that part of the run.
 pub(super) fn forest_of(
     source: &str,
     function: Option<&str>,
@@ -39,7 +39,7 @@ fn whole_forest_of(
 ) -> Result<(Forest, String)> {
     if is_forest_file(source) {
         if function.is_some() {
-            bail!("--function picks trees out of a trace; a forest file holds its trees already");
+            bail!("--function selects trees of a trace; a forest file contains only its own trees");
         }
         let read = with_progress("Reading the trees", |progress| {
             read_forest_file(source, progress)
@@ -57,15 +57,15 @@ fn whole_forest_of(
     Ok(grown)
 }
 
-/// Reads a trace, and says on standard error what is damaged in it.
+/// Reads a trace, and prints its damage on standard error.
 pub(super) fn trace_of(source: &str, clock: &mut Clock) -> Result<Arc<Trace>> {
     let trace = with_progress("Reading the trace", |progress| read_trace(source, progress))?;
-    tell_damage(&trace.warnings);
+    print_damage(&trace.warnings);
     clock.lap("read");
     Ok(Arc::new(trace))
 }
 
-/// The most promising root function, which is told on standard error.
+/// Returns the most promising root function, and prints its name on standard error.
 fn best_root(trace: &Trace) -> Result<String> {
     if trace.num_executions() == 0 {
         return Err(RootError::EmptyTrace.into());
@@ -74,6 +74,6 @@ fn best_root(trace: &Trace) -> Result<String> {
         .into_iter()
         .next()
         .ok_or(RootError::NothingToSuggest)?;
-    complain(&format!("no --function given; taking {}", best.name));
+    warn(&format!("no --function given; using {}", best.name));
     Ok(best.name)
 }

@@ -1,4 +1,4 @@
-//! `callgrove info`: what a trace holds, and what is damaged in it.
+//! `callgrove info`: the contents of a trace, and what is damaged in it.
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
@@ -13,11 +13,11 @@ use crate::exit::Exit;
 use crate::host::read_trace;
 use crate::output::{TextTable, thousands, with_progress};
 
-/// Functions listed, most exclusive time first.
+/// Number of functions listed, by exclusive time.
 const NUM_FUNCTIONS: usize = 15;
-/// Root functions suggested.
+/// Number of suggested root functions.
 const NUM_SUGGESTIONS: usize = 5;
-/// Metadata that says where and how the program ran.
+/// Metadata keys that describe where and how the program ran.
 const METADATA_SHOWN: [&str; 6] = [
     "Hostname",
     "Command Line",
@@ -41,13 +41,13 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Exit> {
     Ok(Exit::after(&trace.warnings))
 }
 
-/// Figures of a whole trace.
+/// The totals of a whole trace.
 struct Totals {
     span: DurationNs,
     num_sends: usize,
     num_recvs: usize,
     num_counters: usize,
-    /// Time in which the tracer wrote its own data.
+    /// Time during which the tracer wrote its own data.
     written: DurationNs,
     deepest: usize,
 }
@@ -106,7 +106,7 @@ fn functions(trace: &Trace) -> Vec<FunctionTotal<'_>> {
     functions
 }
 
-/// Values of one key, each with the ranks that have it.
+/// Returns the values of each metadata key, with the ranks of each value.
 fn metadata(trace: &Trace) -> BTreeMap<&str, BTreeMap<&str, Vec<RankId>>> {
     let mut by_key: BTreeMap<&str, BTreeMap<&str, Vec<RankId>>> = BTreeMap::new();
     for entry in &trace.metadata {
@@ -132,7 +132,7 @@ fn print(
     writeln!(out, "  Run: {} ({})", trace.identity, trace.identity.id())?;
     writeln!(
         out,
-        "  {} ranks, {} threads, {} I/O steps, {} of time",
+        "  {} ranks, {} threads, {} I/O steps, duration {}",
         num(trace.ranks().len()),
         num(trace.lanes.len()),
         num(trace.num_steps as usize),
@@ -238,7 +238,7 @@ fn print_warnings(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
         ]);
     }
     if table.is_empty() {
-        writeln!(out, "\nNo warnings: the trace is whole")?;
+        writeln!(out, "\nNo warnings: the trace is complete")?;
     } else {
         writeln!(out, "\nWarnings")?;
         table.print(out, 2)?;
@@ -315,7 +315,7 @@ fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
     })
 }
 
-/// A run, for other programs.
+/// Returns a run's identity as JSON.
 pub(super) fn run_json(run: &RunIdentity) -> Value {
     json!({
         "id": run.id(),

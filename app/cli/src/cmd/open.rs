@@ -1,11 +1,11 @@
-//! `callgrove open` and `callgrove watch`: a run in a window, through whatever there is of it.
+//! `callgrove open`: opens a run in a window, from any of its sources.
 
 use anyhow::Result;
 use callgrove_session::Command;
 
 use crate::args::OpenArgs;
 use crate::connect::credential;
-use crate::follow::Reach;
+use crate::follow::ServerAccess;
 use crate::platform::open_command;
 use crate::window;
 
@@ -20,10 +20,10 @@ pub(crate) fn run(args: &OpenArgs) -> Result<()> {
             function.clone_from(&args.function);
         }
     }
-    let reach = Reach {
+    let access = ServerAccess {
         ca_file: args.connect.ca.ca_file.clone(),
         credential: credential(&args.connect)?,
         own: None,
     };
-    window::show(commands, reach)
+    window::show(commands, access)
 }

@@ -1,4 +1,4 @@
-//! `callgrove patterns`: what recurs, and which occurrences took far longer than usual.
+//! `callgrove patterns`: recurring patterns, and occurrences that took far longer than usual.
 
 use std::io::Write;
 
@@ -12,19 +12,19 @@ use crate::args::{PatternsArgs, TableFormat};
 use crate::exit::Exit;
 use crate::output::{Clock, TextTable, csv_lines, json_lines, print, with_progress};
 
-/// Patterns that a table for people has, unless asked for another number.
+/// Default number of patterns in a table.
 const NUM_IN_TABLE: usize = 30;
 
 pub(crate) fn run(args: &PatternsArgs) -> Result<Exit> {
     let mut clock = Clock::new(args.listing.timings);
     let trace = trace_of(&args.trace, &mut clock)?;
-    let patterns = with_progress("Looking for what recurs", |progress| {
+    let patterns = with_progress("Searching for patterns", |progress| {
         RunPatterns::find(&trace, progress)
     })?;
     clock.lap("patterns");
     let reference = PatternReference {
-        share: args.q,
-        factor: args.s,
+        share: args.reference_share,
+        factor: args.slow_factor,
     };
     let default = match args.listing.format {
         TableFormat::Table => NUM_IN_TABLE,
@@ -37,13 +37,13 @@ pub(crate) fn run(args: &PatternsArgs) -> Result<Exit> {
     let iterations = patterns.iterations_row();
     print(|out| match args.listing.format {
         TableFormat::Table => {
-            tell_iterations(out, iterations.as_ref())?;
+            print_iterations(out, iterations.as_ref())?;
             table(&rows).print(out, 0)?;
             match num_listed - rows.len() {
                 0 => Ok(()),
                 left => writeln!(
                     out,
-                    "\n{left} more, which took less time: --limit {num_listed}"
+                    "\n{left} more with less total time: --limit {num_listed}"
                 ),
             }
         }
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &PatternsArgs) -> Result<Exit> {
     Ok(Exit::after(&trace.warnings))
 }
 
-/// One object a line; `record` says which.
+/// One JSON object per line; `record` is its kind.
 #[derive(Serialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 enum Record<'a> {
@@ -64,7 +64,7 @@ enum Record<'a> {
     Pattern(&'a PatternRow),
 }
 
-/// A row without the list of anomalous occurrences, for which a cell has no room.
+/// A row without the list of anomalous occurrences, which does not fit into a cell.
 #[derive(Serialize)]
 struct PatternLine<'a> {
     pattern: u32,
@@ -100,9 +100,12 @@ impl<'a> PatternLine<'a> {
     }
 }
 
-fn tell_iterations(out: &mut dyn Write, iterations: Option<&IterationsRow>) -> std::io::Result<()> {
+fn print_iterations(
+    out: &mut dyn Write,
+    iterations: Option<&IterationsRow>,
+) -> std::io::Result<()> {
     let Some(row) = iterations else {
-        return writeln!(out, "no loop of time steps was found\n");
+        return writeln!(out, "no loop of time steps found\n");
     };
     writeln!(
         out,

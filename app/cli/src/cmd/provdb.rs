@@ -1,4 +1,4 @@
-//! `callgrove provdb`: serves a provenance database to other machines, or does its upkeep.
+//! `callgrove provdb`: serves a provenance database to other machines, or maintains it.
 
 use std::time::Duration;
 
@@ -12,32 +12,32 @@ use callgrove_server::{RunningServer, grpc};
 use super::upkeep;
 use crate::args::{ProvDbCommandArgs, ProvDbServerArgs};
 use crate::connect::{documents, open_store, server_config};
-use crate::output::complain;
-use crate::stop::{LOOK, StopSignal};
+use crate::output::warn;
+use crate::stop::{POLL_INTERVAL, StopSignal};
 
-/// A parameter server writes more often.
-const SILENCE: Duration = Duration::from_secs(6);
-/// How long a server that is told to end waits for that. Batch systems kill after 30 s.
-const FAREWELL: Duration = Duration::from_secs(25);
+/// Time without writes after which all writers have ended; a parameter server writes more often.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
+/// Timeout for other processes after a request to stop. Batch systems kill after 30 s.
+const STOP_TIMEOUT: Duration = Duration::from_secs(25);
 
 pub(crate) fn run(args: &ProvDbCommandArgs) -> Result<()> {
     match (&args.task, &args.serve.provdb) {
         (Some(task), _) => upkeep::run(task),
-        (None, Some(place)) => serve(place, &args.serve),
-        (None, None) => bail!("no database is named: give its folder or postgres://…"),
+        (None, Some(location)) => serve(location, &args.serve),
+        (None, None) => bail!("no database is given: pass its folder or postgres://…"),
     }
 }
 
-fn serve(place: &str, args: &ProvDbServerArgs) -> Result<()> {
+fn serve(location: &str, args: &ProvDbServerArgs) -> Result<()> {
     let options = OpenOptions {
         mode: AccessMode::ReadWrite,
         num_shards: args.shards,
         ..OpenOptions::default()
     };
-    let store = open_store(place, &options)?;
-    // Questions have stores of their own, so that a slow one delays no instance that stores.
+    let store = open_store(location, &options)?;
+    // Readers have stores of their own, so that a slow query delays no instance that writes.
     let (to_open, to_read) = (
-        place.to_owned(),
+        location.to_owned(),
         OpenOptions {
             mode: AccessMode::ReadOnly,
             ..OpenOptions::default()
@@ -52,7 +52,7 @@ fn serve(place: &str, args: &ProvDbServerArgs) -> Result<()> {
     let api = Api {
         live: Live::Absent,
         tree_models: None,
-        documents: Some(documents(place, &options)),
+        documents: Some(documents(location, &options)),
     };
     let config = server_config(args.listen, &args.serve)?;
     let stop = StopSignal::listen()?;
@@ -62,15 +62,15 @@ fn serve(place: &str, args: &ProvDbServerArgs) -> Result<()> {
         ..Monitored::default()
     }));
     let server = RunningServer::start(config, || grpc::mount(routes, service))?;
-    complain(&format!(
-        "the provenance database {place} is served at {}",
+    warn(&format!(
+        "serving the provenance database {location} at {}",
         server.url()
     ));
     while !stop.is_set() && !served.has_fault() {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
-    stop.stay_for(FAREWELL, || {
-        (!served.is_idle(SILENCE)).then(|| "those who still write".to_owned())
+    stop.wait_for(STOP_TIMEOUT, || {
+        (!served.is_idle(IDLE_TIMEOUT)).then(|| "processes that still write".to_owned())
     });
     let has_fault = served.has_fault();
     served.stop_reading();
@@ -78,7 +78,7 @@ fn serve(place: &str, args: &ProvDbServerArgs) -> Result<()> {
     served.close();
     ensure!(
         !has_fault,
-        "the database ended by a panic: please report it, with the lines above, and start this server again"
+        "the database panicked: please report it, with the lines above, and start this server again"
     );
     Ok(())
 }

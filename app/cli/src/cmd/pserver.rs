@@ -23,18 +23,18 @@ use crate::connect::{
 };
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
-use crate::follow::Reach;
-use crate::log_lines::say;
-use crate::output::{Troubles, complain};
+use crate::follow::ServerAccess;
+use crate::log_lines::write_line;
+use crate::output::{Problems, warn};
 use crate::pages;
-use crate::stop::{LOOK, StopSignal};
+use crate::stop::{POLL_INTERVAL, StopSignal};
 use crate::tree_learner::TreeLearner;
 use crate::tree_models;
 
-/// What stands for the run of this process where an address is shown.
+/// Name of the run of this process in place of an address.
 const OWN_RUN: &str = "the running job";
-/// How long a server that is told to end stays for instances that end at the same time, as those of a batch job do.
-const FAREWELL: Duration = Duration::from_millis(LEASE_MS);
+/// Timeout for other instances that stop at the same time, as in a batch job.
+const STOP_TIMEOUT: Duration = Duration::from_millis(LEASE_MS);
 
 pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         &args.ca,
     )?;
     let api = Api {
-        tree_models: Some(tree_models::desk(&state, args.provdb.is_some())),
+        tree_models: Some(tree_models::registry(&state, args.provdb.is_some())),
         live: Live::Published(hub),
         documents: args.provdb.as_ref().map(|url| documents(url, &options)),
     };
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         let routes = || grpc::mount(router(api).merge(page), service(state));
         RunningServer::start(config, routes)?
     };
-    say(
+    write_line(
         Level::INFO,
         &format!("the parameter server listens at {}", server.url()),
     );
@@ -78,21 +78,21 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         Some(url) => Some(TreeLearner::start(&state, url, &options)?),
         None => None,
     };
-    let mut troubles = Troubles::default();
+    let mut problems = Problems::default();
     let is_over = || args.auto_shutdown && state.is_abandoned(clock.now_ms());
     while !stop.is_set() && !is_over() {
-        std::thread::sleep(LOOK);
-        let learning = learner.as_ref().and_then(TreeLearner::trouble);
-        troubles.report(keeper.troubles().into_iter().chain(learning).collect());
+        std::thread::sleep(POLL_INTERVAL);
+        let learning = learner.as_ref().and_then(TreeLearner::problem);
+        problems.report(keeper.problems().into_iter().chain(learning).collect());
     }
     if let Some(learner) = learner {
         learner.finish();
     }
-    stop.stay_for(FAREWELL, || match state.num_live(clock.now_ms()) {
+    stop.wait_for(STOP_TIMEOUT, || match state.num_live(clock.now_ms()) {
         0 => None,
-        1 => Some("an AD instance that still has to tell something".to_owned()),
+        1 => Some("an AD instance that still has data to send".to_owned()),
         num_live => Some(format!(
-            "{num_live} AD instances that still have to tell something"
+            "{num_live} AD instances that still have data to send"
         )),
     });
     let kept = finish(keeper);
@@ -101,11 +101,11 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     kept
 }
 
-/// Has the last state saved and the last packets delivered.
+/// Saves the last state and delivers the last packets.
 pub(super) fn finish(keeper: Keeper) -> Result<Exit> {
     let KeeperEnd { saved, undelivered } = keeper.finish();
     for what in &undelivered {
-        complain(what);
+        warn(what);
     }
     saved?;
     Ok(if undelivered.is_empty() {
@@ -115,8 +115,8 @@ pub(super) fn finish(keeper: Keeper) -> Result<Exit> {
     })
 }
 
-/// The state to begin with: what the database has of this run, a saved model, or nothing. `is_own`: it ends with
-/// its only AD instance, in this process.
+/// Returns the initial state: that of this run in the database, that of a saved model, or an empty one. `is_own`: the
+/// server ends with its only AD instance, in this process.
 pub(super) fn state(
     args: &StatsArgs,
     store: &mut Option<Box<dyn Store>>,
@@ -158,14 +158,14 @@ pub(super) fn state(
     restore_tree_models(&state, store)?;
     let run = state.run();
     if !run.is_empty() {
-        complain(&format!(
-            "going on from the state that the provenance database has of {run}"
+        warn(&format!(
+            "continuing from the state of {run} in the provenance database"
         ));
     }
     Ok(Arc::new(state))
 }
 
-/// Goes on with the tree models that the database has.
+/// Restores the tree models of the database.
 fn restore_tree_models(state: &ServerState, store: &mut Option<Box<dyn Store>>) -> Result<()> {
     let Some(store) = store else { return Ok(()) };
     if let Some(saved) = store.state(TREE_MODELS_NAME)? {
@@ -176,7 +176,7 @@ fn restore_tree_models(state: &ServerState, store: &mut Option<Box<dyn Store>>) 
     Ok(())
 }
 
-/// Starts what happens every so often.
+/// Starts the periodic maintenance.
 pub(super) fn keeper(
     state: &Arc<ServerState>,
     hub: &Arc<Hub>,
@@ -207,15 +207,15 @@ pub(super) fn keeper(
     Ok(Keeper::start(config)?)
 }
 
-/// The page that watches the run of this process.
+/// Returns the routes of the page that watches the run of this process.
 pub(super) fn watching_page(api: &Api) -> Result<Router> {
-    pages::routes_of_run(Reach {
+    pages::routes_of_run(ServerAccess {
         own: Some((OWN_RUN.to_owned(), api.clone())),
-        ..Reach::default()
+        ..ServerAccess::default()
     })
 }
 
-/// Writes the models to a file, if one is named.
+/// Writes the models to a file, if one is given.
 pub(super) fn save_model(state: &ServerState, path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     if let Err(error) = replace_file(path, state.save()?.json.as_bytes(), Readers::User) {

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::info::run_json;
 use crate::args::{QueryArgs, TableFormat};
 use crate::connect::{credential, open_store, store_options};
-use crate::output::{TextTable, complain, print};
+use crate::output::{TextTable, print, warn};
 
 pub(crate) fn run(args: &QueryArgs) -> Result<()> {
     let options = store_options(
@@ -70,22 +70,22 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
         TableFormat::Csv => found.print_csv()?,
         TableFormat::Table => found.print_table()?,
     }
-    // Whoever named a column wants to know that nothing has it.
+    // A requested column that no document has may be a typing error.
     let empty = columns.iter().zip(&found.is_filled).filter(|it| !it.1);
     if args.columns.is_some() && args.format != TableFormat::Json {
         for (column, _) in empty {
-            complain(&format!("no document that was found has a field {column}"));
+            warn(&format!("none of the documents has a field {column}"));
         }
     }
     Ok(())
 }
 
-/// What a query finds, as it comes.
+/// The output of a query, document by document.
 struct Found<'a> {
     store: &'a mut dyn Store,
     query: &'a Query,
     columns: &'a [String],
-    /// Whether a document had something in each column, shape `[n_columns]`.
+    /// True for each column with a value in any document, shape `[n_columns]`.
     is_filled: Vec<bool>,
 }
 
@@ -171,7 +171,7 @@ fn print_run(args: &QueryArgs, run: &RunIdentity) -> Result<()> {
     })
 }
 
-/// What a person wants to see first.
+/// Returns the default columns of a collection.
 fn default_columns(collection: Collection) -> Vec<String> {
     let columns: &[&str] = match collection {
         Collection::Anomalies | Collection::NormalExecs => &[
@@ -239,8 +239,8 @@ fn default_columns(collection: Collection) -> Vec<String> {
     columns.iter().map(ToString::to_string).collect()
 }
 
-/// What an object has under each of `names`, not read yet. A document has thousands of values and a row shows ten, so that
-/// it is gone through no further than to the last of them.
+/// Returns the unparsed values of an object under `names`. A document has thousands of values and a row shows ten, so
+/// parsing stops after the last of them.
 fn pick<'d>(json: &'d str, names: &[&str]) -> Result<Vec<Option<&'d RawValue>>> {
     let mut found = vec![None; names.len()];
     let fields = Fields {
@@ -255,10 +255,10 @@ fn pick<'d>(json: &'d str, names: &[&str]) -> Result<Vec<Option<&'d RawValue>>> 
     }
 }
 
-/// What [`pick`] looks for, and what it has.
+/// The names that [`pick`] looks for, and the values found.
 struct Fields<'a, 'd> {
     names: &'a [&'a str],
-    /// Shape `[n_names]`.
+    /// Values by name, shape `[n_names]`.
     found: &'a mut [Option<&'d RawValue>],
 }
 
@@ -289,14 +289,14 @@ impl<'de> Visitor<'de> for Fields<'_, 'de> {
                 .filter(|(it, _)| **it == name)
                 .for_each(|(_, found)| *found = Some(value));
             if self.found.iter().all(Option::is_some) {
-                return Err(A::Error::custom("the rest is not wanted"));
+                return Err(A::Error::custom("the rest is not needed"));
             }
         }
         Ok(())
     }
 }
 
-/// A value that was picked, or what it has under a path, `a.b.c`; null if there is none.
+/// Returns a picked value, or its value under a path, `a.b.c`; null if it does not exist.
 fn value(picked: Option<&RawValue>, path: Option<&str>) -> Result<Value> {
     let Some(json) = picked.map(RawValue::get) else {
         return Ok(Value::Null);
@@ -308,7 +308,7 @@ fn value(picked: Option<&RawValue>, path: Option<&str>) -> Result<Value> {
     }
 }
 
-/// The first name of a path, `a.b.c`, and the path below it.
+/// Returns the first name of a path, `a.b.c`, and the rest of the path.
 fn head(path: &str) -> (&str, Option<&str>) {
     path.split_once('.')
         .map_or((path, None), |(name, rest)| (name, Some(rest)))

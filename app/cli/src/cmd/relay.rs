@@ -1,4 +1,4 @@
-//! `callgrove relay`: takes the streams of a running job, and keeps them in files for AD instances.
+//! `callgrove relay`: copies the streams of a running job to files for AD instances.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use callgrove_trace::{RelayOptions, relay};
 
 use crate::args::RelayArgs;
 use crate::exit::Exit;
-use crate::output::{complain, print, tell_damage, thousands};
+use crate::output::{print, print_damage, thousands, warn};
 use crate::stop::StopSignal;
 use crate::streams::live_names;
 
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &RelayArgs) -> Result<Exit> {
             .map(|megabytes| megabytes.saturating_mul(1_000_000)),
         adios2: LibraryOnDemand::of_this_machine(),
     };
-    complain(&format!(
+    warn(&format!(
         "relaying {} streams; follow them with: callgrove ad {} --follow",
         streams.len(),
         args.out.display()
@@ -32,20 +32,20 @@ pub(crate) fn run(args: &RelayArgs) -> Result<Exit> {
     let ask = |_: f32| stop.flow();
     let summary = relay(&streams, &options, Progress::new(&ask))
         .map_err(|error| anyhow!(error.with_causes()))?;
-    tell_damage(&summary.warnings);
+    print_damage(&summary.warnings);
     let num_steps = thousands(usize::try_from(summary.num_steps)?);
     print(|out| {
         writeln!(
             out,
-            "{num_steps} steps of {} streams relayed",
+            "relayed {num_steps} steps of {} streams",
             streams.len()
         )
     })?;
     if summary.num_dropped == 0 {
         return Ok(Exit::after(&summary.warnings));
     }
-    complain(&format!(
-        "{} steps were dropped, since the files had no space for them; the job did not wait",
+    warn(&format!(
+        "{} steps were dropped, because the files had no space for them; the job was not delayed",
         thousands(usize::try_from(summary.num_dropped)?)
     ));
     Ok(Exit::Partial)

@@ -8,17 +8,17 @@ use callgrove_model::Progress;
 use callgrove_trace::{ReplayOptions, SstWriter, WriterEngine, find_streams, replay};
 
 use crate::args::{ReplayArgs, ReplayEngine};
-use crate::output::{complain, print, thousands};
+use crate::output::{print, thousands, warn};
 use crate::stop::StopSignal;
 use crate::streams;
 
-/// How much faster than recorded a run can be published; 0, as fast as can be, is apart.
+/// Valid speeds as multiples of the recorded one. A speed of 0, as fast as possible, is also valid.
 const SPEEDS: RangeInclusive<f64> = 1e-3..=1e6;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     ensure!(
         args.speed == 0.0 || SPEEDS.contains(&args.speed),
-        "--speed {:?} is neither 0 nor from 0.001 to 1000000",
+        "--speed {:?} must be 0 or from 0.001 to 1000000",
         args.speed
     );
     let stop = StopSignal::listen()?;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         let names: Vec<String> = names
             .map(|name| args.out.join(name).display().to_string())
             .collect();
-        complain(&format!(
+        warn(&format!(
             "waiting for a reader of each stream: callgrove run --sst {}",
             names.join(" ")
         ));
@@ -49,8 +49,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let summary = replay(&streams, &options, Progress::new(&ask))
         .map_err(|error| anyhow!(error.with_causes()))?;
     for warning in summary.warnings.iter() {
-        complain(&format!("{}: {}", warning.kind, warning.first.since(None)));
+        warn(&format!("{}: {}", warning.kind, warning.first.since(None)));
     }
     let steps = thousands(summary.num_steps as usize);
-    print(|out| writeln!(out, "{steps} steps of {} streams published", streams.len()))
+    print(|out| writeln!(out, "published {steps} steps of {} streams", streams.len()))
 }

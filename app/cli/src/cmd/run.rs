@@ -1,4 +1,4 @@
-//! `callgrove run`: the whole pipeline in one process, for one machine.
+//! `callgrove run`: the whole pipeline in one process, on one machine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ use super::{ad, pserver};
 use crate::args::RunArgs;
 use crate::connect::{credential_of_server, documents, open_store, server_config, store_options};
 use crate::exit::Exit;
-use crate::log_lines::say;
-use crate::output::{complain, thousands};
+use crate::log_lines::write_line;
+use crate::output::{thousands, warn};
 use crate::pages;
 use crate::stop::StopSignal;
 use crate::streams;
@@ -26,16 +26,16 @@ use crate::tree_learner::TreeLearner;
 use crate::tree_models;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
-    if let Some(place) = &args.rejudge {
-        return rejudge(args, place);
+    if let Some(location) = &args.rejudge {
+        return rejudge(args, location);
     }
     let stop = StopSignal::listen()?;
     let options = streams::options(&args.streams, &args.detect)?;
     let OwnServer {
         credential,
-        to_store,
-        of_server,
-        of_instance,
+        open_options,
+        server_store,
+        instance_store,
         clock,
         state,
     } = OwnServer::open(args, args.provdb.provdb.as_deref())?;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let keeper = pserver::keeper(
         &state,
         &hub,
-        of_server,
+        server_store,
         &args.stats,
         credential.as_ref(),
         &args.connect,
@@ -52,14 +52,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let monitored = Monitored {
         state: Some(Arc::clone(&state)),
         database: keeper.database_health(),
-        instance_documents: of_instance.is_some().then(|| Arc::clone(&documents)),
+        instance_documents: instance_store.is_some().then(|| Arc::clone(&documents)),
         clock,
         ..Monitored::default()
     };
-    let server = listen(args, &state, &hub, &to_store, monitored)?;
+    let server = listen(args, &state, &hub, &open_options, monitored)?;
     let learner = match &args.provdb.provdb {
         Some(url) if !args.detect.trees.is_empty() => {
-            Some(TreeLearner::start(&state, url, &to_store)?)
+            Some(TreeLearner::start(&state, url, &open_options)?)
         }
         _ => None,
     };
@@ -73,18 +73,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         streams,
         options,
         Box::new(state.session()),
-        of_instance,
+        instance_store,
         &stop,
         &|status| {
             note(status);
-            let learning = learner.as_ref().and_then(TreeLearner::trouble);
-            keeper.troubles().into_iter().chain(learning).collect()
+            let learning = learner.as_ref().and_then(TreeLearner::problem);
+            keeper.problems().into_iter().chain(learning).collect()
         },
     );
     if let Some(learner) = learner {
         learner.finish();
     }
-    // What was found until then is saved, whatever ended the streams.
+    // Results so far are saved, whatever ended the streams.
     let kept = pserver::finish(keeper);
     pserver::save_model(&state, args.stats.save_model.as_deref())?;
     let status = followed?;
@@ -100,12 +100,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     Ok(exit)
 }
 
-/// The parameter server of this process, and the databases that it and the instance write.
+/// The parameter server of this process, with the databases that it and the instance write.
 struct OwnServer {
     credential: Option<Credential>,
-    to_store: OpenOptions,
-    of_server: Option<Box<dyn Store>>,
-    of_instance: Option<Box<dyn Store>>,
+    open_options: OpenOptions,
+    server_store: Option<Box<dyn Store>>,
+    instance_store: Option<Box<dyn Store>>,
     clock: MonotonicClock,
     state: Arc<ServerState>,
 }
@@ -113,68 +113,68 @@ struct OwnServer {
 impl OwnServer {
     fn open(args: &RunArgs, provdb: Option<&str>) -> Result<Self> {
         let credential = credential_of_server(&args.serve)?;
-        let to_store = store_options(
+        let open_options = store_options(
             AccessMode::ReadWrite,
             args.provdb.shards,
             credential.clone(),
             &args.connect,
         );
-        let open = || provdb.map(|url| open_store(url, &to_store)).transpose();
-        let (mut of_server, of_instance) = (open()?, open()?);
+        let open = || provdb.map(|url| open_store(url, &open_options)).transpose();
+        let (mut server_store, instance_store) = (open()?, open()?);
         let clock = MonotonicClock::new();
-        let state = pserver::state(&args.stats, &mut of_server, true, &clock)?;
+        let state = pserver::state(&args.stats, &mut server_store, true, &clock)?;
         Ok(Self {
             credential,
-            to_store,
-            of_server,
-            of_instance,
+            open_options,
+            server_store,
+            instance_store,
             clock,
             state,
         })
     }
 }
 
-/// Judges the records of a live run once more, by the complete models.
-fn rejudge(args: &RunArgs, place: &str) -> Result<Exit> {
+/// Judges the records of a live run again, with the complete models.
+fn rejudge(args: &RunArgs, location: &str) -> Result<Exit> {
     let options = streams::options(&args.streams, &args.detect)?;
     let OwnServer {
         credential,
-        of_server,
-        of_instance,
+        server_store,
+        instance_store,
         clock,
         state,
         ..
-    } = OwnServer::open(args, Some(place))?;
-    let of_instance = of_instance.context("no database was opened")?;
+    } = OwnServer::open(args, Some(location))?;
+    let instance_store = instance_store.context("no database was opened")?;
     ensure!(
         !state.run().is_empty(),
-        "{place} has no models of a run to judge by: name the database that the run's parameter server saved in"
+        "{location} has no models of a run: name the database in which the run's parameter server saved"
     );
     let hub = Arc::new(Hub::new(clock.now_ms()));
     let keeper = pserver::keeper(
         &state,
         &hub,
-        of_server,
+        server_store,
         &args.stats,
         credential.as_ref(),
         &args.connect,
     )?;
     let session = Box::new(state.session());
-    let judged = Instance::rejudge(options, session, of_instance, &ad::instance_name());
+    let judged = Instance::rejudge(options, session, instance_store, &ad::instance_name());
     let kept = pserver::finish(keeper);
-    complain(&format!(
-        "by the complete models {} of the recorded executions are anomalies",
+    warn(&format!(
+        "with the complete models, {} of the recorded executions are anomalies",
         thousands(usize::try_from(judged?.num_anomalies)?)
     ));
     kept
 }
 
-/// Serves the live overview, if that is wanted, and tells where.
+/// Serves the live overview, if requested, and prints its address.
 fn listen(
     args: &RunArgs,
     state: &Arc<ServerState>,
     hub: &Arc<Hub>,
-    to_store: &OpenOptions,
+    open_options: &OpenOptions,
     monitored: Monitored,
 ) -> Result<Option<RunningServer>> {
     let Some(listen) = args.listen else {
@@ -182,9 +182,9 @@ fn listen(
     };
     let provdb = args.provdb.provdb.as_ref();
     let api = Api {
-        tree_models: Some(tree_models::desk(state, provdb.is_some())),
+        tree_models: Some(tree_models::registry(state, provdb.is_some())),
         live: Live::Published(Arc::clone(hub)),
-        documents: provdb.map(|url| documents(url, to_store)),
+        documents: provdb.map(|url| documents(url, open_options)),
     };
     let config = server_config(listen, &args.serve)?;
     let page = pserver::watching_page(&api)?.merge(monitoring::router(monitored));
@@ -195,7 +195,7 @@ fn listen(
     } else {
         String::new()
     };
-    say(
+    write_line(
         Level::INFO,
         &format!("watch it with: callgrove monitor {url}{or_page}"),
     );

@@ -1,4 +1,4 @@
-//! `callgrove serve`: the page, for browsers here and, through a tunnel, elsewhere.
+//! `callgrove serve`: serves the page to browsers, on this machine or through a tunnel.
 
 use std::env;
 use std::net::SocketAddr;
@@ -13,8 +13,8 @@ use callgrove_session::Command as SessionCommand;
 
 use crate::args::PageArgs;
 use crate::connect::{credential_of_server, server_config, server_config_with};
-use crate::follow::Reach;
-use crate::output::{complain, print};
+use crate::follow::ServerAccess;
+use crate::output::{print, warn};
 use crate::pages;
 use crate::platform::open_command;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
     };
     print(|out| writeln!(out, "{address}"))?;
     if let Some(tunnel) = tunnel(server.local_addr(), |name| env::var(name).ok()) {
-        complain(&format!(
+        warn(&format!(
             "from your own machine, reach it through a tunnel: {tunnel}"
         ));
     }
@@ -50,19 +50,19 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
     Ok(())
 }
 
-/// What pages look at, if anything is named.
+/// Returns the session that pages view, if any source is given.
 fn session(args: &PageArgs) -> Result<Option<ViewedSession>> {
     let (mut opened, mut watched) = (None, None);
     for source in &args.sources {
         let mut open = open_command(source);
         match &mut open {
             SessionCommand::Watch(_) if watched.is_none() => {
-                let reach = Reach {
+                let access = ServerAccess {
                     ca_file: args.ca.ca_file.clone(),
                     credential: credential_of_server(&args.serve)?,
                     own: None,
                 };
-                watched = Some((source.clone(), reach));
+                watched = Some((source.clone(), access));
                 continue;
             }
             SessionCommand::OpenTrace { function, .. } => function.clone_from(&args.function),
@@ -70,7 +70,7 @@ fn session(args: &PageArgs) -> Result<Option<ViewedSession>> {
         }
         if opened.replace((source.as_str(), open)).is_some() {
             bail!(
-                "{source} is one too many: pages look at one trace or saved session, and at one run's records"
+                "cannot serve {source} too: pages view one trace or saved session, and one run's records"
             );
         }
     }
@@ -80,8 +80,8 @@ fn session(args: &PageArgs) -> Result<Option<ViewedSession>> {
     pages::session(opened, watched).map(Some)
 }
 
-/// As asked for. For an address that other machines reach the token is made anew each time: the person who is given the
-/// address is not given the token of all other servers of the user.
+/// Returns the server's configuration. For an address that other machines can reach, a new token is generated at each
+/// start, so that sharing the address does not share the token of all other servers of the user.
 fn config(args: &PageArgs) -> Result<ServerConfig> {
     let listen = SocketAddr::new(args.bind, args.port);
     if args.bind.to_canonical().is_loopback() {
@@ -90,7 +90,7 @@ fn config(args: &PageArgs) -> Result<ServerConfig> {
     server_config_with(listen, &args.serve, || Ok(Token::random()?))
 }
 
-/// An address under which other machines find this one, instead of one that means "any".
+/// Replaces the unspecified address by the name under which other machines find this one.
 fn with_name(base: &str) -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match name.trim() {
@@ -99,7 +99,7 @@ fn with_name(base: &str) -> String {
     }
 }
 
-/// The command that brings the port to the machine where the browser runs, if somebody is logged in from there.
+/// Returns the command that forwards the port to the browser's machine, if the user is logged in from another machine.
 fn tunnel(served: SocketAddr, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let connection = variable("SSH_CONNECTION")?;
     let mut words = connection.split(' ').skip(2);
@@ -113,7 +113,7 @@ fn tunnel(served: SocketAddr, variable: impl Fn(&str) -> Option<String>) -> Opti
     let from = if served.ip().is_unspecified() {
         "localhost".to_owned()
     } else {
-        // Addresses of IPv6 need their brackets here.
+        // IPv6 addresses need brackets here.
         let text = served.to_string();
         text.rsplit_once(':')?.0.to_owned()
     };
@@ -122,12 +122,12 @@ fn tunnel(served: SocketAddr, variable: impl Fn(&str) -> Option<String>) -> Opti
     ))
 }
 
-/// Opens the page in the person's browser, which may take as long as the person looks at it. Without one the page is
+/// Opens the page in the user's browser, which may run as long as the page is viewed. Without a browser the page is
 /// served all the same.
 fn open(address: String) -> Result<()> {
     let wait = move || {
         if let Err(error) = open_and_wait(&address) {
-            complain(&format!("{error:#}; open {address} in a browser"));
+            warn(&format!("{error:#}; open {address} in a browser"));
         }
     };
     thread::Builder::new()
@@ -160,7 +160,7 @@ fn open_and_wait(address: &str) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn told(served: &str, connection: &'static str) -> Option<String> {
+    fn suggested(served: &str, connection: &'static str) -> Option<String> {
         tunnel(served.parse().unwrap(), |name| match name {
             "SSH_CONNECTION" => Some(connection.to_owned()).filter(|it| !it.is_empty()),
             "USER" => Some("ada".to_owned()),
@@ -169,21 +169,21 @@ mod tests {
     }
 
     #[test]
-    fn the_tunnel_leads_back_the_way_the_person_came() {
+    fn the_tunnel_leads_to_the_machine_that_the_user_logged_in_from() {
         assert_eq!(
-            told("127.0.0.1:7880", "10.0.0.9 51234 10.0.0.1 22").as_deref(),
+            suggested("127.0.0.1:7880", "10.0.0.9 51234 10.0.0.1 22").as_deref(),
             Some("ssh -N -L 7880:127.0.0.1:7880 ada@10.0.0.1")
         );
         assert_eq!(
-            told("[::1]:7880", "10.0.0.9 51234 10.0.0.1 2222").as_deref(),
+            suggested("[::1]:7880", "10.0.0.9 51234 10.0.0.1 2222").as_deref(),
             Some("ssh -N -L 7880:[::1]:7880 -p 2222 ada@10.0.0.1")
         );
         assert_eq!(
-            told("0.0.0.0:80", "10.0.0.9 51234 10.0.0.1 22").as_deref(),
+            suggested("0.0.0.0:80", "10.0.0.9 51234 10.0.0.1 22").as_deref(),
             Some("ssh -N -L 80:localhost:80 ada@10.0.0.1")
         );
         for here in ["", "10.0.0.9 51234"] {
-            assert_eq!(told("127.0.0.1:7880", here), None);
+            assert_eq!(suggested("127.0.0.1:7880", here), None);
         }
     }
 }

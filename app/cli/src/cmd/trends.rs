@@ -1,4 +1,4 @@
-//! `callgrove trends`: ranks that are slower than their peers, growth, and change points.
+//! `callgrove trends`: ranks that are slower than their peers, gradual growth, and change points.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::exit::Exit;
 use crate::host::is_forest_file;
 use crate::output::{Clock, TextTable, csv_lines, json_lines, print, thousands, with_progress};
 
-/// Findings that the other commands print below their tables.
+/// Maximum number of findings that other commands print below their tables.
 const NUM_BELOW_TABLE: usize = 2;
 
 pub(crate) fn run(args: &TrendsArgs) -> Result<Exit> {
     if is_forest_file(&args.trace) {
-        bail!("trends need a trace: the trees of a file are of no run");
+        bail!("trends need a trace: the trees of a file belong to no run");
     }
     let mut clock = Clock::new(args.listing.timings);
     let trace = trace_of(&args.trace, &mut clock)?;
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &TrendsArgs) -> Result<Exit> {
     print(|out| match args.listing.format {
         TableFormat::Table if rows.is_empty() => writeln!(
             out,
-            "no rank is slower than its peers throughout, and nothing grows or changes for good"
+            "no rank is slower than its peers throughout, and nothing grows or changes permanently"
         ),
         TableFormat::Table => table(&rows).print(out, 0),
         TableFormat::Json => json_lines(out, &rows),
@@ -40,14 +40,14 @@ pub(crate) fn run(args: &TrendsArgs) -> Result<Exit> {
 
 /// Finds the persistent and slow changes of a run.
 pub(super) fn find(trace: &Arc<Trace>, clock: &mut Clock) -> Result<RunTrends> {
-    let trends = with_progress("Looking for trends", |progress| {
+    let trends = with_progress("Searching for trends", |progress| {
         RunTrends::find(trace, progress)
     })?;
     clock.lap("trends");
     Ok(trends)
 }
 
-/// Prints the costliest findings below a table of something else; nothing where there are none.
+/// Prints the costliest findings below another table; nothing if there are no findings.
 pub(super) fn print_below(out: &mut dyn Write, trends: &RunTrends) -> std::io::Result<()> {
     let num_trends = trends.all().len();
     for (at, sentence) in trends.sentences().take(NUM_BELOW_TABLE).enumerate() {

@@ -3,13 +3,13 @@
 use anyhow::Result;
 use callgrove_provdb::Collection;
 use callgrove_provdb::upkeep::{
-    BackupSummary, CompactSummary, Retained, RetentionMode, RetentionRules, UpgradeSummary,
+    BackupSummary, CompactSummary, RetentionMode, RetentionRules, RetentionSummary, UpgradeSummary,
     back_up, compact, retain, upgrade,
 };
 
 use crate::args::{RetainArgs, UpkeepTask};
 use crate::connect::store_options;
-use crate::output::{complain, print, thousands};
+use crate::output::{print, thousands, warn};
 
 pub(crate) fn run(task: &UpkeepTask) -> Result<()> {
     let line = match task {
@@ -46,12 +46,12 @@ pub(crate) fn run(task: &UpkeepTask) -> Result<()> {
         UpkeepTask::Upgrade { provdb } => {
             let UpgradeSummary { from, to, num_made } = upgrade(provdb)?;
             match (from == to, num_made) {
-                (true, 0) => format!("{provdb} is of the newest format ({to})"),
+                (true, 0) => format!("{provdb} has the newest format ({to})"),
                 (true, _) => format!(
-                    "{provdb} is of the newest format ({to}); {num_made} tables or indexes that it lacked are made"
+                    "{provdb} has the newest format ({to}); created {num_made} missing tables or indexes"
                 ),
                 (false, _) => {
-                    format!("{provdb} was of format {from}, and is of the newest format ({to}) now")
+                    format!("upgraded {provdb} from format {from} to the newest format ({to})")
                 }
             }
         }
@@ -77,7 +77,7 @@ fn retained(args: &RetainArgs) -> Result<String> {
         None,
         &args.ca,
     );
-    let Retained { collections } = retain(&args.provdb, &options, &rules, mode)?;
+    let RetentionSummary { collections } = retain(&args.provdb, &options, &rules, mode)?;
     let counts = collections.iter().map(|(collection, matching, all)| {
         format!(
             "{} of {}",
@@ -88,9 +88,9 @@ fn retained(args: &RetainArgs) -> Result<String> {
     let counts = counts.collect::<Vec<_>>().join(", ");
     let is_any = collections.iter().any(|it| it.1 > 0);
     if !args.yes && is_any {
-        complain("nothing is deleted without --yes");
+        warn("nothing was deleted; pass --yes to delete");
     } else if is_any && !args.provdb.contains("://") {
-        complain(&format!(
+        warn(&format!(
             "the files keep their size until `callgrove provdb compact {}`",
             args.provdb
         ));

@@ -1,4 +1,4 @@
-//! The files of a job that is still to begin, or of which some ranks have not opened theirs yet.
+//! Finds the files of a job that has not started yet, or of which some ranks have not created theirs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,19 +13,19 @@ use callgrove_trace::{
     streams_to_come,
 };
 
-use crate::output::Troubles;
+use crate::output::Problems;
 use crate::stop::StopSignal;
 
 /// Pause between two searches for files.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// A wait that takes longer is reported.
-const QUIET: Duration = Duration::from_secs(2);
+/// Duration of a wait after which it is reported.
+const REPORT_AFTER: Duration = Duration::from_secs(2);
 
-/// Finds the streams that `input` names. Those of ranks that have not opened theirs yet are waited for, as many as the run
-/// states, for at most `timeout`; what is missing then is in the warnings.
+/// Finds the streams that `input` names. Streams of ranks that have not created theirs yet are waited for, for as many
+/// ranks as the run states, for at most `timeout`. Streams that are still missing are in the warnings.
 ///
 /// # Errors
-/// As [`find_streams`], if there is none in time.
+/// As [`find_streams`], if no stream appears in time.
 pub(super) fn find_growing(
     input: &Path,
     timeout: Duration,
@@ -33,12 +33,12 @@ pub(super) fn find_growing(
     stop: &StopSignal,
 ) -> Result<(Vec<PathBuf>, Warnings)> {
     let start = Instant::now();
-    let (mut num_ranks, mut troubles) = (None, Troubles::default());
+    let (mut num_ranks, mut problems) = (None, Problems::default());
     loop {
         let is_last = stop.is_set() || start.elapsed() >= timeout;
         let found = match find_streams(input) {
             Ok(found) => found,
-            Err(error) if is_last || !may_come(&error) => return Err(error.into()),
+            Err(error) if is_last || !may_appear(&error) => return Err(error.into()),
             Err(_) => Vec::new(),
         };
         if num_ranks.is_none() && found.first().is_some_and(|first| first != input) {
@@ -53,12 +53,17 @@ pub(super) fn find_growing(
         if is_last || (is_known && missing.is_empty()) {
             let mut warnings = Warnings::default();
             if let Some(first) = missing.first() {
-                let place = || format!("rank {first} of {}", num_ranks.unwrap_or_default());
-                warnings.count_many(WarningKind::MissingRank, None, missing.len() as u64, place);
+                let location = || format!("rank {first} of {}", num_ranks.unwrap_or_default());
+                warnings.count_many(
+                    WarningKind::MissingRank,
+                    None,
+                    missing.len() as u64,
+                    location,
+                );
             }
             return Ok((found, warnings));
         }
-        if start.elapsed() > QUIET {
+        if start.elapsed() > REPORT_AFTER {
             let what = match missing.first() {
                 Some(first) => format!(
                     "{} ranks have no stream yet, the first is {first}",
@@ -66,7 +71,7 @@ pub(super) fn find_growing(
                 ),
                 None => format!("{} has no complete step yet", input.display()),
             };
-            troubles.report(vec![format!(
+            problems.report(vec![format!(
                 "{what}; waiting for it up to {} s",
                 timeout.as_secs()
             )]);
@@ -79,15 +84,15 @@ fn ranks(streams: &[PathBuf]) -> impl Iterator<Item = u32> {
     streams.iter().filter_map(|stream| rank_in_name(stream))
 }
 
-/// Whether the files may appear that were not found.
-fn may_come(error: &TraceError) -> bool {
+/// Returns whether the missing files may still appear.
+fn may_appear(error: &TraceError) -> bool {
     matches!(
         error,
         TraceError::NotFound { .. } | TraceError::NoMatch { .. } | TraceError::NoStreams { .. }
     )
 }
 
-/// How many ranks the run has, as the first step of a stream states; none while it has no step.
+/// Returns the number of ranks that the first step of a stream states; `None` while it has no step.
 fn stated_num_ranks(stream: &Path, adios2: &LibraryOnDemand) -> Result<Option<u32>> {
     let mut options = LiveOptions::new(LiveEngine::Bp);
     options.connect_timeout = POLL_INTERVAL;
@@ -95,7 +100,7 @@ fn stated_num_ranks(stream: &Path, adios2: &LibraryOnDemand) -> Result<Option<u3
         Err(TraceError::NoWriter { .. }) => return Ok(None),
         opened => opened,
     };
-    // A stream that cannot be read is named when it is opened to be followed.
+    // An unreadable stream is reported when it is opened to be followed.
     let Ok(mut source) = opened else {
         return Ok(Some(0));
     };

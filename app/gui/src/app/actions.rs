@@ -1,4 +1,4 @@
-//! Everything a person can do by menu, key or palette, in one table: all three are made from it.
+//! The table of all actions. The menus, the keys and the command palette are made from it.
 
 use callgrove_model::{ProgramId, RankId};
 use callgrove_session::watch::Connection;
@@ -9,7 +9,7 @@ use super::layouts::LayoutName;
 use super::view::View;
 use crate::platform::FilePurpose;
 
-/// Something to do.
+/// An action that the user can start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
     File(FilePurpose),
@@ -41,7 +41,7 @@ pub(crate) enum Action {
     ToggleCascade,
     /// Puts a rank on top of the timeline.
     ShowRank(ProgramId, RankId),
-    /// Moves the timeline to a stretch of time.
+    /// Moves the timeline to a time range.
     ShowTime(TimeRange),
     Train,
     Keep,
@@ -55,7 +55,7 @@ pub(crate) enum Action {
     Escape,
 }
 
-/// Where an action stands.
+/// The menu that holds an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Menu {
     File,
@@ -63,7 +63,7 @@ pub(crate) enum Menu {
     Go,
     View,
     Help,
-    /// In no menu: keys whose meaning depends on what is open.
+    /// In no menu: the meaning of the key depends on what is open.
     None,
 }
 
@@ -78,16 +78,16 @@ impl Menu {
     ];
 }
 
-/// What is known of an action.
+/// An action with its names, menu and keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) action: Action,
-    /// Names it in files.
+    /// Name in stored preferences.
     pub(crate) id: &'static str,
-    /// What a person calls it.
+    /// Name in menus and the palette.
     pub(crate) name: &'static str,
     pub(crate) menu: Menu,
-    /// Keys, unless the person has chosen others.
+    /// Default keys.
     pub(crate) keys: &'static [KeyboardShortcut],
 }
 
@@ -147,13 +147,13 @@ pub(crate) const ACTIONS: [Entry; 59] = {
 
         entry(A::Redo, "redo", "Redo", M::Edit, &[ctrl_shift(Key::Z), ctrl(Key::Y)]),
         entry(A::Undo, "undo", "Undo", M::Edit, &[ctrl(Key::Z), key(Key::Backspace)]),
-        entry(A::Normal, "normal", "Label normal and go on", M::Edit, &[key(Key::N)]),
-        entry(A::Abnormal, "abnormal", "Label abnormal and go on", M::Edit, &[key(Key::X)]),
-        entry(A::Unlabel, "unlabel", "Take the label away", M::Edit, &[shift(Key::N), shift(Key::X)]),
-        entry(A::Skip, "skip", "Next without a label", M::Edit, &[key(Key::Space)]),
+        entry(A::Normal, "normal", "Label normal, then next", M::Edit, &[key(Key::N)]),
+        entry(A::Abnormal, "abnormal", "Label abnormal, then next", M::Edit, &[key(Key::X)]),
+        entry(A::Unlabel, "unlabel", "Remove label", M::Edit, &[shift(Key::N), shift(Key::X)]),
+        entry(A::Skip, "skip", "Next unlabelled", M::Edit, &[key(Key::Space)]),
         entry(A::Train, "train", "Train", M::Edit, &[key(Key::R)]),
-        entry(A::Keep, "keep", "Keep the training that is asked about", M::Edit, &[key(Key::K)]),
-        entry(A::OnlyThese, "only_these", "Only these: the labels stand for their executions alone", M::Edit, &[key(Key::O)]),
+        entry(A::Keep, "keep", "Accept the pending training", M::Edit, &[key(Key::K)]),
+        entry(A::OnlyThese, "only_these", "Apply the pending labels to their executions only", M::Edit, &[key(Key::O)]),
         entry(A::LearnHeld, "learn_held", "Learn held labels", M::Edit, &[]),
         entry(A::Lasso, "lasso", "Select a group on the map", M::Edit, &[key(Key::L)]),
         entry(A::ClearSelection, "clear_selection", "Clear the selection", M::Edit, &[ctrl_shift(Key::A)]),
@@ -166,7 +166,7 @@ pub(crate) const ACTIONS: [Entry; 59] = {
         entry(A::Back, "back", "Back", M::Go, &[alt(Key::ArrowLeft)]),
         entry(A::Forward, "forward", "Forward", M::Go, &[alt(Key::ArrowRight)]),
         entry(A::OpenInTrace, "open_in_trace", "Show the record in its trace", M::Go, &[key(Key::T)]),
-        entry(A::FindRecords, "find_records", "Records of the selected call or tree", M::Go, &[key(Key::E)]),
+        entry(A::FindRecords, "find_records", "Show records of the selected call or tree", M::Go, &[key(Key::E)]),
 
         entry(A::Focus(View::Incidents), "incidents", "Incidents", M::View, &[key(Key::I)]),
         entry(A::Focus(View::Candidates), "candidates", "Candidates", M::View, &[key(Key::Num1)]),
@@ -182,26 +182,26 @@ pub(crate) const ACTIONS: [Entry; 59] = {
         entry(A::Focus(View::Patterns), "patterns", "Patterns", M::View, &[key(Key::Q)]),
         entry(A::Focus(View::Waits), "waits", "Waits", M::View, &[key(Key::H)]),
         entry(A::Focus(View::Counters), "counters", "Counters", M::View, &[]),
-        entry(A::Fit, "fit", "Show all of the view", M::View, &[key(Key::F)]),
-        entry(A::ToggleCascade, "cascade", "The way of the delay on the timeline", M::View, &[key(Key::C)]),
+        entry(A::Fit, "fit", "Fit the view to its content", M::View, &[key(Key::F)]),
+        entry(A::ToggleCascade, "cascade", "Show how the delay spread", M::View, &[key(Key::C)]),
         entry(A::DrawMap(MapMethod::Mds), "map_mds", "Map by MDS", M::View, &[ctrl_shift(Key::Num1)]),
         entry(A::DrawMap(MapMethod::Smacof), "map_smacof", "Map by SMACOF", M::View, &[ctrl_shift(Key::Num2)]),
         entry(A::DrawMap(MapMethod::Tsne), "map_tsne", "Map by t-SNE", M::View, &[ctrl_shift(Key::Num3)]),
         entry(A::Layout(LayoutName::Analyse), "layout_analyse", "Layout: Analyse", M::View, &[ctrl(Key::Num1)]),
         entry(A::Layout(LayoutName::Watch), "layout_watch", "Layout: Watch", M::View, &[ctrl(Key::Num2)]),
         entry(A::ResetLayout, "reset_layout", "Reset the layout", M::View, &[]),
-        entry(A::Pause, "pause", "Hold the watched run still, or go on", M::View, &[key(Key::P)]),
-        entry(A::ToggleJson, "json", "The record as JSON", M::View, &[key(Key::J)]),
-        entry(A::SwitchAppearance, "appearance", "Dark or light", M::View, &[]),
+        entry(A::Pause, "pause", "Pause or resume", M::View, &[key(Key::P)]),
+        entry(A::ToggleJson, "json", "Show the record as JSON", M::View, &[key(Key::J)]),
+        entry(A::SwitchAppearance, "appearance", "Toggle dark mode", M::View, &[]),
 
         entry(A::Help, "help", "Keys and help", M::Help, &[key(Key::Questionmark)]),
-        entry(A::Cancel, "cancel", "Stop the running work", M::None, &[]),
-        entry(A::Escape, "escape", "Put away what is open", M::None, &[key(Key::Escape)]),
+        entry(A::Cancel, "cancel", "Cancel the running operation", M::None, &[]),
+        entry(A::Escape, "escape", "Close", M::None, &[key(Key::Escape)]),
     ]
 };
 
 impl Action {
-    /// Whether it makes sense now.
+    /// Returns whether the action can be carried out at present.
     pub(crate) fn is_possible(self, snapshot: &Snapshot) -> bool {
         let has_trees = snapshot.analysis.is_some();
         let watch = &snapshot.watch;

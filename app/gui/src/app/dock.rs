@@ -1,4 +1,4 @@
-//! Draws each view where it is docked, and says what is missing where a view has nothing to show.
+//! Draws each docked view, or a hint about what is missing when a view has no content.
 
 use egui::{EventFilter, Frame, Id, Margin, RichText, Sense, Stroke, StrokeKind, Ui, WidgetText};
 use egui_tiles::{SimplificationOptions, TileId, UiResponse};
@@ -12,18 +12,18 @@ use crate::views;
 
 /// Margin around a view, in points.
 const MARGIN: i8 = 6;
-/// The least a view can be made small to, in points.
+/// Minimum size of a view, in points.
 const MIN_SIZE: f32 = 90.0;
 
-/// Lent to the docking for one frame.
+/// Borrows of the docking for one frame.
 pub(super) struct Dock<'a, 'c> {
     pub(super) ctx: &'a mut ViewContext<'c>,
     pub(super) states: &'a mut States,
-    /// The view that keys are meant for.
+    /// The view with the keyboard focus.
     pub(super) focus: Option<View>,
 }
 
-/// The widget that stands for a view among those that Tab reaches.
+/// Returns the id of the widget that represents a view in the Tab order.
 pub(super) fn focus_id(view: View) -> Id {
     Id::unique(("view", view))
 }
@@ -41,7 +41,7 @@ impl egui_tiles::Behavior<View> for Dock<'_, '_> {
             .inner_margin(Margin::same(MARGIN))
             .show(ui, |ui| self.view_ui(view, ui));
         if response.has_focus() {
-            // The arrows move in the view, not from one to the next.
+            // The arrow keys move inside the view instead of moving the focus.
             let arrows = EventFilter {
                 horizontal_arrows: true,
                 vertical_arrows: true,
@@ -128,7 +128,7 @@ impl Dock<'_, '_> {
     }
 }
 
-/// The view that the person turned to in this frame: pressed in it, or reached it by Tab.
+/// Returns the view that got the focus in this frame, by a click or by Tab.
 pub(super) fn newly_focused(layout: &layouts::Layout, ctx: &egui::Context) -> Option<View> {
     let pressed =
         ctx.input(|input| (input.pointer.any_pressed()).then(|| input.pointer.interact_pos()));

@@ -1,4 +1,4 @@
-//! The exercises of section 6.5.1 of the paper by keys alone: the whole window over a session that works.
+//! The exercises of section 6.5.1 of the paper by keys alone, in the whole window with a working session.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -19,10 +19,10 @@ use crate::test_support::demo_trace;
 
 type Files = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
-/// A disk with one trace.
+/// A file system with one trace.
 struct Disk(Files);
 
-/// A journal that nobody reads.
+/// A journal that discards its lines.
 struct Unread;
 
 impl JournalWriter for Unread {
@@ -63,7 +63,7 @@ impl Host for Disk {
     }
 }
 
-/// A person at the keyboard.
+/// A user at the keyboard.
 struct Person {
     harness: Harness<'static, CallgroveApp>,
     engine: Engine,
@@ -72,7 +72,7 @@ struct Person {
 }
 
 impl Person {
-    /// In front of a trace whose trees are ranked.
+    /// Opens a trace whose trees are ranked.
     fn at_trace() -> Self {
         let files = Files::default();
         let cell = SnapshotCell::default();
@@ -100,7 +100,7 @@ impl Person {
         person
     }
 
-    /// Until the session has answered everything.
+    /// Waits until the session has answered everything.
     fn wait(&mut self) {
         self.harness.run();
         loop {
@@ -204,19 +204,19 @@ fn the_map_is_drawn_by_another_method() {
 }
 
 #[test]
-fn what_sets_the_most_abnormal_execution_apart_is_named_with_its_time() {
+fn the_findings_of_the_most_abnormal_execution_have_their_times() {
     let mut person = Person::at_trace();
     person.press(&[Key::Num1, Key::Period, Key::Num3]);
     let seen = person.seen();
     let findings = &seen.explanation.as_ref().unwrap().findings;
     assert_eq!(findings[0].kind, DifferenceKind::Longer);
-    // What hardly matters is left out until one asks for it.
+    // Findings of low importance are hidden by default.
     let listed: Vec<_> = findings.iter().filter(|it| it.importance >= 0.05).collect();
     for finding in &listed {
         assert!(person.reads(seen.trace.as_ref().unwrap().names.name(finding.func)));
     }
     let (excess, usual) = (findings[0].excess, findings[0].usual_time);
-    assert!(person.reads(&format!("+{excess} longer, usually {usual}")));
+    assert!(person.reads(&format!("{excess} longer than usual ({usual})")));
     assert!(person.reads(&format!("{} of {}", listed.len(), findings.len())));
 }
 

@@ -1,4 +1,4 @@
-//! What a person can go to by typing: executions, records, ranks, functions, moments, views.
+//! Targets of the go-to box: executions, records, ranks, functions, times, views.
 
 use callgrove_model::{DurationNs, ExecLabel, FunctionName, ProgramId, RankId, TimeNs, TreeCode};
 use callgrove_session::watch::{Scope, WatchCommand};
@@ -8,30 +8,30 @@ use super::actions::Action;
 use super::picker::{Choice, fit};
 use super::view::View;
 
-/// What happens when a row is chosen.
+/// The target of a row.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Target {
     Command(Command),
     Action(Action),
-    /// A rank, as the topmost row of the timeline.
+    /// A rank, shown as the topmost row of the timeline.
     Rank(ProgramId, RankId),
-    /// A command whose answer is seen in a view.
+    /// A command, and the view that shows its answer.
     Shown(View, Command),
 }
 
-/// Everything that fits what was typed, exact names first.
+/// Returns everything that matches the typed text, exact names first.
 pub(crate) fn targets(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
     let mut found = Vec::new();
     found.extend(execution(snapshot, typed));
     found.extend(record(snapshot, typed));
-    found.extend(moment(snapshot, typed));
+    found.extend(time_of_run(snapshot, typed));
     found.extend(rank(snapshot, typed));
     found.extend(functions(snapshot, typed));
     found.extend(views(typed));
     found
 }
 
-/// `#3-29`, also without the sign.
+/// Parses `#3-29`; the `#` is optional.
 fn execution(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
     let code = || {
         let (rank, index) = typed.trim_start_matches('#').split_once('-')?;
@@ -51,7 +51,7 @@ fn execution(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
     analysis.forest.find(code).map(choice).collect()
 }
 
-/// `3:12:345`, in the trace and among the records.
+/// Parses `3:12:345`, looked up in the trace and among the records.
 fn record(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
     let Some(label) = ExecLabel::parse(typed) else {
         return Vec::new();
@@ -78,8 +78,8 @@ fn record(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
     found
 }
 
-/// `1.25 s`: a moment of the run.
-fn moment(snapshot: &Snapshot, typed: &str) -> Option<Choice<Target>> {
+/// Parses `1.25 s`, a time since the start of the run.
+fn time_of_run(snapshot: &Snapshot, typed: &str) -> Option<Choice<Target>> {
     let (start, end) = snapshot.time_span()?;
     let after = duration(typed)?;
     let at = TimeNs(start.0.saturating_add(after.0)).min(end);
@@ -93,7 +93,7 @@ fn moment(snapshot: &Snapshot, typed: &str) -> Option<Choice<Target>> {
     })
 }
 
-/// A number with a unit of time.
+/// Parses a number with a unit of time.
 fn duration(text: &str) -> Option<DurationNs> {
     let split = text.find(|c: char| c.is_alphabetic())?;
     let (number, unit) = text.split_at(split);
@@ -108,7 +108,7 @@ fn duration(text: &str) -> Option<DurationNs> {
     (number >= 0.0).then_some(DurationNs((number * unit_ns) as i64))
 }
 
-/// `rank 3`, `r3`.
+/// Parses `rank 3` or `r3`.
 fn rank(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
     let lower = typed.to_lowercase();
     let number = lower
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_names_executions_events_times_and_views() {
+    fn typed_text_finds_executions_events_times_and_views() {
         assert_eq!(texts("#0-3").len(), 1);
         assert!(texts("0-3")[0].starts_with("#0-3 "));
         assert_eq!(texts("0:0:1"), ["Event 0:0:1 in the trace"]);

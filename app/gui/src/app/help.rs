@@ -1,4 +1,4 @@
-//! All keys on one page, where they can be changed too, and what the words and numbers mean.
+//! The help overlay: all keys, which can be changed here, and a glossary of terms and values.
 
 use egui::{Context, Grid, Id, Modal, RichText, ScrollArea, Ui};
 
@@ -7,42 +7,43 @@ use super::keymap::{KeyMap, any_pressed};
 use super::view::View;
 use crate::context::ViewContext;
 
-/// The page while it is open.
+/// State of the help overlay while it is open.
 #[derive(Default)]
 pub(super) struct Help {
-    /// The action that waits for its new key.
+    /// The action whose new key is awaited.
     waiting: Option<&'static str>,
 }
 
+/// The introduction, one paragraph an entry.
 const STEPS: [&str; 5] = [
-    "An incident is a delay that began on one rank and reached others. The first list has them: when, on which rank, what it cost, who waited. The timeline draws the way that it took.",
-    "A trend is a rank or host that is slower than its peers throughout, a function whose own time grows, or a change for good. It stands above the incidents; a click shows its ranks and its calls on the timeline.",
-    "Each point on the map is one execution of the root function; near points have like call stacks.",
-    "The candidates are executions from the least usual on. A negative score means abnormal: a diamond on the map.",
-    "Look at structure and timeline, then say Normal or Abnormal. The model learns at once and ranks anew.",
+    "An incident is a delay that began on one rank and reached others. The Incidents view lists when and on which rank each began, what it cost, and which ranks waited. The timeline shows how the delay spread.",
+    "A trend is a rank or host that is slower than its peers throughout the run, a function whose exclusive time grows, or a permanent change. Trends are listed above the incidents. Click one to see its ranks and calls on the timeline.",
+    "Each point on the map is one execution of the root function; nearby points have similar call trees.",
+    "Candidates are executions sorted by score, the most unusual first. A negative score means abnormal; the map shows it as a diamond.",
+    "Inspect the tree and the timeline, then label the execution Normal or Abnormal. The model is retrained and the candidates are ranked again at once.",
 ];
 
 /// Names and meanings of the values of records.
 const VALUES: [(&str, &str); 4] = [
     (
         "Score",
-        "How unlikely the execution is by the detector's model of its function; larger is less likely. No unit.",
+        "How unlikely the execution is under the detector's model of its function. Larger means less likely. No unit.",
     ),
     (
         "Severity",
-        "How important it is: the runtime that was judged. Microseconds in the records, shown with its unit.",
+        "How important the anomaly is: the runtime that the detector scored. Stored in microseconds, shown with a unit.",
     ),
     (
         "Exclusive, inclusive",
-        "Runtime without and with the functions that it called.",
+        "Runtime without and with the called functions.",
     ),
     (
         "I/O step",
-        "What one rank wrote at once. Steps of two ranks cover different times.",
+        "The data that one rank wrote in one step. Steps of two ranks cover different time ranges.",
     ),
 ];
 
-/// Draws the page over everything else; whether it shall stay open.
+/// Draws the overlay over everything else. Returns whether it stays open.
 pub(super) fn help_ui(
     ctx: &ViewContext<'_>,
     help: &mut Help,
@@ -52,10 +53,10 @@ pub(super) fn help_ui(
     let is_waiting = help.waiting.is_some();
     take_new_key(help, keys, egui_ctx);
     let modal = Modal::new(Id::unique("help")).show(egui_ctx, |ui| {
-        let room = egui_ctx.content_rect().size();
-        ui.set_width((room.x - 80.0).min(860.0));
+        let available = egui_ctx.content_rect().size();
+        ui.set_width((available.x - 80.0).min(860.0));
         ScrollArea::vertical()
-            .max_height(room.y - 140.0)
+            .max_height(available.y - 140.0)
             .auto_shrink([false, true])
             .show(ui, |ui| {
                 ui.heading("How it works");
@@ -78,7 +79,7 @@ pub(super) fn help_ui(
     !modal.inner && (is_waiting || !modal.should_close())
 }
 
-/// Escape keeps the old key.
+/// Takes the pressed key as the new key; Escape keeps the old one.
 fn take_new_key(help: &mut Help, keys: &mut KeyMap, ctx: &Context) {
     let Some(entry) = (ACTIONS.iter()).find(|entry| Some(entry.id) == help.waiting) else {
         return;
@@ -94,12 +95,12 @@ fn take_new_key(help: &mut Help, keys: &mut KeyMap, ctx: &Context) {
 fn keys_ui(help: &mut Help, keys: &mut KeyMap, ui: &mut Ui) {
     ui.horizontal(|ui| {
         ui.label(RichText::new("Keys").strong());
-        ui.weak("Click a key to change it.");
-        if keys.is_changed() && ui.button("All keys as they were").clicked() {
+        ui.weak("Click a key to change it");
+        if keys.is_changed() && ui.button("Reset all keys").clicked() {
             *keys = KeyMap::default();
         }
     });
-    let menus = Menu::ALL.into_iter().chain([(Menu::None, "Always")]);
+    let menus = Menu::ALL.into_iter().chain([(Menu::None, "Anywhere")]);
     for (menu, name) in menus {
         ui.add_space(4.0);
         ui.weak(name);
@@ -119,7 +120,7 @@ fn keys_ui(help: &mut Help, keys: &mut KeyMap, ui: &mut Ui) {
     }
     for view in View::ALL.into_iter().filter(|view| !view.keys().is_empty()) {
         ui.add_space(4.0);
-        ui.weak(format!("{}, while it has the focus", view.name()));
+        ui.weak(format!("{} (when focused)", view.name()));
         pairs_ui(view.name(), view.keys(), ui);
     }
 }
@@ -134,7 +135,7 @@ fn key_ui(help: &mut Help, keys: &KeyMap, entry: &Entry, ui: &mut Ui) {
     let button = egui::Button::selectable(is_waiting, RichText::new(text).monospace());
     let button = ui
         .add(button)
-        .accessible_name(format!("Key of: {}", entry.name));
+        .accessible_name(format!("Key for {}", entry.name));
     if button.clicked() {
         help.waiting = Some(entry.id);
         button.surrender_focus();

@@ -1,4 +1,4 @@
-//! Incidents in the whole window: what a person sees first, and what keys do.
+//! Tests of incidents in the whole window: the initial view and the keys.
 
 use callgrove_session::watch::WatchUpdate;
 use callgrove_session::{Command, Label, Selection, Snapshot};
@@ -7,14 +7,14 @@ use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::tests::Window;
 use super::watch_tests::{WAIT, Window as WatchWindow, packet};
-use crate::stall_for_tests::{stalled_snapshot, trees_of_stall, with_causes, with_incident};
-use crate::trend_for_tests::trend_snapshot;
+use crate::stall_fixture::{stalled_snapshot, trees_of_stall, with_causes, with_incident};
+use crate::trend_fixture::trend_snapshot;
 
 fn select_stall(snapshot: &Snapshot, number: usize) -> Command {
     Command::Select(Selection::Group(trees_of_stall(snapshot, number)))
 }
 
-/// The window on a run whose delays are followed after it was opened.
+/// The window on a run whose delays are analysed after it was opened.
 fn window() -> (Window, Snapshot) {
     let snapshot = stalled_snapshot();
     let mut window = Window::new(Snapshot {
@@ -33,7 +33,7 @@ fn timeline_value(window: &Window) -> String {
 }
 
 #[test]
-fn the_incident_that_cost_most_is_the_first_thing_to_see() {
+fn the_costliest_incident_is_shown_first() {
     let (window, snapshot) = window();
     assert_eq!(window.sent(), [select_stall(&snapshot, 0)]);
     let shown = window.harness.state().session.snapshot();
@@ -46,7 +46,7 @@ fn the_incident_that_cost_most_is_the_first_thing_to_see() {
 }
 
 #[test]
-fn what_a_person_has_done_already_is_not_taken_from_them() {
+fn an_earlier_selection_of_the_user_is_kept() {
     let snapshot = stalled_snapshot();
     let tree = trees_of_stall(&snapshot, 1)[0];
     let own = Selection::One(tree);
@@ -59,7 +59,7 @@ fn what_a_person_has_done_already_is_not_taken_from_them() {
 }
 
 #[test]
-fn keys_go_from_incident_to_incident_and_label_each_as_a_whole() {
+fn keys_step_through_incidents_and_label_all_executions_of_each() {
     let (mut window, snapshot) = window();
     window.sent();
     window.press(Key::ArrowDown);
@@ -86,7 +86,7 @@ fn keys_go_from_incident_to_incident_and_label_each_as_a_whole() {
 }
 
 #[test]
-fn i_goes_to_the_list_where_arrows_unfold_and_from_which_digits_lead_away() {
+fn i_focuses_the_list_arrows_unfold_and_digits_leave_it() {
     let (mut window, snapshot) = window();
     window.press(Key::Num1);
     window.sent();
@@ -107,7 +107,7 @@ fn i_goes_to_the_list_where_arrows_unfold_and_from_which_digits_lead_away() {
 }
 
 #[test]
-fn c_puts_the_way_of_the_delay_away_and_draws_it_again() {
+fn c_toggles_the_delay_arrows() {
     let (mut window, _) = window();
     let is_drawn = |window: &Window| timeline_value(window).contains("a delay from rank 2");
     assert!(is_drawn(&window));
@@ -118,7 +118,7 @@ fn c_puts_the_way_of_the_delay_away_and_draws_it_again() {
 }
 
 #[test]
-fn a_trend_is_reached_by_key_and_the_timeline_shows_its_ranks_and_its_calls() {
+fn keys_select_a_trend_and_the_timeline_shows_its_ranks_and_calls() {
     let mut window = Window::new(trend_snapshot());
     window.press(Key::I);
     window.press(Key::Period);
@@ -139,7 +139,7 @@ fn a_trend_is_reached_by_key_and_the_timeline_shows_its_ranks_and_its_calls() {
 }
 
 #[test]
-fn where_no_incident_hit_an_execution_a_trend_is_the_first_thing_to_see() {
+fn a_trend_is_shown_first_if_no_incident_delayed_an_execution() {
     let snapshot = trend_snapshot();
     let mut window = Window::new(Snapshot {
         trends: None,
@@ -151,7 +151,7 @@ fn where_no_incident_hit_an_execution_a_trend_is_the_first_thing_to_see() {
 }
 
 #[test]
-fn trends_of_the_running_job_stand_above_its_incidents_and_lead_to_executions() {
+fn live_trends_are_listed_above_incidents_and_lead_to_executions() {
     let mut window = WatchWindow::new(Some("localhost:5559"));
     window.say(WatchUpdate::Connected(Box::default()));
     let request = window.asked();
@@ -163,12 +163,12 @@ fn trends_of_the_running_job_stand_above_its_incidents_and_lead_to_executions() 
     });
     let request = window.asked();
     assert_eq!(request.collection, "trends");
-    let words = "rank 3 1.30 times its peers in MPI_Wait throughout";
+    let text = "rank 3 1.30 times its peers in MPI_Wait throughout";
     let trend = serde_json::json!({
         "version": 1, "trend_id": "slow:0:3", "pid": 0, "kind": "slow", "holds": true, "io_step": 90, "num_ranks": 1,
         "ranks": [3], "host": null, "fid": 0, "func": WAIT, "other_funcs": [], "own": 1_300.0, "usual": 1_000.0,
         "factor": 1.3, "start": null, "peers": [0, 1], "cost": 60_000, "evidence": 9.5,
-        "doubt": "there are few lanes to compare with", "words": words,
+        "doubt": "there are few lanes to compare with", "words": text,
     });
     window.say(WatchUpdate::Found {
         id: request.id,
@@ -176,7 +176,7 @@ fn trends_of_the_running_job_stand_above_its_incidents_and_lead_to_executions() 
         total: None,
     });
     window.click("Incidents");
-    let row = format!("{words} (there are few lanes to compare with)");
+    let row = format!("{text} (there are few lanes to compare with)");
     window.harness.get_by_label_contains(&row).click();
     window.harness.run();
     let filter = window.asked().filter.unwrap();

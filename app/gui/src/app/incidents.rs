@@ -1,4 +1,4 @@
-//! What the window does with incidents: the first thing that a person sees of a run.
+//! Selects the incident that the window shows first.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use callgrove_session::{Selection, Snapshot};
 
 use super::CallgroveApp;
 use super::view::View;
-use crate::delay::{look_at_incident, trees_hit};
+use crate::delay::{commands_to_show_incident, trees_hit};
 use crate::views::incidents::IncidentsState;
 
 impl CallgroveApp {
-    /// Looks at the incident that cost most of those that hit any execution, or at a trend where none did, unless the person
-    /// has done something already: it says what happened to the run.
+    /// Selects the costliest incident that hit an execution, or a trend if there is no such incident. Does nothing once
+    /// the user has selected something: the first selection explains the run.
     pub(super) fn show_first_incident(&mut self) {
         let snapshot = Arc::clone(self.session.snapshot());
         let most_abnormal = (snapshot.detection.as_ref())
@@ -30,11 +30,11 @@ impl CallgroveApp {
         let is_sure = trends
             .and_then(|it| it.all().first())
             .is_some_and(|it| it.doubt.is_none());
-        let look = match first {
-            Some(number) => Some(look_at_incident(&snapshot, number)),
+        let commands = match first {
+            Some(number) => Some(commands_to_show_incident(&snapshot, number)),
             None => IncidentsState::step(&snapshot, 1).filter(|_| is_sure),
         };
-        if let Some(commands) = look {
+        if let Some(commands) = commands {
             for command in commands {
                 self.session.send(command);
             }
@@ -42,7 +42,7 @@ impl CallgroveApp {
         }
     }
 
-    /// Whether keys that step and label mean incidents: where these have the focus.
+    /// Returns whether the step and label keys act on incidents, because an incident view has the focus.
     pub(super) fn is_among_incidents(&self, snapshot: &Snapshot) -> bool {
         let causes = snapshot.causes.as_ref();
         let trends = snapshot.trends.as_ref();

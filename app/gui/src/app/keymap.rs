@@ -1,4 +1,4 @@
-//! Which keys ask for which actions: those of the table, unless the person has chosen others.
+//! The keys of all actions: those of the table, unless the user has changed them.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use super::view::View;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct KeyMap {
-    /// Keys that the person chose, by [`Entry::id`].
+    /// Keys that the user has changed, by [`Entry::id`].
     chosen: BTreeMap<String, Vec<KeyboardShortcut>>,
 }
 
 impl KeyMap {
-    /// The keys of an action.
+    /// Returns the keys of an action.
     pub(crate) fn keys<'a>(&'a self, entry: &'a Entry) -> &'a [KeyboardShortcut] {
         self.chosen
             .get(entry.id)
             .map_or(entry.keys, |keys| keys.as_slice())
     }
 
-    /// The keys of an action as a person reads them: `Ctrl+Z, Backspace`.
+    /// Returns the keys of an action as text: `Ctrl+Z, Backspace`.
     pub(crate) fn text(&self, entry: &Entry) -> String {
         let keys: Vec<String> = self
             .keys(entry)
@@ -35,14 +35,14 @@ impl KeyMap {
         keys.join(", ")
     }
 
-    /// The same of the first key.
+    /// Returns the first key of an action as text.
     pub(crate) fn short_text(&self, action: Action) -> String {
         let entry = ACTIONS.iter().find(|entry| entry.action == action);
         let first = entry.and_then(|entry| self.keys(entry).first());
         first.copied().map_or_else(String::new, shortcut_text)
     }
 
-    /// Gives an action one key, which any other action loses.
+    /// Gives an action one key and removes that key from any other action.
     pub(crate) fn choose(&mut self, chosen: &Entry, shortcut: KeyboardShortcut) {
         for entry in ACTIONS {
             if self.keys(&entry).contains(&shortcut) {
@@ -54,15 +54,15 @@ impl KeyMap {
         self.chosen.insert(chosen.id.to_owned(), vec![shortcut]);
     }
 
-    /// Whether the person chose any key.
+    /// Returns whether the user has changed any key.
     pub(crate) fn is_changed(&self) -> bool {
         !self.chosen.is_empty()
     }
 
-    /// The actions that were asked for since the last frame.
+    /// Returns the actions whose keys were pressed since the last frame.
     ///
-    /// While a text is typed it has all keys but those with Ctrl that do not edit; keys without modifiers
-    /// belong first to the view in `focus`, and Space, Enter and arrows to a widget that was reached by Tab.
+    /// While a text field has the focus it gets all keys except those with Ctrl that do not edit. Keys without
+    /// modifiers go first to the view in `focus`; Space, Enter and arrows go first to a widget that was reached by Tab.
     pub(crate) fn pressed(
         &self,
         ctx: &Context,
@@ -89,7 +89,7 @@ impl KeyMap {
             .flat_map(|entry| self.keys(entry).iter().map(|keys| (*keys, entry.action)))
             .filter(|(shortcut, _)| is_free(shortcut))
             .collect();
-        // Those with more modifiers first, since fewer would match too.
+        // Keys with more modifiers come first, since one with fewer would match too.
         bindings.sort_by_key(|(shortcut, _)| std::cmp::Reverse(num_modifiers(*shortcut)));
         ctx.input_mut(|input| {
             let mut actions = Vec::new();
@@ -103,7 +103,7 @@ impl KeyMap {
     }
 }
 
-/// The first key that is pressed in this frame, with its modifiers.
+/// Returns the first key pressed in this frame, with its modifiers.
 pub(crate) fn any_pressed(ctx: &Context) -> Option<KeyboardShortcut> {
     ctx.input_mut(|input| {
         let pressed = input.events.iter().find_map(|event| match event {
@@ -171,20 +171,20 @@ mod tests {
     }
 
     #[test]
-    fn no_key_and_no_name_stands_twice() {
+    fn every_key_and_every_id_is_unique() {
         let mut keys = BTreeSet::new();
         let mut ids = BTreeSet::new();
         for entry in &ACTIONS {
-            assert!(ids.insert(entry.id), "{} stands twice", entry.id);
+            assert!(ids.insert(entry.id), "{} is used twice", entry.id);
             for shortcut in entry.keys {
                 let text = shortcut_text(*shortcut);
-                assert!(keys.insert(text.clone()), "{text} stands twice");
+                assert!(keys.insert(text.clone()), "{text} is used twice");
             }
         }
     }
 
     #[test]
-    fn a_chosen_key_is_taken_from_whoever_had_it() {
+    fn a_changed_key_is_removed_from_its_former_action() {
         let mut map = KeyMap::default();
         let shortcut = KeyboardShortcut::new(Modifiers::NONE, Key::N);
         map.choose(entry(Action::Abnormal), shortcut);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_written_as_they_stand_on_the_keyboard() {
+    fn keys_are_written_as_on_the_keyboard() {
         let texts = [Action::Redo, Action::Next, Action::Back, Action::Escape]
             .map(|action| KeyMap::default().text(entry(action)));
         assert_eq!(texts, ["Ctrl+Shift+Z, Ctrl+Y", "., ↓", "Alt+←", "Esc"]);

@@ -1,4 +1,4 @@
-//! Where the views are docked: two named layouts, each as the person left it.
+//! Where the views are docked: two named layouts, each as the user last arranged it.
 
 use egui::{Id, Pos2, Rect, Vec2};
 use egui_tiles::{Container, Linear, LinearDir, Tabs, Tile, TileId, Tiles, Tree};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::view::View;
 
-/// Windows narrower than this get fewer columns, in points.
+/// Windows narrower than this, in points, get fewer columns.
 const NARROW: f32 = 1_150.0;
 
-/// What the views are arranged for.
+/// The task that the views are arranged for.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -18,7 +18,7 @@ pub(crate) enum LayoutName {
     /// Trees of a recorded run.
     #[default]
     Analyse,
-    /// Anomalies of a run as they come, and their records.
+    /// Live anomalies of a run, and their records.
     Watch,
 }
 
@@ -26,11 +26,11 @@ pub(crate) enum LayoutName {
 pub(crate) type Layout = Tree<View>;
 
 impl LayoutName {
-    /// Sizes of windows, one for each way to arrange the views.
+    /// Sizes of windows, one for each arrangement of the views.
     pub(crate) const NARROW: Vec2 = Vec2::new(NARROW - 1.0, 600.0);
     pub(crate) const WIDE: Vec2 = Vec2::new(NARROW, 800.0);
 
-    /// What a person calls it.
+    /// Returns the name that the user sees.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Analyse => "Analyse",
@@ -38,7 +38,7 @@ impl LayoutName {
         }
     }
 
-    /// The arrangement that nobody has touched, for a window of some size.
+    /// Returns the default arrangement for a window of the given size.
     pub(crate) fn arrange(self, size: Vec2) -> Layout {
         let mut tiles = Tiles::default();
         let root = match self {
@@ -135,8 +135,8 @@ fn split(tiles: &mut Tiles<View>, direction: LinearDir, parts: [(TileId, f32); 2
     tiles.insert_new(Tile::Container(Container::Linear(linear)))
 }
 
-/// Whether a stored arrangement has every view exactly once, so that none is lost.
-pub(crate) fn is_whole(layout: &Layout) -> bool {
+/// Returns whether a stored arrangement has every view exactly once.
+pub(crate) fn is_complete(layout: &Layout) -> bool {
     let mut views: Vec<View> = layout
         .tiles
         .tiles()
@@ -154,13 +154,13 @@ pub(crate) fn bring_to_front(layout: &mut Layout, view: View) {
     layout.make_active(|_, tile| matches!(tile, Tile::Pane(known) if *known == view));
 }
 
-/// Whether a view is in front of its tabs.
+/// Returns whether a view is in front of its tabs.
 pub(crate) fn is_in_front(layout: &Layout, view: View) -> bool {
     let tile = layout.tiles.find_pane(&view);
     tile.is_some_and(|tile| layout.active_tiles().contains(&tile))
 }
 
-/// The view under a point of the screen.
+/// Returns the view at a point of the screen.
 pub(crate) fn view_at(layout: &Layout, at: Pos2) -> Option<View> {
     let in_front = layout.active_tiles();
     in_front.into_iter().find_map(|id| {
@@ -178,7 +178,10 @@ mod tests {
     fn every_layout_has_every_view_once_at_every_size() {
         for name in [LayoutName::Analyse, LayoutName::Watch] {
             for size in [[900.0, 600.0], [1280.0, 800.0], [2560.0, 1440.0]] {
-                assert!(is_whole(&name.arrange(size.into())), "{name:?} at {size:?}");
+                assert!(
+                    is_complete(&name.arrange(size.into())),
+                    "{name:?} at {size:?}"
+                );
             }
         }
     }
@@ -189,7 +192,7 @@ mod tests {
         bring_to_front(&mut layout, View::Details);
         let text = serde_json::to_string(&layout).unwrap();
         let back: Layout = serde_json::from_str(&text).unwrap();
-        assert!(is_whole(&back) && is_in_front(&back, View::Details));
+        assert!(is_complete(&back) && is_in_front(&back, View::Details));
         assert!(!is_in_front(&back, View::Training));
     }
 }

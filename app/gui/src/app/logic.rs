@@ -1,4 +1,4 @@
-//! Decides: what is new, what keys and actions mean, where commands go.
+//! Decides: reacts to new snapshots, maps keys and actions, and sends commands.
 
 use std::time::Duration;
 
@@ -9,24 +9,24 @@ use egui::Context;
 use super::actions::Action;
 use super::dock::{focus_id, newly_focused};
 use super::help::Help;
-use super::layouts::{Layout, LayoutName, bring_to_front, is_in_front, is_whole};
+use super::layouts::{Layout, LayoutName, bring_to_front, is_complete, is_in_front};
 use super::overlay::Overlay;
 use super::picker::Picker;
 use super::view::View;
-use super::{CallgroveApp, Seen};
+use super::{CallgroveApp, HandledState};
 use crate::panels::PathDialog;
 use crate::platform::FilePurpose;
 use crate::theme::Theme;
 use crate::views::candidates::Step;
 use crate::views::incidents::IncidentsState;
 
-/// How often progress is looked at.
+/// Interval between two checks of the progress.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
-/// How soon a busy session is asked again.
+/// Interval after which a command is sent again to a busy session.
 const RETRY_PERIOD: Duration = Duration::from_millis(30);
 
 impl CallgroveApp {
-    /// Takes over what is new; nothing here waits.
+    /// Takes over new snapshots; nothing here blocks.
     pub(super) fn update(&mut self, ctx: &Context) {
         while let Ok((purpose, path)) = self.answers.1.try_recv() {
             let command = self.command_for(purpose, path);
@@ -41,7 +41,7 @@ impl CallgroveApp {
             ctx.request_repaint_after(RETRY_PERIOD);
         }
         self.react(ctx);
-        self.go_on();
+        self.continue_navigation();
         let is_dark = ctx.theme() == egui::Theme::Dark;
         let trace = self.session.snapshot().trace.as_ref();
         if !self.theme.is_of(is_dark, trace) {
@@ -50,14 +50,14 @@ impl CallgroveApp {
         if self.session.snapshot().work.is_some() {
             ctx.request_repaint_after(PROGRESS_PERIOD);
         }
-        self.remember(ctx);
+        self.save_preferences(ctx);
     }
 
-    /// Brings forward what has just become worth seeing.
+    /// Brings views with new content to the front.
     fn react(&mut self, ctx: &Context) {
         let snapshot = self.session.snapshot();
         let watch = &snapshot.watch;
-        let now = Seen {
+        let now = HandledState {
             page: watch.visit().page,
             has_trees: snapshot.analysis.is_some(),
             causes: (snapshot.causes.clone()).filter(|_| snapshot.tree_causes.is_some()),
@@ -67,36 +67,36 @@ impl CallgroveApp {
             address: watch.address().to_owned(),
             view: snapshot.restored_view.clone(),
         };
-        let before = std::mem::replace(&mut self.seen, now);
-        let has_new_watch = self.seen.has_watch && !before.has_watch;
-        if has_new_watch && !self.seen.has_trees && self.session.snapshot().source.is_none() {
+        let before = std::mem::replace(&mut self.handled, now);
+        let has_new_watch = self.handled.has_watch && !before.has_watch;
+        if has_new_watch && !self.handled.has_trees && self.session.snapshot().source.is_none() {
             self.show_layout(LayoutName::Watch, ctx);
-        } else if self.seen.has_trees && !before.has_trees && !before.has_watch {
+        } else if self.handled.has_trees && !before.has_trees && !before.has_watch {
             self.show_layout(LayoutName::Analyse, ctx);
         }
-        if self.seen.page != before.page {
-            let view = View::of_page(self.seen.page);
+        if self.handled.page != before.page {
+            let view = View::of_page(self.handled.page);
             bring_to_front(&mut self.layout, view);
             self.focus = Some(view);
         }
-        if self.seen.causes.is_some() && before.causes.is_none() {
+        if self.handled.causes.is_some() && before.causes.is_none() {
             self.show_first_incident();
         }
-        if self.seen.has_call && !before.has_call {
+        if self.handled.has_call && !before.has_call {
             bring_to_front(&mut self.layout, View::Details);
         }
-        if self.seen.view != before.view
-            && let Some(layout) = self.seen.view.as_deref().and_then(layout_of)
+        if self.handled.view != before.view
+            && let Some(layout) = self.handled.view.as_deref().and_then(layout_of)
         {
             self.layout = layout;
         }
-        if self.seen.source != before.source
-            && let Some(source) = &self.seen.source
+        if self.handled.source != before.source
+            && let Some(source) = &self.handled.source
         {
-            self.preferences.remember(source);
+            self.preferences.add_recent(source);
         }
-        if self.seen.address != before.address && !self.seen.address.is_empty() {
-            self.preferences.remember(&self.seen.address);
+        if self.handled.address != before.address && !self.handled.address.is_empty() {
+            self.preferences.add_recent(&self.handled.address);
         }
     }
 
@@ -110,10 +110,10 @@ impl CallgroveApp {
         });
     }
 
-    /// A layout that nobody has touched is made anew for each size of the window.
+    /// Arranges a layout that the user has not changed for each new size of the window.
     fn keep_layout(&mut self, ctx: &Context) {
         let name = self.preferences.layout;
-        // The window may have been of another size when it was made.
+        // The window may have had another size when the layout was made.
         let sizes = [
             ctx.content_rect().size(),
             LayoutName::NARROW,
@@ -127,8 +127,8 @@ impl CallgroveApp {
         }
     }
 
-    /// Stores what shall be there at the next start, once it is at rest.
-    fn remember(&mut self, ctx: &Context) {
+    /// Stores the preferences for the next start, once the window is at rest.
+    fn save_preferences(&mut self, ctx: &Context) {
         let is_busy = ctx.input(|input| input.pointer.any_down());
         let size = ctx.input(|input| input.viewport().inner_rect);
         self.preferences.window = size
@@ -150,7 +150,7 @@ impl CallgroveApp {
         }
     }
 
-    /// What the session shall do with a path that was asked for.
+    /// Returns the command for a path that the user chose.
     pub(super) fn command_for(&self, purpose: FilePurpose, path: String) -> Command {
         match purpose {
             FilePurpose::OpenTrace => self.platform.open(&path),
@@ -189,15 +189,15 @@ impl CallgroveApp {
                 continue;
             }
             if action.is_possible(&snapshot) {
-                self.act(action, ctx, commands);
+                self.perform(action, ctx, commands);
             }
         }
     }
 
-    /// After the frame: sends its commands and does what was asked for.
+    /// Sends the commands of the frame and carries out its actions.
     pub(super) fn carry_out(&mut self, ctx: &Context, mut commands: Vec<Command>) {
         for action in std::mem::take(&mut self.actions) {
-            self.act(action, ctx, &mut commands);
+            self.perform(action, ctx, &mut commands);
             ctx.request_repaint();
         }
         if !commands.is_empty() {
@@ -208,7 +208,7 @@ impl CallgroveApp {
         }
     }
 
-    fn act(&mut self, action: Action, ctx: &Context, commands: &mut Vec<Command>) {
+    fn perform(&mut self, action: Action, ctx: &Context, commands: &mut Vec<Command>) {
         let snapshot = self.session.snapshot().clone();
         match action {
             Action::File(purpose) => self.ask_for_path(ctx, purpose),
@@ -276,8 +276,8 @@ impl CallgroveApp {
         }
     }
 
-    /// Labels what has the keys, the open record, incident or the selected trees, and goes on; `None` takes the label
-    /// away and stays.
+    /// Labels the target of the keys (the open record, the incident or the selected trees) and goes on to the next.
+    /// `None` removes the label and stays.
     fn label(&mut self, label: Option<Label>) -> Vec<Command> {
         let snapshot = self.session.snapshot();
         if self.is_among_records(snapshot) {
@@ -301,8 +301,8 @@ impl CallgroveApp {
         }
     }
 
-    /// Whether keys that step and label mean records: where these have the focus, or where nothing has it
-    /// and no trees are listed. A tree that is looked at is never passed over for a record.
+    /// Returns whether the step and label keys act on records: a record view has the focus, or no view has it and no
+    /// trees are listed. The keys never act on a record while a tree is focused.
     fn is_among_records(&self, snapshot: &Snapshot) -> bool {
         snapshot.watch.visit().results.is_some()
             && self.focus.map_or_else(
@@ -311,7 +311,7 @@ impl CallgroveApp {
             )
     }
 
-    /// Brings a view to the front and gives it the keys.
+    /// Brings a view to the front and focuses it.
     fn focus_on(&mut self, view: View, ctx: &Context, commands: &mut Vec<Command>) {
         bring_to_front(&mut self.layout, view);
         self.focus = Some(view);
@@ -325,7 +325,7 @@ impl CallgroveApp {
         }
     }
 
-    /// Shows all of the view that has the focus; of the map if none has.
+    /// Fits the focused view to its content; the map if no view has the focus.
     fn fit(&mut self) {
         let states = &mut self.states;
         match self.focus {
@@ -337,7 +337,7 @@ impl CallgroveApp {
         }
     }
 
-    /// Puts the cursor into the search field of the view that has the focus.
+    /// Puts the cursor into the search field of the focused view.
     fn find(&mut self) {
         let states = &mut self.states;
         match self.focus {
@@ -352,7 +352,7 @@ impl CallgroveApp {
         }
     }
 
-    /// The next candidate; the next incident or record where these have the focus.
+    /// Goes to the next candidate, or to the next incident or record if such a view has the focus.
     fn step(&self, step: Step) -> Vec<Command> {
         let snapshot = self.session.snapshot();
         let by = match step {
@@ -370,7 +370,7 @@ impl CallgroveApp {
         Vec::from_iter(tree.map(|tree| Command::Select(Selection::One(tree))))
     }
 
-    /// The record `by` places from the open one, in the order of the table.
+    /// Opens the record `by` rows from the open one, in the order of the table.
     fn step_records(&self, by: isize) -> Option<Command> {
         let snapshot = self.session.snapshot();
         let visit = snapshot.watch.visit();
@@ -388,7 +388,7 @@ impl CallgroveApp {
         Some(Command::Watch(WatchCommand::Open(index)))
     }
 
-    /// The open record as a call of the trace, with the tree that holds it.
+    /// Opens the open record as a call of the trace, with the tree that contains it.
     fn open_in_trace(&mut self, ctx: &Context) -> Option<Command> {
         let document = self.session.snapshot().watch.visit().document.clone()?;
         let EventKey { program, event } = document.key()?;
@@ -402,7 +402,7 @@ impl CallgroveApp {
         })
     }
 
-    /// Looks up what was recorded of the selected call, or of the focused tree, and of all that it called.
+    /// Queries the records of the selected call, or of the focused tree, and of all calls below it.
     fn find_records(&self) -> Option<Command> {
         let snapshot = self.session.snapshot();
         let calls = snapshot.calls.as_ref()?;
@@ -427,8 +427,8 @@ impl CallgroveApp {
         }))))
     }
 
-    /// Puts the topmost thing away: the page, what narrows the list, the lasso, then the group, of which
-    /// the centre stays selected. The views are never emptied.
+    /// Closes the topmost item: the overlay, the filter of the list, the lasso, then the group, whose centre stays
+    /// selected. The views are never emptied.
     fn escape(&mut self) -> Option<Command> {
         let states = &mut self.states;
         if self.overlay.take().is_some()
@@ -466,8 +466,8 @@ impl CallgroveApp {
     }
 }
 
-/// The layout that a session was saved with, if it is whole.
+/// Returns the layout that a session was saved with, if it is complete.
 fn layout_of(view: &serde_json::Value) -> Option<Layout> {
     let layout: Layout = serde_json::from_value(view.clone()).ok()?;
-    is_whole(&layout).then_some(layout)
+    is_complete(&layout).then_some(layout)
 }

@@ -1,8 +1,6 @@
 //! The application: state and frame loop. `logic` decides, `ui` draws.
 
 mod actions;
-#[cfg(test)]
-mod asking_tests;
 mod dock;
 #[cfg(test)]
 mod exercise_tests;
@@ -19,6 +17,8 @@ mod overlay_ui;
 mod picker;
 mod place;
 mod preferences;
+#[cfg(test)]
+mod question_tests;
 #[cfg(test)]
 mod tests;
 mod ui;
@@ -54,45 +54,45 @@ pub(crate) use keymap::KeyMap;
 use layouts::Layout;
 pub(crate) use layouts::LayoutName;
 use overlay::Overlay;
+use place::Destination;
 pub use place::Place;
-use place::WantedPlace;
 use preferences::Preferences;
 pub use preferences::stored_window_size;
 pub(crate) use view::View;
 
-/// Answers of native dialogs that may wait; a person opens one dialog at a time.
+/// Capacity of the queue for answers of native dialogs; the user opens one dialog at a time.
 const MAX_ANSWERS: usize = 8;
 
-/// The window.
+/// The application window.
 pub struct CallgroveApp {
     session: Session,
     platform: Box<dyn Platform>,
     theme: Theme,
-    /// What shall be done after the frame.
+    /// Actions to carry out after the frame.
     actions: Vec<Action>,
     answers: (SyncSender<Answer>, Receiver<Answer>),
     preferences: Preferences,
-    /// The text that was stored last.
+    /// The preferences as stored last.
     stored: String,
     layout: Layout,
-    /// The view that keys are meant for.
+    /// The view with the keyboard focus.
     focus: Option<View>,
-    /// What lies over the views.
+    /// The overlay over the views.
     overlay: Option<Overlay>,
-    /// Whether the person goes from widget to widget by Tab, since the last click.
+    /// Whether the user moves the focus by Tab, since the last click.
     is_tabbing: bool,
-    seen: Seen,
+    handled: HandledState,
     states: States,
-    /// The place that is wanted.
-    way: Option<WantedPlace>,
+    /// The location that the window is navigating to.
+    destination: Option<Destination>,
 }
 
-/// The path that a native dialog was given, and what for.
+/// The path that a native dialog returned, and its purpose.
 type Answer = (FilePurpose, String);
 
-/// What the window has already reacted to.
+/// The state that the window has already reacted to.
 #[derive(Default)]
-struct Seen {
+struct HandledState {
     page: Page,
     has_trees: bool,
     /// The causes of delays, once those of the trees are known.
@@ -101,7 +101,7 @@ struct Seen {
     has_call: bool,
     source: Option<String>,
     address: String,
-    /// The view of the session that was opened last.
+    /// The layout of the session opened last.
     view: Option<Arc<serde_json::Value>>,
 }
 
@@ -130,8 +130,8 @@ struct States {
 }
 
 impl CallgroveApp {
-    /// A window on a session. Who runs the session and its carriers wakes the window with
-    /// [`egui::Context::request_repaint`] whenever there is something new.
+    /// Creates a window on a session. The owner of the session and of its transports wakes the window with
+    /// [`egui::Context::request_repaint`] whenever there is new data.
     pub fn new(
         creation: &eframe::CreationContext<'_>,
         session: Session,
@@ -164,13 +164,13 @@ impl CallgroveApp {
             focus: None,
             overlay: None,
             is_tabbing: false,
-            seen: Seen::default(),
+            handled: HandledState::default(),
             states: States::default(),
-            way: None,
+            destination: None,
         }
     }
 
-    /// What there is to see.
+    /// Returns the snapshot that the window shows.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         self.session.snapshot()
     }
@@ -183,7 +183,7 @@ impl eframe::App for CallgroveApp {
         self.update(ctx);
         let name = self.snapshot().name.clone();
         if name.is_some() && self.preferences.name.as_deref() != name.as_deref() {
-            // At the next start it is the same, wherever the run lies then.
+            // The next start must show the same, wherever the run is then.
             self.preferences.name = name.as_deref().map(str::to_owned);
         }
     }
@@ -201,8 +201,9 @@ impl eframe::App for CallgroveApp {
     }
 }
 
-/// Seconds after which a press is no click any more. By mouse there are none: with slow frames much time can pass between
-/// the frame of the press and that of the release. A finger that is held opens a menu after egui's usual time.
+/// Returns the seconds after which a press no longer counts as a click. There is no limit for a mouse: with slow frames
+/// much time can pass between the frame of the press and that of the release. A long touch opens a menu after egui's
+/// default time.
 fn longest_click(is_touch: bool) -> f64 {
     if is_touch {
         egui::InputOptions::default().max_click_duration
@@ -222,7 +223,7 @@ mod click_tests {
     use crate::test_support::demo_snapshot;
 
     #[test]
-    fn a_click_is_one_however_long_a_frame_takes() {
+    fn a_press_is_a_click_however_long_a_frame_takes() {
         let mut window = Window::new(demo_snapshot());
         let file = window.harness.get_by_label("File").rect().center();
         let later = |harness: &mut Harness<'_, CallgroveApp>| {

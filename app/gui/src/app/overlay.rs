@@ -1,10 +1,10 @@
-//! What lies over the views: help, palette, go-to box, dialogs. One at a time.
+//! The overlays over the views: help, palette, go-to box, dialogs. One at a time.
 
 use super::help::Help;
 use super::picker::Picker;
 use crate::panels::PathDialog;
 
-/// One of them.
+/// An overlay.
 pub(super) enum Overlay {
     Help(Help),
     Palette(Picker),

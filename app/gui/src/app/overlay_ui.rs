@@ -1,4 +1,4 @@
-//! Draws what lies over the views, and does what was chosen there.
+//! Draws the overlay, and carries out what was chosen there.
 
 use super::CallgroveApp;
 use super::actions::{ACTIONS, Action};
@@ -11,7 +11,7 @@ use crate::context::ViewContext;
 use crate::panels::PathAnswer;
 
 impl CallgroveApp {
-    /// Draws what lies over the views, and takes it away when it is done.
+    /// Draws the overlay, and removes it when it is done.
     pub(super) fn overlay_ui(&mut self, ctx: &mut ViewContext<'_>, egui_ctx: &egui::Context) {
         let Some(mut overlay) = self.overlay.take() else {
             return;
@@ -20,7 +20,7 @@ impl CallgroveApp {
             Overlay::Help(help) => help_ui(ctx, help, &mut self.preferences.keys, egui_ctx),
             Overlay::Palette(picker) => {
                 let picked = picker.ui(egui_ctx, "Run a command", |typed| {
-                    self.commands_like(ctx, typed)
+                    self.matching_commands(ctx, typed)
                 });
                 match picked {
                     Picked::Chosen(action) => {
@@ -35,7 +35,7 @@ impl CallgroveApp {
                 let title = "Go to #rank-index, rank:step:row, rank 3, 1.5 s, a function, a view";
                 match picker.ui(egui_ctx, title, |typed| targets(ctx.snapshot, typed)) {
                     Picked::Chosen(target) => {
-                        self.aim(ctx, target);
+                        self.go_to_target(ctx, target);
                         false
                     }
                     Picked::Closed => false,
@@ -57,8 +57,8 @@ impl CallgroveApp {
         }
     }
 
-    /// The possible actions whose names fit, the best first.
-    fn commands_like(&self, ctx: &ViewContext<'_>, typed: &str) -> Vec<Choice<Action>> {
+    /// Returns the possible actions whose names match, the best first.
+    fn matching_commands(&self, ctx: &ViewContext<'_>, typed: &str) -> Vec<Choice<Action>> {
         let possible = ACTIONS.iter().filter(|entry| {
             !matches!(entry.action, Action::Palette | Action::Escape)
                 && entry.action.is_possible(ctx.snapshot)
@@ -77,7 +77,7 @@ impl CallgroveApp {
         found.into_iter().map(|(_, choice)| choice).collect()
     }
 
-    fn aim(&mut self, ctx: &mut ViewContext<'_>, target: Target) {
+    fn go_to_target(&mut self, ctx: &mut ViewContext<'_>, target: Target) {
         match target {
             Target::Command(command) => ctx.send(command),
             Target::Action(action) => ctx.actions.push(action),

@@ -1,23 +1,24 @@
-//! A box over everything in which a person types a few letters and chooses: commands, and places to go to.
+//! A box over everything in which the user types a few letters and chooses a command or a target.
 
 use egui::{Id, Key, Modal, Modifiers, RichText, ScrollArea, TextEdit, Ui};
 
-/// Rows offered at most.
+/// Maximum number of rows listed.
 const MAX_ROWS: usize = 100;
+/// Width of the box, in points.
 const WIDTH: f32 = 560.0;
 
-/// One row.
+/// A row.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Choice<T> {
-    /// What it is.
+    /// The text of the row.
     pub(crate) text: String,
-    /// A word beside it: its key, or what kind of thing it is.
+    /// A hint next to the text: the key, or the kind of the target.
     pub(crate) hint: String,
-    /// What is chosen.
+    /// The value that choosing the row returns.
     pub(crate) value: T,
 }
 
-/// The box while it is open.
+/// State of the box while it is open.
 #[derive(Default)]
 pub(crate) struct Picker {
     text: String,
@@ -25,18 +26,18 @@ pub(crate) struct Picker {
     is_new: bool,
 }
 
-/// What became of the box in a frame.
+/// The result of one frame of the box.
 pub(crate) enum Picked<T> {
-    /// Nothing yet.
+    /// Still open.
     Open,
-    /// The person thought better of it.
+    /// Cancelled.
     Closed,
-    /// This was chosen.
+    /// A row was chosen.
     Chosen(T),
 }
 
 impl Picker {
-    /// An empty box that takes the focus.
+    /// Returns an empty box that takes the focus.
     pub(crate) fn new() -> Self {
         Self {
             is_new: true,
@@ -44,14 +45,14 @@ impl Picker {
         }
     }
 
-    /// Draws the box; `offer` says what there is for what was typed, the best first.
+    /// Draws the box. `offer` returns the rows for the typed text, the best first.
     pub(crate) fn ui<T: Clone>(
         &mut self,
         ctx: &egui::Context,
         title: &str,
         offer: impl Fn(&str) -> Vec<Choice<T>>,
     ) -> Picked<T> {
-        // The field would take the arrows for itself.
+        // The text field would consume the arrow keys.
         let (up, down) = ctx.input_mut(|input| {
             let mut count = |key| input.count_and_consume_key(Modifiers::NONE, key);
             (count(Key::ArrowUp), count(Key::ArrowDown))
@@ -93,7 +94,7 @@ impl Picker {
             return choices.get(self.at).map(|choice| choice.value.clone());
         }
         if choices.is_empty() {
-            ui.weak("Nothing fits.");
+            ui.weak("No matches");
         }
         let mut chosen = None;
         ScrollArea::vertical()
@@ -117,7 +118,8 @@ impl Picker {
     }
 }
 
-/// How well `text` fits what was typed: all its words occur, and earlier is better; `None` if not.
+/// Returns how well `text` matches the typed text: all typed words must occur, and an earlier position is better.
+/// `None` if it does not match.
 pub(crate) fn fit(text: &str, typed: &str) -> Option<usize> {
     let text = text.to_lowercase();
     let mut total = 0;

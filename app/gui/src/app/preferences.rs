@@ -1,4 +1,4 @@
-//! What the window remembers between starts: appearance, size, layouts, keys, recent runs.
+//! Preferences that the window keeps between starts: appearance, size, layouts, keys, recent runs.
 
 use std::collections::BTreeMap;
 
@@ -6,38 +6,38 @@ use egui::Vec2;
 use serde::{Deserialize, Serialize};
 
 use super::keymap::KeyMap;
-use super::layouts::{Layout, LayoutName, is_whole};
+use super::layouts::{Layout, LayoutName, is_complete};
 
-/// Recent runs that are remembered.
+/// Maximum number of recent runs.
 const MAX_RECENT: usize = 10;
-/// Sizes that a stored window may have, in points; others are damage.
+/// Valid sizes of a stored window, in points; other values are damage.
 const SIZES: std::ops::RangeInclusive<f32> = 300.0..=20_000.0;
 
-/// What is stored. Every field may be missing, so that older and newer files can be read.
+/// The stored preferences. Every field may be missing, so that older and newer files can be read.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Preferences {
-    /// Dark (`true`) or light; as the system has it without.
+    /// Dark (`true`) or light; `None` follows the system.
     pub(crate) is_dark: Option<bool>,
-    /// Scale of everything.
+    /// Zoom factor of the whole window.
     pub(crate) zoom: Option<f32>,
     /// Size of the window in points.
     pub(crate) window: Option<[f32; 2]>,
     pub(crate) layout: LayoutName,
-    /// Layouts that the person has changed.
+    /// Layouts that the user has changed.
     pub(crate) layouts: BTreeMap<LayoutName, Layout>,
     pub(crate) keys: KeyMap,
-    /// What the person is called.
+    /// The user's name.
     pub(crate) name: Option<String>,
-    /// What was open, the newest first: traces by path, databases and servers by address.
+    /// Recently opened sources, the newest first: traces by path, databases and servers by address.
     pub(crate) recent: Vec<String>,
 }
 
 impl Preferences {
-    /// Reads what [`Preferences::to_text`] wrote; what cannot be understood is as if it were not there.
+    /// Reads the text of [`Preferences::to_text`]; entries that cannot be read count as missing.
     pub(crate) fn from_text(text: &str) -> Self {
         let mut read: Self = serde_json::from_str(text).unwrap_or_default();
-        read.layouts.retain(|_, layout| is_whole(layout));
+        read.layouts.retain(|_, layout| is_complete(layout));
         let is_size = |size: &[f32; 2]| size.iter().all(|side| SIZES.contains(side));
         read.window = read.window.filter(is_size);
         read.zoom = read.zoom.filter(|zoom| (0.5..=4.0).contains(zoom));
@@ -45,26 +45,26 @@ impl Preferences {
         read
     }
 
-    /// The text to store.
+    /// Returns the preferences as text.
     pub(crate) fn to_text(&self) -> String {
         serde_json::to_string(self).expect("all keys are strings")
     }
 
-    /// Puts a run first among the recent ones.
-    pub(crate) fn remember(&mut self, source: &str) {
+    /// Moves a run to the front of the recent ones.
+    pub(crate) fn add_recent(&mut self, source: &str) {
         self.recent.retain(|known| known != source);
         self.recent.insert(0, source.to_owned());
         self.recent.truncate(MAX_RECENT);
     }
 
-    /// The layout as the person left it, or as nobody has touched it.
+    /// Returns the layout as the user last arranged it, or the default one.
     pub(crate) fn layout(&self, size: Vec2) -> Layout {
         let kept = self.layouts.get(&self.layout).cloned();
         kept.unwrap_or_else(|| self.layout.arrange(size))
     }
 }
 
-/// The size in points that the window had when the stored text was written.
+/// Returns the size of the window in points from stored preferences.
 pub fn stored_window_size(preferences: &str) -> Option<[f32; 2]> {
     Preferences::from_text(preferences).window
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damaged_and_foreign_files_are_as_if_they_were_not_there() {
+    fn damaged_and_foreign_files_count_as_missing() {
         for text in ["", "{", "[]", r#"{"window":[1e9,-4],"zoom":0.0,"later":1}"#] {
             let read = Preferences::from_text(text);
             assert_eq!((read.window, read.zoom), (None, None), "{text}");
@@ -84,10 +84,10 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_run_stands_first_and_once() {
+    fn the_newest_run_is_first_and_listed_once() {
         let mut preferences = Preferences::default();
         for source in ["a", "b", "a"] {
-            preferences.remember(source);
+            preferences.add_recent(source);
         }
         assert_eq!(preferences.recent, ["a", "b"]);
         let back = Preferences::from_text(&preferences.to_text());

@@ -1,4 +1,4 @@
-//! The whole window against a session that only records what it is asked for.
+//! Tests of the whole window against a session that only records the commands it gets.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -15,10 +15,10 @@ use egui_kittest::kittest::Queryable;
 use super::CallgroveApp;
 use super::layouts::LayoutName;
 use crate::platform::{FilePurpose, NoDialogs, Platform};
-use crate::test_support::{Written, demo_snapshot, with_focus, with_label, written};
+use crate::test_support::{DrawnText, demo_snapshot, with_focus, with_label, written};
 use crate::theme::SMALLEST_TEXT;
 
-/// The window, and what it asks the session for.
+/// The window, and the commands that it sent.
 pub(super) struct Window {
     pub(super) harness: Harness<'static, CallgroveApp>,
     commands: Receiver<Command>,
@@ -93,7 +93,7 @@ pub(super) fn set_label(tree: TreeIdx, label: Label) -> Command {
     }
 }
 
-/// Paths of saved sessions, each with the layout of the views.
+/// Returns the paths of saved sessions, each saved with the layout of the views.
 fn saved_to(commands: &[Command]) -> Vec<&str> {
     let paths = commands.iter().map(|command| match command {
         Command::SaveSession { path, view } if view["tiles"].is_object() => path.as_str(),
@@ -111,7 +111,7 @@ fn notice(severity: Severity, text: &str) -> Notice {
 }
 
 #[test]
-fn n_and_x_label_one_candidate_after_the_other_without_waiting_for_the_session() {
+fn n_and_x_label_successive_candidates_without_waiting_for_the_session() {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);
     let mut window = Window::new(with_focus(&snapshot, order[0]));
@@ -142,7 +142,7 @@ fn a_click_on_a_card_selects_and_shows_it_before_the_session_answers() {
 }
 
 #[test]
-fn the_session_has_the_last_word_on_the_selection() {
+fn the_session_decides_the_selection() {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);
     let mut window = Window::new(snapshot.clone());
@@ -152,7 +152,7 @@ fn the_session_has_the_last_word_on_the_selection() {
     assert_eq!(
         window.harness.state().session.snapshot().selection,
         Selection::One(order[1]),
-        "the second wish is still open"
+        "the second request is still pending"
     );
     window.publish(with_focus(&snapshot, order[9]));
     assert_eq!(
@@ -163,21 +163,21 @@ fn the_session_has_the_last_word_on_the_selection() {
 }
 
 #[test]
-fn the_buttons_of_a_card_say_and_change_its_label() {
+fn the_buttons_of_a_card_show_and_change_its_label() {
     let snapshot = demo_snapshot();
     let first = order(&snapshot)[0];
     let mut window = Window::new(with_label(&snapshot, first, Label::Abnormal));
     window.click(&format!("Abnormal {}", code(&snapshot, first)));
     window.click(&format!("Normal {}", code(&snapshot, first)));
-    let taken_away = Command::SetLabel {
+    let removal = Command::SetLabel {
         trees: vec![first],
         label: None,
     };
-    assert_eq!(window.sent(), [taken_away, set_label(first, Label::Normal)]);
+    assert_eq!(window.sent(), [removal, set_label(first, Label::Normal)]);
 }
 
 #[test]
-fn a_group_is_labelled_as_a_whole_and_the_button_says_how_many() {
+fn a_group_is_labelled_at_once_and_the_button_shows_its_size() {
     let group = vec![TreeIdx(2), TreeIdx(3), TreeIdx(8)];
     let mut window = Window::new(Snapshot {
         selection: Selection::Group(group.clone()),
@@ -197,7 +197,7 @@ fn a_group_is_labelled_as_a_whole_and_the_button_says_how_many() {
 fn no_text_is_too_small_to_read() {
     let snapshot = demo_snapshot();
     let window = Window::new(with_focus(&snapshot, order(&snapshot)[0]));
-    for Written { text, size, .. } in written(&window.harness) {
+    for DrawnText { text, size, .. } in written(&window.harness) {
         assert!(size >= SMALLEST_TEXT, "{text} has {size} points");
     }
 }
@@ -238,7 +238,7 @@ fn keys_undo_redo_and_train() {
 }
 
 #[test]
-fn what_is_typed_into_a_field_is_not_taken_for_keys() {
+fn text_typed_into_a_field_triggers_no_actions() {
     let snapshot = demo_snapshot();
     let mut window = Window::new(with_focus(&snapshot, TreeIdx(0)));
     window.press(Key::Slash);
@@ -271,7 +271,7 @@ fn what_is_typed_into_a_field_is_not_taken_for_keys() {
         .position(|tree| tree.code.to_string() == "#1-3");
     let found = TreeIdx::from_index(found.unwrap());
     assert_eq!(window.sent(), [select(found)]);
-    // The list is whole again and goes on from there.
+    // The whole list is back and continues from there.
     window.press(Key::Period);
     let order = order(&snapshot);
     let at = order.iter().position(|&tree| tree == found).unwrap();
@@ -279,7 +279,7 @@ fn what_is_typed_into_a_field_is_not_taken_for_keys() {
 }
 
 #[test]
-fn escape_puts_the_search_away_and_never_empties_the_views() {
+fn escape_closes_the_search_and_never_empties_the_views() {
     let snapshot = demo_snapshot();
     let first = order(&snapshot)[0];
     let mut window = Window::new(with_focus(&snapshot, first));
@@ -319,18 +319,18 @@ fn escape_leaves_the_centre_of_a_group_selected() {
 }
 
 #[test]
-fn shift_takes_the_label_away_and_the_same_key_again_labels_the_next() {
+fn shift_removes_the_label_and_the_same_key_labels_the_next() {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);
     let labelled = with_label(&snapshot, order[0], Label::Abnormal);
     let mut window = Window::new(with_focus(&labelled, order[0]));
     window.harness.key_press_modifiers(Modifiers::SHIFT, Key::X);
     window.harness.run();
-    let taken_away = Command::SetLabel {
+    let removal = Command::SetLabel {
         trees: vec![order[0]],
         label: None,
     };
-    assert_eq!(window.sent(), [taken_away]);
+    assert_eq!(window.sent(), [removal]);
     window.press(Key::X);
     window.press(Key::X);
     let expected = [
@@ -367,7 +367,7 @@ fn an_empty_window_says_what_to_do() {
 }
 
 #[test]
-fn a_failed_opening_says_why_and_lets_one_try_again() {
+fn a_failed_opening_shows_its_cause_and_can_be_retried() {
     let text = "no such folder: runs/lamps; check the spelling";
     let snapshot = Snapshot {
         source: Some("runs/lamps".to_owned()),
@@ -375,7 +375,7 @@ fn a_failed_opening_says_why_and_lets_one_try_again() {
         ..Snapshot::default()
     };
     let mut window = Window::new(snapshot);
-    window.harness.get_by_label("runs/lamps is not open");
+    window.harness.get_by_label("Could not open runs/lamps");
     window.harness.get_by_label(text);
     window.harness.get_by_label("Trace, records or address");
     window.click("Dismiss");
@@ -412,7 +412,7 @@ fn a_notice_over_the_views_can_be_dismissed() {
 }
 
 #[test]
-fn good_news_goes_by_itself_and_is_dismissed_once() {
+fn a_success_notice_disappears_and_is_dismissed_once() {
     let notices = Arc::new([notice(
         Severity::Info,
         "412 labels were written to labels.csv",
@@ -445,7 +445,7 @@ fn without_native_dialogs_the_window_asks_for_the_path() {
         .key_press_modifiers(Modifiers::COMMAND, Key::S);
     window.harness.run();
     assert!(window.harness.get_by_label("Path").is_focused());
-    // The name is selected, its ending is not.
+    // The name is selected, its extension is not.
     window.harness.get_by_label("Path").type_text("stops");
     window.harness.run();
     window.click("Save");
@@ -481,7 +481,7 @@ fn a_window_that_cannot_watch_does_not_offer_it() {
     assert!(
         window
             .harness
-            .query_by_label("Connect to a running job…")
+            .query_by_label("Attach a running job…")
             .is_none()
     );
     window.click("File");
@@ -502,7 +502,7 @@ fn another_root_function_is_one_click_away() {
 }
 
 #[test]
-fn what_is_typed_filters_the_functions_and_enter_takes_the_first() {
+fn typing_filters_the_functions_and_enter_takes_the_first() {
     let mut window = Window::new(demo_snapshot());
     window.click("Root function");
     window.harness.get_by_label("Use compute");
@@ -521,7 +521,7 @@ fn what_is_typed_filters_the_functions_and_enter_takes_the_first() {
 }
 
 #[test]
-fn warnings_of_the_trace_are_listed_and_habits_of_the_tracer_are_notes() {
+fn warnings_of_the_trace_are_listed_and_tracer_conventions_are_notes() {
     let mut window = Window::new(demo_snapshot());
     window.harness.get_by_label("Warnings");
     window.click("Warnings");
@@ -560,7 +560,7 @@ fn commands_that_the_session_cannot_take_yet_are_sent_later_in_order() {
 }
 
 #[test]
-fn after_a_label_the_session_s_question_comes_next() {
+fn after_a_label_the_next_query_of_the_session_is_selected() {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);
     let asked = Snapshot {
@@ -581,13 +581,13 @@ fn after_a_label_the_session_s_question_comes_next() {
 #[test]
 fn the_strategy_can_be_chosen() {
     let mut window = Window::new(demo_snapshot());
-    window.click("Next to judge");
+    window.click("Next to label");
     window.click("one of each kind");
     assert_eq!(window.sent(), [Command::SetQuery(QueryStrategy::Diverse)]);
 }
 
 #[test]
-fn a_doubtful_label_is_told_and_leads_to_its_tree() {
+fn a_doubtful_label_is_listed_and_leads_to_its_tree() {
     let snapshot = demo_snapshot();
     let doubt = Doubt {
         tree: TreeIdx(5),
@@ -614,7 +614,7 @@ fn a_doubtful_label_is_told_and_leads_to_its_tree() {
 }
 
 #[test]
-fn nothing_in_the_training_panel_moves_when_a_label_was_learned() {
+fn learning_a_label_moves_nothing_in_the_training_panel() {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);
     let mut window = Window::new(snapshot.clone());
@@ -622,7 +622,7 @@ fn nothing_in_the_training_panel_moves_when_a_label_was_learned() {
         [
             "Label normal",
             "Train",
-            "Next to judge",
+            "Next to label",
             "Model settings",
             "Save the session",
         ]

@@ -4,17 +4,17 @@ use callgrove_session::watch::Page;
 use egui::Key;
 use serde::{Deserialize, Serialize};
 
-/// A view. The first has the key I; those after it have the digits, in their order.
+/// A dockable view. The first has the key I; those after it have the digits, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum View {
-    /// Delays that reached several ranks, and who began them; what is slower throughout.
+    /// Incidents and trends.
     Incidents,
     /// Trees in order of their scores.
     Candidates,
-    /// All trees in the plane.
+    /// All trees on a 2D map.
     Map,
-    /// The focused tree and what differs from the usual ones.
+    /// The focused tree and how it differs from usual ones.
     Tree,
     /// All ranks over time.
     Timeline,
@@ -26,15 +26,15 @@ pub(crate) enum View {
     Profile,
     /// Executions looked up in the provenance database.
     Records,
-    /// One of them.
+    /// One such execution.
     Record,
     /// Labels, questions and settings of the model.
     Training,
     /// Statistics of all counters.
     Counters,
-    /// What recurs, and how long it usually takes.
+    /// Recurring patterns and their usual durations.
     Patterns,
-    /// Which rank waited for which, and who began it.
+    /// Wait states between ranks.
     Waits,
 }
 
@@ -57,7 +57,7 @@ impl View {
         Self::Waits,
     ];
 
-    /// What a person calls it.
+    /// Returns the name that the user sees.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Incidents => "Incidents",
@@ -77,34 +77,34 @@ impl View {
         }
     }
 
-    /// What it is for, in words.
+    /// Returns a sentence that says what the view shows.
     pub(crate) fn purpose(self) -> &'static str {
         match self {
-            Self::Incidents => {
-                "Delays that reached several ranks, and who began them; what is slower throughout."
-            }
-            Self::Candidates => "The executions that are least like the others, to be judged.",
-            Self::Map => "All executions of a function, like ones near each other.",
-            Self::Tree => "The calls of one execution, and what differs from the usual ones.",
+            Self::Incidents => "Delays that reached several ranks, where they began, and trends.",
+            Self::Candidates => "The most unusual executions, for labelling.",
+            Self::Map => "All executions of a function; similar ones are close together.",
+            Self::Tree => "The calls of one execution, and how they differ from usual ones.",
             Self::Timeline => "All ranks over time.",
             Self::Details => "One call: its times, messages and counters.",
             Self::Overview => "Anomalies of the run by rank, function and step.",
             Self::Profile => "Statistics of all functions.",
-            Self::Records => "Executions that detectors recorded, looked up.",
-            Self::Record => "One recorded execution, with what was around it.",
-            Self::Training => "Labels, and the model that is learned from them.",
+            Self::Records => "Queries of the executions that the detectors recorded.",
+            Self::Record => "One recorded execution with its context.",
+            Self::Training => "Labels, and the model trained on them.",
             Self::Counters => "Statistics of all counters.",
-            Self::Patterns => "What recurs, how long it takes as a rule, and what took longer.",
-            Self::Waits => "Who waited for whom, and how long.",
+            Self::Patterns => {
+                "Recurring patterns of calls, their usual durations, and the outliers."
+            }
+            Self::Waits => "Which ranks waited for which, and for how long.",
         }
     }
 
-    /// Whether it shows the watched run, and so needs one; the others need a trace.
+    /// Returns whether the view needs a watched run; the others need a trace.
     pub(crate) fn is_of_watch(self) -> bool {
         self.page().is_some()
     }
 
-    /// The page of the watched run that it shows.
+    /// Returns the page of the watched run that the view shows.
     pub(crate) fn page(self) -> Option<Page> {
         match self {
             Self::Overview => Some(Page::Overview),
@@ -116,7 +116,7 @@ impl View {
         }
     }
 
-    /// The view of a page of the watched run.
+    /// Returns the view of a page of the watched run.
     pub(crate) fn of_page(page: Page) -> Self {
         match page {
             Page::Overview => Self::Overview,
@@ -127,7 +127,7 @@ impl View {
         }
     }
 
-    /// Whether a key without modifiers is the view's own while it has the focus.
+    /// Returns whether the focused view handles a key without modifiers itself.
     pub(crate) fn claims(self, key: Key) -> bool {
         let is_arrow = matches!(
             key,
@@ -141,52 +141,61 @@ impl View {
         }
     }
 
-    /// Keys of the view while it has the focus: as a person reads them, and what they do.
+    /// Returns the keys of the focused view and what they do.
     pub(crate) fn keys(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Incidents => &[
-                ("↑ ↓", "To the trend or incident before, to the next"),
-                ("→ ←", "Unfold it to its executions, fold it"),
-                ("N X", "Label all its executions at once"),
-                ("F", "Show it whole on the timeline"),
+                ("↑ ↓", "Previous, next trend or incident"),
+                ("→ ←", "Unfold to its executions, fold"),
+                ("N X", "Label all its executions"),
+                ("F", "Show all of it on the timeline"),
             ],
             Self::Map => &[
-                ("Arrows, Enter", "To the next point that way, select it"),
+                ("Arrows, Enter", "Move to the next point, select it"),
                 (
                     "G U",
-                    "Select the neighbours, all of the same structure; with Shift add them",
+                    "Select the neighbours, or all of the same structure; with Shift add to the selection",
                 ),
                 ("W S", "Zoom"),
             ],
             Self::Tree => &[
-                ("Arrows, Enter", "To caller, callee, sibling; show the call"),
+                (
+                    "Arrows, Enter",
+                    "Move to caller, callee, sibling; show the call",
+                ),
                 ("+ −", "Zoom"),
-                ("[ ]", "List more or fewer differences"),
+                ("[ ]", "Show fewer, more differences"),
             ],
             Self::Timeline => &[
                 ("W S", "Zoom"),
-                ("A D, Home, End", "Move, to the ends of the run"),
-                ("[  ]", "The view before, the one after"),
-                ("Arrows", "To caller, callee, call before, call after"),
-                ("Shift+↑ ↓", "To the call at the same time on the next row"),
-                ("F", "Show the call, then incident, tree and run"),
+                ("A D, Home, End", "Pan; go to the start, end of the run"),
+                ("[  ]", "Previous, next view range"),
+                ("Arrows", "Move to caller, callee, previous call, next call"),
+                (
+                    "Shift+↑ ↓",
+                    "Move to the call at the same time on the next row",
+                ),
+                ("F", "Fit the call, then incident, tree and run"),
                 ("/", "Find calls of a function"),
-                ("M", "Mark the moment or the chosen stretch of time"),
-                ("Shift+drag", "Choose a stretch of time"),
+                ("M", "Mark the selected time or time range"),
+                ("Shift+drag", "Select a time range"),
             ],
             Self::Patterns => &[
-                ("↑ ↓", "To the pattern before, to the next"),
-                ("→ ←", "Unfold its definition a level, fold it"),
+                ("↑ ↓", "Previous, next pattern"),
+                ("→ ←", "Unfold its definition one level, fold"),
                 (
                     "Tab, then arrows",
-                    "Move q and s on the curve; with Shift a little",
+                    "Move q and s on the curve; with Shift in small steps",
                 ),
             ],
             Self::Waits => &[(
                 "Tab, then arrows",
                 "Move in the matrix; Enter shows both ranks",
             )],
-            Self::Overview => &[("Arrows, Enter", "Move in the heat map, look up executions")],
+            Self::Overview => &[(
+                "Arrows, Enter",
+                "Move in the heat map; query its executions",
+            )],
             _ => &[],
         }
     }

@@ -1,4 +1,4 @@
-//! The watched run in the window, against a carrier that says what the test wants.
+//! Tests of the watched run in the window, with a scripted transport.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -7,8 +7,8 @@ use callgrove_session::watch::packet::{
     AnomalyMetrics, AnomalyStats, FuncAnomalies, RankAnomalies, StepAnomalies, VERSION,
 };
 use callgrove_session::watch::{
-    ConnectionId, CounterStats, MetricsData, Packet, Page, QueryRequest, RunStats, WatchCarrier,
-    WatchHandle, WatchRequest, WatchUpdate,
+    ConnectionId, CounterStats, MetricsData, Packet, Page, QueryRequest, RunStats, WatchHandle,
+    WatchRequest, WatchTransport, WatchUpdate,
 };
 use egui::{Key, Modifiers, Role, Vec2};
 use egui_kittest::Harness;
@@ -23,17 +23,17 @@ use crate::platform::NoDialogs;
 pub(super) const WAIT: &str = "MPI_Wait() [{mpi.c} {12,0}]";
 const COMPUTE: &str = "ns::Pair::compute(int, int)";
 
-/// The window with the carrier's end.
+/// The window with the transport's end of the channels.
 pub(super) struct Window {
     pub(super) harness: Harness<'static, CallgroveApp>,
-    carrier: WatchCarrier,
-    /// What the engine is asked.
+    transport: WatchTransport,
+    /// Commands that the engine got.
     commands: Receiver<Command>,
 }
 
 impl Window {
     pub(super) fn new(address: Option<&str>) -> Self {
-        let (handle, carrier) = WatchHandle::pair();
+        let (handle, transport) = WatchHandle::pair();
         let address = address.map(ToOwned::to_owned);
         let builder = Harness::builder()
             .with_size(Vec2::new(1400.0, 900.0))
@@ -50,24 +50,24 @@ impl Window {
         harness.run();
         Self {
             harness,
-            carrier,
+            transport,
             commands,
         }
     }
 
-    /// Connected, with the anomalies of eight steps.
+    /// Returns a connected window with the anomalies of eight steps.
     fn live() -> Self {
         let mut window = Self::new(Some("localhost:5559"));
         window.say(WatchUpdate::Connected(Box::default()));
         for step in 0..8 {
             window.say(WatchUpdate::Packet(Box::new(packet(step))));
         }
-        while window.carrier.requests.try_recv().is_ok() {}
+        while window.transport.requests.try_recv().is_ok() {}
         window
     }
 
     pub(super) fn say(&mut self, update: WatchUpdate) {
-        self.carrier
+        self.transport
             .updates
             .send((ConnectionId(1), update))
             .unwrap();
@@ -79,7 +79,7 @@ impl Window {
         self.harness.run();
     }
 
-    /// A text field, apart from the text beside it.
+    /// Finds a text field, as opposed to its label.
     fn field<'a>(&'a self, label: &'a str) -> egui_kittest::Node<'a> {
         self.harness.get_by_role_and_label(Role::TextInput, label)
     }
@@ -101,13 +101,13 @@ impl Window {
     }
 
     pub(super) fn asked(&self) -> QueryRequest {
-        match self.carrier.requests.try_iter().last() {
+        match self.transport.requests.try_iter().last() {
             Some(WatchRequest::Query(request)) => request,
             other => panic!("no query but {other:?}"),
         }
     }
 
-    /// Answers the last question with executions on rank 2.
+    /// Answers the last query with executions on rank 2.
     fn answer(&mut self, num_documents: u32, total: u64) -> QueryRequest {
         let request = self.asked();
         let documents = (0..num_documents).map(document).collect();
@@ -130,7 +130,7 @@ fn stats(total: f64, count: u64) -> RunStats {
     }
 }
 
-/// Rank r has r anomalies in each step.
+/// A packet in which rank r has r anomalies in each step.
 pub(super) fn packet(step: u64) -> Packet {
     let created_at = 1_795_231_715_000 + step * 1_000;
     let rank = |rank: u32| RankAnomalies {
@@ -244,12 +244,12 @@ fn without_an_address_the_window_asks_for_one() {
         address: "node17:5559".to_owned(),
         token: None,
     };
-    assert_eq!(window.carrier.requests.try_recv(), Ok(expected));
+    assert_eq!(window.transport.requests.try_recv(), Ok(expected));
     assert!(window.has("Connecting to node17:5559"));
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_told_with_cause_and_remedy() {
+fn a_server_that_does_not_answer_is_shown_with_cause_and_remedy() {
     let mut window = Window::new(Some("localhost:1"));
     window.say(WatchUpdate::Lost {
         cause: "connection refused; start callgrove pserver, or make the tunnel".to_owned(),
@@ -257,7 +257,7 @@ fn a_server_that_does_not_answer_is_told_with_cause_and_remedy() {
     });
     assert!(window.has("localhost:1 does not answer"));
     assert!(window.has("start callgrove pserver"));
-    assert!(window.has("Tries again every 2.0 s."));
+    assert!(window.has("Retrying every 2.0 s."));
     window.say(WatchUpdate::Connected(Box::default()));
     assert!(window.has("no anomaly detector has reported yet"));
     window.say(WatchUpdate::Packet(Box::new(packet(0))));
@@ -267,7 +267,7 @@ fn a_server_that_does_not_answer_is_told_with_cause_and_remedy() {
         retry_in_ms: None,
     });
     assert!(window.has("▲ Connection lost"));
-    assert!(window.has("rank 3, 1.7 ms"), "what is known stays");
+    assert!(window.has("rank 3, 1.7 ms"), "known data stays");
     window.say(WatchUpdate::Ended);
     assert!(window.has("■ Run is over"));
 }
@@ -299,7 +299,7 @@ fn a_search_finds_functions_by_a_part_of_their_name() {
 }
 
 #[test]
-fn from_a_rank_to_its_executions_to_a_document_and_back() {
+fn from_a_rank_to_its_executions_to_a_record_and_back() {
     let mut window = Window::live();
     window.click("rank 2, 8 ms");
     assert_eq!(window.page(), Page::Executions);
@@ -341,7 +341,7 @@ fn from_a_rank_to_its_executions_to_a_document_and_back() {
 }
 
 #[test]
-fn a_click_on_the_heat_map_asks_for_one_rank_and_step() {
+fn a_click_on_the_heat_map_queries_one_rank_and_step() {
     let mut window = Window::live();
     let map = window
         .harness
@@ -373,18 +373,18 @@ fn a_click_on_the_heat_map_asks_for_one_rank_and_step() {
 }
 
 #[test]
-fn a_pause_holds_the_picture_and_says_how_much_waits() {
+fn a_pause_freezes_the_view_and_counts_the_updates() {
     let mut window = Window::live();
     window.press(Key::P);
     window.say(WatchUpdate::Packet(Box::new(packet(8))));
     window.say(WatchUpdate::Packet(Box::new(packet(9))));
     window.harness.get_by_label("rank 3, 13.6 ms");
-    window.click("Go on (2 updates waiting)");
+    window.click("Resume (2 updates waiting)");
     window.harness.get_by_label("rank 3, 17 ms");
 }
 
 #[test]
-fn newest_anomalies_are_a_table_whose_rows_ask() {
+fn newest_anomalies_are_a_table_whose_rows_query() {
     let mut window = Window::live();
     window.click("03:28:42, rank 3, MPI_Wait, 7 to 7, 2, 1.5 ms, 1.5 ms, 12");
     let filter = window.asked().filter.unwrap();
@@ -395,7 +395,7 @@ fn newest_anomalies_are_a_table_whose_rows_ask() {
 }
 
 #[test]
-fn an_incident_without_a_record_says_what_is_known_of_it() {
+fn an_incident_without_records_shows_its_summary() {
     let mut window = Window::new(Some("localhost:5559"));
     window.say(WatchUpdate::Connected(Box::default()));
     let request = window.asked();
@@ -420,12 +420,12 @@ fn an_incident_without_a_record_says_what_is_known_of_it() {
     window.answer(0, 0);
     assert_eq!(window.page(), Page::Executions);
     assert!(window.has(&format!(
-        "no execution is recorded, for none was an anomaly that is kept: {row}"
+        "No executions were recorded for this incident because none was anomalous: {row}"
     )));
 }
 
 #[test]
-fn the_profile_sorts_by_any_column_and_asks_for_a_function() {
+fn the_profile_sorts_by_any_column_and_queries_a_function() {
     let mut window = Window::live();
     window.press(Key::Num7);
     let top = |window: &Window, label: &str| {
@@ -460,7 +460,7 @@ fn counters_are_listed_with_their_statistics() {
 }
 
 #[test]
-fn the_form_asks_with_units_and_names_what_it_cannot_ask() {
+fn the_form_converts_units_and_names_invalid_input() {
     let mut window = Window::live();
     window.press(Key::Num8);
     window.press(Key::Slash);
@@ -468,11 +468,11 @@ fn the_form_asks_with_units_and_names_what_it_cannot_ask() {
     assert!(field.is_focused());
     field.type_text("MPI_*");
     window.harness.run();
-    window.field("Least severity").focus();
+    window.field("Minimum severity").focus();
     window.harness.run();
-    window.field("Least severity").type_text("1.5");
+    window.field("Minimum severity").type_text("1.5");
     window.harness.run();
-    window.click("Look up");
+    window.click("Run query");
     assert_eq!(
         window.asked().filter.as_deref(),
         Some("func like 'MPI_*' and outlier_severity >= 1500")
@@ -481,13 +481,13 @@ fn the_form_asks_with_units_and_names_what_it_cannot_ask() {
     window.harness.run();
     window.field("Rank").type_text("first");
     window.harness.run();
-    window.click("Look up");
+    window.click("Run query");
     assert!(window.has("`first` is not a list of whole numbers"));
-    assert!(window.carrier.requests.try_recv().is_err());
+    assert!(window.transport.requests.try_recv().is_err());
 }
 
 #[test]
-fn a_long_answer_comes_page_by_page() {
+fn a_long_answer_is_paged() {
     let mut window = Window::live();
     window.click("rank 1, 4 ms");
     let first = window.answer(200, 350);
@@ -498,7 +498,7 @@ fn a_long_answer_comes_page_by_page() {
 }
 
 #[test]
-fn a_question_that_fails_says_why() {
+fn a_failed_query_shows_its_cause() {
     let mut window = Window::live();
     window.click("rank 1, 4 ms");
     let request = window.asked();
@@ -510,7 +510,7 @@ fn a_question_that_fails_says_why() {
 }
 
 #[test]
-fn keys_label_one_record_after_the_other() {
+fn keys_label_successive_records() {
     let mut window = Window::live();
     window.click("rank 2, 8 ms");
     window.answer(3, 3);
@@ -534,38 +534,38 @@ fn keys_label_one_record_after_the_other() {
     window.click("Abnormal 2:5:102");
     let expected = [label(102, Some(Label::Abnormal))];
     assert_eq!(window.commands.try_iter().collect::<Vec<_>>(), expected);
-    // A person who looks at a tree means the tree.
+    // While a tree is focused, the keys act on it.
     window.press(Key::Num3);
     window.press(Key::X);
     assert_eq!(window.commands.try_iter().count(), 0);
 }
 
 #[test]
-fn a_narrow_view_shows_the_answer_and_the_question_on_demand() {
+fn a_narrow_view_shows_either_the_answer_or_the_query() {
     let mut window = Window::live();
     window.harness.set_size(Vec2::new(560.0, 600.0));
     window.press(Key::Num8);
-    assert!(window.has("Look up"), "nothing was asked yet");
+    assert!(window.has("Run query"), "there was no query yet");
     window.field("Rank").focus();
     window.harness.run();
     window.field("Rank").type_text("2");
     window.harness.run();
     window.press(Key::Enter);
     window.answer(3, 3);
-    assert!(window.has("3 of 3") && !window.has("Look up"));
-    window.click("Which executions?…");
-    assert!(window.has("Look up") && !window.has("3 of 3"));
+    assert!(window.has("3 of 3") && !window.has("Run query"));
+    window.click("Edit query…");
+    assert!(window.has("Run query") && !window.has("3 of 3"));
 }
 
 #[test]
-fn the_document_is_there_as_json_and_leads_to_normal_executions() {
+fn the_record_is_shown_as_json_and_leads_to_normal_executions() {
     let mut window = Window::live();
     window.click("rank 2, 8 ms");
     window.answer(1, 1);
     window.press(Key::Period);
     assert_eq!(window.page(), Page::Document);
     window.press(Key::J);
-    let json = window.harness.get_by_label("Document as JSON");
+    let json = window.harness.get_by_label("Record as JSON");
     assert!(json.value().unwrap().contains("\"event_id\": \"2:5:100\""));
     window.click("Compare");
     let request = window.asked();
@@ -574,7 +574,7 @@ fn the_document_is_there_as_json_and_leads_to_normal_executions() {
 }
 
 #[test]
-fn another_server_is_named_over_the_views_and_escape_puts_the_form_away() {
+fn another_server_is_entered_over_the_views_and_escape_closes_the_form() {
     let mut window = Window::live();
     for key in [Key::Escape, Key::Enter] {
         window
@@ -591,14 +591,14 @@ fn another_server_is_named_over_the_views_and_escape_puts_the_form_away() {
         token: None,
     };
     assert_eq!(
-        window.carrier.requests.try_iter().collect::<Vec<_>>(),
+        window.transport.requests.try_iter().collect::<Vec<_>>(),
         [expected]
     );
     assert!(window.has("● Live") || window.has("◌ Connecting"));
 }
 
 #[test]
-fn a_drag_over_the_heat_map_chooses_steps_and_shows_only_them() {
+fn a_drag_over_the_heat_map_selects_steps_and_shows_only_them() {
     let mut window = Window::live();
     let map = window
         .harness
@@ -621,7 +621,7 @@ fn a_drag_over_the_heat_map_chooses_steps_and_shows_only_them() {
     window
         .harness
         .get_by_label("Heat map of 18 anomalies on 4 ranks, steps 2 to 4");
-    assert!(window.has("Chosen: steps 2 to 4"));
+    assert!(window.has("Selected: steps 2 to 4"));
     window.click("All steps");
     window
         .harness
@@ -658,19 +658,19 @@ fn both_appearances_draw_every_page() {
 }
 
 #[test]
-fn a_view_without_anything_to_show_says_what_it_is_for_and_what_to_do() {
+fn an_empty_view_says_what_it_is_for_and_what_to_do() {
     let mut window = Window::live();
     window.press(Key::Num2);
-    assert!(window.has("like ones near each other"));
-    window.click("Open the recorded executions");
+    assert!(window.has("similar ones are close together"));
+    window.click("Open recorded executions");
     let asked = window.commands.try_iter().last();
     assert!(
         matches!(&asked, Some(Command::OpenTrace { source, .. }) if source == "trees:localhost:5559"),
         "{asked:?}"
     );
     window.press(Key::Q);
-    assert!(window.has("What recurs") && window.has("Open a trace…"));
+    assert!(window.has("Recurring patterns") && window.has("Open a trace…"));
     window.press(Key::I);
-    window.click("Show the overview");
+    window.click("Show Overview");
     assert!(window.has("Heat map of"));
 }

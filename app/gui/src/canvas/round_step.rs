@@ -1,6 +1,6 @@
-//! Round distances between marks of an axis.
+//! Round distances between ticks of an axis.
 
-/// 1, 2 or 5 times a power of ten, not less than `length`; 1 for a length that is none.
+/// Returns 1, 2 or 5 times a power of ten, not less than `length`; 1 if `length` is not a positive finite number.
 pub(crate) fn round_step(length: f64) -> f64 {
     if !(length.is_finite() && length > 0.0) {
         return 1.0;

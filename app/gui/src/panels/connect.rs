@@ -1,4 +1,4 @@
-//! Where a database or server is named, and what is said while nothing was heard of it.
+//! The form for the address of a database or server, and the state of a connection without data.
 
 use callgrove_session::watch::{Connection, WatchCommand};
 use egui::{Id, Key, Modal, RichText, TextEdit, Ui};
@@ -9,7 +9,7 @@ use crate::context::ViewContext;
 /// Width of the texts, in points.
 const WIDTH: f32 = 560.0;
 
-/// What is typed.
+/// The text that the user has typed.
 #[derive(Default)]
 pub(crate) struct ConnectForm {
     address: String,
@@ -18,7 +18,7 @@ pub(crate) struct ConnectForm {
 }
 
 impl ConnectForm {
-    /// Lays the form over the views.
+    /// Opens the form over the views.
     pub(crate) fn open(&mut self, address: &str) {
         address.clone_into(&mut self.address);
         self.wants_focus = true;
@@ -34,7 +34,7 @@ impl ConnectForm {
         }
         let token = TextEdit::singleline(&mut self.token)
             .password(true)
-            .hint_text("Token, if the server asks for one")
+            .hint_text("Token, if the server requires one")
             .desired_width(f32::INFINITY);
         let token = ui.add(token).accessible_name("Token");
         let entered = (address.lost_focus() || token.lost_focus())
@@ -51,16 +51,16 @@ impl ConnectForm {
         })
     }
 
-    /// Draws the form over everything else; whether it stays.
+    /// Draws the form over everything else. Returns whether it stays open.
     pub(crate) fn modal_ui(&mut self, ctx: &mut ViewContext<'_>, egui_ctx: &egui::Context) -> bool {
         let modal = Modal::new(Id::unique("connect")).show(egui_ctx, |ui| {
             ui.set_width(WIDTH.min(egui_ctx.content_rect().width() - 60.0));
             ui.heading("Attach records or a running job");
-            ui.label("Name the folder of a provenance database, or the server of a pipeline: the address that `callgrove run` or `callgrove pserver` printed.");
+            ui.label("Enter the folder of a provenance database, or the address of a pipeline's server, as printed by `callgrove run` or `callgrove pserver`.");
             let command = self.fields_ui(ui);
-            ui.weak("On another machine, make a tunnel first, and name localhost here:");
+            ui.weak("For another machine, open a tunnel first and enter localhost here:");
             ui.label(RichText::new("ssh -L 5559:localhost:5559 node17").monospace());
-            (command, ui.button("Not now").clicked())
+            (command, ui.button("Cancel").clicked())
         });
         let is_closed = modal.should_close();
         let (command, is_refused) = modal.inner;
@@ -72,16 +72,16 @@ impl ConnectForm {
     }
 }
 
-/// Says how the watched run and the window stand, as long as nothing was heard of it.
+/// Shows the state of the connection while no data has arrived.
 pub(crate) fn waiting_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let address = ctx.snapshot.watch.address().to_owned();
     match ctx.snapshot.watch.connection() {
         Connection::Idle => {
-            ui.heading("Nothing is watched any more");
+            ui.heading("No run is watched");
         }
         Connection::Connecting => {
             ui.heading(format!("Connecting to {address}"));
-            ui.weak("Waiting for its answer…");
+            ui.weak("Waiting for an answer…");
             if ui.button("Cancel").clicked() {
                 ctx.watch(WatchCommand::Disconnect);
             }
@@ -90,7 +90,7 @@ pub(crate) fn waiting_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         Connection::Live => {
             ui.heading("Connected; no anomaly detector has reported yet");
             ui.label(format!(
-                "{address} answers. The first I/O step of the job appears here as soon as a detector (callgrove ad) has judged it."
+                "{address} answers. The first I/O step of the job appears here as soon as a detector (callgrove ad) has scored it."
             ));
             return;
         }
@@ -99,12 +99,12 @@ pub(crate) fn waiting_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
             ui.label(RichText::new(cause).color(ctx.theme.warning()));
             if let Some(retry_in_ms) = retry_in_ms {
                 let seconds = *retry_in_ms as f64 / 1e3;
-                ui.weak(format!("Tries again every {seconds:.1} s."));
+                ui.weak(format!("Retrying every {seconds:.1} s."));
             }
         }
         Connection::Ended => {
             ui.heading("The run is over");
-            ui.label("No detector reported anything. Look at the detectors' own messages.");
+            ui.label("No detector reported any data. Check the output of the detectors.");
         }
     }
     if ui.button("Attach another…").clicked() {

@@ -8,13 +8,14 @@ use egui::{
 use crate::context::ViewContext;
 use crate::theme::RADIUS;
 
-/// Messages shown at once; older ones come up as newer ones go.
+/// Maximum number of messages shown at once; older ones appear when newer ones are closed.
 const MAX_SHOWN: usize = 4;
-/// How long good news stays, in seconds.
+/// Time in seconds until a success message disappears.
 const INFO_SECS: f64 = 8.0;
+/// Width of a message, in points.
 const WIDTH: f32 = 440.0;
 
-/// Draws the newest messages over the views, above the bars with the height `bars`; good news goes by itself.
+/// Draws the newest messages over the views, above the bars of height `bars`. Success messages disappear by themselves.
 pub(crate) fn notices_ui(ctx: &mut ViewContext<'_>, bars: f32, egui_ctx: &egui::Context) {
     let notices = ctx.snapshot.notices.clone();
     if notices.is_empty() {
@@ -33,13 +34,13 @@ pub(crate) fn notices_ui(ctx: &mut ViewContext<'_>, bars: f32, egui_ctx: &egui::
         });
 }
 
-/// One message with its button.
+/// Draws a message with its button.
 pub(crate) fn notice_ui(ctx: &mut ViewContext<'_>, notice: &Notice, ui: &mut Ui) {
     let theme = ctx.theme;
     let (name, color) = match notice.severity {
         Severity::Info => ("Done", theme.label_normal()),
         Severity::Warning => ("Warning", theme.warning()),
-        Severity::Error => ("Not done", theme.abnormal_text()),
+        Severity::Error => ("Error", theme.abnormal_text()),
     };
     let frame = Frame::new()
         .fill(ui.visuals().window_fill)
@@ -65,10 +66,10 @@ pub(crate) fn notice_ui(ctx: &mut ViewContext<'_>, notice: &Notice, ui: &mut Ui)
         .widget_info(|| WidgetInfo::labeled(Role::Alert, true, format!("{name}: {}", notice.text)));
 }
 
-/// Whether a message has been seen long enough; said once, since the session may be slow to answer.
+/// Returns whether a message has been shown long enough; `true` only once, since the session may be slow to answer.
 fn is_over(ui: &Ui, notice: &Notice) -> bool {
     let now = ui.input(|input| input.time);
-    let id = Id::unique(("notice goes at", notice.id));
+    let id = Id::unique(("notice ends at", notice.id));
     let goes_at = ui.data_mut(|data| *data.get_temp_mut_or(id, now + INFO_SECS));
     if goes_at.is_infinite() {
         return false;

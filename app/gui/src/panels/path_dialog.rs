@@ -1,29 +1,29 @@
-//! Asks for a path where there is no native dialog.
+//! Asks for a path if there is no native dialog.
 
 use egui::text::{CCursor, CCursorRange};
 use egui::{Id, Key, Modal, TextEdit, Ui};
 
 use crate::FilePurpose;
 
-/// The dialog while it is open.
+/// State of the dialog while it is open.
 pub(crate) struct PathDialog {
     purpose: FilePurpose,
     path: String,
     is_new: bool,
 }
 
-/// What became of the dialog in a frame.
+/// The result of one frame of the dialog.
 pub(crate) enum PathAnswer {
-    /// Nothing yet.
+    /// Still open.
     Open,
-    /// The person thought better of it.
+    /// Cancelled.
     Closed,
-    /// The path.
+    /// The entered path.
     Given(FilePurpose, String),
 }
 
 impl PathDialog {
-    /// A dialog that has not been seen yet.
+    /// Returns a dialog that has not been shown yet.
     pub(crate) fn new(purpose: FilePurpose) -> Self {
         Self {
             purpose,
@@ -52,7 +52,7 @@ impl PathDialog {
         let field = output.response.response.accessible_name("Path");
         if std::mem::take(&mut self.is_new) {
             field.request_focus();
-            // What is typed replaces the name but not its ending.
+            // Typing replaces the name but keeps the extension.
             let name = self
                 .path
                 .strip_suffix(".json")
@@ -73,7 +73,7 @@ impl PathDialog {
                 if is_given && (confirm.clicked() || entered) {
                     answer = Some(PathAnswer::Given(self.purpose, self.path.trim().to_owned()));
                 }
-                if ui.button("Not now").clicked() {
+                if ui.button("Cancel").clicked() {
                     answer = Some(PathAnswer::Closed);
                 }
             },

@@ -1,4 +1,4 @@
-//! Bars above the status bar: what waits for an answer, while the window stays usable.
+//! Question bars above the status bar: they wait for an answer, while the window stays usable.
 
 use callgrove_model::FunctionName;
 use callgrove_session::{
@@ -10,7 +10,7 @@ use crate::app::{Action, KeyMap};
 use crate::context::ViewContext;
 use crate::widgets::{KeyButton, count_of, thousands};
 
-/// Draws the bars, if there is something to answer.
+/// Draws a bar for each open question.
 pub(crate) fn questions_ui(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
     if let Some(question) = ctx.snapshot.question.clone() {
         let text = training_text(&question);
@@ -24,7 +24,7 @@ pub(crate) fn questions_ui(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui
     }
 }
 
-/// One bar: the text in which something is asked, and the answers.
+/// Draws a bar with a question and its answers.
 fn bar_ui(
     ctx: &mut ViewContext<'_>,
     id: &'static str,
@@ -53,25 +53,24 @@ fn bar_ui(
 fn training_answers(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
     let answers = [
         (
-            "Keep",
+            "Accept",
             Action::Keep,
             Command::Answer(TrainingAnswer::Keep),
-            "The model learns the labels, and the executions move".to_owned(),
+            "Trains the model on the labels and reclassifies the executions".to_owned(),
         ),
         (
-            "Only these",
+            "Apply to these executions only",
             Action::OnlyThese,
             Command::Answer(TrainingAnswer::OnlyThese),
-            "The labels stand for their own executions; the model does not learn from them"
-                .to_owned(),
+            "The labels hold for their own executions; the model is not trained on them".to_owned(),
         ),
         (
             "Undo",
             Action::Undo,
             Command::Undo,
             match &ctx.snapshot.undo {
-                Some(what) => format!("Takes back: {what}"),
-                None => "Takes the label back".to_owned(),
+                Some(what) => format!("Undoes: {what}"),
+                None => "Undoes the label".to_owned(),
             },
         ),
     ];
@@ -90,12 +89,12 @@ fn model_answers(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         (
             "Use it anyway",
             ModelAnswer::UseAnyway,
-            "How rare an excess is comes from the training of the model",
+            "The p-values come from the training data of the model",
         ),
         (
             "Use p-values of this run",
             ModelAnswer::Refit,
-            "Structures and labels come from the model; how rare an excess is, this run says",
+            "Structures and labels come from the model; p-values are computed from this run",
         ),
         ("Cancel", ModelAnswer::Cancel, "The scores stay as they are"),
     ];
@@ -111,10 +110,10 @@ fn model_answers(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     }
 }
 
-/// `Learning this would change what 1,315 of 5,792 executions are called (…).`
+/// `Training on this label would reclassify 1,315 of 5,792 executions (…).`
 fn training_text(question: &TrainingQuestion) -> String {
     let what = match question.num_labels {
-        0 | 1 => "this".to_owned(),
+        0 | 1 => "this label".to_owned(),
         several => format!("these {} labels", thousands(several)),
     };
     let sides = [
@@ -127,17 +126,17 @@ fn training_text(question: &TrainingQuestion) -> String {
         .map(|(count, side)| format!("{} would be {side}", thousands(count)))
         .collect();
     format!(
-        "Learning {what} would change what {} of {} are called ({}).",
+        "Training on {what} would reclassify {} of {} ({}).",
         thousands(question.num_moved()),
         count_of(question.num_trees, "execution"),
         sides.join(", "),
     )
 }
 
-/// `This model was made for compute of lmp (5,792 executions on 4 ranks, median 2 ms): it calls 87 % …`
+/// `This model was made for compute of lmp (5,792 executions on 4 ranks, median 2 ms), and does not fit: …`
 fn model_text(question: &ModelQuestion) -> String {
     format!(
-        "This model was made for {}, and does not fit: {}. It calls {} of {} abnormal, with p-values of this run {}.",
+        "This model was made for {}, and does not fit: {}. It classifies {} of {} as abnormal; with p-values of this run, {}.",
         origin_text(&question.origin),
         question.misfit,
         thousands(question.num_abnormal),
@@ -206,11 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn a_training_that_would_move_many_is_asked_about_in_figures() {
+    fn a_training_that_would_reclassify_many_asks_with_figures() {
         assert_eq!(
             training_text(&training()),
-            "Learning this would change what 1,315 of 5,792 executions are called (1,300 would be abnormal, 15 would \
-             be normal)."
+            "Training on this label would reclassify 1,315 of 5,792 executions (1,300 would be abnormal, 15 would be \
+             normal)."
         );
         let several = TrainingQuestion {
             num_labels: 3,
@@ -219,17 +218,17 @@ mod tests {
         };
         assert_eq!(
             training_text(&several),
-            "Learning these 3 labels would change what 1,300 of 5,792 executions are called (1,300 would be abnormal)."
+            "Training on these 3 labels would reclassify 1,300 of 5,792 executions (1,300 would be abnormal)."
         );
     }
 
     #[test]
-    fn a_model_that_does_not_fit_is_asked_about_with_what_it_was_made_for() {
+    fn a_model_that_does_not_fit_asks_with_its_origin() {
         assert_eq!(
             model_text(&model()),
             "This model was made for Pair::compute of lmp (5,792 executions on 16 ranks, median 2 ms, 30 abnormal), and \
-             does not fit: it knows the structure of only 25 % of these executions. It calls 39 of 40 executions \
-             abnormal, with p-values of this run 4."
+             does not fit: it knows the structure of only 25 % of these executions. It classifies 39 of 40 \
+             executions as abnormal; with p-values of this run, 4."
         );
     }
 
@@ -246,11 +245,11 @@ mod tests {
         harness.run();
         let answers = [
             (
-                "Keep, answer to the training",
+                "Accept, answer to the training",
                 Command::Answer(TrainingAnswer::Keep),
             ),
             (
-                "Only these, answer to the training",
+                "Apply to these executions only, answer to the training",
                 Command::Answer(TrainingAnswer::OnlyThese),
             ),
             ("Undo, answer to the training", Command::Undo),

@@ -1,4 +1,4 @@
-//! Chooses the function whose executions are compared.
+//! Chooses the root function whose executions are compared.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,23 @@ use crate::context::ViewContext;
 use crate::theme::RADIUS;
 use crate::widgets::thousands;
 
-/// Width of the list where there is room, in points.
+/// Preferred width of the list, in points.
 const WIDTH: f32 = 560.0;
+/// Height of a row, in points.
 const ROW_HEIGHT: f32 = 24.0;
 /// Right edges of the columns calls, median, longest, from the right edge of the row.
 const COLUMNS: [(&str, f32); 3] = [("Calls", 180.0), ("Median", 90.0), ("Longest", 8.0)];
-/// Room of these columns.
+/// Total width of these columns, in points.
 const COLUMNS_WIDTH: f32 = 250.0;
 
-/// What is typed into the field.
+/// The text in the field.
 #[derive(Default)]
 pub(crate) struct RootChooser {
     pattern: String,
 }
 
 impl RootChooser {
-    /// The button with the root function, and the list below it when open.
+    /// Draws the button with the root function, and the list below it when open.
     pub(crate) fn ui(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         let current = ctx
             .snapshot
@@ -45,7 +46,7 @@ impl RootChooser {
             .show(|ui| self.list_ui(ctx, ui));
     }
 
-    /// The field and the list of functions; a choice closes a popup around it.
+    /// Draws the field and the list of functions; a choice closes the surrounding popup.
     pub(crate) fn list_ui(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         ui.set_width(WIDTH.min(ui.ctx().content_rect().width() - 40.0));
         let typed = self.pattern.trim().to_owned();
@@ -63,7 +64,7 @@ impl RootChooser {
                     }
                 }
                 if rows.is_empty() {
-                    ui.weak("No function has this in its name.");
+                    ui.weak("No matching functions");
                 }
             });
         if let Some(function) = chosen {
@@ -73,7 +74,7 @@ impl RootChooser {
         }
     }
 
-    /// Whether what is typed shall be taken.
+    /// Returns whether the typed text was confirmed.
     fn field_ui(&mut self, ui: &mut Ui) -> bool {
         ui.horizontal(|ui| {
             let field = TextEdit::singleline(&mut self.pattern)
@@ -92,22 +93,22 @@ impl RootChooser {
     }
 }
 
-/// A function that can be chosen.
+/// A function in the list.
 struct Row<'a> {
     suggestion: &'a Suggestion,
-    /// Its full name, and what tells it from others with the same name.
+    /// Its full name, and its difference from others with the same short name.
     overload: Option<(&'a str, String)>,
 }
 
 impl Row<'_> {
-    /// What names this function and no other.
+    /// Returns a pattern that matches this function alone.
     fn pattern(&self) -> &str {
         let name = self.suggestion.name.as_str();
         self.overload.as_ref().map_or(name, |(full, _)| full)
     }
 }
 
-/// The functions whose names hold what is typed, or match it as a pattern.
+/// Returns the functions whose names contain the typed text, or match it as a pattern.
 fn rows<'a>(snapshot: &'a Snapshot, typed: &str) -> Vec<Row<'a>> {
     let mut num_of_name: BTreeMap<&str, usize> = BTreeMap::new();
     for suggestion in snapshot.suggestions.iter() {
@@ -140,7 +141,7 @@ fn rows<'a>(snapshot: &'a Snapshot, typed: &str) -> Vec<Row<'a>> {
         .collect()
 }
 
-/// What a full name says beyond the name: arguments, and where it is written.
+/// Returns the part of a full name beyond the short name: arguments, and file and line.
 fn difference(full: &str) -> String {
     let name = FunctionName::parse(full);
     let signature = full.split(" [{").next().unwrap_or(full);
@@ -154,12 +155,12 @@ fn difference(full: &str) -> String {
     }
 }
 
-/// What Enter takes: what is typed if it names a function, else the first in the list.
+/// Returns the function that Enter selects: the typed text if it names a function, else the first in the list.
 fn wanted(typed: &str, rows: &[Row<'_>]) -> String {
     let pattern = FunctionPattern::new(typed);
     let is_named = |row: &&Row<'_>| pattern.matches(&FunctionName::parse(&row.suggestion.name));
     let named = rows.iter().find(is_named).map(|_| typed);
-    // With nothing in the list the session says what is like it.
+    // With an empty list the session reports similar names.
     let first = || rows.first().map_or(typed, Row::pattern);
     named.unwrap_or_else(first).to_owned()
 }
@@ -181,7 +182,7 @@ fn header_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
     }
 }
 
-/// One function; whether it was chosen.
+/// Draws a function. Returns whether it was chosen.
 fn row_ui(ctx: &ViewContext<'_>, row: &Row<'_>, ui: &mut Ui) -> bool {
     let suggestion = row.suggestion;
     let size = vec2(ui.available_width(), ROW_HEIGHT);
@@ -216,7 +217,7 @@ fn row_ui(ctx: &ViewContext<'_>, row: &Row<'_>, ui: &mut Ui) -> bool {
     response.on_hover_text(help).clicked()
 }
 
-/// The name, and fainter what tells it from others with the same name; cut with dots.
+/// Paints the name, and in weak colour its difference from others with the same name; both are elided.
 fn paint_name(
     ctx: &ViewContext<'_>,
     suggestion: &Suggestion,
@@ -239,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overloads_are_told_apart_by_arguments_and_line() {
+    fn overloads_differ_by_arguments_and_line() {
         let full =
             "LAMMPS_NS::Modify::add_compute(int, char**, int) [{/lammps/src/modify.cpp} {873,0}]";
         assert_eq!(difference(full), "(int, char**, int)  modify.cpp:873");

@@ -1,29 +1,32 @@
-//! False alarms, ν and the kernel's width, for those who want to see what they do.
+//! Expert settings of the model: false-alarm rate, ν and the kernel's width.
 
 use callgrove_session::{Command, ModelSettings};
 use egui::{Button, CollapsingHeader, Label, RichText, Slider, Ui};
 
 use crate::context::ViewContext;
 
-const RATE_HELP: &str = "Share of the executions called abnormal that may be so by chance: 0.1 means about 1 in 10. Larger: more are called abnormal.";
-const NU_HELP: &str = "Share of the normal-looking executions that the model may leave outside. Larger: it follows the bulk more closely.";
-const GAMMA_HELP: &str = "How near two executions must be to count as alike. Larger: only very like ones do, and a label reaches less far.";
+/// Help text of the false-alarm rate.
+const RATE_HELP: &str = "Fraction of the executions classified as abnormal that may be so by chance: 0.1 means about 1 in 10. A larger value classifies more as abnormal.";
+/// Help text of ν.
+const NU_HELP: &str = "Fraction of the normal executions that may lie outside the decision boundary. A larger value fits the bulk more tightly.";
+/// Help text of γ.
+const GAMMA_HELP: &str = "Inverse width of the kernel. With a larger value only very similar executions count as similar, and a label affects fewer of them.";
 
-/// Settings that the person is changing.
+/// Settings while the user changes them.
 #[derive(Default)]
 pub(crate) struct SettingsDraft {
     draft: Option<Draft>,
 }
 
 struct Draft {
-    /// Those of the session when the change began.
+    /// The settings of the session when the change began.
     base: ModelSettings,
     wanted: ModelSettings,
     is_sent: bool,
 }
 
 impl SettingsDraft {
-    /// Draws the sliders; a change is sent when the person lets go.
+    /// Draws the sliders; a change is sent when a slider is released.
     pub(super) fn ui(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         if ctx.snapshot.detection.is_none() {
             return;

@@ -1,4 +1,4 @@
-//! What fills the window as long as nothing is attached: an invitation, progress, or what went wrong.
+//! The start page, while nothing is attached: an invitation, progress, or an error.
 
 use callgrove_session::Snapshot;
 use egui::{Frame, Key, ProgressBar, RichText, TextEdit, Ui};
@@ -9,20 +9,24 @@ use crate::app::Action;
 use crate::context::ViewContext;
 use crate::platform::{FilePurpose, Platform};
 
+/// Maximum width of the page, in points.
 const WIDTH: f32 = 560.0;
+/// The first sentence of the start page.
 const INTRODUCTION: &str = "Callgrove compares all executions of a function in the trace of a parallel program and \
-    shows the few that are unlike the others.";
-const WHAT_IS_READ: &str = "It reads what TAU writes through ADIOS2, the anomalies that `callgrove run` recorded, and running jobs.";
-const WHAT_IS_DROPPED: &str = "Drop an exported run (.callgrove), a forest file (.jsonl) or a saved session (.json) on this page, or choose one; nothing leaves your browser.";
+    shows the few that differ from the others.";
+/// The supported sources.
+const SOURCES: &str = "It reads TAU traces written through ADIOS2, anomalies recorded by `callgrove run`, and running jobs.";
+/// The supported files in a browser.
+const BROWSER_SOURCES: &str = "Drop an exported run (.callgrove), a forest file (.jsonl) or a saved session (.json) on this page, or choose one; nothing leaves your browser.";
 
-/// What is typed into the field, and the list of functions.
+/// The text in the field, and the list of functions.
 #[derive(Default)]
 pub(crate) struct Start {
     path: String,
     chooser: RootChooser,
 }
 
-/// Draws what the state of the session calls for. `recent` are runs that were open before.
+/// Draws the page for the state of the session. `recent` are recently opened runs.
 pub(crate) fn start_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut Start,
@@ -94,14 +98,11 @@ fn working_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 
 fn no_trees_ui(ctx: &mut ViewContext<'_>, chooser: &mut RootChooser, ui: &mut Ui) {
     if let Some(analysis) = &ctx.snapshot.analysis {
-        ui.heading(format!(
-            "{} was never executed to its end",
-            analysis.root_name
-        ));
-        ui.label("Choose another function; its executions will be compared with each other.");
+        ui.heading(format!("{} has no complete execution", analysis.root_name));
+        ui.label("Choose another function to compare its executions.");
     } else {
-        ui.heading("Which function shall be compared?");
-        ui.label("Choose a function that is executed many times; most promising first.");
+        ui.heading("Choose a function to compare");
+        ui.label("Choose a function with many executions. The most promising are listed first.");
     }
     Frame::group(ui.style()).show(ui, |ui| chooser.list_ui(ctx, ui));
 }
@@ -114,16 +115,16 @@ fn open_ui(
     ui: &mut Ui,
 ) {
     ui.heading(match &ctx.snapshot.source {
-        Some(source) => format!("{source} is not open"),
+        Some(source) => format!("Could not open {source}"),
         None => "Open a run".to_owned(),
     });
     let has_paths = platform.has_paths();
     if has_paths {
-        ui.label(format!("{INTRODUCTION} {WHAT_IS_READ}"));
+        ui.label(format!("{INTRODUCTION} {SOURCES}"));
         name_ui(ctx, &mut state.path, platform, ui);
     } else {
         ui.label(INTRODUCTION);
-        ui.label(WHAT_IS_DROPPED);
+        ui.label(BROWSER_SOURCES);
     }
     ui.horizontal_wrapped(|ui| {
         if !has_paths {
@@ -150,7 +151,7 @@ fn open_ui(
     }
 }
 
-/// A field for the name of what to open.
+/// Draws the field for the path or address to open.
 fn name_ui(ctx: &mut ViewContext<'_>, path: &mut String, platform: &dyn Platform, ui: &mut Ui) {
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(path)
@@ -175,12 +176,12 @@ fn browse_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     }
 }
 
-/// Whether nothing is attached yet that the views could show.
+/// Returns whether nothing is attached yet that the views could show.
 pub(crate) fn needs_start(snapshot: &Snapshot) -> bool {
     has_no_trees(snapshot) && !snapshot.watch.is_attached()
 }
 
-/// Whether there are no executions to compare.
+/// Returns whether there are no executions to compare.
 pub(crate) fn has_no_trees(snapshot: &Snapshot) -> bool {
     snapshot
         .analysis

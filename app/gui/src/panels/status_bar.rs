@@ -1,4 +1,4 @@
-//! The bar below: what is being worked on, and what is wrong with the trace.
+//! The status bar: running work, and problems of the trace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use callgrove_session::Calls;
 use egui::{Align, Layout, Popup, PopupCloseBehavior, ProgressBar, RichText, ScrollArea, Ui};
 
 use super::needs_start;
-use super::people::{NameDraft, people_ui};
+use super::viewers::{NameDraft, viewers_ui};
 use crate::app::Action;
 use crate::context::ViewContext;
 use crate::widgets::{count_of, thousands};
 
-/// Width of the list of warnings where there is room, in points.
+/// Preferred width of the list of warnings, in points.
 const LIST_WIDTH: f32 = 620.0;
 
-/// What was found in the trace, looked up once, and what is being written.
+/// The problems of the trace, looked up once, and the name while it is edited.
 #[derive(Default)]
 pub(crate) struct StatusBar {
-    found: Option<Found>,
+    problems: Option<TraceProblems>,
     name: NameDraft,
 }
 
-struct Found {
+struct TraceProblems {
     calls: Arc<Calls>,
     damage: Vec<Damage>,
-    /// Habits of the tracer, in words.
+    /// Conventions of the tracer, as text.
     notes: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ struct Damage {
     first: String,
 }
 
-/// Draws the bar. `num_unsent` commands wait for the session.
+/// Draws the bar. `num_unsent` commands have not been sent to the session.
 pub(crate) fn status_bar_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut StatusBar,
@@ -66,12 +66,12 @@ pub(crate) fn status_bar_ui(
             }
             ui.add(egui::Label::new(&work.stage).truncate());
         } else if num_unsent > 0 {
-            ui.label(format!("{} for the session", count_of(num_unsent, "wish")));
+            ui.label(format!("{} not sent yet", count_of(num_unsent, "change")));
         } else if ctx.snapshot.work.is_none() {
             ui.weak("Ready");
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            people_ui(ctx, &mut state.name, ui);
+            viewers_ui(ctx, &mut state.name, ui);
             warnings_ui(ctx, state, ui);
             if let Some(calls) = &ctx.snapshot.calls {
                 let (unit, num_calls) = (&calls.trace().unit, calls.num_calls());
@@ -91,16 +91,16 @@ pub(crate) fn status_bar_ui(
     });
 }
 
-/// The button that says how much is damaged, or that there is something to know, and the list behind it.
+/// Draws the button with the number of warnings or notes, and the list that it opens.
 fn warnings_ui(ctx: &ViewContext<'_>, state: &mut StatusBar, ui: &mut Ui) {
     let Some(calls) = &ctx.snapshot.calls else {
         return;
     };
-    let is_known = |found: &Found| Arc::ptr_eq(&found.calls, calls);
-    if !state.found.as_ref().is_some_and(is_known) {
-        state.found = Some(Found::of(calls));
+    let is_known = |problems: &TraceProblems| Arc::ptr_eq(&problems.calls, calls);
+    if !state.problems.as_ref().is_some_and(is_known) {
+        state.problems = Some(TraceProblems::of(calls));
     }
-    let Some(Found { damage, notes, .. }) = &state.found else {
+    let Some(TraceProblems { damage, notes, .. }) = &state.problems else {
         return;
     };
     let total: u64 = damage.iter().map(|kind| kind.count).sum();
@@ -111,7 +111,7 @@ fn warnings_ui(ctx: &ViewContext<'_>, state: &mut StatusBar, ui: &mut Ui) {
     };
     let button = ui
         .button(RichText::new(text).color(ctx.theme.weak_text()))
-        .on_hover_text("What was found while the trace was read")
+        .on_hover_text("Problems found while reading the trace")
         .accessible_name(name);
     Popup::from_toggle_button_response(&button)
         .close_behavior(PopupCloseBehavior::CloseOnClickOutside)
@@ -120,8 +120,8 @@ fn warnings_ui(ctx: &ViewContext<'_>, state: &mut StatusBar, ui: &mut Ui) {
             ui.label(RichText::new("Found while reading the trace").strong());
             if !damage.is_empty() {
                 ui.weak(
-                    "Nothing was hidden: damaged parts were left out or closed as said here, and \
-                     all the rest is used.",
+                    "Damaged parts were left out or closed as listed here. All other data is \
+                     used.",
                 );
                 damage_ui(damage, ui);
             }
@@ -159,7 +159,7 @@ fn damage_ui(damage: &[Damage], ui: &mut Ui) {
         });
 }
 
-impl Found {
+impl TraceProblems {
     fn of(calls: &Arc<Calls>) -> Self {
         let trace = calls.trace();
         let start = calls.time_span().map(|(start, _)| start);

@@ -1,4 +1,4 @@
-//! The bar on top: menus, what is open, layouts, counts, connection, undo, appearance, help.
+//! The top bar: menus, source, layouts, counts, connection, undo, appearance, help.
 
 use callgrove_session::Snapshot;
 use callgrove_session::watch::{Connection, Scope, WatchCommand};
@@ -9,14 +9,14 @@ use crate::app::{ACTIONS, Action, KeyMap, LayoutName, Menu};
 use crate::context::ViewContext;
 use crate::widgets::{count_of, thousands};
 
-/// With less room than this the root function stands alone.
-const LEAST_WIDTH_WITH_SOURCE: f32 = 300.0;
-/// With less room beside the menus than this the layouts stand in their menu alone.
-const LEAST_WIDTH_WITH_LAYOUTS: f32 = 340.0;
-/// With less than this nothing can be read that is shortened.
-const LEAST_WIDTH_OF_NAMES: f32 = 60.0;
+/// Width below which only the root function is shown, without the source, in points.
+const MIN_WIDTH_WITH_SOURCE: f32 = 300.0;
+/// Width next to the menus below which the layouts are only in their menu, in points.
+const MIN_WIDTH_WITH_LAYOUTS: f32 = 340.0;
+/// Width below which elided names are unreadable, in points.
+const MIN_WIDTH_OF_NAMES: f32 = 60.0;
 
-/// Draws the bar. `layout` is the one that is shown.
+/// Draws the bar. `layout` is the current one.
 pub(crate) fn top_bar_ui(
     ctx: &mut ViewContext<'_>,
     chooser: &mut RootChooser,
@@ -27,8 +27,8 @@ pub(crate) fn top_bar_ui(
     ui.horizontal_centered(|ui| {
         menus_ui(ctx, keys, ui);
         ui.separator();
-        let has_layouts = ui.available_width() > LEAST_WIDTH_WITH_LAYOUTS;
-        // What is on the right has its room first; what is named on the left is shortened.
+        let has_layouts = ui.available_width() > MIN_WIDTH_WITH_LAYOUTS;
+        // The right part gets its width first; names on the left are elided.
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             icons_ui(ctx, keys, ui);
             if has_layouts && !super::needs_start(ctx.snapshot) {
@@ -37,11 +37,11 @@ pub(crate) fn top_bar_ui(
             if ctx.snapshot.watch.is_attached() {
                 watch_ui(ctx, ui);
             }
-            if ui.available_width() < LEAST_WIDTH_OF_NAMES {
+            if ui.available_width() < MIN_WIDTH_OF_NAMES {
                 return;
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                if ui.available_width() > LEAST_WIDTH_WITH_SOURCE {
+                if ui.available_width() > MIN_WIDTH_WITH_SOURCE {
                     source_ui(ctx.snapshot, ui);
                 }
                 if ctx.snapshot.trace.is_some() {
@@ -57,7 +57,7 @@ pub(crate) fn top_bar_ui(
     });
 }
 
-/// All menus are made from the table of actions.
+/// Draws the menus, all from the table of actions.
 fn menus_ui(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
     for (menu, name) in Menu::ALL {
         ui.menu_button(name, |ui| {
@@ -96,7 +96,7 @@ fn layouts_ui(ctx: &mut ViewContext<'_>, shown: LayoutName, ui: &mut Ui) {
     ui.separator();
 }
 
-/// What is chosen of the watched run, and how to choose nothing.
+/// Draws the selected scope of the watched run, and a button that clears it.
 fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let scope = ctx.scope();
     if scope == Scope::default() {
@@ -112,11 +112,11 @@ fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
             format!("steps {first} to {last}")
         }
     }));
-    let clear = ui.button("×").on_hover_text("Choose all");
-    if clear.accessible_name("Choose nothing").clicked() {
+    let clear = ui.button("×").on_hover_text("Clear the selection");
+    if clear.accessible_name("Clear the scope").clicked() {
         ctx.watch(WatchCommand::QueryScope(Scope::default()));
     }
-    ui.add(Label::new(format!("Chosen: {}", parts.join(", "))).truncate());
+    ui.add(Label::new(format!("Selected: {}", parts.join(", "))).truncate());
 }
 
 fn watch_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
@@ -124,8 +124,8 @@ fn watch_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let is_paused = watch.is_paused();
     let is_over = *watch.connection() == Connection::Ended;
     let name = if is_paused {
-        let num_waiting = watch.num_held_back() as usize;
-        format!("Go on ({} waiting)", count_of(num_waiting, "update"))
+        let num_waiting = watch.num_waiting() as usize;
+        format!("Resume ({} waiting)", count_of(num_waiting, "update"))
     } else {
         "Pause".to_owned()
     };
@@ -133,7 +133,7 @@ fn watch_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         let button = Button::new(name).selected(is_paused);
         let button = ui
             .add_enabled(Action::Pause.is_possible(ctx.snapshot), button)
-            .on_hover_text("Hold the picture still; nothing is lost");
+            .on_hover_text("Freeze the view; no data is lost");
         if button.clicked() {
             ctx.actions.push(Action::Pause);
         }
@@ -142,7 +142,7 @@ fn watch_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     ui.separator();
 }
 
-/// How the window and the watched run stand, with a sign beside the colour.
+/// Draws the connection state of the watched run, with a sign in addition to the colour.
 fn connection_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
     let watch = &ctx.snapshot.watch;
     let (text, color, help) = match watch.connection() {
@@ -151,8 +151,8 @@ fn connection_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
         Connection::Live => ("● Live", ctx.theme.label_normal(), String::new()),
         Connection::Ended => ("■ Run is over", ctx.theme.text(), String::new()),
         Connection::Lost { cause, retry_in_ms } => {
-            let retry = retry_in_ms.map_or("It will not be tried again.".to_owned(), |ms| {
-                format!("Tries again every {:.1} s.", ms as f64 / 1e3)
+            let retry = retry_in_ms.map_or("No further retries.".to_owned(), |ms| {
+                format!("Retrying every {:.1} s.", ms as f64 / 1e3)
             });
             let help = format!("\n{cause}\n{retry}");
             ("▲ Connection lost", ctx.theme.warning(), help)
@@ -187,7 +187,7 @@ fn icons_ui(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
         (
             "←",
             "Back",
-            "Back to where you were".to_owned(),
+            "Back to the previous location".to_owned(),
             Action::Back,
         ),
     ];
@@ -225,14 +225,14 @@ fn counts(snapshot: &Snapshot) -> Option<String> {
     Some(parts.join("  ·  "))
 }
 
-/// The last two names of a path: many runs keep their trace in a folder called the same.
+/// Returns the last two names of a path: many runs store their trace in a folder with the same name.
 fn end_of_path(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     let mut slashes = path.rmatch_indices('/').map(|(at, _)| at + 1);
     slashes.nth(1).map_or(path, |start| &path[start..])
 }
 
-/// The end of a long name says more than its beginning.
+/// Returns the end of a long name, which is more specific than its beginning.
 fn shortened(name: &str, max_chars: usize) -> String {
     let num_chars = name.chars().count();
     if num_chars <= max_chars {
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_is_known_by_the_end_of_its_path() {
+    fn a_source_is_named_by_the_end_of_its_path() {
         let shown = ["/data/lammps/bp/", "lammps/bp", "run.bp", "/run.bp", ""].map(end_of_path);
         assert_eq!(shown, ["lammps/bp", "lammps/bp", "run.bp", "/run.bp", ""]);
         assert_eq!(shortened("0123456789", 10), "0123456789");

@@ -1,4 +1,4 @@
-//! Labels and training: what was judged, what the model made of it.
+//! The Training view: labels, training, and its effect on the model.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::context::{ViewContext, label_name};
 use crate::views::candidates::CandidatesState;
 use crate::widgets::{KeyButton, code_link, count_of, thousands, view_header};
 
-/// Codes listed where there are many.
+/// Maximum number of listed codes.
 const MAX_CODES: usize = 12;
-/// Moves listed.
+/// Maximum number of listed moves.
 const MAX_MOVES: usize = 6;
-/// Doubtful labels listed.
+/// Maximum number of listed doubtful labels.
 const MAX_DOUBTS: usize = 6;
 
 /// Draws the panel.
@@ -52,14 +52,14 @@ pub(crate) fn training_ui(
             draft.ui(ctx, ui);
             files_ui(ctx, ui);
             publication.ui(ctx, ui);
-            // What comes and goes with every label stands last, so that nothing moves under the pointer.
+            // Content that changes with every label comes last, so that nothing moves under the pointer.
             held_ui(ctx, ui);
             change_ui(ctx, ui);
             doubts_ui(ctx, wants_doubts, ui);
         });
 }
 
-/// What is selected, and the two buttons that judge it.
+/// Draws the selection, and the two buttons that label it.
 fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &mut CandidatesState, ui: &mut Ui) {
     let snapshot = ctx.snapshot;
     let Some(analysis) = &snapshot.analysis else {
@@ -80,7 +80,7 @@ fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &mut CandidatesState, ui:
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let clear = egui::Button::new("Clear").small();
             let clear = ui.add_enabled(num_trees > 0, clear);
-            if clear.accessible_name("Select nothing").clicked() {
+            if clear.accessible_name("Clear selection").clicked() {
                 ctx.send(Command::Select(Selection::None));
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
@@ -121,8 +121,8 @@ fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
             button = button.filled(fill, ctx.theme.text_on(fill));
         }
         let help = match ctx.snapshot.question {
-            Some(_) => "The training waits for an answer",
-            None => "Learn the labels given so far; the number are those not learned yet",
+            Some(_) => "The training waits for your answer",
+            None => "Train the model on all labels; the number counts those not used yet",
         };
         if ui
             .add_enabled(ctx.snapshot.question.is_none(), button)
@@ -135,7 +135,7 @@ fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         let mut auto_train = ctx.snapshot.auto_train;
         if ui
             .checkbox(&mut auto_train, "after every label")
-            .on_hover_text("Train as soon as a label is given")
+            .on_hover_text("Train after every label")
             .changed()
         {
             ctx.send(Command::SetAutoTrain(auto_train));
@@ -143,10 +143,10 @@ fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     });
 }
 
-/// Which execution comes next after a label.
+/// Draws the choice of the execution that comes next after a label.
 fn query_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     ui.horizontal(|ui| {
-        ui.label("Then ask about");
+        ui.label("Suggest next");
         let mut query = ctx.snapshot.query;
         egui::ComboBox::from_id_salt("query")
             .selected_text(query_name(query))
@@ -159,7 +159,7 @@ fn query_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
                 }
             })
             .response
-            .accessible_name("Next to judge")
+            .accessible_name("Next to label")
             .on_hover_text(query_help(query));
         if query != ctx.snapshot.query {
             ctx.send(Command::SetQuery(query));
@@ -169,9 +169,9 @@ fn query_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 
 fn query_name(query: QueryStrategy) -> &'static str {
     match query {
-        QueryStrategy::Automatic => "what the run needs",
-        QueryStrategy::MostAnomalous => "the most anomalous",
-        QueryStrategy::MostUncertain => "the most uncertain",
+        QueryStrategy::Automatic => "automatic",
+        QueryStrategy::MostAnomalous => "most anomalous",
+        QueryStrategy::MostUncertain => "most uncertain",
         QueryStrategy::Diverse => "one of each kind",
     }
 }
@@ -181,13 +181,13 @@ fn query_help(query: QueryStrategy) -> &'static str {
         QueryStrategy::Automatic => {
             "The most anomalous until one is labelled abnormal, then the most uncertain"
         }
-        QueryStrategy::MostAnomalous => "Finds anomalies soonest: the lowest score comes first",
-        QueryStrategy::MostUncertain => "Teaches most: the score nearest to 0 comes first",
-        QueryStrategy::Diverse => "Hard to decide and unlike all that has a label already",
+        QueryStrategy::MostAnomalous => "Finds anomalies soonest: lowest score first",
+        QueryStrategy::MostUncertain => "Improves the model most: score closest to 0 first",
+        QueryStrategy::Diverse => "Uncertain, and unlike all labelled executions",
     }
 }
 
-/// Labels that stand for their executions alone, and the way to learn them after all.
+/// Draws the held labels, which hold for their executions alone, and the button that trains on them.
 fn held_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let num_held = ctx.snapshot.num_held;
     if num_held == 0 {
@@ -195,12 +195,10 @@ fn held_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     }
     ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new(count_of(num_held, "held label")).strong())
-            .on_hover_text(
-                "They stand for their executions alone; the model does not learn from them",
-            );
+            .on_hover_text("They hold for their executions only; the model is not trained on them");
         let button = ui.button("Learn held labels");
         if button
-            .on_hover_text("The model learns from them too")
+            .on_hover_text("Train the model on them too")
             .clicked()
         {
             ctx.send(Command::LearnHeld);
@@ -211,7 +209,7 @@ fn held_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     });
 }
 
-/// Labels to look at again.
+/// Draws the labels to review.
 fn doubts_ui(ctx: &mut ViewContext<'_>, shall_be_seen: bool, ui: &mut Ui) {
     let doubts = Arc::clone(&ctx.snapshot.doubts);
     if doubts.is_empty() {
@@ -220,7 +218,7 @@ fn doubts_ui(ctx: &mut ViewContext<'_>, shall_be_seen: bool, ui: &mut Ui) {
     let title = format!("{} may be wrong", count_of(doubts.len(), "label"));
     let title = ui
         .label(RichText::new(title).strong().color(ctx.theme.warning()))
-        .on_hover_text("Executions like these have the other label");
+        .on_hover_text("Similar executions have the other label");
     if shall_be_seen {
         title.scroll_to_me(Some(Align::TOP));
     }
@@ -237,7 +235,7 @@ fn doubts_ui(ctx: &mut ViewContext<'_>, shall_be_seen: bool, ui: &mut Ui) {
         });
 }
 
-/// What the last training changed.
+/// Draws the changes of the last training.
 fn change_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(detection) = ctx.snapshot.detection.clone() else {
         return;
@@ -251,7 +249,7 @@ fn change_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         && change.became_normal.is_empty()
         && change.moves.is_empty()
     {
-        ui.weak("Nothing: all executions kept side and place.");
+        ui.weak("Nothing: all classes and ranks are unchanged.");
     }
     crossings_ui(ctx, change, ui);
     if !change.moves.is_empty() {
@@ -359,7 +357,7 @@ mod tests {
     use crate::test_support::{demo_snapshot, harness_of};
 
     #[test]
-    fn held_labels_are_listed_with_the_way_to_learn_them() {
+    fn held_labels_are_listed_with_a_button_to_learn_them() {
         let snapshot = Snapshot {
             num_held: 2,
             held: Arc::new([TreeIdx(3), TreeIdx(9)]),
@@ -375,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn while_a_training_waits_for_an_answer_no_other_begins() {
+    fn no_training_starts_while_another_waits_for_an_answer() {
         let snapshot = Snapshot {
             question: Some(Arc::new(TrainingQuestion::default())),
             ..demo_snapshot()

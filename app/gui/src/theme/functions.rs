@@ -1,13 +1,14 @@
-//! The colours of functions: by name alone, so that a function looks the same in every view of every run.
+//! The colours of functions, by name alone: a function has the same colour in every view of every run.
 //!
-//! MPI is blue, in twelve tones; all else is green, yellow, brown, pink or violet. The tones were
-//! picked one after the other, each as far as can be (in OKLab, and as seen with deuteranopia and
-//! protanopia) from those before and from the colours of what is abnormal; both canvases show all of
-//! them. More functions than tones share some.
+//! MPI has twelve tones of blue; the rest is green, yellow, brown, pink or violet. The tones were picked one by one,
+//! each as far as possible (in OKLab, and as seen with deuteranopia and protanopia) from the previous ones and from the
+//! colours of abnormal executions; all are visible on both canvases. If there are more functions than tones, some share
+//! a tone.
 
 use callgrove_model::FunctionName;
 use egui::Color32;
 
+/// Tones of MPI functions.
 const MPI: [Color32; 12] = [
     Color32::from_rgb(0x00, 0x72, 0xB2),
     Color32::from_rgb(0x56, 0xB4, 0xE9),
@@ -22,6 +23,7 @@ const MPI: [Color32; 12] = [
     Color32::from_rgb(0x6A, 0x9C, 0xFB),
     Color32::from_rgb(0x55, 0x81, 0xC1),
 ];
+/// Tones of all other functions.
 const OTHER: [Color32; 20] = [
     Color32::from_rgb(0x00, 0x9E, 0x73),
     Color32::from_rgb(0xCC, 0x79, 0xA7),
@@ -44,18 +46,18 @@ const OTHER: [Color32; 20] = [
     Color32::from_rgb(0x9D, 0x51, 0xA7),
     Color32::from_rgb(0xF2, 0xA1, 0xCB),
 ];
-/// Where the hash begins: the first number with which the functions of MPI that take most time, and
-/// those of the demo's trees, all differ.
+/// Seed of the hash: the smallest number for which the most time-consuming MPI functions, and the functions of the
+/// demo's trees, all have different colours.
 const SEED: u32 = 1_532_382;
 
-/// The colour of the function that a full or short name says.
+/// Returns the colour of a function with a full or short name.
 pub(super) fn color_of(name: &str) -> Color32 {
     let name = FunctionName::parse(name);
     let tones = if name.is_mpi() { &MPI[..] } else { &OTHER[..] };
     tones[hash(name.short) as usize % tones.len()]
 }
 
-/// FNV-1a with a last mix, the same on every machine and in every version.
+/// Returns FNV-1a with a final mix, the same on every machine and in every version.
 fn hash(name: &str) -> u32 {
     let folded = name.bytes().fold(SEED, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
@@ -74,8 +76,8 @@ mod tests {
     /// Linear red, green and blue, 0 to 1.
     type Light = [f32; 3];
 
-    /// How colours turn with the two common kinds of colour blindness (Machado, Oliveira and Fernandes
-    /// 2009, doi 10.1109/TVCG.2009.113, severity 1).
+    /// Colour perception with the two common kinds of colour blindness (Machado, Oliveira and Fernandes 2009, doi
+    /// 10.1109/TVCG.2009.113, severity 1).
     const DEUTERANOPIA: [Light; 3] = [
         [0.367_322, 0.860_646, -0.227_968],
         [0.280_085, 0.672_501, 0.047_413],
@@ -96,7 +98,7 @@ mod tests {
         by.map(|row| (row[0] * light[0] + row[1] * light[1] + row[2] * light[2]).clamp(0.0, 1.0))
     }
 
-    /// OKLab (Ottosson 2020), in which distances are about as large as they look.
+    /// Returns OKLab coordinates (Ottosson 2020), whose distances are about proportional to perceived ones.
     fn oklab([r, g, b]: Light) -> [f32; 3] {
         let l = (0.412_221_47 * r + 0.536_332_54 * g + 0.051_445_99 * b).cbrt();
         let m = (0.211_903_5 * r + 0.680_699_5 * g + 0.107_396_96 * b).cbrt();
@@ -118,11 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn a_function_has_one_colour_whoever_names_it() {
+    fn a_function_has_one_colour_by_full_and_short_name() {
         let full = "LAMMPS_NS::PairEAM::compute(int, int) [{/lammps/src/pair_eam.cpp} {145,0}]";
         assert_eq!(color_of(full), color_of("PairEAM::compute"));
         assert_eq!(color_of("MPI_Wait()"), color_of("MPI_Wait"));
-        // Golden: a colour that changed would not be found again in an older picture.
+        // Golden values: a changed colour could not be matched with older pictures.
         assert_eq!(color_of("MPI_Wait"), MPI[3]);
         assert_eq!(color_of("PairEAM::compute"), OTHER[0]);
     }
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn tones_are_told_apart_and_none_is_near_what_is_abnormal() {
+    fn tones_are_distinct_and_none_is_close_to_abnormal() {
         let all: Vec<Color32> = MPI.into_iter().chain(OTHER).collect();
         for (at, &tone) in all.iter().enumerate() {
             for &other in &all[..at] {

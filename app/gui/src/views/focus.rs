@@ -1,4 +1,4 @@
-//! Which tree of which forest the tree and timeline views show.
+//! The focused tree, which the tree and timeline views show.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) struct Focus {
 }
 
 impl Focus {
-    /// The focused tree of a snapshot, if there is one.
+    /// Returns the focused tree of a snapshot, if there is one.
     pub(super) fn of(snapshot: &Snapshot) -> Option<Self> {
         let tree = snapshot.focus()?;
         let analysis = snapshot.analysis.as_ref()?;
@@ -25,22 +25,22 @@ impl Focus {
         })
     }
 
-    /// Whether both are of one forest.
+    /// Returns whether both belong to the same forest.
     pub(super) fn is_same_forest(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.analysis, &other.analysis)
     }
 
-    /// Whether both are the same tree.
+    /// Returns whether both are the same tree.
     pub(super) fn is_same_tree(&self, other: &Self) -> bool {
         self.is_same_forest(other) && self.tree == other.tree
     }
 
-    /// The execution: its tree, of which only the root is there where the calls are far.
+    /// Returns the execution: its tree, of which only the root is present if the calls are remote.
     pub(super) fn root(&self) -> CsTree<'_> {
         self.analysis.forest.tree(self.tree)
     }
 
-    /// The code `#rank-index`.
+    /// Returns the code `#rank-index`.
     pub(super) fn code(&self) -> String {
         self.analysis.forest.code(self.tree).to_string()
     }

@@ -1,56 +1,56 @@
-//! Names beside discs that do not hide each other.
+//! Placement of names next to discs, without overlaps.
 
 use egui::{Pos2, Rect, Vec2};
 
-/// Room between a disc and its name, in points.
+/// Gap between a disc and its name, in points.
 const NAME_GAP: f32 = 5.0;
 
-/// A disc that would like its name shown.
+/// A request for the name of a disc.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Wish {
+pub(super) struct NameRequest {
     pub(super) centre: Pos2,
     pub(super) radius: f32,
-    /// Size of the written name.
+    /// Size of the laid-out name.
     pub(super) size: Vec2,
 }
 
-/// A place for every name that finds one, the first wishes first: inside the disc if it is large
-/// enough, else beside, below or above it, inside `area` and clear of names placed before and of
-/// the other discs in `discs`.
+/// Places the names, in the order of their requests; `None` for a name without a free place. A place is inside the
+/// disc if it is large enough, else next to, below or above it; it is inside `area` and overlaps neither earlier names
+/// nor other discs of `discs`.
 pub(super) fn place_labels(
-    wishes: &[Wish],
+    requests: &[NameRequest],
     discs: &[(Pos2, f32)],
     area: Rect,
 ) -> Vec<Option<Rect>> {
     let mut taken: Vec<Rect> = Vec::new();
-    let place = |wish: &Wish| {
+    let place = |request: &NameRequest| {
         let is_free = |rect: Rect| {
             let hides_disc = |&(centre, radius): &(Pos2, f32)| {
-                centre != wish.centre && rect.distance_to_pos(centre) < radius
+                centre != request.centre && rect.distance_to_pos(centre) < radius
             };
             let hides_name = |other: &Rect| other.expand(1.0).intersects(rect);
             area.contains_rect(rect)
                 && !taken.iter().any(hides_name)
                 && !discs.iter().any(hides_disc)
         };
-        let found = candidates(wish).find(|&rect| is_free(rect));
+        let found = candidates(request).find(|&rect| is_free(rect));
         taken.extend(found);
         found
     };
-    wishes.iter().map(place).collect()
+    requests.iter().map(place).collect()
 }
 
-/// Whether a place is inside its disc.
-pub(super) fn is_inside(wish: &Wish, rect: Rect) -> bool {
-    rect.center().distance(wish.centre) < 1.0
+/// Returns whether a place is inside its disc.
+pub(super) fn is_inside(request: &NameRequest, rect: Rect) -> bool {
+    rect.center().distance(request.centre) < 1.0
 }
 
-fn candidates(wish: &Wish) -> impl Iterator<Item = Rect> + use<> {
-    let Wish {
+fn candidates(request: &NameRequest) -> impl Iterator<Item = Rect> + use<> {
+    let NameRequest {
         centre,
         radius,
         size,
-    } = *wish;
+    } = *request;
     let fits_inside = size.length() / 2.0 < radius;
     let inside = fits_inside.then_some(Vec2::ZERO);
     let (aside, away) = (
@@ -83,8 +83,8 @@ mod tests {
         max: Pos2::new(400.0, 300.0),
     };
 
-    fn wish(x: f32, y: f32, radius: f32) -> Wish {
-        Wish {
+    fn request(x: f32, y: f32, radius: f32) -> NameRequest {
+        NameRequest {
             centre: Pos2::new(x, y),
             radius,
             size: Vec2::new(60.0, 12.0),
@@ -92,25 +92,25 @@ mod tests {
     }
 
     #[test]
-    fn a_large_disc_has_its_name_inside_and_a_small_one_beside_it() {
-        let wishes = [wish(100.0, 100.0, 40.0), wish(100.0, 200.0, 5.0)];
-        let places = place_labels(&wishes, &[], AREA);
-        assert!(is_inside(&wishes[0], places[0].expect("room inside")));
-        assert!(places[1].expect("room beside").left() > 105.0);
+    fn a_large_disc_has_its_name_inside_and_a_small_one_next_to_it() {
+        let requests = [request(100.0, 100.0, 40.0), request(100.0, 200.0, 5.0)];
+        let places = place_labels(&requests, &[], AREA);
+        assert!(is_inside(&requests[0], places[0].expect("a place inside")));
+        assert!(places[1].expect("a place outside").left() > 105.0);
     }
 
     #[test]
     fn names_never_overlap_and_stay_inside() {
-        let wishes: Vec<Wish> = (0..300)
+        let requests: Vec<NameRequest> = (0..300)
             .map(|k| {
-                wish(
+                request(
                     (k * 37 % 400) as f32,
                     (k * 53 % 300) as f32,
                     (k % 50) as f32,
                 )
             })
             .collect();
-        let placed: Vec<Rect> = place_labels(&wishes, &[], AREA)
+        let placed: Vec<Rect> = place_labels(&requests, &[], AREA)
             .into_iter()
             .flatten()
             .collect();
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_name_does_not_lie_on_another_disc() {
         let neighbour = (Pos2::new(140.0, 200.0), 25.0);
-        let small = wish(100.0, 200.0, 5.0);
+        let small = request(100.0, 200.0, 5.0);
         let places = place_labels(&[small], &[neighbour, (small.centre, small.radius)], AREA);
         assert_eq!(
             places[0].map(|rect| rect.right()),
@@ -134,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn the_first_wish_gets_its_place() {
+    fn the_first_request_gets_its_place() {
         let places = place_labels(
-            &[wish(100.0, 100.0, 40.0), wish(100.0, 100.0, 40.0)],
+            &[request(100.0, 100.0, 40.0), request(100.0, 100.0, 40.0)],
             &[],
             AREA,
         );

@@ -1,13 +1,14 @@
-//! Signs of roles in a delay and of kinds of causes: shape says what colour says, for those who do not see colours.
+//! Signs of roles in a delay and of kinds of causes: the shape repeats the meaning of the colour, for colour-blind
+//! users.
 
 use callgrove_session::{CauseKind, DelayRole};
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, Vec2};
 
-/// Space that a sign needs beside a text, in points.
+/// Width of a sign next to a text, in points.
 pub(crate) const SIGN_WIDTH: f32 = 14.0;
 
-/// A target for the root, an hourglass for who waited, a question mark for what is undecided, within `radius` of
-/// `centre`; nothing for what was on time.
+/// Paints a sign within `radius` of `centre`: a target for the root, an hourglass for a victim, a question mark for
+/// undecided; nothing if it was on time.
 pub(crate) fn paint_role(
     painter: &Painter,
     role: DelayRole,
@@ -32,9 +33,9 @@ pub(crate) fn paint_role(
     }
 }
 
-/// Two bars of a pause for a stall, a long bar under a short one for slow work, an arrow for the network, the hatching of
-/// the timeline for the tracer's writes, four cores for a busy host, one bar over three that wait, bars of unequal heights,
-/// specks for noise, and a question mark, within `radius` of `centre`.
+/// Paints a sign within `radius` of `centre`: two pause bars for a stall, a long bar under a short one for slow work,
+/// an arrow for the network, hatching for a trace write, four cores for a busy host, one bar over three waiting ones
+/// for serial code, bars of unequal heights for imbalance, specks for noise, and a question mark for an unknown cause.
 pub(crate) fn paint_kind(
     painter: &Painter,
     kind: CauseKind,

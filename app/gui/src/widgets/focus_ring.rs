@@ -1,4 +1,4 @@
-//! The ring around the widget that keys act on.
+//! The ring around the focused widget.
 
 use egui::{Context, Stroke, StrokeKind};
 
@@ -7,13 +7,13 @@ use crate::theme::{RADIUS, Theme};
 /// Width of the ring, in points.
 const WIDTH: f32 = 2.0;
 
-/// Draws the ring, last of all in a frame: egui's own marks of focus are too faint to be found.
+/// Paints the ring, last in a frame: egui's own focus marks are too faint to be noticed.
 pub fn focus_ring(ctx: &Context, theme: &Theme) {
     let focused = ctx.memory(egui::Memory::focused);
     let Some(response) = focused.and_then(|id| ctx.read_response(id)) else {
         return;
     };
-    // What is scrolled out of view has no ring.
+    // A widget that is scrolled out of view has no ring.
     let seen = response.interact_rect;
     if !seen.is_positive() {
         return;
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_widget_that_keys_act_on_has_a_ring_that_is_seen() {
+    fn the_focused_widget_has_a_visible_ring() {
         for is_dark in [true, false] {
             let theme = Theme::new(is_dark, None);
             let color = theme.focus();

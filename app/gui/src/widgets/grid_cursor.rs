@@ -2,8 +2,8 @@
 
 use egui::{EventFilter, Key, Response, Ui};
 
-/// Where the arrows move a cursor (row, column) on a grid with so many rows and columns, none of them 0, that has the
-/// focus; it keeps the arrows for itself.
+/// Returns where the arrow keys move a cursor (row, column) on a focused grid of the given size, which must not be
+/// empty; the grid consumes the arrow keys.
 pub(crate) fn move_by_arrows(
     (row, column): (usize, usize),
     (num_rows, num_columns): (usize, usize),

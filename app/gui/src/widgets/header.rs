@@ -1,11 +1,11 @@
-//! The row above a view: its title, then what can be done, right-aligned.
+//! The header of a view: its title, then right-aligned controls.
 
 use egui::{Align, Label, Layout, RichText, Ui};
 
 /// Height of the row, in points.
 const HEIGHT: f32 = 28.0;
 
-/// Draws `controls` from the right, and the title in what they leave.
+/// Draws `controls` from the right, and the title in the remaining width.
 pub fn view_header<R>(ui: &mut Ui, title: &str, controls: impl FnOnce(&mut Ui) -> R) -> R {
     let size = egui::vec2(ui.available_width(), HEIGHT);
     ui.allocate_ui_with_layout(size, Layout::right_to_left(Align::Center), |ui| {

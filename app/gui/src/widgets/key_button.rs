@@ -1,4 +1,4 @@
-//! A button that shows the key that does the same.
+//! A button that shows its keyboard shortcut.
 
 use crate::theme::SMALLEST_TEXT;
 use egui::{Button, Color32, Response, RichText, Stroke, Ui, Vec2, Widget};
@@ -14,7 +14,7 @@ pub struct KeyButton<'a> {
 }
 
 impl<'a> KeyButton<'a> {
-    /// `text` on the button, `key` beside it.
+    /// Returns a button with `text`, and `key` next to it.
     pub fn new(text: &'a str, key: &'a str) -> Self {
         Self {
             text,
@@ -26,28 +26,28 @@ impl<'a> KeyButton<'a> {
         }
     }
 
-    /// What a screen reader calls it, where the text alone does not say it.
+    /// Sets the accessible name, if the text alone is not sufficient.
     #[must_use]
     pub fn named(mut self, name: String) -> Self {
         self.name = Some(name);
         self
     }
 
-    /// Filled with a colour, text in the other: for a state that is on.
+    /// Fills the button with a colour and sets the text colour, for an active state.
     #[must_use]
     pub fn filled(mut self, fill: Color32, text: Color32) -> Self {
         self.tint = Some((fill, text));
         self
     }
 
-    /// At least this wide, in points.
+    /// Sets the minimum width, in points.
     #[must_use]
     pub fn min_width(mut self, width: f32) -> Self {
         self.min_width = width;
         self
     }
 
-    /// For use inside cards.
+    /// Makes the button small, for use inside cards.
     #[must_use]
     pub fn small(mut self) -> Self {
         self.is_small = true;

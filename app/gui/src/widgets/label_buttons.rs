@@ -1,4 +1,4 @@
-//! The two buttons that label a tree or a record: filled while their label is on.
+//! The two buttons that label a tree or a record; the one of the current label is filled.
 
 use callgrove_session::Label;
 use egui::Ui;
@@ -6,8 +6,8 @@ use egui::Ui;
 use super::KeyButton;
 use crate::theme::Theme;
 
-/// Draws them in the direction of the layout, with the label that is on and who gave it; `what` tells a screen reader
-/// what is labelled. The answer is the label whose button was pressed.
+/// Draws the buttons in the direction of the layout, given the current label and its author; `what` names the labelled
+/// item for screen readers. Returns the label whose button was pressed.
 pub(crate) fn label_buttons(
     theme: &Theme,
     (on, author): (Option<Label>, Option<&str>),

@@ -1,4 +1,4 @@
-//! Own widgets, one per file, and how numbers are written.
+//! Widgets, one per file, and the formatting of numbers.
 
 mod cause_sign;
 mod code_link;

@@ -1,6 +1,6 @@
-//! How numbers are written.
+//! Formatting of numbers.
 
-/// With thousands separators: `5,792`.
+/// Formats a number with thousands separators: `5,792`.
 pub fn thousands(count: usize) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,13 +13,13 @@ pub fn thousands(count: usize) -> String {
     text
 }
 
-/// A count with its noun: `1 tree`, `5,792 trees`.
+/// Formats a count with its noun: `1 tree`, `5,792 trees`.
 pub fn count_of(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", thousands(count))
 }
 
-/// A signed decision value with three significant digits: `−0.0123`, `+1.2`, `0`.
+/// Formats a signed decision value with three significant digits: `−0.0123`, `+1.2`, `0`.
 pub fn score_text(score: f64) -> String {
     let size = score.abs();
     let sign = if score < 0.0 { "−" } else { "+" };

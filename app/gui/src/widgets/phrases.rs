@@ -1,4 +1,4 @@
-//! A sentence about a delay, of which each part leads to what it is about.
+//! A sentence about a delay whose parts are links.
 
 use callgrove_model::Trace;
 use callgrove_session::{CauseEvidence, CausePhrase, Command};
@@ -7,7 +7,8 @@ use egui::{Link, RichText, Ui};
 use crate::app::Action;
 use crate::context::ViewContext;
 
-/// Draws `subject` and the sentence, wrapped: a call is selected by a click, a rank put on top of the timeline.
+/// Draws `subject` and the sentence, wrapped. A click on a call selects it; a click on a rank pins it to the top of the
+/// timeline.
 pub(crate) fn phrases_ui(
     ctx: &mut ViewContext<'_>,
     trace: &Trace,
@@ -33,7 +34,7 @@ pub(crate) fn phrases_ui(
                     }
                 }
                 Some(CauseEvidence::Rank(lane)) => {
-                    let hint = "Put the rank on top of the timeline";
+                    let hint = "Pin the rank to the top of the timeline";
                     if ui.add(Link::new(text)).on_hover_text(hint).clicked() {
                         let lane = trace.lane(lane);
                         ctx.actions.push(Action::ShowRank(lane.program, lane.rank));

@@ -1,14 +1,14 @@
-//! A card beside what is pointed at.
+//! A card next to the hovered item.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
 use egui::{PopupAnchor, Response, Tooltip, Ui};
 
-/// From the pointer, or the point that the keyboard is on, to the card.
+/// Distance from the pointer, or from the point at the keyboard cursor, to the card, in points.
 const GAP: f32 = 12.0;
 
-/// Draws it, with what `content` draws.
+/// Draws the card with `content`.
 pub(crate) fn pointer_card(
     response: &Response,
     anchor: PopupAnchor,
@@ -18,8 +18,8 @@ pub(crate) fn pointer_card(
     pointer_card_of(response, (), anchor, ui, content);
 }
 
-/// The same for a widget that has cards of several things, told apart by `what`: each takes the room that it needs, not
-/// that of the one before.
+/// Draws a card of a widget whose cards have different contents, identified by `what`: each card has its own size, not
+/// that of the previous one.
 pub(crate) fn pointer_card_of(
     response: &Response,
     what: impl Hash + Debug,

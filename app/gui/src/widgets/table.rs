@@ -1,4 +1,4 @@
-//! A table of many rows: sorted by a click on a heading, drawn only where it is seen.
+//! A table of many rows: sorted by a click on a heading; only visible rows are drawn.
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
@@ -8,7 +8,9 @@ use egui::{
 
 use crate::theme::Theme;
 
+/// Height of a row, in points.
 const ROW_HEIGHT: f32 = 22.0;
+/// Horizontal padding of a cell, in points.
 const PADDING: f32 = 6.0;
 
 /// A column.
@@ -19,7 +21,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A column of texts under its heading, so many points wide; those with 0 share what is left.
+    /// Returns a text column of the given width in points; columns of width 0 share the remaining width.
     pub(crate) const fn text(name: &'static str, width: f32) -> Self {
         Self {
             name,
@@ -28,7 +30,7 @@ impl Column {
         }
     }
 
-    /// The same for numbers, which are right-aligned.
+    /// Returns a column of right-aligned numbers.
     pub(crate) const fn number(name: &'static str, width: f32) -> Self {
         Self {
             name,
@@ -38,28 +40,28 @@ impl Column {
     }
 }
 
-/// What a cell shows.
+/// The content of a cell.
 pub(crate) enum Cell {
     /// A text.
     Text(String),
-    /// A text behind a mark in a colour.
+    /// A text after a coloured mark.
     Marked(Color32, String),
     /// A text on a bar of some length, 0 to 1.
     Bar(f32, String),
-    /// A button of its own, with what a screen reader calls it.
+    /// A button, with its accessible name.
     Link(&'static str, String),
 }
 
-/// What was clicked.
+/// The clicked part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Clicked {
     /// A row.
     Row(usize),
-    /// The link in it.
+    /// The link in a row.
     Link(usize),
 }
 
-/// By which column the rows are sorted.
+/// The sort column and direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sort {
     /// Column.
@@ -68,15 +70,15 @@ pub(crate) struct Sort {
     pub(crate) is_descending: bool,
 }
 
-/// What a table is made of.
+/// The content of a table, except for its cells.
 pub(crate) struct Table<'a> {
-    /// Names the table, for its place in memory.
+    /// Identifies the table in egui's memory.
     pub(crate) salt: &'a str,
     /// Columns.
     pub(crate) columns: &'a [Column],
     /// Number of rows.
     pub(crate) num_rows: usize,
-    /// Row to mark as chosen.
+    /// The selected row.
     pub(crate) selected: Option<usize>,
 }
 
@@ -90,7 +92,7 @@ impl Cell {
 }
 
 impl Sort {
-    /// Sorts `rows` by a key of each, the order of equal rows kept.
+    /// Sorts `rows` by a numeric key; the sort is stable.
     pub(crate) fn by_number(self, rows: &mut [usize], key: impl Fn(usize) -> f64) {
         rows.sort_by(|&a, &b| {
             let order = key(a).total_cmp(&key(b));
@@ -102,7 +104,7 @@ impl Sort {
         });
     }
 
-    /// The same by a text.
+    /// Sorts `rows` by a text; the sort is stable.
     pub(crate) fn by_text<K: Ord>(self, rows: &mut [usize], key: impl Fn(usize) -> K) {
         rows.sort_by(|&a, &b| {
             let order = key(a).cmp(&key(b));
@@ -116,7 +118,7 @@ impl Sort {
 }
 
 impl Table<'_> {
-    /// Draws the table; the answer is what was clicked. A row is read to a person as the texts of its cells.
+    /// Draws the table. Returns the clicked part. Screen readers get a row as the texts of its cells.
     pub(crate) fn ui(
         &self,
         theme: &Theme,
@@ -138,7 +140,7 @@ impl Table<'_> {
                 for row in rows {
                     let size = Vec2::new(widths.iter().sum(), ROW_HEIGHT);
                     let (id, rect) = ui.allocate_space(size);
-                    // A press reaches only what is seen of a row that is wider than the view.
+                    // Only the visible part of a row that is wider than the view is clickable.
                     let response = ui.interact(rect.intersect(ui.clip_rect()), id, Sense::click());
                     let cells = cells(row);
                     let is_selected = self.selected == Some(row);
@@ -187,7 +189,7 @@ impl Table<'_> {
             .collect()
     }
 
-    /// Above the rows, and as far to the left as these were scrolled.
+    /// Draws the headings above the rows, scrolled horizontally like them.
     fn headings_ui(&self, widths: &[f32], scrolled: Id, sort: &mut Sort, ui: &mut Ui) {
         let scrolled: f32 = ui.data(|data| data.get_temp(scrolled)).unwrap_or(0.0);
         let (_, seen) = ui.allocate_space(Vec2::new(ui.available_width(), ROW_HEIGHT + 2.0));
@@ -233,7 +235,7 @@ impl Table<'_> {
         });
     }
 
-    /// Draws a row; whether its link was clicked.
+    /// Draws a row. Returns whether its link was clicked.
     fn row_ui(
         &self,
         theme: &Theme,
@@ -307,7 +309,7 @@ fn cell_ui(theme: &Theme, place: Rect, is_number: bool, cell: &Cell, ui: &Ui) {
     painter.galley(at, galley, color);
 }
 
-/// A search field over a table; takes the focus when asked to.
+/// Draws a search field over a table; `wants_focus` focuses it.
 pub(crate) fn search_ui(text: &mut String, wants_focus: &mut bool, name: &str, ui: &mut Ui) {
     let field = egui::TextEdit::singleline(text)
         .hint_text("Search (/)")
@@ -318,7 +320,7 @@ pub(crate) fn search_ui(text: &mut String, wants_focus: &mut bool, name: &str, u
     }
 }
 
-/// What stands where there is nothing.
+/// Draws a text in place of empty content.
 pub(crate) fn empty_ui(text: &str, ui: &mut Ui) {
     ui.add_space(12.0);
     ui.vertical_centered(|ui| ui.add(Label::new(egui::RichText::new(text).weak()).wrap()));

@@ -1,4 +1,4 @@
-//! Questions to the provenance database: documents, their number, and the schemas that they keep to.
+//! Queries of the provenance database: documents, their number, and their schemas.
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query as Parameters, State};
@@ -13,18 +13,18 @@ use serde_json::{Value, json};
 
 use super::error::ApiError;
 use super::live::stopped;
-use super::state::{Api, written};
+use super::state::{Api, json_response};
 use crate::connection::Stopping;
 
-/// Documents of one answer unless asked for fewer or more.
+/// Default number of documents in one answer.
 pub const DEFAULT_LIMIT: u64 = 100;
-/// The most documents of one answer; further ones are had by `offset`.
+/// Maximum number of documents in one answer; `offset` selects further ones.
 pub const MAX_LIMIT: u64 = 1000;
 
-/// What `GET /api/documents/…` may be asked.
+/// The parameters of `GET /api/documents/…`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
+pub(super) struct DocumentParameters {
     filter: Option<String>,
     sort: Option<String>,
     #[serde(default)]
@@ -52,7 +52,7 @@ pub(super) async fn documents(
     State(api): State<Api>,
     Path(collection): Path<String>,
     stopping: Option<Extension<Stopping>>,
-    wanted: Result<Parameters<Wanted>, QueryRejection>,
+    wanted: Result<Parameters<DocumentParameters>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let documents = api.documents()?;
     let Parameters(wanted) = wanted.map_err(|error| {
@@ -64,12 +64,12 @@ pub(super) async fn documents(
     })?;
     if wanted.limit > MAX_LIMIT {
         let message = format!(
-            "limit is {}: ask for at most {MAX_LIMIT} documents at once, and for more by offset",
+            "limit is {}: request at most {MAX_LIMIT} documents at once, and further ones by offset",
             wanted.limit
         );
         return Err(ApiError::bad_request(message));
     }
-    let collection = known(&collection)?;
+    let collection = collection_named(&collection)?;
     let query = Query {
         collection,
         filter: wanted.filter.as_deref().map(filter).transpose()?,
@@ -87,10 +87,10 @@ pub(super) async fn documents(
             store.find(&query)
         })
         .await?;
-    Ok(written(format!("[{}]", found.join(",")).into_bytes()))
+    Ok(json_response(format!("[{}]", found.join(",")).into_bytes()))
 }
 
-/// What `GET /api/count/…` may be asked.
+/// The parameters of `GET /api/count/…`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Counted {
@@ -114,7 +114,7 @@ pub(super) async fn count(
     let filter = text.as_deref().map(filter).transpose()?;
     let query = Query {
         filter,
-        ..Query::all(known(&collection)?)
+        ..Query::all(collection_named(&collection)?)
     };
     let count = documents
         .ask(stopped(stopping), move |store| {
@@ -130,12 +130,12 @@ pub(super) async fn schema(Path(name): Path<String>) -> Result<Response, ApiErro
     let schema = if name == "packet" {
         PACKET_SCHEMA
     } else {
-        known(&name)?.schema()
+        collection_named(&name)?.schema()
     };
-    Ok(written(schema.as_bytes().to_vec()))
+    Ok(json_response(schema.as_bytes().to_vec()))
 }
 
-fn known(name: &str) -> Result<Collection, ApiError> {
+fn collection_named(name: &str) -> Result<Collection, ApiError> {
     name.parse()
         .map_err(|error: UnknownCollection| ApiError::new(StatusCode::NOT_FOUND, error.to_string()))
 }
@@ -144,7 +144,7 @@ fn filter(text: &str) -> Result<Filter, ApiError> {
     Filter::parse(text).map_err(|error| ApiError::bad_request(format!("in the filter, {error}")))
 }
 
-/// By any field; `score` and `severity` of executions need not be spelt out.
+/// Parses the order: any field can be used; `score` and `severity` are short names for executions.
 fn sort(collection: Collection, by: &str, order: Order) -> Result<SortKey, ApiError> {
     let is_execution = matches!(collection, Collection::Anomalies | Collection::NormalExecs);
     let by = match by {

@@ -1,11 +1,11 @@
-//! How the JSON interface refuses: a status and `{"error": "…"}`.
+//! Errors of the JSON interface: a status and `{"error": "…"}`.
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-/// A refusal. The message tells cause and remedy.
+/// An error answer, whose message states cause and remedy.
 #[derive(Debug)]
 pub struct ApiError {
     status: StatusCode,
@@ -13,7 +13,7 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// The refusal with a status and a message.
+    /// An error with a status and a message.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -21,14 +21,14 @@ impl ApiError {
         }
     }
 
-    /// The client asked for something that cannot be.
+    /// An invalid request of the client.
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// The server did what it never should.
+    /// An internal error, which is a defect of the server.
     pub(crate) fn defect(error: &dyn std::error::Error) -> Self {
-        tracing::error!(%error, "a request could not be answered");
+        tracing::error!(%error, "internal error while answering a request");
         let message = format!("{error}: this is a defect of the server, please report it");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }

@@ -1,4 +1,4 @@
-//! The running job: its overview, and its packets as they come.
+//! The running job: its overview, and its packets as they arrive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::error::ApiError;
-use super::state::{Api, Live, written};
+use super::state::{Api, Live, json_response};
 use crate::connection::Stopping;
 use crate::hub::{FellBehind, Hub, OverviewSnapshot, PacketPage};
 
-/// The longest that a request for packets may wait for one.
+/// Maximum time that a request waits for packets.
 pub const MAX_WAIT: Duration = Duration::from_mins(1);
 
 #[derive(Serialize)]
@@ -32,7 +32,7 @@ struct OverviewAnswer<'hub> {
 /// `GET /api/overview`.
 pub(super) async fn overview(State(api): State<Api>) -> Result<Response, ApiError> {
     let OverviewSnapshot { progress, overview } = api.live.hub()?.snapshot();
-    // Writing out the history of many ranks takes long enough to hold up other requests.
+    // Serializing the history of many ranks takes long enough to delay other requests.
     let json = tokio::task::spawn_blocking(move || {
         let (version, ended) = (progress.version, progress.ended);
         serde_json::to_vec(&OverviewAnswer {
@@ -42,19 +42,19 @@ pub(super) async fn overview(State(api): State<Api>) -> Result<Response, ApiErro
         })
     });
     match json.await {
-        Ok(Ok(json)) => Ok(written(json)),
+        Ok(Ok(json)) => Ok(json_response(json)),
         Ok(Err(error)) => Err(ApiError::defect(&error)),
         Err(error) => Err(ApiError::defect(&error)),
     }
 }
 
-/// What `GET /api/packets` may be asked.
+/// The parameters of `GET /api/packets`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Following {
     /// The version that the client has.
     after: u64,
-    /// How long to wait for a packet if there is none.
+    /// Time to wait for a packet if none is available.
     #[serde(default)]
     wait_ms: u64,
 }
@@ -85,7 +85,8 @@ fn page(hub: &Hub, after: u64) -> Result<Response, ApiError> {
     let PacketPage { version, ended, packets } =
         hub.packets_after(after).map_err(|FellBehind { oldest, newest }| {
             let message = format!(
-                "the packets after {after} are not to be had, only those after {oldest} to {newest}: begin again with /api/overview"
+                "the packets after {after} are not available, only those after {oldest} to {newest}: start again with \
+                 /api/overview"
             );
             ApiError::new(StatusCode::GONE, message)
         })?;
@@ -97,13 +98,13 @@ fn page(hub: &Hub, after: u64) -> Result<Response, ApiError> {
         json.extend_from_slice(packet);
     }
     json.extend_from_slice(b"]}");
-    Ok(written(json))
+    Ok(json_response(json))
 }
 
-/// Ready once the server is told to stop, so that whoever waits is answered and not cut off.
+/// Ready once the server is stopping, so that waiting requests are answered before it ends.
 pub(super) async fn stopped(stopping: Option<Extension<Stopping>>) {
     match stopping {
-        // An error means that the server is gone.
+        // An error means that the server has been dropped.
         Some(Extension(Stopping(mut stopping))) => drop(stopping.wait_for(|stop| *stop).await),
         None => std::future::pending().await,
     }
@@ -117,7 +118,7 @@ pub(super) async fn receive(
     let Live::Posted(hub) = &api.live else {
         return Err(ApiError::new(
             StatusCode::FORBIDDEN,
-            "this server does not take packets of other parameter servers, which would mix their runs with its own",
+            "this server does not accept packets from other parameter servers, which would mix their runs with its own",
         ));
     };
     let Json(packet) = packet.map_err(|error| ApiError::new(error.status(), error.body_text()))?;
@@ -128,7 +129,7 @@ pub(super) async fn receive(
         )));
     }
     let hub = Arc::clone(hub);
-    // A packet of a large job takes long enough to hold up other requests.
+    // Applying a packet of a large job takes long enough to delay other requests.
     match tokio::task::spawn_blocking(move || hub.publish(&packet)).await {
         Ok(version) => Ok(Json(json!({ "version": version }))),
         Err(error) => Err(ApiError::defect(&error)),

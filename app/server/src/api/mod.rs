@@ -1,11 +1,11 @@
-//! The JSON interface, `/api/…`; `docs/http.md` says how to use each endpoint.
+//! The JSON interface, `/api/…`; `docs/http.md` describes each endpoint.
 
 mod documents;
 mod error;
 mod live;
 mod provenance_pool;
 mod state;
-mod tree_model_desk;
+mod tree_model_registry;
 mod tree_models;
 
 use std::time::Duration;
@@ -24,10 +24,10 @@ pub use error::ApiError;
 pub use live::MAX_WAIT;
 pub use provenance_pool::Documents;
 pub use state::{Api, Live};
-pub use tree_model_desk::TreeModelDesk;
+pub use tree_model_registry::TreeModelRegistry;
 pub use tree_models::{ModelVersion, Published};
 
-/// A request of the JSON interface that takes longer, body and waiting included, is answered by 503.
+/// Timeout of a request, body and waiting included, after which it is answered by 503.
 const MAX_REQUEST_TIME: Duration = Duration::from_mins(2);
 
 /// Answer of `GET /api/health`.
@@ -35,13 +35,13 @@ const MAX_REQUEST_TIME: Duration = Duration::from_mins(2);
 pub struct Health {
     /// Version of the program.
     pub version: String,
-    /// Whether there is live data.
+    /// True if there is live data.
     pub live: bool,
-    /// Whether there is a provenance database.
+    /// True if there is a provenance database.
     pub documents: bool,
 }
 
-/// The routes of the JSON interface.
+/// Returns the routes of the JSON interface.
 pub fn router(api: Api) -> Router {
     let routes = Router::new()
         .route("/api/health", get(health))
@@ -60,8 +60,8 @@ pub fn router(api: Api) -> Router {
         )
         .route("/api/tree-models/in-force", post(tree_models::put_in_force));
     routes
-        .method_not_allowed_fallback(other_method)
-        .layer(from_fn(in_time))
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn(with_timeout))
         .with_state(api)
 }
 
@@ -73,18 +73,17 @@ async fn health(State(api): State<Api>) -> Json<Health> {
     })
 }
 
-async fn other_method(method: Method) -> ApiError {
-    let message =
-        format!("{method} is not for this path: use GET, or POST where something is sent");
+async fn method_not_allowed(method: Method) -> ApiError {
+    let message = format!("{method} is not supported for this path: use GET, or POST to send data");
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 
-async fn in_time(request: Request, next: Next) -> Response {
+async fn with_timeout(request: Request, next: Next) -> Response {
     timeout(MAX_REQUEST_TIME, next.run(request))
         .await
         .unwrap_or_else(|_| {
             let message =
-                "the request took longer than two minutes: send it faster, or ask for less at once";
+                "the request took longer than two minutes: send it faster, or request less at once";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message).into_response()
         })
 }

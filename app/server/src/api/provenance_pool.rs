@@ -1,4 +1,4 @@
-//! The provenance database as the endpoints ask it: a few stores, each opened when it is needed.
+//! The provenance database for the endpoints: a pool of stores, each opened when it is needed.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use callgrove_provdb::{ProvDbError, ReadLimits, Store};
 
 use super::error::ApiError;
 
-/// How much one question may cost: as long as a request of the JSON interface may take, and the documents of one answer.
+/// Limits of one query: the time that a request of the JSON interface may take, and the size of one answer.
 const LIMITS: ReadLimits = ReadLimits {
     time: Duration::from_mins(2),
     num_rows: u64::MAX,
@@ -16,15 +16,15 @@ const LIMITS: ReadLimits = ReadLimits {
     work_bytes: u64::MAX,
 };
 
-/// The provenance database, for a few questions at once. It is opened when the first question comes, so it may come
-/// into being after the server.
+/// The provenance database, for a few concurrent queries. It is opened for the first query, so it can be created after
+/// the server.
 #[derive(Clone)]
 pub struct Documents {
     pool: ReaderPool,
 }
 
 impl Documents {
-    /// The database that `open` opens for reading, asked at most `max_at_once` (at least 1) questions at a time; more
+    /// A database that `open` opens for reading. At most `max_at_once` (at least 1) queries run at a time; further ones
     /// wait for their turn.
     pub fn new(
         max_at_once: usize,
@@ -35,7 +35,7 @@ impl Documents {
         }
     }
 
-    /// The answer of a store, asked on a thread that may block. A question ends with the future, and with `stopped`.
+    /// Runs a query on a thread that may block. Dropping the future, or `stopped`, interrupts the query.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         stopped: impl Future<Output = ()>,

@@ -1,4 +1,4 @@
-//! What the endpoints of a server show.
+//! The data that the endpoints of a server share.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use axum::response::{IntoResponse, Response};
 
 use super::error::ApiError;
 use super::provenance_pool::Documents;
-use super::tree_model_desk::TreeModelDesk;
+use super::tree_model_registry::TreeModelRegistry;
 use crate::hub::Hub;
 
-/// What a server has to show.
+/// The data that a server offers.
 #[derive(Clone)]
 pub struct Api {
     /// The running job.
     pub live: Live,
-    /// The provenance database, if this server can ask it.
+    /// The provenance database, if this server can query it.
     pub documents: Option<Documents>,
     /// The tree models of the running job, if this server keeps them.
-    pub tree_models: Option<TreeModelDesk>,
+    pub tree_models: Option<TreeModelRegistry>,
 }
 
 impl Api {
-    pub(super) fn tree_models(&self) -> Result<&TreeModelDesk, ApiError> {
+    pub(super) fn tree_models(&self) -> Result<&TreeModelRegistry, ApiError> {
         self.tree_models.as_ref().ok_or_else(|| {
             ApiError::new(
                 StatusCode::NOT_FOUND,
@@ -41,14 +41,14 @@ impl Api {
     }
 }
 
-/// Where packets about the running job come from.
+/// The source of the packets about the running job.
 #[derive(Clone)]
 pub enum Live {
-    /// This server knows nothing about it.
+    /// This server has no live data.
     Absent,
-    /// The program publishes them itself; the interface shows them.
+    /// This process publishes the packets itself.
     Published(Arc<Hub>),
-    /// A parameter server posts them to `/api/anomalydata`; the interface shows them.
+    /// A parameter server posts the packets to `/api/anomalydata`.
     Posted(Arc<Hub>),
 }
 
@@ -64,7 +64,7 @@ impl Live {
     }
 }
 
-/// An answer whose JSON is already written.
-pub(super) fn written(json: Vec<u8>) -> Response {
+/// Returns an answer whose body is the given JSON.
+pub(super) fn json_response(json: Vec<u8>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], json).into_response()
 }

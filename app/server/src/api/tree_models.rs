@@ -1,4 +1,4 @@
-//! The tree models of the running job: who asks sees them, who publishes one is answered once it is kept.
+//! The tree models of the running job: listed, published and put in force. A change is acknowledged once it is saved.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use serde::{Deserialize, Serialize};
 use super::error::ApiError;
 use super::state::Api;
 
-/// The largest request: a model, written as a text within JSON.
+/// Maximum size of a request: a model, encoded as a string in JSON.
 pub(super) const MAX_BODY_BYTES: usize = 3 * callgrove_pserver::MAX_TREE_MODEL_BYTES;
 /// Answer of `POST /api/tree-models`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Published {
-    /// Number of the version, which is in force.
+    /// Number of the new version, which is in force.
     pub version: u32,
 }
 
-/// What `GET /api/tree-model` may be asked.
+/// The parameters of `GET /api/tree-model`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WhichModel {
+pub(super) struct ModelParameters {
     name: String,
-    /// The one in force without.
+    /// Number of the version; `None` selects the version in force.
     version: Option<u32>,
 }
 
@@ -61,10 +61,10 @@ pub(super) async fn list(State(api): State<Api>) -> Result<Json<TreeModelList>, 
 /// `GET /api/tree-model`.
 pub(super) async fn one(
     State(api): State<Api>,
-    which: Result<Query<WhichModel>, QueryRejection>,
+    which: Result<Query<ModelParameters>, QueryRejection>,
 ) -> Result<Json<ModelVersion>, ApiError> {
-    let Query(WhichModel { name, version }) = which.map_err(|error| {
-        let message = "ask /api/tree-model?name=NAME&version=NUMBER";
+    let Query(ModelParameters { name, version }) = which.map_err(|error| {
+        let message = "request /api/tree-model?name=NAME&version=NUMBER";
         ApiError::bad_request(format!("{}: {message}", error.body_text()))
     })?;
     let found = api.tree_models()?.state.tree_model(&name, version);
@@ -77,23 +77,23 @@ pub(super) async fn publish(
     State(api): State<Api>,
     publication: Result<Json<ModelPublication>, JsonRejection>,
 ) -> Result<Json<Published>, ApiError> {
-    let desk = api.tree_models()?;
+    let registry = api.tree_models()?;
     let Json(publication) = publication.map_err(|error| unreadable(&error))?;
-    let (reader, state) = (Arc::clone(&desk.reader), Arc::clone(&desk.state));
-    // Reading a large model takes long enough to hold up other requests.
+    let (reader, state) = (Arc::clone(&registry.reader), Arc::clone(&registry.state));
+    // Reading a large model takes long enough to delay other requests.
     let published = tokio::task::spawn_blocking(move || {
-        let unfit = |cause| PserverError::UnfitTreeModel {
+        let invalid = |cause| PserverError::UnfitTreeModel {
             name: publication.name.clone(),
             cause,
         };
-        let judge = reader.read(publication.model.as_bytes()).map_err(unfit)?;
-        check_fit(&*judge, &state).map_err(unfit)?;
+        let judge = reader.read(publication.model.as_bytes()).map_err(invalid)?;
+        check_fit(&*judge, &state).map_err(invalid)?;
         let time_us = MonotonicClock::new().now_ms() * 1000;
         state.publish_tree_model(&publication, judge.functions(), time_us)
     });
     let published = published.await.map_err(|error| ApiError::defect(&error))?;
     let (version, generation) = published.map_err(|error| refusal(&error))?;
-    desk.wait_until_kept(generation).await?;
+    registry.wait_until_saved(generation).await?;
     Ok(Json(Published { version }))
 }
 
@@ -102,18 +102,18 @@ pub(super) async fn put_in_force(
     State(api): State<Api>,
     wanted: Result<Json<ModelInForce>, JsonRejection>,
 ) -> Result<Json<ModelInForce>, ApiError> {
-    let desk = api.tree_models()?;
+    let registry = api.tree_models()?;
     let Json(ModelInForce { name, version }) = wanted.map_err(|error| unreadable(&error))?;
-    let changed = desk.state.put_tree_model_in_force(&name, version);
+    let changed = registry.state.put_tree_model_in_force(&name, version);
     let (before, generation) = changed.map_err(|error| refusal(&error))?;
-    desk.wait_until_kept(generation).await?;
+    registry.wait_until_saved(generation).await?;
     Ok(Json(ModelInForce {
         name,
         version: before,
     }))
 }
 
-/// Whether a model is for the program of the run, and for functions that it calls.
+/// Checks that a model was trained on the program of the run, and for functions that the run calls.
 fn check_fit(judge: &dyn TreeJudge, state: &ServerState) -> Result<(), String> {
     let (run, own) = (state.run(), judge.programs());
     let programs = run.executables();

@@ -1,4 +1,4 @@
-//! What can go wrong between a client and a server, each with its cause and what to do.
+//! The errors of a client, each with its cause and remedy.
 
 use std::error::Error as _;
 use std::io::ErrorKind;
@@ -7,29 +7,29 @@ use std::path::PathBuf;
 use thiserror::Error;
 use tokio_rustls::rustls;
 
-/// Why a request was not answered.
+/// The reason why a request failed.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// The URL is not that of a server.
+    /// The URL is not the address of a server.
     #[error("{cause}: `{url}` must be the address of a server, such as http://127.0.0.1:7880")]
     Url {
-        /// What is wrong with it.
+        /// The reason why it is invalid.
         cause: String,
-        /// As given.
+        /// The URL as given.
         url: String,
     },
     /// The file of certificates cannot be used.
     #[error("{cause}: the certificates to trust are read from {}, which must be a PEM file", path.display())]
     CaFile {
-        /// What is wrong with it.
+        /// The reason.
         cause: String,
         /// The file.
         path: PathBuf,
     },
-    /// Nobody answers at the address.
+    /// No server answers at the address.
     #[error("{cause}: is the server running, and does it listen at {url}?")]
     NotReached {
-        /// What the system says.
+        /// The system's error message.
         cause: String,
         /// The server.
         url: String,
@@ -39,12 +39,12 @@ pub enum ClientError {
         "no answer in time ({cause}): the server at {url} or the network is overloaded; try again"
     )]
     TimedOut {
-        /// What was being waited for.
+        /// The operation that timed out.
         cause: String,
         /// The server.
         url: String,
     },
-    /// The certificate is not trusted, or not of this host.
+    /// The certificate is not trusted, or is not for this host.
     #[error(
         "{cause}: the certificate of {url} is not trusted; pass the certificate that signed it with --ca-file, and call the \
          server by a name that is in it"
@@ -55,22 +55,23 @@ pub enum ClientError {
         /// The server.
         url: String,
     },
-    /// The other side does not speak TLS as it should.
+    /// The TLS handshake failed.
     #[error(
-        "{cause}: no TLS connection to {url} came about; if the server has no certificate, its address begins with http://"
+        "{cause}: could not establish a TLS connection to {url}; if the server has no certificate, its address begins \
+         with http://"
     )]
     Tls {
-        /// What the TLS library says.
+        /// The message of the TLS library.
         cause: String,
         /// The server.
         url: String,
     },
-    /// The connection broke, or what came is not HTTP.
+    /// The connection broke, or the answer is not HTTP.
     #[error(
         "{cause}: the connection to {url} broke; if the server has a certificate, its address begins with https://"
     )]
     Broken {
-        /// What happened.
+        /// The reason.
         cause: String,
         /// The server.
         url: String,
@@ -78,42 +79,42 @@ pub enum ClientError {
     /// The server belongs to another user of this machine.
     #[error("{cause}")]
     OtherUser {
-        /// Whose it is, and what to do.
+        /// The owner and the remedy.
         cause: String,
     },
     /// The token is missing or wrong.
     #[error(
-        "{url} refuses the token or wants one: pass the server's with --token-file, or set CALLGROVE_TOKEN (a server for which \
+        "{url} rejects the token or requires one: pass the server's with --token-file, or set CALLGROVE_TOKEN (a server for which \
          none was stated has that of its user, ~/.config/callgrove/token)"
     )]
     Unauthorized {
         /// The server.
         url: String,
     },
-    /// The packets that were asked for are gone.
+    /// The requested packets are no longer available.
     #[error("{message} ({url})")]
     FellBehind {
-        /// The server's words.
+        /// The server's message.
         message: String,
         /// The server.
         url: String,
     },
-    /// The server refuses.
+    /// The server refused the request.
     #[error("{message} (status {status} from {url})")]
     Refused {
-        /// The server's words.
+        /// The server's message.
         message: String,
-        /// HTTP's number for it.
+        /// HTTP status code.
         status: u16,
         /// The server.
         url: String,
     },
-    /// The answer is not what the interface promises.
+    /// The answer does not follow the interface.
     #[error(
         "{cause}: {url} does not answer as Callgrove's server of this release does; check the address and both versions"
     )]
     Answer {
-        /// What does not fit.
+        /// The reason.
         cause: String,
         /// The server.
         url: String,
@@ -121,7 +122,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether the same request may succeed later, when the server is back or less busy.
+    /// Returns whether the same request may succeed later, when the server is back or less busy.
     pub fn is_worth_a_retry(&self) -> bool {
         match self {
             Self::NotReached { .. } | Self::TimedOut { .. } | Self::Broken { .. } => true,
@@ -130,7 +131,7 @@ impl ClientError {
         }
     }
 
-    /// No answer came.
+    /// Converts the error of a request without an answer.
     pub(super) fn from_transport(url: &str, error: ureq::Error) -> Self {
         let url = url.to_owned();
         match error {
@@ -139,7 +140,7 @@ impl ClientError {
                 url,
             },
             ureq::Error::HostNotFound => Self::NotReached {
-                cause: "no machine of this name is known".to_owned(),
+                cause: "no host of this name is known".to_owned(),
                 url,
             },
             ureq::Error::ConnectionFailed => Self::NotReached {
@@ -181,14 +182,14 @@ impl ClientError {
         }
     }
 
-    /// The answer could not be read.
+    /// Converts the error of an answer that could not be read.
     pub(super) fn from_body(url: &str, error: ureq::Error) -> Self {
         match error {
             ureq::Error::Json(error) if !error.is_io() => Self::Answer {
                 cause: error.to_string(),
                 url: url.to_owned(),
             },
-            // Reading is part of parsing, so what stopped it is inside.
+            // Reading happens inside the parser, so the I/O error is the source of the parse error.
             ureq::Error::Json(error) => {
                 let cause = error
                     .source()
@@ -209,7 +210,7 @@ impl ClientError {
         }
     }
 
-    /// The server answered with another status than 200; `message` is what it said, if it spoke our language.
+    /// Converts a status other than 200; `message` is the error text, if the answer has one.
     pub(super) fn from_status(url: &str, status: u16, message: Option<String>) -> Self {
         let url = url.to_owned();
         match (status, message) {

@@ -1,4 +1,4 @@
-//! The tree models of a running job, asked of its server.
+//! Requests for the tree models of a running job.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use super::{Client, ClientError};
 use crate::api::{ModelVersion, Published};
 
 impl Client {
-    /// The tree models of the run, and which AD instances have them.
+    /// Returns the tree models of the run, and the AD instances that have them.
     ///
     /// # Errors
-    /// If the server cannot be reached, refuses, or is no parameter server.
+    /// If the server cannot be reached, refuses, or is not a parameter server.
     pub fn tree_models(&self) -> Result<TreeModelList, ClientError> {
         self.get("/api/tree-models", &[], Duration::ZERO)
     }
 
-    /// A tree model: a version, or the one in force.
+    /// Returns one version of a tree model; `None` selects the version in force.
     ///
     /// # Errors
     /// As [`tree_models`](Self::tree_models), and if there is no such model.
@@ -30,17 +30,17 @@ impl Client {
         self.get("/api/tree-model", &parameters, Duration::ZERO)
     }
 
-    /// Publishes a tree model; the answer is its version, which survives a restart of the server.
+    /// Publishes a tree model and returns its version, which survives a restart of the server.
     ///
     /// # Errors
-    /// As [`tree_models`](Self::tree_models), and if the model is unfit.
+    /// As [`tree_models`](Self::tree_models), and if the model is invalid.
     pub fn publish_tree_model(&self, publication: &ModelPublication) -> Result<u32, ClientError> {
         let published: Published = self.send("/api/tree-models", publication)?;
         Ok(published.version)
     }
 
-    /// Puts a version of a tree model in force again, or takes the model out of force; the answer is the version that
-    /// was in force.
+    /// Puts a version of a tree model in force again, or takes the model out of force. Returns the version that was in
+    /// force before.
     ///
     /// # Errors
     /// As [`tree_model`](Self::tree_model).

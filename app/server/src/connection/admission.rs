@@ -1,5 +1,5 @@
-//! Connections that have not made a valid request yet. They have a small budget of their own, so that they cost clients
-//! nothing that have.
+//! Connections that have not made a valid request yet. They have a small budget of their own, so that they take no
+//! resources from clients that have made one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,36 +8,37 @@ use std::time::Duration;
 use tokio::sync::{Notify, OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// The newcomers of a server. Where there are too many, the oldest gives way.
+/// The pending connections of a server. If there are too many, the oldest is closed.
 #[derive(Clone)]
-pub(crate) struct Newcomers {
+pub(crate) struct PendingConnections {
     max_at_once: usize,
     waiting: Arc<Mutex<Waiting>>,
 }
 
-/// What ends each newcomer, in the order in which they came.
+/// The signal that closes each pending connection, in order of arrival.
 #[derive(Default)]
 struct Waiting {
     next: u64,
     ends: BTreeMap<u64, Arc<Notify>>,
 }
 
-/// What lets one connection stay once a request of its client has passed; an extension of each request.
+/// The handle that admits one connection once a request of its client has passed; an extension of each request.
 #[derive(Clone)]
 pub(crate) struct Admission(Arc<AdmissionState>);
 
 struct AdmissionState {
-    newcomers: Newcomers,
+    pending: PendingConnections,
     number: u64,
     end: Arc<Notify>,
-    /// The places of admitted connections, and that of this one.
-    places: Arc<Semaphore>,
-    place: OnceCell<OwnedSemaphorePermit>,
+    /// The slots of all admitted connections.
+    slots: Arc<Semaphore>,
+    /// The slot of this connection, once it is admitted.
+    slot: OnceCell<OwnedSemaphorePermit>,
     has_asked: Notify,
     is_admitted: Notify,
 }
 
-impl Newcomers {
+impl PendingConnections {
     pub(crate) fn new(max_at_once: usize) -> Self {
         Self {
             max_at_once,
@@ -45,8 +46,8 @@ impl Newcomers {
         }
     }
 
-    /// Takes up one more, which will need one of `places` to stay. The oldest gives way for it if there are too many.
-    pub(crate) fn enter(&self, places: &Arc<Semaphore>) -> Admission {
+    /// Adds a connection, which needs one of `slots` to stay. If there are too many, the oldest is closed.
+    pub(crate) fn enter(&self, slots: &Arc<Semaphore>) -> Admission {
         let end = Arc::new(Notify::new());
         let mut waiting = self.waiting();
         let number = waiting.next;
@@ -58,17 +59,17 @@ impl Newcomers {
             self.end_oldest();
         }
         Admission(Arc::new(AdmissionState {
-            newcomers: self.clone(),
+            pending: self.clone(),
             number,
             end,
-            places: Arc::clone(places),
-            place: OnceCell::new(),
+            slots: Arc::clone(slots),
+            slot: OnceCell::new(),
             has_asked: Notify::new(),
             is_admitted: Notify::new(),
         }))
     }
 
-    /// Ends the one that has waited longest. Returns whether there was one.
+    /// Closes the oldest pending connection. Returns whether there was one.
     pub(crate) fn end_oldest(&self) -> bool {
         let oldest = self.waiting().ends.pop_first();
         let is_found = oldest.is_some();
@@ -84,32 +85,32 @@ impl Newcomers {
 }
 
 impl Admission {
-    /// Lets the connection stay, if there is a place for it within `patience`. Until then it is a newcomer. Returns whether
-    /// it may stay.
-    pub(crate) async fn admit(&self, patience: Duration) -> bool {
+    /// Admits the connection, if a slot becomes free within `max_wait`. Until then the connection is pending. Returns
+    /// whether it is admitted.
+    pub(crate) async fn admit(&self, max_wait: Duration) -> bool {
         let state = &self.0;
         state.has_asked.notify_one();
-        let acquire = || Arc::clone(&state.places).acquire_owned();
-        let place = timeout(patience, state.place.get_or_try_init(acquire));
-        let is_placed = matches!(place.await, Ok(Ok(_)));
-        if is_placed {
-            state.newcomers.waiting().ends.remove(&state.number);
+        let acquire = || Arc::clone(&state.slots).acquire_owned();
+        let slot = timeout(max_wait, state.slot.get_or_try_init(acquire));
+        let is_admitted = matches!(slot.await, Ok(Ok(_)));
+        if is_admitted {
+            state.pending.waiting().ends.remove(&state.number);
             state.is_admitted.notify_one();
         }
-        is_placed
+        is_admitted
     }
 
-    /// Ready once a valid request has asked for a place.
+    /// Ready once a valid request has asked for a slot.
     pub(crate) async fn asked(&self) {
         self.0.has_asked.notified().await;
     }
 
-    /// Ready once the connection may stay.
+    /// Ready once the connection is admitted.
     pub(crate) async fn admitted(&self) {
         self.0.is_admitted.notified().await;
     }
 
-    /// Ready when the connection has to give way.
+    /// Ready when the connection has to close.
     pub(crate) async fn ended(&self) {
         self.0.end.notified().await;
     }
@@ -117,7 +118,7 @@ impl Admission {
 
 impl Drop for AdmissionState {
     fn drop(&mut self) {
-        self.newcomers.waiting().ends.remove(&self.number);
+        self.pending.waiting().ends.remove(&self.number);
     }
 }
 
@@ -126,27 +127,27 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_oldest_that_is_not_admitted_gives_way() {
-        let (newcomers, places) = (Newcomers::new(2), Arc::new(Semaphore::new(8)));
-        let [first, second] = [(); 2].map(|()| newcomers.enter(&places));
+    async fn the_oldest_pending_connection_is_closed() {
+        let (pending, slots) = (PendingConnections::new(2), Arc::new(Semaphore::new(8)));
+        let [first, second] = [(); 2].map(|()| pending.enter(&slots));
         assert!(first.admit(Duration::ZERO).await);
         first.admitted().await;
-        assert_eq!(places.available_permits(), 7);
-        let third = newcomers.enter(&places);
-        assert_eq!(newcomers.waiting().ends.len(), 2);
-        let fourth = newcomers.enter(&places);
+        assert_eq!(slots.available_permits(), 7);
+        let third = pending.enter(&slots);
+        assert_eq!(pending.waiting().ends.len(), 2);
+        let fourth = pending.enter(&slots);
         second.ended().await;
-        let waiting: Vec<u64> = newcomers.waiting().ends.keys().copied().collect();
+        let waiting: Vec<u64> = pending.waiting().ends.keys().copied().collect();
         assert_eq!(waiting, [third.0.number, fourth.0.number]);
         drop((first, second, fourth));
-        assert_eq!(places.available_permits(), 8);
-        assert!(newcomers.end_oldest() && !newcomers.end_oldest());
+        assert_eq!(slots.available_permits(), 8);
+        assert!(pending.end_oldest() && !pending.end_oldest());
     }
 
     #[tokio::test]
-    async fn without_a_place_none_is_admitted() {
-        let (newcomers, places) = (Newcomers::new(2), Arc::new(Semaphore::new(1)));
-        let [first, second] = [(); 2].map(|()| newcomers.enter(&places));
+    async fn no_connection_is_admitted_without_a_free_slot() {
+        let (pending, slots) = (PendingConnections::new(2), Arc::new(Semaphore::new(1)));
+        let [first, second] = [(); 2].map(|()| pending.enter(&slots));
         assert!(first.admit(Duration::ZERO).await);
         assert!(!second.admit(Duration::from_millis(1)).await);
         drop(first);

@@ -1,13 +1,13 @@
-//! The files that the process may have open: each connection is one.
+//! The limit on open files of the process: each connection is one.
 
-/// Files that are no connections: databases, streams, logs.
+/// Number of open files that are not connections: databases, streams, logs.
 #[cfg(unix)]
 const OTHERS: usize = 256;
 
-/// Has the system allow as many open files as it can be asked for, and returns how many of `wanted` connections there can be
-/// beside `newcomers`; at least one.
+/// Raises the limit on open files as far as the system allows, and returns how many of `wanted` connections are
+/// possible in addition to the `pending` ones; at least one.
 #[cfg(unix)]
-pub(crate) fn connections_within(wanted: usize, newcomers: usize) -> usize {
+pub(crate) fn connections_within(wanted: usize, pending: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     let limit = getrlimit(Resource::Nofile);
@@ -22,19 +22,19 @@ pub(crate) fn connections_within(wanted: usize, newcomers: usize) -> usize {
     let Some(allowed) = allowed.and_then(|it| usize::try_from(it).ok()) else {
         return wanted;
     };
-    let possible = allowed.saturating_sub(OTHERS + newcomers).clamp(1, wanted);
+    let possible = allowed.saturating_sub(OTHERS + pending).clamp(1, wanted);
     if possible < wanted {
         tracing::warn!(
             possible,
             wanted,
             allowed,
-            "fewer connections than wanted: the system allows the process too few open files (`ulimit -Hn`)"
+            "fewer connections than requested: the system allows the process too few open files (`ulimit -Hn`)"
         );
     }
     possible
 }
 
 #[cfg(not(unix))]
-pub(crate) fn connections_within(wanted: usize, _newcomers: usize) -> usize {
+pub(crate) fn connections_within(wanted: usize, _pending: usize) -> usize {
     wanted
 }

@@ -1,4 +1,4 @@
-//! A stream that fails once the other side has taken nothing for too long.
+//! A stream that fails once the other side has read nothing for too long.
 
 use std::io;
 use std::pin::Pin;
@@ -8,25 +8,25 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// `S`, whose writes end with [`io::ErrorKind::TimedOut`] when none has made progress within `patience`. Reads may
-/// take any time: a quiet client is no fault, one that stops taking what it asked for holds memory.
+/// A stream whose writes end with [`io::ErrorKind::TimedOut`] when none has made progress within the timeout. Reads may
+/// take any time: a quiet client is no fault, but one that stops reading its answer holds memory.
 pub(crate) struct Stalling<S> {
     stream: S,
-    patience: Duration,
-    /// Runs while a write waits.
+    timeout: Duration,
+    /// Runs while a write is pending.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Stalling<S> {
-    pub(crate) fn new(stream: S, patience: Duration) -> Self {
+    pub(crate) fn new(stream: S, timeout: Duration) -> Self {
         Self {
             stream,
-            patience,
+            timeout,
             alarm: None,
         }
     }
 
-    /// `outcome`, or the failure if it has been pending for longer than the patience.
+    /// Returns `outcome`, or an error if it has been pending for longer than the timeout.
     fn guard<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -38,11 +38,11 @@ impl<S> Stalling<S> {
         }
         let alarm = self
             .alarm
-            .get_or_insert_with(|| Box::pin(sleep(self.patience)));
+            .get_or_insert_with(|| Box::pin(sleep(self.timeout)));
         ready!(alarm.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(
             io::ErrorKind::TimedOut,
-            "the client takes no data",
+            "the client does not read its answer",
         )))
     }
 }

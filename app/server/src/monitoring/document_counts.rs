@@ -1,8 +1,8 @@
-//! The counts of the documents that a part of the process hands to a database.
+//! The counts of the documents that one writer of the process stores in a database.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The documents of one writer. It notes them, requests read them.
+/// The documents of one writer: the writer updates the counts, requests read them.
 #[derive(Debug, Default)]
 pub struct DocumentCounts {
     stored: AtomicU64,
@@ -11,13 +11,13 @@ pub struct DocumentCounts {
 }
 
 impl DocumentCounts {
-    /// Adds documents that the database has taken.
+    /// Adds documents that the database has stored.
     pub fn add_stored(&self, num_documents: usize) {
         let num_documents = u64::try_from(num_documents).unwrap_or(u64::MAX);
         self.stored.fetch_add(num_documents, Ordering::Relaxed);
     }
 
-    /// Replaces the counts by those of a writer that counts by itself.
+    /// Replaces the counts with those of a writer that counts by itself.
     pub fn replace(&self, stored: u64, lost: u64, waiting: u64) {
         self.stored.store(stored, Ordering::Relaxed);
         self.lost.store(lost, Ordering::Relaxed);

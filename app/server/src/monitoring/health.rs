@@ -1,71 +1,71 @@
-//! The health of what saves in a database, written by the thread that saves and read by requests.
+//! The health of a database, written by the thread that saves and read by requests.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::document_counts::DocumentCounts;
 
-/// A save that takes longer counts as a database that does not answer.
+/// Timeout of a save, after which the database counts as not responding.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The health of the database as the last save found it.
+/// The health of the database according to the last save.
 #[derive(Debug, Default)]
 pub struct DatabaseHealth {
     save: Mutex<SaveProgress>,
     documents: DocumentCounts,
 }
 
-/// The save under way and what became of the last one.
+/// The current save and the outcome of the last one.
 #[derive(Debug, Default)]
 struct SaveProgress {
     begun_at: Option<Instant>,
     saved_at: Option<Instant>,
-    trouble: Option<String>,
+    problem: Option<String>,
     has_ended_early: bool,
 }
 
-/// Marks the database as unserved if the thread that saves ends by a panic.
+/// Marks the database as failed if the thread that saves panics.
 #[derive(Debug)]
 pub(crate) struct PanicGuard<'health>(pub(crate) &'health DatabaseHealth);
 
 impl DatabaseHealth {
-    /// Notes that the database is being asked.
+    /// Notes that a save has begun.
     pub(crate) fn begin(&self) {
         self.progress().begun_at = Some(Instant::now());
     }
 
-    /// Notes the answer: why nothing can be saved at present, if that is so.
-    pub(crate) fn end(&self, trouble: Option<String>) {
+    /// Notes the outcome of a save: the reason why nothing can be saved at present, or `None`.
+    pub(crate) fn end(&self, problem: Option<String>) {
         let mut progress = self.progress();
         progress.begun_at = None;
-        progress.trouble = trouble;
+        progress.problem = problem;
     }
 
-    /// Notes that the state is saved.
+    /// Notes that the state has been saved.
     pub(crate) fn note_saved(&self) {
         self.progress().saved_at = Some(Instant::now());
     }
 
-    /// The documents that were saved.
+    /// Returns the counts of the documents that were saved.
     pub(crate) fn documents(&self) -> &DocumentCounts {
         &self.documents
     }
 
-    /// The time since the state was saved, if it was.
+    /// Returns the time since the state was saved, if it was.
     pub(super) fn save_age(&self) -> Option<Duration> {
         let saved_at = self.progress().saved_at;
         saved_at.map(|saved_at| saved_at.elapsed())
     }
 
-    /// Why nothing can be saved at present, for the operator's terminal.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        self.progress().trouble.clone()
+    /// Returns the reason why nothing can be saved at present, for the operator's terminal.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.progress().problem.clone()
     }
 
-    /// Checks that the database takes what is saved.
+    /// Checks that the database accepts saves.
     ///
     /// # Errors
-    /// The reason as one line that names neither paths nor addresses, since strangers may read it.
+    /// The reason as one line without paths and addresses, since anyone may read it.
     pub fn check(&self) -> Result<(), &'static str> {
         self.check_at(Instant::now())
     }
@@ -76,9 +76,9 @@ impl DatabaseHealth {
             .begun_at
             .map(|begun_at| now.saturating_duration_since(begun_at));
         if progress.has_ended_early {
-            Err("saving has ended by a fault of the program")
-        } else if progress.trouble.is_some() {
-            Err("the database did not take the last save")
+            Err("the thread that saves has failed")
+        } else if progress.problem.is_some() {
+            Err("the last save failed")
         } else if save_time.is_some_and(|save_time| save_time > SAVE_TIMEOUT) {
             Err("the database does not answer")
         } else {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_that_refuses_or_does_not_answer_is_not_ready() {
+    fn a_database_that_fails_or_does_not_answer_is_not_ready() {
         let health = DatabaseHealth::default();
         health.begin();
         let now = Instant::now();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_what_saves_is_not_ready() {
+    fn a_panic_while_saving_is_not_ready() {
         let health = DatabaseHealth::default();
         let saved = std::thread::scope(|scope| {
             let saving = scope.spawn(|| -> () {

@@ -1,4 +1,4 @@
-//! `GET /metrics`: what the server counts, each metric in a fixed place.
+//! `GET /metrics`: the metrics of the server, in a fixed order.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::monitored::Monitored;
 use super::text::{CONTENT_TYPE, MetricKind, MetricsText};
 use crate::api::ApiError;
 
-/// A count of each program: name, kind, help, and which.
+/// A metric with one value for each program: name, kind, help, and the value.
 type ProgramMetric = (
     &'static str,
     MetricKind,
@@ -26,7 +26,7 @@ const PROGRAM_METRICS: [ProgramMetric; 6] = [
     (
         "callgrove_steps_total",
         MetricKind::Counter,
-        "Steps that were reported, of all ranks of a program.",
+        "Reported steps of all ranks of a program.",
         |it| it.steps,
     ),
     (
@@ -56,7 +56,7 @@ const PROGRAM_METRICS: [ProgramMetric; 6] = [
     (
         "callgrove_ranks_reported",
         MetricKind::Gauge,
-        "Ranks of which a step was reported.",
+        "Ranks with at least one reported step.",
         |it| count(it.reported_ranks),
     ),
 ];
@@ -64,12 +64,12 @@ const PROGRAM_METRICS: [ProgramMetric; 6] = [
 /// `GET /metrics`.
 pub(super) async fn metrics(State(monitored): State<Monitored>) -> Result<Response, ApiError> {
     // The counts are behind a lock that is held while a large state is saved.
-    let text = tokio::task::spawn_blocking(move || written(&monitored)).await;
+    let text = tokio::task::spawn_blocking(move || metrics_text(&monitored)).await;
     let text = text.map_err(|error| ApiError::defect(&error))?;
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
 }
 
-fn written(monitored: &Monitored) -> String {
+fn metrics_text(monitored: &Monitored) -> String {
     let mut metrics = MetricsText::default();
     let build = "callgrove_build_info";
     metrics.begin(
@@ -115,7 +115,7 @@ fn add_run(metrics: &mut MetricsText, tally: &RunTally) {
     metrics.single(
         "callgrove_instances_connected",
         MetricKind::Gauge,
-        "AD instances that are connected.",
+        "Connected AD instances.",
         tally.num_instances,
     );
     metrics.single(
@@ -131,7 +131,7 @@ fn add_exchanges(metrics: &mut MetricsText, exchanges: &ExchangeTimes) {
     metrics.begin(
         "callgrove_exchange_seconds",
         MetricKind::Histogram,
-        "Time that the server took to answer an exchange of an AD instance.",
+        "Time to answer an exchange of an AD instance.",
     );
     let bounds = EXCHANGE_BOUNDS.iter().map(Duration::as_secs_f64);
     let bounds = bounds.map(|bound| bound.to_string());
@@ -148,22 +148,22 @@ fn add_exchanges(metrics: &mut MetricsText, exchanges: &ExchangeTimes) {
 }
 
 fn add_documents(metrics: &mut MetricsText, monitored: &Monitored) {
-    let of_server = monitored.database.as_ref().map(|it| it.documents());
-    let of_instance = monitored.instance_documents.as_deref();
+    let server_counts = monitored.database.as_ref().map(|it| it.documents());
+    let instance_counts = monitored.instance_documents.as_deref();
     let stored = "callgrove_documents_stored_total";
-    if of_server.or(of_instance).is_some() {
-        let help = "Documents that the database took, by the part of this process that wrote them.";
+    if server_counts.or(instance_counts).is_some() {
+        let help = "Documents stored in the database, by the part of this process that wrote them.";
         metrics.begin(stored, MetricKind::Counter, help);
     }
-    if let Some(counts) = of_server {
+    if let Some(counts) = server_counts {
         metrics.sample(stored, &[("writer", "parameter_server")], counts.stored());
     }
-    if let Some(counts) = of_instance {
+    if let Some(counts) = instance_counts {
         metrics.sample(stored, &[("writer", "instance")], counts.stored());
         metrics.single(
             "callgrove_documents_lost_total",
             MetricKind::Counter,
-            "Documents of the AD instance in this process that no database took.",
+            "Documents of the AD instance in this process that could not be stored.",
             counts.lost(),
         );
         metrics.single(
@@ -186,13 +186,13 @@ fn add_documents(metrics: &mut MetricsText, monitored: &Monitored) {
 
 fn add_served(metrics: &mut MetricsText, served: &ServedMonitor) {
     let documents = "callgrove_documents_stored_total";
-    let help = "Documents that clients stored; those that replaced one count again.";
+    let help = "Documents stored by clients; replacements count again.";
     metrics.begin(documents, MetricKind::Counter, help);
     for (collection, number) in served.documents() {
         metrics.sample(documents, &[("collection", collection.name())], number);
     }
     let requests = "callgrove_requests_total";
-    let help = "Requests to the database, those that failed too.";
+    let help = "Requests to the database, including failed ones.";
     metrics.begin(requests, MetricKind::Counter, help);
     for (method, number) in served.requests() {
         metrics.sample(requests, &[("method", method)], number);

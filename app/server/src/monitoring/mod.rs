@@ -1,4 +1,4 @@
-//! What an operator asks of a server: whether it runs, whether it does its work, and its metrics.
+//! Monitoring of a server: liveness, readiness and metrics.
 
 mod document_counts;
 mod health;

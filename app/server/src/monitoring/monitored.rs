@@ -1,4 +1,4 @@
-//! What a server can report of itself.
+//! The parts of a server that monitoring reports on.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use callgrove_pserver::{MonotonicClock, RunTally, ServerState};
 use super::document_counts::DocumentCounts;
 use super::health::DatabaseHealth;
 
-/// The parts of a process that are monitored. Default: that it answers.
+/// The parts of a process that are monitored. By default only liveness is reported.
 #[derive(Clone, Debug, Default)]
 pub struct Monitored {
     /// The parameter server.
     pub state: Option<Arc<ServerState>>,
-    /// Its database.
+    /// The health of its database.
     pub database: Option<Arc<DatabaseHealth>>,
-    /// The documents of the AD instance in this process, if it has one that stores.
+    /// The documents of the AD instance in this process, if it has one that stores documents.
     pub instance_documents: Option<Arc<DocumentCounts>>,
     /// The database that this process serves.
     pub served: Option<ServedMonitor>,

@@ -5,8 +5,7 @@ use axum::http::{Method, StatusCode};
 
 use super::monitored::Monitored;
 
-/// Returns true for requests that are answered without a token. Their connections stay in the budget of those without
-/// a valid request.
+/// Returns true for requests that are answered without a token. Their connections stay among the pending ones.
 pub(crate) fn is_probe(request: &Request) -> bool {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     is_read && matches!(request.uri().path(), "/healthz" | "/readyz")

@@ -7,7 +7,7 @@ use super::metrics::metrics;
 use super::monitored::Monitored;
 use super::probes::readiness;
 
-/// The routes that an operator and their tools ask.
+/// Returns the routes for operators and their tools.
 pub fn router(monitored: Monitored) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))

@@ -1,5 +1,5 @@
-//! The text format of Prometheus, version 0.0.4. It is written here, since it is a few lines and a dependency would bring
-//! a registry of its own beside the counters that exist.
+//! The text format of Prometheus, version 0.0.4. It is implemented here, since it takes a few lines, and a dependency
+//! would add a registry of its own to the counters that exist.
 
 use std::fmt::Display;
 
@@ -21,7 +21,7 @@ pub(super) struct MetricsText {
 }
 
 impl MetricsText {
-    /// Begins a metric; its samples follow.
+    /// Starts a metric; its samples follow.
     pub(super) fn begin(&mut self, name: &str, kind: MetricKind, help: &str) {
         let kind = match kind {
             MetricKind::Counter => "counter",
@@ -45,7 +45,7 @@ impl MetricsText {
         self.text += &format!(" {value}\n");
     }
 
-    /// Adds a metric that is one sample without labels.
+    /// Adds a metric with one sample and no labels.
     pub(super) fn single(&mut self, name: &str, kind: MetricKind, help: &str, value: impl Display) {
         self.begin(name, kind, help);
         self.sample(name, &[], value);
@@ -56,7 +56,7 @@ impl MetricsText {
     }
 }
 
-/// The value of a label, as it is written between quotes.
+/// Returns the value of a label, escaped for quotes.
 fn escaped(value: &str) -> String {
     let value = value.replace('\\', "\\\\").replace('"', "\\\"");
     value.replace('\n', "\\n")

@@ -1,8 +1,8 @@
-//! Which form of a file a browser takes.
+//! The content encodings that a browser accepts.
 
 use axum::http::{HeaderMap, header};
 
-/// Forms of a file, the best first.
+/// Encodings of a file, the best first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Encoding {
     Brotli,
@@ -11,7 +11,7 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// The best that the client takes (RFC 9110, section 12.5.3); `None` if it takes none.
+    /// Returns the best encoding that the client accepts (RFC 9110, section 12.5.3); `None` if it accepts none.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let offers: Vec<(String, bool)> = headers
             .get_all(header::ACCEPT_ENCODING)
@@ -31,12 +31,12 @@ impl Encoding {
         } else if takes("gzip") == Some(true) {
             Some(Self::Gzip)
         } else {
-            // Whoever does not refuse it takes it.
+            // Without a refusal the unencoded form is acceptable.
             (takes("identity") != Some(false)).then_some(Self::Identity)
         }
     }
 
-    /// As the header says it.
+    /// Returns the value of the `Content-Encoding` header.
     pub(super) fn name(self) -> Option<&'static str> {
         match self {
             Self::Brotli => Some("br"),
@@ -46,7 +46,7 @@ impl Encoding {
     }
 }
 
-/// A name and whether it is taken: `br;q=0` refuses.
+/// Returns a name and whether it is accepted: `br;q=0` refuses.
 fn offer(text: &str) -> (String, bool) {
     let (name, parameter) = text.split_once(';').unwrap_or((text, ""));
     let quality = parameter.trim().strip_prefix("q=");
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_that_is_taken_is_chosen() {
+    fn the_best_accepted_encoding_is_chosen() {
         for (accepted, chosen) in [
             ("gzip, deflate, br, zstd", Some(Encoding::Brotli)),
             ("br;q=0, GZIP;q=0.5", Some(Encoding::Gzip)),

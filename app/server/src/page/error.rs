@@ -1,8 +1,8 @@
-//! Why there is no page.
+//! Errors of the page.
 
 use thiserror::Error;
 
-/// Why the page cannot be served.
+/// The reason why the page cannot be served.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum PageError {
     /// The program was built before the page.
@@ -11,12 +11,12 @@ pub enum PageError {
          `cargo xtask test` do both)"
     )]
     Missing,
-    /// The bundle lacks what browsers ask for first.
+    /// The bundle has no index.
     #[error(
         "the page in this program has no index.html: run `cargo xtask web` and build the program again"
     )]
     NoIndex,
-    /// What is in the program is no page.
+    /// The bundle cannot be read as a page.
     #[error(
         "the page in this program is damaged: run `cargo xtask web` and build the program again"
     )]

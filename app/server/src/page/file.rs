@@ -1,4 +1,4 @@
-//! One file of the page, and how it is answered.
+//! One file of the page, and its answers.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use sha2::{Digest, Sha256};
 use super::encoding::Encoding;
 use crate::api::ApiError;
 
-/// No file of the page is larger when it is unpacked.
+/// Maximum size of an unpacked file.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// A file of the page in the forms that it is sent in.
+/// A file of the page in its compressed forms.
 #[derive(Clone, Debug)]
 pub struct PageFile {
-    /// Its name, which is also its path on the server.
+    /// Name of the file, which is also its path on the server.
     pub name: String,
-    /// Its content, compressed by brotli.
+    /// Content, compressed by brotli.
     pub brotli: Bytes,
-    /// The same, compressed by gzip.
+    /// The same content, compressed by gzip.
     pub gzip: Bytes,
 }
 
@@ -34,14 +34,14 @@ pub(super) struct ServedFile(Arc<Served>);
 struct Served {
     file: PageFile,
     kind: &'static str,
-    /// Changes with the content.
+    /// The entity tag, which changes with the content.
     tag: String,
     caching: &'static str,
 }
 
 impl PageFile {
-    /// The file with all that an answer says of it; the one called `index` is asked for again each time, the others
-    /// have their hash in their name.
+    /// Adds the headers of its answers. The file named `index` is revalidated on each load; the others have their hash
+    /// in their name.
     pub(super) fn served(self, index: &str) -> ServedFile {
         let tag = hex(&Sha256::digest(&self.gzip)[..12]);
         let is_index = self.name == index;
@@ -63,7 +63,7 @@ impl ServedFile {
         &self.0.file.name
     }
 
-    /// The file in the form that the client likes best, or word that it has it already.
+    /// Answers with the file in the best encoding that the client accepts, or with 304 if the client has it already.
     pub(super) fn answer(&self, request: &HeaderMap) -> Response {
         let Served {
             file,
@@ -72,7 +72,8 @@ impl ServedFile {
             caching,
         } = &*self.0;
         let Some(encoding) = Encoding::of(request) else {
-            let message = "the page is sent as it is, by gzip or by brotli: accept one of them";
+            let message =
+                "the page is available unencoded, with gzip or with brotli: accept one of them";
             return ApiError::new(StatusCode::NOT_ACCEPTABLE, message).into_response();
         };
         let form = encoding.name().unwrap_or("plain");
@@ -105,7 +106,7 @@ impl ServedFile {
     }
 }
 
-/// Whether the client has what is tagged so (RFC 9110, section 13.1.2).
+/// Returns whether the client has the content with a tag (RFC 9110, section 13.1.2).
 fn knows(request: &HeaderMap, tag: &str) -> bool {
     let known = request.get_all(header::IF_NONE_MATCH).iter();
     known

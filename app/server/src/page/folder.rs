@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use super::file::unpacked;
 use super::{INDEX, PageError, PageFile};
 
-/// Names and contents of the page's files. It opens the last of the files `opened`, which lie beside it, and knows the
-/// others; a trace with `function` as the root.
+/// Returns names and contents of the page's files. The page opens the last of the files `opened`, which are in the same
+/// folder, and lists the others. A trace is opened with `function` as the root.
 ///
 /// # Errors
-/// If there are no files, none is the index, or one is damaged.
+/// If there are no files, no index, or a damaged file.
 pub fn folder_files(
     files: Vec<PageFile>,
     opened: &[String],
@@ -31,7 +31,7 @@ pub fn folder_files(
     files.into_iter().map(unpack).collect()
 }
 
-/// The index, which tells the page what to open.
+/// Adds `<meta>` elements to the index that name the files to open.
 fn with_opened(
     index: &[u8],
     opened: &[String],
@@ -39,7 +39,7 @@ fn with_opened(
 ) -> Result<Vec<u8>, PageError> {
     let index = std::str::from_utf8(index).ok().ok_or(PageError::Damaged)?;
     let (head, rest) = index.split_once("</head>").ok_or(PageError::Damaged)?;
-    let mut told = head.to_owned();
+    let mut html = head.to_owned();
     for (name, text) in [
         (
             "callgrove-open",
@@ -49,11 +49,11 @@ fn with_opened(
     ] {
         if let Some(text) = text {
             let text = text.replace('&', "&amp;").replace('"', "&quot;");
-            // Writing to a string does not fail.
-            writeln!(told, "<meta name=\"{name}\" content=\"{text}\">").ok();
+            // Writing to a string cannot fail.
+            writeln!(html, "<meta name=\"{name}\" content=\"{text}\">").ok();
         }
     }
-    Ok(format!("{told}</head>{rest}").into_bytes())
+    Ok(format!("{html}</head>{rest}").into_bytes())
 }
 
 #[cfg(test)]
@@ -61,12 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_index_tells_what_to_open() {
+    fn the_index_names_the_files_to_open() {
         let index = b"<html><head>\n<title>x</title>\n</head><body></body></html>";
         let opened = ["run.callgrove".to_owned()];
-        let told = with_opened(index, &opened, Some("operator\"&\"<int>")).unwrap();
+        let html = with_opened(index, &opened, Some("operator\"&\"<int>")).unwrap();
         assert_eq!(
-            String::from_utf8(told).unwrap(),
+            String::from_utf8(html).unwrap(),
             "<html><head>\n<title>x</title>\n<meta name=\"callgrove-open\" content=\"run.callgrove\">\n\
              <meta name=\"callgrove-function\" content=\"operator&quot;&amp;&quot;<int>\">\n\
              </head><body></body></html>"

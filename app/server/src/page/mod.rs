@@ -1,8 +1,7 @@
-//! The page: Callgrove in a browser, from the bundle that `cargo xtask web` makes.
+//! The page: Callgrove in a browser, from the bundle that `cargo xtask web` builds.
 //!
-//! All that the page is made of is in memory and compressed beforehand. Every file but `index.html` has a part of its
-//! hash in its name, so browsers ask for it once. A session that runs on the server gets a path of its own beside
-//! these.
+//! All files of the page are in memory, compressed beforehand. Every file but `index.html` has a part of its hash in
+//! its name, so browsers cache it for good. A session on the server has a separate path.
 
 mod encoding;
 mod error;
@@ -19,18 +18,18 @@ pub use error::PageError;
 pub use file::PageFile;
 pub use folder::folder_files;
 
-/// The file that the root of the server is.
+/// The file that is served at the root path.
 const INDEX: &str = "index.html";
 
-/// What a page may do: run our scripts and WebAssembly, and talk to this server. The icon of an open run is drawn by
-/// the page itself.
+/// The content security policy: the page may run our scripts and WebAssembly, and connect to this server. The icon of
+/// an open run is drawn by the page itself, as a `data:` image.
 const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The routes of the page that `files` make.
+/// Returns the routes of the page that consists of `files`.
 ///
 /// # Errors
-/// If there are no files, or none is the index.
+/// If there are no files, or no index.
 pub fn router(files: Vec<PageFile>) -> Result<Router, PageError> {
     if files.is_empty() {
         return Err(PageError::Missing);
@@ -53,11 +52,11 @@ pub fn router(files: Vec<PageFile>) -> Result<Router, PageError> {
             );
         }
     }
-    Ok(routes.layer(map_response(guarded)))
+    Ok(routes.layer(map_response(with_security_headers)))
 }
 
-/// Adds what keeps a page from harm, and its address, which may hold the token, from others.
-pub(crate) async fn guarded(mut response: Response) -> Response {
+/// Adds headers that protect the page, and keep its address, which may hold the token, from other sites.
+pub(crate) async fn with_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),

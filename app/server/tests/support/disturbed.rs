@@ -1,4 +1,4 @@
-//! A database in which something happens before documents are stored.
+//! A database that runs a callback before documents are stored.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::saved_in;
 
-/// A database in which something happens before documents are stored, or stops that.
+/// A database that runs a callback before documents are stored; an error of the callback fails the write.
 pub struct Disturbed<F> {
     pub store: Box<dyn Store>,
     pub before_put: F,
@@ -32,7 +32,7 @@ impl<F: FnMut() -> Result<(), ProvDbError> + Send> Store for Disturbed<F> {
         self.store.remove(of, rank, keys)
     }
 
-    /// What is said to be safe here has documents.
+    /// Checks that all acknowledged data has documents.
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
         if name == "readiness probe" {
             (self.before_put)()?;
@@ -86,14 +86,14 @@ impl<F: FnMut() -> Result<(), ProvDbError> + Send> Store for Disturbed<F> {
     }
 }
 
-/// A keeper of a state, in whose database something happens before documents are stored.
+/// Starts a keeper whose database runs a callback before documents are stored.
 pub fn disturbed(
-    place: &str,
+    path: &str,
     state: &Arc<ServerState>,
     hub: &Arc<Hub>,
     before_put: impl FnMut() -> Result<(), ProvDbError> + Send + 'static,
 ) -> Keeper {
-    let mut config = saved_in(place, state, hub);
+    let mut config = saved_in(path, state, hub);
     let store = config.store.take().unwrap();
     config.store = Some(Box::new(Disturbed { store, before_put }));
     Keeper::start(config).unwrap()

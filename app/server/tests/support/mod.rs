@@ -1,4 +1,4 @@
-//! What the tests of the port share: servers on free ports, a gRPC service that echoes, certificates.
+//! Helpers of the tests of the port: servers on free ports, a gRPC echo service, certificates.
 #![expect(
     clippy::unwrap_used,
     dead_code,
@@ -35,14 +35,14 @@ use tonic_prost::ProstCodec;
 
 pub const SECRET: &str = "a-token-for-tests-only";
 
-/// The largest message that the echo takes.
+/// Maximum size of an echo message.
 pub const MAX_ECHO_BYTES: usize = 64 << 10;
 
 pub fn token() -> Token {
     Token::new(SECRET, "the test").unwrap()
 }
 
-/// A free port of the loopback address, and patience that tests can outwait.
+/// A free port of the loopback address, with timeouts that tests can outlast.
 pub fn config() -> ServerConfig {
     let limits = Limits {
         shutdown_grace: Duration::from_secs(20),
@@ -55,7 +55,7 @@ pub fn config() -> ServerConfig {
     }
 }
 
-/// The echo and the JSON interface on one port.
+/// Starts the echo and the JSON interface on one port.
 pub fn start(config: ServerConfig, live: Live) -> RunningServer {
     start_api(
         config,
@@ -67,12 +67,12 @@ pub fn start(config: ServerConfig, live: Live) -> RunningServer {
     )
 }
 
-/// The same with a database.
+/// Starts the echo and the interface `api`.
 pub fn start_api(config: ServerConfig, api: Api) -> RunningServer {
     RunningServer::start(config, || grpc::mount(api::router(api), Echo)).unwrap()
 }
 
-/// One request of HTTP/1.1 as bytes, and all that comes back until the server closes.
+/// Sends one HTTP/1.1 request as bytes, and returns everything until the server closes.
 pub fn raw(address: SocketAddr, request: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     socket
@@ -84,7 +84,7 @@ pub fn raw(address: SocketAddr, request: &str) -> String {
     String::from_utf8(answer).unwrap()
 }
 
-/// A certificate for `localhost` and the loopback address, in files; unless said, it signs itself.
+/// A certificate for `localhost` and the loopback address, in files; self-signed by default.
 pub struct Certificate {
     folder: tempfile::TempDir,
     signer: &'static str,
@@ -107,7 +107,7 @@ impl Certificate {
         }
     }
 
-    /// One that an authority has signed.
+    /// A certificate signed by an authority.
     pub fn signed_by_authority() -> Self {
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
         let [own_key, key] = [(); 2].map(|()| KeyPair::generate().unwrap());
@@ -131,7 +131,7 @@ impl Certificate {
         }
     }
 
-    /// One of an authority, which openssl made; `tests/data` says how.
+    /// A certificate of an authority, made by openssl; see `tests/data`.
     pub fn of_openssl() -> Self {
         let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/openssl-req-x509");
         let folder = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ impl Certificate {
         }
     }
 
-    /// What clients trust.
+    /// The certificate that clients trust.
     pub fn signer(&self) -> PathBuf {
         self.folder.path().join(self.signer)
     }
@@ -163,7 +163,7 @@ pub struct Text {
     pub text: String,
 }
 
-/// A gRPC service with one call, which answers what it was sent.
+/// A gRPC service with one call, which returns its message.
 #[derive(Clone)]
 struct Echo;
 
@@ -238,7 +238,7 @@ pub fn router_with(path: &str, answer: &'static str) -> Router {
     Router::new().route(path, axum::routing::get(move || ready(answer)))
 }
 
-/// A runtime for the client's side of gRPC.
+/// Runs a future on a runtime for the client's side of gRPC.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -247,7 +247,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
-/// An AD instance that finds one anomaly in one step, does not know of which run, and leaves.
+/// Acts as an AD instance that reports one anomaly in one step, without a run identity, and leaves.
 pub fn report_one_anomaly(mut exchange: impl ModelExchange, rank: RankId, function: &str) {
     let hello = Hello {
         instance: format!("the test's, of rank {rank}"),
@@ -274,20 +274,20 @@ pub fn report_one_anomaly(mut exchange: impl ModelExchange, rank: RankId, functi
         step: StepId(7),
         functions: vec![function],
         counters: Vec::new(),
-        brief: callgrove_pserver::StepBrief::default(),
+        stall_summary: callgrove_pserver::StallSummary::default(),
         tree_p_values: callgrove_pserver::TreePValues::new(),
     };
     exchange.sync_and_report(Vec::new(), &[report]).unwrap();
     exchange.goodbye().unwrap();
 }
 
-/// A parameter server that saves in a folder.
-pub fn saved_in(place: &str, state: &Arc<ServerState>, hub: &Arc<Hub>) -> KeeperConfig {
+/// The configuration of a keeper that saves in a folder.
+pub fn saved_in(path: &str, state: &Arc<ServerState>, hub: &Arc<Hub>) -> KeeperConfig {
     KeeperConfig {
         state: Arc::clone(state),
         interval: Duration::from_millis(10),
         hub: Arc::clone(hub),
         posters: Vec::new(),
-        store: Some(callgrove_provdb::open(place, &OpenOptions::default()).unwrap()),
+        store: Some(callgrove_provdb::open(path, &OpenOptions::default()).unwrap()),
     }
 }

@@ -1,24 +1,24 @@
-//! Answers of any kind, in memory and as bytes.
+//! Answers of any type, in memory and as bytes.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls};
+use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls};
 
-/// An answer and how many bytes of memory it takes.
+/// An answer and its size in bytes of memory.
 #[derive(Clone)]
 pub(crate) struct AnyAnswer {
     pub(super) answer: Arc<dyn Any + Send + Sync>,
     pub(super) num_bytes: usize,
 }
 
-/// What a question of any kind leads to.
+/// The reply to a question of any type.
 pub(super) type AnyReply = CallsReply<AnyAnswer>;
 
 impl AnyAnswer {
     fn new<Q: AskCalls>(answer: Q::Answer) -> Self {
         Self {
-            num_bytes: Q::weigh(&answer),
+            num_bytes: Q::answer_bytes(&answer),
             answer: Arc::new(answer),
         }
     }
@@ -26,17 +26,17 @@ impl AnyAnswer {
 
 pub(super) fn begin_any<Q: AskCalls>(
     question: &Q,
-    calls: &WholeCalls,
+    calls: &LocalCalls,
 ) -> Result<AnyReply, CallsRefusal> {
     Ok(match question.begin(calls)? {
         CallsReply::Done(answer) => CallsReply::Done(AnyAnswer::new::<Q>(answer)),
-        CallsReply::More(mut go_on) => {
-            CallsReply::More(Box::new(move || go_on().map(AnyAnswer::new::<Q>)))
+        CallsReply::More(mut advance) => {
+            CallsReply::More(Box::new(move || advance().map(AnyAnswer::new::<Q>)))
         }
     })
 }
 
-/// The bytes of an answer to a question of this kind; none for another answer.
+/// Returns the bytes of an answer to a question of type `Q`; empty for an answer of another type.
 pub(super) fn write_any<Q: AskCalls>(
     answer: &AnyAnswer,
 ) -> Result<Vec<u8>, rmp_serde::encode::Error> {

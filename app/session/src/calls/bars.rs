@@ -1,27 +1,27 @@
-//! Bars in few bytes: by far most of what a timeline asks for while it moves.
+//! Compact encoding of bars, which are most of the data that a moving timeline requests.
 
 use callgrove_model::{ExecIdx, FuncId, TimeNs};
 use serde::{Deserialize, Serialize};
 
 use crate::Bar;
 
-/// Nanoseconds of a microsecond, the unit of most tracers.
-const US: i64 = 1_000;
+/// Nanoseconds per microsecond, the unit of most tracers.
+const NS_PER_US: i64 = 1_000;
 
-/// The bars of a lane in a stretch of time.
+/// The bars of a lane in a time range.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "BarColumns", into = "BarColumns")]
 pub struct LaneBars(pub Vec<Bar>);
 
-/// The same in columns, each number as what it differs from the one before.
+/// The bars in columns, each number as the difference from the one before.
 #[derive(Serialize, Deserialize)]
 struct BarColumns {
-    /// Of all times, in nanoseconds.
+    /// Unit of all times, in nanoseconds.
     unit: i64,
     exec: Vec<i64>,
     func: Vec<FuncId>,
     from: Vec<i64>,
-    /// From start to end.
+    /// Duration of each bar.
     length: Vec<i64>,
     level: Vec<i64>,
     num_calls: Vec<u64>,
@@ -30,8 +30,12 @@ struct BarColumns {
 
 impl From<LaneBars> for BarColumns {
     fn from(LaneBars(bars): LaneBars) -> Self {
-        let is_in_us = |bar: &Bar| bar.from.0 % US == 0 && bar.to.0 % US == 0;
-        let unit = if bars.iter().all(is_in_us) { US } else { 1 };
+        let is_in_us = |bar: &Bar| bar.from.0 % NS_PER_US == 0 && bar.to.0 % NS_PER_US == 0;
+        let unit = if bars.iter().all(is_in_us) {
+            NS_PER_US
+        } else {
+            1
+        };
         let differences = |of: &dyn Fn(&Bar) -> i64| -> Vec<i64> {
             let mut last = 0;
             let difference = |bar| {
@@ -89,12 +93,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bars_come_out_as_they_went_in(
+        fn bars_survive_encoding(
             rows in prop::collection::vec((any::<u32>(), 0..9_u32, any::<i64>(), any::<i64>(), 0..40_usize), 0..30),
             in_us in any::<bool>(),
         ) {
-            let unit = if in_us { US } else { 1 };
-            let time = |ns: i64| TimeNs(ns / 2 / US * unit);
+            let unit = if in_us { NS_PER_US } else { 1 };
+            let time = |ns: i64| TimeNs(ns / 2 / NS_PER_US * unit);
             let bar = |&(exec, func, from, to, level): &(u32, u32, i64, i64, usize)| Bar {
                 exec: ExecIdx(exec),
                 func: FuncId(func),

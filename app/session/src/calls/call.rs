@@ -5,21 +5,21 @@ use callgrove_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number};
+use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number};
 use crate::{CallDetails, NamedCall, innermost_at, partners_of};
 
-/// An incident has fewer calls.
+/// Largest number of calls in a question. Incidents have fewer.
 const MAX_CALLS: usize = 1 << 18;
 
-/// What is known of a call.
+/// The details of a call.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CallOf(pub ExecRef);
 
-/// When some calls ran, and what they are.
+/// The times and functions of some calls.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TimesOf(pub Vec<ExecRef>);
 
-/// When a call ran, and what it is.
+/// The time and the function of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CallTimes {
     /// The call.
@@ -32,7 +32,7 @@ pub struct CallTimes {
     pub to: TimeNs,
 }
 
-/// How many of some calls are in no call of some functions, and are none themselves.
+/// The number of given calls that are neither calls of some functions nor inside one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CallsOutside {
     /// The calls.
@@ -41,35 +41,36 @@ pub struct CallsOutside {
     pub functions: Vec<FuncId>,
 }
 
-/// The call beside a call.
+/// The call one step away from a call.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StepFrom {
     /// The call.
     pub call: ExecRef,
-    /// Which way.
+    /// Direction of the step.
     pub way: CallWay,
 }
 
-/// A way from one call to another.
+/// The direction of a step from one call to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CallWay {
     /// To its caller.
     Caller,
-    /// To the longest of what it calls.
+    /// To the longest call that it makes.
     LongestCallee,
-    /// To the one before it that the same call calls.
+    /// To the preceding call of the same caller.
     Before,
-    /// To the one after it.
+    /// To the following call of the same caller.
     After,
-    /// To what a lane was in when it began.
-    Beside(LaneIdx),
+    /// To the innermost call on another lane at its entry.
+    #[serde(rename = "Beside")]
+    SameTime(LaneIdx),
 }
 
-/// The ranks that a call and all it calls exchange messages with, and how many; in order of rank.
+/// The ranks with which a call and its callees exchange messages, and the number of messages; in order of rank.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PartnersOf(pub ExecRef);
 
-/// The call that has an event label.
+/// The call with an event label.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Labelled {
     /// Its program.
@@ -90,12 +91,12 @@ pub struct FoundCall {
 impl AskCalls for CallOf {
     type Answer = CallDetails;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<CallDetails>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<CallDetails>, CallsRefusal> {
         calls.check_call(self.0)?;
         Ok(CallsReply::Done(CallDetails::new(&calls.trace, self.0)))
     }
 
-    fn weigh(details: &CallDetails) -> usize {
+    fn answer_bytes(details: &CallDetails) -> usize {
         size_of::<CallDetails>()
             + size_of_val(details.counters.as_slice())
             + size_of_val(details.messages.as_slice())
@@ -105,7 +106,7 @@ impl AskCalls for CallOf {
 impl AskCalls for TimesOf {
     type Answer = Vec<CallTimes>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<CallTimes>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<CallTimes>>, CallsRefusal> {
         check_number(self.0.len() <= MAX_CALLS, "calls")?;
         let times = self.0.iter().map(|&call| {
             calls.check_call(call)?;
@@ -120,7 +121,7 @@ impl AskCalls for TimesOf {
         Ok(CallsReply::Done(times.collect::<Result<_, _>>()?))
     }
 
-    fn weigh(times: &Vec<CallTimes>) -> usize {
+    fn answer_bytes(times: &Vec<CallTimes>) -> usize {
         size_of_val(times.as_slice())
     }
 }
@@ -128,7 +129,7 @@ impl AskCalls for TimesOf {
 impl AskCalls for CallsOutside {
     type Answer = usize;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<usize>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<usize>, CallsRefusal> {
         check_number(self.calls.len() <= MAX_CALLS, "calls")?;
         let num_functions = calls.trace.names.len();
         check_number(self.functions.len() <= num_functions, "functions")?;
@@ -142,7 +143,7 @@ impl AskCalls for CallsOutside {
         Ok(CallsReply::Done(num_outside))
     }
 
-    fn weigh(_: &usize) -> usize {
+    fn answer_bytes(_: &usize) -> usize {
         size_of::<usize>()
     }
 }
@@ -150,7 +151,7 @@ impl AskCalls for CallsOutside {
 impl AskCalls for StepFrom {
     type Answer = Option<ExecRef>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Option<ExecRef>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Option<ExecRef>>, CallsRefusal> {
         calls.check_call(self.call)?;
         let ExecRef { lane, exec } = self.call;
         let executions = &calls.trace.lane(lane).executions;
@@ -160,7 +161,7 @@ impl AskCalls for StepFrom {
             CallWay::LongestCallee => step(longest_callee(executions, exec)),
             CallWay::Before => step(sibling_before(executions, exec)),
             CallWay::After => step(sibling_after(executions, exec)),
-            CallWay::Beside(lane) => {
+            CallWay::SameTime(lane) => {
                 calls.check_lane(lane)?;
                 let there = &calls.trace.lane(lane).executions;
                 let exec = innermost_at(there, executions.entry[exec.index()]);
@@ -169,7 +170,7 @@ impl AskCalls for StepFrom {
         }))
     }
 
-    fn weigh(_: &Option<ExecRef>) -> usize {
+    fn answer_bytes(_: &Option<ExecRef>) -> usize {
         size_of::<ExecRef>()
     }
 }
@@ -177,12 +178,12 @@ impl AskCalls for StepFrom {
 impl AskCalls for PartnersOf {
     type Answer = Vec<(ProgramId, RankId, usize)>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Self::Answer>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Self::Answer>, CallsRefusal> {
         calls.check_call(self.0)?;
         Ok(CallsReply::Done(partners_of(&calls.trace, self.0)))
     }
 
-    fn weigh(partners: &Self::Answer) -> usize {
+    fn answer_bytes(partners: &Self::Answer) -> usize {
         size_of_val(partners.as_slice())
     }
 }
@@ -190,7 +191,7 @@ impl AskCalls for PartnersOf {
 impl AskCalls for Labelled {
     type Answer = Option<FoundCall>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Option<FoundCall>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Option<FoundCall>>, CallsRefusal> {
         let found = calls.trace.find(self.program, self.label).map(|call| {
             let executions = &calls.trace.lane(call.lane).executions;
             let stack = stack(executions, call.exec)
@@ -203,13 +204,13 @@ impl AskCalls for Labelled {
         Ok(CallsReply::Done(found))
     }
 
-    fn weigh(found: &Option<FoundCall>) -> usize {
+    fn answer_bytes(found: &Option<FoundCall>) -> usize {
         let stack = found.as_ref().map_or(0, |found| found.stack.len());
         size_of::<FoundCall>() + stack * size_of::<NamedCall>()
     }
 }
 
-/// A call and its callers, innermost first.
+/// Returns a call and its callers, innermost first.
 fn stack(executions: &Executions, call: ExecIdx) -> impl Iterator<Item = ExecIdx> {
     std::iter::successors(Some(call), |&at| executions.parent(at))
 }

@@ -1,60 +1,61 @@
-//! Questions about what the rows of the timeline show.
+//! Questions about the rows of the timeline.
 
 use callgrove_model::{LaneIdx, Trace};
 use serde::{Deserialize, Serialize};
 
-use super::ask::{
-    AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number, check_tile, check_time,
-};
 use super::bars::LaneBars;
+use super::query::{
+    AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number, check_tile, check_time,
+};
 use crate::{LaneView, MessageQuery, MessagesInView, RowKind, Tile, layout_lane, num_levels};
 
-/// A screen has fewer columns, and shows fewer arrows.
+/// Largest number of columns, more than a screen has.
 const MAX_COLUMNS: usize = 1 << 16;
+/// Largest number of message arrows, more than a screen shows.
 const MAX_ARROWS: usize = 10_000;
 
-/// The bars of a lane in a stretch of time.
+/// The bars of a lane in a time range.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BarsOf {
     /// Lane.
     pub lane: LaneIdx,
-    /// How it is drawn.
+    /// Kind of row.
     pub kind: RowKind,
-    /// When, and how finely.
+    /// Time range and resolution.
     pub tile: Tile,
 }
 
-/// How many levels a row needs.
+/// The number of levels that a row needs.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LevelsOf {
     /// Lane.
     pub lane: LaneIdx,
-    /// How it is drawn.
+    /// Kind of row.
     pub kind: RowKind,
 }
 
 /// The levels of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LaneLevels {
-    /// How many it needs wherever one looks.
+    /// Number of levels over the whole run.
     pub num: usize,
-    /// How deep on the call stack the topmost is.
+    /// Depth of the topmost level on the call stack.
     pub top_depth: usize,
 }
 
-/// The messages that touch a window and a row in view.
+/// The messages that touch a time window and a visible row.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MessagesOf {
-    /// Which window, and how many.
+    /// Time window and limits.
     pub query: MessageQuery,
-    /// Where each lane is on the screen, shape `[n_lanes]`.
+    /// Position of each lane on the screen, shape `[n_lanes]`.
     pub views: Vec<LaneView>,
 }
 
 impl AskCalls for BarsOf {
     type Answer = LaneBars;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<LaneBars>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<LaneBars>, CallsRefusal> {
         calls.check_lane(self.lane)?;
         check_kind(calls, self.lane, self.kind)?;
         check_tile(self.tile)?;
@@ -62,7 +63,7 @@ impl AskCalls for BarsOf {
         Ok(CallsReply::Done(LaneBars(bars)))
     }
 
-    fn weigh(bars: &LaneBars) -> usize {
+    fn answer_bytes(bars: &LaneBars) -> usize {
         size_of_val(bars.0.as_slice())
     }
 }
@@ -70,7 +71,7 @@ impl AskCalls for BarsOf {
 impl AskCalls for LevelsOf {
     type Answer = LaneLevels;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<LaneLevels>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<LaneLevels>, CallsRefusal> {
         calls.check_lane(self.lane)?;
         check_kind(calls, self.lane, self.kind)?;
         Ok(CallsReply::Done(LaneLevels {
@@ -79,7 +80,7 @@ impl AskCalls for LevelsOf {
         }))
     }
 
-    fn weigh(_: &LaneLevels) -> usize {
+    fn answer_bytes(_: &LaneLevels) -> usize {
         size_of::<LaneLevels>()
     }
 }
@@ -87,7 +88,7 @@ impl AskCalls for LevelsOf {
 impl AskCalls for MessagesOf {
     type Answer = MessagesInView;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<MessagesInView>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<MessagesInView>, CallsRefusal> {
         let query = &self.query;
         check_time(query.from, query.to)?;
         check_number(query.num_columns <= MAX_COLUMNS, "columns")?;
@@ -99,12 +100,12 @@ impl AskCalls for MessagesOf {
         Ok(CallsReply::Done(calls.messages.in_view(query, &self.views)))
     }
 
-    fn weigh(found: &MessagesInView) -> usize {
+    fn answer_bytes(found: &MessagesInView) -> usize {
         size_of_val(found.arrows.as_slice()) + size_of_val(found.density.as_slice())
     }
 }
 
-fn check_kind(calls: &WholeCalls, lane: LaneIdx, kind: RowKind) -> Result<(), CallsRefusal> {
+fn check_kind(calls: &LocalCalls, lane: LaneIdx, kind: RowKind) -> Result<(), CallsRefusal> {
     match kind {
         RowKind::Tree(exec) => calls.check_call(callgrove_model::ExecRef { lane, exec }),
         RowKind::Stack | RowKind::Strip => Ok(()),

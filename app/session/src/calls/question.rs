@@ -1,12 +1,12 @@
-//! All questions about calls, as one type that goes over the wire.
+//! All questions about calls as one type, for the wire.
 
 use serde::{Deserialize, Serialize};
 
 use super::answers::{AnyAnswer, AnyReply, begin_any, read_any, write_any};
-use super::ask::{CallsRefusal, WholeCalls};
 use super::call::{CallOf, CallsOutside, Labelled, PartnersOf, StepFrom, TimesOf};
-use super::found::{CallsNamed, CallsOfFunction, TotalsOf};
 use super::lane::{BarsOf, LevelsOf, MessagesOf};
+use super::query::{CallsRefusal, LocalCalls};
+use super::search::{CallsNamed, CallsOfFunction, TotalsOf};
 use super::tree::{SummaryOf, TreeOf};
 use crate::causes::WaitsIn;
 use crate::patterns::{
@@ -34,13 +34,13 @@ macro_rules! questions {
 
         impl CallQuestion {
             /// See [`super::AskCalls::begin`].
-            pub(super) fn begin(&self, calls: &WholeCalls) -> Result<AnyReply, CallsRefusal> {
+            pub(super) fn begin(&self, calls: &LocalCalls) -> Result<AnyReply, CallsRefusal> {
                 match self {
                     $(Self::$question(question) => begin_any(question, calls),)*
                 }
             }
 
-            /// An answer as bytes.
+            /// Encodes an answer.
             pub(super) fn write(
                 &self,
                 answer: &AnyAnswer,
@@ -50,7 +50,7 @@ macro_rules! questions {
                 }
             }
 
-            /// The answer that bytes hold.
+            /// Decodes an answer.
             pub(super) fn read(&self, bytes: &[u8]) -> Result<AnyAnswer, rmp_serde::decode::Error> {
                 match self {
                     $(Self::$question(_) => read_any::<$question>(bytes),)*

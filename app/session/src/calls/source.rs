@@ -1,4 +1,4 @@
-//! Where views ask for calls.
+//! The interface through which views query calls.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -6,38 +6,38 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use callgrove_model::{LaneIdx, TimeNs, Trace};
 use serde::{Deserialize, Serialize};
 
-use super::ask::{AskCalls, AskState, CallsRefusal, CallsReply, WholeCalls};
-use super::desk::{CallWish, CallsDesk, TakenUp};
+use super::query::{AskCalls, AskState, CallsRefusal, CallsReply, LocalCalls};
+use super::query_cache::{CallRequest, NewQuery, QueryCache};
 use super::question::CallQuestion;
 use crate::{MessageIndex, PatternList, RunCauses, RunPatterns};
 
-/// An answer of more bytes is not sent.
+/// Largest answer that is sent, in bytes.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
 
-/// The calls of a run, wherever they are.
+/// The calls of a run, local or remote.
 pub struct Calls {
-    /// All of it, or only its head.
+    /// The whole trace, or only its head if the calls are remote.
     trace: Arc<Trace>,
     facts: CallsFacts,
-    /// `None` where others have them.
-    whole: Option<WholeCalls>,
-    desk: Mutex<CallsDesk>,
+    /// All calls; `None` if they are remote.
+    local: Option<LocalCalls>,
+    cache: Mutex<QueryCache>,
 }
 
-/// What is always known of the calls.
+/// Facts about the calls that are always available.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CallsFacts {
     /// First entry and last exit.
     span: Option<(TimeNs, TimeNs)>,
     num_calls: usize,
     num_messages: usize,
-    /// Lanes on which nothing happened, ascending.
+    /// Lanes without calls and messages, ascending.
     silent: Vec<LaneIdx>,
 }
 
 impl Calls {
-    /// The calls of a trace.
-    pub fn here(trace: &Arc<Trace>) -> Self {
+    /// Returns the calls of a trace in this process.
+    pub fn local(trace: &Arc<Trace>) -> Self {
         let is_silent =
             |lane: &callgrove_model::Lane| lane.executions.is_empty() && lane.comms.is_empty();
         let silent = trace.lanes().filter(|(_, lane)| is_silent(lane));
@@ -48,79 +48,79 @@ impl Calls {
                 num_messages: trace.messages.len(),
                 silent: silent.map(|(lane, _)| lane).collect(),
             },
-            whole: Some(WholeCalls {
+            local: Some(LocalCalls {
                 trace: Arc::clone(trace),
                 messages: MessageIndex::new(trace),
                 causes: OnceLock::new(),
                 patterns: OnceLock::new(),
             }),
             trace: Arc::clone(trace),
-            desk: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
-    /// Calls that others have; `trace` has empty lanes.
-    pub(crate) fn far(trace: Arc<Trace>, facts: CallsFacts) -> Self {
+    /// Returns the calls of a trace in another process; the lanes of `trace` are empty.
+    pub(crate) fn remote(trace: Arc<Trace>, facts: CallsFacts) -> Self {
         Self {
             trace,
             facts,
-            whole: None,
-            desk: Mutex::default(),
+            local: None,
+            cache: Mutex::default(),
         }
     }
 
-    /// Names, lanes and all that a trace has beside what happened on its lanes. That is there only where the calls are.
+    /// Returns the trace: names, lanes and everything else, but the content of the lanes only if the calls are local.
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }
 
-    /// What is always known of the calls.
+    /// Returns the facts that are always available.
     pub(crate) fn facts(&self) -> &CallsFacts {
         &self.facts
     }
 
-    /// Whether others have them, so that an answer takes its time.
-    pub fn is_far(&self) -> bool {
-        self.whole.is_none()
+    /// Returns whether the calls are in another process, so that answers take time.
+    pub fn is_remote(&self) -> bool {
+        self.local.is_none()
     }
 
-    /// First entry and last exit; `None` if nothing was called.
+    /// Returns the first entry and the last exit; `None` if there are no calls.
     pub fn time_span(&self) -> Option<(TimeNs, TimeNs)> {
         self.facts.span
     }
 
-    /// Number of calls.
+    /// Returns the number of calls.
     pub fn num_calls(&self) -> usize {
         self.facts.num_calls
     }
 
-    /// Number of messages.
+    /// Returns the number of messages.
     pub fn num_messages(&self) -> usize {
         self.facts.num_messages
     }
 
-    /// Whether nothing happened on a lane.
+    /// Returns whether a lane has neither calls nor messages.
     pub fn is_silent(&self, lane: LaneIdx) -> bool {
         self.facts.silent.binary_search(&lane).is_ok()
     }
 
-    /// A frame begins: what is not asked for in it or the next is not wanted any more.
+    /// Starts a frame. Questions that are asked neither in it nor in the next one are dropped.
     pub fn begin_frame(&self) {
-        self.desk().begin_frame();
+        self.cache().begin_frame();
     }
 
-    /// Whether anything that was asked for in the last frame is still on its way.
+    /// Returns whether a question of the last frame is not answered yet.
     pub fn is_waiting(&self) -> bool {
-        self.desk().is_waiting()
+        self.cache().is_waiting()
     }
 
-    /// Whether an answer is worked on here, a little in each frame: so the next one shall be drawn soon.
+    /// Returns whether an answer is being computed in this process, so that the next frame should be drawn soon.
     pub fn is_working(&self) -> bool {
-        self.whole.is_some() && self.is_waiting()
+        self.local.is_some() && self.is_waiting()
     }
 
-    /// The answer to a question; `None` while it is on its way, and if it was refused. Ask again in the next frame: who
-    /// does not is taken not to want it any more.
+    /// Returns the answer to a question; `None` until there is one, and if the question was refused. Repeat the
+    /// question in every frame, otherwise it is dropped.
     pub fn ask<Q>(&self, question: &Q) -> Option<Arc<Q::Answer>>
     where
         Q: AskCalls + Clone + Into<CallQuestion>,
@@ -128,7 +128,7 @@ impl Calls {
         self.reply(question).known()
     }
 
-    /// The same, with a refusal told apart.
+    /// Like [`Calls::ask`], but distinguishes a refusal.
     pub fn reply<Q>(&self, question: &Q) -> AskState<Arc<Q::Answer>>
     where
         Q: AskCalls + Clone + Into<CallQuestion>,
@@ -137,12 +137,12 @@ impl Calls {
         let Ok(key) = rmp_serde::to_vec(&asked) else {
             return AskState::Refused;
         };
-        let begin = |question: &CallQuestion| match &self.whole {
-            Some(whole) => begin(whole, question),
-            None => TakenUp::Far,
+        let begin = |question: &CallQuestion| match &self.local {
+            Some(local) => begin(local, question),
+            None => NewQuery::Remote,
         };
-        match self.desk().ask(&key, asked, begin) {
-            AskState::Coming => AskState::Coming,
+        match self.cache().ask(&key, asked, begin) {
+            AskState::Pending => AskState::Pending,
             AskState::Refused => AskState::Refused,
             AskState::Known(answer) => {
                 let answer = answer.answer.downcast::<Q::Answer>();
@@ -151,94 +151,94 @@ impl Calls {
         }
     }
 
-    /// What recurs was found in the calls: from now on it can be asked for. The answer is what is listed of it. What was
-    /// found before stays, for it is the same.
-    pub fn know_patterns(&self, found: RunPatterns) -> Option<Arc<PatternList>> {
-        let whole = self.whole.as_ref()?;
-        let known = whole.patterns.get_or_init(|| Arc::new(found));
+    /// Sets the repeated patterns, which can be queried from now on, and returns their list. Patterns that were set
+    /// before are kept, because they are the same.
+    pub fn set_patterns(&self, found: RunPatterns) -> Option<Arc<PatternList>> {
+        let local = self.local.as_ref()?;
+        let known = local.patterns.get_or_init(|| Arc::new(found));
         Some(Arc::clone(known.list()))
     }
 
-    /// Who made whom late was found in the calls: from now on it can be asked for.
-    pub fn know_causes(&self, found: RunCauses) -> Option<Arc<RunCauses>> {
-        let whole = self.whole.as_ref()?;
-        let known = whole.causes.get_or_init(|| Arc::new(found));
+    /// Sets the causes of delays, which can be queried from now on.
+    pub fn set_causes(&self, found: RunCauses) -> Option<Arc<RunCauses>> {
+        let local = self.local.as_ref()?;
+        let known = local.causes.get_or_init(|| Arc::new(found));
         Some(Arc::clone(known))
     }
 
-    /// All that recurs, where the calls are here and it was found.
+    /// Returns all patterns, if the calls are local and the patterns have been computed.
     pub fn patterns(&self) -> Option<&Arc<RunPatterns>> {
-        self.whole.as_ref()?.patterns.get()
+        self.local.as_ref()?.patterns.get()
     }
 
-    /// What to say next to whoever has the calls.
-    pub(crate) fn next_wish(&self) -> Option<CallWish> {
-        self.desk().next_wish()
+    /// Returns the next request to the process that has the calls.
+    pub(crate) fn next_request(&self) -> Option<CallRequest> {
+        self.cache().next_request()
     }
 
-    /// An answer has come; `None` is a refusal. One that is not wanted any more is not read.
+    /// Takes an answer; `None` is a refusal. Answers that are no longer wanted are not decoded.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not a valid answer.
     pub(crate) fn take_answer(
         &self,
         number: u64,
         bytes: Option<&[u8]>,
     ) -> Result<(), rmp_serde::decode::Error> {
-        let mut desk = self.desk();
-        let Some(question) = desk.question(number) else {
+        let mut cache = self.cache();
+        let Some(question) = cache.question(number) else {
             return Ok(());
         };
         let answer = bytes.map(|bytes| question.read(bytes)).transpose()?;
-        desk.take(number, answer);
+        cache.take(number, answer);
         Ok(())
     }
 
-    /// Nothing that was sent will be answered.
-    pub(crate) fn lose(&self) {
-        self.desk().lose();
+    /// Marks all sent questions to be sent again.
+    pub(crate) fn requeue_sent(&self) {
+        self.cache().requeue_sent();
     }
 
-    /// Answers a question of somebody else, as bytes; `Ok(None)` once it `is_forgotten`.
+    /// Answers a question of another process, as bytes; `Ok(None)` once it `is_forgotten`.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The reason of the refusal, as text.
     pub(crate) fn answer(
         &self,
         question: &CallQuestion,
         is_forgotten: impl Fn() -> bool,
     ) -> Result<Option<Vec<u8>>, String> {
-        let whole = self.whole.as_ref();
-        let whole = whole.ok_or("the calls are not here; ask whoever has them")?;
-        let in_words = |refusal: CallsRefusal| refusal.to_string();
-        let answer = match question.begin(whole).map_err(in_words)? {
+        let local = self.local.as_ref();
+        let local = local.ok_or("the calls are not in this process; ask the one that has them")?;
+        let as_text = |refusal: CallsRefusal| refusal.to_string();
+        let answer = match question.begin(local).map_err(as_text)? {
             CallsReply::Done(answer) => answer,
-            CallsReply::More(mut go_on) => loop {
+            CallsReply::More(mut advance) => loop {
                 if is_forgotten() {
                     return Ok(None);
                 }
-                if let Some(answer) = go_on() {
+                if let Some(answer) = advance() {
                     break answer;
                 }
             },
         };
         let bytes = question.write(&answer).map_err(|error| error.to_string())?;
         if bytes.len() > MAX_ANSWER_BYTES {
-            return Err(in_words(CallsRefusal::TooMuch("bytes")));
+            return Err(as_text(CallsRefusal::TooMuch("bytes")));
         }
         Ok(Some(bytes))
     }
 
-    fn desk(&self) -> MutexGuard<'_, CallsDesk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, QueryCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn begin(whole: &WholeCalls, question: &CallQuestion) -> TakenUp {
-    match question.begin(whole) {
-        Ok(CallsReply::Done(answer)) => TakenUp::Known(Some(answer)),
-        Ok(CallsReply::More(work)) => TakenUp::Working(work),
-        Err(_) => TakenUp::Known(None),
+fn begin(local: &LocalCalls, question: &CallQuestion) -> NewQuery {
+    match question.begin(local) {
+        Ok(CallsReply::Done(answer)) => NewQuery::Known(Some(answer)),
+        Ok(CallsReply::More(work)) => NewQuery::Working(work),
+        Err(_) => NewQuery::Known(None),
     }
 }
 
@@ -246,7 +246,7 @@ impl fmt::Debug for Calls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Calls")
             .field("facts", &self.facts)
-            .field("is_far", &self.is_far())
+            .field("is_remote", &self.is_remote())
             .finish_non_exhaustive()
     }
 }

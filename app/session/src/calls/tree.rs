@@ -3,36 +3,36 @@
 use callgrove_model::{CsTree, ExecRef, PackedTree};
 use serde::{Deserialize, Serialize};
 
-use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number};
+use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number};
 use crate::{SummaryNode, summarize};
 
-/// A tree of more calls is not drawn anyway.
+/// Largest number of calls in a tree that is drawn.
 const MAX_CALLS: usize = 4 << 20;
-/// A card has room for fewer nodes.
+/// Largest number of nodes in a summary.
 const MAX_NODES: usize = 1_000;
 
-/// All calls of an execution.
+/// All calls of an execution as a tree.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TreeOf(pub ExecRef);
 
-/// The summary of its tree ([`summarize`]).
+/// The summary of an execution's tree ([`summarize`]).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SummaryOf {
     /// The execution.
     pub root: ExecRef,
-    /// At most so many nodes.
+    /// Largest number of nodes.
     pub max_nodes: usize,
 }
 
 impl AskCalls for TreeOf {
     type Answer = PackedTree;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<PackedTree>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<PackedTree>, CallsRefusal> {
         check_number(tree(calls, self.0)?.len() <= MAX_CALLS, "calls")?;
         Ok(CallsReply::Done(PackedTree::of(&calls.trace, self.0)))
     }
 
-    fn weigh(tree: &PackedTree) -> usize {
+    fn answer_bytes(tree: &PackedTree) -> usize {
         tree.num_bytes()
     }
 }
@@ -40,19 +40,19 @@ impl AskCalls for TreeOf {
 impl AskCalls for SummaryOf {
     type Answer = Vec<SummaryNode>;
 
-    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<SummaryNode>>, CallsRefusal> {
+    fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<SummaryNode>>, CallsRefusal> {
         check_number(self.max_nodes <= MAX_NODES, "nodes")?;
         let tree = tree(calls, self.root)?;
         check_number(tree.len() <= MAX_CALLS, "calls")?;
         Ok(CallsReply::Done(summarize(tree, self.max_nodes)))
     }
 
-    fn weigh(nodes: &Vec<SummaryNode>) -> usize {
+    fn answer_bytes(nodes: &Vec<SummaryNode>) -> usize {
         size_of_val(nodes.as_slice())
     }
 }
 
-fn tree(calls: &WholeCalls, root: ExecRef) -> Result<CsTree<'_>, CallsRefusal> {
+fn tree(calls: &LocalCalls, root: ExecRef) -> Result<CsTree<'_>, CallsRefusal> {
     calls.check_call(root)?;
     let executions = &calls.trace.lane(root.lane).executions;
     Ok(CsTree::new(executions, root.exec))

@@ -1,4 +1,4 @@
-//! A delay as one path across ranks, from where it began to whom it reached.
+//! A delay as one path across ranks, from its root to the ranks that it reached.
 
 use callgrove_model::{DurationNs, ExecRef, LaneIdx, TimeNs};
 use callgrove_patterns::cause::{DelayCause, DelayRole, Incident, RootCause};
@@ -6,34 +6,34 @@ use callgrove_patterns::cause::{DelayCause, DelayRole, Incident, RootCause};
 use super::RunCauses;
 use crate::CallTimes;
 
-/// A delay as the timeline draws it.
+/// A delay as drawn on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cascade {
-    /// Where it began: the innermost call of the root, and when it was late.
+    /// The root: its innermost call, and the time of the delay.
     pub root: RootCause,
-    /// How it went on, from the root on.
+    /// Its propagation, starting at the root.
     pub steps: Vec<CascadeStep>,
 }
 
-/// One rank made another late.
+/// A delay handed on from one rank to another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct CascadeStep {
-    /// When the one that was late let the other go on.
+    /// Time when the late rank let the waiting one continue.
     pub time: TimeNs,
-    /// Who was late.
+    /// Lane of the late rank.
     pub from: LaneIdx,
-    /// Who waited.
+    /// Lane of the waiting rank.
     pub to: LaneIdx,
     /// The call that waited.
     pub call: ExecRef,
-    /// Since when it waited.
+    /// Start of the wait.
     pub since: TimeNs,
     /// The delay that was handed on.
     pub delay: DurationNs,
 }
 
 impl RunCauses {
-    /// How a delay reached an execution; `None` for one on time, or if nobody knows.
+    /// Returns how a delay reached an execution; `None` if it was on time, or if the root is unknown.
     pub fn cascade(&self, cause: &DelayCause) -> Option<Cascade> {
         let root = *self.roots().get(cause.root?)?;
         let mut steps = steps(cause);
@@ -41,15 +41,15 @@ impl RunCauses {
         Some(Cascade { root, steps })
     }
 
-    /// How a delay reached all members of an incident, which ran at the times of `members`: each step once, the shortest
-    /// way to each rank.
+    /// Returns how a delay reached all members of an incident, which ran at the times of `members`. Each rank has
+    /// one step, the one that handed on the longest delay.
     pub fn cascade_of(&self, incident: &Incident, members: &[CallTimes]) -> Cascade {
         let members = members
             .iter()
             .map(|member| self.of_time(member.call.lane, member.from..member.to));
         let held_up = members.filter(|cause| cause.role == DelayRole::Victim);
         let mut steps: Vec<CascadeStep> = held_up.flat_map(|cause| steps(&cause)).collect();
-        // One way in to each rank: where it was handed most.
+        // Keep one step into each rank: the one with the longest delay.
         steps.sort_unstable_by_key(|step| (step.to, std::cmp::Reverse(step.delay), *step));
         steps.dedup_by_key(|step| step.to);
         steps.retain(|step| step.to != incident.root.lane);

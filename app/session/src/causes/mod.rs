@@ -1,11 +1,11 @@
-//! Who did it, for the views and for tables: causes of a run, those of a forest's trees, in words, as rows, and as
+//! Causes of delays for the views and for tables: those of a run, those of a forest's trees, as text, as rows, and as
 //! paths across ranks.
 
-mod asked;
 mod cascade;
 mod rows;
+mod text;
 mod trees;
-mod words;
+mod wait_query;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use callgrove_model::{
 };
 use callgrove_patterns::cause::{Causes, Waits};
 
-pub use asked::WaitsIn;
 pub use callgrove_patterns::cause::{
-    CauseKind, DelayCause, DelayRole, Hop, Incident, LikeGroup, RootCause, WaitCell,
+    CauseKind, DelayCause, DelayRole, Hop, Incident, RootCause, SimilarIncidents, WaitCell,
 };
 pub use cascade::{Cascade, CascadeStep};
 pub use rows::{CauseRow, HopRow, IncidentRow};
+pub use text::{CauseEvidence, CausePhrase};
+pub(crate) use text::{IncidentFacts, RootFacts};
 pub use trees::{TreeCause, TreeCauses};
-pub use words::{CauseEvidence, CausePhrase};
-pub(crate) use words::{IncidentFacts, RootFacts};
+pub use wait_query::WaitsIn;
 
-/// The causes of all delays of a run. Who waited for whom, delay or not, is known only where its calls are: views ask
-/// for it ([`WaitsIn`]).
+/// The causes of all delays of a run. The waits themselves, with or without a delay, are known only in the process that
+/// has the calls; views query them ([`WaitsIn`]).
 #[derive(Debug)]
 pub struct RunCauses {
     trace: Arc<Trace>,
@@ -34,10 +34,10 @@ pub struct RunCauses {
 }
 
 impl RunCauses {
-    /// Follows every delay of the run to where it began. Cost: linear in events and messages.
+    /// Follows every delay of the run to its root. Cost: linear in events and messages.
     ///
     /// # Errors
-    /// [`Cancelled`] if the caller asked to stop.
+    /// [`Cancelled`] if the caller cancelled.
     pub fn find(trace: &Arc<Trace>, progress: Progress<'_>) -> Result<Self, Cancelled> {
         Ok(Self {
             causes: Causes::find(trace, progress)?,
@@ -45,74 +45,74 @@ impl RunCauses {
         })
     }
 
-    /// What was found in the trace before.
+    /// Combines a trace with causes that were found in it before.
     pub(crate) fn of_found(trace: Arc<Trace>, causes: Causes) -> Self {
         Self { trace, causes }
     }
 
-    /// What was found, without the trace.
+    /// Returns the causes without the trace.
     pub(crate) fn found(&self) -> &Causes {
         &self.causes
     }
 
-    /// Whether the trace says when calls began; a forest file does not, and there are no causes then.
+    /// Returns whether the trace has entry times. A forest file has none, and so no causes.
     pub fn is_timed(&self) -> bool {
         self.causes.is_timed()
     }
 
-    /// The incidents, the one that caused most delay first. Whoever names one does so by its place here.
+    /// Returns the incidents, by descending delay. An incident is identified by its index in this list.
     pub fn incidents(&self) -> &[Incident] {
         self.causes.incidents().all()
     }
 
-    /// An incident, if there is one of that number.
+    /// Returns the incident with an index, if there is one.
     pub fn incident(&self, number: usize) -> Option<&Incident> {
         self.incidents().get(number)
     }
 
-    /// The incidents that are like one, itself among them; `None` for a number that is none.
-    pub fn like(&self, number: usize) -> Option<&LikeGroup> {
-        self.causes.incidents().like(self.incident(number)?)
+    /// Returns the group of incidents similar to one, including itself; `None` for an invalid index.
+    pub fn similar(&self, number: usize) -> Option<&SimilarIncidents> {
+        self.causes.incidents().similar_to(self.incident(number)?)
     }
 
-    /// Where delays began, the one that caused most first.
+    /// Returns the roots of delays, by descending delay.
     pub fn roots(&self) -> &[RootCause] {
         self.causes.roots()
     }
 
-    /// Who waited for whom; nothing is known of it where the causes came from elsewhere.
+    /// Returns the waits; empty if the causes were computed in another process.
     fn waits(&self) -> &Waits {
         self.causes.waits()
     }
 
-    /// Why an execution was late, of whatever function. The calls must be here, else ask for its time
+    /// Returns why an execution of any function was late. The calls must be local; otherwise use its time
     /// ([`RunCauses::of_time`]).
     pub fn of(&self, exec: ExecRef) -> DelayCause {
         self.causes.of(&self.trace, exec)
     }
 
-    /// Why what a lane did in a time was late.
+    /// Returns why a lane was late in a time range.
     pub fn of_time(&self, lane: LaneIdx, time: Range<TimeNs>) -> DelayCause {
         self.causes.of_time(&self.trace, lane, time)
     }
 
-    /// Why a tree of a forest of the same trace was late.
+    /// Returns why a tree of a forest of the same trace was late.
     pub fn of_tree(&self, forest: &Forest, tree: TreeIdx) -> DelayCause {
         let (calls, lane) = (forest.tree(tree), forest.trees()[tree.index()].root.lane);
         self.of_time(lane, calls.entry()[0]..calls.exit())
     }
 
-    /// The incident that a root, by its place among [`RunCauses::roots`], belongs to.
+    /// Returns the incident that a root belongs to. `root` is an index into [`RunCauses::roots`].
     pub fn incident_of(&self, root: usize) -> Option<usize> {
         self.causes.incident_of(root)
     }
 
-    /// The trace they were found in.
+    /// Returns the trace of the causes.
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }
 
-    /// The name of an execution's function, as people call it.
+    /// Returns the short name of an execution's function.
     pub(crate) fn short_name(&self, exec: ExecRef) -> &str {
         FunctionName::parse(self.trace.function_name(exec)).short
     }

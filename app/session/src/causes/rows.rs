@@ -1,12 +1,12 @@
-//! Causes and incidents as tables tell them, with fixed names. Times in microseconds.
+//! Causes and incidents as table rows with fixed column names. Times are in microseconds.
 
 use callgrove_model::{Forest, FunctionName, TreeIdx};
 use callgrove_patterns::cause::{DelayRole, Hop, Incident};
 use serde::Serialize;
 
-use super::{LikeGroup, RunCauses};
+use super::{RunCauses, SimilarIncidents};
 
-/// Why one execution was late: a row of `callgrove causes`.
+/// The cause of one execution's delay: a row of `callgrove causes`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CauseRow {
     /// Rank.
@@ -15,81 +15,81 @@ pub struct CauseRow {
     pub index: u32,
     /// Event label `rank:step:idx`.
     pub event_id: String,
-    /// `root`, `victim` or `undecided`; none for an execution that was on time.
+    /// `root`, `victim` or `undecided`; `None` for an execution that was on time.
     pub role: Option<String>,
-    /// Rank where the delay began.
+    /// Rank of the root.
     pub root_rank: Option<u32>,
-    /// The innermost function that it was in, without arguments.
+    /// The innermost function of the root, without arguments.
     pub root_function: Option<String>,
     /// The kind of cause: `stalled`, `slow`, `transfer`, `tracer_write`, `busy_host`, `noise` or `unknown`.
     pub kind: Option<String>,
-    /// How long the execution was held up.
+    /// Waiting time of the execution.
     pub waited_us: i64,
     /// Number of steps to the root.
     pub hops: usize,
-    /// The steps, from the execution on; no cell of a table.
+    /// The steps, starting at the execution; not in tables.
     pub chain: Vec<HopRow>,
-    /// The same in words; in tables for people only.
+    /// Description as text; only in tables for people.
     #[serde(skip)]
     pub words: String,
 }
 
-/// A step on the way to a root.
+/// A step on the path to a root.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct HopRow {
     /// Rank that waited.
     pub rank: u32,
-    /// The function it waited in.
+    /// Function that it waited in.
     pub function: String,
-    /// How: `late_sender`, `late_receiver`, `wait_at_collective`, …
+    /// Kind of wait: `late_sender`, `late_receiver`, `wait_at_collective`, …
     pub wait: String,
-    /// The rank that it waited for.
+    /// Rank that it waited for.
     pub peer_rank: u32,
-    /// The function that that one was in.
+    /// Innermost function of that rank at the time.
     pub peer_function: Option<String>,
-    /// The delay that the peer handed on.
+    /// Delay that the peer handed on.
     pub delay_us: i64,
-    /// What of it the peer made itself (short-term costs).
+    /// Part of it that the peer caused itself (short-term costs).
     pub own_us: i64,
 }
 
 /// One incident: a row of `callgrove incidents`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct IncidentRow {
-    /// Number, from 0: its place by the delay that it caused.
+    /// Number, from 0, by descending delay.
     pub incident: usize,
-    /// When the first delay began, microseconds since the epoch.
+    /// Start of the first delay, microseconds since the epoch.
     pub start_us: i64,
-    /// When the last one ended.
+    /// End of the last delay, microseconds since the epoch.
     pub end_us: i64,
-    /// Rank where it began; none where no rank did it: the network, a host, the machine.
+    /// Rank of the root; `None` if no rank caused it but the network, a host or the machine.
     pub root_rank: Option<u32>,
-    /// The innermost function that the root was in, without arguments.
+    /// The innermost function of the root, without arguments.
     pub root_function: String,
-    /// The kind of cause: those of `causes`, `serial` and `imbalance`.
+    /// The kind of cause: those of `causes`, and `serial` and `imbalance`.
     pub kind: String,
-    /// Whether it is by design, or the machine's noise: nothing went wrong.
+    /// True if it is by design or noise of the machine, so that nothing went wrong.
     pub by_design: bool,
-    /// In how many of a hundred such cases the rank is the right one.
+    /// Share of such cases in which the rank is the right one, in percent.
     pub confidence_percent: u8,
-    /// The rank that it is if it is not `root_rank`, where the trace leaves a choice.
+    /// The second most likely rank, if the trace leaves a choice.
     pub next_best_rank: Option<u32>,
-    /// How often, where its times are one matter; start and end are then of the costliest.
+    /// Number of repetitions, if they form one incident; start and end are those of the costliest.
     pub times: u32,
-    /// Calls that waited or were slow; with a function, its executions that were hit.
+    /// Calls that waited or were slow; with a function, its delayed executions.
     pub num_executions: usize,
-    /// Ranks that were hit, the root's among them.
+    /// Ranks that were delayed, including the root's.
     pub num_ranks: usize,
-    /// How long all of them together were held up.
+    /// Total delay of all of them.
     pub delay_us: i64,
-    /// What happened, in words.
+    /// Description as text.
     pub words: String,
-    /// Whether it comes back, in words; empty if not.
+    /// Repetition as text; empty if it does not repeat.
     pub again: String,
 }
 
 impl RunCauses {
-    /// The row of a tree of a forest of the same trace.
+    /// Returns the row of a tree of a forest of the same trace.
     pub fn row(&self, forest: &Forest, tree: TreeIdx) -> CauseRow {
         let exec = forest.trees()[tree.index()].root;
         let (code, cause) = (forest.code(tree), self.of(exec));
@@ -106,11 +106,11 @@ impl RunCauses {
             waited_us: cause.waited.0 / 1_000,
             hops: cause.hops.len(),
             chain: cause.hops.iter().map(|hop| self.hop_row(hop)).collect(),
-            words: self.words(code.rank, &cause).unwrap_or_default(),
+            words: self.sentence(code.rank, &cause).unwrap_or_default(),
         }
     }
 
-    /// The row of an incident.
+    /// Returns the row of an incident.
     pub fn incident_row(&self, number: usize, incident: &Incident) -> IncidentRow {
         let func = self.trace().names.name(incident.root.func);
         IncidentRow {
@@ -127,8 +127,10 @@ impl RunCauses {
             num_executions: incident.members.len(),
             num_ranks: incident.ranks.len(),
             delay_us: incident.delay.0 / 1_000,
-            words: self.incident_words(incident),
-            again: self.like(number).map_or(String::new(), LikeGroup::in_words),
+            words: self.incident_sentence(incident),
+            again: self
+                .similar(number)
+                .map_or(String::new(), SimilarIncidents::summary),
         }
     }
 

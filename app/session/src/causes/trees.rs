@@ -5,16 +5,16 @@ use callgrove_patterns::cause::{CauseKind, DelayCause, DelayRole};
 
 use super::RunCauses;
 
-/// What a tree was in a delay. The way to its root is found when it is looked at: [`RunCauses::of`].
+/// The role of a tree in a delay. [`RunCauses::of`] computes the path to its root.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TreeCause {
     /// Root, victim, undecided, or on time.
     pub role: DelayRole,
     /// The kind of its root.
     pub kind: CauseKind,
-    /// Its root, an index into [`RunCauses::roots`].
+    /// Index of its root in [`RunCauses::roots`].
     pub root: Option<u32>,
-    /// Its incident, an index into [`RunCauses::incidents`].
+    /// Index of its incident in [`RunCauses::incidents`].
     pub incident: Option<u32>,
 }
 
@@ -27,7 +27,7 @@ pub struct TreeCauses {
 }
 
 impl TreeCauses {
-    /// Asks for every tree of a forest of the same trace.
+    /// Computes the roles of all trees of a forest of the same trace.
     pub fn new(causes: &RunCauses, forest: &Forest) -> Self {
         let trees = (0..forest.len()).map(TreeIdx::from_index);
         let of_trees: Vec<TreeCause> = trees
@@ -44,12 +44,12 @@ impl TreeCauses {
         }
     }
 
-    /// What a tree was.
+    /// Returns the role of a tree.
     pub fn of(&self, tree: TreeIdx) -> Option<TreeCause> {
         self.causes.get(tree.index()).copied()
     }
 
-    /// The incident that all of some trees belong to.
+    /// Returns the incident that all of some trees belong to.
     pub fn common_incident(&self, trees: &[TreeIdx]) -> Option<u32> {
         let incident = |tree: &TreeIdx| self.of(*tree)?.incident;
         let first = trees.first().and_then(incident)?;
@@ -59,14 +59,14 @@ impl TreeCauses {
             .then_some(first)
     }
 
-    /// The first of some trees that is the root of its delay.
+    /// Returns the first of some trees that is the root of its delay.
     pub fn root_among(&self, trees: &[TreeIdx]) -> Option<TreeIdx> {
         let is_root =
             |tree: &&TreeIdx| self.of(**tree).is_some_and(|it| it.role == DelayRole::Root);
         trees.iter().find(is_root).copied()
     }
 
-    /// The trees of an incident, in ascending order.
+    /// Returns the trees of an incident, in ascending order.
     pub fn of_incident(&self, incident: usize) -> impl Iterator<Item = TreeIdx> + '_ {
         let number = u32::try_from(incident).unwrap_or(u32::MAX);
         let from = self.by_incident.partition_point(|&(at, _)| at < number);

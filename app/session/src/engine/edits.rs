@@ -1,31 +1,33 @@
-//! Edits: journalled, done, shown, learned.
+//! Edits: journalled, applied, shown, and used for training.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::{ExecLabel, Forest, FunctionName, Label, ProgramId, Progress, TreeIdx};
 
 use super::Engine;
-use super::grown::Grown;
-use super::stop::Stop;
+use super::embedded_forest::EmbeddedForest;
+use super::error::CommandError;
 use crate::edit::{Edit, LabelChange};
 use crate::history::{HistoryStep, RootState};
 use crate::{EventKey, LabelKey, LabelSet, Mark, ModelSettings, Severity, TimeRange};
 
 impl Engine {
-    /// Carries out an edit of the forest that is shown.
-    pub(super) fn edit(&mut self, edit: Edit) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest()?;
-        let root = Some(grown.root().to_owned());
+    /// Carries out an edit of the shown forest.
+    pub(super) fn edit(&mut self, edit: Edit) -> Result<(), CommandError> {
+        let (_, embedded) = self.state.forest()?;
+        let root = Some(embedded.root().to_owned());
         self.act(&HistoryStep::Edit { root, edit })
     }
 
-    /// Journals an action, carries it out, and learns if it changed what the model depends on.
-    pub(super) fn act(&mut self, action: &HistoryStep) -> Result<(), Stop> {
-        let grown = self.state.forest().ok().map(|(_, grown)| grown);
-        let stamp = self.executor.stamp(grown.and_then(Grown::model_name));
+    /// Journals an action, carries it out, and trains if the inputs of the model changed.
+    pub(super) fn act(&mut self, action: &HistoryStep) -> Result<(), CommandError> {
+        let embedded = self.state.forest().ok().map(|(_, embedded)| embedded);
+        let stamp = self
+            .executor
+            .stamp(embedded.and_then(EmbeddedForest::model_name));
         let was_asking = self.is_asking().unwrap_or(false);
-        let notebook = self.state.notebook_mut()?;
-        let Some(effects) = notebook.take(action, stamp)? else {
+        let label_store = self.state.label_store_mut()?;
+        let Some(effects) = label_store.apply(action, stamp)? else {
             return Ok(());
         };
         self.show_edits();
@@ -36,11 +38,11 @@ impl Engine {
             self.show_scores();
         }
         match learned {
-            Err(Stop::Cancelled) => {
+            Err(CommandError::Cancelled) => {
                 let kept = match action {
-                    HistoryStep::Edit { edit, .. } => edit.kept(),
-                    HistoryStep::Undo => "The step back is kept",
-                    HistoryStep::Redo => "The step forward is kept",
+                    HistoryStep::Edit { edit, .. } => edit.kept_text(),
+                    HistoryStep::Undo => "The undo is kept",
+                    HistoryStep::Redo => "The redo is kept",
                     HistoryStep::Ask => "The question is kept",
                 };
                 let text = format!(
@@ -58,9 +60,12 @@ impl Engine {
         &mut self,
         trees: &[TreeIdx],
         label: Option<Label>,
-    ) -> Result<(), Stop> {
-        let (run, grown) = self.state.forest()?;
-        let (forest, state) = (grown.forest(), run.notebook.history().of_root(grown.root()));
+    ) -> Result<(), CommandError> {
+        let (run, embedded) = self.state.forest()?;
+        let (forest, state) = (
+            embedded.forest(),
+            run.label_store.history().of_root(embedded.root()),
+        );
         let changes: Vec<_> = trees
             .iter()
             .filter(|tree| tree.index() < forest.len())
@@ -73,22 +78,22 @@ impl Engine {
         }
     }
 
-    /// Labels an execution that was seen as a record of its function.
+    /// Labels an execution of a function that was seen as a record.
     pub(super) fn set_record_label(
         &mut self,
         program: ProgramId,
         event: ExecLabel,
         func: &str,
         label: Option<Label>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandError> {
         let root = FunctionName::parse(func).qualified;
         let key = EventKey { program, event };
-        let tree = self.state.forest().ok().and_then(|(run, grown)| {
-            let forest = grown.forest();
+        let tree = self.state.forest().ok().and_then(|(run, embedded)| {
+            let forest = embedded.forest();
             let mut trees = (0..forest.len()).map(TreeIdx::from_index);
             let tree = trees.find(|&tree| EventKey::of(forest, tree) == key)?;
-            let state = run.notebook.history().of_root(root);
-            (grown.root() == root).then(|| changes_of_tree(forest, state, tree, label).collect())
+            let state = run.label_store.history().of_root(root);
+            (embedded.root() == root).then(|| changes_of_tree(forest, state, tree, label).collect())
         });
         let key = key.into();
         let edit = Edit::SetLabels(tree.unwrap_or_else(|| vec![LabelChange { key, label }]));
@@ -96,14 +101,17 @@ impl Engine {
         self.act(&HistoryStep::Edit { root, edit })
     }
 
-    pub(super) fn import_labels(&mut self, path: &str) -> Result<(), Stop> {
+    pub(super) fn import_labels(&mut self, path: &str) -> Result<(), CommandError> {
         let bytes = self.executor.host.read_file(path)?;
-        let labels = LabelSet::from_csv(&bytes).map_err(|cause| Stop::Labels {
+        let labels = LabelSet::from_csv(&bytes).map_err(|cause| CommandError::Labels {
             cause,
             path: path.to_owned(),
         })?;
-        let (run, grown) = self.state.forest()?;
-        let (forest, state) = (grown.forest(), run.notebook.history().of_root(grown.root()));
+        let (run, embedded) = self.state.forest()?;
+        let (forest, state) = (
+            embedded.forest(),
+            run.label_store.history().of_root(embedded.root()),
+        );
         let (trees, num_labels) = (trees_by_key(forest), labels.len());
         let mut num_unknown = 0;
         let mut changes = Vec::with_capacity(num_labels);
@@ -123,29 +131,29 @@ impl Engine {
         );
         if num_unknown > 0 {
             let text = format!(
-                "{num_unknown} of them name trees that this forest does not have; they are kept but have no effect."
+                "{num_unknown} of them refer to trees that are not in this forest; they are kept but have no effect."
             );
             self.executor.notice(Severity::Warning, text);
         }
         Ok(())
     }
 
-    /// The settings are tried before they are journalled, so that bad ones change nothing.
-    pub(super) fn tune(&mut self, settings: Option<ModelSettings>) -> Result<(), Stop> {
+    /// Tests the settings before journalling them, so that invalid ones change nothing.
+    pub(super) fn tune(&mut self, settings: Option<ModelSettings>) -> Result<(), CommandError> {
         let defaults = self.executor.settings.of_model();
-        let (_, grown) = self.state.forest_mut()?;
-        grown.tune(settings.unwrap_or(defaults), Progress::none())?;
+        let (_, embedded) = self.state.forest_mut()?;
+        embedded.tune(settings.unwrap_or(defaults), Progress::none())?;
         self.edit(Edit::Tune(settings))
     }
 
-    /// Makes a new mark, or changes the one of a number.
+    /// Adds a mark, or changes the one with a number.
     pub(super) fn set_mark(
         &mut self,
         id: Option<u64>,
         range: TimeRange,
         text: String,
-    ) -> Result<(), Stop> {
-        let history = self.state.notebook()?.history();
+    ) -> Result<(), CommandError> {
+        let history = self.state.label_store()?.history();
         let newest = history.marks().last().map_or(0, |mark| mark.id);
         let is_free = |id: &u64| history.marks().all(|mark| mark.id != *id);
         let id = id
@@ -162,8 +170,8 @@ impl Engine {
         })
     }
 
-    pub(super) fn delete_mark(&mut self, id: u64) -> Result<(), Stop> {
-        let history = self.state.notebook()?.history();
+    pub(super) fn delete_mark(&mut self, id: u64) -> Result<(), CommandError> {
+        let history = self.state.label_store()?.history();
         if !history.marks().any(|mark| mark.id == id) {
             return Ok(());
         }
@@ -174,7 +182,7 @@ impl Engine {
     }
 }
 
-/// What labelling a tree changes: its own label, and that of its record, which it makes void.
+/// Returns the changes for labelling a tree: its own label, and the removal of its record's label, which it replaces.
 fn changes_of_tree(
     forest: &Forest,
     state: &RootState,
@@ -193,7 +201,7 @@ fn changes_of_tree(
     std::iter::once(LabelChange { key, label }).chain(void)
 }
 
-/// The trees of a forest by all that names them.
+/// Returns the trees of a forest by each of their keys.
 pub(super) fn trees_by_key(forest: &Forest) -> BTreeMap<LabelKey, TreeIdx> {
     let trees = (0..forest.len()).map(TreeIdx::from_index);
     trees

@@ -1,28 +1,28 @@
-//! Carries out what follows from a command: reads and writes, learns, tells.
+//! Carries out the steps of a command: reads and writes, trains, reports.
 
 use callgrove_model::Progress;
 
-use super::grown::Grown;
+use super::embedded_forest::EmbeddedForest;
+use super::error::CommandError;
 use super::publisher::Publisher;
 use super::state::OpenTrace;
-use super::stop::Stop;
 use crate::history::RootState;
 use crate::host::Host;
 use crate::journal::Stamp;
 use crate::learning::LearnSettings;
 use crate::{ModelSettings, Severity, ViewerId};
 
-/// The engine's hands.
+/// The engine's access to host, settings and publisher.
 pub(super) struct Executor {
     pub(super) host: Box<dyn Host>,
     pub(super) settings: LearnSettings,
     pub(super) publisher: Publisher,
-    /// The viewer whose wishes are carried out at present, where there are several.
+    /// The viewer whose command is being carried out, if there are several.
     pub(super) viewer: Option<ViewerId>,
 }
 
 impl Executor {
-    /// Now, this person, and the model that they see.
+    /// Returns the stamp of an action: time, user, and the model whose scores are shown.
     pub(super) fn stamp(&self, model: Option<String>) -> Stamp {
         Stamp {
             at_ns: self.host.now(),
@@ -31,46 +31,54 @@ impl Executor {
         }
     }
 
-    pub(super) fn read_trace(&mut self, source: &str) -> Result<OpenTrace, Stop> {
+    pub(super) fn read_trace(&mut self, source: &str) -> Result<OpenTrace, CommandError> {
         let host = &mut self.host;
         let trace = self.publisher.stage("Reading the trace", |progress| {
             host.load_trace(source, progress)
         })?;
-        let open = self.publisher.stage("Looking for root functions", |_| {
-            OpenTrace::new(source, trace)
-        });
+        let open = self
+            .publisher
+            .stage("Finding root functions", |_| OpenTrace::new(source, trace));
         Ok(open)
     }
 
-    pub(super) fn embed(&self, trace: &OpenTrace, pattern: &str) -> Result<Grown, Stop> {
-        self.publisher.stage("Learning the trees", |progress| {
-            Grown::embed(&trace.trace, pattern, &self.settings, progress)
+    pub(super) fn embed(
+        &self,
+        trace: &OpenTrace,
+        pattern: &str,
+    ) -> Result<EmbeddedForest, CommandError> {
+        self.publisher.stage("Embedding the trees", |progress| {
+            EmbeddedForest::embed(&trace.trace, pattern, &self.settings, progress)
         })
     }
 
-    /// Settings of the own model.
+    /// Returns the settings of the trained model.
     pub(super) fn model_settings(&self, state: &RootState) -> ModelSettings {
         let defaults = self.settings.of_model();
         state.settings().unwrap_or(defaults)
     }
 
-    /// Brings the scores up to a state; `false` if they were.
-    pub(super) fn learn(&mut self, grown: &mut Grown, state: &RootState) -> Result<bool, Stop> {
-        let inputs = state.model_inputs(grown.forest());
-        if grown.is_scored_with(&inputs) {
+    /// Updates the scores to a state; `false` if they were up to date.
+    pub(super) fn learn(
+        &mut self,
+        embedded: &mut EmbeddedForest,
+        state: &RootState,
+    ) -> Result<bool, CommandError> {
+        let inputs = state.model_inputs(embedded.forest());
+        if embedded.is_scored_with(&inputs) {
             return Ok(false);
         }
-        if grown.list_anew(&inputs) {
+        if embedded.reorder(&inputs) {
             return Ok(true);
         }
         if let Some(file) = &inputs.file {
-            let scores = self.score_with(file, grown.forest())?;
-            grown.show_scores(inputs, scores);
+            let scores = self.score_with(file, embedded.forest())?;
+            embedded.show_scores(inputs, scores);
         } else {
             let settings = self.model_settings(state);
             let train = |progress: Progress<'_>| {
-                grown.tune(settings, progress.part(0.0, 0.5))?;
-                grown.train(inputs, progress.part(0.5, 1.0))
+                embedded.tune(settings, progress.part(0.0, 0.5))?;
+                embedded.train(inputs, progress.part(0.5, 1.0))
             };
             self.publisher.stage("Training", train)?;
         }
@@ -81,13 +89,13 @@ impl Executor {
         self.publisher.notice(severity, text);
     }
 
-    /// Tells what went wrong.
-    pub(super) fn complain(&mut self, stop: &Stop) {
-        self.notice(Severity::Error, sentence(&stop.to_string()));
+    /// Reports an error to the user.
+    pub(super) fn report_error(&mut self, error: &CommandError) {
+        self.notice(Severity::Error, sentence(&error.to_string()));
     }
 }
 
-/// As a sentence for the screen: error texts begin small and end without a full stop.
+/// Formats an error as a sentence. Error texts begin in lower case and end without a full stop.
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let first: String = chars

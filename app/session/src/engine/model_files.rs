@@ -1,45 +1,49 @@
-//! Model files: tried before they are journalled, asked about where they do not fit.
+//! Model files: tested before they are journalled; the user is asked about files that do not fit.
 
 use std::sync::Arc;
 
 use callgrove_model::{Forest, Progress};
 
 use super::Engine;
+use super::error::CommandError;
 use super::executor::Executor;
-use super::stop::Stop;
 use crate::edit::{Edit, ModelFile};
 use crate::learning::LearningError;
 use crate::{
-    Detection, Judged, Misfit, ModelAnswer, ModelQuestion, ModelUse, SavedModel, Severity,
+    Detection, Misfit, ModelAnswer, ModelQuestion, ModelUse, SavedModel, Severity, TreeScores,
 };
 
 impl Executor {
-    /// Judges by a model file as far as it may be used.
-    pub(super) fn score_with(&mut self, file: &ModelFile, forest: &Forest) -> Result<Judged, Stop> {
+    /// Scores a forest with a model file, as far as it may be used.
+    pub(super) fn score_with(
+        &mut self,
+        file: &ModelFile,
+        forest: &Forest,
+    ) -> Result<TreeScores, CommandError> {
         let model = self.read_model(&file.path)?;
         match judge(&model, file, forest)? {
             (_, Some(misfit)) if file.fit == ModelUse::AsMade => {
                 Err(in_file(&LearningError::Misfit(misfit), &file.path))
             }
-            (judged, _) => Ok(judged),
+            (tree_scores, _) => Ok(tree_scores),
         }
     }
 
-    fn read_model(&mut self, path: &str) -> Result<SavedModel, Stop> {
+    fn read_model(&mut self, path: &str) -> Result<SavedModel, CommandError> {
         let bytes = self.host.read_file(path)?;
         SavedModel::read(&bytes).map_err(|cause| in_file(&cause, path))
     }
 }
 
 impl Engine {
-    /// The file is tried before it is journalled, so that a bad one changes nothing. One that does not fit is
-    /// asked about.
-    pub(super) fn load_model(&mut self, path: &str) -> Result<(), Stop> {
+    /// Loads a model file. It is tested before it is journalled, so that an invalid one changes nothing. If it does not
+    /// fit, asks the user.
+    pub(super) fn load_model(&mut self, path: &str) -> Result<(), CommandError> {
         self.executor.publisher.view.misfit = None;
-        let (_, grown) = self.state.forest()?;
+        let (_, embedded) = self.state.forest()?;
         let model = self.executor.read_model(path)?;
-        let (forest, file) = (grown.forest(), ModelFile::as_made(path.to_owned()));
-        let (judged, misfit) = judge(&model, &file, forest)?;
+        let (forest, file) = (embedded.forest(), ModelFile::as_made(path.to_owned()));
+        let (tree_scores, misfit) = judge(&model, &file, forest)?;
         if let Some(misfit) = misfit {
             let fit = ModelUse::Refitted;
             let (refitted, _) = judge(&model, &ModelFile { fit, ..file }, forest)?;
@@ -48,18 +52,18 @@ impl Engine {
                 origin: model.origin(),
                 misfit,
                 num_trees: forest.len(),
-                num_abnormal: Detection::new(judged, None).num_abnormal,
+                num_abnormal: Detection::new(tree_scores, None).num_abnormal,
                 num_abnormal_refitted: Detection::new(refitted, None).num_abnormal,
             }));
             return Ok(());
         }
         self.edit(Edit::LoadModel(path.to_owned()))?;
-        self.tell_scores_of(path);
+        self.report_scores_of(path);
         Ok(())
     }
 
-    /// The person answers; without a question there is nothing to do.
-    pub(super) fn answer_model(&mut self, answer: ModelAnswer) -> Result<(), Stop> {
+    /// Answers the question about a model file; does nothing without an open question.
+    pub(super) fn answer_model(&mut self, answer: ModelAnswer) -> Result<(), CommandError> {
         let Some(question) = self.executor.publisher.view.misfit.take() else {
             return Ok(());
         };
@@ -69,13 +73,13 @@ impl Engine {
             ModelAnswer::Cancel => return Ok(()),
         };
         let path = question.path.clone();
-        // It may be another file by now, or none.
+        // The file may have changed or disappeared since the question.
         let file = ModelFile { path, fit };
-        let (_, grown) = self.state.forest()?;
+        let (_, embedded) = self.state.forest()?;
         let model = self.executor.read_model(&file.path)?;
-        let (_, misfit) = judge(&model, &file, grown.forest())?;
+        let (_, misfit) = judge(&model, &file, embedded.forest())?;
         self.edit(Edit::UseModel(file))?;
-        self.tell_scores_of(&question.path);
+        self.report_scores_of(&question.path);
         if let Some(misfit) = misfit {
             let text = format!("The model does not fit: {misfit}.");
             self.executor.notice(Severity::Warning, text);
@@ -83,26 +87,26 @@ impl Engine {
         Ok(())
     }
 
-    fn tell_scores_of(&mut self, path: &str) {
+    fn report_scores_of(&mut self, path: &str) {
         let text = format!("Scores are now those of {path}; train to go back to your own model.");
         self.executor.notice(Severity::Info, text);
     }
 }
 
-/// What a model says of a forest, and why it should not be used for it, if so.
+/// Returns the result of a model for a forest, and why the model should not be used for it, if so.
 fn judge(
     model: &SavedModel,
     file: &ModelFile,
     forest: &Forest,
-) -> Result<(Judged, Option<Misfit>), Stop> {
+) -> Result<(TreeScores, Option<Misfit>), CommandError> {
     let is_refitted = file.fit == ModelUse::Refitted;
-    let judged = model.judge(forest, is_refitted, Progress::none());
-    let judged = judged.map(|found| (found.judged, found.misfit));
-    judged.map_err(|cause| in_file(&cause, &file.path))
+    let tree_scores = model.judge(forest, is_refitted, Progress::none());
+    let tree_scores = tree_scores.map(|found| (found.tree_scores, found.misfit));
+    tree_scores.map_err(|cause| in_file(&cause, &file.path))
 }
 
-fn in_file(cause: &LearningError, path: &str) -> Stop {
-    Stop::File {
+fn in_file(cause: &LearningError, path: &str) -> CommandError {
+    CommandError::File {
         cause: cause.to_string(),
         path: path.to_owned(),
     }

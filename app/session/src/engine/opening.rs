@@ -1,99 +1,103 @@
-//! Opening a trace and choosing its root function: what is new is made ready beside what is open, and takes
-//! its place as a whole or not at all.
+//! Opens traces and chooses their root functions. A new run is prepared while the old one stays open, and replaces it
+//! completely or not at all.
 
 use callgrove_model::{RunIdentity, RunMatch};
 
 use super::Engine;
 use super::edits::trees_by_key;
-use super::grown::Grown;
-use super::notebook::{Notebook, Remark};
+use super::embedded_forest::EmbeddedForest;
+use super::error::CommandError;
+use super::label_store::{LabelStore, StoreNotice};
 use super::state::{OpenRun, OpenTrace, State};
-use super::stop::Stop;
 use crate::edit::{Edit, SavedState};
 use crate::history::HistoryStep;
 use crate::session_file::SessionFile;
 use crate::{LabelKey, MapMethod, Selection, Severity};
 
-/// A run that is ready to take the place of what is open.
-struct Ready {
-    notebook: Notebook,
+/// A prepared run that can replace the open one.
+struct PreparedRun {
+    label_store: LabelStore,
     trace: OpenTrace,
-    grown: Option<Grown>,
-    messages: Vec<Remark>,
-    /// Why there is no forest, or no scores.
-    complaint: Option<Stop>,
+    embedded: Option<EmbeddedForest>,
+    messages: Vec<StoreNotice>,
+    /// Error because of which there is no forest, or there are no scores.
+    failure: Option<CommandError>,
 }
 
-impl Ready {
-    /// The trees that keys name.
+impl PreparedRun {
+    /// Returns the selection of the trees with some keys.
     fn selection(&self, keys: &[LabelKey]) -> Option<Selection> {
-        let trees = trees_by_key(self.grown.as_ref()?.forest());
+        let trees = trees_by_key(self.embedded.as_ref()?.forest());
         let trees = keys.iter().filter_map(|key| trees.get(key).copied());
         Some(Selection::Group(trees.collect()))
     }
 }
 
 impl Engine {
-    /// Opens a trace with a root function, with the one of the last session, or with the best one.
-    pub(super) fn open(&mut self, source: &str, function: Option<&str>) -> Result<(), Stop> {
+    /// Opens a trace with a root function, by default that of the last session or the most promising one.
+    pub(super) fn open(
+        &mut self,
+        source: &str,
+        function: Option<&str>,
+    ) -> Result<(), CommandError> {
         let trace = self.executor.read_trace(source)?;
-        let ready = self.make_ready(trace, function, None)?;
-        self.enter(ready, None)
+        let prepared = self.prepare(trace, function, None)?;
+        self.enter(prepared, None)
     }
 
-    /// Opens the journal of a run that is known only through its records, unless its trace is open.
-    pub(super) fn know_run(&mut self, source: &str, run: RunIdentity) {
+    /// Opens the journal of a run that is known only from its records, unless its trace is open.
+    pub(super) fn set_recorded_run(&mut self, source: &str, run: RunIdentity) {
         let is_known = match &self.state {
             State::Empty => false,
             State::Recorded(known, _) => known.is_same_run(&run),
-            State::TraceOpen(_) | State::ForestGrown(..) => true,
+            State::TraceOpen(_) | State::ForestOpen(..) => true,
         };
         if is_known {
             return;
         }
-        let (notebook, messages) = Notebook::open(&mut *self.executor.host, source, &run);
-        self.state = State::Recorded(run, notebook);
+        let (label_store, messages) = LabelStore::open(&mut *self.executor.host, source, &run);
+        self.state = State::Recorded(run, label_store);
         self.show_trace();
         for (severity, text) in messages {
             self.executor.notice(severity, text);
         }
     }
 
-    /// Opens what was saved.
-    pub(super) fn load_session(&mut self, path: &str) -> Result<(), Stop> {
+    /// Opens a saved session.
+    pub(super) fn load_session(&mut self, path: &str) -> Result<(), CommandError> {
         let bytes = self.executor.host.read_file(path)?;
-        let file = SessionFile::from_bytes(&bytes).map_err(|cause| Stop::File {
+        let file = SessionFile::from_bytes(&bytes).map_err(|cause| CommandError::File {
             cause,
             path: path.to_owned(),
         })?;
         let trace = self.trace_of(&file)?;
-        let ready = self.make_ready(trace, Some(&file.root), Some(file.state))?;
-        let selection = ready.selection(&file.selection);
+        let prepared = self.prepare(trace, Some(&file.root), Some(file.state))?;
+        let selection = prepared.selection(&file.selection);
         self.executor.publisher.view.restored_view = Some(file.view.into());
-        self.enter(ready, selection)
+        self.enter(prepared, selection)
     }
 
-    /// Reads what is open once more, with what its source has got since.
-    pub(super) fn reload(&mut self) -> Result<(), Stop> {
-        let (run, grown) = self.state.forest()?;
-        let (source, root) = (run.trace.source.clone(), grown.root().to_owned());
+    /// Reads the open source again, with the data that was added since.
+    pub(super) fn reload(&mut self) -> Result<(), CommandError> {
+        let (run, embedded) = self.state.forest()?;
+        let (source, root) = (run.trace.source.clone(), embedded.root().to_owned());
         let selection = &self.executor.publisher.view.selection;
-        let selected: Vec<LabelKey> = selection.keys(grown.forest()).collect();
-        let num_before = grown.forest().len();
+        let selected: Vec<LabelKey> = selection.keys(embedded.forest()).collect();
+        let num_before = embedded.forest().len();
         let trace = self.executor.read_trace(&source)?;
-        let ready = self.make_ready(trace, Some(&root), None)?;
-        let selection = ready.selection(&selected);
-        self.enter(ready, selection)?;
-        let (_, grown) = self.state.forest()?;
-        let num_new = grown.forest().len().saturating_sub(num_before);
+        let prepared = self.prepare(trace, Some(&root), None)?;
+        let selection = prepared.selection(&selected);
+        self.enter(prepared, selection)?;
+        let (_, embedded) = self.state.forest()?;
+        let num_new = embedded.forest().len().saturating_sub(num_before);
         self.executor
-            .notice(Severity::Info, format!("{num_new} executions are new."));
-        self.look_deeper();
+            .notice(Severity::Info, format!("{num_new} new executions."));
+        self.analyze_run();
         Ok(())
     }
 
-    /// The trace of a saved session: that of its source, or the open one if the run has moved there.
-    fn trace_of(&mut self, file: &SessionFile) -> Result<OpenTrace, Stop> {
+    /// Returns the trace of a saved session: that of its source, or the open one if the run has been moved there.
+    fn trace_of(&mut self, file: &SessionFile) -> Result<OpenTrace, CommandError> {
         let compare = |trace: &OpenTrace| {
             let known = file.run.as_ref();
             known.map_or(RunMatch::Unknown, |run| run.compare(&trace.trace.identity))
@@ -103,10 +107,10 @@ impl Engine {
             .filter(|trace| compare(trace) == RunMatch::Same)
             .cloned();
         match self.executor.read_trace(&file.source) {
-            Err(Stop::Cancelled) => Err(Stop::Cancelled),
-            Err(stop) => open.ok_or(stop),
+            Err(CommandError::Cancelled) => Err(CommandError::Cancelled),
+            Err(error) => open.ok_or(error),
             Ok(trace) => match compare(&trace) {
-                RunMatch::Different(mismatch) => open.ok_or(Stop::OtherRun {
+                RunMatch::Different(mismatch) => open.ok_or(CommandError::OtherRun {
                     trace: trace.source,
                     mismatch,
                 }),
@@ -115,135 +119,144 @@ impl Engine {
         }
     }
 
-    fn make_ready(
+    fn prepare(
         &mut self,
         trace: OpenTrace,
         function: Option<&str>,
         saved: Option<SavedState>,
-    ) -> Result<Ready, Stop> {
-        let (mut notebook, messages) = {
+    ) -> Result<PreparedRun, CommandError> {
+        let (mut label_store, messages) = {
             let run = &trace.trace.identity;
-            Notebook::open(&mut *self.executor.host, &trace.source, run)
+            LabelStore::open(&mut *self.executor.host, &trace.source, run)
         };
-        let root = function.or(notebook.last_root()).map(str::to_owned);
+        let root = function.or(label_store.last_root()).map(str::to_owned);
         let root = match root.or_else(|| self.executor.host.root_of(&trace.source)) {
             Some(root) => Ok(root),
             None => trace.best_root(),
         };
-        let grown = root
-            .map_err(Stop::from)
+        let embedded = root
+            .map_err(CommandError::from)
             .and_then(|root| self.executor.embed(&trace, &root));
-        let mut ready = match grown {
-            // A saved session is of no use without its forest; a trace is: another root can be chosen.
-            Err(stop @ Stop::Cancelled) => return Err(stop),
-            Err(stop) if saved.is_some() => return Err(stop),
-            Err(stop) => {
-                return Ok(Ready {
-                    notebook,
+        let mut prepared = match embedded {
+            // A session is useless without its forest. A trace is not: the user can choose another root.
+            Err(error @ CommandError::Cancelled) => return Err(error),
+            Err(error) if saved.is_some() => return Err(error),
+            Err(error) => {
+                return Ok(PreparedRun {
+                    label_store,
                     trace,
-                    grown: None,
+                    embedded: None,
                     messages,
-                    complaint: Some(stop),
+                    failure: Some(error),
                 });
             }
-            Ok(mut grown) => {
+            Ok(mut embedded) => {
                 let stamp = self.executor.stamp(None);
-                notebook.enter_root(grown.root(), stamp.clone());
+                label_store.enter_root(embedded.root(), stamp.clone());
                 if let Some(saved) = saved {
-                    let root = Some(grown.root().to_owned());
+                    let root = Some(embedded.root().to_owned());
                     let edit = Edit::Restore(saved);
-                    notebook.take_unwritten(&HistoryStep::Edit { root, edit }, stamp);
+                    label_store.apply_unwritten(&HistoryStep::Edit { root, edit }, stamp);
                 }
-                let complaint = self.learn_new(&mut grown, &mut notebook)?;
-                Ready {
-                    notebook,
+                let failure = self.learn_new(&mut embedded, &mut label_store)?;
+                PreparedRun {
+                    label_store,
                     trace,
-                    grown: Some(grown),
+                    embedded: Some(embedded),
                     messages,
-                    complaint,
+                    failure,
                 }
             }
         };
-        if let Err(error) = ready.notebook.write() {
+        if let Err(error) = prepared.label_store.write() {
             let text = format!("Labels cannot be journalled now: {error}.");
-            ready.messages.push((Severity::Warning, text));
+            prepared.messages.push((Severity::Warning, text));
         }
-        Ok(ready)
+        Ok(prepared)
     }
 
-    /// The first scores of a forest; why there are none, if not because the person asked to stop.
+    /// Computes the first scores of a forest. Returns the error if that failed, except if the user cancelled.
     fn learn_new(
         &mut self,
-        grown: &mut Grown,
-        notebook: &mut Notebook,
-    ) -> Result<Option<Stop>, Stop> {
-        match self.executor.learn_first(notebook, grown) {
-            Err(Stop::Cancelled) => Err(Stop::Cancelled),
+        embedded: &mut EmbeddedForest,
+        label_store: &mut LabelStore,
+    ) -> Result<Option<CommandError>, CommandError> {
+        match self.executor.learn_first(label_store, embedded) {
+            Err(CommandError::Cancelled) => Err(CommandError::Cancelled),
             learned => Ok(learned.err()),
         }
     }
 
-    fn enter(&mut self, ready: Ready, selection: Option<Selection>) -> Result<(), Stop> {
+    fn enter(
+        &mut self,
+        prepared: PreparedRun,
+        selection: Option<Selection>,
+    ) -> Result<(), CommandError> {
         let method = self.map_method();
-        let Ready {
-            notebook,
+        let PreparedRun {
+            label_store,
             trace,
-            grown,
+            embedded,
             messages,
-            complaint,
-        } = ready;
-        self.state = State::TraceOpen(OpenRun { notebook, trace });
+            failure,
+        } = prepared;
+        self.state = State::TraceOpen(OpenRun { label_store, trace });
         self.show_trace();
         for (severity, text) in messages {
             self.executor.notice(severity, text);
         }
-        if let Some(stop) = complaint {
-            self.executor.complain(&stop);
+        if let Some(error) = failure {
+            self.executor.report_error(&error);
         }
-        grown.map_or(Ok(()), |grown| self.enter_forest(grown, method, selection))
+        embedded.map_or(Ok(()), |embedded| {
+            self.enter_forest(embedded, method, selection)
+        })
     }
 
     /// Shows the forest of another root function.
-    pub(super) fn set_root(&mut self, pattern: &str) -> Result<(), Stop> {
+    pub(super) fn set_root(&mut self, pattern: &str) -> Result<(), CommandError> {
         let run = self.state.run_mut()?;
-        let mut grown = self.executor.embed(&run.trace, pattern)?;
-        let complaint = match self.executor.learn_first(&mut run.notebook, &mut grown) {
-            Err(Stop::Cancelled) => return Err(Stop::Cancelled),
+        let mut embedded = self.executor.embed(&run.trace, pattern)?;
+        let failure = match self
+            .executor
+            .learn_first(&mut run.label_store, &mut embedded)
+        {
+            Err(CommandError::Cancelled) => return Err(CommandError::Cancelled),
             learned => learned.err(),
         };
         let stamp = self.executor.stamp(None);
-        let notebook = self.state.notebook_mut()?;
-        notebook.enter_root(grown.root(), stamp);
-        notebook.write()?;
-        if let Some(stop) = complaint {
-            self.executor.complain(&stop);
+        let label_store = self.state.label_store_mut()?;
+        label_store.enter_root(embedded.root(), stamp);
+        label_store.write()?;
+        if let Some(error) = failure {
+            self.executor.report_error(&error);
         }
         let method = self.map_method();
-        self.enter_forest(grown, method, None)
+        self.enter_forest(embedded, method, None)
     }
 
     fn enter_forest(
         &mut self,
-        grown: Grown,
+        embedded: EmbeddedForest,
         method: MapMethod,
         selection: Option<Selection>,
-    ) -> Result<(), Stop> {
-        let num_unclosed = grown.forest().num_unclosed();
+    ) -> Result<(), CommandError> {
+        let num_unclosed = embedded.forest().num_unclosed();
         if num_unclosed > 0 {
             let text = format!(
                 "{num_unclosed} executions of {} never ended and are left out.",
-                grown.root()
+                embedded.root()
             );
             self.executor.notice(Severity::Warning, text);
         }
-        let most_abnormal = grown.detection().and_then(|known| known.order.first());
+        let most_abnormal = embedded.detection().and_then(|known| known.order.first());
         let most_abnormal = most_abnormal.map_or(Selection::None, |&tree| Selection::One(tree));
-        self.state.set_forest(grown);
+        self.state.set_forest(embedded);
         self.show_forest()?;
         self.select(selection.unwrap_or(most_abnormal))?;
         match self.set_map(method) {
-            Err(Stop::Cancelled) => {
-                let text = "The forest is open; drawing its map anew was cancelled.";
+            Err(CommandError::Cancelled) => {
+                let text = "The forest is open; recomputing its map was cancelled.";
                 self.executor.notice(Severity::Info, text.to_owned());
                 Ok(())
             }
@@ -251,7 +264,7 @@ impl Engine {
         }
     }
 
-    /// The way in which the person wants maps.
+    /// Returns the method of the map that the user chose.
     fn map_method(&self) -> MapMethod {
         let map = self.executor.publisher.view.map.as_ref();
         map.map(|map| map.method).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The draft of the next snapshot, and how it gets out.
+//! The draft of the next snapshot, and its publication.
 
 use std::mem::{Discriminant, discriminant};
 use std::ops::ControlFlow;
@@ -9,12 +9,12 @@ use callgrove_model::Progress;
 
 use crate::{Command, Notice, Severity, Snapshot, SnapshotCell, Work};
 
-/// Called after every snapshot, for instance to make the window draw.
+/// Called after every snapshot, for example to redraw the window.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
-/// Progress is published in steps of this size, not for every call.
-const SMALLEST_STEP: f32 = 0.005;
-/// More notices than a person reads; the oldest go.
+/// Smallest change in progress that is published.
+const MIN_PROGRESS_STEP: f32 = 0.005;
+/// Largest number of notices. Older ones are removed.
 const MAX_NOTICES: usize = 20;
 
 pub(super) struct Publisher {
@@ -24,25 +24,25 @@ pub(super) struct Publisher {
     wake: Wake,
     revision: AtomicU64,
     num_notices: u64,
-    /// What is being carried out, and how many notices there were before.
+    /// Topic of the running command, and the number of notices before it.
     topic: (Topic, u64),
-    /// Errors on the screen: what each is about, and its notice.
+    /// Errors on the screen: topic and notice number.
     errors: Vec<(Topic, u64)>,
 }
 
-/// What a command is about: an error about it is over once a command about the same succeeds.
+/// The topic of a command. An error is removed once a later command on the same topic succeeds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topic {
-    /// Another run; all that was said before was about the one that was open.
+    /// Opening another run, which makes all earlier errors obsolete.
     Opening,
-    /// What all commands of one kind are about: the root function, saving the session, …
+    /// A kind of command: setting the root function, saving the session, …
     Kind(Option<Discriminant<Command>>),
 }
 
 impl Topic {
     pub(super) fn of(command: &Command) -> Self {
         match command {
-            Command::Of { command, .. } => Self::of(command),
+            Command::ForViewer { command, .. } => Self::of(command),
             Command::OpenTrace { .. } | Command::LoadSession { .. } | Command::Reload => {
                 Self::Opening
             }
@@ -52,7 +52,7 @@ impl Topic {
 }
 
 impl Publisher {
-    /// A publisher for a person of that name.
+    /// Returns a publisher for the user of that name.
     pub(super) fn new(cell: SnapshotCell, wake: Wake, name: Option<Arc<str>>) -> Self {
         let view = Snapshot {
             name,
@@ -72,13 +72,13 @@ impl Publisher {
         publisher
     }
 
-    /// Before a command: wishes to stop are for it from now on.
+    /// Starts a command. From now on, cancel requests apply to it.
     pub(super) fn begin(&mut self, topic: Topic) {
         self.topic = (topic, self.num_notices);
         self.cell.begin();
     }
 
-    /// The command was carried out: what went wrong about the same before is over.
+    /// Reports that the command succeeded: removes earlier errors on its topic.
     pub(super) fn succeeded(&mut self) {
         let (topic, num_before) = self.topic;
         let is_over = |&(about, id): &(Topic, u64)| {
@@ -95,13 +95,13 @@ impl Publisher {
         }
     }
 
-    /// After a command: nothing is being worked on.
+    /// Ends a command: no work is in progress.
     pub(super) fn end(&mut self) {
         self.view.work = None;
         self.publish();
     }
 
-    /// Lets the views see the draft.
+    /// Publishes the draft to the views.
     pub(super) fn publish(&self) {
         self.publish_snapshot(self.view.clone());
     }
@@ -112,14 +112,15 @@ impl Publisher {
         (self.wake)();
     }
 
-    /// Runs `work`, showing `stage` and its progress; the person can cancel it.
+    /// Runs `work`, and shows `stage` and its progress. The user can cancel it.
     pub(super) fn stage<T>(&self, stage: &str, work: impl FnOnce(Progress<'_>) -> T) -> T {
         let shown = AtomicU32::new(f32::NEG_INFINITY.to_bits());
         let sink = |fraction: f32| {
             if self.cell.is_cancelled() {
                 return ControlFlow::Break(());
             }
-            if (fraction - f32::from_bits(shown.load(Ordering::Relaxed))).abs() >= SMALLEST_STEP {
+            if (fraction - f32::from_bits(shown.load(Ordering::Relaxed))).abs() >= MIN_PROGRESS_STEP
+            {
                 shown.store(fraction.to_bits(), Ordering::Relaxed);
                 let work = Some(Work {
                     stage: stage.to_owned(),
@@ -135,7 +136,7 @@ impl Publisher {
         work(Progress::new(&sink))
     }
 
-    /// Tells the person something.
+    /// Shows a message to the user.
     pub(super) fn notice(&mut self, severity: Severity, text: String) {
         self.num_notices += 1;
         let notice = Notice {
@@ -159,7 +160,7 @@ impl Publisher {
         self.view.notices = notices.into();
     }
 
-    /// Takes a notice off the screen.
+    /// Removes a notice from the screen.
     pub(super) fn dismiss(&mut self, id: u64) {
         self.errors.retain(|&(_, error)| error != id);
         self.view.notices = self

@@ -1,20 +1,20 @@
-//! Brings the draft of the next snapshot up to what is open.
+//! Updates the draft of the next snapshot to the open run.
 
 use std::sync::Arc;
 
 use callgrove_model::{Cancelled, Progress, TreeIdx};
 
 use super::Engine;
-use super::notebook::Notebook;
+use super::error::CommandError;
+use super::label_store::LabelStore;
 use super::state::State;
-use super::stop::Stop;
 use crate::{
     EventKey, MapMethod, RunCauses, RunPatterns, RunTrends, Selection, Severity, TreeCauses,
     ViewerId,
 };
 
 impl Engine {
-    /// Shows the trace and what was made of its run; a forest of an earlier one goes.
+    /// Shows the trace and the user's work on its run. Removes the forest of an earlier trace.
     pub(super) fn show_trace(&mut self) {
         let view = &mut self.executor.publisher.view;
         if let Ok(run) = self.state.run() {
@@ -23,8 +23,8 @@ impl Engine {
             view.calls = Some(Arc::clone(&run.trace.calls));
             view.suggestions = Arc::clone(&run.trace.suggestions);
         }
-        let notebook = self.state.notebook().ok();
-        view.journal = notebook.and_then(Notebook::place).map(Into::into);
+        let label_store = self.state.label_store().ok();
+        view.journal = label_store.and_then(LabelStore::place).map(Into::into);
         view.trends = None;
         view.causes = None;
         view.patterns = None;
@@ -37,8 +37,8 @@ impl Engine {
         view.num_held = 0;
         view.held = Arc::new([]);
         view.selection = Selection::None;
-        for look in Arc::make_mut(&mut view.looks).values_mut() {
-            look.selected = None;
+        for state in Arc::make_mut(&mut view.viewer_states).values_mut() {
+            state.selected = None;
         }
         view.explanation = None;
         view.queue = Arc::new([]);
@@ -49,16 +49,16 @@ impl Engine {
         self.executor.publisher.publish();
     }
 
-    /// Shows the forest; nothing is selected yet.
-    pub(super) fn show_forest(&mut self) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest()?;
+    /// Shows the forest, with nothing selected.
+    pub(super) fn show_forest(&mut self) -> Result<(), CommandError> {
+        let (_, embedded) = self.state.forest()?;
         let view = &mut self.executor.publisher.view;
-        view.analysis = Some(Arc::clone(grown.analysis()));
-        view.map = Some(grown.first_map());
+        view.analysis = Some(Arc::clone(embedded.analysis()));
+        view.map = Some(embedded.first_map());
         view.misfit = None;
         view.selection = Selection::None;
-        for look in Arc::make_mut(&mut view.looks).values_mut() {
-            look.selected = None;
+        for state in Arc::make_mut(&mut view.viewer_states).values_mut() {
+            state.selected = None;
         }
         view.explanation = None;
         view.tree_causes = None;
@@ -68,15 +68,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Looks for trends, for causes and for what recurs in the trace that was just opened. It can be worked with meanwhile, and
-    /// without, if the person asks to stop.
-    pub(super) fn look_deeper(&mut self) {
-        let looked = (self.find_trends())
+    /// Computes trends, causes and patterns of the trace that was just opened. The trace can be used meanwhile, and
+    /// also if the user cancels.
+    pub(super) fn analyze_run(&mut self) {
+        let result = (self.find_trends())
             .and_then(|()| self.follow_delays())
             .and_then(|()| self.find_patterns());
-        if let Err(Cancelled) = looked {
+        if let Err(Cancelled) = result {
             let text =
-                "The trace is open; looking for trends, causes and for what recurs was cancelled.";
+                "The trace is open; the search for trends, causes and patterns was cancelled.";
             self.executor.notice(Severity::Info, text.to_owned());
         }
     }
@@ -85,7 +85,7 @@ impl Engine {
         if let Ok(run) = self.state.run() {
             let publisher = &mut self.executor.publisher;
             let find = |progress: Progress<'_>| RunTrends::find(&run.trace.trace, progress);
-            let found = publisher.stage("Looking for trends", find)?;
+            let found = publisher.stage("Finding trends", find)?;
             publisher.view.trends = Some(Arc::new(found));
             publisher.publish();
         }
@@ -96,8 +96,8 @@ impl Engine {
         if let Ok(run) = self.state.run() {
             let publisher = &mut self.executor.publisher;
             let find = |progress: Progress<'_>| RunCauses::find(&run.trace.trace, progress);
-            let found = publisher.stage("Following delays to their causes", find)?;
-            publisher.view.causes = run.trace.calls.know_causes(found);
+            let found = publisher.stage("Finding the causes of delays", find)?;
+            publisher.view.causes = run.trace.calls.set_causes(found);
             self.show_tree_causes();
             self.executor.publisher.publish();
         }
@@ -108,38 +108,38 @@ impl Engine {
         if let Ok(run) = self.state.run() {
             let publisher = &mut self.executor.publisher;
             let find = |progress: Progress<'_>| RunPatterns::find(&run.trace.trace, progress);
-            let found = publisher.stage("Looking for what recurs", find)?;
-            publisher.view.patterns = run.trace.calls.know_patterns(found);
+            let found = publisher.stage("Finding patterns", find)?;
+            publisher.view.patterns = run.trace.calls.set_patterns(found);
         }
         Ok(())
     }
 
-    /// Shows what the forest's trees were in the delays, once these are known.
+    /// Shows the roles of the forest's trees in the delays, once these are known.
     fn show_tree_causes(&mut self) {
         let view = &mut self.executor.publisher.view;
-        if let (Some(causes), Ok((_, grown))) = (&view.causes, self.state.forest()) {
-            view.tree_causes = Some(Arc::new(TreeCauses::new(causes, grown.forest())));
+        if let (Some(causes), Ok((_, embedded))) = (&view.causes, self.state.forest()) {
+            view.tree_causes = Some(Arc::new(TreeCauses::new(causes, embedded.forest())));
         }
     }
 
-    /// Shows labels, marks and what can be undone.
+    /// Shows labels, marks, undo and redo.
     pub(super) fn show_edits(&mut self) {
-        let Ok(notebook) = self.state.notebook() else {
+        let Ok(label_store) = self.state.label_store() else {
             return;
         };
-        let history = notebook.history();
-        let grown = match &self.state {
-            State::ForestGrown(_, grown) => Some(grown),
+        let history = label_store.history();
+        let embedded = match &self.state {
+            State::ForestOpen(_, embedded) => Some(embedded),
             _ => None,
         };
-        let root = grown.map(|grown| grown.root());
+        let root = embedded.map(|embedded| embedded.root());
         let mut record_labels = history.record_labels();
         let view = &mut self.executor.publisher.view;
         view.undo = history.undo_text(root);
         view.redo = history.redo_text(root);
         view.marks = history.marks().cloned().collect();
-        if let Some(grown) = grown {
-            let (forest, state) = (grown.forest(), history.of_root(grown.root()));
+        if let Some(embedded) = embedded {
+            let (forest, state) = (embedded.forest(), history.of_root(embedded.root()));
             view.auto_train = state.auto_train();
             view.labels = state.labels().into();
             view.labels_by_tree = view.labels.by_tree(forest).into();
@@ -148,7 +148,7 @@ impl Engine {
             view.held = state.held_trees(forest);
             view.default_settings = self.executor.settings.of_model();
             view.settings = state.settings().unwrap_or(view.default_settings);
-            view.doubts = grown.doubts();
+            view.doubts = embedded.doubts();
             for (tree, label) in view.labels_by_tree.iter().enumerate() {
                 if label.is_some() {
                     let tree = TreeIdx::from_index(tree);
@@ -160,57 +160,63 @@ impl Engine {
         view.record_labels = Arc::new(record_labels);
     }
 
-    /// Shows the newest scores and the trees to judge next.
+    /// Shows the newest scores and the next trees to label.
     pub(super) fn show_scores(&mut self) {
-        let Ok((_, grown)) = self.state.forest() else {
+        let Ok((_, embedded)) = self.state.forest() else {
             return;
         };
         let view = &mut self.executor.publisher.view;
-        view.detection = grown.detection().map(Arc::clone);
-        view.question = grown.question();
-        view.queue = grown.queue(view.query);
+        view.detection = embedded.detection().map(Arc::clone);
+        view.question = embedded.question();
+        view.queue = embedded.queue(view.query);
     }
 
-    /// Shows the selection at once, then why the focused tree got its score.
-    pub(super) fn select(&mut self, selection: Selection) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest()?;
-        let selection = selection.within(grown.forest().len());
+    /// Shows the selection at once, and then why the focused tree got its score.
+    pub(super) fn select(&mut self, selection: Selection) -> Result<(), CommandError> {
+        let (_, embedded) = self.state.forest()?;
+        let selection = selection.within(embedded.forest().len());
         self.executor.publisher.view.selection = selection.clone();
         self.executor.publisher.view.explanation = None;
         self.executor.publisher.publish();
         let causes = self.executor.publisher.view.tree_causes.clone();
-        let explanation = grown.explain(&selection, causes.as_deref())?;
+        let explanation = embedded.explain(&selection, causes.as_deref())?;
         self.executor.publisher.view.explanation = explanation.map(Arc::new);
         Ok(())
     }
 
-    /// The same for one of several viewers.
-    pub(super) fn look(&mut self, viewer: ViewerId, selection: Selection) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest()?;
-        let selection = selection.within(grown.forest().len());
+    /// Sets the selection of one of several viewers.
+    pub(super) fn select_for(
+        &mut self,
+        viewer: ViewerId,
+        selection: Selection,
+    ) -> Result<(), CommandError> {
+        let (_, embedded) = self.state.forest()?;
+        let selection = selection.within(embedded.forest().len());
         let causes = self.executor.publisher.view.tree_causes.clone();
-        let explanation = grown.explain(&selection, causes.as_deref())?.map(Arc::new);
-        let looks = Arc::make_mut(&mut self.executor.publisher.view.looks);
-        looks.entry(viewer).or_default().selected = Some((selection, explanation));
+        let explanation = embedded
+            .explain(&selection, causes.as_deref())?
+            .map(Arc::new);
+        let viewer_states = Arc::make_mut(&mut self.executor.publisher.view.viewer_states);
+        viewer_states.entry(viewer).or_default().selected = Some((selection, explanation));
         Ok(())
     }
 
-    /// Begins a map by another method; the old one stays until the new one has a shape.
-    pub(super) fn set_map(&mut self, method: MapMethod) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest_mut()?;
+    /// Starts a map with another method. The old map stays until the new one has a shape.
+    pub(super) fn set_map(&mut self, method: MapMethod) -> Result<(), CommandError> {
+        let (_, embedded) = self.state.forest_mut()?;
         let publisher = &mut self.executor.publisher;
-        let begin = |progress: Progress<'_>| grown.begin_map(method, progress);
-        if !publisher.stage("Looking for neighbours", begin)? {
-            publisher.view.map = Some(grown.first_map());
+        let begin = |progress: Progress<'_>| embedded.begin_map(method, progress);
+        if !publisher.stage("Finding neighbours", begin)? {
+            publisher.view.map = Some(embedded.first_map());
         }
         Ok(())
     }
 
-    /// Stops the map that forms, or lets it go on.
-    pub(super) fn pause_map(&mut self, is_paused: bool) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest_mut()?;
-        if let Some(look) = grown.pause_map(is_paused)? {
-            self.executor.publisher.view.map = Some(look);
+    /// Pauses or resumes the computation of the map.
+    pub(super) fn pause_map(&mut self, is_paused: bool) -> Result<(), CommandError> {
+        let (_, embedded) = self.state.forest_mut()?;
+        if let Some(map) = embedded.pause_map(is_paused)? {
+            self.executor.publisher.view.map = Some(map);
         }
         Ok(())
     }

@@ -1,37 +1,37 @@
-//! What is open. Whether something must be opened first is decided here.
+//! The open run. Decides whether something must be opened first.
 
 use std::sync::Arc;
 
 use callgrove_model::{RunIdentity, Trace};
 
-use super::grown::Grown;
-use super::notebook::Notebook;
-use super::stop::Stop;
+use super::embedded_forest::EmbeddedForest;
+use super::error::CommandError;
+use super::label_store::LabelStore;
 use crate::root::RootError;
 use crate::{Calls, Suggestion, learning};
 
-/// What is open.
+/// The open run, with as much of it as there is.
 pub(super) enum State {
-    /// Nothing.
+    /// No run.
     Empty,
-    /// A run that is known only through its records: they can be labelled.
-    Recorded(RunIdentity, Notebook),
-    /// A trace; no root function is chosen yet, or none can be.
+    /// A run that is known only from its records, which can be labelled.
+    Recorded(RunIdentity, LabelStore),
+    /// A trace without a root function: none is chosen yet, or none is possible.
     TraceOpen(OpenRun),
     /// A trace and the forest of a root function.
-    ForestGrown(OpenRun, Box<Grown>),
+    ForestOpen(OpenRun, Box<EmbeddedForest>),
 }
 
-/// A trace and what the person made of its run.
+/// A trace and the user's work on its run.
 pub(super) struct OpenRun {
-    pub(super) notebook: Notebook,
+    pub(super) label_store: LabelStore,
     pub(super) trace: OpenTrace,
 }
 
-/// A trace.
+/// An open trace.
 #[derive(Clone)]
 pub(super) struct OpenTrace {
-    /// As the person named it.
+    /// As the user named it.
     pub(super) source: String,
     pub(super) trace: Arc<Trace>,
     pub(super) calls: Arc<Calls>,
@@ -39,60 +39,62 @@ pub(super) struct OpenTrace {
 }
 
 impl State {
-    /// What the person makes of the run.
-    pub(super) fn notebook(&self) -> Result<&Notebook, Stop> {
+    /// Returns the user's work on the run.
+    pub(super) fn label_store(&self) -> Result<&LabelStore, CommandError> {
         match self {
-            Self::Empty => Err(Stop::NoRun),
-            Self::Recorded(_, notebook) => Ok(notebook),
-            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(&run.notebook),
+            Self::Empty => Err(CommandError::NoRun),
+            Self::Recorded(_, label_store) => Ok(label_store),
+            Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(&run.label_store),
         }
     }
 
-    /// The same, to write in it.
-    pub(super) fn notebook_mut(&mut self) -> Result<&mut Notebook, Stop> {
+    /// Returns the user's work on the run, for changes.
+    pub(super) fn label_store_mut(&mut self) -> Result<&mut LabelStore, CommandError> {
         match self {
-            Self::Empty => Err(Stop::NoRun),
-            Self::Recorded(_, notebook) => Ok(notebook),
-            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(&mut run.notebook),
+            Self::Empty => Err(CommandError::NoRun),
+            Self::Recorded(_, label_store) => Ok(label_store),
+            Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(&mut run.label_store),
         }
     }
 
-    pub(super) fn run(&self) -> Result<&OpenRun, Stop> {
+    pub(super) fn run(&self) -> Result<&OpenRun, CommandError> {
         match self {
-            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
-            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(run),
+            Self::Empty | Self::Recorded(..) => Err(CommandError::NothingOpen),
+            Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(run),
         }
     }
 
-    pub(super) fn run_mut(&mut self) -> Result<&mut OpenRun, Stop> {
+    pub(super) fn run_mut(&mut self) -> Result<&mut OpenRun, CommandError> {
         match self {
-            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
-            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(run),
+            Self::Empty | Self::Recorded(..) => Err(CommandError::NothingOpen),
+            Self::TraceOpen(run) | Self::ForestOpen(run, _) => Ok(run),
         }
     }
 
-    pub(super) fn forest(&self) -> Result<(&OpenRun, &Grown), Stop> {
+    pub(super) fn forest(&self) -> Result<(&OpenRun, &EmbeddedForest), CommandError> {
         match self {
-            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
-            Self::TraceOpen(_) => Err(Stop::NoForest),
-            Self::ForestGrown(run, grown) => Ok((run, grown)),
+            Self::Empty | Self::Recorded(..) => Err(CommandError::NothingOpen),
+            Self::TraceOpen(_) => Err(CommandError::NoForest),
+            Self::ForestOpen(run, embedded) => Ok((run, embedded)),
         }
     }
 
-    pub(super) fn forest_mut(&mut self) -> Result<(&mut OpenRun, &mut Grown), Stop> {
+    pub(super) fn forest_mut(
+        &mut self,
+    ) -> Result<(&mut OpenRun, &mut EmbeddedForest), CommandError> {
         match self {
-            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
-            Self::TraceOpen(_) => Err(Stop::NoForest),
-            Self::ForestGrown(run, grown) => Ok((run, grown)),
+            Self::Empty | Self::Recorded(..) => Err(CommandError::NothingOpen),
+            Self::TraceOpen(_) => Err(CommandError::NoForest),
+            Self::ForestOpen(run, embedded) => Ok((run, embedded)),
         }
     }
 
     /// Shows another forest of the trace.
-    pub(super) fn set_forest(&mut self, grown: Grown) {
+    pub(super) fn set_forest(&mut self, embedded: EmbeddedForest) {
         *self = match std::mem::replace(self, Self::Empty) {
             other @ (Self::Empty | Self::Recorded(..)) => other,
-            Self::TraceOpen(run) | Self::ForestGrown(run, _) => {
-                Self::ForestGrown(run, Box::new(grown))
+            Self::TraceOpen(run) | Self::ForestOpen(run, _) => {
+                Self::ForestOpen(run, Box::new(embedded))
             }
         };
     }
@@ -103,13 +105,13 @@ impl OpenTrace {
         let trace = Arc::new(trace);
         Self {
             source: source.to_owned(),
-            calls: Arc::new(Calls::here(&trace)),
+            calls: Arc::new(Calls::local(&trace)),
             suggestions: learning::suggest_roots(&trace).into(),
             trace,
         }
     }
 
-    /// The most promising root function.
+    /// Returns the most promising root function.
     pub(super) fn best_root(&self) -> Result<String, RootError> {
         if self.trace.num_executions() == 0 {
             return Err(RootError::EmptyTrace);

@@ -1,76 +1,78 @@
-//! Those who look at the session: what each asks for, and what they are called.
+//! The viewers of the session: their commands, selections and names.
 
 use std::sync::Arc;
 
 use super::Engine;
+use super::error::CommandError;
 use super::executor::Executor;
-use super::stop::Stop;
 use crate::viewer::{Presence, viewer_name};
-use crate::{Command, Look, ViewerId};
+use crate::{Command, ViewerId, ViewerState};
 
 impl Engine {
-    /// Carries out what a viewer asks for, with the viewer's own selection, name and files.
+    /// Carries out a viewer's command, with that viewer's selection, name and files.
     pub(super) fn carry_out_for(
         &mut self,
         viewer: ViewerId,
         number: u64,
         command: Command,
-    ) -> Result<(), Stop> {
-        self.executor.turn_to(Some(viewer));
+    ) -> Result<(), CommandError> {
+        self.executor.set_viewer(Some(viewer));
         let done = match command {
-            Command::Select(selection) => self.look(viewer, selection),
-            Command::Of { .. } | Command::Viewer { .. } => Ok(()),
+            Command::Select(selection) => self.select_for(viewer, selection),
+            Command::ForViewer { .. } | Command::Viewer { .. } => Ok(()),
             command => self.carry_out(command),
         };
-        self.executor.turn_to(None);
-        self.executor.look_of(viewer).carried_out = number;
+        self.executor.set_viewer(None);
+        self.executor.viewer_state(viewer).carried_out = number;
         done
     }
 
-    /// A viewer has come, is lost, or gone.
-    pub(super) fn know_viewer(&mut self, viewer: ViewerId, presence: Presence) {
+    /// Updates the connection state of a viewer.
+    pub(super) fn set_presence(&mut self, viewer: ViewerId, presence: Presence) {
         match presence {
-            Presence::Here { name } => {
-                let look = self.executor.look_of(viewer);
-                look.name = viewer_name(&name).or_else(|| look.name.take());
-                look.is_here = true;
+            Presence::Connected { name } => {
+                let state = self.executor.viewer_state(viewer);
+                state.name = viewer_name(&name).or_else(|| state.name.take());
+                state.is_connected = true;
             }
-            Presence::Lost => self.executor.look_of(viewer).is_here = false,
+            Presence::Lost => self.executor.viewer_state(viewer).is_connected = false,
             Presence::Gone => {
-                Arc::make_mut(&mut self.executor.publisher.view.looks).remove(&viewer);
+                Arc::make_mut(&mut self.executor.publisher.view.viewer_states).remove(&viewer);
             }
         }
     }
 }
 
 impl Executor {
-    /// From now on a viewer's wishes are carried out, or nobody's in particular.
-    fn turn_to(&mut self, viewer: Option<ViewerId>) {
-        self.host.turn_to(viewer);
+    /// Sets the viewer whose commands are carried out from now on; `None` means no particular viewer.
+    fn set_viewer(&mut self, viewer: Option<ViewerId>) {
+        self.host.set_viewer(viewer);
         self.viewer = viewer;
     }
 
-    fn look_of(&mut self, viewer: ViewerId) -> &mut Look {
-        let looks = Arc::make_mut(&mut self.publisher.view.looks);
-        looks.entry(viewer).or_default()
+    fn viewer_state(&mut self, viewer: ViewerId) -> &mut ViewerState {
+        let viewer_states = Arc::make_mut(&mut self.publisher.view.viewer_states);
+        viewer_states.entry(viewer).or_default()
     }
 
-    /// The person whose wishes are carried out calls itself so; a name that is none changes nothing.
+    /// Sets the name of the user whose command is carried out. An invalid name is ignored.
     pub(super) fn set_name(&mut self, name: &str) {
         let Some(name) = viewer_name(name) else {
             return;
         };
         match self.viewer {
-            Some(viewer) => self.look_of(viewer).name = Some(name),
+            Some(viewer) => self.viewer_state(viewer).name = Some(name),
             None => self.publisher.view.name = Some(name),
         }
     }
 
-    /// What the person is called whose wishes are carried out, if that is known.
+    /// Returns the name of the user whose command is carried out, if known.
     pub(super) fn user(&self) -> Option<String> {
         let view = &self.publisher.view;
-        let look = self.viewer.and_then(|viewer| view.looks.get(&viewer));
-        let own = look.and_then(|look| look.name.as_deref());
+        let state = self
+            .viewer
+            .and_then(|viewer| view.viewer_states.get(&viewer));
+        let own = state.and_then(|state| state.name.as_deref());
         own.or(view.name.as_deref()).map(str::to_owned)
     }
 }

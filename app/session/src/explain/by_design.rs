@@ -1,13 +1,13 @@
-//! What is rare or long by design, as text.
+//! Executions that are rare or long by design, as text.
 
 use callgrove_judge::decision::{DesignClass, DesignKind};
-use callgrove_patterns::trend::ranges_in_words;
+use callgrove_patterns::trend::rank_ranges;
 
 /// Returns the class of an execution as text: `every 25 executions on rank 0`, `first execution on each rank`.
-pub fn design_words(class: &DesignClass) -> String {
+pub fn design_text(class: &DesignClass) -> String {
     let on_ranks = match (class.is_everywhere, class.ranks.as_slice()) {
         (true, [_, _, ..]) => "on each rank".to_owned(),
-        (_, ranks) => format!("on {}", ranges_in_words(ranks)),
+        (_, ranks) => format!("on {}", rank_ranges(ranks)),
     };
     match class.kind {
         DesignKind::End { nth, is_start } => {
@@ -44,7 +44,7 @@ mod tests {
                 ranks: ranks.iter().map(|&rank| RankId(rank)).collect(),
                 is_everywhere,
             };
-            assert_eq!(design_words(&class), expected);
+            assert_eq!(design_text(&class), expected);
         };
         let every = DesignKind::Every { period: 25 };
         check(every, &[0], false, "every 25 executions on rank 0");

@@ -1,4 +1,4 @@
-//! What sets trees apart from the usual ones, for the window and for tables.
+//! Differences of trees from the usual ones, for the window and for tables.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use callgrove_trees::explain::{CallPaths, Difference, TreeExplanation, UsualTree
 use crate::learning::{LearningError, SavedModel};
 use crate::{Detection, Label};
 
-/// Explains the trees of one forest by what is usual in it, or in the training of a model.
+/// Explains the trees of one forest by comparison with the usual trees of that forest, or of a model's training.
 pub struct Explainer {
     forest: Forest,
-    /// Names of the functions of a model; without one those of the forest are all.
+    /// Names of the functions of a model; `None` if those of the forest are complete.
     names: Option<NameTable<FuncId>>,
     paths: Arc<CallPaths>,
     usual: UsualTrees,
 }
 
 impl Explainer {
-    /// Prepares a forest whose paths are known. Trees that are called abnormal, or labelled so, are no
-    /// example of what is usual; those labelled normal are. `labels` has shape `[n_trees]`.
+    /// Prepares a forest whose paths are known. Trees that are called or labelled abnormal are not examples of usual
+    /// trees; those labelled normal are. `labels` has shape `[n_trees]`.
     pub(crate) fn with_paths(
         forest: &Forest,
         paths: Arc<CallPaths>,
@@ -54,7 +54,7 @@ impl Explainer {
         Ok(Self::with_paths(forest, paths, detection, labels))
     }
 
-    /// Prepares a forest to be explained by what is usual in the training of a model.
+    /// Prepares a forest to be compared with the usual trees of a model's training.
     ///
     /// # Errors
     /// Cancelled.
@@ -80,7 +80,7 @@ impl Explainer {
         explain(&self.forest, &self.paths, &self.usual, tree)
     }
 
-    /// Why a tree stands out, the most important reason first.
+    /// Returns why a tree is unusual, the most important reason first.
     pub fn reasons(&self, tree: TreeIdx) -> Vec<Reason> {
         let differences = self.explain(tree).differences;
         let reasons = differences.iter().map(|found| self.reason(found));

@@ -1,9 +1,9 @@
-//! Trees for people: what sets one apart from the usual ones, why it is rare by design, and what it consists of in short.
+//! Explanations of trees: differences from the usual ones, rare by design, and summaries.
 
 mod by_design;
 mod explainer;
 mod summary;
 
-pub use by_design::design_words;
+pub use by_design::design_text;
 pub use explainer::Explainer;
 pub use summary::{SummaryNode, summarize};

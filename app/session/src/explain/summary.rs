@@ -24,9 +24,9 @@ pub struct SummaryNode {
     pub first_vertex: u32,
 }
 
-/// The `max_nodes` heaviest nodes of the summary, in order of first call (parents before children).
+/// Returns the `max_nodes` heaviest nodes of the summary, in order of first call (parents before children).
 ///
-/// A caller is never lighter than what it calls, so every node that is kept has its caller.
+/// A caller is never lighter than its callees, so the caller of every kept node is kept.
 pub fn summarize(tree: CsTree<'_>, max_nodes: usize) -> Vec<SummaryNode> {
     let nodes = merge_paths(tree);
     let mut heaviest: Vec<u32> = (0..nodes.len() as u32).collect();
@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// Summary of the first call of `+f` (enter) and `-f` (leave) events, one per nanosecond, as
+    /// Returns the summary of the first call of `+f` (enter) and `-f` (leave) events, one per nanosecond, as
     /// `depth:function×calls inclusive/exclusive <caller`.
     fn summary(events: &str, max_nodes: usize) -> Vec<String> {
         let mut names = NameTable::default();
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn calls_without_duration_keep_their_callers_too() {
-        // All events of the inner calls happen at the time of a caller that lasts no longer.
+        // All events of the inner calls have the same time as a caller of the same length.
         let nodes = summary("+r +a -a -r", 2);
         assert_eq!(nodes, ["0:r×1 3/2", "1:a×1 1/1 <r"]);
     }

@@ -1,4 +1,4 @@
-//! What the person made of the forest of one root function: labels, and which model the scores come from.
+//! The user's work on the forest of one root function: labels, and the choice of the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,60 +9,60 @@ use crate::edit::{Edit, LabelChange, ModelFile, SavedLabel, SavedState};
 use crate::label::{GivenLabel, by_tree};
 use crate::{LabelKey, LabelSet, ModelSettings};
 
-/// What is known of one execution.
+/// The label state of one execution.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct LabelState {
     pub(super) given: Option<Label>,
-    /// Who gave it, if that is known.
+    /// Author of the label, if known.
     pub(super) by: Option<Arc<str>>,
-    /// The label that the model has learned.
+    /// The label that the model was trained with.
     pub(super) learned: Option<Label>,
-    /// Whether the label stands for this execution alone: the model does not learn from it.
+    /// True if the label applies to this execution only: the model is not trained with it.
     pub(super) is_held: bool,
 }
 
-/// Which model the scores come from.
+/// The choice of the model that the scores come from.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct ModelChoice {
     pub(super) auto_train: bool,
     pub(super) file: Option<ModelFile>,
     pub(super) settings: Option<ModelSettings>,
-    /// Whether the labels that wait to be learned wait for the answer to a question.
+    /// True if the labels that wait to be trained wait for the answer to a question.
     pub(super) is_asking: bool,
 }
 
-/// What the person made of the forest of one root function.
+/// The user's work on the forest of one root function.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RootState {
-    pub(super) judgements: BTreeMap<LabelKey, LabelState>,
-    /// Those whose label waits to be learned.
+    pub(super) label_states: BTreeMap<LabelKey, LabelState>,
+    /// Keys whose labels wait to be trained.
     pub(super) untrained: BTreeSet<LabelKey>,
     pub(super) choice: ModelChoice,
 }
 
-/// Everything that determines a list, for one forest: what is equal gives equal lists.
+/// Everything that determines the scores and the list of a forest. Equal inputs give equal lists.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ModelInputs {
-    /// Labels to learn, shape `[n_trees]`.
+    /// Labels to train with, shape `[n_trees]`.
     pub(crate) labels: Vec<Option<Label>>,
-    /// A model file whose scores are shown instead of those of the own model.
+    /// A model file whose scores are shown instead of those of the trained model.
     pub(crate) file: Option<ModelFile>,
-    /// Settings of the own model; `None` are the defaults.
+    /// Settings of the trained model; `None` are the defaults.
     pub(crate) settings: Option<ModelSettings>,
-    /// Labels that stand for their trees alone, shape `[n_trees]`; empty if there are none.
+    /// Labels that apply to their trees only, shape `[n_trees]`; empty without such labels.
     pub(crate) held: Vec<Option<Label>>,
 }
 
-/// Judgements and a choice to be put in the place of others.
+/// Label states and a choice that replace others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RootValues {
-    pub(super) judgements: Box<[(LabelKey, LabelState)]>,
+    pub(super) label_states: Box<[(LabelKey, LabelState)]>,
     pub(super) choice: Option<Box<ModelChoice>>,
 }
 
-/// What is made of a forest that nobody has touched.
-pub(super) static UNTOUCHED: RootState = RootState {
-    judgements: BTreeMap::new(),
+/// The state of a forest before the first edit.
+pub(super) static UNEDITED: RootState = RootState {
+    label_states: BTreeMap::new(),
     untrained: BTreeSet::new(),
     choice: ModelChoice {
         auto_train: true,
@@ -73,12 +73,12 @@ pub(super) static UNTOUCHED: RootState = RootState {
 };
 
 impl LabelState {
-    /// Whether the label waits to be learned.
+    /// Returns whether the label waits to be trained.
     pub(super) fn is_waiting(&self) -> bool {
         self.given != self.learned && !self.is_held
     }
 
-    /// The label, to what, and by whom.
+    /// Returns the label with its key and its author.
     pub(super) fn given_to((key, state): (&LabelKey, &Self)) -> Option<GivenLabel> {
         Some(GivenLabel {
             key: *key,
@@ -89,7 +89,7 @@ impl LabelState {
 }
 
 impl ModelInputs {
-    /// Whether the model that they determine is the same; the list may be another.
+    /// Returns whether both inputs give the same model. The lists may differ.
     pub(crate) fn is_same_model(&self, other: &Self) -> bool {
         self.labels == other.labels && self.file == other.file && self.settings == other.settings
     }
@@ -97,66 +97,68 @@ impl ModelInputs {
 
 impl Default for RootState {
     fn default() -> Self {
-        UNTOUCHED.clone()
+        UNEDITED.clone()
     }
 }
 
 impl RootState {
-    /// The label that a person gave.
+    /// Returns the label that a user gave.
     pub(crate) fn label(&self, key: LabelKey) -> Option<Label> {
-        self.judgements.get(&key)?.given
+        self.label_states.get(&key)?.given
     }
 
-    /// All labels that a person gave.
+    /// Returns all labels that users gave.
     pub(crate) fn labels(&self) -> LabelSet {
-        let given = self.judgements.iter().filter_map(LabelState::given_to);
+        let given = self.label_states.iter().filter_map(LabelState::given_to);
         given.collect()
     }
 
-    /// Labels that were given, changed or taken away since the last training, without those that are held.
+    /// Returns the number of labels given, changed or removed since the last training, without those that are held.
     pub(crate) fn num_untrained(&self) -> usize {
         self.untrained.len()
     }
 
-    /// Labels that stand for their executions alone.
+    /// Returns the number of labels that apply to their executions only.
     pub(crate) fn num_held(&self) -> usize {
-        let judgements = self.judgements.values();
-        judgements.filter(|judgement| judgement.is_held).count()
+        let label_states = self.label_states.values();
+        label_states
+            .filter(|label_state| label_state.is_held)
+            .count()
     }
 
-    /// Whether what waits to be learned waits for the answer to a question.
+    /// Returns whether the labels that wait to be trained wait for the answer to a question.
     pub(crate) fn is_asking(&self) -> bool {
         self.choice.is_asking
     }
 
-    /// Whether every label trains at once.
+    /// Returns whether the model is trained after every label.
     pub(crate) fn auto_train(&self) -> bool {
         self.choice.auto_train
     }
 
-    /// Settings of the own model; `None` are the defaults.
+    /// Returns the settings of the trained model; `None` are the defaults.
     pub(crate) fn settings(&self) -> Option<ModelSettings> {
         self.choice.settings
     }
 
-    /// What the scores of a forest depend on.
+    /// Returns the inputs of the scores of a forest.
     pub(crate) fn model_inputs(&self, forest: &Forest) -> ModelInputs {
         ModelInputs {
-            labels: by_tree(forest, |key| self.judgements.get(&key)?.learned),
+            labels: by_tree(forest, |key| self.label_states.get(&key)?.learned),
             file: self.choice.file.clone(),
             settings: self.choice.settings,
             held: self.held(forest),
         }
     }
 
-    /// What they would depend on if all were learned that waits.
+    /// Returns the inputs as they would be if all waiting labels were trained.
     pub(crate) fn inputs_if_learned(&self, forest: &Forest) -> ModelInputs {
         let label = |key| {
-            let judgement = self.judgements.get(&key)?;
-            if judgement.is_waiting() {
-                judgement.given
+            let label_state = self.label_states.get(&key)?;
+            if label_state.is_waiting() {
+                label_state.given
             } else {
-                judgement.learned
+                label_state.learned
             }
         };
         ModelInputs {
@@ -167,7 +169,7 @@ impl RootState {
         }
     }
 
-    /// The trees whose labels are held, ascending.
+    /// Returns the trees with held labels, ascending.
     pub(crate) fn held_trees(&self, forest: &Forest) -> Arc<[TreeIdx]> {
         let held = self.held(forest);
         let held = held.iter().enumerate().filter(|(_, held)| held.is_some());
@@ -176,8 +178,8 @@ impl RootState {
 
     fn held(&self, forest: &Forest) -> Vec<Option<Label>> {
         let held = |key| {
-            let judgement = self.judgements.get(&key)?;
-            judgement.given.filter(|_| judgement.is_held)
+            let label_state = self.label_states.get(&key)?;
+            label_state.given.filter(|_| label_state.is_held)
         };
         if self.num_held() == 0 {
             Vec::new()
@@ -186,20 +188,20 @@ impl RootState {
         }
     }
 
-    /// The state as it is saved.
+    /// Returns the state in the form in which it is saved.
     pub(crate) fn save(&self) -> SavedState {
-        let saved = |(key, judgement): (&LabelKey, &LabelState)| {
+        let saved = |(key, label_state): (&LabelKey, &LabelState)| {
             Some(SavedLabel {
                 key: *key,
-                label: judgement.given?,
-                trained: judgement.learned == judgement.given,
-                held: judgement.is_held,
-                by: judgement.by.clone(),
+                label: label_state.given?,
+                trained: label_state.learned == label_state.given,
+                held: label_state.is_held,
+                by: label_state.by.clone(),
             })
         };
         let file = self.choice.file.clone();
         SavedState {
-            labels: self.judgements.iter().filter_map(saved).collect(),
+            labels: self.label_states.iter().filter_map(saved).collect(),
             auto_train: self.choice.auto_train,
             model_use: file.as_ref().map(|file| file.fit).unwrap_or_default(),
             model: file.map(|file| file.path),
@@ -209,55 +211,55 @@ impl RootState {
         }
     }
 
-    /// The values after an edit of a person, of those that it changes.
+    /// Returns the new values of everything that an edit changes.
     pub(super) fn after(&self, edit: &Edit, who: Option<&Arc<str>>) -> RootValues {
-        let mut judgements = BTreeMap::new();
+        let mut label_states = BTreeMap::new();
         let mut choice = self.choice.clone();
         match edit {
             Edit::SetLabels(changes) => {
                 for LabelChange { key, label } in changes {
-                    let mut judgement = self.judgements.get(key).cloned().unwrap_or_default();
-                    judgement.given = *label;
-                    judgement.by = label.and(who.cloned());
-                    judgement.is_held = false;
-                    judgements.insert(*key, judgement);
+                    let mut label_state = self.label_states.get(key).cloned().unwrap_or_default();
+                    label_state.given = *label;
+                    label_state.by = label.and(who.cloned());
+                    label_state.is_held = false;
+                    label_states.insert(*key, label_state);
                 }
                 if choice.auto_train {
-                    self.learn(&mut judgements, &mut choice);
+                    self.learn(&mut label_states, &mut choice);
                 }
             }
-            Edit::Train => self.learn(&mut judgements, &mut choice),
+            Edit::Train => self.learn(&mut label_states, &mut choice),
             Edit::AutoTrain(on) => {
                 choice.auto_train = *on;
                 if *on {
-                    self.learn(&mut judgements, &mut choice);
+                    self.learn(&mut label_states, &mut choice);
                 }
             }
             Edit::Hold => {
                 for key in &self.untrained {
-                    // Of a label that was taken away the model keeps what it has learned.
+                    // If the label was removed, the model keeps the one that it was trained with.
                     let is_held = true;
-                    let judgement = self.judgements[key].clone();
+                    let label_state = self.label_states[key].clone();
                     let held = LabelState {
                         is_held,
-                        ..judgement
+                        ..label_state
                     };
-                    judgements.insert(*key, held);
+                    label_states.insert(*key, held);
                 }
                 choice.is_asking = false;
             }
             Edit::LearnHeld => {
-                let held = self.judgements.iter().filter(|(_, it)| it.is_held);
-                judgements.extend(held.map(|(key, judgement)| {
+                let held = self.label_states.iter().filter(|(_, it)| it.is_held);
+                label_states.extend(held.map(|(key, label_state)| {
                     let is_held = false;
-                    let judgement = judgement.clone();
+                    let label_state = label_state.clone();
                     let learning = LabelState {
                         is_held,
-                        ..judgement
+                        ..label_state
                     };
                     (*key, learning)
                 }));
-                self.learn(&mut judgements, &mut choice);
+                self.learn(&mut label_states, &mut choice);
             }
             Edit::Tune(settings) => {
                 choice.settings = *settings;
@@ -265,15 +267,15 @@ impl RootState {
             }
             Edit::LoadModel(path) => choice.file = Some(ModelFile::as_made(path.clone())),
             Edit::UseModel(file) => choice.file = Some(file.clone()),
-            Edit::Restore(saved) => self.restore(saved, &mut judgements, &mut choice),
+            Edit::Restore(saved) => self.restore(saved, &mut label_states, &mut choice),
             Edit::SetMark(_) | Edit::DeleteMark(_) => {}
         }
-        // There is nothing to ask about once nothing waits.
+        // There is nothing to ask about once no label waits.
         let mut others = self.untrained.iter();
-        choice.is_asking &= others.any(|key| !judgements.contains_key(key))
-            || judgements.values().any(LabelState::is_waiting);
+        choice.is_asking &= others.any(|key| !label_states.contains_key(key))
+            || label_states.values().any(LabelState::is_waiting);
         RootValues {
-            judgements: judgements.into_iter().collect(),
+            label_states: label_states.into_iter().collect(),
             choice: (choice != self.choice).then(|| Box::new(choice)),
         }
     }
@@ -282,10 +284,10 @@ impl RootState {
         for key in &self.untrained {
             changed
                 .entry(*key)
-                .or_insert_with(|| self.judgements[key].clone());
+                .or_insert_with(|| self.label_states[key].clone());
         }
-        for judgement in changed.values_mut() {
-            judgement.learned = judgement.given;
+        for label_state in changed.values_mut() {
+            label_state.learned = label_state.given;
         }
         choice.file = None;
         choice.is_asking = false;
@@ -297,17 +299,17 @@ impl RootState {
         changed: &mut BTreeMap<LabelKey, LabelState>,
         choice: &mut ModelChoice,
     ) {
-        let known = self.judgements.keys();
+        let known = self.label_states.keys();
         changed.extend(known.map(|&key| (key, LabelState::default())));
         changed.extend(saved.labels.iter().map(|saved| {
             let given = Some(saved.label);
-            let judgement = LabelState {
+            let label_state = LabelState {
                 given,
                 learned: given.filter(|_| saved.trained),
                 is_held: saved.held,
                 by: saved.by.clone(),
             };
-            (saved.key, judgement)
+            (saved.key, label_state)
         }));
         let file = saved.model.clone().map(|path| ModelFile {
             path,
@@ -321,22 +323,22 @@ impl RootState {
         };
     }
 
-    /// Puts values in place; what they replaced stands in them afterwards.
+    /// Swaps values into place. Afterwards `values` holds the replaced ones.
     pub(super) fn swap(&mut self, values: &mut RootValues) {
-        for (key, judgement) in &mut values.judgements {
-            *judgement = self.put(*key, std::mem::take(judgement));
+        for (key, label_state) in &mut values.label_states {
+            *label_state = self.put(*key, std::mem::take(label_state));
         }
         if let Some(choice) = &mut values.choice {
             std::mem::swap(&mut self.choice, choice);
         }
     }
 
-    /// Lets labels wait again that an edit has made learned, and asks about them; `before` is what the edit
-    /// replaced, and is so afterwards too. `false` if it made none learned.
+    /// Makes labels that an edit trained wait again, and marks a question as open. `before` holds the values that the
+    /// edit replaced, and still does afterwards. `false` if the edit trained no labels.
     pub(super) fn ask(&mut self, before: &mut RootValues) -> bool {
         let mut is_changed = false;
-        for (key, before) in &before.judgements {
-            let now = self.judgements.get(key).cloned().unwrap_or_default();
+        for (key, before) in &before.label_states {
+            let now = self.label_states.get(key).cloned().unwrap_or_default();
             if now.learned != before.learned {
                 let learned = before.learned;
                 self.put(*key, LabelState { learned, ..now });
@@ -352,17 +354,17 @@ impl RootState {
         is_changed
     }
 
-    /// Puts one judgement in place; the answer is the one before.
-    fn put(&mut self, key: LabelKey, judgement: LabelState) -> LabelState {
-        if judgement.is_waiting() {
+    /// Replaces the state of one label, and returns the one before.
+    fn put(&mut self, key: LabelKey, label_state: LabelState) -> LabelState {
+        if label_state.is_waiting() {
             self.untrained.insert(key);
         } else {
             self.untrained.remove(&key);
         }
-        let before = if judgement == LabelState::default() {
-            self.judgements.remove(&key)
+        let before = if label_state == LabelState::default() {
+            self.label_states.remove(&key)
         } else {
-            self.judgements.insert(key, judgement)
+            self.label_states.insert(key, label_state)
         };
         before.unwrap_or_default()
     }

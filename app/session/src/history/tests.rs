@@ -1,4 +1,4 @@
-//! What can be done can be undone, by whatever way it was reached.
+//! Every edit can be undone, whatever came before it.
 
 use callgrove_model::{Label, ProgramId, RankId, TimeNs};
 use proptest::prelude::*;
@@ -34,10 +34,10 @@ fn of(root: &str, edit: Edit) -> HistoryStep {
 }
 
 fn do_in(history: &mut History, root: &str, edit: Edit) {
-    history.take(&of(root, edit));
+    history.apply(&of(root, edit));
 }
 
-/// All that a person can see of a history, without the way to it.
+/// Returns the visible state of a history, without its steps.
 pub(crate) fn state(history: &History) -> (BTreeMap<Arc<str>, RootState>, BTreeMap<u64, Mark>) {
     let mut roots = history.roots.clone();
     roots.retain(|_, state| *state != RootState::default());
@@ -73,7 +73,7 @@ fn edits() -> impl Strategy<Value = Edit> {
             let learned = given.filter(|_| trained);
             let is_held = !trained && index > 2;
             let by = None;
-            saved.judgements.insert(key, LabelState { given, by, learned, is_held });
+            saved.label_states.insert(key, LabelState { given, by, learned, is_held });
             Edit::Restore(SavedState { marks: Some(Vec::new()), ..saved.save() })
         }),
     ]
@@ -99,54 +99,54 @@ pub(crate) fn actions() -> impl Strategy<Value = Vec<HistoryStep>> {
 
 proptest! {
     #[test]
-    fn undo_takes_an_edit_back_and_redo_does_it_again(before in actions(), edit in edits()) {
+    fn undo_reverses_an_edit_and_redo_repeats_it(before in actions(), edit in edits()) {
         let mut history = History::default();
         for action in &before {
-            history.take(action);
+            history.apply(action);
         }
         let start = state(&history);
         do_in(&mut history, "f", edit);
         let end = state(&history);
-        history.take(&HistoryStep::Undo);
+        history.apply(&HistoryStep::Undo);
         prop_assert_eq!(&state(&history), &start);
-        history.take(&HistoryStep::Redo);
+        history.apply(&HistoryStep::Redo);
         prop_assert_eq!(&state(&history), &end);
     }
 
     #[test]
-    fn undo_takes_back_what_waits_for_an_answer_and_redo_asks_again(before in actions(), edit in edits()) {
+    fn undo_reverses_an_edit_that_waits_for_an_answer_and_redo_asks_again(before in actions(), edit in edits()) {
         let mut history = History::default();
         for action in &before {
-            history.take(action);
+            history.apply(action);
         }
         let start = state(&history);
         do_in(&mut history, "f", edit);
-        history.take(&HistoryStep::Ask);
+        history.apply(&HistoryStep::Ask);
         let asked = state(&history);
-        history.take(&HistoryStep::Undo);
+        history.apply(&HistoryStep::Undo);
         prop_assert_eq!(&state(&history), &start);
-        history.take(&HistoryStep::Redo);
+        history.apply(&HistoryStep::Redo);
         prop_assert_eq!(&state(&history), &asked);
     }
 
     #[test]
-    fn undoing_everything_leads_back_to_nothing_and_redoing_it_to_the_end(before in actions()) {
+    fn undoing_everything_restores_the_start_and_redoing_it_the_end(before in actions()) {
         let mut history = History::default();
         for action in &before {
-            history.take(action);
+            history.apply(action);
         }
-        while history.can(&HistoryStep::Redo) {
-            history.take(&HistoryStep::Redo);
+        while history.can_apply(&HistoryStep::Redo) {
+            history.apply(&HistoryStep::Redo);
         }
         let end = state(&history);
         let mut num_undone = 0;
-        while history.can(&HistoryStep::Undo) {
-            history.take(&HistoryStep::Undo);
+        while history.can_apply(&HistoryStep::Undo) {
+            history.apply(&HistoryStep::Undo);
             num_undone += 1;
         }
         prop_assert_eq!(state(&history), state(&History::default()));
         for _ in 0..num_undone {
-            history.take(&HistoryStep::Redo);
+            history.apply(&HistoryStep::Redo);
         }
         prop_assert_eq!(state(&history), end);
     }
@@ -155,9 +155,9 @@ proptest! {
     fn untrained_labels_are_those_that_differ_from_the_learned_ones_and_are_not_held(before in actions()) {
         let mut history = History::default();
         for action in &before {
-            history.take(action);
+            history.apply(action);
             for state in history.roots.values() {
-                let differ = state.judgements.iter().filter(|(_, it)| it.given != it.learned && !it.is_held);
+                let differ = state.label_states.iter().filter(|(_, it)| it.given != it.learned && !it.is_held);
                 prop_assert!(differ.map(|(key, _)| key).eq(&state.untrained));
             }
         }
@@ -183,7 +183,7 @@ fn labels_in_question_wait_are_held_and_can_be_learned_later() {
     let mut history = History::default();
     do_in(&mut history, "f", label(1, Some(Label::Normal)));
     do_in(&mut history, "f", label(2, Some(Label::Abnormal)));
-    history.take(&HistoryStep::Ask);
+    history.apply(&HistoryStep::Ask);
     let counts = |history: &History| {
         let state = history.of_root("f");
         (state.num_untrained(), state.num_held(), state.is_asking())
@@ -195,7 +195,7 @@ fn labels_in_question_wait_are_held_and_can_be_learned_later() {
     assert_eq!(
         counts(&history),
         (0, 1, false),
-        "only what is new is learned"
+        "only the new label is trained"
     );
     do_in(&mut history, "f", Edit::LearnHeld);
     assert_eq!(counts(&history), (0, 0, false));
@@ -203,12 +203,15 @@ fn labels_in_question_wait_are_held_and_can_be_learned_later() {
 }
 
 #[test]
-fn a_new_edit_forgets_what_was_undone() {
+fn a_new_edit_discards_the_undone_ones() {
     let mut history = History::default();
     do_in(&mut history, "f", label(1, Some(Label::Abnormal)));
-    history.take(&HistoryStep::Undo);
+    history.apply(&HistoryStep::Undo);
     do_in(&mut history, "f", label(2, Some(Label::Normal)));
-    assert!(!history.can(&HistoryStep::Redo), "the undone label is gone");
+    assert!(
+        !history.can_apply(&HistoryStep::Redo),
+        "the undone label is gone"
+    );
     assert_eq!(
         history.undo_text(Some("f")).as_deref(),
         Some("label #0-2 normal")
@@ -219,15 +222,15 @@ fn a_new_edit_forgets_what_was_undone() {
     );
 }
 
-/// Bytes of the map entries and of the steps with all that hangs on them.
+/// Returns the bytes of the map entries and of the steps with their values.
 fn num_bytes(history: &History) -> usize {
-    let steps = history.past.iter().chain(&history.future);
+    let steps = history.undo_steps.iter().chain(&history.redo_steps);
     let of_steps: usize = steps
         .map(|step| {
             let values = &step.values;
-            size_of::<Step>()
-                + step.what.len()
-                + size_of_val(&*values.of_root.judgements)
+            size_of::<UndoStep>()
+                + step.description.len()
+                + size_of_val(&*values.of_root.label_states)
                 + size_of_val(&*values.marks)
                 + values
                     .of_root
@@ -240,7 +243,7 @@ fn num_bytes(history: &History) -> usize {
         .roots
         .values()
         .map(|state| {
-            state.judgements.len() * size_of::<(LabelKey, LabelState)>()
+            state.label_states.len() * size_of::<(LabelKey, LabelState)>()
                 + state.untrained.len() * size_of::<LabelKey>()
         })
         .sum();
@@ -256,7 +259,7 @@ fn ten_thousand_labels_and_their_undo_take_few_megabytes() {
     let full = num_bytes(&history);
     assert!(full < 3 << 20, "{full} bytes with all labels");
     for _ in 0..10_000 {
-        history.take(&HistoryStep::Undo);
+        history.apply(&HistoryStep::Undo);
     }
     assert_eq!(history.num_labels(), 0);
     let undone = num_bytes(&history);
@@ -264,11 +267,11 @@ fn ten_thousand_labels_and_their_undo_take_few_megabytes() {
 }
 
 #[test]
-fn a_label_remembers_who_gave_it_and_undo_gives_back_who_did_before() {
+fn undo_restores_the_author_of_a_label() {
     let mut history = History::default();
     let give = |history: &mut History, who, value| {
         let step = of("f", label(0, value));
-        history.by(who).take(&step);
+        history.with_author(who).apply(&step);
     };
     let author = |history: &History| {
         let labels = history.of_root("f").labels();
@@ -278,9 +281,9 @@ fn a_label_remembers_who_gave_it_and_undo_gives_back_who_did_before() {
     give(&mut history, Some("ana"), Some(Label::Normal));
     give(&mut history, Some("ben"), Some(Label::Abnormal));
     assert_eq!(author(&history).as_deref(), Some("ben"));
-    history.by(Some("eve")).take(&HistoryStep::Undo);
+    history.with_author(Some("eve")).apply(&HistoryStep::Undo);
     assert_eq!(author(&history).as_deref(), Some("ana"));
-    history.take(&HistoryStep::Redo);
+    history.apply(&HistoryStep::Redo);
     assert_eq!(author(&history).as_deref(), Some("ben"));
     give(&mut history, None, Some(Label::Normal));
     assert_eq!(author(&history), None);

@@ -1,4 +1,4 @@
-//! Lines of all versions, and what replaying them gives.
+//! Lines of all versions, and their replay.
 
 use callgrove_model::{Label, ProgramId, RankId};
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn csv(journal: &Journal, root: &str) -> String {
     journal.history.of_root(root).labels().to_csv()
 }
 
-/// The format is promised to stay readable: these lines are version 1 as written.
+/// Version 1 as it was written. The format must stay readable.
 const VERSION_1: &str = r#"{"journal":{"version":1,"source":"run"}}
 {"root":"compute"}
 {"edit":{"set_labels":[{"program":0,"rank":4,"index":40,"label":"abnormal"}]}}
@@ -40,7 +40,7 @@ const VERSION_1: &str = r#"{"journal":{"version":1,"source":"run"}}
 "undo"
 {"edit":"train"}"#;
 
-/// These are version 2.
+/// Version 2 as it was written.
 const VERSION_2: &str = r#"{"journal":{"version":2,"source":"run"}}
 {"at_ns":1700000000000000000,"who":"ana","entry":{"root":"compute"}}
 {"at_ns":1700000001000000000,"who":"ana","model":"00ff","root":"compute","entry":{"edit":{"set_labels":[{"program":0,"rank":4,"index":40,"label":"abnormal"}]}}}
@@ -49,7 +49,7 @@ const VERSION_2: &str = r#"{"journal":{"version":2,"source":"run"}}
 {"at_ns":1700000004000000000,"entry":"undo"}
 {"at_ns":1700000005000000000,"entry":"redo"}"#;
 
-/// And these are version 3.
+/// Version 3 as it was written.
 const VERSION_3: &str = r#"{"journal":{"version":3,"source":"run"}}
 {"at_ns":1700000000000000000,"who":"ana","entry":{"root":"compute"}}
 {"at_ns":1700000001000000000,"who":"ana","model":"00ff","root":"compute","entry":{"edit":{"set_labels":[{"program":0,"rank":4,"index":40,"label":"abnormal"}]}}}
@@ -62,11 +62,11 @@ const VERSION_3: &str = r#"{"journal":{"version":3,"source":"run"}}
 
 proptest! {
     #[test]
-    fn replaying_gives_what_was_live(actions in actions()) {
+    fn replay_restores_the_live_history(actions in actions()) {
         let mut live = History::default();
         let mut lines = vec![header_line("run", &RunIdentity::default())];
         for action in &actions {
-            live.take(action);
+            live.apply(action);
             lines.push(action_line(action, Stamp::default()));
         }
         let journal = Journal::replay(&lines).unwrap();
@@ -89,7 +89,7 @@ proptest! {
 fn version_1_is_read() {
     let journal = Journal::replay(&lines(VERSION_1)).unwrap();
     assert_eq!(journal.unreadable, []);
-    assert!(!journal.is_current, "it needs a line that says version 3");
+    assert!(!journal.is_current, "no line has version 3");
     assert_eq!(journal.root.as_deref(), Some("compute"));
     assert_eq!(
         csv(&journal, "compute"),
@@ -101,7 +101,7 @@ fn version_1_is_read() {
 fn version_2_is_read() {
     let journal = Journal::replay(&lines(VERSION_2)).unwrap();
     assert_eq!(journal.unreadable, []);
-    assert!(!journal.is_current, "it needs a line that says version 3");
+    assert!(!journal.is_current, "no line has version 3");
     assert_eq!(
         csv(&journal, "compute"),
         "rank,index,label\n4,40,abnormal\n"
@@ -138,7 +138,7 @@ fn version_3_is_read_and_written() {
     assert_eq!(written, lines(VERSION_3));
 }
 
-/// A line as this program writes what it says.
+/// Returns a line after reading and writing it.
 fn written_again(text: &str) -> String {
     let value: Value = serde_json::from_str(text).unwrap();
     let Ok(StampedEntry { stamp, root, entry }) = serde_json::from_value(value) else {
@@ -155,13 +155,13 @@ fn written_again(text: &str) -> String {
 }
 
 #[test]
-fn the_first_line_says_the_run() {
+fn the_first_line_names_the_run() {
     let written = r#"{"journal":{"version":3,"source":"run","run":{"programs":{"0":{"executables":["/opt/lmp"],"command_lines":[],"ranks":{"0":{"host":"n1","pid":7,"start":5}}}}}}}"#;
     let run = journal_run(written).unwrap();
     assert_eq!(run.name(), "lmp");
     assert_eq!(header_line("run", &run), written);
     let journal = Journal::replay(&lines(written)).unwrap();
-    assert!(journal.is_current && journal.says_run);
+    assert!(journal.is_current && journal.has_run);
     assert_eq!(VERSION_1.lines().find_map(journal_run), None);
 }
 
@@ -188,7 +188,7 @@ fn in_version_1_every_root_function_has_its_own_undo() {
 }
 
 #[test]
-fn lines_that_make_no_sense_are_reported_and_the_rest_is_kept() {
+fn invalid_lines_are_reported_and_the_rest_is_kept() {
     let lines = [
         label_line(1, None),
         line(&Entry::Root("a".into())),
@@ -212,7 +212,7 @@ fn a_newer_journal_is_not_read_at_all() {
     lines.push(r#"{"journal":{"version":99,"source":"x"}}"#.to_owned());
     let error = Journal::replay(&lines).unwrap_err();
     assert_eq!(error, NewerJournal { version: 99 });
-    // Whatever else a newer program says in its first line.
+    // The first line of a newer program may have unknown fields.
     let line = r#"{"journal":{"version":4,"source":"x","moon":"full"}}"#;
     assert!(Journal::replay(&[line.to_owned()]).is_err());
 }

@@ -1,27 +1,27 @@
-//! CSV files that say something of executions: labels, and the truth that methods are measured on.
+//! CSV files about executions: labels, and the ground truth against which methods are measured.
 
 use callgrove_model::{ProgramId, RankId};
 
 use super::key::{EventKey, LabelKey, TreeKey};
 
-/// What a line of the file says.
+/// One row of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LabelRow {
     /// Line, counted from 1.
     pub line: u64,
-    /// What it is about.
+    /// The tree or execution.
     pub key: LabelKey,
-    /// What it is called.
+    /// Its label.
     pub label: String,
 }
 
 /// A labels file that cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LabelCsvError {
-    /// Not CSV at all.
+    /// The text is not CSV.
     #[error("not a CSV file: {cause}")]
     Malformed {
-        /// What the parser says, with the line.
+        /// Error of the parser, with the line.
         cause: String,
     },
     /// A column is missing.
@@ -32,32 +32,32 @@ pub enum LabelCsvError {
     },
     /// Two lines contradict each other.
     #[error(
-        "line {line} calls {key} {label}, but an earlier line says otherwise; keep one of them"
+        "line {line} labels {key} {label}, but an earlier line contradicts it; keep one of them"
     )]
     Contradiction {
         /// The later line, counted from 1.
         line: u64,
-        /// What both are about.
+        /// Tree or execution of both lines.
         key: String,
-        /// What the later line says.
+        /// Label in the later line.
         label: &'static str,
     },
-    /// A field does not have the form it must have.
+    /// A field is invalid.
     #[error("line {line}: {column} is `{value}`, expected {expected}")]
     BadField {
         /// Line, counted from 1.
         line: u64,
         /// Column.
         column: &'static str,
-        /// What stands there.
+        /// Value of the field.
         value: String,
-        /// What should.
+        /// Expected form.
         expected: &'static str,
     },
 }
 
-/// Reads CSV with the columns rank, index (or exec) and label, and program and event_id, if given, in any
-/// order; other columns are ignored. Where a row has no index, its event_id names the execution.
+/// Reads CSV with the columns rank, index (or exec) and label, and program and event_id, if present, in any
+/// order; other columns are ignored. If a row has no index, its event_id identifies the execution.
 ///
 /// # Errors
 /// [`LabelCsvError`] with the line.

@@ -1,15 +1,15 @@
-//! What a label is given to, named so that the name holds in every session.
+//! Keys of labels: identifiers of trees and executions that are valid in every session.
 
 use std::fmt;
 
 use callgrove_model::{ExecLabel, Forest, ProgramId, RankId, TreeCode, TreeIdx};
 use serde::{Deserialize, Serialize};
 
-/// What names a tree in every session with the same trace and root function: the index-th
+/// Identifies a tree in every session with the same trace and root function: the index-th
 /// execution of the root function on a rank, counted from 0 in order of entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TreeKey {
-    /// Program; left out in files of runs with one program.
+    /// Program; omitted in files of runs with one program.
     #[serde(default)]
     pub program: ProgramId,
     /// Rank.
@@ -19,7 +19,7 @@ pub struct TreeKey {
 }
 
 impl TreeKey {
-    /// The key of a tree.
+    /// Returns the key of a tree.
     pub fn of(forest: &Forest, tree: TreeIdx) -> Self {
         let code = forest.code(tree);
         Self {
@@ -30,7 +30,7 @@ impl TreeKey {
     }
 }
 
-/// What names an execution in every source of a run, with or without its trace: its event label.
+/// Identifies an execution in every source of a run, with or without its trace: its event label.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct EventKey {
     /// Program.
@@ -42,7 +42,7 @@ pub struct EventKey {
 }
 
 impl EventKey {
-    /// The key of a tree's root.
+    /// Returns the key of a tree's root.
     pub fn of(forest: &Forest, tree: TreeIdx) -> Self {
         Self {
             program: forest.lane_of(tree).program,
@@ -50,14 +50,14 @@ impl EventKey {
         }
     }
 
-    /// The key of a record by its event id, `rank:step:row`; `None` if it is none.
+    /// Returns the key of a record by its event id, `rank:step:row`; `None` if the id is invalid.
     pub fn parse(program: ProgramId, event_id: &str) -> Option<Self> {
         let event = ExecLabel::parse(event_id)?;
         Some(Self { program, event })
     }
 }
 
-/// What a label is given to.
+/// The tree or execution that a label is given to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum LabelKey {
@@ -68,7 +68,8 @@ pub enum LabelKey {
 }
 
 impl LabelKey {
-    /// What a label of a tree is given to: its number, or where that is none of the run, its event.
+    /// Returns the key of a tree: its number, or its event label if the trace holds only a selection of the run, whose
+    /// numbers differ from those of the run.
     pub fn of(forest: &Forest, tree: TreeIdx) -> Self {
         if forest.trace().is_selection {
             EventKey::of(forest, tree).into()

@@ -1,4 +1,4 @@
-//! Labels: what a person knows about trees.
+//! Labels that users give to trees and executions.
 
 mod csv;
 mod key;
@@ -19,19 +19,19 @@ pub struct LabelSet {
     labels: BTreeMap<LabelKey, (Label, Option<Arc<str>>)>,
 }
 
-/// A label, what it was given to, and by whom, if that is known.
+/// A label with its key and its author, if known.
 pub(crate) struct GivenLabel {
     pub(crate) key: LabelKey,
     pub(crate) label: Label,
     pub(crate) by: Option<Arc<str>>,
 }
 
-/// The same in few bytes: each name once.
+/// A compact form of [`LabelSet`] that stores each author once.
 #[derive(Serialize, Deserialize)]
 struct LabelColumns {
     labels: Vec<(LabelKey, Label)>,
     names: Vec<Arc<str>>,
-    /// Places among the names, in the order of the labels.
+    /// Indices into `names`, in the order of the labels.
     by: Vec<Option<usize>>,
 }
 
@@ -62,17 +62,17 @@ impl From<LabelSet> for LabelColumns {
 }
 
 impl LabelSet {
-    /// The label of a tree or a record.
+    /// Returns the label of a tree or a record.
     pub fn get(&self, key: impl Into<LabelKey>) -> Option<Label> {
         self.labels.get(&key.into()).map(|(label, _)| *label)
     }
 
-    /// Who gave it, if that is known.
+    /// Returns the author of a label, if known.
     pub fn author(&self, key: impl Into<LabelKey>) -> Option<&str> {
         self.labels.get(&key.into())?.1.as_deref()
     }
 
-    /// Sets or removes a label, by nobody in particular; the answer is the label before.
+    /// Sets or removes a label, without an author. Returns the label before.
     pub fn set(&mut self, key: impl Into<LabelKey>, label: Option<Label>) -> Option<Label> {
         let key = key.into();
         let before = match label {
@@ -82,22 +82,22 @@ impl LabelSet {
         before.map(|(label, _)| label)
     }
 
-    /// Keys and labels in order of key.
+    /// Returns keys and labels in order of key.
     pub fn iter(&self) -> impl Iterator<Item = (LabelKey, Label)> + '_ {
         self.labels.iter().map(|(&key, &(label, _))| (key, label))
     }
 
-    /// Number of labels.
+    /// Returns the number of labels.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether there are no labels.
+    /// Returns whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
-    /// Number of trees with `label`.
+    /// Returns the number of trees with `label`.
     pub fn count(&self, label: Label) -> usize {
         self.labels
             .values()
@@ -105,14 +105,14 @@ impl LabelSet {
             .count()
     }
 
-    /// The labels by tree index, shape `[n_trees]`; labels of executions that are no tree of the forest
-    /// are left out. Where a tree is labelled both as tree and as record, the record's label is the
-    /// newer one ([`crate::Command::SetLabel`] takes it away) and counts.
+    /// Returns the labels by tree index, shape `[n_trees]`; labels of executions that are not trees of the forest
+    /// are omitted. If a tree is labelled both as a tree and as a record, the record's label is the
+    /// newer one ([`crate::Command::SetLabel`] removes it) and takes precedence.
     pub fn by_tree(&self, forest: &Forest) -> Vec<Option<Label>> {
         by_tree(forest, |key| self.get(key))
     }
 
-    /// What names the label of a tree here, as [`LabelSet::by_tree`] reads it.
+    /// Returns the key of a tree's label in this set, as [`LabelSet::by_tree`] looks it up.
     pub(crate) fn key_of(&self, forest: &Forest, tree: TreeIdx) -> LabelKey {
         let record = EventKey::of(forest, tree).into();
         if self.labels.contains_key(&record) {
@@ -122,15 +122,15 @@ impl LabelSet {
         }
     }
 
-    /// Takes over a label of others, with its author.
+    /// Copies a label with its author from another set.
     pub(crate) fn take_over(&mut self, key: LabelKey, others: &Self, of: LabelKey) {
         if let Some(given) = others.labels.get(&of) {
             self.labels.insert(key, given.clone());
         }
     }
 
-    /// As CSV with the header `rank,index,label`; a column `program` comes first if there are several,
-    /// a column `event_id` last if there are labels of records.
+    /// Returns the labels as CSV with the header `rank,index,label`; a column `program` comes first if there are
+    /// several programs, a column `event_id` last if there are labels of records.
     pub fn to_csv(&self) -> String {
         let with_program = self.labels.keys().any(|key| *key.program() != ProgramId(0));
         let with_events = matches!(self.labels.keys().last(), Some(LabelKey::Event(_)));
@@ -156,8 +156,8 @@ impl LabelSet {
         text
     }
 
-    /// From CSV as [`label_rows`] reads it, with the labels `normal` and `abnormal`. A tree that stands
-    /// twice keeps its last label.
+    /// Reads CSV in the format of [`label_rows`], with the labels `normal` and `abnormal`. A tree that occurs
+    /// twice with the same label counts once.
     ///
     /// # Errors
     /// [`LabelCsvError`] with the line.
@@ -209,7 +209,7 @@ impl FromIterator<GivenLabel> for LabelSet {
     }
 }
 
-/// What `get` says of each tree, shape `[n_trees]`; of its record first.
+/// Returns the result of `get` for each tree, shape `[n_trees]`. The record of a tree takes precedence.
 pub(crate) fn by_tree(
     forest: &Forest,
     get: impl Fn(LabelKey) -> Option<Label>,
@@ -223,7 +223,7 @@ pub(crate) fn by_tree(
         .collect()
 }
 
-/// The word for a label in files.
+/// Returns the name of a label in files.
 pub(crate) fn label_name(label: Label) -> &'static str {
     match label {
         Label::Normal => "normal",
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_survive_the_way_through_csv() {
+    fn labels_survive_csv() {
         let labels: LabelSet = [(key(4, 40), Label::Abnormal), (key(0, 1), Label::Normal)]
             .into_iter()
             .collect();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_may_stand_in_any_order_and_case() {
+    fn columns_may_be_in_any_order_and_case() {
         let labels = LabelSet::from_csv(b"note,Label,index,rank\nx, ABNORMAL ,3,2\n").unwrap();
         assert_eq!(
             labels.iter().collect::<Vec<_>>(),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_named_by_their_event_where_they_have_no_tree() {
+    fn records_without_a_tree_are_identified_by_their_event() {
         let event = ExecLabel {
             rank: RankId(3),
             step: StepId(7),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_their_line() {
+    fn errors_have_a_line() {
         let error = |text: &str| LabelSet::from_csv(text.as_bytes()).unwrap_err().to_string();
         assert_eq!(
             error("rank,label\n1,normal\n"),

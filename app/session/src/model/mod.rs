@@ -1,4 +1,4 @@
-//! What is said of models: settings while labelling, what a file was made for, how it is used.
+//! Information about models: settings, origin and use of a file, and the models of a running job.
 
 mod origin;
 mod running;

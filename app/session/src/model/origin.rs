@@ -1,45 +1,45 @@
-//! What a model file was made for, and how far it may be used elsewhere.
+//! The origin of a model file, and how it may be used with other runs.
 
 use std::fmt;
 
 use callgrove_model::{DurationNs, WeightUnit};
 use serde::{Deserialize, Serialize};
 
-/// What a model was made for.
+/// The run and the functions that a model was trained on.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ModelOrigin {
-    /// Programs by the names of their files, ascending; empty if the trace did not say.
+    /// File names of the programs, ascending; empty if the trace does not name them.
     pub programs: Vec<String>,
     /// Root functions.
     pub functions: Vec<String>,
-    /// Ranks of the run.
+    /// Number of ranks of the run.
     pub num_ranks: usize,
-    /// Executions that it was trained on.
+    /// Number of executions that it was trained on.
     pub num_trees: usize,
-    /// Those of them that it calls abnormal.
+    /// Number of these that it calls abnormal.
     pub num_abnormal: usize,
-    /// Their median duration, or weight.
+    /// Median of their durations, or weights.
     pub median_duration: DurationNs,
     /// The unit of their weights.
     #[serde(default)]
     pub unit: WeightUnit,
 }
 
-/// How a model file is used.
+/// The use of a model file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelUse {
-    /// As it was made; it is refused where it does not fit.
+    /// Unchanged; refused if it does not fit.
     #[default]
     AsMade,
-    /// The same, whether it fits or not.
+    /// Unchanged, whether it fits or not.
     Anyway,
-    /// With how rare an excess is from the run itself, whether it fits or not.
+    /// With p-values of the run itself, whether it fits or not.
     Refitted,
 }
 
 impl ModelUse {
-    /// Whether it is the usual way, which files need not mention.
+    /// Returns whether it is the default use, which files omit.
     #[expect(
         clippy::trivially_copy_pass_by_ref,
         reason = "serde asks by reference whether to leave a field out"

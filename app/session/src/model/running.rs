@@ -1,36 +1,36 @@
-//! The models of a running job, and what publishing another would change.
+//! The models of a running job, and the effect of publishing another.
 
 use callgrove_pserver::TreeModelList;
 use serde::{Deserialize, Serialize};
 
-/// The tree models of a running job, as its server told them last.
+/// The tree models of a running job, as its server reported them last.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunningModels {
-    /// The server.
+    /// Address of the server.
     pub server: String,
     /// Its models, and which AD instances have them.
     pub list: TreeModelList,
-    /// What the learned model would change; none before the first training.
+    /// Changes that the trained model would make; `None` before the first training.
     pub trial: Option<ModelTrial>,
-    /// Abnormal executions that the job has recorded and that are not among those open.
+    /// Number of abnormal executions that the job has recorded and that are not open.
     pub num_new_trees: usize,
 }
 
-/// What the learned model says of the executions that are open, beside the one in force.
+/// Comparison of the trained model with the active one on the open executions.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ModelTrial {
-    /// Name that it would be published under.
+    /// Name under which it would be published.
     pub name: String,
-    /// The version in force under that name.
+    /// The active version of that name.
     pub in_force: Option<u32>,
-    /// Executions that both judged.
+    /// Number of executions that both scored.
     pub num_trees: usize,
-    /// Those that the learned model calls abnormal.
+    /// Number of executions that the trained model calls abnormal.
     pub num_abnormal: usize,
-    /// Those of them that the one in force does not.
+    /// Number of these that the active model does not call abnormal.
     pub num_new: usize,
-    /// Those that only the one in force calls abnormal.
+    /// Number of executions that only the active model calls abnormal.
     pub num_gone: usize,
-    /// Those that are labelled abnormal and would be missed.
+    /// Number of executions that are labelled abnormal and that the trained model would miss.
     pub num_missed: usize,
 }

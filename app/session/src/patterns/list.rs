@@ -1,53 +1,53 @@
-//! What is always known of the patterns of a run: what is listed of them.
+//! The list of the patterns of a run, which is always available.
 
 use callgrove_model::{DurationNs, TimeNs};
 use callgrove_patterns::pattern::PatternId;
 use serde::{Deserialize, Serialize};
 
-/// What recurs in a run, as it is listed.
+/// The list of the repeated patterns of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PatternList {
-    /// The patterns that recur on some lane, those first whose occurrences took longest together.
+    /// The patterns that repeat on some lane, by descending total time.
     pub patterns: Vec<ListedPattern>,
     /// The program's time step loop, if it has one.
     pub iterations: Option<ListedIterations>,
 }
 
-/// What stays the same of a pattern, whatever is taken as usual.
+/// The facts about a pattern that do not depend on the reference.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ListedPattern {
-    /// Which one.
+    /// Number of the pattern.
     pub id: PatternId,
-    /// What people call it.
+    /// Short name.
     pub name: String,
     /// Number of occurrences.
     pub num_occurrences: usize,
-    /// Lanes that it occurs on.
+    /// Number of lanes with occurrences.
     pub num_lanes: usize,
     /// Time of all occurrences together.
     pub total: DurationNs,
-    /// The shortest.
+    /// The shortest duration.
     pub shortest: DurationNs,
-    /// The longest.
+    /// The longest duration.
     pub longest: DurationNs,
 }
 
 /// The iterations of the program's time step loop.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ListedIterations {
-    /// What people call the loop.
+    /// Short name of the loop.
     pub name: String,
-    /// When each begins on the lane that is there first, in order; then when the last one ends on the last lane.
+    /// Start of each iteration on the first lane to enter it, in order; then the end of the last one on the last lane.
     pub bounds: Vec<TimeNs>,
 }
 
 impl PatternList {
-    /// The place of a pattern, if it is listed.
+    /// Returns the index of a pattern, if it is listed.
     pub fn place_of(&self, id: PatternId) -> Option<usize> {
         self.patterns.iter().position(|pattern| pattern.id == id)
     }
 
-    /// When each iteration begins, then when the last one ends; empty if the program has none.
+    /// Returns the start of each iteration, then the end of the last one; empty if the program has none.
     pub fn iteration_bounds(&self) -> &[TimeNs] {
         let iterations = self.iterations.as_ref();
         iterations.map_or(&[], |iterations| &iterations.bounds)
@@ -55,7 +55,7 @@ impl PatternList {
 }
 
 impl ListedIterations {
-    /// How many there are.
+    /// Returns the number of iterations.
     pub fn num(&self) -> usize {
         self.bounds.len().saturating_sub(1)
     }

@@ -1,4 +1,4 @@
-//! Makes the list of what recurs in a run.
+//! Makes the list of the patterns of a run.
 
 use callgrove_model::TimeNs;
 use callgrove_patterns::pattern::{Iterations, Pattern};
@@ -7,7 +7,7 @@ use super::RunPatterns;
 use super::list::{ListedIterations, ListedPattern, PatternList};
 
 impl PatternList {
-    /// What is listed of the patterns of a run.
+    /// Returns the list of the patterns of a run.
     pub(super) fn of(patterns: &RunPatterns) -> Self {
         let listed = patterns.listed().into_iter();
         Self {

@@ -1,4 +1,4 @@
-//! What a pattern is made of, line by line, folded where nobody unfolded it.
+//! The content of a pattern, line by line, with foldable lines.
 
 use std::collections::BTreeSet;
 
@@ -8,52 +8,52 @@ use serde::{Deserialize, Serialize};
 
 use super::RunPatterns;
 
-/// Lines after which a definition is cut off: a grammar is short, but what it unfolds to need not be.
-const MOST_LINES: usize = 2_000;
+/// Largest number of lines. A grammar is short, but its unfolded form may be very long.
+const MAX_LINES: usize = 2_000;
 
-/// Where a line is: the places of the items on the way to it.
+/// Position of a line: the indices of the items on the path to it.
 pub type OutlinePath = Vec<u32>;
 
-/// Which patterns within a pattern are unfolded.
+/// The patterns within a pattern that are unfolded.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Unfolding {
-    /// So many levels of patterns within patterns are unfolded.
+    /// Number of levels of nested patterns that are unfolded.
     pub depth: usize,
-    /// Lines of which the opposite holds.
+    /// Lines that are folded although `depth` unfolds them, and the other way round.
     pub exceptions: BTreeSet<OutlinePath>,
 }
 
 /// A line of a definition.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OutlineLine {
-    /// How far it is inside: calls within calls, and patterns within patterns.
+    /// Nesting level of calls and patterns.
     pub indent: usize,
-    /// How often it follows itself, and what it is: `3 × MPI_Isend`.
+    /// Number of repetitions, and name: `3 × MPI_Isend`.
     pub text: String,
-    /// The function that it is a call of.
+    /// The called function.
     pub func: Option<FuncId>,
-    /// The pattern that it is, if it is one.
+    /// The pattern, if the line is one.
     pub pattern: Option<PatternId>,
-    /// Whether that one is unfolded below it.
+    /// True if the pattern is unfolded below the line.
     pub is_unfolded: bool,
-    /// Where it is.
+    /// Position of the line.
     pub path: OutlinePath,
 }
 
 impl Unfolding {
-    /// Whether the pattern at a line is unfolded; `depth` patterns are around it.
+    /// Returns whether the pattern on a line is unfolded. `depth` is the number of enclosing patterns.
     fn is_unfolded(&self, path: &OutlinePath, depth: usize) -> bool {
         (depth < self.depth) != self.exceptions.contains(path)
     }
 
-    /// Unfolds a line that is folded, and the other way round.
+    /// Unfolds a folded line, or folds an unfolded one.
     pub fn toggle(&mut self, path: &OutlinePath) {
         if !self.exceptions.remove(path) {
             self.exceptions.insert(path.clone());
         }
     }
 
-    /// Unfolds so many levels everywhere.
+    /// Unfolds the first `depth` levels everywhere.
     pub fn to_depth(depth: usize) -> Self {
         Self {
             depth,
@@ -63,7 +63,7 @@ impl Unfolding {
 }
 
 impl RunPatterns {
-    /// What a pattern is made of, in order; ends with `…` where it is cut off.
+    /// Returns the content of a pattern, in order; ends with `…` where it is cut off.
     pub fn outline(&self, id: PatternId, unfolding: &Unfolding) -> Vec<OutlineLine> {
         let mut outline = Outline {
             patterns: self,
@@ -92,7 +92,7 @@ impl Outline<'_> {
     ) {
         let mut indent = indent;
         for (place, item) in (0_u32..).zip(items) {
-            if self.lines.len() >= MOST_LINES {
+            if self.lines.len() >= MAX_LINES {
                 return self.cut_off(indent);
             }
             path.push(place);
@@ -159,7 +159,7 @@ impl Outline<'_> {
     }
 }
 
-/// What a call consists of, without itself: the line above it says its name already.
+/// Returns the content of a call without the call itself, whose name is on the line above.
 fn inside(items: &[PatternItem]) -> &[PatternItem] {
     match items {
         [first, inner @ .., last]
@@ -172,11 +172,11 @@ fn inside(items: &[PatternItem]) -> &[PatternItem] {
     }
 }
 
-/// `3 × `, `8–30 × `, or nothing if it is once.
+/// Returns `3 × `, `8–30 × `, or nothing for a single occurrence.
 fn times(times: Times) -> String {
     match times {
         Times::ONCE => String::new(),
-        Times { least, most } if least == most => format!("{least} × "),
-        Times { least, most } => format!("{least}–{most} × "),
+        Times { min, max } if min == max => format!("{min} × "),
+        Times { min, max } => format!("{min}–{max} × "),
     }
 }

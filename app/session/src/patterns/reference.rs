@@ -1,15 +1,15 @@
-//! What a person calls usual.
+//! The reference of patterns, chosen by the user.
 
 use serde::{Deserialize, Serialize};
 
 use callgrove_patterns::pattern::{DEFAULT_ANOMALY_FACTOR, DEFAULT_REFERENCE_SHARE};
 
-/// How a pattern's usual duration is taken, and what is far from it.
+/// The definition of a pattern's usual duration, and of the durations far from it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PatternReference {
-    /// q: the share of the fastest occurrences that are the reference, 0..=1; its end is d.
+    /// q: the share of the fastest occurrences that are the reference, 0..=1. The longest of them is d.
     pub share: f64,
-    /// s: beyond this many times d an occurrence is anomalous, from 1 on; between the two it is undecided.
+    /// s: factor from 1 on. Occurrences longer than s × d are anomalous; those between d and s × d are undecided.
     pub factor: f64,
 }
 

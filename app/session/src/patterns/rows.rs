@@ -1,4 +1,4 @@
-//! Patterns as tables tell them, with fixed names. Times in microseconds.
+//! Patterns as table rows with fixed column names. Times are in microseconds.
 
 use callgrove_patterns::pattern::{Iterations, Occurrence, Pattern};
 use serde::Serialize;
@@ -10,29 +10,29 @@ use super::{PatternCurve, PatternReference, RunPatterns};
 pub struct PatternRow {
     /// Number of the pattern.
     pub pattern: u32,
-    /// What it is called.
+    /// Short name.
     pub name: String,
-    /// What it is made of.
+    /// Definition.
     pub definition: String,
-    /// Occurrences on all ranks.
+    /// Number of occurrences on all ranks.
     pub num_occurrences: usize,
-    /// Ranks (and threads) that it occurs on.
+    /// Number of ranks (and threads) with occurrences.
     pub num_lanes: usize,
-    /// Events of the longest occurrence.
+    /// Number of events of the longest occurrence.
     pub num_events: u32,
     /// Time of all occurrences together.
     pub total_us: i64,
-    /// d: the usual duration, that of the slowest of the reference set.
+    /// d: the usual duration, that of the slowest occurrence of the reference set.
     pub reference_us: f64,
-    /// s × d: what takes longer is anomalous.
+    /// s × d: longer occurrences are anomalous.
     pub limit_us: f64,
-    /// Occurrences between the two.
+    /// Number of occurrences between the two.
     pub num_undecided: usize,
-    /// Anomalous occurrences.
+    /// Number of anomalous occurrences.
     pub num_anomalous: usize,
     /// Their time beyond d.
     pub excess_us: i64,
-    /// Each of them, in order of rank and time.
+    /// The anomalous occurrences, in order of rank and time.
     pub anomalous: Vec<AnomalyRow>,
 }
 
@@ -49,29 +49,29 @@ pub struct AnomalyRow {
     pub start_us: i64,
     /// Duration.
     pub duration_us: f64,
-    /// Iteration of the program that it began in, from 0; none outside the loop.
+    /// Iteration of the program that it began in, from 0; `None` outside the loop.
     pub iteration: Option<usize>,
 }
 
 /// The iterations of the program's time step loop.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct IterationsRow {
-    /// What the loop is called.
+    /// Short name of the loop.
     pub name: String,
-    /// How many there are.
+    /// Number of iterations.
     pub num_iterations: usize,
-    /// Median duration of one.
+    /// Median duration of an iteration.
     pub median_us: f64,
-    /// The longest one, from 0.
+    /// Index of the longest iteration, from 0.
     pub longest: usize,
-    /// How long it took.
+    /// Its duration.
     pub longest_us: f64,
-    /// Median over the iterations of how much longer the busiest rank works than the mean of all, as a share of it.
+    /// Median over the iterations of (longest − mean) / mean working time of the ranks.
     pub median_imbalance: f64,
 }
 
 impl RunPatterns {
-    /// The row of a pattern.
+    /// Returns the row of a pattern.
     pub fn row(&self, pattern: &Pattern, reference: PatternReference) -> PatternRow {
         let made;
         let curve = if let Some(known) = self.curve(pattern.id) {
@@ -95,7 +95,7 @@ impl RunPatterns {
                 .occurrences
                 .chunk_by(|a, b| a.lane == b.lane)
                 .count(),
-            num_events: pattern.num_events.most,
+            num_events: pattern.num_events.max,
             total_us: pattern.total.0 / 1_000,
             reference_us: curve.usual(reference).as_secs_f64() * 1e6,
             limit_us: curve.limit(reference).as_secs_f64() * 1e6,
@@ -106,7 +106,7 @@ impl RunPatterns {
         }
     }
 
-    /// The row of the iterations, if the program has any.
+    /// Returns the row of the iterations, if the program has any.
     pub fn iterations_row(&self) -> Option<IterationsRow> {
         let iterations = self.iterations.as_ref()?;
         let all = self.imbalances();

@@ -18,7 +18,7 @@ fn work_us(rank: u32, step: i64) -> i64 {
     (100 + step % 10) * if is_slow { 10 } else { 1 }
 }
 
-/// main { 200 × step { force, 2 × (send, wait) } }
+/// Returns a trace of main { 200 × step { force, 2 × (send, wait) } }.
 fn trace() -> Arc<Trace> {
     use FuncEventKind::{Entry, Exit};
     let ranks = (0..NUM_RANKS).map(|rank| {
@@ -54,21 +54,21 @@ fn trace() -> Arc<Trace> {
 }
 
 fn found() -> RunPatterns {
-    RunPatterns::find(&trace(), Progress::none()).expect("nobody cancels")
+    RunPatterns::find(&trace(), Progress::none()).expect("the search is not cancelled")
 }
 
-/// The pattern of a step.
+/// Returns the pattern of a step.
 fn step(patterns: &RunPatterns) -> &Pattern {
     let listed = patterns.listed();
     let named = |it: &&&Pattern| patterns.name(it.id) == "step";
-    listed.iter().find(named).expect("a step recurs")
+    listed.iter().find(named).expect("a step repeats")
 }
 
 #[test]
-fn excess_by_sums_is_the_excess_counted_one_by_one() {
+fn the_excess_from_sums_equals_the_excess_counted_one_by_one() {
     let patterns = found();
     for pattern in patterns.listed() {
-        let curve = patterns.curve(pattern.id).expect("it recurs");
+        let curve = patterns.curve(pattern.id).expect("it repeats");
         for (share, factor) in [
             (0.75, 3.0),
             (0.0, 1.0),
@@ -87,11 +87,11 @@ fn excess_by_sums_is_the_excess_counted_one_by_one() {
 }
 
 #[test]
-fn long_occurrences_are_found_by_lane_and_time_like_by_looking_at_all() {
+fn long_occurrences_are_the_same_as_by_a_full_search() {
     let patterns = found();
     for pattern in patterns.listed() {
         let long = LongOccurrences::new(pattern);
-        let curve = patterns.curve(pattern.id).expect("it recurs");
+        let curve = patterns.curve(pattern.id).expect("it repeats");
         for factor in [1.0, 3.0, 50.0] {
             let reference = PatternReference { share: 0.5, factor };
             let limit = curve.limit(reference);
@@ -102,7 +102,7 @@ fn long_occurrences_are_found_by_lane_and_time_like_by_looking_at_all() {
                     (20_000_000, 20_000_001),
                 ] {
                     let (from, to) = (TimeNs(from), TimeNs(to));
-                    let found = long.beyond(pattern, (lane, from, to), limit);
+                    let found = long.longer_than(pattern, (lane, from, to), limit);
                     let found: Vec<TimeNs> = found.map(|span| span.from).collect();
                     let expected: Vec<TimeNs> = (pattern.on_lane(lane).iter())
                         .filter(|it| it.duration > limit && it.start <= to && it.end() >= from)
@@ -116,7 +116,7 @@ fn long_occurrences_are_found_by_lane_and_time_like_by_looking_at_all() {
 }
 
 #[test]
-fn a_definition_unfolds_where_it_is_asked_to() {
+fn a_definition_unfolds_on_request() {
     let patterns = found();
     let id = step(&patterns).id;
     let texts = |unfolding: &Unfolding| -> Vec<String> {
@@ -138,7 +138,7 @@ fn a_definition_unfolds_where_it_is_asked_to() {
 }
 
 #[test]
-fn iterations_have_bounds_in_order_and_tell_their_imbalance() {
+fn iterations_have_ordered_bounds_and_an_imbalance() {
     let patterns = found();
     let bounds = patterns.list().iteration_bounds();
     let num = patterns.iterations().expect("it has a loop").len();

@@ -1,4 +1,4 @@
-//! The bars of one lane in a stretch of time.
+//! The bars of one lane in a time range.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -6,37 +6,37 @@ use std::ops::Range;
 use callgrove_model::{ExecIdx, Executions, FuncId, LaneIdx, TimeNs, Trace};
 use serde::{Deserialize, Serialize};
 
-/// Calls looked at to choose the colour of a merged bar.
+/// Number of calls that are examined to choose the colour of a merged bar.
 const MERGED_SAMPLE: usize = 4;
 
-/// A stretch of a trace, and how finely it is laid out.
+/// A time range of a trace and the resolution of its layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tile {
     /// Start.
     pub from: TimeNs,
     /// End.
     pub to: TimeNs,
-    /// Bars shorter than this are merged, in nanoseconds (the time of a pixel or two).
+    /// Bars shorter than this are merged, in nanoseconds (the time of one or two pixels).
     pub min_bar_ns: i64,
 }
 
-/// How a lane is drawn.
+/// A way to draw a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum RowKind {
-    /// As a stack from the level of this call on, which is a tree whose calls stand out.
+    /// A stack that starts at the level of this call, the root of a tree whose calls are highlighted.
     Tree(ExecIdx),
-    /// As a stack.
+    /// A stack.
     Stack,
-    /// As the sequence of its innermost functions.
+    /// The sequence of its innermost functions.
     Strip,
 }
 
-/// A call, or several merged.
+/// A call, or several merged ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Bar {
     /// The (first) call.
     pub exec: ExecIdx,
-    /// Its function; of merged calls the longest of the first ones.
+    /// Its function; for merged calls, that of the longest of the first ones.
     pub func: FuncId,
     /// Start.
     pub from: TimeNs,
@@ -44,18 +44,18 @@ pub struct Bar {
     pub to: TimeNs,
     /// Level from the top of the row.
     pub level: usize,
-    /// Calls that the bar stands for, with all they call; 1 for a single call.
+    /// Number of calls in the bar, including all callees of merged calls; 1 for a single call.
     pub num_calls: usize,
-    /// Whether it belongs to the tree of the row, or holds calls that do.
+    /// True if the bar belongs to the tree of the row or contains calls of it.
     pub in_tree: bool,
 }
 
-/// The bars of a lane, in order of level, then time. Bars of one level do not overlap.
+/// Returns the bars of a lane, in order of level, then time. Bars of one level do not overlap.
 pub fn layout_lane(trace: &Trace, lane: LaneIdx, kind: RowKind, tile: Tile) -> Vec<Bar> {
     Sweep::new(&trace.lane(lane).executions, kind, tile).bars()
 }
 
-/// Levels that a row needs wherever one looks: those of its tree, or of the whole lane.
+/// Returns the number of levels that a row needs over the whole run: those of its tree, or of the whole lane.
 pub fn num_levels(trace: &Trace, lane: LaneIdx, kind: RowKind) -> usize {
     let executions = &trace.lane(lane).executions;
     let deepest = |rows: Range<usize>| executions.depth[rows].iter().max().copied().unwrap_or(0);
@@ -69,7 +69,7 @@ pub fn num_levels(trace: &Trace, lane: LaneIdx, kind: RowKind) -> usize {
     }
 }
 
-/// Walks the part of a lane that is in the tile, level by level.
+/// A traversal of the part of a lane inside the tile, level by level.
 struct Sweep<'a> {
     executions: &'a Executions,
     kind: RowKind,
@@ -82,14 +82,14 @@ struct Sweep<'a> {
     top_depth: usize,
     /// The call entered last before the tile, with its callers, by depth.
     last_before: Vec<usize>,
-    /// Siblings still to look at, outer ones first.
+    /// Siblings still to be visited, outer ones first.
     pending: VecDeque<Siblings>,
-    /// Number of calls that the last search passed over.
+    /// Number of calls that the last search skipped.
     last_count: usize,
     bars: Vec<Bar>,
 }
 
-/// Calls of one depth, and what they call.
+/// Calls of one depth, with their callees.
 struct Siblings {
     rows: Range<usize>,
     depth: usize,
@@ -122,7 +122,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The bars in order of level, then time.
+    /// Returns the bars in order of level, then time.
     fn bars(mut self) -> Vec<Bar> {
         while let Some(siblings) = self.pending.pop_front() {
             self.level(&siblings);
@@ -132,7 +132,7 @@ impl<'a> Sweep<'a> {
         self.bars
     }
 
-    /// Draws siblings; what the wide ones call is left for later.
+    /// Draws siblings. The callees of wide ones are queued.
     fn level(&mut self, siblings: &Siblings) {
         let (depth, end) = (siblings.depth, siblings.rows.end);
         let mut row = self.first_in_window(siblings.rows.clone(), depth);
@@ -160,8 +160,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The first of the siblings that can reach into the window: the one that was running, or had
-    /// run last, when it began.
+    /// Returns the first of the siblings that can reach into the window: the one that was running, or the last
+    /// one that ran, at its start.
     fn first_in_window(&self, siblings: Range<usize>, depth: usize) -> usize {
         match self.last_before.get(depth) {
             Some(row) if siblings.contains(row) => *row,
@@ -169,14 +169,14 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Draws one bar for the first sibling and those after it that lie within the smallest width;
-    /// the answer is the sibling after them.
+    /// Draws one bar for the first sibling and those after it within the smallest width. Returns the sibling after
+    /// them.
     fn merge(&mut self, siblings: Range<usize>, depth: usize) -> usize {
         let row = siblings.start;
         let limit =
             TimeNs(self.executions.entry[row].0.saturating_add(self.min_bar_ns)).min(self.to);
         let last = self.last_entered_before(siblings, limit, depth);
-        // The call that is running at the limit may be a wide one, which gets its own bar.
+        // The call that is running at the limit may be wide and then gets its own bar.
         let next = if last > row && self.exit(last) >= limit {
             last
         } else {
@@ -187,7 +187,7 @@ impl<'a> Sweep<'a> {
         next
     }
 
-    /// Draws the stretches of `row` in which it is the innermost function.
+    /// Draws the time ranges in which `row` is the innermost function.
     fn strip_segments(&mut self, row: usize, depth: usize) {
         let end = self.subtree_end(row);
         let mut idle_from = self.executions.entry[row].max(self.from);
@@ -195,7 +195,7 @@ impl<'a> Sweep<'a> {
         while child < end && self.executions.entry[child] < self.to {
             self.segment(row, idle_from, self.executions.entry[child]);
             idle_from = idle_from.max(self.exit(child));
-            // Gaps shorter than the smallest width are not seen, so the calls in them are passed over.
+            // Gaps shorter than the smallest width are invisible, so the calls in them are skipped.
             let limit = TimeNs(idle_from.0.saturating_add(self.min_bar_ns));
             let last = self.last_entered_before(child..end, limit, depth + 1);
             idle_from = idle_from.max(self.exit(last));
@@ -205,7 +205,8 @@ impl<'a> Sweep<'a> {
     }
 
     fn segment(&mut self, row: usize, from: TimeNs, to: TimeNs) {
-        // What the border of the tile cuts goes on in the next one, however little of it is in this one.
+        // A segment cut by the edge of the tile continues in the next tile, so it is drawn even if it is short in this
+        // one.
         let is_cut = to > from && (from == self.from || to == self.to);
         if is_cut || to.since(from).0 >= self.min_bar_ns {
             self.bars.push(Bar {
@@ -220,8 +221,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// One bar for the calls in `rows`, the first of which is at `depth`. Callers of the tree's root
-    /// are not drawn, except where they are too narrow to tell what they call.
+    /// Draws one bar for the calls in `rows`, the first of which is at `depth`. Callers of the tree's root
+    /// are not drawn, unless they are too narrow to show their callees.
     fn push(&mut self, rows: Range<usize>, depth: usize, to: TimeNs) {
         let is_merged = rows.len() > 1 || self.executions.inclusive[rows.start].0 < self.min_bar_ns;
         if depth < self.top_depth && !is_merged {
@@ -256,10 +257,10 @@ impl<'a> Sweep<'a> {
         self.executions.subtree_end[row].index()
     }
 
-    /// The last of the siblings entered before `limit`, at least the first.
+    /// Returns the last of the siblings entered before `limit`, at least the first.
     ///
-    /// The search begins where it ended the last time, counted from the first sibling, since calls
-    /// are mostly as dense as they were a pixel ago; this saves most of the reads.
+    /// The search starts at the offset where the last one ended, because the density of calls changes little from pixel
+    /// to pixel. This saves most of the reads.
     fn last_entered_before(
         &mut self,
         siblings: Range<usize>,
@@ -303,7 +304,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The call entered last before `time` and its callers, outermost first.
+/// Returns the call entered last before `time` and its callers, outermost first.
 fn last_before(executions: &Executions, time: TimeNs) -> Vec<usize> {
     let innermost = executions.first_entered_from(time).checked_sub(1);
     let mut chain: Vec<usize> = std::iter::successors(innermost, |&row| {
@@ -325,11 +326,11 @@ mod tests {
 
     const CALLS: &str = "+main@0 +a@10 +b@20 -b@30 +b@32 -b@34 -a@60 +c@70 -c@90 -main@100";
 
-    /// Bars as `level:function from-to`, with `×calls` if merged and `*` if in the tree.
+    /// Returns the bars as `level:function from-to`, with `×calls` if merged and `*` if in the tree.
     fn drawn(calls: &str, root: &str, kind: RowKind, window: (i64, i64, i64)) -> Vec<String> {
         let forest = forest(vec![rank(0, calls, &[])], root);
         let tile = tile(window.0, window.1, window.2);
-        // `Tree` means the forest's first.
+        // `Tree` means the first tree of the forest.
         let kind = match kind {
             RowKind::Tree(_) => RowKind::Tree(forest.trees()[0].root.exec),
             other => other,
@@ -366,13 +367,13 @@ mod tests {
     }
 
     #[test]
-    fn a_window_shows_only_what_reaches_into_it() {
+    fn a_window_shows_only_calls_that_reach_into_it() {
         let bars = drawn(CALLS, "main", RowKind::Stack, (30, 70, 1));
         assert_eq!(bars, ["0:main 0-100", "1:a 10-60", "2:b 32-34"]);
     }
 
     #[test]
-    fn narrow_calls_merge_with_those_that_follow_and_wide_ones_stand_alone() {
+    fn narrow_calls_merge_with_those_that_follow_and_wide_ones_do_not() {
         let calls = "+main@0 +s@1 +t@1 -t@2 -s@2 +s@3 -s@4 +w@5 -w@50 +s@51 -s@52 -main@60";
         let bars = drawn(calls, "main", RowKind::Stack, (0, 60, 10));
         assert_eq!(bars, ["0:main 0-60", "1:s×3 1-4", "1:w 5-50", "1:s 51-52"]);
@@ -386,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_selected_lane_begins_at_the_root_and_tells_its_tree_from_the_rest() {
+    fn the_selected_lane_begins_at_the_root_and_marks_its_tree() {
         let bars = drawn(CALLS, "a", RowKind::Tree(ExecIdx(0)), (0, 100, 1));
         assert_eq!(
             bars,
@@ -395,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_inside_calls_too_narrow_to_draw_is_still_seen() {
+    fn a_tree_inside_calls_too_narrow_to_draw_is_still_visible() {
         let calls =
             "+main@0 +step@10 +a@11 -a@12 -step@13 +step@14 +a@15 -a@16 -step@17 -main@9000";
         let bars = drawn(calls, "a", RowKind::Tree(ExecIdx(0)), (0, 9000, 100));
@@ -431,7 +432,7 @@ mod tests {
     }
 
     /// Counts the calls that reach into the window, or are inside a narrow call that does. (A call
-    /// without duration at the very moment when its caller ends and the window begins does not.)
+    /// without duration at the time when its caller ends and the window begins does not.)
     fn calls_in_window(executions: &Executions, from: i64, to: i64, min_bar_ns: i64) -> usize {
         let reaches = |row: usize| {
             let (entry, exit) = (
@@ -449,13 +450,13 @@ mod tests {
         };
         let is_narrow = |row: &usize| executions.inclusive[*row].0 < min_bar_ns;
         let is_counted = |&row: &usize| {
-            let stands_for_it = with_callers(row).filter(is_narrow).last().unwrap_or(row);
-            with_callers(stands_for_it).all(reaches)
+            let drawn_call = with_callers(row).filter(is_narrow).last().unwrap_or(row);
+            with_callers(drawn_call).all(reaches)
         };
         (0..executions.len()).filter(is_counted).count()
     }
 
-    /// The innermost call that runs from `time_ns` on for a nanosecond.
+    /// Returns the innermost call that runs for the nanosecond after `time_ns`.
     fn innermost_at(executions: &Executions, time_ns: i64) -> Option<usize> {
         (0..executions.len()).rfind(|&row| {
             executions.entry[row].0 <= time_ns
@@ -465,7 +466,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bars_stand_for_every_call_in_the_window_once(
+        fn bars_represent_every_call_in_the_window_once(
             walk in walks(), from in -50_i64..3000, length in 1_i64..3000, min_bar_ns in 1_i64..200,
         ) {
             let forest = walked(&walk);
@@ -476,7 +477,7 @@ mod tests {
         }
 
         #[test]
-        fn bars_of_a_level_do_not_overlap_and_are_no_more_than_the_window_has_room_for(
+        fn bars_of_a_level_do_not_overlap_and_are_limited_by_the_window_width(
             walk in walks(), from in -50_i64..3000, length in 1_i64..3000, min_bar_ns in 1_i64..200,
             is_strip in any::<bool>(),
         ) {
@@ -488,8 +489,8 @@ mod tests {
                 prop_assert!(pair[0].level < pair[1].level || pair[0].to <= pair[1].from, "{pair:?}");
             }
             let max_depth = executions(&forest).depth.iter().max().copied().unwrap_or(0);
-            let room_on_level = 2 * (length / min_bar_ns) as usize + 4;
-            prop_assert!(bars.len() <= room_on_level * (usize::from(max_depth) + 1), "{}", bars.len());
+            let max_on_level = 2 * (length / min_bar_ns) as usize + 4;
+            prop_assert!(bars.len() <= max_on_level * (usize::from(max_depth) + 1), "{}", bars.len());
             prop_assert!(bars.iter().all(|bar| bar.from.0 < from + length && bar.to.0 >= from));
         }
 

@@ -1,4 +1,4 @@
-//! What is known of one call: its times, counters and messages, and what it waited for.
+//! Details of one call: its times, counters and messages, and the reason for its wait.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use callgrove_model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Messages told of one call; of more, those longest under way.
+/// Largest number of messages in the details of one call. Beyond it, the longest under way are kept.
 const MAX_MESSAGES: usize = 200;
 
-/// A call.
+/// The details of a call.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CallDetails {
     /// The call.
@@ -25,32 +25,32 @@ pub struct CallDetails {
     pub depth: usize,
     /// Entry.
     pub entry: TimeNs,
-    /// Exit; the end of what was recorded if the call was still running then.
+    /// Exit; the end of the recording if the call was still running then.
     pub exit: TimeNs,
-    /// Time with what it calls.
+    /// Inclusive time.
     pub inclusive: DurationNs,
-    /// Time without.
+    /// Exclusive time.
     pub exclusive: DurationNs,
-    /// Time in it in which the tracer wrote its own data and the lane stood still.
+    /// Time in it during which the tracer wrote its own data and the lane was stalled.
     pub written: DurationNs,
-    /// Whether its exit was seen.
+    /// True if its exit was recorded.
     pub is_closed: bool,
     /// Its caller.
     pub caller: Option<NamedCall>,
-    /// Calls inside it.
+    /// Number of calls inside it.
     pub num_calls: usize,
     /// Counters sampled in it, by id.
     pub counters: Vec<CounterDetails>,
-    /// Messages sent and received in it, in order of time; at most 200, those longest waited for and longest
-    /// under way.
+    /// Messages sent and received in it, in order of time; at most 200, those that were waited for longest and were
+    /// longest under way.
     pub messages: Vec<MessageDetails>,
-    /// How many there are.
+    /// Number of all messages.
     pub num_messages: usize,
-    /// Which of `messages` ended the longest wait.
+    /// Index in `messages` of the one that ended the longest wait.
     pub wait: Option<usize>,
 }
 
-/// A call and what it is called.
+/// A call and its function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NamedCall {
     /// The call.
@@ -64,7 +64,7 @@ pub struct NamedCall {
 pub struct CounterDetails {
     /// Counter.
     pub counter: CounterId,
-    /// Samples.
+    /// Number of samples.
     pub num_samples: usize,
     /// Smallest value.
     pub least: u64,
@@ -77,39 +77,39 @@ pub struct CounterDetails {
 /// A message sent or received in a call.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MessageDetails {
-    /// Whether the call sent it.
+    /// Direction: whether the call sent or received it.
     pub kind: CommKind,
-    /// The other rank,
+    /// The other rank.
     pub peer: RankId,
-    /// and its lane; `None` if the other end was not recorded, as the times there.
+    /// Lane of the other rank; `None` if the other end was not recorded. Then its time is unknown, too.
     pub peer_lane: Option<LaneIdx>,
-    /// Size as the sender states it, where that is known.
+    /// Size as stated by the sender, if known.
     pub size_bytes: u64,
     /// Tag.
     pub tag: u64,
-    /// When it was sent.
+    /// Time of sending.
     pub sent: Option<TimeNs>,
-    /// When it was received.
+    /// Time of receiving.
     pub received: Option<TimeNs>,
-    /// How long the call that received it had waited, if it was what that waited for: its last; else zero.
+    /// Waiting time of the receiving call, if this message, its last, ended the wait; otherwise zero.
     pub waited: DurationNs,
-    /// For a message that a call waited for: how long after that call began it was sent.
+    /// For a message that a call waited for: time from the start of that call to the sending.
     pub late: Option<DurationNs>,
-    /// For a message that a call waited for: the innermost call of the sender when the waiting began.
+    /// For a message that a call waited for: the innermost call of the sender at the start of the wait.
     pub sender_did: Option<NamedCall>,
-    /// Its place in [`Trace::messages`].
+    /// Its index in [`Trace::messages`].
     pub message: Option<usize>,
 }
 
 impl MessageDetails {
-    /// How long it was under way; negative if the clocks of the ranks differ.
+    /// Returns its time under way; negative if the clocks of the ranks differ.
     pub fn under_way(&self) -> Option<DurationNs> {
         Some(self.received?.since(self.sent?))
     }
 }
 
 impl NamedCall {
-    /// Looks the function up.
+    /// Returns a call with its function.
     pub fn new(trace: &Trace, call: ExecRef) -> Self {
         let func = trace.lane(call.lane).executions.func[call.exec.index()];
         Self { call, func }
@@ -117,7 +117,7 @@ impl NamedCall {
 }
 
 impl CallDetails {
-    /// Looks a call up.
+    /// Returns the details of a call.
     pub fn new(trace: &Trace, call: ExecRef) -> Self {
         let lane = trace.lane(call.lane);
         let (executions, row) = (&lane.executions, call.exec.index());
@@ -162,7 +162,7 @@ impl CallDetails {
     }
 }
 
-/// The innermost call that runs at `time`.
+/// Returns the innermost call that runs at `time`.
 pub fn innermost_at(executions: &Executions, time: TimeNs) -> Option<ExecIdx> {
     let entered = executions.entry.partition_point(|&entry| entry <= time);
     let last = entered.checked_sub(1).map(ExecIdx::from_index);
@@ -247,7 +247,7 @@ fn message_details(trace: &Trace, lane: LaneIdx, event: usize) -> MessageDetails
     details
 }
 
-/// The call of MPI whose last message was received with `event`: it waited for that.
+/// Returns the MPI call that waited for the message received with `event`, which is the last one of that call.
 fn waiting_call(trace: &Trace, lane: LaneIdx, event: usize) -> Option<ExecIdx> {
     let held = trace.lane(lane);
     let exec = ExecIdx::from(held.comms.exec[event]?);
@@ -262,7 +262,7 @@ fn waiting_call(trace: &Trace, lane: LaneIdx, event: usize) -> Option<ExecIdx> {
     (is_mpi && !others.any(|other| is_later(&other))).then_some(exec)
 }
 
-/// The place of the message that was sent with `send`.
+/// Returns the index of the message that was sent with `send`.
 fn place_of(trace: &Trace, send: CommRef) -> Option<usize> {
     let key = |send: CommRef| (trace.lane(send.lane).comms.time[send.row as usize], send);
     let by_send = |message: &Message| key(message.send).cmp(&key(send));
@@ -274,7 +274,7 @@ fn between(times: &[TimeNs], from: TimeNs, to: TimeNs) -> Range<usize> {
     start..start + times[start..].partition_point(|&time| time <= to)
 }
 
-/// Time between two others in which the tracer wrote on a lane.
+/// Returns the time between `from` and `to` during which the tracer wrote on a lane.
 fn written_between(trace: &Trace, lane: LaneIdx, from: TimeNs, to: TimeNs) -> DurationNs {
     let inside = |write: &TracerWrite| write.end.min(to).since(write.start.max(from));
     let times = trace.writes_on(lane).iter().map(inside);
@@ -292,7 +292,7 @@ mod tests {
     use super::super::fixture::{forest, name, rank};
     use super::*;
 
-    /// Rank 1 waits from 20 on for what rank 0, busy with `work`, sends at 70.
+    /// Returns a trace in which rank 1 waits from 20 on for a message that rank 0, busy with `work`, sends at 70.
     fn late_sender() -> callgrove_model::Forest {
         let zero = rank(
             0,
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_says_which_message_ended_it_how_late_it_was_and_what_its_sender_did() {
+    fn a_wait_has_its_message_its_lateness_and_the_call_of_the_sender() {
         let forest = late_sender();
         let trace = forest.trace();
         let details = CallDetails::new(trace, call(1, 1));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_has_its_times_its_caller_and_the_messages_of_what_it_calls() {
+    fn a_call_has_its_times_its_caller_and_the_messages_of_its_callees() {
         let forest = late_sender();
         let trace = forest.trace();
         let main = CallDetails::new(trace, call(0, 0));
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_innermost_call_at_a_moment_is_found() {
+    fn the_innermost_call_at_a_time_is_found() {
         let forest = late_sender();
         let executions = &forest.trace().lanes[0].executions;
         let at = |time| innermost_at(executions, TimeNs(time)).map(|exec| exec.0);

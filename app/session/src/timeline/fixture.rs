@@ -12,7 +12,7 @@ use super::Tile;
 
 const THREAD: ThreadId = ThreadId(0);
 
-/// One rank: `+name@time` and `-name@time` events, and messages `(kind, partner, time)`.
+/// Returns one rank from `+name@time` and `-name@time` events and messages `(kind, partner, time)`.
 pub(crate) fn rank(rank: u32, calls: &str, messages: &[(CommKind, u32, i64)]) -> RankTrace {
     let mut names = NameTable::default();
     let mut batch = StepBatch::empty(ProgramId(0), RankId(rank), StepId(0));
@@ -38,14 +38,14 @@ pub(crate) fn rank(rank: u32, calls: &str, messages: &[(CommKind, u32, i64)]) ->
     builder.finish(names, NameTable::default())
 }
 
-/// The forest of the executions of `root`.
+/// Returns the forest of the executions of `root`.
 pub(crate) fn forest(ranks: Vec<RankTrace>, root: &str) -> Forest {
     let trace = Trace::assemble(ranks, Warnings::default());
     let func = trace.names.get(root).expect("the root is called");
     Forest::grow(Arc::new(trace), &[func])
 }
 
-/// Everything from `from` to `to`, bars down to `min_bar_ns`.
+/// Returns a tile from `from` to `to` with bars down to `min_bar_ns`.
 pub(crate) fn tile(from: i64, to: i64, min_bar_ns: i64) -> Tile {
     Tile {
         from: TimeNs(from),
@@ -54,13 +54,13 @@ pub(crate) fn tile(from: i64, to: i64, min_bar_ns: i64) -> Tile {
     }
 }
 
-/// Steps of a random walk: whether to call or return, and the time until then.
+/// Generates the steps of a random walk: whether to call or return, and the time until then.
 pub(crate) fn walks() -> impl Strategy<Value = Vec<(bool, i64)>> {
     let pause = prop_oneof![Just(0_i64), 0_i64..4, 0_i64..60];
     prop::collection::vec((any::<bool>(), pause), 1..300)
 }
 
-/// The forest of a random walk inside `main`, which is the root.
+/// Returns the forest of a random walk inside `main`, which is the root.
 pub(crate) fn walked(walk: &[(bool, i64)]) -> Forest {
     let mut calls = String::from("+main@0");
     let mut open = Vec::new();
@@ -81,12 +81,12 @@ pub(crate) fn walked(walk: &[(bool, i64)]) -> Forest {
     forest(vec![rank(0, &calls, &[])], "main")
 }
 
-/// The only lane's calls.
+/// Returns the calls of the only lane.
 pub(crate) fn executions(forest: &Forest) -> &Executions {
     &forest.trace().lanes[0].executions
 }
 
-/// The name of a function.
+/// Returns the name of a function.
 pub(crate) fn name(forest: &Forest, func: FuncId) -> &str {
     forest.trace().names.name(func)
 }

@@ -1,4 +1,4 @@
-//! Messages between the rows: which of too many are drawn, and how many are not.
+//! Messages between the rows: selects which are drawn, and counts the others.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -10,11 +10,11 @@ use callgrove_model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Messages that are passed over together when none of them touches the window.
-const BLOCK: usize = 512;
+/// Number of messages that are skipped together if none of them touches the window.
+const BLOCK_LEN: usize = 512;
 
-/// What is known of every message of a trace, in its order ([`Trace::messages`]), so that any window
-/// is looked through in one pass. 44 bytes a message.
+/// An index of the messages of a trace in their order ([`Trace::messages`]), for searching any window
+/// in one pass. 44 bytes per message.
 #[derive(Clone, Debug, Default)]
 pub struct MessageIndex {
     trace: Arc<Trace>,
@@ -24,87 +24,87 @@ pub struct MessageIndex {
     lanes: Vec<[LaneIdx; 2]>,
     /// The calls that sent and received.
     execs: Vec<[Option<NonMaxIdx>; 2]>,
-    /// How long the receiving call had waited when the message came and ended that; else zero.
+    /// Waiting time of the receiving call that the message ended; otherwise zero.
     waited: Vec<DurationNs>,
-    /// First start and last end of the messages of each [`BLOCK`].
+    /// First start and last end of the messages in each [`BLOCK_LEN`].
     blocks: Vec<(TimeNs, TimeNs)>,
 }
 
-/// Which messages are asked for.
+/// A query for messages.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MessageQuery {
     /// Start of the window.
     pub from: TimeNs,
     /// Its end.
     pub to: TimeNs,
-    /// Columns in which messages that are not drawn are counted.
+    /// Number of columns in which messages that are not drawn are counted.
     pub num_columns: usize,
-    /// At most so many are drawn.
+    /// Largest number of arrows.
     pub max_arrows: usize,
-    /// The selected call, whose messages come first,
+    /// The selected call, whose messages come first.
     pub call: Option<ExecRef>,
-    /// and then those of this tree.
+    /// The selected tree, whose messages come second.
     pub tree: Option<ExecRef>,
 }
 
-/// Where a lane is on the screen.
+/// The visibility of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LaneView {
     /// It has no row.
     Absent,
-    /// Its row is scrolled out of view.
+    /// Its row is outside the visible area.
     Elsewhere,
-    /// Its row is seen.
+    /// Its row is visible.
     InView,
 }
 
-/// Messages that touch a window and a row in view.
+/// The messages that touch a window and a visible row.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct MessagesInView {
-    /// Those to draw, the most important kind first, then by time of sending.
+    /// Messages to draw, the most important kind first, then by time of sending.
     pub arrows: Vec<Arrow>,
-    /// Number of all.
+    /// Number of all messages.
     pub num_messages: usize,
-    /// Of those that are not drawn, how many were sent in each column of the window.
+    /// Number of messages sent in each column of the window that are not drawn.
     pub density: Vec<u32>,
 }
 
 /// A message to draw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Arrow {
-    /// Place in [`Trace::messages`].
+    /// Index in [`Trace::messages`].
     pub message: usize,
     /// Sender.
     pub from: LaneIdx,
     /// Receiver.
     pub to: LaneIdx,
-    /// When it was sent.
+    /// Time of sending.
     pub sent: TimeNs,
-    /// When it was received.
+    /// Time of receiving.
     pub received: TimeNs,
-    /// How long the receiving call had waited for it.
+    /// Waiting time of the receiving call.
     pub waited: DurationNs,
-    /// Size as the sender states it.
+    /// Size as stated by the sender.
     pub size_bytes: u64,
     /// Tag.
     pub tag: u64,
-    /// Whose it is.
+    /// Owner of the message.
     pub of: ArrowOf,
 }
 
-/// Whose a message is, the most important first.
+/// The owner of a message, the most important first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum ArrowOf {
     /// The selected call sent or received it.
     Call,
-    /// The selected tree did.
+    /// The selected tree sent or received it.
     Tree,
-    /// Neither.
+    /// Neither of them.
     Others,
 }
 
 impl MessageIndex {
-    /// Looks at every message once.
+    /// Indexes all messages of a trace.
     pub fn new(trace: &Arc<Trace>) -> Self {
         let enders: Vec<Vec<bool>> = trace
             .lanes()
@@ -145,7 +145,7 @@ impl MessageIndex {
                 .push(entered.map_or(DurationNs::ZERO, |entered| received.since(entered)));
         }
         let block = |start: usize| {
-            let all = start..(start + BLOCK).min(index.sent.len());
+            let all = start..(start + BLOCK_LEN).min(index.sent.len());
             let first = all
                 .clone()
                 .map(|at| index.sent[at].min(index.received[at]))
@@ -153,18 +153,21 @@ impl MessageIndex {
             let last = all.map(|at| index.sent[at].max(index.received[at])).max();
             (first.unwrap_or_default(), last.unwrap_or_default())
         };
-        index.blocks = (0..index.sent.len()).step_by(BLOCK).map(block).collect();
+        index.blocks = (0..index.sent.len())
+            .step_by(BLOCK_LEN)
+            .map(block)
+            .collect();
         index
     }
 
-    /// The trace that the messages are of.
+    /// Returns the trace of the messages.
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }
 
-    /// Finds the messages that touch the window and a row in view, and chooses which to draw: the
-    /// call's, the tree's, then others; among those of a kind that are too many the ones that ended
-    /// the longest waits, those longest under way, and a fair sample over time. `views` is by lane.
+    /// Finds the messages that touch the window and a visible row, and selects which to draw: those of the
+    /// call, of the tree, then others. If one kind has too many, selects those that ended the longest waits, those
+    /// longest under way, and an even sample over time. `views` is by lane.
     pub fn in_view(&self, query: &MessageQuery, views: &[LaneView]) -> MessagesInView {
         let owners = Owners::new(&self.trace, query);
         let mut density = vec![0; query.num_columns.max(1)];
@@ -186,8 +189,8 @@ impl MessageIndex {
             .into_iter()
             .zip(by_owner)
         {
-            let room = query.max_arrows.saturating_sub(arrows.len());
-            for at in self.most_important(messages, room, query) {
+            let capacity = query.max_arrows.saturating_sub(arrows.len());
+            for at in self.most_important(messages, capacity, query) {
                 density[self.column(query, at as usize)] -= 1;
                 arrows.push(self.arrow(at as usize, of));
             }
@@ -199,12 +202,14 @@ impl MessageIndex {
         }
     }
 
-    /// Messages that are under way between `from` and `to`, in order of sending.
+    /// Returns the messages under way between `from` and `to`, in order of sending.
     fn touching(&self, from: TimeNs, to: TimeNs) -> impl Iterator<Item = usize> + '_ {
         let blocks = self.blocks.iter().enumerate();
         blocks
             .filter(move |(_, (first, last))| *first <= to && *last >= from)
-            .flat_map(|(block, _)| block * BLOCK..((block + 1) * BLOCK).min(self.sent.len()))
+            .flat_map(|(block, _)| {
+                block * BLOCK_LEN..((block + 1) * BLOCK_LEN).min(self.sent.len())
+            })
             .filter(move |&at| {
                 let (sent, received) = (self.sent[at], self.received[at]);
                 sent.min(received) <= to && sent.max(received) >= from
@@ -218,33 +223,38 @@ impl MessageIndex {
         ((share * num_columns as f64).max(0.0) as usize).min(num_columns - 1)
     }
 
-    /// At most `room` of `messages` (in order of sending), in that order.
-    fn most_important(&self, messages: Vec<u32>, room: usize, query: &MessageQuery) -> Vec<u32> {
-        if messages.len() <= room {
+    /// Returns at most `capacity` of `messages` (in order of sending), in that order.
+    fn most_important(
+        &self,
+        messages: Vec<u32>,
+        capacity: usize,
+        query: &MessageQuery,
+    ) -> Vec<u32> {
+        if messages.len() <= capacity {
             return messages;
         }
         let waited = |at: u32| self.waited[at as usize];
         let under_way = |at: u32| self.received[at as usize].since(self.sent[at as usize]);
-        // Equally important ones are taken from everywhere, not from the beginning.
+        // Hashing spreads the choice among equally important messages over the whole window.
         let scattered = |at: u32| at.wrapping_mul(0x9E37_79B1);
         let mut rest = messages;
-        let mut chosen = Vec::with_capacity(room);
+        let mut chosen = Vec::with_capacity(capacity);
         for key in [&waited as &dyn Fn(u32) -> DurationNs, &under_way] {
             let num_important = rest
                 .iter()
                 .filter(|&&at| key(at) > DurationNs::ZERO)
                 .count();
-            let num = (room / 3).min(num_important);
+            let num = (capacity / 3).min(num_important);
             if num > 0 {
                 rest.select_nth_unstable_by_key(num - 1, |&at| (Reverse(key(at)), scattered(at)));
                 chosen.extend(rest.drain(..num));
             }
         }
         rest.sort_unstable();
-        let places = room - chosen.len();
+        let places = capacity - chosen.len();
         let mut taken = None;
         chosen.extend(rest.iter().copied().filter(|&at| {
-            // The first of each of as many equal parts of the window as there are places.
+            // Divide the window into as many equal parts as there are arrows left, and take the first message of each.
             let part = self.column(
                 &MessageQuery {
                     num_columns: places,
@@ -276,7 +286,7 @@ impl MessageIndex {
     }
 }
 
-/// For each message event of a lane, whether it is the last receive of its call.
+/// Returns for each message event of a lane whether it is the last receive of its call.
 fn last_receives(trace: &Trace, lane: LaneIdx) -> Vec<bool> {
     let lane = trace.lane(lane);
     let mut last = vec![None; lane.executions.len()];
@@ -292,7 +302,7 @@ fn last_receives(trace: &Trace, lane: LaneIdx) -> Vec<bool> {
     is_last
 }
 
-/// The calls whose messages are more important than others.
+/// The calls whose messages take precedence.
 struct Owners {
     call: Option<(LaneIdx, Range<usize>)>,
     tree: Option<(LaneIdx, Range<usize>)>,
@@ -366,7 +376,7 @@ mod tests {
         }
     }
 
-    /// Arrows as `lane>lane sent-received`, and how many are not drawn.
+    /// Returns the arrows as `lane>lane sent-received`, and the number of messages that are not drawn.
     fn drawn(trace: &Trace, query: &MessageQuery) -> (Vec<String>, u32) {
         let views = vec![LaneView::InView; trace.lanes.len()];
         let found = MessageIndex::new(&Arc::new(trace.clone())).in_view(query, &views);
@@ -385,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_one_arrow_however_much_of_it_is_in_the_window() {
+    fn a_message_is_one_arrow_even_if_partly_outside_the_window() {
         let arrows = |from, to| drawn(&exchange(), &query(from, to, 9)).0;
         assert_eq!(arrows(0, 60), ["0>1 20-30", "1>0 35-40"]);
         assert_eq!(arrows(0, 25), ["0>1 20-30"]);
@@ -398,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_the_tree_come_first_and_those_of_others_are_left_out_first() {
+    fn messages_of_the_tree_take_precedence() {
         let trace = exchange();
         let b = ExecRef {
             lane: LaneIdx(0),
@@ -415,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_to_rows_that_are_not_drawn_are_counted_and_those_between_other_rows_are_not() {
+    fn messages_to_visible_rows_are_counted_even_if_not_drawn() {
         use LaneView::{Absent, Elsewhere, InView};
         let index = MessageIndex::new(&Arc::new(exchange()));
         let views = |views: [LaneView; 3]| {
@@ -427,7 +437,7 @@ mod tests {
         assert_eq!(views([Elsewhere, Elsewhere, Elsewhere]), (0, 0));
     }
 
-    /// Many short messages early, and late one that rank 1 waits long for.
+    /// Returns a trace with many short messages early, and a late one that rank 1 waits long for.
     fn flood(num_messages: usize) -> Trace {
         let times = |offset: i64| (0..num_messages as i64).map(move |k| 10 * k + offset);
         let end = 40 * num_messages as i64;
@@ -446,9 +456,9 @@ mod tests {
         Trace::clone(forest(vec![zero, one], "main").trace())
     }
 
-    /// The review's finding: of too many only the earliest were drawn, so that ranks seemed to fall silent.
+    /// Regression: only the earliest of too many messages were drawn, so that ranks seemed to be silent later.
     #[test]
-    fn too_many_messages_are_sampled_over_all_of_the_window_and_none_is_untold() {
+    fn too_many_messages_are_sampled_over_the_whole_window_and_all_are_counted() {
         let trace = flood(5_000);
         let end = 50_000;
         let (arrows, left_out) = drawn(&trace, &query(0, end, 300));
@@ -483,7 +493,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_index_finds_what_a_look_at_every_message_finds(
+        fn the_index_finds_the_same_messages_as_a_full_search(
             times in prop::collection::vec((0_i64..9_000, -20_i64..600), 1..1_200),
             from in -10_i64..9_000, length in 0_i64..4_000, max_arrows in 0_usize..60,
         ) {

@@ -1,11 +1,10 @@
-//! What the timeline draws: pure, and as much work as there are pixels, not calls.
+//! Layout of the timeline: pure functions whose cost depends on pixels, not on calls.
 //!
-//! Every lane of a trace is a row ([`order_rows`]); which of them are laid out is the business of
-//! who draws them. Level of detail: a call narrower than the smallest width is merged with what
-//! follows it within that width, and the merged bar says how many calls it stands for. Inside it
-//! nothing is drawn, so a row costs O(pixels × depth × log calls) however many calls it spans
-//! ([`layout_lane`]). What must never be merged away is kept apart ([`SpanIndex`]). Messages are
-//! chosen by importance and the rest is told as density ([`MessageIndex`]).
+//! Every lane of a trace is a row ([`order_rows`]); the caller decides which rows are laid out. Level of detail: a
+//! call narrower than the smallest width is merged with those that follow it within that width, and the merged bar
+//! has their number. Nothing is drawn inside it, so a row costs O(pixels × depth × log calls) for any number of calls
+//! ([`layout_lane`]). Marks that must stay visible at any zoom are kept separately ([`SpanIndex`]). Messages are
+//! selected by importance, and the others are counted per column ([`MessageIndex`]).
 
 mod bar;
 mod details;

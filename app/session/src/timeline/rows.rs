@@ -1,4 +1,4 @@
-//! Which lanes are rows, in which order, and what they are called.
+//! The rows of the timeline: which lanes they show, their order, and their names.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,28 +8,28 @@ use thiserror::Error;
 
 use super::SpanIndex;
 
-/// Messages looked at to know whom a selection talks with.
+/// Number of messages that are examined to find the partners of a selection.
 const MAX_EVENTS: usize = 5_000;
-/// Ranks that count as relevant since the selection talks with them: those it talks with most.
+/// Largest number of partner ranks that are relevant: those with most messages.
 const MAX_PARTNERS: usize = 32;
 
 /// A rank of a program.
 type Rank = (ProgramId, RankId);
 
-/// What decides the order of the rows.
+/// The criteria for the order of the rows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RowQuery {
     /// The selected tree or call; its rank comes first, then those it exchanges messages with.
     pub selection: Option<ExecRef>,
-    /// Ranks that a person wants to see first in any case.
+    /// Ranks that the user pinned to the top.
     pub pinned: BTreeSet<(ProgramId, RankId)>,
-    /// Ranks of the trend that is looked at: rows whatever the filter, among the first.
+    /// Ranks of the selected trend. They are shown regardless of the filter, among the first.
     pub lifted: BTreeSet<(ProgramId, RankId)>,
-    /// Ranks that are rows at all.
+    /// Ranks that are shown.
     pub filter: RankFilter,
-    /// The order of all others.
+    /// Order of all other ranks.
     pub sort: RankSort,
-    /// The rank where the delay began that is looked at: it is a row whatever the filter, and the first.
+    /// Rank of the root of the selected delay. It is shown first, regardless of the filter.
     pub root: Option<(ProgramId, RankId)>,
 }
 
@@ -45,22 +45,22 @@ pub enum RankSort {
     Messages,
 }
 
-/// Ranks in a text that a person wrote: numbers and ranges (`0-3, 8`), or a part of the names of rows.
+/// A filter that a user typed: rank numbers and ranges (`0-3, 8`), or a part of the names of rows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum RankFilter {
     /// All ranks.
     #[default]
     All,
-    /// Ranks from the first to the second of each pair.
+    /// Ranks from the first to the second of each pair, inclusive.
     Ranks(Vec<(u32, u32)>),
-    /// Rows whose name has this in it, in lower case.
+    /// Rows whose name contains this text, in lower case.
     Name(String),
 }
 
-/// Why a text names no ranks.
+/// An error in the text of a filter.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum RankFilterError {
-    /// A range that ends before it begins.
+    /// A range whose end is before its start.
     #[error("the range {0}-{1} ends before it begins; write {1}-{0}")]
     Backwards(u32, u32),
 }
@@ -70,19 +70,19 @@ pub enum RankFilterError {
 pub struct LaneRow {
     /// Lane.
     pub lane: LaneIdx,
-    /// Whether its rank is the selection's, exchanges messages with it, is pinned, or began the delay.
+    /// True if its rank is the selection's, exchanges messages with it, is pinned, or is the root of the delay.
     pub is_relevant: bool,
-    /// Whether its rank is pinned.
+    /// True if its rank is pinned.
     pub is_pinned: bool,
-    /// Whether it is the first row of its rank; the rank's other threads stand below it.
+    /// True if it is the first row of its rank. The rank's other threads follow below it.
     pub is_first: bool,
 }
 
-/// What lanes are called.
+/// Names of lanes.
 #[derive(Clone, Debug, Default)]
 pub struct LaneNames {
     has_programs: bool,
-    /// Device and stream of threads that are streams of a GPU.
+    /// Device and stream of threads that are GPU streams.
     gpus: BTreeMap<(RankId, ThreadId), (String, String)>,
 }
 
@@ -90,7 +90,7 @@ impl RankSort {
     /// All orders.
     pub const ALL: [Self; 3] = [Self::Rank, Self::AbnormalTime, Self::Messages];
 
-    /// In words.
+    /// Returns the name of the order for display.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rank => "Rank",
@@ -101,10 +101,10 @@ impl RankSort {
 }
 
 impl RankFilter {
-    /// Reads what a person wrote; nothing written means all ranks.
+    /// Parses a typed filter; an empty text means all ranks.
     ///
     /// # Errors
-    /// [`RankFilterError`] for numbers that make no range.
+    /// [`RankFilterError`] for numbers that are not a range.
     pub fn parse(text: &str) -> Result<Self, RankFilterError> {
         let text = text.trim();
         if text.is_empty() {
@@ -139,7 +139,7 @@ impl RankFilter {
 }
 
 impl LaneNames {
-    /// Reads from the metadata which threads are streams of a GPU.
+    /// Reads from the metadata which threads are GPU streams.
     pub fn new(trace: &Trace) -> Self {
         let programs: BTreeSet<_> = trace.lanes.iter().map(|lane| lane.program).collect();
         let mut gpus: BTreeMap<_, (String, String)> = BTreeMap::new();
@@ -157,7 +157,7 @@ impl LaneNames {
         }
     }
 
-    /// `rank 7`, with thread or GPU stream and program where there are several.
+    /// Returns `rank 7`, with thread or GPU stream, and with the program if there are several.
     pub fn name(&self, trace: &Trace, lane: LaneIdx) -> String {
         let Some(lane) = trace.lanes.get(lane.index()) else {
             return String::new();
@@ -177,8 +177,9 @@ impl LaneNames {
     }
 }
 
-/// All rows: the rank of the selection, ranks it exchanges messages with (`partners`, as [`partners_of`] tells
-/// them) and pinned ones, then the rest. A rank's lanes stand together; a thread that `is_silent` is no row.
+/// Returns all rows: the rank of the selection, ranks it exchanges messages with (`partners`, the result of
+/// [`partners_of`]) and pinned ones, then the rest. The lanes of a rank are adjacent. A thread that `is_silent` has no
+/// row.
 pub fn order_rows(
     (trace, is_silent): (&Trace, impl Fn(LaneIdx) -> bool),
     names: &LaneNames,
@@ -244,8 +245,8 @@ pub fn order_rows(
         .collect()
 }
 
-/// How many messages an execution and all it calls exchange with each other rank; estimated from an
-/// even sample where they are many. In order of rank.
+/// Returns the number of messages that an execution and its callees exchange with each other rank, in order of rank.
+/// If there are many messages, the numbers are estimated from an even sample.
 pub fn partners_of(trace: &Trace, exec: ExecRef) -> Vec<(ProgramId, RankId, usize)> {
     let lane = trace.lane(exec.lane);
     let rows = lane.executions.subtree(exec.exec);
@@ -280,7 +281,7 @@ mod tests {
     use super::super::{Span, SpanIndex};
     use super::*;
 
-    /// Six ranks; `a` on rank 2 sends to 4 twice and to 1 once.
+    /// Returns six ranks; `a` on rank 2 sends to 4 twice and to 1 once.
     fn six() -> Trace {
         let mut ranks: Vec<_> = (0..6)
             .map(|at| rank(at, "+main@0 -main@100", &[]))
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rank_where_a_delay_began_is_the_first_row_whatever_the_filter() {
+    fn the_root_of_a_delay_is_the_first_row_regardless_of_the_filter() {
         let trace = six();
         let none = SpanIndex::default();
         let query = RowQuery {
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_chosen_by_numbers_ranges_and_names() {
+    fn ranks_are_filtered_by_numbers_ranges_and_names() {
         let trace = six();
         let shown = |text: &str| {
             let filter = RankFilter::parse(text).expect("it can be read");
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_of_a_gpu_are_called_by_device_and_stream() {
+    fn gpu_streams_are_named_by_device_and_stream() {
         let mut trace = six();
         trace.lanes[1].thread = ThreadId(3);
         trace.metadata = [("CUDA Device", "1"), ("CUDA Stream", "7")]

@@ -1,4 +1,4 @@
-//! Calls of some functions in a stretch of time, looked for a little at a time so that no frame waits.
+//! Incremental search for the calls of some functions in a time range, so that no frame waits.
 
 use std::sync::Arc;
 
@@ -9,28 +9,28 @@ use callgrove_model::{
 use super::Span;
 use crate::TimeRange;
 
-/// Calls that are remembered. Of more every second is forgotten, again and again, so that those that are
-/// left are spread evenly.
+/// Largest number of hits that are stored. Beyond it every second one is dropped, repeatedly, so that the stored ones
+/// are spread evenly.
 const MAX_HITS: usize = 200_000;
 
 /// A search through a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct CallSearch {
     trace: Arc<Trace>,
-    /// By function, whether its calls are wanted.
+    /// By function: true if its calls are searched for.
     is_wanted: Vec<bool>,
     range: Option<TimeRange>,
-    /// Where the search is.
+    /// Position of the search.
     lane: usize,
     row: usize,
     num_hits: usize,
-    /// Every so many hits one is remembered.
+    /// Every `stride`-th hit is stored.
     stride: usize,
     hits: Vec<Span>,
 }
 
 impl CallSearch {
-    /// Looks for the calls of functions whose names have `text` in them, in lower or upper case, or match it
+    /// Starts a search for the calls of functions whose names contain `text` in either case, or match it
     /// as a pattern ([`FunctionPattern`]).
     pub(crate) fn by_name(trace: &Arc<Trace>, text: &str) -> Self {
         let pattern = FunctionPattern::new(text);
@@ -46,7 +46,7 @@ impl CallSearch {
         Self::new(trace, wanted, None)
     }
 
-    /// Looks for the calls of a function that begin in `range`.
+    /// Starts a search for the calls of a function that begin in `range`.
     pub(crate) fn of_function(trace: &Arc<Trace>, func: FuncId, range: TimeRange) -> Self {
         let wanted = trace.names.iter().map(|(other, _)| other == func).collect();
         Self::new(trace, wanted, Some(range))
@@ -67,7 +67,7 @@ impl CallSearch {
         search
     }
 
-    /// Looks at `num_rows` more calls; whether that was all.
+    /// Searches `num_rows` more calls. Returns true at the end.
     pub(crate) fn advance(&mut self, mut num_rows: usize) -> bool {
         let trace = Arc::clone(&self.trace);
         while num_rows > 0 && self.lane < trace.lanes.len() {
@@ -95,17 +95,17 @@ impl CallSearch {
         is_done
     }
 
-    /// How many calls there are, as far as it has looked.
+    /// Returns the number of hits so far.
     pub(crate) fn num_hits(&self) -> usize {
         self.num_hits
     }
 
-    /// Every so many of them is among [`CallSearch::hits`].
+    /// Returns the stride: every `stride`-th hit is in [`CallSearch::hits`].
     pub(crate) fn stride(&self) -> usize {
         self.stride
     }
 
-    /// The calls; in order of time once the search is done.
+    /// Returns the stored hits; in order of time once the search has ended.
     pub(crate) fn hits(&self) -> &[Span] {
         &self.hits
     }
@@ -125,7 +125,7 @@ impl CallSearch {
         }
     }
 
-    /// Calls of the lane that it is in that begin in the range.
+    /// Returns the calls of the current lane that begin in the range.
     fn rows_of_lane(&self) -> std::ops::Range<usize> {
         let Some(lane) = self.trace.lanes.get(self.lane) else {
             return 0..0;
@@ -137,12 +137,12 @@ impl CallSearch {
     }
 }
 
-/// Durations in bins of equal ratio.
+/// A histogram of durations with bins of equal ratio.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct DurationHistogram {
-    /// Lower edges of the bins, then the upper edge of the last: one more than `counts`.
+    /// Lower edges of the bins, then the upper edge of the last one; one element more than `counts`.
     pub edges: Vec<DurationNs>,
-    /// Durations from each edge on, below the next; the last bin has its upper edge too.
+    /// Number of durations from each edge to below the next. The last bin includes its upper edge.
     pub counts: Vec<usize>,
 }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_calls_an_even_share_is_remembered_and_all_are_counted() {
+    fn an_even_share_of_very_many_calls_is_stored_and_all_are_counted() {
         let num_calls = 2 * MAX_HITS + 100;
         let mut calls = String::from("+main@0");
         for at in 1..=num_calls {

@@ -1,17 +1,17 @@
-//! What must be seen at any zoom: flagged executions, hits of a search. They are kept apart from the
-//! bars, which may merge them away.
+//! Spans that must be visible at any zoom: flagged executions, hits of a search. They are kept separately from the
+//! bars, which may be merged.
 
 use std::borrow::Borrow;
 
 use callgrove_model::{DurationNs, ExecRef, Forest, LaneIdx, TimeNs, Trace, TreeIdx};
 use serde::{Deserialize, Serialize};
 
-/// An execution that must be seen.
+/// An execution that must be visible at any zoom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Span {
     /// The execution.
     pub exec: ExecRef,
-    /// The tree that it is the root of, if it is one of the forest's.
+    /// The tree of the forest whose root it is, if any.
     pub tree: Option<TreeIdx>,
     /// Entry.
     pub from: TimeNs,
@@ -19,30 +19,30 @@ pub struct Span {
     pub to: TimeNs,
 }
 
-/// Spans that are drawn as one, since they are too near to each other to be told apart.
+/// Spans that are drawn as one because they are too close to each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MergedSpan {
     /// Start of the first.
     pub from: TimeNs,
     /// End of the last.
     pub to: TimeNs,
-    /// How many they are.
+    /// Number of spans.
     pub num_spans: usize,
-    /// The longest of them.
+    /// The longest span.
     pub longest: Span,
 }
 
-/// Spans by lane, to be found by time.
+/// Spans by lane, searchable by time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SpanIndex {
     /// In order of lane, then start.
     spans: Vec<Span>,
-    /// The longest of each lane that has any, and where its spans begin, in order of lane.
+    /// For each lane with spans, in order of lane: lane, index of its first span, and longest duration.
     lanes: Vec<(LaneIdx, usize, DurationNs)>,
 }
 
 impl Span {
-    /// The span of an execution.
+    /// Returns the span of an execution.
     pub fn of(trace: &Trace, exec: ExecRef) -> Self {
         let executions = &trace.lane(exec.lane).executions;
         Self {
@@ -53,14 +53,14 @@ impl Span {
         }
     }
 
-    /// How long it lasts.
+    /// Returns its duration.
     pub fn duration(&self) -> DurationNs {
         self.to.since(self.from)
     }
 }
 
 impl SpanIndex {
-    /// Puts spans in order.
+    /// Sorts and indexes spans.
     pub fn new(mut spans: Vec<Span>) -> Self {
         spans.sort_unstable_by_key(|span| (span.exec.lane, span.from, span.exec.exec));
         let mut lanes: Vec<(LaneIdx, usize, DurationNs)> = Vec::new();
@@ -75,7 +75,7 @@ impl SpanIndex {
         Self { spans, lanes }
     }
 
-    /// The trees of a forest of which `is_flagged` says so.
+    /// Returns the spans of the trees of a forest for which `is_flagged` is true.
     pub fn of_trees(forest: &Forest, is_flagged: impl Fn(TreeIdx) -> bool) -> Self {
         let trees = (0..forest.len()).map(TreeIdx::from_index);
         let spans = trees.filter(|&tree| is_flagged(tree)).map(|tree| Span {
@@ -87,12 +87,12 @@ impl SpanIndex {
         Self::new(spans.collect())
     }
 
-    /// All spans, in order of lane, then start.
+    /// Returns all spans, in order of lane, then start.
     pub fn all(&self) -> &[Span] {
         &self.spans
     }
 
-    /// Spans of a lane that touch the time from `from` to `to`, in order of start.
+    /// Returns the spans of a lane that overlap the time from `from` to `to`, in order of start.
     pub fn touching(&self, lane: LaneIdx, from: TimeNs, to: TimeNs) -> impl Iterator<Item = &Span> {
         let at = self.lanes.binary_search_by_key(&lane, |entry| entry.0).ok();
         let spans = at.map_or(&[][..], |at| {
@@ -110,7 +110,7 @@ impl SpanIndex {
     }
 }
 
-/// Joins spans of one lane, in order of start, that are less than `gap` apart.
+/// Merges spans of one lane, in order of start, that are less than `gap` apart.
 pub fn merge_spans<S: Borrow<Span>>(
     spans: impl Iterator<Item = S>,
     gap: DurationNs,

@@ -1,4 +1,4 @@
-//! What the functions did in a stretch of time, added up a little at a time so that no frame waits.
+//! Totals of the functions in a time range, summed incrementally so that no frame waits.
 
 use std::sync::Arc;
 
@@ -8,38 +8,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::TimeRange;
 
-/// What a function did in a stretch of time. Of calls that reach out of it only the part inside counts.
+/// The totals of a function in a time range. Only the part of a call inside the range counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FunctionTotals {
     /// Function.
     pub func: FuncId,
-    /// Calls that ran.
+    /// Number of calls that ran.
     pub num_calls: usize,
-    /// Time with what they call; calls inside calls of the same function do not count again.
+    /// Inclusive time; calls inside calls of the same function are not counted twice.
     pub inclusive: DurationNs,
-    /// Time without.
+    /// Exclusive time.
     pub exclusive: DurationNs,
-    /// The call that ran longest inside, and how long.
+    /// The call with the longest time inside the range, and that time.
     pub longest: (DurationNs, ExecRef),
 }
 
-/// The totals of a stretch of time over some lanes.
+/// The totals of a time range over some lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct RangeStatistics {
     trace: Arc<Trace>,
     range: TimeRange,
     lanes: Vec<LaneIdx>,
-    /// Where it is: the place in `lanes`, and the calls still to add.
+    /// Position: index in `lanes`, and the calls still to be added.
     lane: usize,
     rows: std::ops::Range<usize>,
-    /// Calls around the one that is added next, with where they end.
+    /// The callers of the next call: row after their last callee, and function.
     open: Vec<(usize, FuncId)>,
     num_open: Vec<u32>,
     totals: Vec<Option<FunctionTotals>>,
 }
 
 impl RangeStatistics {
-    /// Begins to add up.
+    /// Starts the summation.
     pub(crate) fn new(trace: &Arc<Trace>, range: TimeRange, lanes: Vec<LaneIdx>) -> Self {
         let num_names = trace.names.iter().count();
         let mut statistics = Self {
@@ -56,7 +56,7 @@ impl RangeStatistics {
         statistics
     }
 
-    /// Adds `num_rows` more calls; whether that was all.
+    /// Adds `num_rows` more calls. Returns true at the end.
     pub(crate) fn advance(&mut self, num_rows: usize) -> bool {
         let trace = Arc::clone(&self.trace);
         let mut left = num_rows;
@@ -77,14 +77,14 @@ impl RangeStatistics {
         self.lane >= self.lanes.len()
     }
 
-    /// The functions that ran, most exclusive time first.
+    /// Returns the totals of the functions that ran, most exclusive time first.
     pub(crate) fn totals(&self) -> Vec<FunctionTotals> {
         let mut totals: Vec<_> = self.totals.iter().flatten().copied().collect();
         totals.sort_by_key(|totals| (std::cmp::Reverse(totals.exclusive), totals.func));
         totals
     }
 
-    /// Adds the calls that were running when the stretch began, and makes those that begin in it the next.
+    /// Adds the calls that were running at the start of the range. The calls that begin in it are added next.
     fn begin_lane(&mut self) {
         for (_, func) in self.open.drain(..) {
             self.num_open[func.index()] = 0;
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_inside_the_range_counts() {
+    fn only_the_part_inside_the_range_counts() {
         let calls = "+main@0 +a@10 +b@20 -b@30 +a@32 -a@40 -a@60 +b@70 -b@90 -main@100";
         let forest = forest(vec![rank(0, calls, &[])], "main");
         let found = totals(&forest, 25, 80, 1);

@@ -1,4 +1,4 @@
-//! Persistent and slow changes of a run, for tables and for sentences.
+//! Persistent and slow changes of a run, for tables and as sentences.
 
 mod rows;
 
@@ -18,10 +18,10 @@ pub struct RunTrends {
 }
 
 impl RunTrends {
-    /// Looks for them in a trace. Cost: linear in its executions.
+    /// Finds the trends of a trace. Cost: linear in its executions.
     ///
     /// # Errors
-    /// [`Cancelled`] if the caller asked to stop.
+    /// [`Cancelled`] if the caller cancelled.
     pub fn find(trace: &Arc<Trace>, progress: Progress<'_>) -> Result<Self, Cancelled> {
         Ok(Self {
             trends: Trends::find(trace, progress)?,
@@ -29,37 +29,37 @@ impl RunTrends {
         })
     }
 
-    /// What was found in a trace before; its head is enough.
+    /// Combines a trace, or its head, with trends that were found in it before.
     pub(crate) fn of_found(trace: Arc<Trace>, trends: Trends) -> Self {
         Self { trace, trends }
     }
 
-    /// What was found, without the trace.
+    /// Returns the trends without the trace.
     pub(crate) fn found(&self) -> &Trends {
         &self.trends
     }
 
-    /// The trace, or its head.
+    /// Returns the trace, or its head.
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }
 
-    /// The findings, the costliest first.
+    /// Returns the trends, the costliest first.
     pub fn all(&self) -> &[Trend] {
         self.trends.all()
     }
 
-    /// The rows of the findings, in the same order.
+    /// Returns the rows of the trends, in the same order.
     pub fn rows(&self) -> impl Iterator<Item = TrendRow> {
         let numbered = self.all().iter().enumerate();
         numbered.map(|(number, trend)| TrendRow::new(&self.trace, number, trend))
     }
 
-    /// The sentences of the findings, each with its doubt, in the same order.
+    /// Returns the trends as sentences, each with its doubt, in the same order.
     pub fn sentences(&self) -> impl Iterator<Item = String> {
         self.all().iter().map(|trend| {
-            let doubt = trend.doubt.map(|doubt| format!(" ({})", doubt.in_words()));
-            trend.in_words(&self.trace) + &doubt.unwrap_or_default()
+            let doubt = trend.doubt.map(|doubt| format!(" ({})", doubt.reason()));
+            trend.summary(&self.trace) + &doubt.unwrap_or_default()
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Findings as tables have them, with fixed names. Times in microseconds.
+//! Trends as table rows with fixed column names. Times are in microseconds.
 
 use callgrove_model::{FuncId, FunctionName, Real, Trace};
 use callgrove_patterns::trend::{Trend, TrendDoubt, TrendKind};
@@ -7,42 +7,42 @@ use serde::Serialize;
 /// One persistent or slow change: a row of `callgrove trends`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TrendRow {
-    /// Number, from 0: the costliest first.
+    /// Number, from 0, by descending cost.
     pub trend: usize,
     /// The kind: `slow`, `growth` or `change`.
     pub kind: &'static str,
-    /// Ranks that it is on.
+    /// Ranks with the trend.
     pub ranks: Vec<u32>,
-    /// The threads of these ranks that it is on, where it is not on all that call the function; empty otherwise.
+    /// Threads of these ranks with the trend; empty if all threads that call the function have it.
     pub threads: Vec<u32>,
-    /// Their host, where the run has several hosts and all are on one.
+    /// Host of the ranks, if the run has several hosts and all of them are on one.
     pub host: Option<String>,
     /// The function in which it costs most, without arguments.
     pub function: String,
-    /// Other functions with the same finding.
+    /// Other functions with the same trend.
     pub other_functions: Vec<String>,
-    /// The usual own time of a call: on these ranks, at the end, or afterwards.
+    /// Usual exclusive time of a call: on these ranks, at the end, or after the change.
     pub own_us: f64,
-    /// What it is compared with: that of the peers, at the start, or before.
+    /// Value for comparison: that of the peers, at the start, or before the change.
     pub usual_us: f64,
     /// The ratio of the two; `None` if the latter is 0.
     pub factor: Option<f64>,
-    /// When a change began, microseconds since the epoch.
+    /// Start of a change, microseconds since the epoch.
     pub start_us: Option<i64>,
-    /// Ranks that call the function too.
+    /// Other ranks that call the function.
     pub peers: Vec<u32>,
-    /// The time that it costs on all its ranks and in all its functions.
+    /// Time lost on all its ranks and in all its functions.
     pub cost_us: i64,
-    /// How many times larger than the spread, or its standard error, the difference is.
+    /// Difference as a multiple of the spread, or of its standard error.
     pub evidence: f64,
-    /// Why it may be no fault.
+    /// Reason to doubt that it is a fault.
     pub doubt: Option<&'static str>,
-    /// The finding as a sentence.
+    /// The trend as a sentence.
     pub words: String,
 }
 
 impl TrendRow {
-    /// The row of a finding in `trace`.
+    /// Returns the row of a trend in `trace`.
     pub(super) fn new(trace: &Trace, number: usize, trend: &Trend) -> Self {
         let name = |func: FuncId| FunctionName::parse(trace.names.name(func)).short.to_owned();
         let (own, usual) = trend.kind.times();
@@ -72,8 +72,8 @@ impl TrendRow {
             peers: trend.peer_ranks.iter().map(|rank| rank.0).collect(),
             cost_us: trend.cost.as_us(),
             evidence: trend.evidence,
-            doubt: trend.doubt.map(TrendDoubt::in_words),
-            words: trend.in_words(trace),
+            doubt: trend.doubt.map(TrendDoubt::reason),
+            words: trend.summary(trace),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a person may ask of the watched run.
+//! The commands that concern the watched run.
 
 use std::sync::Arc;
 
@@ -6,42 +6,43 @@ use callgrove_model::ExecLabel;
 
 use super::{Page, QueryForm, RecordedIncident, Scope};
 
-/// A wish, carried out by [`crate::Session::send`].
+/// A command that [`crate::Session::send`] carries out.
 #[derive(Clone, PartialEq, Debug)]
 pub enum WatchCommand {
     /// Watch the server at an address.
     Connect {
-        /// As the person typed it.
+        /// As the user typed it.
         address: String,
-        /// For a server that asks for one.
+        /// Access token, if the server requires one.
         token: Option<String>,
     },
-    /// Stop watching; what is known stays.
+    /// Stop watching; the data received so far is kept.
     Disconnect,
-    /// Hold still what is shown (or go on); nothing is lost meanwhile.
+    /// Pause or resume the display. No data is lost while it is paused.
     Pause(bool),
     /// Go to another page.
     Show(Page),
-    /// Choose a rank, a function and steps.
+    /// Select a rank, a function and steps.
     Scope(Scope),
-    /// Look up executions, and show them.
+    /// Query executions and show them.
     Query(Box<QueryForm>),
-    /// The executions of what is chosen, most severe first.
+    /// Query the executions of a selection, most severe first.
     QueryScope(Scope),
-    /// More of the executions that were looked up.
+    /// Fetch more of the executions that were looked up.
     More,
-    /// Show an execution's document: its place in the results.
+    /// Show the document of an execution, by its index in the results.
     Open(usize),
-    /// Show the record of an incident's root, or of another execution of it if there is none; all are looked up.
+    /// Query all executions of an incident, and show the record of its root, or of another one if the root has no
+    /// record.
     OpenIncident(Arc<RecordedIncident>),
-    /// To where the person was before.
+    /// Go back.
     Back,
-    /// Undo a step back.
+    /// Go forward again.
     Forward,
 }
 
 impl WatchCommand {
-    /// Looks up the record of one execution.
+    /// Returns the command that looks up the record of one execution.
     pub fn query_event(label: ExecLabel) -> Self {
         Self::Query(Box::new(QueryForm {
             filter: format!("event_id = '{label}'"),

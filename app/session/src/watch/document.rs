@@ -1,7 +1,8 @@
-//! A provenance document of the collections anomalies and normalexecs, as far as it could be read.
+//! A provenance document of the collections anomalies and normalexecs.
 //!
-//! Fields that are missing or of another type are `None` or empty, and so are list items that cannot be read left out, never
-//! an error: documents of other writers and versions are shown as well as they can be.
+//! Reading never fails: fields that are missing or of another type are `None` or empty, and unreadable list items are
+//! omitted. So documents of other writers and versions are shown as completely as possible.
+//! never an error: documents of other writers and versions are shown as well as they can be.
 
 mod decode;
 #[cfg(test)]
@@ -20,7 +21,7 @@ use super::RunStats;
 use crate::EventKey;
 pub use window::RecordWindow;
 
-/// One execution. Times are microseconds since the epoch, lengths of time microseconds.
+/// One execution. Points in time are microseconds since the epoch, durations are microseconds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExecutionDocument {
     /// Label `rank:step:index`; empty if missing.
@@ -41,42 +42,42 @@ pub struct ExecutionDocument {
     pub entry_us: Option<u64>,
     /// Exit.
     pub exit_us: Option<u64>,
-    /// Time without children.
+    /// Exclusive time.
     pub runtime_exclusive_us: Option<f64>,
-    /// Time with children.
+    /// Inclusive time.
     pub runtime_total_us: Option<f64>,
     /// I/O step.
     pub step: Option<u64>,
     /// Start and end of the step.
     pub step_range_us: Option<(u64, u64)>,
-    /// How unlikely it is.
+    /// Anomaly score; the higher, the less likely the execution.
     pub score: Option<f64>,
-    /// How important it is.
+    /// Severity in microseconds.
     pub severity_us: Option<f64>,
-    /// Whether it ran on a GPU.
+    /// True if it ran on a GPU.
     pub is_gpu: bool,
-    /// Where on a GPU.
+    /// Device, context and stream on a GPU.
     pub gpu_location: Option<GpuLocation>,
-    /// What launched it.
+    /// The execution that launched it.
     pub gpu_parent: Option<GpuParent>,
-    /// The execution itself, its caller, and so on outwards.
+    /// The execution itself, its caller, and so on up to the outermost one.
     pub call_stack: Vec<CallStackEntry>,
-    /// Counters while it ran, in order of time.
+    /// Counter values during it, in order of time.
     pub counters: Vec<CounterEvent>,
-    /// What the detector went by.
+    /// The model of the detector.
     pub model: Model,
-    /// What happened around it on the same thread: executions in order of entry, messages in order of time.
+    /// Events around it on the same thread: executions in order of entry, messages in order of time.
     pub window: EventWindow,
-    /// The node while it ran.
+    /// State of the node during it.
     pub node_state: Option<NodeState>,
     /// The document itself.
     pub json: Arc<Value>,
 }
 
-/// What the detector went by.
+/// The model of the detector.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Model {
-    /// Nothing that could be read.
+    /// No readable model.
     #[default]
     Unknown,
     /// Mean and standard deviation.
@@ -85,46 +86,47 @@ pub enum Model {
     RecordHistogram(RecordHistogram),
 }
 
-/// A histogram of times in microseconds. The schema names its bins in words, and the peer's newer versions otherwise.
+/// A histogram of times in microseconds. Its bins have long names in the schema, and other names in newer versions of
+/// the peer.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 pub struct RecordHistogram {
     /// Executions per bin.
     #[serde(rename = "Histogram Bin Counts", alias = "counts")]
     pub counts: Vec<f64>,
-    /// Lower edge of the first bin, then the upper edges: one more than `counts`.
+    /// Lower edge of the first bin, then the upper edges; one element more than `counts`.
     #[serde(rename = "Histogram Bin Edges", alias = "edges")]
     pub edges: Vec<f64>,
-    /// Threshold on scores, which stands beside the histogram.
+    /// Threshold on scores; stored outside the histogram object.
     #[serde(skip)]
     pub threshold: Option<f64>,
 }
 
 impl ExecutionDocument {
-    /// Program and label, which name the execution in a run.
+    /// Returns program and label, which identify the execution in a run.
     pub fn label(&self) -> (Option<u32>, String) {
         (self.app, self.event_id.clone())
     }
 
-    /// What names the execution in every source of its run; `None` if the event id is none.
+    /// Returns the key of the execution in every source of its run; `None` if the event id is invalid.
     pub fn key(&self) -> Option<EventKey> {
         EventKey::parse(ProgramId(self.app.unwrap_or(0)), &self.event_id)
     }
 
-    /// The document as text that a person can read.
+    /// Returns the document as indented JSON.
     pub fn pretty_json(&self) -> String {
         serde_json::to_string_pretty(&*self.json).unwrap_or_default()
     }
 }
 
 impl RecordHistogram {
-    /// The bin of a time; `None` outside all bins.
+    /// Returns the bin of a time; `None` outside all bins.
     pub fn bin_of(&self, time_us: f64) -> Option<usize> {
         let upper = self.edges.get(1..)?;
         let bin = upper.partition_point(|&edge| edge < time_us);
         (bin < self.counts.len() && time_us >= *self.edges.first()?).then_some(bin)
     }
 
-    /// Number of executions in later bins than that of `time_us`.
+    /// Returns the number of executions in later bins than that of `time_us`.
     pub fn num_longer(&self, time_us: f64) -> f64 {
         let lower = &self.edges[..self.counts.len().min(self.edges.len())];
         let first = lower.partition_point(|&edge| edge < time_us);

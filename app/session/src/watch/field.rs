@@ -1,8 +1,8 @@
-//! The fields of an execution that can be axes of a scatter plot and columns of a table.
+//! Fields of an execution that can be axes of a scatter plot and columns of a table.
 
 use super::ExecutionDocument;
 
-/// A field with a number.
+/// A numeric field.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ExecutionField {
     /// Global index of the function.
@@ -21,27 +21,27 @@ pub enum ExecutionField {
     RuntimeExclusive,
     /// I/O step.
     Step,
-    /// How unlikely it is.
+    /// Anomaly score; the higher, the less likely the execution.
     Score,
-    /// How important it is.
+    /// Severity.
     Severity,
     /// 1 if it ran on a GPU.
     IsGpu,
 }
 
-/// What a field's numbers are.
+/// The unit of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FieldUnit {
     /// A number without a unit.
     Number,
     /// Microseconds since the epoch.
     TimeUs,
-    /// A length of time in microseconds.
+    /// A duration in microseconds.
     DurationUs,
 }
 
 impl ExecutionField {
-    /// All fields, in the order of the choice.
+    /// All fields, in the order of the menu.
     pub const ALL: [Self; 11] = [
         Self::Entry,
         Self::Exit,
@@ -56,7 +56,7 @@ impl ExecutionField {
         Self::IsGpu,
     ];
 
-    /// What a person calls it.
+    /// Returns its name for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Function => "Function",
@@ -73,7 +73,7 @@ impl ExecutionField {
         }
     }
 
-    /// What its numbers are.
+    /// Returns its unit.
     pub fn unit(self) -> FieldUnit {
         match self {
             Self::Entry | Self::Exit => FieldUnit::TimeUs,
@@ -82,7 +82,7 @@ impl ExecutionField {
         }
     }
 
-    /// The number of an execution; `None` if the document does not have it.
+    /// Returns the value of an execution; `None` if the document does not have it.
     pub fn value(self, document: &ExecutionDocument) -> Option<f64> {
         match self {
             Self::Function => document.fid.map(f64::from),

@@ -1,21 +1,21 @@
-//! The question as a person fills it in, and as the provenance database reads it.
+//! The query form as a user fills it in, and its translation for the provenance database.
 
 use super::{QueryRequest, Scope};
 
-/// Documents fetched at once.
+/// Number of documents per page.
 const PAGE_LEN: u64 = 200;
 
-/// Which executions.
+/// A collection of executions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RecordCollection {
     /// Anomalies.
     #[default]
     Anomalies,
-    /// Normal executions, kept to compare with.
+    /// Normal executions, recorded for comparison.
     NormalExecs,
 }
 
-/// What the executions are sorted by.
+/// The sort key of executions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SortField {
     /// Severity.
@@ -25,13 +25,13 @@ pub enum SortField {
     Score,
     /// Time of entry.
     Entry,
-    /// Time without children.
+    /// Exclusive time.
     RuntimeExclusive,
-    /// Time with children.
+    /// Inclusive time.
     RuntimeTotal,
 }
 
-/// The unit in which a person gives a length of time.
+/// The unit of a duration that a user types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TimeUnit {
     /// Microseconds.
@@ -43,14 +43,14 @@ pub enum TimeUnit {
     S,
 }
 
-/// A question, as typed. Empty fields ask for nothing.
+/// A query as typed. Empty fields are no condition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueryForm {
-    /// Which executions.
+    /// Collection.
     pub collection: RecordCollection,
     /// Programs: `0`, `0, 2`, `0-3`.
     pub apps: String,
-    /// Ranks, likewise.
+    /// Ranks, in the same form.
     pub ranks: String,
     /// First I/O step.
     pub first_step: String,
@@ -58,33 +58,33 @@ pub struct QueryForm {
     pub last_step: String,
     /// A part of the function's name, or a pattern with `*` and `?`.
     pub func: String,
-    /// Global index of the function, where one was chosen.
+    /// Global index of the function, if one was selected.
     pub fid: String,
-    /// Least severity, in `severity_unit`.
+    /// Smallest severity, in `severity_unit`.
     pub min_severity: String,
-    /// Its unit.
+    /// Unit of the severity.
     pub severity_unit: TimeUnit,
-    /// Least score.
+    /// Smallest score.
     pub min_score: String,
     /// Any condition in the language of the provenance database.
     pub filter: String,
-    /// What comes first is the largest or smallest of this.
+    /// Sort key.
     pub sort: SortField,
-    /// Whether the largest comes first.
+    /// True for descending order.
     pub is_descending: bool,
 }
 
-/// What cannot be asked.
+/// An invalid field of a form.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{text}` is not {expected}: correct “{field}”, for example {example}, or leave it empty")]
 pub struct FormError {
     /// The field's name on the form.
     pub field: &'static str,
-    /// What was typed.
+    /// Typed text.
     pub text: String,
-    /// What it should be.
+    /// Expected form.
     pub expected: &'static str,
-    /// How it could look.
+    /// Valid example.
     pub example: &'static str,
 }
 
@@ -110,10 +110,10 @@ impl Default for QueryForm {
 }
 
 impl RecordCollection {
-    /// Both.
+    /// Both collections.
     pub const ALL: [Self; 2] = [Self::Anomalies, Self::NormalExecs];
 
-    /// As the schemas name it.
+    /// Returns the name of the collection in the schemas.
     pub fn key(self) -> &'static str {
         match self {
             Self::Anomalies => "anomalies",
@@ -121,7 +121,7 @@ impl RecordCollection {
         }
     }
 
-    /// What a person calls it.
+    /// Returns the name for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Anomalies => "Anomalies",
@@ -131,7 +131,7 @@ impl RecordCollection {
 }
 
 impl SortField {
-    /// All of them.
+    /// All sort keys.
     pub const ALL: [Self; 5] = [
         Self::Severity,
         Self::Score,
@@ -140,7 +140,7 @@ impl SortField {
         Self::RuntimeTotal,
     ];
 
-    /// As the schemas name it.
+    /// Returns the name of the field in the schemas.
     pub fn key(self) -> &'static str {
         match self {
             Self::Severity => "outlier_severity",
@@ -151,7 +151,7 @@ impl SortField {
         }
     }
 
-    /// What a person calls it.
+    /// Returns the name for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Severity => "Severity",
@@ -164,10 +164,10 @@ impl SortField {
 }
 
 impl TimeUnit {
-    /// All of them.
+    /// All units.
     pub const ALL: [Self; 3] = [Self::Us, Self::Ms, Self::S];
 
-    /// What a person calls it.
+    /// Returns the name for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Us => "µs",
@@ -186,7 +186,7 @@ impl TimeUnit {
 }
 
 impl QueryForm {
-    /// The form with what is chosen filled in, and all else as it was.
+    /// Returns the form with a selection filled in and all other fields unchanged.
     #[must_use]
     pub fn focused(&self, focus: Scope) -> Self {
         let text = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
@@ -202,10 +202,10 @@ impl QueryForm {
         }
     }
 
-    /// The question for the carrier, from the document `offset` on.
+    /// Returns the query for the transport, starting at the document `offset`.
     ///
     /// # Errors
-    /// The first field that does not hold what it should.
+    /// The first invalid field.
     pub fn request(&self, id: u64, offset: u64) -> Result<QueryRequest, FormError> {
         let filter = self.conditions()?.join(" and ");
         Ok(QueryRequest {
@@ -256,7 +256,7 @@ impl QueryForm {
     }
 }
 
-/// A condition for `1, 4-7`, `1` or nothing.
+/// Returns a condition for `1, 4-7` or `1`; `None` for an empty text.
 fn numbers(
     field: &'static str,
     key: &'static str,
@@ -308,7 +308,7 @@ fn whole_number(field: &'static str, text: &str) -> Result<Option<u64>, FormErro
     })
 }
 
-/// With a point or a comma for the decimals.
+/// Parses a number with a decimal point or a decimal comma.
 fn number(field: &'static str, text: &str) -> Result<Option<f64>, FormError> {
     let text = text.trim();
     if text.is_empty() {

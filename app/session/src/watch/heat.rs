@@ -1,13 +1,13 @@
-//! Anomalies by rank and step, as many columns as there is room for.
+//! Anomalies by rank and step, in a limited number of columns.
 
 use super::Overview;
 
-/// Cells of anomalies: rows are ranks, columns are stretches of steps.
+/// Numbers of anomalies: rows are ranks, columns are ranges of steps.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct HeatMap {
-    /// In order of program and rank.
+    /// Rows in order of program and rank.
     pub rows: Vec<HeatRow>,
-    /// In order of steps, without gaps.
+    /// Columns in order of steps, without gaps.
     pub columns: Vec<HeatColumn>,
     /// Largest number of anomalies in a cell.
     pub max_cell: u64,
@@ -20,13 +20,13 @@ pub struct HeatRow {
     pub app: u32,
     /// Rank.
     pub rank: u32,
-    /// Anomalies per column; `None` where the rank has reported no step of it.
+    /// Anomalies per column; `None` if the rank has reported no step of it.
     pub cells: Vec<Option<u64>>,
     /// Anomalies in all columns.
     pub total: u64,
 }
 
-/// Some steps in a row.
+/// A range of steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeatColumn {
     /// First step.
@@ -38,10 +38,10 @@ pub struct HeatColumn {
 }
 
 impl HeatMap {
-    /// The anomalies of the steps `range` (all reported steps without one) in at most `max_columns`.
+    /// Returns the anomalies of the steps `range` (by default all reported steps) in at most `max_columns`.
     ///
-    /// Columns are 2^k steps wide and begin at multiples of that, k as small as the room and the steps
-    /// that are known only in stretches allow; so they stay where they are while the run goes on.
+    /// Columns are 2^k steps wide and begin at multiples of that. k is the smallest that respects `max_columns` and is
+    /// not narrower than the step ranges of the history. So columns keep their positions while the run continues.
     pub fn new(overview: &Overview, range: Option<(u64, u64)>, max_columns: usize) -> Self {
         let Some((first, last)) = overview.steps() else {
             return Self::default();
@@ -100,7 +100,7 @@ impl HeatMap {
     }
 }
 
-/// log2 of the columns' width.
+/// Returns log2 of the columns' width.
 fn column_shift(overview: &Overview, from: u64, to: u64, max_columns: u64) -> u32 {
     let widest = overview
         .ranks

@@ -1,4 +1,4 @@
-//! An incident as the parameter server recorded it, and its sentence.
+//! An incident as recorded by the parameter server, and its sentence.
 
 use callgrove_model::{DurationNs, FunctionName, RankId};
 use callgrove_patterns::cause::CauseKind;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::ExecutionDocument;
 use crate::causes::{IncidentFacts, RootFacts};
 
-/// Executions of several ranks that stalled together.
+/// Executions of several ranks that were delayed together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordedIncident {
     /// The document.
@@ -18,14 +18,16 @@ pub struct RecordedIncident {
 }
 
 impl RecordedIncident {
-    /// Reads a document; `None` if it is none, or has no executions, for they are those of another incident.
+    /// Reads a document; `None` if it is not an incident, or has no executions because it was joined to another
+    /// incident.
     pub fn new(json: &Value) -> Option<Self> {
         let record = IncidentRecord::deserialize(json).ok()?;
         (!record.members.is_empty()).then_some(Self { record })
     }
 
-    /// For people, as an incident of a recorded run: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s in all`.
-    pub fn in_words(&self) -> String {
+    /// Returns its sentence, worded as for a recorded run: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s
+    /// in all`.
+    pub fn sentence(&self) -> String {
         let record = &self.record;
         let own_us = record.own_delay.unwrap_or(0);
         let func = record.func.as_deref().unwrap_or_default();
@@ -42,7 +44,7 @@ impl RecordedIncident {
                 usual: None,
                 is_in_library: callgrove_patterns::can_wait(func),
             },
-            // Documents of version 1 have none.
+            // Documents of version 1 lack the confidence.
             confidence_percent: record.confidence.unwrap_or(100),
             is_clock_unsure: false,
             next_best: record.next_best.map(RankId),
@@ -54,10 +56,10 @@ impl RecordedIncident {
             times: 1,
             every: None,
         };
-        facts.in_words()
+        facts.sentence()
     }
 
-    /// The other end of a recorded message of an execution, if it is known.
+    /// Returns the other end of a recorded message of an execution, if known.
     pub fn mate(
         &self,
         document: &ExecutionDocument,

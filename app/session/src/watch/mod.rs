@@ -1,24 +1,24 @@
-//! The watched run: a live pipeline or the database of a run that is over, without a screen.
+//! The watched run without a user interface: a live pipeline, or the database of a finished run.
 //!
-//! A carrier (threads with HTTP on the desktop) fetches what the server says and never makes the
-//! views wait: [`WatchRequest`]s go out, [`WatchUpdate`]s come in. The session keeps what is known and
-//! where the person is; views read it as [`Watch`], a part of [`crate::Snapshot`].
+//! A transport (threads with HTTP on the desktop) talks to the server and never blocks the views:
+//! [`WatchRequest`]s go out, [`WatchUpdate`]s come in. The session keeps the data and the position of the user; views
+//! read them as [`Watch`], a part of [`crate::Snapshot`].
 //!
 //! ```text
-//! views ── Command::Watch ──▶ Session ── WatchRequest ──▶ carrier ──▶ server
-//!   ▲                          │  ▲                          │
-//!   └──── Snapshot::watch ─────┘  └────── WatchUpdate ───────┘
+//! views ── Command::Watch ──▶ Session ── WatchRequest ──▶ transport ──▶ server
+//!   ▲                          │  ▲                           │
+//!   └──── Snapshot::watch ─────┘  └────── WatchUpdate ────────┘
 //! ```
 
-mod carrier;
 mod command;
 pub mod document;
 mod field;
 mod form;
 mod heat;
 mod incident;
-mod pace;
-mod picture;
+mod state;
+mod transport;
+mod update_history;
 
 mod ranking;
 mod recorded_trees;
@@ -31,23 +31,23 @@ mod watcher;
 
 pub use callgrove_detect::RunStats;
 pub use callgrove_pserver::overview::{
-    FuncOnRank, FuncOverview, Overview, RankOverview, StepSpan, summed_stats,
+    FuncOnRank, FuncOverview, Overview, RankOverview, StepSpan, merged_stats,
 };
 pub use callgrove_pserver::packet::{self, CounterStats, MetricsData, Packet};
 pub use callgrove_pserver::record::TrendRecord;
-pub use carrier::{
-    ConnectionId, QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
-};
 pub use command::WatchCommand;
 pub use document::{ExecutionDocument, RecordWindow};
 pub use field::{ExecutionField, FieldUnit};
 pub use form::{FormError, QueryForm, RecordCollection, SortField, TimeUnit};
 pub use heat::{HeatColumn, HeatMap, HeatRow};
 pub use incident::RecordedIncident;
-pub use pace::{Pace, PaceEntry, RecentMetrics};
-pub use picture::{Connection, QueryState, Watch};
 pub use ranking::{Measure, Ranked, RankedEnd, Ranking, Statistic, ranked_funcs, ranked_ranks};
 pub use recorded_trees::{RECORDED_TREES, recorded_forest};
 pub use scope::Scope;
+pub use state::{Connection, QueryState, Watch};
+pub use transport::{
+    ConnectionId, QueryRequest, WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
+};
+pub use update_history::{RecentMetrics, UpdateEntry, UpdateHistory};
 pub use visit::{Page, Results, Visit};
 pub(crate) use watcher::Watcher;

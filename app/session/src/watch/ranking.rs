@@ -1,8 +1,8 @@
-//! Ranks and functions in an order that the person chooses.
+//! Ranks and functions in an order that the user chooses.
 
 use super::{FuncOverview, Overview, RankOverview, RunStats};
 
-/// What is compared.
+/// A quantity that is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Measure {
     /// Severity of the anomalies, in microseconds.
@@ -18,7 +18,7 @@ pub enum Measure {
     Inclusive,
 }
 
-/// Which statistic of the measure.
+/// A statistic of a measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Statistic {
     /// Sum over all values.
@@ -40,7 +40,7 @@ pub enum Statistic {
     Kurtosis,
 }
 
-/// Which end of the order comes first.
+/// The end of the order that comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RankedEnd {
     /// The largest first.
@@ -50,32 +50,32 @@ pub enum RankedEnd {
     Bottom,
 }
 
-/// An order, and what is in it.
+/// An order with a filter.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ranking {
-    /// What is compared.
+    /// Measure.
     pub measure: Measure,
-    /// Which statistic of it.
+    /// Statistic of the measure.
     pub statistic: Statistic,
-    /// Which end comes first.
+    /// End that comes first.
     pub end: RankedEnd,
-    /// Only those whose name contains this, upper and lower case alike.
+    /// Text that names must contain, in either case.
     pub search: String,
 }
 
-/// One place of the order: `index` into [`Overview::ranks`] or [`Overview::funcs`].
+/// An entry of the order.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ranked {
-    /// Index into the overview's list.
+    /// Index into [`Overview::ranks`] or [`Overview::funcs`].
     pub index: usize,
     /// The value compared, in the unit of the measure.
     pub value: f64,
 }
 
 impl Measure {
-    /// Those that a rank has.
+    /// Measures of ranks.
     pub const OF_RANKS: [Self; 3] = [Self::Severity, Self::Anomalies, Self::Score];
-    /// Those that a function has.
+    /// Measures of functions.
     pub const OF_FUNCS: [Self; 5] = [
         Self::Severity,
         Self::Anomalies,
@@ -84,7 +84,7 @@ impl Measure {
         Self::Inclusive,
     ];
 
-    /// What a person calls it.
+    /// Returns the name for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Anomalies => "Anomalies per step",
@@ -95,12 +95,12 @@ impl Measure {
         }
     }
 
-    /// Whether its values are microseconds.
+    /// Returns whether its values are microseconds.
     pub fn is_duration(self) -> bool {
         matches!(self, Self::Severity | Self::Exclusive | Self::Inclusive)
     }
 
-    /// The statistics of a function.
+    /// Returns the statistics of a function.
     pub fn of_func(self, func: &FuncOverview) -> &RunStats {
         match self {
             Self::Anomalies => &func.anomalies,
@@ -111,7 +111,7 @@ impl Measure {
         }
     }
 
-    /// The statistics of a rank; what only functions have counts as its severity.
+    /// Returns the statistics of a rank. Measures that only functions have fall back to severity.
     pub fn of_rank(self, rank: &RankOverview) -> &RunStats {
         match self {
             Self::Anomalies => &rank.anomalies,
@@ -122,7 +122,7 @@ impl Measure {
 }
 
 impl Statistic {
-    /// All of them, in the order of the choice.
+    /// All statistics, in the order of the menu.
     pub const ALL: [Self; 8] = [
         Self::Total,
         Self::Count,
@@ -134,7 +134,7 @@ impl Statistic {
         Self::Kurtosis,
     ];
 
-    /// What a person calls it.
+    /// Returns the name for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Total => "total",
@@ -148,7 +148,7 @@ impl Statistic {
         }
     }
 
-    /// Its value; in the unit of the measure unless [`Statistic::is_pure_number`].
+    /// Returns its value, in the unit of the measure unless [`Statistic::is_pure_number`].
     pub fn of(self, stats: &RunStats) -> f64 {
         match self {
             Self::Total => stats.accumulate,
@@ -162,13 +162,13 @@ impl Statistic {
         }
     }
 
-    /// Whether it has no unit, whatever the measure.
+    /// Returns whether it has no unit, whatever the measure.
     pub fn is_pure_number(self) -> bool {
         matches!(self, Self::Count | Self::Skewness | Self::Kurtosis)
     }
 }
 
-/// The ranks in the order of a ranking. The name of a rank is its number.
+/// Returns the ranks in the order of a ranking. The name of a rank is its number.
 pub fn ranked_ranks(overview: &Overview, ranking: &Ranking) -> Vec<Ranked> {
     let values = overview.ranks.iter().map(|rank| {
         let value = ranking.statistic.of(ranking.measure.of_rank(rank));
@@ -177,7 +177,7 @@ pub fn ranked_ranks(overview: &Overview, ranking: &Ranking) -> Vec<Ranked> {
     ranked(values, ranking)
 }
 
-/// The functions in the order of a ranking.
+/// Returns the functions in the order of a ranking.
 pub fn ranked_funcs(overview: &Overview, ranking: &Ranking) -> Vec<Ranked> {
     let values = overview.funcs.iter().map(|func| {
         let value = ranking.statistic.of(ranking.measure.of_func(func));
@@ -186,7 +186,7 @@ pub fn ranked_funcs(overview: &Overview, ranking: &Ranking) -> Vec<Ranked> {
     ranked(values, ranking)
 }
 
-/// Equal values stay in the overview's order.
+/// Returns the entries in order. Equal values keep the order of the overview.
 fn ranked(values: impl Iterator<Item = (String, f64)>, ranking: &Ranking) -> Vec<Ranked> {
     let search = ranking.search.trim().to_lowercase();
     let mut ranked: Vec<Ranked> = values

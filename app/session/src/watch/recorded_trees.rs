@@ -10,17 +10,17 @@ use callgrove_model::{
 };
 use callgrove_provdb::{RecordedTree, TreeRecord};
 
-/// Before the address of a job, or its database: the trees that it has recorded, as a source to open.
+/// Prefix of the address of a job, or of its database, in the source name of its recorded trees.
 pub const RECORDED_TREES: &str = "trees:";
 
-/// The forest of the recorded trees of a run: those of all functions that are a root of one. Records without calls, and those that
-/// hold what cannot be, are left out; the second answer is how many.
+/// Returns the forest of the recorded trees of a run, for all functions that are the root of one, and the number of
+/// omitted records: those without calls, and invalid ones.
 ///
-/// What is usual is learned from those of the sample ([`Forest::sample`]): abnormal trees are recorded all, far more than their
-/// share.
+/// The usual trees are learned from the sample only ([`Forest::sample`]), because all abnormal trees are recorded, far
+/// more than their share.
 ///
-/// Trees have numbers of their own here: `#rank-index` counts the recorded ones. Labels name them by their events, which
-/// are those of the run.
+/// Trees are numbered among the recorded ones (`#rank-index`). Labels identify them by their event labels, which are
+/// those of the run.
 pub fn recorded_forest(records: &[TreeRecord], run: RunIdentity) -> (Forest, usize) {
     let mut names = NameTable::<FuncId>::default();
     let mut functions = BTreeSet::new();
@@ -40,7 +40,7 @@ pub fn recorded_forest(records: &[TreeRecord], run: RunIdentity) -> (Forest, usi
     let mut lanes = Vec::with_capacity(by_lane.len());
     for ((program, rank, thread), mut roots) in by_lane {
         let (program, rank, thread) = (ProgramId(program), RankId(rank), ThreadId(thread));
-        // Of equal beginnings the whole comes before the part.
+        // Of trees with equal entry, the longest comes first.
         roots.sort_by_key(|root| {
             (
                 root.record.entry,
@@ -52,7 +52,7 @@ pub fn recorded_forest(records: &[TreeRecord], run: RunIdentity) -> (Forest, usi
         let mut stack = CallStackBuilder::new(rank);
         let (mut is_over_at, mut num_calls) = (0, 0);
         for root in roots {
-            // A tree that stands within another comes with it.
+            // A tree inside another one is already part of it.
             if root.record.exit > is_over_at {
                 is_over_at = root.record.exit;
                 root.run(&mut stack, &mut names);
@@ -89,7 +89,7 @@ pub fn recorded_forest(records: &[TreeRecord], run: RunIdentity) -> (Forest, usi
     (Forest::grow(Arc::new(trace), &functions), num_left_out)
 }
 
-/// A recorded tree whose columns fit together.
+/// A recorded tree with consistent columns.
 struct Root<'a> {
     record: &'a TreeRecord,
     tree: &'a RecordedTree,
@@ -121,7 +121,7 @@ impl<'a> Root<'a> {
         })
     }
 
-    /// Enters and leaves what the tree did.
+    /// Enters and leaves the calls of the tree.
     fn run(&self, stack: &mut CallStackBuilder, names: &mut NameTable<FuncId>) {
         let tree = self.tree;
         let ids: Vec<FuncId> = tree
@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// `a` from 1,000 to 1,100 calls `b`, which calls `a`, and then `b` again.
+    /// Returns a record in which `a` from 1,000 to 1,100 calls `b`, which calls `a`, and then `b` again.
     fn record() -> TreeRecord {
         TreeRecord {
             version: TREE_VERSION,
@@ -181,8 +181,8 @@ mod tests {
     }
 
     #[test]
-    fn a_recorded_tree_is_the_tree_that_it_was_and_those_within_it_are_trees_too() {
-        // What stands within another is recorded a second time.
+    fn recorded_trees_are_restored_with_the_trees_inside_them() {
+        // A tree inside another one is recorded a second time.
         let within = TreeRecord {
             event_id: "2:1:9".to_owned(),
             entry: 1_020,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recorded_for_standing_out_is_no_sample() {
+    fn anomalies_recorded_in_addition_are_not_in_the_sample() {
         let at = |event: &str, start_us: u64, is_sample| TreeRecord {
             event_id: event.to_owned(),
             entry: start_us,
@@ -223,15 +223,19 @@ mod tests {
             at("2:1:17", 2_000, false),
             at("2:1:27", 3_000, true),
         ];
-        // Each has a tree within it.
+        // Each has a tree inside it.
         let (forest, _) = recorded_forest(&records, RunIdentity::default());
         assert_eq!(forest.sample(), [true, true, false, false, true, true]);
         let (forest, _) = recorded_forest(&records[1..2], RunIdentity::default());
-        assert_eq!(forest.sample(), [true, true], "there is nothing else");
+        assert_eq!(
+            forest.sample(),
+            [true, true],
+            "there are no sampled records"
+        );
     }
 
     #[test]
-    fn what_cannot_be_a_tree_is_left_out_and_counted() {
+    fn invalid_trees_are_omitted_and_counted() {
         let broken = |change: &dyn Fn(&mut TreeRecord, &mut RecordedTree)| {
             let mut record = record();
             let mut tree = record.tree.take().unwrap_or_default();
@@ -256,7 +260,7 @@ mod tests {
         ];
         let (forest, num_left_out) = recorded_forest(&records, RunIdentity::default());
         assert_eq!((forest.len(), num_left_out), (0, records.len()));
-        // Times that make no sense are mended as those of a damaged trace are.
+        // Invalid times are repaired as in a damaged trace.
         let late = broken(&|_, tree| tree.inclusive[2] = u64::MAX);
         let (forest, _) = recorded_forest(&[late], RunIdentity::default());
         assert_eq!(forest.len(), 1 + 1);

@@ -1,6 +1,6 @@
-//! What a person chose of the watched run.
+//! The user's selection in the watched run.
 
-/// What is chosen; `None` means all.
+/// A selection; `None` means all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Scope {
     /// Program and rank.

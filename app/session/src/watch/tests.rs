@@ -1,4 +1,4 @@
-//! The watched run against a carrier that says what the test wants.
+//! The watched run with a transport that the test controls.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn stats(total: f64, count: u64) -> RunStats {
     }
 }
 
-/// Anomalies of one step on each of three ranks: rank r has r + `step` % 2.
+/// Returns anomalies of one step on each of three ranks: rank r has r + `step` % 2.
 fn packet(step: u64) -> Packet {
     let rank = |rank: u32| {
         let n_anomalies = u64::from(rank) + step % 2;
@@ -82,32 +82,32 @@ fn document(rank: u32, index: u32) -> Value {
     })
 }
 
-fn connected() -> (Watcher, WatchCarrier) {
-    let (handle, carrier) = WatchHandle::pair();
+fn connected() -> (Watcher, WatchTransport) {
+    let (handle, transport) = WatchHandle::pair();
     let mut watcher = Watcher::new(handle);
     watcher.carry_out(WatchCommand::Connect {
         address: "localhost:5559".to_owned(),
         token: None,
     });
-    carrier
+    transport
         .updates
         .send((ConnectionId(1), WatchUpdate::Connected(Box::default())))
         .unwrap();
-    say(
+    deliver(
         &mut watcher,
-        &carrier,
+        &transport,
         WatchUpdate::Packet(Box::new(packet(0))),
     );
-    (watcher, carrier)
+    (watcher, transport)
 }
 
-fn say(watcher: &mut Watcher, carrier: &WatchCarrier, update: WatchUpdate) {
-    carrier.updates.send((ConnectionId(1), update)).unwrap();
+fn deliver(watcher: &mut Watcher, transport: &WatchTransport, update: WatchUpdate) {
+    transport.updates.send((ConnectionId(1), update)).unwrap();
     while watcher.update() {}
 }
 
-fn asked(carrier: &WatchCarrier) -> QueryRequest {
-    let last = carrier.requests.try_iter().last();
+fn last_query(transport: &WatchTransport) -> QueryRequest {
+    let last = transport.requests.try_iter().last();
     let Some(WatchRequest::Query(request)) = last else {
         panic!("no query but {last:?}");
     };
@@ -159,39 +159,43 @@ fn found(id: u64, documents: Vec<Value>) -> WatchUpdate {
 }
 
 #[test]
-fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
-    let (mut watcher, carrier) = connected();
-    let request = asked(&carrier);
+fn incidents_are_queried_with_new_data_and_their_root_is_opened() {
+    let (mut watcher, transport) = connected();
+    let request = last_query(&transport);
     assert_eq!(
         (request.collection.as_ref(), request.sort.as_deref()),
         ("incidents", Some("delay"))
     );
-    say(
+    deliver(
         &mut watcher,
-        &carrier,
+        &transport,
         WatchUpdate::Packet(Box::new(packet(1))),
     );
     assert!(
-        carrier.requests.try_recv().is_err(),
-        "one question at a time"
+        transport.requests.try_recv().is_err(),
+        "one query at a time"
     );
     let mut part = incident();
     (part["incident_id"], part["joined_to"]) = (json!("9:3:7"), json!("6:3:7"));
     part["members"] = json!([]);
-    say(
+    deliver(
         &mut watcher,
-        &carrier,
+        &transport,
         found(request.id, vec![incident(), part]),
     );
     let known = watcher.watch().incidents().to_vec();
     assert_eq!(
-        known[0].in_words(),
+        known[0].sentence(),
         "Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 780 ms in all"
     );
-    assert_eq!(known.len(), 1, "what is part of another is not listed");
+    assert_eq!(
+        known.len(),
+        1,
+        "an incident that was joined to another is not listed"
+    );
 
     watcher.carry_out(WatchCommand::OpenIncident(Arc::clone(&known[0])));
-    let request = asked(&carrier);
+    let request = last_query(&transport);
     let filter = "pid = 0 and (event_id in ('6:3:7', '6:3:7', '5:3:2'))";
     assert_eq!(request.filter.as_deref(), Some(filter));
     let mut victim = document(5, 2);
@@ -199,15 +203,15 @@ fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
         {"type": "RECV", "src": 6, "tar": 5, "tag": 9, "number": 17, "timestamp": 53_800},
         {"type": "RECV", "src": 6, "tar": 5, "tag": 9, "number": null, "timestamp": 53_801},
     ]});
-    say(
+    deliver(
         &mut watcher,
-        &carrier,
+        &transport,
         found(request.id, vec![victim, document(6, 7)]),
     );
     let opened = |watcher: &Watcher| watcher.watch().visit().document.clone().unwrap();
     assert_eq!(opened(&watcher).event_id, "6:3:7");
     assert!(
-        carrier.requests.try_recv().is_err(),
+        transport.requests.try_recv().is_err(),
         "its incident is known"
     );
 
@@ -221,11 +225,11 @@ fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
 }
 
 #[test]
-fn trends_are_asked_for_after_the_incidents_and_listed() {
-    let (mut watcher, carrier) = connected();
-    let request = asked(&carrier);
-    say(&mut watcher, &carrier, found(request.id, Vec::new()));
-    let request = asked(&carrier);
+fn trends_are_queried_after_the_incidents_and_listed() {
+    let (mut watcher, transport) = connected();
+    let request = last_query(&transport);
+    deliver(&mut watcher, &transport, found(request.id, Vec::new()));
+    let request = last_query(&transport);
     let wanted = (request.collection.as_ref(), request.filter.as_deref());
     assert_eq!(wanted, ("trends", Some("holds = true")));
     let words = "rank 4 1.30 times its peers in Solver::kernel throughout";
@@ -235,35 +239,39 @@ fn trends_are_asked_for_after_the_incidents_and_listed() {
         "usual": 1_000.0, "factor": 1.3, "start": null, "peers": [0, 1], "cost": 60_000, "evidence": 9.5, "doubt": null,
         "words": words,
     });
-    say(
+    deliver(
         &mut watcher,
-        &carrier,
+        &transport,
         found(request.id, vec![trend, json!({})]),
     );
     let known = watcher.watch().trends();
-    assert_eq!(known.len(), 1, "what is no trend is left out");
+    assert_eq!(known.len(), 1, "an invalid trend is omitted");
     assert_eq!((known[0].words.as_str(), known[0].cost), (words, 60_000));
 }
 
 #[test]
 fn the_incident_of_a_document_is_looked_up_when_it_is_opened() {
-    let (mut watcher, carrier) = connected();
+    let (mut watcher, transport) = connected();
     watcher.carry_out(WatchCommand::Query(Box::default()));
-    let request = asked(&carrier);
-    say(
+    let request = last_query(&transport);
+    deliver(
         &mut watcher,
-        &carrier,
+        &transport,
         found(request.id, vec![document(5, 2)]),
     );
     watcher.carry_out(WatchCommand::Open(0));
-    let request = asked(&carrier);
+    let request = last_query(&transport);
     assert_eq!(request.collection, "incidents");
     assert_eq!(
         request.filter.as_deref(),
         Some("pid = 0 and members[*] = '5:3:2'")
     );
     assert!(watcher.watch().incident().is_none());
-    say(&mut watcher, &carrier, found(request.id, vec![incident()]));
+    deliver(
+        &mut watcher,
+        &transport,
+        found(request.id, vec![incident()]),
+    );
     assert_eq!(
         watcher.watch().incident().map(|it| it.record.rid),
         Some(Some(6))
@@ -272,61 +280,61 @@ fn the_incident_of_a_document_is_looked_up_when_it_is_opened() {
         id: 0,
         cause: "no database".to_owned(),
     };
-    say(&mut watcher, &carrier, failed);
+    deliver(&mut watcher, &transport, failed);
     assert_eq!(
         watcher.watch().query(),
         &QueryState::Idle,
-        "nobody asked for incidents"
+        "the user did not query incidents"
     );
 }
 
 #[test]
-fn packets_arrive_in_the_overview_and_in_the_pace() {
-    let (mut watcher, carrier) = connected();
+fn packets_update_the_overview_and_the_history() {
+    let (mut watcher, transport) = connected();
     let before = watcher.watch().revision();
-    say(
+    deliver(
         &mut watcher,
-        &carrier,
+        &transport,
         WatchUpdate::Packet(Box::new(packet(1))),
     );
     assert_eq!(watcher.watch().connection(), &Connection::Live);
     assert_ne!(watcher.watch().revision(), before);
     assert_eq!(watcher.watch().overview().steps(), Some((0, 1)));
-    let last = watcher.watch().pace().entries.back().unwrap();
+    let last = watcher.watch().updates().entries.back().unwrap();
     assert_eq!((last.num_anomalies, last.num_ranks), (6, 3));
     assert_eq!(last.by_func, [((0, 1), 2)]);
 }
 
 #[test]
-fn a_pause_holds_the_picture_still_and_loses_nothing() {
-    let (mut watcher, carrier) = connected();
+fn a_pause_freezes_the_display_and_loses_nothing() {
+    let (mut watcher, transport) = connected();
     watcher.carry_out(WatchCommand::Pause(true));
     let held = watcher.watch().overview().clone();
     for step in 1..4 {
-        say(
+        deliver(
             &mut watcher,
-            &carrier,
+            &transport,
             WatchUpdate::Packet(Box::new(packet(step))),
         );
     }
     assert_eq!(watcher.watch().overview(), &held);
-    assert_eq!(watcher.watch().num_held_back(), 3);
+    assert_eq!(watcher.watch().num_waiting(), 3);
     watcher.carry_out(WatchCommand::Pause(false));
     assert_eq!(watcher.watch().overview().steps(), Some((0, 3)));
-    assert_eq!(watcher.watch().pace().entries.len(), 4);
+    assert_eq!(watcher.watch().updates().entries.len(), 4);
 }
 
 #[test]
-fn a_lost_connection_says_why_keeps_what_is_known_and_goes_on() {
-    let (mut watcher, carrier) = connected();
+fn a_lost_connection_has_a_cause_keeps_the_data_and_recovers() {
+    let (mut watcher, transport) = connected();
     let cause = "connection refused; is the server running?".to_owned();
     let lost = Connection::Lost {
         cause: cause.clone(),
         retry_in_ms: Some(500),
     };
-    say(
+    deliver(
         &mut watcher,
-        &carrier,
+        &transport,
         WatchUpdate::Lost {
             cause,
             retry_in_ms: Some(500),
@@ -334,16 +342,16 @@ fn a_lost_connection_says_why_keeps_what_is_known_and_goes_on() {
     );
     assert_eq!(watcher.watch().connection(), &lost);
     assert_eq!(watcher.watch().overview().ranks.len(), 3);
-    say(
+    deliver(
         &mut watcher,
-        &carrier,
+        &transport,
         WatchUpdate::Packet(Box::new(packet(1))),
     );
     assert_eq!(watcher.watch().connection(), &Connection::Live);
 }
 
 #[test]
-fn another_server_starts_from_nothing() {
+fn another_server_starts_without_data() {
     let (mut watcher, _carrier) = connected();
     watcher.carry_out(WatchCommand::Connect {
         address: "elsewhere:1".to_owned(),
@@ -354,8 +362,8 @@ fn another_server_starts_from_nothing() {
 }
 
 #[test]
-fn news_of_an_old_connection_is_not_news_of_the_new_one() {
-    let (mut watcher, carrier) = connected();
+fn updates_of_an_old_connection_are_ignored() {
+    let (mut watcher, transport) = connected();
     let connect = WatchCommand::Connect {
         address: "elsewhere:1".to_owned(),
         token: None,
@@ -372,7 +380,7 @@ fn news_of_an_old_connection_is_not_news_of_the_new_one() {
         watcher.carry_out(command);
         let overview = watcher.watch().overview().clone();
         for update in &late {
-            say(&mut watcher, &carrier, update.clone());
+            deliver(&mut watcher, &transport, update.clone());
             assert_eq!(watcher.watch().connection(), &expected, "{update:?}");
             assert_eq!(watcher.watch().overview(), &overview, "{update:?}");
         }
@@ -380,14 +388,14 @@ fn news_of_an_old_connection_is_not_news_of_the_new_one() {
 }
 
 #[test]
-fn a_question_is_answered_page_by_page_without_a_limit() {
-    let (mut watcher, carrier) = connected();
+fn a_query_is_answered_page_by_page_without_a_limit() {
+    let (mut watcher, transport) = connected();
     watcher.carry_out(WatchCommand::QueryScope(Scope {
         rank: Some((0, 2)),
         steps: Some((3, 4)),
         ..Scope::default()
     }));
-    let request = asked(&carrier);
+    let request = last_query(&transport);
     assert_eq!(
         request.filter.as_deref(),
         Some("pid = 0 and rid = 2 and io_step >= 3 and io_step <= 4")
@@ -401,9 +409,9 @@ fn a_question_is_answered_page_by_page_without_a_limit() {
         documents,
         total,
     };
-    say(
+    deliver(
         &mut watcher,
-        &carrier,
+        &transport,
         found(first, Some(request.limit + 5)),
     );
     assert!(
@@ -416,17 +424,17 @@ fn a_question_is_answered_page_by_page_without_a_limit() {
             .is_complete
     );
     watcher.carry_out(WatchCommand::More);
-    let more = asked(&carrier);
+    let more = last_query(&transport);
     assert_eq!((more.id, more.offset), (request.id, request.limit));
-    // A new anomaly came in between, so that one document comes again.
+    // A new anomaly arrived in between, so that one document occurs twice.
     let rest = (request.limit as u32 - 1..request.limit as u32 + 4).map(|index| document(2, index));
-    say(&mut watcher, &carrier, found(rest.collect(), None));
+    deliver(&mut watcher, &transport, found(rest.collect(), None));
     let results = watcher.watch().visit().results.clone().unwrap();
     assert_eq!(results.documents.len() as u64, request.limit + 4);
-    assert!(!results.is_complete, "the server spoke of one more");
+    assert!(!results.is_complete, "the server reported one more");
     watcher.carry_out(WatchCommand::More);
-    assert_eq!(asked(&carrier).offset, request.limit + 4);
-    say(&mut watcher, &carrier, found(Vec::new(), None));
+    assert_eq!(last_query(&transport).offset, request.limit + 4);
+    deliver(&mut watcher, &transport, found(Vec::new(), None));
     assert!(
         watcher
             .watch()
@@ -440,15 +448,15 @@ fn a_question_is_answered_page_by_page_without_a_limit() {
 }
 
 #[test]
-fn back_and_forward_go_through_places_with_their_answers() {
-    let (mut watcher, carrier) = connected();
+fn back_and_forward_restore_positions_with_their_results() {
+    let (mut watcher, transport) = connected();
     watcher.carry_out(WatchCommand::Query(Box::default()));
-    let request = asked(&carrier);
+    let request = last_query(&transport);
     watcher.carry_out(WatchCommand::Back);
     assert_eq!(watcher.watch().visit().page, Page::Overview);
-    say(
+    deliver(
         &mut watcher,
-        &carrier,
+        &transport,
         WatchUpdate::Found {
             id: request.id,
             documents: vec![document(0, 1)],
@@ -481,13 +489,13 @@ fn back_and_forward_go_through_places_with_their_answers() {
 }
 
 #[test]
-fn a_form_that_cannot_be_asked_says_which_field_and_how_it_should_look() {
-    let (mut watcher, carrier) = connected();
+fn an_invalid_form_is_reported_with_field_and_example() {
+    let (mut watcher, transport) = connected();
     let form = QueryForm {
         min_score: "high".to_owned(),
         ..QueryForm::default()
     };
-    while carrier.requests.try_recv().is_ok() {}
+    while transport.requests.try_recv().is_ok() {}
     watcher.carry_out(WatchCommand::Query(Box::new(form.clone())));
     assert_eq!(
         watcher.watch().query(),
@@ -496,8 +504,8 @@ fn a_form_that_cannot_be_asked_says_which_field_and_how_it_should_look() {
                 .to_owned()
         )
     );
-    assert_eq!(watcher.watch().visit().form, form, "what was typed stays");
-    assert!(carrier.requests.try_recv().is_err(), "nothing was asked");
+    assert_eq!(watcher.watch().visit().form, form, "the typed text is kept");
+    assert!(transport.requests.try_recv().is_err(), "no query was sent");
 }
 
 #[test]
@@ -533,7 +541,7 @@ fn every_field_of_the_form_becomes_a_condition() {
 }
 
 #[test]
-fn ranks_and_functions_are_ordered_by_any_statistic_and_found_by_name() {
+fn ranks_and_functions_are_sorted_by_any_statistic_and_filtered_by_name() {
     let mut overview = Overview::default();
     overview.apply(&packet(3));
     let order = |ranking: &Ranking| -> Vec<usize> {
@@ -596,7 +604,7 @@ fn the_heat_map_has_every_anomaly_in_its_column() {
 }
 
 #[test]
-fn a_rank_without_a_report_is_told_from_one_without_anomalies() {
+fn a_rank_without_a_report_differs_from_one_without_anomalies() {
     let mut overview = Overview::default();
     overview.apply(&packet(4));
     let mut late = packet(8);

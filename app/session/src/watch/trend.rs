@@ -1,14 +1,14 @@
-//! Trends as the parameter server recorded them: how they are asked for and read.
+//! Trends as recorded by the parameter server: their query, and reading them.
 
 use callgrove_pserver::record::TrendRecord;
 use serde::Deserialize;
 
 use super::QueryRequest;
 
-/// Trends that are listed.
+/// Largest number of trends that are listed.
 const MAX_TRENDS: u64 = 200;
 
-/// Returns the question for the trends that hold, the costliest first.
+/// Returns the query for the current trends, the costliest first.
 pub(super) fn trend_request(id: u64) -> QueryRequest {
     QueryRequest {
         id,
@@ -21,7 +21,7 @@ pub(super) fn trend_request(id: u64) -> QueryRequest {
     }
 }
 
-/// Reads documents; those that are no trends are left out.
+/// Reads documents; invalid ones are omitted.
 pub(super) fn read_trends(documents: &[serde_json::Value]) -> Vec<TrendRecord> {
     let read = |document| TrendRecord::deserialize(document).ok();
     documents.iter().filter_map(read).collect()

@@ -1,17 +1,17 @@
-//! Where the person is: what can be gone back to.
+//! The position of the user, and the positions to go back to.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{ExecutionDocument, QueryForm, QueryRequest, RecordedIncident, Scope};
 
-/// Visits that can be gone back to.
+/// Largest number of positions to go back to.
 const MAX_VISITS: usize = 64;
 
-/// What fills the window.
+/// The content of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Page {
-    /// Ranks, functions and steps with anomalies, as they come.
+    /// Ranks, functions and steps with anomalies, live.
     #[default]
     Overview,
     /// Profile of all functions.
@@ -24,37 +24,37 @@ pub enum Page {
     Document,
 }
 
-/// Executions that were looked up, as far as they were fetched.
+/// Executions that were looked up, as far as they have been fetched.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Results {
-    /// The question.
+    /// The query.
     pub request: QueryRequest,
-    /// The incident whose executions were asked for, if it was that.
+    /// The incident whose executions were queried, if any.
     pub incident: Option<Arc<RecordedIncident>>,
-    /// In the order asked for.
+    /// Documents in the requested order.
     pub documents: Vec<Arc<ExecutionDocument>>,
-    /// How many there are in all, if the server said so.
+    /// Number of all matching documents, if the server reported it.
     pub total: Option<u64>,
-    /// Whether all were fetched.
+    /// True if all have been fetched.
     pub is_complete: bool,
 }
 
-/// A place to go back to.
+/// A position of the user.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Visit {
-    /// What fills the window.
+    /// Content of the window.
     pub page: Page,
-    /// What is chosen.
+    /// Selection.
     pub focus: Scope,
-    /// The question as it was filled in.
+    /// Query form as filled in.
     pub form: QueryForm,
-    /// The answer.
+    /// Result of the query.
     pub results: Option<Arc<Results>>,
-    /// The execution that is open.
+    /// The open execution.
     pub document: Option<Arc<ExecutionDocument>>,
 }
 
-/// Visits in order of time, and which one is now.
+/// Positions in order of time, and the index of the current one.
 #[derive(Clone, Debug)]
 pub(super) struct Visits {
     visits: VecDeque<Visit>,
@@ -79,7 +79,7 @@ impl Visits {
         &mut self.visits[self.now]
     }
 
-    /// Goes to a new place; what was ahead is forgotten. The same place again is none.
+    /// Goes to a new position and discards those ahead. Going to the same position has no effect.
     pub(super) fn go(&mut self, visit: Visit) {
         if visit == *self.now() {
             return;
@@ -108,7 +108,7 @@ impl Visits {
         self.now = (self.now + 1).min(self.visits.len() - 1);
     }
 
-    /// Gives the answer to all visits that asked the question `id`.
+    /// Stores the results of query `id` in all positions that have it.
     pub(super) fn answer(&mut self, id: u64, results: &Arc<Results>) {
         for visit in &mut self.visits {
             let asked = visit.results.as_ref().map(|results| results.request.id);
@@ -118,7 +118,7 @@ impl Visits {
         }
     }
 
-    /// The newest answer to the question `id`.
+    /// Returns the newest results of query `id`.
     pub(super) fn results_of(&self, id: u64) -> Option<&Arc<Results>> {
         let mut all = self
             .visits

@@ -1,11 +1,11 @@
-//! What becomes of updates and commands: the only writer of [`Watch`].
+//! The state machine that processes updates and commands. It is the only writer of [`Watch`].
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use callgrove_pserver::record::IncidentRecord;
 
-use super::picture::Known;
+use super::state::WatchData;
 use super::trend::{read_trends, trend_request};
 use super::{
     Connection, ConnectionId, ExecutionDocument, FormError, Packet, Page, QueryForm, QueryRequest,
@@ -13,40 +13,40 @@ use super::{
     WatchRequest, WatchUpdate,
 };
 
-/// Updates taken over in one go, so that a frame stays short.
-const MAX_UPDATES_AT_ONCE: usize = 64;
-/// Incidents that are listed.
+/// Largest number of updates processed at once, so that frames stay short.
+const MAX_UPDATES_PER_FRAME: usize = 64;
+/// Largest number of incidents that are listed.
 const MAX_INCIDENTS: u64 = 200;
-/// Executions of an incident that are looked up at once.
+/// Largest number of executions of an incident that are looked up at once.
 const MAX_MEMBERS: usize = 200;
 
-/// Watches one run at a time through its carrier.
+/// Watches one run at a time through its transport.
 pub(crate) struct Watcher {
     handle: WatchHandle,
-    /// Requests that the carrier could not take yet, oldest first.
+    /// Requests that the transport has not accepted yet, oldest first.
     unsent: VecDeque<WatchRequest>,
     watch: Arc<Watch>,
-    /// The connection asked for last.
+    /// The connection that was requested last.
     connection: ConnectionId,
     next_query: u64,
-    asked: Asked,
+    own_queries: OwnQueries,
 }
 
-/// Questions that no person asked, by id.
+/// Numbers of the queries that the watcher itself makes.
 #[derive(Default)]
-struct Asked {
-    /// For the incidents that cost most.
+struct OwnQueries {
+    /// Query for the incidents with most delay.
     incidents: Option<u64>,
-    /// For the trends, once the incidents have come.
+    /// Query for the trends, sent after the incidents arrived.
     trends: Option<u64>,
-    /// For the incident of the open document.
+    /// Query for the incident of the open document.
     incident: Option<u64>,
-    /// A person's question for the executions of an incident, and which of them to show.
+    /// The user's query for the executions of an incident, and the label of the one to show.
     to_open: Option<(u64, Option<String>)>,
 }
 
 impl Watcher {
-    /// A watcher of no run yet.
+    /// Returns a watcher without a run.
     pub(crate) fn new(handle: WatchHandle) -> Self {
         Self {
             handle,
@@ -57,17 +57,17 @@ impl Watcher {
             }),
             connection: ConnectionId::default(),
             next_query: 0,
-            asked: Asked::default(),
+            own_queries: OwnQueries::default(),
         }
     }
 
-    /// What is known.
+    /// Returns the state of the watched run.
     pub(crate) fn watch(&self) -> &Arc<Watch> {
         &self.watch
     }
 
-    /// Takes over some of what came in and sends what waits; never waits itself. Whether anything
-    /// is new; then there may be more, so it is called again soon.
+    /// Processes some updates and sends pending requests. Never blocks. Returns whether there were updates; then
+    /// there may be more, so it should be called again soon.
     pub(crate) fn update(&mut self) -> bool {
         while let Some(request) = self.unsent.pop_front() {
             if let Err(request) = self.handle.send(request) {
@@ -75,7 +75,7 @@ impl Watcher {
                 break;
             }
         }
-        for num_taken in 0..MAX_UPDATES_AT_ONCE {
+        for num_taken in 0..MAX_UPDATES_PER_FRAME {
             let Some((connection, update)) = self.handle.poll() else {
                 return num_taken > 0;
             };
@@ -84,7 +84,7 @@ impl Watcher {
         true
     }
 
-    /// Carries out a person's wish.
+    /// Carries out a command of the user.
     pub(crate) fn carry_out(&mut self, command: WatchCommand) {
         match command {
             WatchCommand::Connect { address, token } => self.connect(address, token),
@@ -95,7 +95,7 @@ impl Watcher {
             }
             WatchCommand::Pause(is_paused) => {
                 let watch = self.now();
-                watch.num_held_back = 0;
+                watch.num_waiting = 0;
                 watch.held = is_paused.then(|| Arc::clone(&watch.newest));
             }
             WatchCommand::Show(page) => self.go(|visit| visit.page = page),
@@ -138,32 +138,32 @@ impl Watcher {
         visits.go(visit);
     }
 
-    /// Lets go of the watched run, with all that is known of it.
-    pub(crate) fn let_go(&mut self) {
+    /// Stops watching the run and discards its data.
+    pub(crate) fn detach(&mut self) {
         let revision = self.watch.newest.revision + 1;
         *self.now() = Watch {
             is_offered: true,
-            newest: Arc::new(Known {
+            newest: Arc::new(WatchData {
                 revision,
-                ..Known::default()
+                ..WatchData::default()
             }),
             ..Watch::default()
         };
         self.connection.0 += 1;
-        self.asked = Asked::default();
+        self.own_queries = OwnQueries::default();
         self.send(WatchRequest::Disconnect);
     }
 
-    /// Another server has other functions and documents: nothing of the old one is kept.
+    /// Connects to a server. Another server has other functions and documents, so the data of the old one is discarded.
     fn connect(&mut self, address: String, token: Option<String>) {
         let before = Arc::clone(&self.watch);
         let watch = self.now();
         if address != before.address {
             *watch = Watch {
                 is_offered: true,
-                newest: Arc::new(Known {
+                newest: Arc::new(WatchData {
                     revision: before.newest.revision + 1,
-                    ..Known::default()
+                    ..WatchData::default()
                 }),
                 ..Watch::default()
             };
@@ -171,7 +171,7 @@ impl Watcher {
         watch.address.clone_from(&address);
         watch.connection = Connection::Connecting;
         self.connection.0 += 1;
-        self.asked = Asked::default();
+        self.own_queries = OwnQueries::default();
         self.send(WatchRequest::Connect {
             connection: self.connection,
             address,
@@ -179,7 +179,8 @@ impl Watcher {
         });
     }
 
-    /// Answers name their question; all else counts only if it comes from the connection asked for last.
+    /// Processes an update. Query results have a number; all other updates are ignored unless they belong to the
+    /// connection that was requested last.
     fn take(&mut self, connection: ConnectionId, update: WatchUpdate) {
         let is_old = connection != self.connection;
         match update {
@@ -194,7 +195,7 @@ impl Watcher {
                 known.overview = *overview;
                 known.revision += 1;
                 watch.connection = Connection::Live;
-                self.asked.incidents = None;
+                self.own_queries.incidents = None;
                 self.ask_incidents();
             }
             WatchUpdate::Packet(packet) => {
@@ -219,7 +220,7 @@ impl Watcher {
                 }
             }
             WatchUpdate::QueryFailed { id, cause } => {
-                // Without a database there are no incidents, and nobody asked for them.
+                // Without a database there are no incidents. The user did not query them, so no error is shown.
                 self.take_incidents(id, &[]);
                 self.take_trends(id, &[]);
                 if self.watch.query == QueryState::Asked(id) {
@@ -233,9 +234,9 @@ impl Watcher {
         let watch = self.now();
         let known = Arc::make_mut(&mut watch.newest);
         known.overview.apply(packet);
-        known.pace.push(packet);
+        known.updates.push(packet);
         known.revision += 1;
-        watch.num_held_back += u64::from(watch.is_paused());
+        watch.num_waiting += u64::from(watch.is_paused());
         watch.connection = Connection::Live;
     }
 
@@ -303,7 +304,7 @@ impl Watcher {
         let mut documents = known.documents.clone();
         let mut labels: BTreeSet<_> = documents.iter().map(|known| known.label()).collect();
         for document in found.into_iter().map(ExecutionDocument::new) {
-            // What came in meanwhile moves documents to later pages, so some come twice.
+            // New documents move others to later pages, so some occur twice.
             if document.event_id.is_empty() || labels.insert(document.label()) {
                 documents.push(Arc::new(document));
             }
@@ -322,13 +323,13 @@ impl Watcher {
         self.now().visits.answer(id, &Arc::new(results));
     }
 
-    /// Asks for the incidents that cost most, unless that is asked already.
+    /// Queries the incidents with most delay, unless the query is already running.
     fn ask_incidents(&mut self) {
-        if self.asked.incidents.is_some() {
+        if self.own_queries.incidents.is_some() {
             return;
         }
         let request = self.incident_request("joined_to is null".to_owned(), MAX_INCIDENTS);
-        self.asked.incidents = Some(request.id);
+        self.own_queries.incidents = Some(request.id);
         self.send(WatchRequest::Query(request));
     }
 
@@ -346,24 +347,24 @@ impl Watcher {
         }
     }
 
-    /// Takes the answer to a question for incidents; whether it was one.
+    /// Takes the results of a query for incidents; `false` if `id` is another query.
     fn take_incidents(&mut self, id: u64, documents: &[serde_json::Value]) -> bool {
         let mut incidents = documents
             .iter()
             .filter_map(|document| Some(Arc::new(RecordedIncident::new(document)?)));
-        if self.asked.incidents == Some(id) {
-            self.asked.incidents = None;
+        if self.own_queries.incidents == Some(id) {
+            self.own_queries.incidents = None;
             let incidents: Vec<_> = incidents.collect();
             if *self.watch.newest.incidents != incidents {
                 let known = Arc::make_mut(&mut self.now().newest);
                 known.incidents = Arc::new(incidents);
                 known.revision += 1;
             }
-            self.asked.trends = Some(self.next_query);
+            self.own_queries.trends = Some(self.next_query);
             self.send(WatchRequest::Query(trend_request(self.next_query)));
             self.next_query += 1;
-        } else if self.asked.incident == Some(id) {
-            self.asked.incident = None;
+        } else if self.own_queries.incident == Some(id) {
+            self.own_queries.incident = None;
             self.now().incident = incidents.next();
         } else {
             return false;
@@ -371,9 +372,13 @@ impl Watcher {
         true
     }
 
-    /// Takes the answer to a question for trends; whether it was one.
+    /// Takes the results of a query for trends; `false` if `id` is another query.
     fn take_trends(&mut self, id: u64, documents: &[serde_json::Value]) -> bool {
-        let is_one = self.asked.trends.take_if(|asked| *asked == id).is_some();
+        let is_one = self
+            .own_queries
+            .trends
+            .take_if(|asked| *asked == id)
+            .is_some();
         let trends = read_trends(documents);
         if is_one && *self.watch.newest.trends != trends {
             let known = Arc::make_mut(&mut self.now().newest);
@@ -398,14 +403,15 @@ impl Watcher {
             filter: format!("event_id in ({})", labels.join(", ")),
             ..QueryForm::default()
         };
-        self.asked.to_open = Some((self.next_query, event_id.clone()));
+        self.own_queries.to_open = Some((self.next_query, event_id.clone()));
         self.now().incident = Some(Arc::clone(incident));
         self.ask(form, None, Some(Arc::clone(incident)));
     }
 
-    /// Shows what was to be shown of the answer to a question.
+    /// Opens the document that a query was made for.
     fn open_found(&mut self, id: u64) {
-        let Some((_, event_id)) = self.asked.to_open.take_if(|(asked, _)| *asked == id) else {
+        let Some((_, event_id)) = self.own_queries.to_open.take_if(|(asked, _)| *asked == id)
+        else {
             return;
         };
         let results = self.watch.visit().results.clone();
@@ -415,7 +421,7 @@ impl Watcher {
         }
     }
 
-    /// Asks for the incident that the open document is of, for the other ends of its messages.
+    /// Queries the incident of the open document, to know the other ends of its messages.
     fn ask_incident(&mut self, document: &ExecutionDocument) {
         if self.watch.incident().is_some() || document.event_id.is_empty() {
             return;
@@ -426,7 +432,7 @@ impl Watcher {
             quoted(&document.event_id)
         );
         let request = self.incident_request(filter, 1);
-        self.asked.incident = Some(request.id);
+        self.own_queries.incident = Some(request.id);
         self.send(WatchRequest::Query(request));
     }
 
@@ -436,7 +442,8 @@ impl Watcher {
         let Some(document) = document.map(Arc::clone) else {
             return;
         };
-        // Going from one execution to the next is no new place, or a step back would go through them all.
+        // Going from one execution to the next is not a new position, otherwise going back would step through all of
+        // them.
         if self.watch.visit().page == Page::Document {
             self.now().visits.now_mut().document = Some(Arc::clone(&document));
         } else {
@@ -449,7 +456,7 @@ impl Watcher {
     }
 }
 
-/// A text as filters have it.
+/// Returns a text as a literal of the query language.
 fn quoted(text: impl AsRef<str>) -> String {
     format!("'{}'", text.as_ref().replace('\'', "''"))
 }

@@ -1,4 +1,4 @@
-//! What is said on the wire.
+//! The messages and frames of the wire.
 
 use callgrove_model::{FuncId, PackedError, PackedRoots, TraceHead, TreeRef, fnv1a};
 use rmp_serde::Serializer;
@@ -9,65 +9,66 @@ use crate::calls::CallsFacts;
 use crate::watch::{ConnectionId, WatchRequest, WatchUpdate};
 use crate::{Analysis, CallQuestion, Calls, Command};
 
-/// Both sides must speak the same version.
+/// Version of the wire protocol. Both sides must have the same.
 pub const WIRE_VERSION: u32 = 6;
 
-/// What stands before the content of a frame: a byte for its kind, eight for the sum of both. Whoever makes frames
-/// is trusted, as it made the page; what happened to them on the way is not.
+/// Length of the head of a frame: one byte for its kind, and eight for a checksum of kind and content. The sender is
+/// trusted, because it also serves the page; the checksum detects damage in transit.
 const HEAD_BYTES: usize = 9;
 
-/// From a view to the session.
+/// A message from a view to the session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ViewerMessage {
-    /// The first message of all.
+    /// The first message of a connection.
     Hello {
         /// [`WIRE_VERSION`] of the view.
         version: u32,
-        /// Tells the viewer from all others, also when it comes back after its connection broke.
+        /// Identifies the viewer, also after it reconnects.
         key: u64,
-        /// What the person calls itself.
+        /// Name of the user.
         name: Option<String>,
     },
-    /// A wish.
+    /// A command.
     Command {
-        /// The viewer's first is 1.
+        /// Number of the command, from 1 for each viewer.
         number: u64,
-        /// What.
+        /// The command itself.
         command: Box<Command>,
     },
-    /// The running work shall stop.
+    /// Cancels the running work.
     Cancel,
-    /// A file of the viewer's own, which a command that follows names.
+    /// A file of the viewer that the next command refers to.
     File(ViewerFile),
-    /// What the watch of the run shall do.
+    /// A request to the watch of the run.
     Watch(WatchRequest),
     /// A question about the calls of the run.
     Ask {
-        /// Which of the traces that came on this connection it is about; the first is 1.
+        /// The trace of the question, by its order of arrival on this connection, from 1.
         trace: u64,
-        /// What the answer names.
+        /// Number that the answer repeats.
         number: u64,
         /// The question.
         question: CallQuestion,
     },
-    /// The answer to a question is not wanted any more.
+    /// Cancels a question.
     Forget {
-        /// Its number.
+        /// Number of the question.
         number: u64,
     },
 }
 
-/// What a frame holds.
+/// The kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum FrameKind {
-    /// All that is small, of the newest snapshot. What came before belongs to it.
+    /// The small parts of the newest snapshot. The frames before it contain its large parts.
     Snapshot = 1,
-    /// What is always known of a trace, or that there is none. All that was of another one goes. In a file its head alone.
+    /// The facts of the trace, or its absence. Invalidates everything of the trace before. In a file, its head
+    /// only.
     Trace = 2,
-    /// The next lane, in a file.
+    /// The next lane; only in a file.
     Lane = 3,
-    /// The forest, or none. All that was of another one goes.
+    /// The forest, or its absence. Invalidates everything of the forest before.
     Analysis = 4,
     Map = 5,
     Detection = 6,
@@ -75,28 +76,28 @@ pub(super) enum FrameKind {
     Patterns = 8,
     /// A file for the viewer.
     File = 9,
-    /// The answer to a hello: which life of the session this is, as a number.
+    /// The answer to a hello: the epoch of the session.
     Welcome = 10,
-    /// News of the watched run.
+    /// An update of the watched run.
     Watch = 11,
     /// The answer to a question about calls.
     Answer = 12,
     Trends = 13,
 }
 
-/// A trace whose calls stay where they are.
+/// A trace whose calls remain in the server.
 #[derive(Serialize, Deserialize)]
-pub(super) struct FarTrace {
+pub(super) struct RemoteTrace {
     pub(super) head: TraceHead,
     pub(super) facts: CallsFacts,
 }
 
-/// What became of a question.
+/// The answer to a question about calls.
 #[derive(Serialize, Deserialize)]
 pub(super) enum CallAnswer {
-    /// It is answered.
+    /// The encoded answer.
     Known(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// It is refused, for a reason in words.
+    /// The reason of a refusal, as text.
     Refused(String),
 }
 
@@ -106,32 +107,32 @@ pub(super) struct AnalysisParts {
     pub(super) functions: Vec<FuncId>,
     pub(super) trees: Vec<TreeRef>,
     pub(super) num_unclosed: usize,
-    /// What there is to see of the trees without asking.
+    /// Everything about the trees that is shown without a query.
     pub(super) roots: PackedRoots,
     pub(super) analysis: Analysis,
 }
 
-/// The first frame of a connection. `life` is another number whenever the session has begun anew.
+/// Returns the first frame of a connection. `epoch` changes whenever the session is restarted.
 ///
 /// # Errors
-/// Never, as far as is known.
-pub fn welcome_frame(life: u64) -> Result<Vec<u8>, WireError> {
-    FrameKind::Welcome.named(&life)
+/// None are known.
+pub fn welcome_frame(epoch: u64) -> Result<Vec<u8>, WireError> {
+    FrameKind::Welcome.named(&epoch)
 }
 
-/// News of the run that a viewer watches.
+/// Returns a frame with an update of the run that a viewer watches.
 ///
 /// # Errors
-/// They hold what cannot be written.
+/// The update cannot be encoded.
 pub fn watch_frame(connection: ConnectionId, update: &WatchUpdate) -> Result<Vec<u8>, WireError> {
     FrameKind::Watch.named(&(connection, update))
 }
 
-/// The answer to a question of a viewer who knows these calls; none once it `is_forgotten`. A question that cannot be
-/// answered is refused, whatever it is.
+/// Returns a frame with the answer to a question of a viewer; `None` once it `is_forgotten`. Questions that cannot be
+/// answered are refused.
 ///
 /// # Errors
-/// Never, as far as is known.
+/// None are known.
 pub fn answer_frame(
     calls: &Calls,
     (number, question): (u64, &CallQuestion),
@@ -145,70 +146,70 @@ pub fn answer_frame(
     FrameKind::Answer.compact(&(number, answer)).map(Some)
 }
 
-/// A question that is not even looked at, for a reason in words.
+/// Returns a frame that refuses a question without examining it. `why` is the reason, as text.
 ///
 /// # Errors
-/// Never, as far as is known.
+/// None are known.
 pub fn refusal_frame(number: u64, why: &str) -> Result<Vec<u8>, WireError> {
     FrameKind::Answer.compact(&(number, CallAnswer::Refused(why.to_owned())))
 }
 
-/// The largest file that a viewer gives: a session, a model or labels.
+/// Largest file of a viewer, in bytes: a session, a model or labels.
 pub const MAX_FILE_BYTES: u64 = 60 << 20;
 
-/// A file that a viewer gives or gets.
+/// A file that a viewer sends or receives.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ViewerFile {
     /// Its name, without a folder.
     pub name: String,
-    /// What it holds.
+    /// Content of the file.
     #[serde(with = "serde_bytes")]
     pub content: Vec<u8>,
 }
 
-/// Why bytes could not be understood.
+/// An error of decoding or encoding.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// They are no message.
+    /// The bytes are not a valid message.
     #[error("a message cannot be read: {0}")]
     Message(#[from] rmp_serde::decode::Error),
-    /// A message cannot be written.
+    /// A message cannot be encoded.
     #[error("a message cannot be written: {0}")]
     Write(#[from] rmp_serde::encode::Error),
-    /// They are no lane of a trace.
+    /// The bytes are not a valid lane of a trace.
     #[error("the trace cannot be read: {0}")]
     Trace(#[from] PackedError),
-    /// They are not as they were sent.
+    /// The checksum is wrong.
     #[error("a message is damaged")]
     Damaged,
-    /// They do not fit what came before.
+    /// The message does not fit the ones before.
     #[error("a message does not fit the one before it")]
     Order,
 }
 
 impl ViewerFile {
-    /// The frame that brings it.
+    /// Returns the frame with the file.
     ///
     /// # Errors
-    /// Never, as far as is known.
+    /// None are known.
     pub fn to_frame(&self) -> Result<Vec<u8>, WireError> {
         FrameKind::File.named(self)
     }
 }
 
 impl ViewerMessage {
-    /// The message as bytes.
+    /// Encodes the message.
     ///
     /// # Errors
-    /// It holds what cannot be written.
+    /// The message cannot be encoded.
     pub fn to_bytes(&self) -> Result<Vec<u8>, WireError> {
         Ok(rmp_serde::to_vec_named(self)?)
     }
 
-    /// The message that bytes hold.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// They hold none.
+    /// The bytes are not a valid message.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, WireError> {
         Ok(rmp_serde::from_slice(bytes)?)
     }
@@ -234,33 +235,33 @@ impl FrameKind {
         all.into_iter().find(|kind| *kind as u8 == byte)
     }
 
-    /// A frame whose fields have names.
+    /// Returns a frame whose fields are encoded with their names.
     pub(super) fn named(self, content: &impl Serialize) -> Result<Vec<u8>, WireError> {
         let mut frame = Self::begin(0);
         content.serialize(&mut Serializer::new(&mut frame).with_struct_map())?;
         Ok(self.seal(frame))
     }
 
-    /// A frame of many small things whose fields need no names.
+    /// Returns a frame whose fields are encoded without names, for content with many small items.
     pub(super) fn compact(self, content: &impl Serialize) -> Result<Vec<u8>, WireError> {
         let mut frame = Self::begin(0);
         content.serialize(&mut Serializer::new(&mut frame))?;
         Ok(self.seal(frame))
     }
 
-    /// A frame whose content is bytes already.
+    /// Returns a frame with encoded content.
     pub(super) fn raw(self, content: &[u8]) -> Vec<u8> {
         let mut frame = Self::begin(content.len());
         frame.extend_from_slice(content);
         self.seal(frame)
     }
 
-    /// Whether a frame is of this kind.
+    /// Returns whether a frame is of this kind.
     pub(super) fn is_of(self, frame: &[u8]) -> bool {
         frame.first() == Some(&(self as u8))
     }
 
-    /// An empty head, with room for so many bytes of content.
+    /// Returns an empty head, with capacity for `num_bytes` of content.
     fn begin(num_bytes: usize) -> Vec<u8> {
         let mut frame = Vec::with_capacity(HEAD_BYTES + num_bytes);
         frame.resize(HEAD_BYTES, 0);
@@ -278,7 +279,7 @@ impl FrameKind {
         fnv1a(content) ^ u64::from(self as u8)
     }
 
-    /// What a frame holds, if it is as it was sent.
+    /// Returns kind and content of a frame, if its checksum is right.
     pub(super) fn open(frame: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let (head, content) = frame
             .split_first_chunk::<HEAD_BYTES>()

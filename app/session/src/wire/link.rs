@@ -1,66 +1,66 @@
-//! The viewer's end of the wire: what is to be sent, and what has come. Whoever has the connection moves the bytes.
+//! The viewer's end of the wire: queues of messages to send, and the frames received. The caller transfers the bytes.
 //!
-//! No command is lost with a connection: each is kept until the session has carried it out, and sent again on the
-//! next connection, as are questions about calls that have no answer. A session that has begun anew meanwhile is not told to undo or redo again, since nobody knows
-//! whether it did.
+//! Commands survive a lost connection: each is kept until the session has carried it out, and is sent again on the
+//! next connection, as are unanswered questions about calls. If the session was restarted in between, undo and redo
+//! are not repeated, because the viewer cannot know whether they were carried out.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use super::far_watch::FarWatch;
 use super::frame::{MAX_FILE_BYTES, ViewerFile, ViewerMessage, WIRE_VERSION, WireError};
-use super::mirror::{Arrived, SnapshotMirror};
-use crate::calls::CallWish;
+use super::mirror::{FrameContent, SnapshotMirror};
+use super::remote_watch::RemoteWatch;
+use crate::calls::CallRequest;
 use crate::viewer::guest_name;
 use crate::watch::WatchHandle;
 use crate::{Command, Notice, SessionHandle, Severity, Snapshot, SnapshotCell};
 
-/// Commands that may wait before any is taken up; a person does not type that fast.
+/// Largest number of queued commands.
 const MAX_WAITING: usize = 4096;
-/// The number of the notice that the connection is lost: no session gives it.
-const LOST: u64 = (1 << 63) - 1;
+/// Number of the notice that the connection is lost. Sessions never use it.
+const LOST_NOTICE: u64 = (1 << 63) - 1;
 
-/// What a frame brought, for whoever draws.
+/// The effect of a frame on what is drawn.
 #[derive(Debug)]
 pub enum LinkEvent {
-    /// Something to be seen at once.
+    /// A change that should be drawn at once.
     News,
-    /// A part of what is coming: it is enough to look now and then.
+    /// A part of a larger change: occasional redrawing is enough.
     Part,
-    /// A file for the person.
+    /// A file for the user.
     File(ViewerFile),
 }
 
 /// The viewer's end of the wire.
 pub struct SessionLink {
     key: u64,
-    /// What the person calls itself.
+    /// Name of the user.
     name: String,
     commands: Receiver<Command>,
     cell: SnapshotCell,
     mirror: SnapshotMirror,
-    /// Which life of the session this is; `None` until it has said so on this connection.
-    life: Option<u64>,
-    /// The one before.
-    last_life: Option<u64>,
+    /// Epoch of the session; `None` until it has sent it on this connection.
+    epoch: Option<u64>,
+    /// Epoch on the connection before.
+    last_epoch: Option<u64>,
     /// Number of the newest command.
     number: u64,
-    /// Commands that are not known to be carried out, oldest first.
-    kept: VecDeque<(u64, Command)>,
-    /// How many of them were sent on this connection.
+    /// Commands that are not confirmed yet, oldest first.
+    unconfirmed: VecDeque<(u64, Command)>,
+    /// Number of these that were sent on this connection.
     num_sent: usize,
-    /// Messages that go before all others.
+    /// Messages that take precedence over all others.
     first: VecDeque<ViewerMessage>,
-    wishes_told: u64,
-    /// Whether whoever has the link ends the work itself, and asks for wishes to stop.
-    is_stopped_elsewhere: bool,
-    watch: Option<FarWatch>,
+    num_cancels_seen: u64,
+    /// True if the caller stops the work itself and polls for cancel requests.
+    has_external_stop: bool,
+    watch: Option<RemoteWatch>,
 }
 
 impl SessionLink {
-    /// A link for a viewer with a key that no other has, by which it is called where the person has no name; the handle is
-    /// for the views.
+    /// Creates a link for a viewer with a unique key, from which its name is derived if the user has none. The handle
+    /// is for the views.
     pub fn new(key: u64, name: Option<String>) -> (SessionHandle, Self) {
         let (sender, commands) = sync_channel(MAX_WAITING);
         let cell = SnapshotCell::default();
@@ -70,45 +70,46 @@ impl SessionLink {
             commands,
             cell: cell.clone(),
             mirror: SnapshotMirror::default(),
-            life: None,
-            last_life: None,
+            epoch: None,
+            last_epoch: None,
             number: 0,
-            kept: VecDeque::new(),
+            unconfirmed: VecDeque::new(),
             num_sent: 0,
             first: VecDeque::new(),
-            wishes_told: 0,
-            is_stopped_elsewhere: false,
+            num_cancels_seen: 0,
+            has_external_stop: false,
             watch: None,
         };
         (SessionHandle::new(sender, cell), link)
     }
 
-    /// The session cannot hear while it works: whoever has the link asks [`SessionLink::wants_stop`] and ends it.
+    /// Declares that the session receives no messages while it works: the caller polls [`SessionLink::wants_stop`] and
+    /// stops the work.
     #[must_use]
-    pub fn stopped_elsewhere(self) -> Self {
-        let is_stopped_elsewhere = true;
+    pub fn with_external_stop(self) -> Self {
+        let has_external_stop = true;
         Self {
-            is_stopped_elsewhere,
+            has_external_stop,
             ..self
         }
     }
 
-    /// Has the run watched that the server watches; the answer is the view's end.
+    /// Watches the run that the server watches. Returns the view's end.
     pub fn watch(&mut self) -> WatchHandle {
-        let (handle, watch) = FarWatch::new();
+        let (handle, watch) = RemoteWatch::new();
         self.watch = Some(watch);
         handle
     }
 
-    /// A connection stands: the first message on it.
+    /// Starts a connection, and returns the first message on it.
     ///
     /// # Errors
-    /// Never, as far as is known.
+    /// None are known.
     pub fn connected(&mut self) -> Result<Vec<u8>, WireError> {
-        // A name that was given meanwhile is told at once.
-        self.keep_commands();
-        self.mirror = std::mem::take(&mut self.mirror).again();
-        self.last_life = self.life.take().or(self.last_life);
+        // A name given while there was no connection is already part of the hello.
+        self.queue_commands();
+        self.mirror = std::mem::take(&mut self.mirror).for_next_connection();
+        self.last_epoch = self.epoch.take().or(self.last_epoch);
         self.num_sent = 0;
         self.first.clear();
         let hello = ViewerMessage::Hello {
@@ -119,29 +120,29 @@ impl SessionLink {
         hello.to_bytes()
     }
 
-    /// The next message to send, if any; `file` knows the files of the viewer. One that is too large stays here, and the
-    /// session says so.
+    /// Returns the next message to send, if any. `file` returns the files of the viewer. A file that is too large is
+    /// not sent, and the session reports it as missing.
     ///
     /// # Errors
-    /// A command holds what cannot be written; it is left out.
+    /// A command cannot be encoded; it is skipped.
     pub fn next_message(
         &mut self,
         file: impl Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<Option<Vec<u8>>, WireError> {
-        self.keep_commands();
-        if self.life.is_none() {
+        self.queue_commands();
+        if self.epoch.is_none() {
             return Ok(None);
         }
-        if !self.is_stopped_elsewhere && self.wants_stop() {
+        if !self.has_external_stop && self.wants_stop() {
             self.first.push_front(ViewerMessage::Cancel);
         }
         if let Some(message) = self.first.pop_front() {
             return message.to_bytes().map(Some);
         }
-        if let Some(request) = self.watch.as_mut().and_then(FarWatch::next_request) {
+        if let Some(request) = self.watch.as_mut().and_then(RemoteWatch::next_request) {
             return ViewerMessage::Watch(request).to_bytes().map(Some);
         }
-        let Some((number, command)) = self.kept.get(self.num_sent) else {
+        let Some((number, command)) = self.unconfirmed.get(self.num_sent) else {
             return self
                 .next_question()
                 .map(|message| message.to_bytes())
@@ -165,29 +166,29 @@ impl SessionLink {
         file.to_bytes().map(Some)
     }
 
-    /// What the views want to know of calls, or not any more.
+    /// Returns the next question about calls, or the cancellation of one.
     fn next_question(&self) -> Option<ViewerMessage> {
         let (trace, calls) = self.mirror.calls()?;
-        Some(match calls.next_wish()? {
-            CallWish::Ask(number, question) => ViewerMessage::Ask {
+        Some(match calls.next_request()? {
+            CallRequest::Ask(number, question) => ViewerMessage::Ask {
                 trace,
                 number,
                 question,
             },
-            CallWish::Forget(number) => ViewerMessage::Forget { number },
+            CallRequest::Forget(number) => ViewerMessage::Forget { number },
         })
     }
 
-    /// Whether the person asked since the last time that the running work shall stop.
+    /// Returns whether the user requested to stop the running work since the last call.
     pub fn wants_stop(&mut self) -> bool {
-        let wishes = self.cell.num_wishes_to_stop();
-        wishes != std::mem::replace(&mut self.wishes_told, wishes)
+        let num_requests = self.cell.num_cancel_requests();
+        num_requests != std::mem::replace(&mut self.num_cancels_seen, num_requests)
     }
 
-    /// Nothing that was asked for is wanted any more.
-    pub fn give_up(&mut self) {
-        self.keep_commands();
-        self.kept.clear();
+    /// Discards all pending commands.
+    pub fn discard_commands(&mut self) {
+        self.queue_commands();
+        self.unconfirmed.clear();
         self.first.clear();
         self.num_sent = 0;
     }
@@ -195,21 +196,22 @@ impl SessionLink {
     /// Takes a frame.
     ///
     /// # Errors
-    /// The frame cannot be read; the connection is best made anew.
+    /// The frame cannot be decoded; the caller should reconnect.
     pub fn take(&mut self, frame: &[u8]) -> Result<LinkEvent, WireError> {
         match self.mirror.take(frame)? {
-            Arrived::Part => return Ok(LinkEvent::Part),
-            Arrived::Answer => {}
-            Arrived::Welcome(life) => self.begin_life(life),
-            Arrived::File(file) => return Ok(LinkEvent::File(file)),
-            Arrived::Watch(connection, update) => {
+            FrameContent::Part => return Ok(LinkEvent::Part),
+            FrameContent::Answer => {}
+            FrameContent::Welcome(epoch) => self.begin_epoch(epoch),
+            FrameContent::File(file) => return Ok(LinkEvent::File(file)),
+            FrameContent::Watch(connection, update) => {
                 if let Some(watch) = &mut self.watch {
                     watch.take(connection, *update);
                 }
             }
-            Arrived::Snapshot(snapshot) => {
-                let is_done = |kept: &mut (u64, Command)| kept.0 <= snapshot.carried_out;
-                while self.kept.pop_front_if(is_done).is_some() {
+            FrameContent::Snapshot(snapshot) => {
+                let is_done =
+                    |unconfirmed: &mut (u64, Command)| unconfirmed.0 <= snapshot.carried_out;
+                while self.unconfirmed.pop_front_if(is_done).is_some() {
                     self.num_sent = self.num_sent.saturating_sub(1);
                 }
                 self.cell.publish(snapshot);
@@ -218,45 +220,46 @@ impl SessionLink {
         Ok(LinkEvent::News)
     }
 
-    fn keep_commands(&mut self) {
+    fn queue_commands(&mut self) {
         while let Ok(command) = self.commands.try_recv() {
             if let Command::SetName(name) = &command {
                 self.name.clone_from(name);
             }
             self.number += 1;
-            self.kept.push_back((self.number, command));
+            self.unconfirmed.push_back((self.number, command));
         }
     }
 
-    fn begin_life(&mut self, life: u64) {
-        self.life = Some(life);
-        let is_another = self.last_life.is_some_and(|last| last != life);
+    fn begin_epoch(&mut self, epoch: u64) {
+        self.epoch = Some(epoch);
+        let is_another = self.last_epoch.is_some_and(|last| last != epoch);
         if is_another {
-            let is_certain =
-                |kept: &(u64, Command)| !matches!(kept.1, Command::Undo | Command::Redo);
-            self.kept.retain(is_certain);
+            let is_certain = |unconfirmed: &(u64, Command)| {
+                !matches!(unconfirmed.1, Command::Undo | Command::Redo)
+            };
+            self.unconfirmed.retain(is_certain);
             self.mirror.forget_calls();
         }
     }
 
-    /// The connection is lost; the person is told `why`, and that it is tried again.
+    /// Reports to the user that the connection was lost, with the reason `why`, and that it is being retried.
     pub fn lost(&mut self, why: &str) {
-        self.keep_commands();
+        self.queue_commands();
         if let Some(watch) = &mut self.watch {
             watch.lose(why);
         }
         let last = self.cell.newest();
-        let waiting = match self.kept.len() {
+        let waiting = match self.unconfirmed.len() {
             0 => String::new(),
-            1 => " One thing that you did waits to be sent.".to_owned(),
-            number => format!(" {number} things that you did wait to be sent."),
+            1 => " 1 change not sent yet.".to_owned(),
+            number => format!(" {number} changes not sent yet."),
         };
         let notice = Notice {
-            id: LOST,
+            id: LOST_NOTICE,
             severity: Severity::Warning,
             text: format!("{why}. Trying again.{waiting}"),
         };
-        let others = last.notices.iter().filter(|known| known.id != LOST);
+        let others = last.notices.iter().filter(|known| known.id != LOST_NOTICE);
         let snapshot = Snapshot {
             work: None,
             notices: others.cloned().chain([notice]).collect(),
@@ -265,8 +268,8 @@ impl SessionLink {
         self.cell.publish(Arc::new(snapshot));
     }
 
-    /// Number of commands that are not known to be carried out.
-    pub fn num_kept(&self) -> usize {
-        self.kept.len()
+    /// Returns the number of commands that are not confirmed yet.
+    pub fn num_unconfirmed(&self) -> usize {
+        self.unconfirmed.len()
     }
 }

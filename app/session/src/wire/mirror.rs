@@ -1,4 +1,4 @@
-//! What a viewer knows of a session that lies elsewhere.
+//! The viewer's copy of a remote session.
 
 use std::sync::Arc;
 
@@ -6,58 +6,58 @@ use callgrove_model::{TraceHead, fnv1a};
 use callgrove_patterns::cause::Causes;
 use callgrove_patterns::trend::Trends;
 
-use super::frame::{AnalysisParts, CallAnswer, FarTrace, FrameKind, read};
+use super::frame::{AnalysisParts, CallAnswer, FrameKind, RemoteTrace, read};
 use super::{ViewerFile, WireError};
 use crate::watch::{ConnectionId, WatchUpdate};
 use crate::{Analysis, Calls, RunCauses, RunTrends, Snapshot, TreeCauses};
 
-/// What a frame brought.
+/// The content of a frame.
 #[derive(Debug)]
-pub enum Arrived {
-    /// Something that belongs to the next snapshot.
+pub enum FrameContent {
+    /// A part of the next snapshot.
     Part,
     /// A snapshot to be shown.
     Snapshot(Arc<Snapshot>),
     /// The answer to a question about calls.
     Answer,
-    /// A file for the person.
+    /// A file for the user.
     File(ViewerFile),
-    /// The answer to a hello: which life of the session this is.
+    /// The answer to a hello: the epoch of the session.
     Welcome(u64),
-    /// News of the watched run.
+    /// An update of the watched run.
     Watch(ConnectionId, Box<WatchUpdate>),
 }
 
-/// Makes snapshots of frames.
+/// Assembles snapshots from frames.
 #[derive(Default)]
 pub struct SnapshotMirror {
-    /// The newest snapshot, with what belongs to it.
+    /// The newest snapshot with its large parts.
     known: Snapshot,
-    /// The head of its trace, which forests are made with.
+    /// The head of its trace, from which forests are made.
     head: TraceHead,
-    /// How many traces have come.
+    /// Number of traces received.
     num_traces: u64,
-    /// The calls of the newest trace, by the sum of what told of it.
+    /// The calls of the newest trace, with the hash of the frame that announced it.
     calls: Option<(u64, Arc<Calls>)>,
 }
 
 impl SnapshotMirror {
-    /// A mirror for the next connection to the same session. Answers that have come stay known as long as the trace is
-    /// the same; questions without one are asked again.
+    /// Returns a mirror for the next connection to the same session. Answers stay cached if the trace is
+    /// the same; unanswered questions are asked again.
     #[must_use]
-    pub fn again(self) -> Self {
+    pub fn for_next_connection(self) -> Self {
         Self {
             calls: self.calls,
             ..Self::default()
         }
     }
 
-    /// The session has begun anew: what was known of its calls may be of others.
+    /// Discards the calls, because a restarted session may have others.
     pub fn forget_calls(&mut self) {
         self.calls = None;
     }
 
-    /// The calls of the trace that is shown, and which trace it is.
+    /// Returns the number and the calls of the trace that is shown.
     pub fn calls(&self) -> Option<(u64, &Arc<Calls>)> {
         Some((self.num_traces, self.known.calls.as_ref()?))
     }
@@ -65,11 +65,11 @@ impl SnapshotMirror {
     /// Takes the next frame.
     ///
     /// # Errors
-    /// [`WireError`]; what was known before stays.
-    pub fn take(&mut self, frame: &[u8]) -> Result<Arrived, WireError> {
+    /// [`WireError`]; the state before is kept.
+    pub fn take(&mut self, frame: &[u8]) -> Result<FrameContent, WireError> {
         let (kind, content) = FrameKind::open(frame)?;
         match kind {
-            FrameKind::Snapshot => return self.take_snapshot(content).map(Arrived::Snapshot),
+            FrameKind::Snapshot => return self.take_snapshot(content).map(FrameContent::Snapshot),
             FrameKind::Trace => self.take_trace(content)?,
             FrameKind::Lane => return Err(WireError::Order),
             FrameKind::Analysis => self.take_analysis(content)?,
@@ -78,18 +78,18 @@ impl SnapshotMirror {
             FrameKind::Trends => self.take_trends(content)?,
             FrameKind::Causes => self.take_causes(content)?,
             FrameKind::Patterns => self.known.patterns = read(content)?,
-            FrameKind::File => return Ok(Arrived::File(read(content)?)),
-            FrameKind::Welcome => return Ok(Arrived::Welcome(read(content)?)),
+            FrameKind::File => return Ok(FrameContent::File(read(content)?)),
+            FrameKind::Welcome => return Ok(FrameContent::Welcome(read(content)?)),
             FrameKind::Watch => {
                 let (connection, update) = read(content)?;
-                return Ok(Arrived::Watch(connection, update));
+                return Ok(FrameContent::Watch(connection, update));
             }
             FrameKind::Answer => {
                 self.take_answer(content)?;
-                return Ok(Arrived::Answer);
+                return Ok(FrameContent::Answer);
             }
         }
-        Ok(Arrived::Part)
+        Ok(FrameContent::Part)
     }
 
     fn take_snapshot(&mut self, content: &[u8]) -> Result<Arc<Snapshot>, WireError> {
@@ -120,18 +120,21 @@ impl SnapshotMirror {
     }
 
     fn take_trace(&mut self, content: &[u8]) -> Result<(), WireError> {
-        let far: Option<FarTrace> = read(content)?;
+        let remote: Option<RemoteTrace> = read(content)?;
         let sum = fnv1a(content);
         let known = self.calls.take().filter(|(of, _)| *of == sum);
-        let (head, calls) = match (far, known) {
+        let (head, calls) = match (remote, known) {
             (None, _) => (TraceHead::default(), None),
-            (Some(far), Some((_, calls))) => {
-                calls.lose();
-                (far.head, Some(calls))
+            (Some(remote), Some((_, calls))) => {
+                calls.requeue_sent();
+                (remote.head, Some(calls))
             }
-            (Some(far), None) => {
-                let trace = Arc::new(far.head.clone().without_calls()?);
-                (far.head, Some(Arc::new(Calls::far(trace, far.facts))))
+            (Some(remote), None) => {
+                let trace = Arc::new(remote.head.clone().without_calls()?);
+                (
+                    remote.head,
+                    Some(Arc::new(Calls::remote(trace, remote.facts))),
+                )
             }
         };
         self.num_traces += 1;

@@ -1,6 +1,6 @@
-//! A session and a view that do not share their memory: commands one way, snapshots the other, as bytes.
+//! The connection between a session and a view without shared memory: commands one way, snapshots the other, as bytes.
 //!
-//! A browser talks so with the program that serves it, and a page alone with its worker.
+//! A browser uses it with the program that serves it, and a standalone page with its worker.
 //!
 //! ```text
 //! view: Session ─ SessionLink ── ViewerMessage ──▶ Engine
@@ -8,21 +8,22 @@
 //!            SnapshotMirror ◀── frames ── SnapshotSender (one for each viewer)
 //! ```
 //!
-//! A frame is a byte that says what it holds, a sum against damage, and that as MessagePack. What is large comes once, and
-//! again only when it is another; the rest, a snapshot without it, comes whenever something changed, always the newest.
-//! What was on its way to a viewer who is slower than the session is never sent.
+//! A frame is a byte for its kind, a checksum, and content as MessagePack. Large parts are sent once, and again only
+//! when they change. The rest, a snapshot without them, is sent on every change, always the newest one. Snapshots that
+//! a slow viewer has missed are never sent.
 //!
-//! The calls of a run are never sent, nor what is as many as they are: waits and occurrences of patterns. A viewer gets
-//! the head of the trace, the roots of its trees ([`callgrove_model::PackedRoots`]), trends, incidents and the list of patterns,
-//! and asks ([`crate::Calls`]) for what it draws of the rest: bars, messages, a tree, a curve. Each answer is bounded. Whoever serves answers from the whole trace, beside the engine, so that a question need not
-//! wait for work.
+//! The calls of a run are never sent, nor data of the same size: waits and occurrences of patterns. A viewer receives
+//! the head of the trace, the roots of its trees ([`callgrove_model::PackedRoots`]), trends, incidents and the list of
+//! patterns. It queries ([`crate::Calls`]) the rest of what it draws: bars, messages, a tree, a curve. Each answer is
+//! bounded. The server answers from the whole trace, in parallel to the engine, so that a question does not wait for
+//! work.
 //!
-//! Where the server can watch a run, requests and updates of the watch ([`crate::watch`]) go over the same wire.
+//! If the server can watch a run, requests and updates of the watch ([`crate::watch`]) use the same connection.
 
-mod far_watch;
 mod frame;
 mod link;
 mod mirror;
+mod remote_watch;
 mod sender;
 mod trace_file;
 mod viewers;
@@ -32,7 +33,7 @@ pub use frame::{
     refusal_frame, watch_frame, welcome_frame,
 };
 pub use link::{LinkEvent, SessionLink};
-pub use mirror::{Arrived, SnapshotMirror};
+pub use mirror::{FrameContent, SnapshotMirror};
 pub use sender::SnapshotSender;
 pub use trace_file::{TRACE_FILE_EXTENSION, TraceFileError, read_trace_file, write_trace_file};
 pub use viewers::{ViewerHost, Viewers};

@@ -1,11 +1,11 @@
-//! What a viewer has been told, and what is to be told next.
+//! The state that a viewer has received, and the frames that it still needs.
 
 use std::sync::Arc;
 
 use callgrove_model::TraceHead;
 
 use super::WireError;
-use super::frame::{AnalysisParts, FarTrace, FrameKind};
+use super::frame::{AnalysisParts, FrameKind, RemoteTrace};
 use crate::{
     Analysis, Calls, Detection, PatternList, RunCauses, RunTrends, Snapshot, TreeMap, ViewerId,
 };
@@ -14,7 +14,7 @@ use crate::{
 pub struct SnapshotSender {
     viewer: ViewerId,
     calls: Option<Arc<Calls>>,
-    /// How many traces were told of.
+    /// Number of traces sent.
     num_traces: u64,
     analysis: Option<Arc<Analysis>>,
     map: Option<Arc<TreeMap>>,
@@ -22,12 +22,12 @@ pub struct SnapshotSender {
     trends: Option<Arc<RunTrends>>,
     causes: Option<Arc<RunCauses>>,
     patterns: Option<Arc<PatternList>>,
-    /// Of the snapshot that was told; `None` if something large came after it.
+    /// Revision of the snapshot that was sent; `None` if a large part was sent after it.
     revision: Option<u64>,
 }
 
 impl SnapshotSender {
-    /// A sender to a viewer who knows nothing yet.
+    /// Returns a sender to a viewer that has received nothing.
     pub fn new(viewer: ViewerId) -> Self {
         Self {
             viewer,
@@ -43,15 +43,15 @@ impl SnapshotSender {
         }
     }
 
-    /// The calls of a trace, by its number among those that were told of; none of one that is not shown any more.
+    /// Returns the calls of a trace by its number among those sent; `None` if it is no longer shown.
     pub fn calls(&self, trace: u64) -> Option<&Arc<Calls>> {
         self.calls.as_ref().filter(|_| trace == self.num_traces)
     }
 
-    /// The next frame on the way to `newest`; `None` once all of it has been told.
+    /// Returns the next frame that `newest` needs; `None` once all of it has been sent.
     ///
     /// # Errors
-    /// Something cannot be written.
+    /// Something cannot be encoded.
     pub fn next_frame(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
         if let Some(head) = self.head_of_trace(newest)? {
             return Ok(Some(head));
@@ -67,7 +67,7 @@ impl SnapshotSender {
         self.next_of_run(newest)
     }
 
-    /// Whether a frame is a snapshot, which is to be drawn, and not one of the parts.
+    /// Returns whether a frame is a snapshot, which should be drawn, and not one of its parts.
     pub fn is_snapshot(frame: &[u8]) -> bool {
         FrameKind::Snapshot.is_of(frame)
     }
@@ -80,11 +80,11 @@ impl SnapshotSender {
         (self.analysis, self.map, self.detection) = (None, None, None);
         (self.trends, self.causes, self.patterns) = (None, None, None);
         self.revision = None;
-        let far = self.calls.as_ref().map(|calls| FarTrace {
+        let remote = self.calls.as_ref().map(|calls| RemoteTrace {
             head: TraceHead::of(calls.trace()),
             facts: calls.facts().clone(),
         });
-        FrameKind::Trace.named(&far).map(Some)
+        FrameKind::Trace.named(&remote).map(Some)
     }
 
     fn next_of_forest(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
@@ -111,7 +111,7 @@ impl SnapshotSender {
         Ok(None)
     }
 
-    /// What comes late anyway, and is not waited for.
+    /// Returns the parts that are computed late and that the snapshot does not wait for.
     fn next_of_run(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
         if take_over(&mut self.trends, newest.trends.as_ref()) {
             self.revision = None;
@@ -131,15 +131,15 @@ impl SnapshotSender {
     }
 }
 
-/// Whether it is another.
-fn take_over<T>(told: &mut Option<Arc<T>>, newest: Option<&Arc<T>>) -> bool {
-    let is_same = match (&*told, newest) {
-        (Some(told), Some(newest)) => Arc::ptr_eq(told, newest),
+/// Replaces the value if the newest one differs. Returns whether it does.
+fn take_over<T>(sent: &mut Option<Arc<T>>, newest: Option<&Arc<T>>) -> bool {
+    let is_same = match (&*sent, newest) {
+        (Some(sent), Some(newest)) => Arc::ptr_eq(sent, newest),
         (None, None) => true,
         _ => false,
     };
     if !is_same {
-        *told = newest.map(Arc::clone);
+        *sent = newest.map(Arc::clone);
     }
     !is_same
 }

@@ -1,7 +1,7 @@
-//! A trace as one file, to be opened where TAU's readers are not: in a browser.
+//! A trace as one file, for programs without TAU's readers, such as a browser.
 //!
-//! A line with the version, then frames as they go over the wire, each after its length in eight bytes (little endian):
-//! the trace without its lanes, then each lane.
+//! A line with the version, then frames as on the wire, each after its length in eight bytes (little endian):
+//! the head of the trace, then each lane.
 
 use std::io::{ErrorKind, Read, Write};
 
@@ -11,43 +11,43 @@ use super::WireError;
 use super::frame::{FrameKind, read};
 use crate::HostError;
 
-/// The extension of such a file, without the dot.
+/// Extension of these files, without the dot.
 pub const TRACE_FILE_EXTENSION: &str = "callgrove";
-/// What it begins with.
+/// Start of the first line.
 const FIRST_LINE: &str = "callgrove-trace ";
-/// The version that this program writes, and the newest that it reads.
+/// Version that this program writes, and the newest that it reads.
 const VERSION: u32 = 1;
-/// No first line is longer.
+/// Largest length of the first line.
 const MAX_LINE_BYTES: usize = 40;
 
-/// Why a file is no trace.
+/// An error in a trace file.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceFileError {
-    /// It begins otherwise.
-    #[error("it is no file of `callgrove export`")]
+    /// Its first line is different.
+    #[error("it is not a file of `callgrove export`")]
     NoTrace,
     /// It was written by a later release.
     #[error("it was written by a newer Callgrove (version {0}, this one reads up to {VERSION})")]
     Newer(u32),
-    /// It ends too soon.
+    /// The file is too short.
     #[error("it is cut short; copy it again")]
     Cut,
-    /// It goes on after its end.
-    #[error("there is more in it than there should be; export it again")]
+    /// The file is too long.
+    #[error("it has extra data at its end; export it again")]
     Long,
     /// It is damaged.
     #[error("it is damaged ({0}); copy it again, or export it again")]
     Damaged(#[from] WireError),
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// Nobody wants it any more.
+    /// The caller cancelled.
     #[error("cancelled")]
     Cancelled,
 }
 
 impl TraceFileError {
-    /// The same as a host tells it of the file that a person named.
+    /// Returns the error as a host reports it for a source that a user named.
     pub fn of_source(self, source: &str) -> HostError {
         match self {
             Self::Cancelled => HostError::Cancelled,
@@ -65,7 +65,7 @@ impl From<Cancelled> for TraceFileError {
 /// Writes a trace.
 ///
 /// # Errors
-/// It cannot be written, or nobody wants it any more.
+/// The file cannot be written, or the caller cancelled.
 pub fn write_trace_file(
     trace: &Trace,
     out: &mut impl Write,
@@ -87,7 +87,7 @@ pub fn write_trace_file(
 /// Reads a trace from a file of `num_bytes` bytes.
 ///
 /// # Errors
-/// It holds none, or nobody wants it any more.
+/// The file is not a valid trace, or the caller cancelled.
 pub fn read_trace_file(
     mut file: impl Read,
     num_bytes: u64,
@@ -126,7 +126,7 @@ fn check_first_line(file: &mut impl Read) -> Result<(), TraceFileError> {
     }
 }
 
-/// What the next frame holds, which must be of the wanted kind.
+/// Returns the content of the next frame, which must be of the wanted kind.
 fn next_frame(
     file: &mut impl Read,
     num_bytes: u64,

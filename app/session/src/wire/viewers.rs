@@ -1,4 +1,4 @@
-//! Those who look at one session: which they are, and their files, which are not the files of the machine it runs on.
+//! The viewers of one session: their identities and their files, which are separate from the server's files.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,10 @@ use super::{MAX_FILE_BYTES, ViewerFile};
 use crate::watch::RECORDED_TREES;
 use crate::{Host, HostError, OpenJournal, RunningJob, ViewerId};
 
-/// Files of one viewer together may have so many bytes.
+/// Largest total size of one viewer's files, in bytes.
 const MAX_FILES_BYTES: usize = 256 << 20;
 
-/// Those who look at one session.
+/// The viewers of one session.
 #[derive(Clone, Default)]
 pub struct Viewers {
     all: Arc<Mutex<AllViewers>>,
@@ -27,10 +27,10 @@ struct AllViewers {
 #[derive(Default)]
 struct Viewer {
     key: u64,
-    /// Connections, of which an older one may not know yet that it is none.
+    /// Number of connections. An older one may be broken without the server knowing it yet.
     num_connections: usize,
-    given: BTreeMap<String, Vec<u8>>,
-    to_get: VecDeque<ViewerFile>,
+    incoming: BTreeMap<String, Vec<u8>>,
+    outgoing: VecDeque<ViewerFile>,
 }
 
 impl Viewers {
@@ -38,24 +38,24 @@ impl Viewers {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of viewers.
+    /// Returns the number of viewers.
     pub fn len(&self) -> usize {
         self.lock().viewers.len()
     }
 
-    /// Whether the viewer with a key has come before, and is not forgotten.
-    pub fn knows(&self, key: u64) -> bool {
+    /// Returns whether the viewer with a key has connected before and has not been removed.
+    pub fn contains(&self, key: u64) -> bool {
         let all = self.lock();
         all.viewers.values().any(|viewer| viewer.key == key)
     }
 
-    /// Whether nobody looks.
+    /// Returns whether there are no viewers.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A viewer has come, or has come back.
-    pub fn enter(&self, key: u64) -> ViewerId {
+    /// Adds a connection of a viewer, new or known.
+    pub fn connect(&self, key: u64) -> ViewerId {
         let mut all = self.lock();
         let known = all.viewers.iter().find(|(_, viewer)| viewer.key == key);
         let known = known.map(|(id, _)| *id);
@@ -70,8 +70,8 @@ impl Viewers {
         id
     }
 
-    /// A connection of a viewer has ended; it may come back. The answer is whether it was its last one.
-    pub fn lose(&self, viewer: ViewerId) -> bool {
+    /// Removes a connection of a viewer, which may reconnect. Returns whether it was the last one.
+    pub fn disconnect(&self, viewer: ViewerId) -> bool {
         let mut all = self.lock();
         let Some(viewer) = all.viewers.get_mut(&viewer) else {
             return false;
@@ -80,8 +80,8 @@ impl Viewers {
         viewer.num_connections == 0
     }
 
-    /// Forgets a viewer, and its files, unless it has come back.
-    pub fn forget(&self, viewer: ViewerId) -> bool {
+    /// Removes a viewer and its files, unless it has reconnected. Returns whether it was removed.
+    pub fn remove(&self, viewer: ViewerId) -> bool {
         let mut all = self.lock();
         let is_gone = |viewer: &Viewer| viewer.num_connections == 0;
         let is_gone = all.viewers.get(&viewer).is_some_and(is_gone);
@@ -91,41 +91,41 @@ impl Viewers {
         is_gone
     }
 
-    /// Takes a file that commands of the viewer may name; the answer is whether there was room for it.
-    pub fn give(&self, viewer: ViewerId, file: ViewerFile) -> bool {
+    /// Stores a file that commands of the viewer may refer to; `false` if the viewer's files would be too large.
+    pub fn put_file(&self, viewer: ViewerId, file: ViewerFile) -> bool {
         let mut all = self.lock();
         let Some(viewer) = all.viewers.get_mut(&viewer) else {
             return false;
         };
-        let held: usize = viewer.given.values().map(Vec::len).sum();
-        let has_room = held.saturating_add(file.content.len()) <= MAX_FILES_BYTES;
-        if has_room {
-            viewer.given.insert(file.name, file.content);
+        let held: usize = viewer.incoming.values().map(Vec::len).sum();
+        let is_stored = held.saturating_add(file.content.len()) <= MAX_FILES_BYTES;
+        if is_stored {
+            viewer.incoming.insert(file.name, file.content);
         }
-        has_room
+        is_stored
     }
 
-    /// The next file that was written for the viewer.
-    pub fn get(&self, viewer: ViewerId) -> Option<ViewerFile> {
+    /// Returns the next file that was written for the viewer.
+    pub fn take_file(&self, viewer: ViewerId) -> Option<ViewerFile> {
         let mut all = self.lock();
-        all.viewers.get_mut(&viewer)?.to_get.pop_front()
+        all.viewers.get_mut(&viewer)?.outgoing.pop_front()
     }
 }
 
-/// A host whose files are the viewers' own, where one of them asks, and who opens no other run for them, but what the job that
-/// they watch has recorded; all else is the business of `host`.
+/// A host for several viewers. While a viewer's command is carried out, files are the viewer's own, and only `source`
+/// and the recorded trees of the watched job can be opened. All other calls go to `host`.
 pub struct ViewerHost<H> {
     host: H,
     viewers: Viewers,
     viewer: Option<ViewerId>,
-    /// The source that viewers may open.
+    /// The only source that viewers may open.
     source: String,
-    /// The running job whose models they may change.
+    /// The running job whose models viewers may change.
     watched: Option<String>,
 }
 
 impl<H: Host> ViewerHost<H> {
-    /// A host for those viewers, who may open `source`.
+    /// Returns a host for some viewers, which may open `source`.
     pub fn new(host: H, viewers: Viewers, source: String) -> Self {
         Self {
             host,
@@ -136,17 +136,17 @@ impl<H: Host> ViewerHost<H> {
         }
     }
 
-    /// The viewers may change the models of this running job.
+    /// Allows the viewers to change the models of a running job.
     #[must_use]
     pub fn watching(self, job: Option<String>) -> Self {
         let watched = job;
         Self { watched, ..self }
     }
 
-    /// What a viewer has.
-    fn of_viewer<T>(&self, look: impl FnOnce(&mut Viewer) -> T) -> Option<T> {
+    /// Applies a function to the state of the current viewer.
+    fn of_viewer<T>(&self, get: impl FnOnce(&mut Viewer) -> T) -> Option<T> {
         let mut all = self.viewers.lock();
-        all.viewers.get_mut(&self.viewer?).map(look)
+        all.viewers.get_mut(&self.viewer?).map(get)
     }
 }
 
@@ -155,10 +155,7 @@ impl<H: Host> Host for ViewerHost<H> {
         let is_of_job = (self.watched.as_deref())
             .is_some_and(|job| source.strip_prefix(RECORDED_TREES) == Some(job));
         if self.viewer.is_some() && source != self.source && !is_of_job {
-            let text = format!(
-                "this page is about {}; serve {source} to look at it",
-                self.source
-            );
+            let text = format!("this page shows {}; serve {source} to open it", self.source);
             return Err(HostError::Failed(text));
         }
         self.host.load_trace(source, progress)
@@ -172,12 +169,12 @@ impl<H: Host> Host for ViewerHost<H> {
         self.host.open_journal(source, run)
     }
 
-    fn turn_to(&mut self, viewer: Option<ViewerId>) {
+    fn set_viewer(&mut self, viewer: Option<ViewerId>) {
         self.viewer = viewer;
     }
 
     fn running_job(&mut self, server: &str) -> Result<Box<dyn RunningJob>, HostError> {
-        // Else whoever may look at a run could have this machine connect to any other.
+        // Otherwise any viewer of a run could make this machine connect to any other.
         if self.viewer.is_some() && self.watched.as_deref() != Some(server) {
             let text = format!("this page does not watch {server}, so it cannot change its models");
             return Err(HostError::Failed(text));
@@ -197,7 +194,7 @@ impl<H: Host> Host for ViewerHost<H> {
         if self.viewer.is_none() {
             return self.host.read_file(path);
         }
-        let given = self.of_viewer(|viewer| viewer.given.remove(path));
+        let incoming = self.of_viewer(|viewer| viewer.incoming.remove(path));
         let missing = || {
             let text = format!(
                 "{path} did not arrive; choose it again, or one of at most {} MB",
@@ -205,7 +202,7 @@ impl<H: Host> Host for ViewerHost<H> {
             );
             HostError::Failed(text)
         };
-        given.flatten().ok_or_else(missing)
+        incoming.flatten().ok_or_else(missing)
     }
 
     fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), HostError> {
@@ -216,8 +213,8 @@ impl<H: Host> Host for ViewerHost<H> {
             name: path.to_owned(),
             content: content.to_vec(),
         };
-        let gone = || HostError::Failed("whoever asked for the file has gone".to_owned());
-        self.of_viewer(|viewer| viewer.to_get.push_back(file))
+        let gone = || HostError::Failed("the viewer that requested the file has left".to_owned());
+        self.of_viewer(|viewer| viewer.outgoing.push_back(file))
             .ok_or_else(gone)
     }
 }

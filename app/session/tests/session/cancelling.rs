@@ -1,14 +1,14 @@
-//! Work that a person stops: what stands afterwards, and what is said about it.
+//! Cancelled work: the state afterwards, and the notice about it.
 
 use std::sync::{Arc, Mutex};
 
 use callgrove_model::{Label, TreeIdx};
 use callgrove_session::{Command, Engine, LearnSettings, SessionHandle, SnapshotCell};
 
-use crate::asking::{NUM_MISLED, mislead};
 use crate::support::*;
+use crate::training_questions::{NUM_MISLED, mislead};
 
-/// Stops the work of a session as soon as its stage begins with some words.
+/// Cancels the work of a session as soon as a stage begins with a given text.
 #[derive(Clone, Default)]
 pub(crate) struct Stopper {
     at_stage: Arc<Mutex<Option<&'static str>>>,
@@ -42,22 +42,22 @@ impl Stopper {
         *self.at_stage.lock().unwrap() = Some(stage);
     }
 
-    fn let_go(&self) {
+    fn resume(&self) {
         *self.at_stage.lock().unwrap() = None;
     }
 }
 
 #[test]
-fn cancelling_while_a_trace_is_opened_keeps_what_was_open_with_its_journal() {
+fn cancelling_the_opening_of_a_trace_keeps_the_open_one_with_its_journal() {
     let (disk, stopper) = (Disk::default(), Stopper::default());
     let mut session = stopper.session(&disk);
     session.run(open("run", "compute"));
     session.label(TreeIdx(3), Label::Abnormal);
     let before = session.seen();
-    for stage in ["Reading the trace", "Learning the trees", "Training"] {
+    for stage in ["Reading the trace", "Embedding the trees", "Training"] {
         stopper.stop_at(stage);
         let seen = session.run(open("other run", "MPI_Wait"));
-        stopper.let_go();
+        stopper.resume();
         assert_eq!(
             last_notice(&seen),
             "Cancelled; nothing was changed.",
@@ -88,7 +88,7 @@ fn cancelling_while_a_trace_is_opened_keeps_what_was_open_with_its_journal() {
 }
 
 #[test]
-fn cancelling_while_another_root_is_learned_keeps_the_forest() {
+fn cancelling_the_training_of_another_root_keeps_the_forest() {
     let (disk, stopper) = (Disk::default(), Stopper::default());
     let mut session = stopper.session(&disk);
     let before = session.run(open("run", "compute"));
@@ -97,12 +97,12 @@ fn cancelling_while_another_root_is_learned_keeps_the_forest() {
     };
     stopper.stop_at("Training");
     let seen = session.run(set_root());
-    stopper.let_go();
+    stopper.resume();
     assert_eq!(last_notice(&seen), "Cancelled; nothing was changed.");
     assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
     assert_eq!(scores(&seen), scores(&before));
     drop(session);
-    // Nor does the next session begin with the root that was not reached.
+    // The next session does not begin with the cancelled root either.
     let mut session = Session::on(&disk);
     let seen = session.run(Command::OpenTrace {
         source: "run".into(),
@@ -114,7 +114,7 @@ fn cancelling_while_another_root_is_learned_keeps_the_forest() {
 }
 
 #[test]
-fn a_label_whose_training_is_cancelled_is_kept_and_that_is_said() {
+fn a_label_whose_training_is_cancelled_is_kept_and_reported() {
     let (disk, stopper) = (Disk::default(), Stopper::default());
     let mut session = stopper.session(&disk);
     let before = session.run(open("run", "compute"));
@@ -129,8 +129,8 @@ fn a_label_whose_training_is_cancelled_is_kept_and_that_is_said() {
     let undone = session.run(Command::Undo);
     assert_eq!((undone.labels.len(), scores(&undone)), (0, scores(&before)));
     let redone = session.run(Command::Redo);
-    assert!(last_notice(&redone).starts_with("The step forward is kept;"));
-    stopper.let_go();
+    assert!(last_notice(&redone).starts_with("The redo is kept;"));
+    stopper.resume();
     let trained = session.run(Command::Train);
     let mut other = Session::opened(&Disk::default());
     assert_eq!(
@@ -140,13 +140,13 @@ fn a_label_whose_training_is_cancelled_is_kept_and_that_is_said() {
 }
 
 #[test]
-fn a_training_that_was_cancelled_is_asked_about_when_it_is_wished_again() {
+fn a_cancelled_training_is_asked_about_when_it_is_requested_again() {
     let (disk, stopper) = (Disk::default(), Stopper::default());
     let mut session = stopper.session(&disk);
     let before = session.run(open("run", "compute"));
     stopper.stop_at("Training");
     let seen = mislead(&mut session);
-    stopper.let_go();
+    stopper.resume();
     assert!(last_notice(&seen).starts_with("The labels are kept;"));
     assert_eq!(
         (seen.num_untrained, seen.labels.len()),
@@ -160,16 +160,16 @@ fn a_training_that_was_cancelled_is_asked_about_when_it_is_wished_again() {
 }
 
 #[test]
-fn what_waits_for_an_answer_waits_on_when_the_training_of_another_label_is_cancelled() {
+fn labels_still_wait_for_an_answer_when_the_training_of_another_one_is_cancelled() {
     let (disk, stopper) = (Disk::default(), Stopper::default());
     let mut session = stopper.session(&disk);
     session.run(open("run", "compute"));
     let before = mislead(&mut session);
     stopper.stop_at("Training");
     let seen = session.label(SLOW_TREE, Label::Abnormal);
-    stopper.let_go();
+    stopper.resume();
     assert!(last_notice(&seen).starts_with("The label is kept;"));
-    assert!(seen.question.is_none(), "its figures are not known");
+    assert!(seen.question.is_none(), "its numbers are unknown");
     assert_eq!(
         (seen.num_untrained, scores(&seen)),
         (NUM_MISLED + 1, scores(&before))
@@ -181,7 +181,7 @@ fn what_waits_for_an_answer_waits_on_when_the_training_of_another_label_is_cance
 }
 
 #[test]
-fn a_wish_to_stop_that_comes_before_the_work_begins_is_not_lost() {
+fn a_cancel_request_before_the_work_begins_is_not_lost() {
     let mut session = Session::on(&Disk::default());
     let (sender, commands) = std::sync::mpsc::sync_channel(4);
     let handle = SessionHandle::new(sender, session.cell.clone());

@@ -1,4 +1,4 @@
-//! Who did it and what recurs, as the session comes to know it.
+//! Causes and patterns of a run in the session.
 
 use std::sync::Arc;
 
@@ -14,10 +14,7 @@ fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
     let seen = session.seen();
     let (causes, patterns) = (seen.causes.clone().unwrap(), seen.patterns.clone().unwrap());
     assert!(Arc::ptr_eq(causes.trace(), seen.trace.as_ref().unwrap()));
-    assert!(
-        !patterns.patterns.is_empty(),
-        "the run does the same again and again"
-    );
+    assert!(!patterns.patterns.is_empty(), "the run repeats its steps");
     let num_trees = seen.analysis.as_ref().unwrap().forest.len();
     assert!(
         seen.tree_cause(TreeIdx::from_index(num_trees - 1))
@@ -27,7 +24,7 @@ fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
         function: "MPI_Wait".into(),
     });
     let same = seen.causes.as_ref().unwrap();
-    assert!(Arc::ptr_eq(&causes, same), "nothing is looked for again");
+    assert!(Arc::ptr_eq(&causes, same), "nothing is computed again");
     let num_trees = seen.analysis.as_ref().unwrap().forest.len();
     assert!(
         seen.tree_cause(TreeIdx::from_index(num_trees - 1))
@@ -37,12 +34,8 @@ fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
 }
 
 #[test]
-fn a_trace_can_be_worked_with_though_looking_for_causes_was_cancelled() {
-    for stage in [
-        "Looking for trends",
-        "Following delays",
-        "Looking for what recurs",
-    ] {
+fn a_trace_stays_open_when_the_search_for_causes_is_cancelled() {
+    for stage in ["Finding trends", "Finding the causes", "Finding patterns"] {
         let stopper = Stopper::default();
         let mut session = stopper.session(&Disk::default());
         stopper.stop_at(stage);
@@ -51,17 +44,21 @@ fn a_trace_can_be_worked_with_though_looking_for_causes_was_cancelled() {
             seen.detection.is_some() && seen.patterns.is_none(),
             "{stage}"
         );
-        assert_eq!(seen.causes.is_some(), stage.ends_with("recurs"), "{stage}");
+        assert_eq!(
+            seen.causes.is_some(),
+            stage.ends_with("patterns"),
+            "{stage}"
+        );
         let notice = &seen.notices.last().unwrap().text;
         assert!(
-            notice.starts_with("The trace is open; looking for trends, causes"),
+            notice.starts_with("The trace is open; the search for trends, causes"),
             "{notice}"
         );
     }
 }
 
 #[test]
-fn trees_of_which_only_lengths_are_known_have_no_incidents() {
+fn trees_with_durations_only_have_no_incidents() {
     let text = include_bytes!("../../../../assets/lammps-4r-small/pair-eam-compute.jsonl");
     let (forest, _) = read_forest(&text[..], 0, Progress::none()).unwrap();
     let causes = RunCauses::find(forest.trace(), Progress::none()).unwrap();

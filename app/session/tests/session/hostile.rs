@@ -1,4 +1,4 @@
-//! Whatever a viewer asks for, the session goes on, and what was done to it outlives it.
+//! Arbitrary commands of viewers: the session survives them, and their results survive the session.
 
 use callgrove_model::{ExecLabel, ProgramId, RankId, StepId, TimeNs, TreeIdx};
 use callgrove_session::wire::{SnapshotMirror, SnapshotSender, ViewerMessage};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// A place that there is, or any other.
+/// Generates a valid index, or an arbitrary one.
 fn place() -> impl Strategy<Value = u32> {
     prop_oneof![0..NUM_RANKS * NUM_STEPS, any::<u32>()]
 }
@@ -26,7 +26,7 @@ fn number() -> impl Strategy<Value = f64> {
     prop_oneof![0.0..1.0_f64, any::<f64>(), Just(f64::NAN)]
 }
 
-/// Names of marks, of which there are few.
+/// Generates numbers of marks, mostly from a few.
 fn mark() -> impl Strategy<Value = u64> {
     prop_oneof![0..4_u64, Just(u64::MAX), any::<u64>()]
 }
@@ -41,7 +41,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Values in values, deeper than readers of JSON go.
+/// Generates nested values, deeper than JSON readers accept.
 fn view() -> impl Strategy<Value = Value> {
     let nested = |depth| (0..depth).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
     prop_oneof![Just(Value::Null), (0..600_usize).prop_map(nested)]
@@ -110,13 +110,13 @@ fn other() -> impl Strategy<Value = Command> {
     ]
 }
 
-/// What is left of a session when its program ends.
+/// Returns the part of a session that survives it.
 fn made(seen: &Snapshot) -> String {
     format!("{:?} {:?}", seen.labels, seen.marks)
 }
 
 #[test]
-fn new_marks_are_made_beside_one_of_the_last_number() {
+fn new_marks_get_free_numbers_next_to_the_last_one() {
     let mut session = Session::opened(&Disk::default());
     let mark = |id, from, to| Command::SetMark {
         id,
@@ -136,7 +136,7 @@ fn new_marks_are_made_beside_one_of_the_last_number() {
 
 proptest! {
     #[test]
-    fn whatever_is_asked_for_the_session_goes_on(
+    fn the_session_survives_any_commands(
         commands in prop::collection::vec(prop_oneof![edit(), other()], 1..9),
     ) {
         let disk = Disk::default();
@@ -148,14 +148,14 @@ proptest! {
             let ViewerMessage::Command { number, command } = heard else {
                 panic!("{heard:?}");
             };
-            session.run(Command::Of { viewer, number, command });
+            session.run(Command::ForViewer { viewer, number, command });
         }
-        // Others see what came of it,
+        // Other viewers see the result,
         let (mut sender, mut mirror) = (SnapshotSender::new(viewer), SnapshotMirror::default());
         while let Some(frame) = sender.next_frame(&session.seen()).unwrap() {
             mirror.take(&frame).unwrap();
         }
-        // and so does who comes after a crash.
+        // and so does a session after a crash.
         session.run(open("run", "compute"));
         let before = session.seen();
         prop_assert!(before.analysis.is_some());

@@ -1,4 +1,4 @@
-//! Journals that cannot be written, are old or too new, and what their lines say.
+//! Journals that cannot be written, are old or too new, and the content of their lines.
 
 use callgrove_model::Label;
 use callgrove_session::Command;
@@ -6,7 +6,7 @@ use callgrove_session::Command;
 use crate::support::*;
 
 #[test]
-fn a_trace_opens_though_its_journal_cannot_be_written_and_labels_are_then_refused() {
+fn a_trace_opens_without_a_writable_journal_and_labels_are_then_refused() {
     let disk = Disk::default();
     *disk.is_full.lock().unwrap() = true;
     let mut session = Session::opened(&disk);
@@ -43,7 +43,7 @@ fn a_journal_of_a_newer_version_is_not_touched() {
 }
 
 #[test]
-fn lines_of_the_journal_say_when_who_and_with_which_model() {
+fn journal_lines_have_time_author_and_model() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     let line = |at: usize| -> serde_json::Value {
@@ -65,7 +65,7 @@ fn lines_of_the_journal_say_when_who_and_with_which_model() {
 }
 
 #[test]
-fn a_journal_of_version_1_goes_on_as_it_was() {
+fn a_journal_of_version_1_is_continued() {
     let disk = Disk::default();
     let lines = include_str!("journal-1.jsonl").lines();
     disk.journal

@@ -1,4 +1,4 @@
-//! Marks, labels of records, and sessions that keep them.
+//! Marks, labels of records, and saved sessions.
 
 use callgrove_model::{Label, RunIdentity, TimeNs, TreeIdx};
 use callgrove_session::{Command, EventKey, Selection, Snapshot, TimeRange};
@@ -44,7 +44,7 @@ fn marks_are_kept_with_the_run_and_can_be_undone() {
     );
 }
 
-/// The record of a tree as the provenance database names it.
+/// Returns the command that labels the record of a tree as the provenance database names it.
 fn record_of(seen: &Snapshot, tree: TreeIdx, label: Option<Label>) -> Command {
     let forest = &seen.analysis.as_ref().unwrap().forest;
     let EventKey { program, event } = EventKey::of(forest, tree);
@@ -92,7 +92,7 @@ fn a_label_of_a_record_is_the_label_of_its_tree() {
     });
     assert_eq!(back.label(SLOW_TREE), Some(Label::Normal));
     assert_eq!(scores(&back), scores(&labelled));
-    // Whoever labels the tree afterwards has the last word.
+    // The last label of a tree replaces the one of its record.
     let last = session.label(SLOW_TREE, Label::Abnormal);
     assert_eq!(last.label(SLOW_TREE), Some(Label::Abnormal));
     assert_eq!(last.undo.as_deref(), Some("label #2-17 abnormal"));
@@ -104,7 +104,7 @@ fn a_label_of_a_record_is_the_label_of_its_tree() {
 }
 
 #[test]
-fn records_are_labelled_without_their_trace_and_the_trace_has_the_labels() {
+fn records_can_be_labelled_without_their_trace_and_the_trace_has_the_labels() {
     let disk = Disk::default();
     let traced = Session::opened(&Disk::default()).seen();
     let key = EventKey::of(&traced.analysis.as_ref().unwrap().forest, SLOW_TREE);
@@ -113,7 +113,7 @@ fn records_are_labelled_without_their_trace_and_the_trace_has_the_labels() {
     let refused = session.run(label(Some(Label::Normal)));
     assert!(refused.notices[0].text.contains("open the trace first"));
 
-    session.run(Command::KnowRun {
+    session.run(Command::SetRecordedRun {
         source: "run".into(),
         run: RunIdentity::default(),
     });
@@ -160,7 +160,7 @@ fn a_saved_session_keeps_marks_selection_and_view() {
 }
 
 #[test]
-fn a_session_finds_its_run_where_it_has_moved_and_refuses_another() {
+fn a_session_finds_its_moved_run_and_refuses_another() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     session.label(TreeIdx(5), Label::Normal);

@@ -1,22 +1,22 @@
-//! The session as its carriers use it: commands in, snapshots out, a host that can fail.
+//! The session as host applications use it: commands in, snapshots out, and a host that can fail.
 
 #![expect(
     clippy::unwrap_used,
     reason = "helpers of tests: what is missing fails the test"
 )]
 
-mod asking;
 mod cancelling;
 mod causes;
 mod hostile;
 mod journal;
 mod labels_and_marks;
 mod model_files;
-mod publishing;
-mod questions;
+mod remote_calls;
+mod running_models;
 mod support;
 mod trace_file;
 mod tracing_records;
+mod training_questions;
 mod wire;
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use callgrove_session::{
 use support::*;
 
 #[test]
-fn opening_a_trace_puts_the_slow_execution_on_top_and_explains_it() {
+fn opening_a_trace_ranks_the_slow_execution_first_and_explains_it() {
     let session = Session::opened(&Disk::default());
     let seen = session.seen();
     assert_eq!(seen.notices.len(), 0, "{:?}", seen.notices);
@@ -49,7 +49,7 @@ fn opening_a_trace_puts_the_slow_execution_on_top_and_explains_it() {
 }
 
 #[test]
-fn without_a_function_the_promising_one_is_taken() {
+fn the_most_promising_function_is_the_default() {
     let mut session = Session::on(&Disk::default());
     let seen = session.run(Command::OpenTrace {
         source: "run".into(),
@@ -59,25 +59,25 @@ fn without_a_function_the_promising_one_is_taken() {
 }
 
 #[test]
-fn a_trace_and_its_calls_come_together() {
+fn a_trace_and_its_calls_are_published_together() {
     let seen = Session::opened(&Disk::default()).seen();
     let calls = seen.calls.as_ref().unwrap();
     assert!(Arc::ptr_eq(calls.trace(), seen.trace.as_ref().unwrap()));
 }
 
 #[test]
-fn undoing_a_label_gives_back_the_scores_bit_for_bit() {
+fn undoing_a_label_restores_the_scores_bit_for_bit() {
     let mut session = Session::opened(&Disk::default());
     let before = session.seen();
     let labelled = session.label(SLOW_TREE, Label::Normal);
     assert_ne!(
         scores(&before),
         scores(&labelled),
-        "the label is learned at once"
+        "the model is trained with the label at once"
     );
     assert!(
         labelled.detection.as_ref().unwrap().change.is_some(),
-        "what changed is told"
+        "the changes are reported"
     );
     let undone = session.run(Command::Undo);
     assert_eq!(scores(&before), scores(&undone));
@@ -87,14 +87,14 @@ fn undoing_a_label_gives_back_the_scores_bit_for_bit() {
 }
 
 #[test]
-fn a_session_that_dies_comes_back_with_the_same_labels_and_model() {
+fn a_session_has_the_same_labels_and_model_after_a_crash() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     session.label(TreeIdx(3), Label::Abnormal);
     session.label(SLOW_TREE, Label::Abnormal);
     session.label(TreeIdx(9), Label::Normal);
     let before = session.run(Command::Undo);
-    // Nothing is saved on the way out.
+    // Nothing is saved at the end.
     drop(session);
     let mut session = Session::on(&disk);
     let after = session.run(Command::OpenTrace {
@@ -122,7 +122,7 @@ fn a_label_that_cannot_be_journalled_is_not_applied() {
 }
 
 #[test]
-fn training_waits_when_it_is_told_to() {
+fn without_auto_training_labels_wait() {
     let mut session = Session::opened(&Disk::default());
     session.run(Command::SetAutoTrain(false));
     let before = session.seen();
@@ -135,7 +135,7 @@ fn training_waits_when_it_is_told_to() {
 }
 
 #[test]
-fn settings_train_anew_and_come_back_after_undo_and_after_a_crash() {
+fn settings_train_again_and_survive_undo_and_a_crash() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     let before = session.seen();
@@ -156,7 +156,7 @@ fn settings_train_anew_and_come_back_after_undo_and_after_a_crash() {
 }
 
 #[test]
-fn settings_out_of_bounds_change_nothing() {
+fn settings_out_of_range_change_nothing() {
     let mut session = Session::opened(&Disk::default());
     let before = session.seen();
     for settings in [
@@ -177,11 +177,11 @@ fn settings_out_of_bounds_change_nothing() {
 }
 
 #[test]
-fn the_next_question_follows_the_strategy_and_the_labels() {
+fn the_next_tree_to_label_depends_on_strategy_and_labels() {
     let mut session = Session::opened(&Disk::default());
     assert_eq!(session.seen().queue[0], SLOW_TREE);
     let seen = session.label(SLOW_TREE, Label::Abnormal);
-    assert!(!seen.queue.contains(&SLOW_TREE), "it has its answer");
+    assert!(!seen.queue.contains(&SLOW_TREE), "it is labelled");
     let uncertain = session.run(Command::SetQuery(QueryStrategy::MostUncertain));
     let detection = uncertain.detection.as_ref().unwrap();
     let without_label = detection.order.iter().filter(|&&tree| tree != SLOW_TREE);
@@ -194,7 +194,7 @@ fn the_next_question_follows_the_strategy_and_the_labels() {
 }
 
 #[test]
-fn labels_that_contradict_each_other_are_told() {
+fn contradictory_labels_are_reported() {
     let mut session = Session::opened(&Disk::default());
     for tree in [4, 44, 84, 124] {
         session.label(TreeIdx(tree), Label::Normal);
@@ -206,7 +206,7 @@ fn labels_that_contradict_each_other_are_told() {
 }
 
 #[test]
-fn a_map_forms_between_commands_can_wait_and_ends_with_its_quality() {
+fn a_map_is_computed_between_commands_can_pause_and_ends_with_its_quality() {
     let mut session = Session::opened(&Disk::default());
     let mds = session.seen().map.clone().unwrap();
     assert_eq!((mds.method, mds.fraction), (MapMethod::Mds, 1.0));
@@ -220,7 +220,7 @@ fn a_map_forms_between_commands_can_wait_and_ends_with_its_quality() {
         let waiting = session.run(Command::PauseMap(true));
         assert!(waiting.map.as_ref().unwrap().is_paused);
         assert!(!session.engine.is_forming());
-        // A label is learned meanwhile, and the map keeps its shape.
+        // A label trains the model meanwhile, and the map keeps its state.
         let labelled = session.label(SLOW_TREE, Label::Abnormal);
         assert_eq!(labelled.map, waiting.map);
         session.run(Command::PauseMap(false));
@@ -238,14 +238,17 @@ fn a_map_forms_between_commands_can_wait_and_ends_with_its_quality() {
         function: "MPI_Wait".into(),
     });
     assert_eq!(other_root.analysis.as_ref().unwrap().root_name, "MPI_Wait");
-    assert!(session.engine.is_forming(), "in the way the person chose");
+    assert!(
+        session.engine.is_forming(),
+        "with the method that the user chose"
+    );
     let back = session.run(Command::SetMap(MapMethod::Mds));
     assert_eq!(back.map.as_ref().unwrap().method, MapMethod::Mds);
     assert!(!session.engine.is_forming());
 }
 
 #[test]
-fn labels_model_and_session_survive_the_way_through_files() {
+fn labels_model_and_session_survive_files() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     session.label(TreeIdx(5), Label::Normal);
@@ -289,7 +292,7 @@ fn labels_model_and_session_survive_the_way_through_files() {
 }
 
 #[test]
-fn a_bad_model_or_label_file_changes_nothing() {
+fn an_invalid_model_or_label_file_changes_nothing() {
     let disk = Disk::default();
     disk.files
         .lock()
@@ -330,7 +333,7 @@ fn a_group_is_shown_by_its_centre_and_labelled_together() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_with_a_remedy() {
+fn errors_have_a_remedy() {
     let mut session = Session::on(&Disk::default());
     let seen = session.run(Command::Train);
     assert_eq!(errors(&seen), ["Open a trace first."]);
@@ -360,7 +363,7 @@ fn what_cannot_be_done_is_said_with_a_remedy() {
     assert_eq!(
         errors(&seen),
         [near],
-        "what was said of other traces is over"
+        "errors about other traces are removed"
     );
     let seen = session.run(Command::Dismiss {
         notice: seen.notices[0].id,
@@ -369,7 +372,7 @@ fn what_cannot_be_done_is_said_with_a_remedy() {
 }
 
 #[test]
-fn an_error_goes_once_the_same_succeeds() {
+fn an_error_is_removed_once_a_command_of_its_kind_succeeds() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     let function = |name: &str| Command::SetRoot {

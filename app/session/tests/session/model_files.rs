@@ -1,11 +1,11 @@
-//! Model files that are not made for the run: asked about, used anyway or with p-values of the run itself.
+//! Model files that do not fit the run: asked about, used anyway, or used with p-values of the run itself.
 
 use callgrove_model::{DurationNs, Label, Progress, TreeIdx};
 use callgrove_session::{Command, Explainer, Misfit, ModelAnswer, SavedModel, Severity, Snapshot};
 
 use crate::support::*;
 
-/// A session with a model file of another root function.
+/// Returns a session with a model file of another root function.
 fn with_foreign_model(disk: &Disk) -> Session {
     let mut session = Session::opened(disk);
     session.run(Command::SetRoot {
@@ -32,7 +32,7 @@ fn is_warned(snapshot: &Snapshot) -> bool {
 }
 
 #[test]
-fn a_model_that_does_not_fit_is_asked_about_with_figures_and_changes_nothing_yet() {
+fn a_model_that_does_not_fit_is_asked_about_with_numbers_and_changes_nothing_yet() {
     let disk = Disk::default();
     let mut session = with_foreign_model(&disk);
     let before = session.seen();
@@ -56,7 +56,7 @@ fn a_model_that_does_not_fit_is_asked_about_with_figures_and_changes_nothing_yet
     assert_eq!(scores(&seen), scores(&before));
     assert_eq!((seen.undo.clone(), errors(&seen)), (None, Vec::new()));
     assert_eq!(disk.journal.lock().unwrap().len(), num_lines);
-    // The window stays usable.
+    // The session stays usable.
     let labelled = session.label(SLOW_TREE, Label::Abnormal);
     assert_eq!(
         (labelled.labels.len(), labelled.misfit.is_some()),
@@ -68,7 +68,7 @@ fn a_model_that_does_not_fit_is_asked_about_with_figures_and_changes_nothing_yet
 }
 
 #[test]
-fn a_model_is_used_anyway_or_with_p_values_of_the_run_and_both_survive_a_crash_and_undo() {
+fn a_model_is_used_anyway_or_refitted_and_both_survive_a_crash_and_undo() {
     let disk = Disk::default();
     let mut session = with_foreign_model(&disk);
     let before = session.seen();
@@ -94,12 +94,12 @@ fn a_model_is_used_anyway_or_with_p_values_of_the_run_and_both_survive_a_crash_a
         session.run(Command::Undo);
         shown.push(used.detection.as_ref().unwrap().clone());
     }
-    assert_eq!(shown[0].scores, shown[1].scores, "they order the same");
+    assert_eq!(shown[0].scores, shown[1].scores, "both have the same order");
     assert_ne!(shown[0].p_values, shown[1].p_values);
 }
 
 #[test]
-fn a_session_file_remembers_how_a_model_is_used() {
+fn a_session_file_has_the_use_of_a_model() {
     let disk = Disk::default();
     let mut session = with_foreign_model(&disk);
     session.run(load("foreign.json"));
@@ -117,7 +117,7 @@ fn a_session_file_remembers_how_a_model_is_used() {
 }
 
 #[test]
-fn an_answer_about_a_file_that_has_gone_changes_nothing() {
+fn an_answer_about_a_deleted_file_changes_nothing() {
     let disk = Disk::default();
     let mut session = with_foreign_model(&disk);
     let before = session.run(load("foreign.json"));
@@ -127,11 +127,11 @@ fn an_answer_about_a_file_that_has_gone_changes_nothing() {
     assert_eq!((scores(&seen), seen.undo.clone()), (scores(&before), None));
 }
 
-/// What [`Command::SaveModel`] wrote of the trace of these tests, with the slow execution labelled.
+/// The file that [`Command::SaveModel`] wrote for the trace of these tests, with the slow execution labelled.
 const VERSION_6: &[u8] = include_bytes!("model-6.json");
 
 #[test]
-fn a_model_file_of_this_version_says_the_same_for_ever() {
+fn the_results_of_a_model_file_of_this_version_never_change() {
     let model = SavedModel::read(VERSION_6).unwrap();
     let session = Session::opened(&Disk::default());
     let forest = &session.seen().analysis.clone().unwrap().forest;
@@ -151,13 +151,13 @@ fn a_model_file_of_this_version_says_the_same_for_ever() {
     let labels = &artifact.labels;
     assert_eq!((labels.num_normal, labels.num_abnormal), (0, 1));
     assert_eq!(labels.hash.len(), 32);
-    // Nothing of the file is lost.
+    // No field of the file is lost.
     let file: serde_json::Value = serde_json::from_slice(VERSION_6).unwrap();
     assert_eq!(serde_json::to_value(artifact).unwrap(), file);
 }
 
 #[test]
-fn model_files_of_other_versions_are_refused_with_both_versions_named() {
+fn model_files_of_other_versions_are_refused_with_both_versions() {
     let newer = String::from_utf8_lossy(VERSION_6).replacen("\"version\":6", "\"version\":7", 1);
     for (version, file) in [
         (4, include_str!("model-4.json")),
@@ -172,7 +172,7 @@ fn model_files_of_other_versions_are_refused_with_both_versions_named() {
 }
 
 #[test]
-fn a_model_file_whose_provenance_cannot_be_is_refused() {
+fn a_model_file_with_an_impossible_provenance_is_refused() {
     let text = String::from_utf8_lossy(VERSION_6);
     for (from, to) in [
         (

@@ -1,4 +1,4 @@
-//! A session on a disk that outlives it, with a small trace.
+//! A session with a small trace, on a disk that outlives it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,30 +17,31 @@ use callgrove_session::{
 
 pub(crate) const NUM_RANKS: u32 = 4;
 pub(crate) const NUM_STEPS: u32 = 40;
-/// The execution that takes twenty times as long as the others, and the place of its tree.
+/// The execution that takes twenty times as long as the others, as rank and index.
 pub(crate) const SLOW: (u32, u32) = (2, 17);
+/// The tree of [`SLOW`].
 pub(crate) const SLOW_TREE: TreeIdx = TreeIdx(2 * NUM_STEPS + 17);
 
-/// A disk that outlives the session.
+/// Storage that outlives the session.
 #[derive(Clone, Default)]
 pub(crate) struct Disk {
     pub(crate) files: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
-    /// Of the run `run`.
+    /// Journal of the run `run`.
     pub(crate) journal: Lines,
-    /// Of any other.
+    /// Journal of any other run.
     pub(crate) other_journal: Lines,
     pub(crate) is_full: Arc<Mutex<bool>>,
-    /// Of the job at [`JOB`].
+    /// Models of the job at [`JOB`].
     pub(crate) models: Arc<Mutex<TreeModelBook>>,
-    /// The abnormal trees that it has recorded.
+    /// Abnormal trees that the job has recorded.
     pub(crate) abnormal: Vec<EventKey>,
-    /// Number of steps of each rank that it has recorded, of which `recorded` has every second.
+    /// Number of steps of each rank that the job has recorded; `recorded` has every second of them.
     pub(crate) num_recorded: Arc<Mutex<u32>>,
 }
 
 pub(crate) const JOB: &str = "http://127.0.0.1:5559";
 
-/// A running job that nobody watches but the session.
+/// A running job with the session as its only client.
 struct Job(Arc<Mutex<TreeModelBook>>, Vec<EventKey>);
 
 impl RunningJob for Job {
@@ -159,7 +160,7 @@ impl Host for DiskHost {
     }
 }
 
-/// `compute` calls `MPI_Send` and `MPI_Wait` in every step of every rank; once the wait is long.
+/// Returns a trace in which `compute` calls `MPI_Send` and `MPI_Wait` in every step of every rank; one wait is long.
 pub(crate) fn trace(start_us: u64) -> Trace {
     let ranks = (0..NUM_RANKS).map(|rank| {
         let mut names = NameTable::default();
@@ -206,7 +207,7 @@ pub(crate) fn trace(start_us: u64) -> Trace {
     Trace::assemble(ranks.collect(), Warnings::default())
 }
 
-/// Every second execution of the first steps of [`trace`], as a job records some of its trees.
+/// Returns every second execution of the first steps of [`trace`], like a job that records some of its trees.
 fn recorded(num_steps: u32) -> Trace {
     let whole = Arc::new(trace(0));
     let compute = whole.names.get("Pair::compute(int, int)").unwrap();
@@ -261,7 +262,7 @@ fn record(forest: &Forest, tree: TreeIdx) -> TreeRecord {
     }
 }
 
-/// A session on a disk.
+/// A session with its storage.
 pub(crate) struct Session {
     pub(crate) engine: Engine,
     pub(crate) cell: SnapshotCell,

@@ -1,4 +1,4 @@
-//! A trace as one file: whole it comes back, otherwise it is refused.
+//! A trace as one file: it survives unchanged, and damaged files are refused.
 
 use callgrove_model::{Progress, Trace};
 use callgrove_session::wire::{TraceFileError, read_trace_file, write_trace_file};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::support::*;
 
-/// A trace, and its file.
+/// Returns a trace and its file.
 fn written() -> &'static (Trace, Vec<u8>) {
     static WRITTEN: std::sync::OnceLock<(Trace, Vec<u8>)> = std::sync::OnceLock::new();
     WRITTEN.get_or_init(|| {
@@ -23,7 +23,7 @@ fn read(file: &[u8]) -> Result<Trace, TraceFileError> {
 }
 
 #[test]
-fn a_trace_comes_back_from_its_file() {
+fn a_trace_survives_its_file() {
     let (trace, file) = written();
     let picture = |trace: &Trace| {
         let names: Vec<_> = trace
@@ -38,23 +38,23 @@ fn a_trace_comes_back_from_its_file() {
 }
 
 #[test]
-fn what_is_no_trace_is_told_apart() {
+fn invalid_files_are_refused_with_a_reason() {
     let (_, file) = written();
     let first_line = file.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     let newer = [b"callgrove-trace 2\n", &file[first_line..]].concat();
     let longer = [&file[..], b"x"].concat();
     let another_lane = [&file[..], &file[first_line..]].concat();
     for (file, expected) in [
-        (&b""[..], "no file of `callgrove export`"),
-        (b"{\"format\":\"callgrove-forest\"}\n", "no file of"),
-        (&vec![b'x'; 1 << 16][..], "no file of"),
+        (&b""[..], "not a file of `callgrove export`"),
+        (b"{\"format\":\"callgrove-forest\"}\n", "not a file of"),
+        (&vec![b'x'; 1 << 16][..], "not a file of"),
         (&newer[..], "by a newer Callgrove (version 2"),
         (&file[..file.len() / 2], "cut short"),
-        (&longer, "more in it"),
-        (&another_lane, "more in it"),
+        (&longer, "extra data"),
+        (&another_lane, "extra data"),
     ] {
-        let told = read(file).unwrap_err().to_string();
-        assert!(told.contains(expected), "{told} for {expected}");
+        let error = read(file).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error} for {expected}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! From a record to its call in the trace, and to a tree that holds it.
+//! Opening the execution of a record: its call in the trace, and the tree that contains it.
 
 use std::sync::mpsc::sync_channel;
 
@@ -38,7 +38,7 @@ fn a_record_leads_to_the_tree_of_its_most_promising_caller() {
     let snapshot = window.snapshot();
     let holder = snapshot
         .focus()
-        .expect("the tree that holds it is selected");
+        .expect("the tree that contains it is selected");
     let forest = &snapshot.analysis.as_ref().unwrap().forest;
     let tree = forest.tree(holder).rows();
     assert!(tree.contains(&wait.unwrap().exec.index()));

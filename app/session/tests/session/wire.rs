@@ -1,12 +1,12 @@
-//! A session seen from elsewhere: what arrives is what there is.
+//! Remote views of a session: they receive the same state.
 
 use std::sync::Arc;
 
 use callgrove_model::Label;
 use callgrove_session::watch::{ConnectionId, Packet, QueryForm, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
-    Arrived, MAX_FILE_BYTES, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile, ViewerHost,
-    ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
+    FrameContent, MAX_FILE_BYTES, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile,
+    ViewerHost, ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
 };
 use callgrove_session::{
     Command, Engine, LearnSettings, MapMethod, Presence, Selection, Snapshot, SnapshotCell,
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 use crate::support::*;
 
-/// All that a snapshot says to a viewer, as text.
+/// Returns everything that a viewer sees of a snapshot, as text.
 fn picture(snapshot: &Snapshot) -> String {
     let text = |it: &dyn std::fmt::Debug| format!("{it:?}");
     let trace = snapshot.trace.as_ref();
@@ -68,20 +68,20 @@ impl Viewer {
         }
     }
 
-    /// What it sees once all has come.
-    fn look(&mut self, newest: &Snapshot) -> Arc<Snapshot> {
+    /// Returns its snapshot once all frames have been received.
+    fn receive(&mut self, newest: &Snapshot) -> Arc<Snapshot> {
         let mut seen = None;
         self.num_bytes = 0;
         while let Some(frame) = self.sender.next_frame(newest).unwrap() {
             self.num_bytes += frame.len();
-            if let Arrived::Snapshot(snapshot) = self.mirror.take(&frame).unwrap() {
+            if let FrameContent::Snapshot(snapshot) = self.mirror.take(&frame).unwrap() {
                 seen = Some(snapshot);
             }
         }
         seen.unwrap()
     }
 
-    /// What whoever serves the viewer says of it.
+    /// Returns the command with which the server reports its state.
     fn is(&self, presence: Presence) -> Command {
         Command::Viewer {
             viewer: self.id,
@@ -90,7 +90,7 @@ impl Viewer {
     }
 
     fn asks(&self, command: Command) -> Command {
-        Command::Of {
+        Command::ForViewer {
             viewer: self.id,
             number: 1,
             command: Box::new(command),
@@ -99,33 +99,33 @@ impl Viewer {
 }
 
 #[test]
-fn a_viewer_sees_what_there_is_and_only_what_changed_is_sent() {
+fn a_viewer_sees_the_whole_state_and_only_changes_are_sent() {
     let mut session = Session::on(&Disk::default());
     let mut viewer = Viewer::new(ViewerId(0));
-    let seen = viewer.look(&session.seen());
+    let seen = viewer.receive(&session.seen());
     assert!(seen.trace.is_none());
     session.run(open("run", "compute"));
-    let seen = viewer.look(&session.seen());
+    let seen = viewer.receive(&session.seen());
     assert_eq!(picture(&seen), picture(&session.seen()));
     assert_eq!(seen.focus(), Some(SLOW_TREE));
     let all = viewer.num_bytes;
     session.label(SLOW_TREE, Label::Abnormal);
-    let seen = viewer.look(&session.seen());
+    let seen = viewer.receive(&session.seen());
     assert_eq!(picture(&seen), picture(&session.seen()));
     assert_eq!(seen.label(SLOW_TREE), Some(Label::Abnormal));
     assert!(viewer.num_bytes * 2 < all, "{} of {all}", viewer.num_bytes);
     session.run(Command::SetMap(MapMethod::Smacof));
-    let seen = viewer.look(&session.seen());
+    let seen = viewer.receive(&session.seen());
     assert_eq!(picture(&seen), picture(&session.seen()));
     session.run(open("run", "MPI_Wait"));
-    let seen = viewer.look(&session.seen());
+    let seen = viewer.receive(&session.seen());
     assert_eq!(
         picture(&seen),
         picture(&session.seen()),
         "another forest of the same trace"
     );
     session.run(open("other run", "compute"));
-    let seen = viewer.look(&session.seen());
+    let seen = viewer.receive(&session.seen());
     assert_eq!(picture(&seen), picture(&session.seen()), "another trace");
 }
 
@@ -133,39 +133,39 @@ fn a_viewer_sees_what_there_is_and_only_what_changed_is_sent() {
 fn trees_are_seen_without_the_calls_of_the_run() {
     let session = Session::opened(&Disk::default());
     let newest = session.seen();
-    let seen = Viewer::new(ViewerId(0)).look(&newest);
+    let seen = Viewer::new(ViewerId(0)).receive(&newest);
     let trace = seen.trace.as_ref().unwrap();
     assert_eq!((trace.lanes.len(), trace.num_executions()), (4, 0));
-    assert!(seen.calls.as_ref().unwrap().is_far());
+    assert!(seen.calls.as_ref().unwrap().is_remote());
     let durations = |snapshot: &Snapshot| -> Vec<_> {
         let forest = &snapshot.analysis.as_ref().unwrap().forest;
         let trees = (0..forest.len()).map(callgrove_model::TreeIdx::from_index);
-        let told = |tree| {
+        let facts = |tree| {
             (
                 forest.code(tree),
                 forest.label(tree),
                 forest.tree(tree).duration(),
             )
         };
-        trees.map(told).collect()
+        trees.map(facts).collect()
     };
     assert_eq!(durations(&seen), durations(&newest));
 }
 
 #[test]
-fn a_viewer_who_comes_late_or_is_slow_sees_the_newest() {
+fn late_and_slow_viewers_see_the_newest_snapshot() {
     let mut session = Session::opened(&Disk::default());
     let mut slow = Viewer::new(ViewerId(0));
     let before = session.seen();
-    // Half of it is on its way when another trace is opened.
+    // Half of its frames are sent when another trace is opened.
     for _ in 0..3 {
         let frame = slow.sender.next_frame(&before).unwrap().unwrap();
         slow.mirror.take(&frame).unwrap();
     }
     session.run(open("other run", "compute"));
-    let seen = slow.look(&session.seen());
+    let seen = slow.receive(&session.seen());
     assert_eq!(picture(&seen), picture(&session.seen()));
-    let late = Viewer::new(ViewerId(1)).look(&session.seen());
+    let late = Viewer::new(ViewerId(1)).receive(&session.seen());
     assert_eq!(picture(&late), picture(&session.seen()));
 }
 
@@ -182,37 +182,37 @@ fn viewers_have_selections_of_their_own_and_labels_in_common() {
         label: Some(Label::Normal),
     }));
     for (viewer, tree) in [&mut ana, &mut ben].into_iter().zip(trees) {
-        let seen = viewer.look(&session.seen());
+        let seen = viewer.receive(&session.seen());
         assert_eq!(seen.focus(), Some(tree));
         assert_eq!(seen.explanation.as_ref().unwrap().tree, tree);
         assert_eq!(seen.label(trees[1]), Some(Label::Normal));
     }
     session.run(ben.is(Presence::Gone));
-    assert_eq!(session.seen().looks.len(), 1);
+    assert_eq!(session.seen().viewer_states.len(), 1);
 }
 
 #[test]
-fn viewers_see_who_is_there_and_who_gave_which_label() {
+fn viewers_see_each_other_and_the_authors_of_labels() {
     let disk = Disk::default();
     let mut session = Session::opened(&disk);
     let [mut ana, mut ben] = [ViewerId(0), ViewerId(1)].map(Viewer::new);
     for (viewer, name) in [(&ana, "ana"), (&ben, " guest \n 7 ")] {
         let name = name.to_owned();
-        session.run(viewer.is(Presence::Here { name }));
+        session.run(viewer.is(Presence::Connected { name }));
     }
     let there = |seen: &Snapshot| -> Vec<(String, bool)> {
         let viewers = seen.viewers.iter();
         viewers.map(|it| (it.name.to_string(), it.is_you)).collect()
     };
     let two = |name: &str| [("ana".to_owned(), false), (name.to_owned(), true)];
-    let seen = ben.look(&session.seen());
+    let seen = ben.receive(&session.seen());
     assert_eq!(there(&seen), two("guest 7"));
     assert_eq!(seen.name.as_deref(), Some("guest 7"));
     session.run(ben.asks(Command::SetName("ben".to_owned())));
     session.run(ben.asks(label(3, Label::Normal)));
     session.run(ana.asks(label(4, Label::Abnormal)));
-    assert_eq!(there(&ben.look(&session.seen())), two("ben"));
-    let seen = ana.look(&session.seen());
+    assert_eq!(there(&ben.receive(&session.seen())), two("ben"));
+    let seen = ana.receive(&session.seen());
     let author = |seen: &Snapshot, tree| {
         let author = seen.label_author(callgrove_model::TreeIdx(tree));
         author.map(str::to_owned)
@@ -223,10 +223,10 @@ fn viewers_see_who_is_there_and_who_gave_which_label() {
     session.run(ben.is(Presence::Lost));
     session.run(ben.asks(Command::SetName(" ".to_owned())));
     assert_eq!(
-        there(&ana.look(&session.seen())),
+        there(&ana.receive(&session.seen())),
         [("ana".to_owned(), true)]
     );
-    // A label of another person is undone with its author, and comes back after a crash.
+    // Undoing a label restores the label and the author before it, also after a crash.
     session.run(ana.asks(label(3, Label::Abnormal)));
     assert_eq!(author(&session.seen(), 3).as_deref(), Some("ana"));
     let undone = session.run(Command::Undo);
@@ -247,7 +247,7 @@ fn viewers_see_who_is_there_and_who_gave_which_label() {
 }
 
 #[test]
-fn without_viewers_labels_are_by_the_person_at_the_machine() {
+fn without_viewers_labels_are_by_the_local_user() {
     let mut session = Session::opened(&Disk::default());
     let seen = session.run(label(3, Label::Normal));
     let author = |seen: &Snapshot, tree| {
@@ -262,7 +262,7 @@ fn without_viewers_labels_are_by_the_person_at_the_machine() {
 }
 
 #[test]
-fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_journalled() {
+fn files_of_a_viewer_are_not_on_the_server_and_its_name_is_journalled() {
     let disk = Disk::default();
     let viewers = Viewers::default();
     let cell = SnapshotCell::default();
@@ -271,10 +271,10 @@ fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_journalled() {
     let settings = LearnSettings::with_seed(1);
     let mut engine = Engine::new(Box::new(host), settings, cell.clone(), Arc::new(|| ()));
     engine.handle(open("run", "compute"));
-    let id = viewers.enter(7);
+    let id = viewers.connect(7);
     let viewer = Viewer::new(id);
     let name = "ben".to_owned();
-    engine.handle(viewer.is(Presence::Here { name }));
+    engine.handle(viewer.is(Presence::Connected { name }));
     engine.handle(viewer.asks(Command::SetLabel {
         trees: vec![SLOW_TREE],
         label: Some(Label::Abnormal),
@@ -289,7 +289,7 @@ fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_journalled() {
     engine.handle(viewer.asks(Command::ExportLabels {
         path: "labels.csv".to_owned(),
     }));
-    let file = viewers.get(id).unwrap();
+    let file = viewers.take_file(id).unwrap();
     assert_eq!(file.name, "labels.csv");
     assert!(disk.files.lock().unwrap().is_empty());
     let import = || Command::ImportLabels {
@@ -297,7 +297,7 @@ fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_journalled() {
     };
     engine.handle(viewer.asks(import()));
     assert!(last_notice(&cell.newest()).contains("did not arrive"));
-    assert!(viewers.give(id, file.clone()));
+    assert!(viewers.put_file(id, file.clone()));
     engine.handle(viewer.asks(import()));
     assert!(last_notice(&cell.newest()).contains("1 labels were imported"));
     let refused = Command::OpenTrace {
@@ -305,38 +305,38 @@ fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_journalled() {
         function: None,
     };
     engine.handle(viewer.asks(refused));
-    let told = cell.newest();
+    let refused = cell.newest();
     assert!(
-        last_notice(&told).contains("This page is about run"),
+        last_notice(&refused).contains("This page shows run"),
         "{:?}",
-        told.notices
+        refused.notices
     );
-    // The job that is watched is no other run.
+    // The watched job is not another run.
     engine.handle(viewer.asks(Command::OpenTrace {
         source: "trees:other job".to_owned(),
         function: None,
     }));
-    assert!(last_notice(&cell.newest()).contains("This page is about run"));
+    assert!(last_notice(&cell.newest()).contains("This page shows run"));
     engine.handle(viewer.asks(Command::OpenTrace {
         source: "trees:job".to_owned(),
         function: None,
     }));
     assert_eq!(cell.newest().source.as_deref(), Some("trees:job"));
-    assert!(viewers.lose(id));
-    assert_eq!(viewers.enter(7), id, "it has come back");
-    assert!(!viewers.forget(id));
-    assert_eq!(viewers.enter(7), id, "before its old connection ended");
-    assert!(!viewers.lose(id));
-    assert!(viewers.lose(id));
-    assert!(viewers.forget(id));
-    assert!(!viewers.give(id, file), "who has gone has no files");
+    assert!(viewers.disconnect(id));
+    assert_eq!(viewers.connect(7), id, "it has reconnected");
+    assert!(!viewers.remove(id));
+    assert_eq!(viewers.connect(7), id, "before its old connection ended");
+    assert!(!viewers.disconnect(id));
+    assert!(viewers.disconnect(id));
+    assert!(viewers.remove(id));
+    assert!(!viewers.put_file(id, file), "a removed viewer has no files");
 }
 
 #[test]
-fn what_does_not_fit_is_an_error_and_what_was_known_stays() {
+fn invalid_frames_are_errors_and_the_state_is_kept() {
     let session = Session::opened(&Disk::default());
     let mut viewer = Viewer::new(ViewerId(0));
-    let seen = viewer.look(&session.seen());
+    let seen = viewer.receive(&session.seen());
     let forest = frame_of_kind(4);
     let short = &forest[..forest.len() - 1];
     for frame in [&[][..], &[77], &[3, 1, 2], short] {
@@ -345,19 +345,19 @@ fn what_does_not_fit_is_an_error_and_what_was_known_stays() {
     }
     let mut newest = Snapshot::clone(&session.seen());
     newest.revision += 1;
-    assert_eq!(viewer.look(&newest).labels, seen.labels);
+    assert_eq!(viewer.receive(&newest).labels, seen.labels);
     newest.revision += 1;
-    assert!(viewer.look(&newest).trace.is_some());
+    assert!(viewer.receive(&newest).trace.is_some());
     let refused = SnapshotMirror::default().take(&forest).err();
     assert!(
         matches!(refused, Some(WireError::Order)),
-        "a forest of no trace"
+        "a forest without a trace"
     );
 }
 
 proptest! {
     #[test]
-    fn any_bytes_are_understood_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_are_decoded_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         ViewerMessage::from_bytes(&bytes).ok();
         SnapshotMirror::default().take(&bytes).ok();
     }
@@ -386,13 +386,13 @@ proptest! {
     }
 }
 
-/// The first frame that begins so.
+/// Returns the first frame of a kind.
 fn frame_of_kind(kind: u8) -> Vec<u8> {
     let mut frames = frames_of_a_session().iter();
     frames.find(|frame| frame[0] == kind).cloned().unwrap()
 }
 
-/// All frames of a session with a trace, made once.
+/// Returns all frames of a session with a trace, made once.
 fn frames_of_a_session() -> &'static [Vec<u8>] {
     static FRAMES: std::sync::OnceLock<Vec<Vec<u8>>> = std::sync::OnceLock::new();
     FRAMES.get_or_init(|| {
@@ -415,40 +415,40 @@ fn frames_of_a_session() -> &'static [Vec<u8>] {
     })
 }
 
-/// A session behind a wire that can break.
-struct Far {
+/// A session behind a connection that can break.
+struct LossySession {
     session: Session,
     viewers: Viewers,
-    life: u64,
+    epoch: u64,
 }
 
-impl Far {
-    fn new(disk: &Disk, life: u64) -> Self {
+impl LossySession {
+    fn new(disk: &Disk, epoch: u64) -> Self {
         let mut session = Session::on(disk);
         session.run(open("run", "compute"));
         Self {
             session,
             viewers: Viewers::default(),
-            life,
+            epoch,
         }
     }
 
-    /// Carries out what the link says, at most `max` messages, and answers with all there is to tell.
-    fn talk(&mut self, link: &mut SessionLink, max: usize, is_answered: bool) {
+    /// Carries out at most `max` messages of the link, and sends all frames if `is_answered`.
+    fn exchange(&mut self, link: &mut SessionLink, max: usize, is_answered: bool) {
         let hello = ViewerMessage::from_bytes(&link.connected().unwrap()).unwrap();
         let ViewerMessage::Hello { key, .. } = hello else {
             panic!("it says hello first");
         };
-        let viewer = self.viewers.enter(key);
+        let viewer = self.viewers.connect(key);
         let mut sender = SnapshotSender::new(viewer);
-        link.take(&welcome_frame(self.life).unwrap()).unwrap();
+        link.take(&welcome_frame(self.epoch).unwrap()).unwrap();
         for _ in 0..max {
             let Some(message) = link.next_message(|_| None).unwrap() else {
                 break;
             };
             match ViewerMessage::from_bytes(&message).unwrap() {
                 ViewerMessage::Command { number, command } => {
-                    self.session.run(Command::Of {
+                    self.session.run(Command::ForViewer {
                         viewer,
                         number,
                         command,
@@ -462,7 +462,7 @@ impl Far {
                 link.take(&frame).unwrap();
             }
         }
-        self.viewers.lose(viewer);
+        self.viewers.disconnect(viewer);
     }
 }
 
@@ -474,39 +474,43 @@ fn label(tree: u32, label: Label) -> Command {
 }
 
 #[test]
-fn what_was_asked_for_survives_the_connection_and_is_done_once() {
+fn commands_survive_the_connection_and_are_carried_out_once() {
     let disk = Disk::default();
-    let mut far = Far::new(&disk, 1);
+    let mut remote = LossySession::new(&disk, 1);
     let (handle, mut link) = SessionLink::new(7, None);
-    far.talk(&mut link, 9, true);
+    remote.exchange(&mut link, 9, true);
     assert!(handle.snapshot().analysis.is_some());
     handle.send(Command::SetAutoTrain(false)).unwrap();
     handle.send(label(1, Label::Normal)).unwrap();
     handle.send(label(2, Label::Abnormal)).unwrap();
     handle.send(Command::Undo).unwrap();
-    // All but the last are carried out, but the answer is lost with the connection.
-    far.talk(&mut link, 3, false);
+    // All but the last one are carried out, but the answer is lost with the connection.
+    remote.exchange(&mut link, 3, false);
     link.lost("the connection is lost");
-    let told = handle.snapshot();
+    let lost = handle.snapshot();
     assert_eq!(
-        told.notices.last().unwrap().text,
-        "the connection is lost. Trying again. 4 things that you did wait to be sent."
+        lost.notices.last().unwrap().text,
+        "the connection is lost. Trying again. 4 changes not sent yet."
     );
-    far.talk(&mut link, 0, true);
-    assert_eq!(link.num_kept(), 1, "it is told what was done");
-    far.talk(&mut link, 9, true);
+    remote.exchange(&mut link, 0, true);
+    assert_eq!(
+        link.num_unconfirmed(),
+        1,
+        "commands that were carried out are confirmed"
+    );
+    remote.exchange(&mut link, 9, true);
     let seen = handle.snapshot();
-    assert_eq!((seen.labels.len(), link.num_kept()), (1, 0));
+    assert_eq!((seen.labels.len(), link.num_unconfirmed()), (1, 0));
     assert_eq!(seen.label(callgrove_model::TreeIdx(1)), Some(Label::Normal));
     assert!(!seen.notices.iter().any(|it| it.text.contains("lost")));
 }
 
 #[test]
-fn a_session_that_began_anew_gets_the_labels_again_and_no_undo() {
+fn a_restarted_session_gets_the_labels_again_and_no_undo() {
     let disk = Disk::default();
-    let mut far = Far::new(&disk, 1);
+    let mut remote = LossySession::new(&disk, 1);
     let (handle, mut link) = SessionLink::new(7, None);
-    far.talk(&mut link, 9, true);
+    remote.exchange(&mut link, 9, true);
     for command in [
         label(1, Label::Normal),
         label(2, Label::Normal),
@@ -514,31 +518,31 @@ fn a_session_that_began_anew_gets_the_labels_again_and_no_undo() {
     ] {
         handle.send(command).unwrap();
     }
-    far.talk(&mut link, 1, false);
-    drop(far);
-    let mut far = Far::new(&disk, 2);
-    far.talk(&mut link, 9, true);
+    remote.exchange(&mut link, 1, false);
+    drop(remote);
+    let mut remote = LossySession::new(&disk, 2);
+    remote.exchange(&mut link, 9, true);
     let seen = handle.snapshot();
-    assert_eq!((seen.labels.len(), link.num_kept()), (2, 0));
+    assert_eq!((seen.labels.len(), link.num_unconfirmed()), (2, 0));
 }
 
 #[test]
-fn a_wish_to_stop_goes_to_the_session_or_waits_for_who_ends_it() {
+fn a_cancel_request_is_sent_or_kept_for_the_caller() {
     let (handle, mut link) = SessionLink::new(7, None);
     begin(&mut link);
     handle.cancel();
-    assert_eq!(said(&mut link), [ViewerMessage::Cancel]);
-    assert!(!link.wants_stop(), "it was told");
+    assert_eq!(pending_messages(&mut link), [ViewerMessage::Cancel]);
+    assert!(!link.wants_stop(), "it was sent");
     let (handle, link) = SessionLink::new(7, None);
-    let mut link = link.stopped_elsewhere();
+    let mut link = link.with_external_stop();
     begin(&mut link);
     handle.cancel();
-    assert_eq!(said(&mut link), []);
+    assert_eq!(pending_messages(&mut link), []);
     assert!(link.wants_stop() && !link.wants_stop(), "once");
 }
 
-/// Says what waits to be said, as the session hears it.
-fn said(link: &mut SessionLink) -> Vec<ViewerMessage> {
+/// Returns the pending messages as the session receives them.
+fn pending_messages(link: &mut SessionLink) -> Vec<ViewerMessage> {
     let messages = std::iter::from_fn(|| link.next_message(|_| None).unwrap());
     messages
         .map(|message| ViewerMessage::from_bytes(&message).unwrap())
@@ -546,19 +550,24 @@ fn said(link: &mut SessionLink) -> Vec<ViewerMessage> {
 }
 
 #[test]
-fn a_file_that_no_server_takes_stays_where_it_is() {
+fn a_file_that_is_too_large_is_not_sent() {
     let (handle, mut link) = SessionLink::new(7, None);
     begin(&mut link);
     for (num_bytes, is_sent) in [(MAX_FILE_BYTES, true), (MAX_FILE_BYTES + 1, false)] {
         let path = "model.json".to_owned();
         handle.send(Command::LoadModel { path }).unwrap();
         let file = |_: &str| Some(vec![0; num_bytes as usize]);
-        let said: Vec<_> = std::iter::from_fn(|| link.next_message(file).unwrap()).collect();
-        assert_eq!(said.len(), 1 + usize::from(is_sent), "{num_bytes} bytes");
-        let last = ViewerMessage::from_bytes(said.last().unwrap()).unwrap();
+        let pending_messages: Vec<_> =
+            std::iter::from_fn(|| link.next_message(file).unwrap()).collect();
+        assert_eq!(
+            pending_messages.len(),
+            1 + usize::from(is_sent),
+            "{num_bytes} bytes"
+        );
+        let last = ViewerMessage::from_bytes(pending_messages.last().unwrap()).unwrap();
         assert!(
             matches!(last, ViewerMessage::Command { .. }),
-            "it is asked for, to be refused in words"
+            "the command is sent, so that the session reports the missing file"
         );
     }
 }
@@ -577,7 +586,7 @@ fn connect() -> WatchRequest {
 }
 
 #[test]
-fn a_run_is_watched_again_on_each_connection_and_lost_questions_are_answered() {
+fn a_run_is_watched_again_on_each_connection_and_lost_queries_fail() {
     let (_, mut link) = SessionLink::new(7, None);
     let view = link.watch();
     view.send(connect()).unwrap();
@@ -585,39 +594,46 @@ fn a_run_is_watched_again_on_each_connection_and_lost_questions_are_answered() {
     view.send(WatchRequest::Query(query.clone())).unwrap();
     begin(&mut link);
     let asked = [connect(), WatchRequest::Query(query)].map(ViewerMessage::Watch);
-    assert_eq!(said(&mut link), asked);
+    assert_eq!(pending_messages(&mut link), asked);
     let overview = WatchUpdate::Connected(Box::default());
     let frame = watch_frame(ConnectionId(3), &overview).unwrap();
     link.take(&frame).unwrap();
     assert_eq!(view.poll(), Some((ConnectionId(3), overview)));
     link.lost("gone");
-    let told: Vec<_> = std::iter::from_fn(|| view.poll()).map(|it| it.1).collect();
+    let updates: Vec<_> = std::iter::from_fn(|| view.poll()).map(|it| it.1).collect();
     assert!(
         matches!(
-            &told[..],
+            &updates[..],
             [
                 WatchUpdate::Lost { .. },
                 WatchUpdate::QueryFailed { id: 5, .. }
             ]
         ),
-        "{told:?}"
+        "{updates:?}"
     );
     begin(&mut link);
-    assert_eq!(said(&mut link), [ViewerMessage::Watch(connect())]);
+    assert_eq!(
+        pending_messages(&mut link),
+        [ViewerMessage::Watch(connect())]
+    );
     view.send(WatchRequest::Disconnect).unwrap();
-    assert_eq!(said(&mut link).len(), 1);
+    assert_eq!(pending_messages(&mut link).len(), 1);
     link.lost("gone");
     begin(&mut link);
-    assert_eq!(said(&mut link), [], "nothing is wanted any more");
+    assert_eq!(
+        pending_messages(&mut link),
+        [],
+        "no connection is wanted any more"
+    );
 }
 
 #[test]
-fn a_view_that_nobody_draws_asks_anew_instead_of_keeping_all_news() {
+fn a_view_in_the_background_requests_the_overview_again_instead_of_queueing_all_packets() {
     let (_, mut link) = SessionLink::new(7, None);
     let view = link.watch();
     view.send(connect()).unwrap();
     begin(&mut link);
-    said(&mut link);
+    pending_messages(&mut link);
     let packet = Packet {
         version: callgrove_session::watch::packet::VERSION,
         created_at: 1,
@@ -633,5 +649,8 @@ fn a_view_that_nobody_draws_asks_anew_instead_of_keeping_all_news() {
     }
     let num_kept = std::iter::from_fn(|| view.poll()).count();
     assert!(num_kept < 1_000, "{num_kept}");
-    assert_eq!(said(&mut link), [ViewerMessage::Watch(connect())]);
+    assert_eq!(
+        pending_messages(&mut link),
+        [ViewerMessage::Watch(connect())]
+    );
 }

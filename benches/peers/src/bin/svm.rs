@@ -1,4 +1,4 @@
-//! The one-class SVM without weights: CPU time beside libsvm-rs, and how far the scores differ.
+//! The one-class SVM without weights: CPU time compared with libsvm-rs, and the difference of the scores.
 
 use callgrove_benches::clustered_rows;
 use callgrove_trees::Progress;
@@ -10,7 +10,7 @@ use libsvm_rs::train::svm_train;
 use libsvm_rs::{KernelType, SvmNode, SvmParameter, SvmProblem, SvmType};
 
 const NU: f64 = 0.02;
-/// Rows whose scores are compared.
+/// Number of rows whose scores are compared.
 const NUM_COMPARED: usize = 500;
 
 fn main() {

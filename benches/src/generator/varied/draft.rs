@@ -1,4 +1,4 @@
-//! A tree while it grows.
+//! A tree under construction.
 
 use std::f64::consts::TAU;
 
@@ -6,14 +6,14 @@ use callgrove_model::FuncId;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// Some vertices are heavy by chance, which is normal: the operating system interrupts, a post is shared.
+/// Probability that a vertex is heavy by chance, which is normal: an interrupt of the operating system, a shared post.
 const INTERRUPTION_CHANCE: f64 = 3e-4;
 
-/// A function, or what else a vertex is.
+/// The function, or other label, of a vertex, with its weight distribution.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct WeightedName {
     pub(super) name: &'static str,
-    /// Median of its own weight.
+    /// Median of its exclusive weight.
     pub(super) median: f64,
     /// Standard deviation of the logarithm.
     pub(super) deviation: f64,
@@ -29,7 +29,7 @@ impl WeightedName {
     }
 }
 
-/// Names in the order in which they first occurred, each with its median weight.
+/// Names in the order of first occurrence, each with its median weight.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NameMedians {
     words: Vec<(String, f64)>,
@@ -57,17 +57,17 @@ impl NameMedians {
     }
 }
 
-/// A tree; parents stand before children, the root is first.
+/// A tree; parents precede children, the root is first.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Draft {
     /// Parent of each vertex; -1 for the root.
     pub(super) parent: Vec<i64>,
     pub(super) func: Vec<FuncId>,
-    /// Own weight of each vertex,
+    /// Exclusive weight of each vertex.
     pub(super) own: Vec<f64>,
-    /// and what it is for this function and load.
+    /// Usual exclusive weight for this function and load.
     pub(super) usual: Vec<f64>,
-    /// Whether each vertex is a part that its parent always has.
+    /// True for a part that its parent always has.
     pub(super) is_part: Vec<bool>,
 }
 
@@ -80,7 +80,7 @@ impl Draft {
         usize::try_from(self.parent[vertex]).ok()
     }
 
-    /// Edges from the root to each vertex.
+    /// Returns the number of edges from the root to each vertex.
     pub(super) fn depths(&self) -> Vec<usize> {
         let mut depths = vec![0; self.len()];
         for vertex in 1..self.len() {
@@ -91,7 +91,7 @@ impl Draft {
         depths
     }
 
-    /// Whether each vertex belongs to the subtree of `top`.
+    /// Returns whether each vertex belongs to the subtree of `top`.
     pub(super) fn is_below(&self, top: usize) -> Vec<bool> {
         let mut is_below = vec![false; self.len()];
         is_below[top] = true;
@@ -103,7 +103,7 @@ impl Draft {
         is_below
     }
 
-    /// Sums of `values` over the subtree of each vertex.
+    /// Returns the sums of `values` over the subtree of each vertex.
     pub(super) fn subtree_sums(&self, values: &[f64]) -> Vec<f64> {
         let mut sums = values.to_vec();
         for vertex in (1..self.len()).rev() {
@@ -129,7 +129,7 @@ impl Draft {
         self.len() - 1
     }
 
-    /// Takes a subtree out.
+    /// Removes a subtree.
     pub(super) fn remove(&mut self, top: usize) {
         let is_gone = self.is_below(top);
         let mut place = 0;
@@ -150,7 +150,7 @@ impl Draft {
     }
 }
 
-/// Grows a [`Draft`].
+/// Builds a [`Draft`].
 pub(super) struct Grower<'a> {
     pub(super) rng: &'a mut ChaCha8Rng,
     words: &'a mut NameMedians,
@@ -159,7 +159,7 @@ pub(super) struct Grower<'a> {
 }
 
 impl<'a> Grower<'a> {
-    /// An empty tree whose weights are `load` times the usual.
+    /// Creates an empty tree whose weights are `load` times the usual ones.
     pub(super) fn new(rng: &'a mut ChaCha8Rng, words: &'a mut NameMedians, load: f64) -> Self {
         Self {
             rng,
@@ -173,12 +173,12 @@ impl<'a> Grower<'a> {
         self.draft
     }
 
-    /// Vertices so far.
+    /// Returns the number of vertices so far.
     pub(super) fn len(&self) -> usize {
         self.draft.len()
     }
 
-    /// The first vertex.
+    /// Adds the root.
     pub(super) fn root(&mut self, function: WeightedName) -> usize {
         self.push(None, function, 1.0)
     }
@@ -187,7 +187,7 @@ impl<'a> Grower<'a> {
         self.push(Some(caller), function, 1.0)
     }
 
-    /// A call with `factor` times the usual work.
+    /// Adds a call with `factor` times the usual work.
     pub(super) fn call_with(
         &mut self,
         caller: usize,
@@ -197,14 +197,14 @@ impl<'a> Grower<'a> {
         self.push(Some(caller), function, factor)
     }
 
-    /// A call that its caller makes always.
+    /// Adds a call that its caller always makes.
     pub(super) fn part(&mut self, caller: usize, function: WeightedName) -> usize {
         let part = self.call(caller, function);
         self.draft.is_part[part] = true;
         part
     }
 
-    /// With this chance a call anywhere in the tree so far.
+    /// Adds, with this probability, a call under a random vertex of the tree so far.
     pub(super) fn stray(&mut self, function: WeightedName, chance: f64) {
         if self.chance(chance) {
             let caller = self.rng.random_range(0..self.len());
@@ -216,7 +216,7 @@ impl<'a> Grower<'a> {
         self.rng.random_bool(chance)
     }
 
-    /// A whole number from `least` to `most` with a tail like that of x^-`exponent`.
+    /// Returns an integer from `least` to `most` with a tail like x^-`exponent`.
     pub(super) fn heavy_tailed(&mut self, least: f64, exponent: f64, most: usize) -> usize {
         let uniform: f64 = 1.0 - self.rng.random::<f64>();
         ((least * uniform.powf(-1.0 / exponent)) as usize).min(most)
@@ -239,7 +239,7 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// exp of a normal number with this deviation.
+/// Returns exp of a normal number with this deviation.
 pub(super) fn log_normal(rng: &mut ChaCha8Rng, deviation: f64) -> f64 {
     let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
     (deviation * radius * (TAU * rng.random::<f64>()).cos()).exp()

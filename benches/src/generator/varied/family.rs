@@ -1,39 +1,39 @@
-//! The families by name.
+//! The families of forests.
 
 use rand::Rng;
 
 use super::draft::Grower;
 use super::{recursive, reply, workflow};
 
-/// What the trees of a forest are.
+/// What the trees of a forest represent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Family {
-    /// Posts and their replies: sizes with a heavy tail, who answers whom is drawn with the seed.
+    /// Posts and their replies: heavy-tailed sizes; the seed determines which kinds answer which.
     Reply,
-    /// Steps of a solver on an adaptive mesh, whose depth and width follow the data.
+    /// Steps of a solver on an adaptive mesh, whose depth and width depend on the data.
     Recursive,
-    /// Runs of a workflow: optional branches, retries, fan-outs as wide as the data.
+    /// Runs of a workflow: optional branches, retries, fan-outs that depend on the data.
     Workflow,
 }
 
-/// What weights are measured in.
+/// The unit of weights.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WeightScale {
     pub(super) unit: &'static str,
-    /// Units in one of the medians of functions.
+    /// Number of units per unit of the functions' medians.
     pub(super) per_median: f64,
-    /// What a forest takes one for.
+    /// Nanoseconds of the forest per unit.
     pub(super) ns_per_unit: i64,
 }
 
-/// Grows a tree; the number counts the trees of its rank.
+/// Builds a tree; the number counts the trees of its rank.
 pub(super) type GrowTree = Box<dyn Fn(&mut Grower<'_>, usize)>;
 
 impl Family {
-    /// All of them.
+    /// All families.
     pub const ALL: [Self; 3] = [Self::Reply, Self::Recursive, Self::Workflow];
 
-    /// A word for it.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reply => "reply",
@@ -47,7 +47,7 @@ impl Family {
             Self::Reply => WeightScale {
                 unit: "reads",
                 per_median: 1.0,
-                // As a forest file has it for what is no time.
+                // The convention of forest files for weights that are not times.
                 ns_per_unit: 1_000,
             },
             Self::Recursive | Self::Workflow => WeightScale {

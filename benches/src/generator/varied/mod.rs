@@ -1,8 +1,8 @@
-//! Forests in which hardly any two trees are alike, with planted anomalies and their truth.
+//! Forests in which hardly any two trees are equal, with planted anomalies and their truth.
 //!
-//! Normal trees vary by design, in structure as in weights, and some are rare: nothing that stands out is
-//! an anomaly for that alone. Each kind of [`Planted`] anomaly is in 1 % of the trees. Trees belong to four
-//! ranks in turn and follow each other in time. The same family, number and seed give the same forest.
+//! Normal trees vary by design, in structure and in weights, and some are rare: being unusual alone does not make a
+//! tree an anomaly. Each kind of [`Planted`] anomaly is in 1 % of the trees. Trees belong to four ranks in turn and
+//! follow each other in time. The same family, number and seed give the same forest.
 
 mod draft;
 mod family;
@@ -27,7 +27,7 @@ pub use planting::Planted;
 use draft::{Draft, Grower, NameMedians, log_normal};
 
 const NUM_RANKS: usize = 4;
-/// Spread of the loads of ranks and of trees, which stretch all weights of a tree.
+/// Standard deviation of the logarithm of the loads of ranks and of trees, which scale all weights of a tree.
 const LOAD_DEVIATION: f64 = 0.12;
 
 /// A forest of one family.
@@ -48,7 +48,7 @@ struct VariedTree {
 }
 
 impl VariedForest {
-    /// Makes a forest.
+    /// Generates a forest.
     pub fn make(family: Family, num_trees: usize, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut words = NameMedians::default();
@@ -87,10 +87,10 @@ impl VariedForest {
         }
     }
 
-    /// The forest, and what its trees are: a kind for each of [`Planted::ALL`].
+    /// Returns the forest, and the kind of its trees: one for each of [`Planted::ALL`].
     ///
     /// # Errors
-    /// Those of [`Truth::new`], if there is no tree; those of [`ForestBuilder::push`] do not occur.
+    /// Those of [`Truth::new`], if there are no trees; those of [`ForestBuilder::push`] do not occur.
     pub fn to_forest(&self) -> Result<(ForestFile, Truth), Box<dyn Error>> {
         let mut builder = ForestBuilder::new(Weights::Own);
         for name in &self.names {
@@ -149,8 +149,7 @@ impl VariedForest {
         Ok(())
     }
 
-    /// Writes the truth as CSV: `rank,index,label`, where the label is `normal` or the name of what was
-    /// planted.
+    /// Writes the truth as CSV: `rank,index,label`, where the label is `normal` or the name of the planted anomaly.
     ///
     /// # Errors
     /// Those of `out`.
@@ -182,7 +181,7 @@ mod tests {
             .map(|family| VariedForest::make(family, NUM_TREES, 1))
     }
 
-    /// A tree without its weights; the same for any order of siblings.
+    /// Returns a tree without its weights; equal for any order of siblings.
     fn structure(tree: &VariedTree) -> String {
         let mut texts: Vec<Vec<String>> = vec![Vec::new(); tree.parent.len()];
         for vertex in (0..tree.parent.len()).rev() {
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn hardly_two_trees_are_alike_and_each_kind_is_in_one_of_a_hundred() {
+    fn hardly_any_trees_are_equal_and_each_kind_is_in_one_of_a_hundred() {
         for forest in forests() {
             let structures: BTreeSet<String> = forest.trees.iter().map(structure).collect();
             let share = structures.len() as f64 / NUM_TREES as f64;
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_as_what_is_made() {
+    fn a_written_forest_is_read_back_equal() {
         for forest in forests() {
             let (made, truth) = forest.to_forest().unwrap();
             let mut text = Vec::new();
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_is_a_forest() {
+    fn a_seed_determines_the_forest() {
         for family in Family::ALL {
             let make = |seed| VariedForest::make(family, 300, seed);
             assert_eq!(make(1), make(1));

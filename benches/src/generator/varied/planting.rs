@@ -1,4 +1,4 @@
-//! Anomalies are planted into trees that were normal.
+//! Plants anomalies into normal trees.
 
 use std::collections::BTreeSet;
 
@@ -9,31 +9,31 @@ use rand_chacha::ChaCha8Rng;
 
 use super::draft::{Draft, NameMedians, log_normal};
 
-/// One in so many trees gets an anomaly of each kind.
+/// Number of trees per anomaly of each kind.
 const TREES_PER_ANOMALY: usize = 100;
-/// Shortest way from the root to where an unusual path begins.
-const LEAST_DEPTH: usize = 2;
-/// Least vertices of a slow subtree.
-const LEAST_SLOW: f64 = 3.0;
+/// Minimum depth at which an unusual path starts.
+const MIN_DEPTH: usize = 2;
+/// Minimum number of vertices of a slow subtree.
+const MIN_SLOW: f64 = 3.0;
 
-/// What was planted in a tree.
+/// A planted anomaly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Planted {
     /// One vertex is 8 to 20 times as heavy.
     Heavy,
     /// All vertices of one subtree are 3 to 8 times as heavy.
     Slow,
-    /// One path deep in the tree is unusual: a function where it never stands, or that stands nowhere else.
+    /// One path deep in the tree is unusual: it starts with a function that never occurs there, or nowhere else.
     Path,
     /// A part that such trees always have is missing.
     Missing,
 }
 
 impl Planted {
-    /// All of them, in order.
+    /// All kinds, in order.
     pub const ALL: [Self; 4] = [Self::Heavy, Self::Slow, Self::Path, Self::Missing];
 
-    /// A word for it.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Heavy => "heavy",
@@ -44,16 +44,17 @@ impl Planted {
     }
 }
 
-/// Plants as many anomalies of each kind as there are trees for; no tree gets two. Returns what each got.
+/// Plants the number of anomalies of each kind that the number of trees allows; no tree gets two. Returns the kind of
+/// each tree.
 pub(super) fn plant(
     rng: &mut ChaCha8Rng,
     words: &mut NameMedians,
     drafts: &mut [Draft],
 ) -> Vec<Option<Planted>> {
-    let customs = Customs::of(drafts, words.len());
+    let child_counts = ChildCounts::of(drafts, words.len());
     let mut planted: Vec<Option<Planted>> = vec![None; drafts.len()];
     let mut order: Vec<usize> = (0..drafts.len()).collect();
-    // What few trees have room for comes first.
+    // The kinds that fit into few trees come first.
     for kind in Planted::ALL.into_iter().rev() {
         order.shuffle(rng);
         let mut num_missing = drafts.len() / TREES_PER_ANOMALY;
@@ -66,7 +67,7 @@ pub(super) fn plant(
                 match kind {
                     Planted::Heavy => make_heavy(rng, draft),
                     Planted::Slow => slow_down(rng, draft),
-                    Planted::Path => add_path(rng, draft, words, &customs),
+                    Planted::Path => add_path(rng, draft, words, &child_counts),
                     Planted::Missing => take_part(rng, draft),
                 }
                 .is_some()
@@ -80,19 +81,19 @@ pub(super) fn plant(
     planted
 }
 
-/// A vertex is hit the likelier, the more weight it usually has.
+/// Makes one vertex heavy, drawn in proportion to its usual weight.
 fn make_heavy(rng: &mut ChaCha8Rng, draft: &mut Draft) -> Option<()> {
     let vertex = pick(rng, &draft.usual)?;
     draft.own[vertex] *= rng.random_range(8.0..20.0);
     Some(())
 }
 
-/// The same for a subtree that is not more than half of the tree.
+/// Slows down a subtree of at most half of the tree, drawn in proportion to its usual weight.
 fn slow_down(rng: &mut ChaCha8Rng, draft: &mut Draft) -> Option<()> {
     let sizes = draft.subtree_sums(&vec![1.0; draft.len()]);
     let mut chances = draft.subtree_sums(&draft.usual);
     for (chance, &size) in chances.iter_mut().zip(&sizes) {
-        if size < LEAST_SLOW || size > sizes[0] / 2.0 {
+        if size < MIN_SLOW || size > sizes[0] / 2.0 {
             *chance = 0.0;
         }
     }
@@ -107,17 +108,17 @@ fn slow_down(rng: &mut ChaCha8Rng, draft: &mut Draft) -> Option<()> {
     Some(())
 }
 
-/// A path of one to three vertices in the lower half of the tree; what follows its first vertex is usual
-/// there. The first one is a function that never stands below this one, or a new function.
+/// Adds a path of one to three vertices in the lower half of the tree. Its first vertex is a function that never occurs
+/// below that parent, or a new function; the following ones are usual there.
 fn add_path(
     rng: &mut ChaCha8Rng,
     draft: &mut Draft,
     words: &mut NameMedians,
-    customs: &Customs,
+    child_counts: &ChildCounts,
 ) -> Option<()> {
     let depths = draft.depths();
     let height = depths.iter().max().copied().unwrap_or(0);
-    let least = (height / 2).max(LEAST_DEPTH);
+    let least = (height / 2).max(MIN_DEPTH);
     let is_deep = |&depth: &usize| if depth >= least { 1.0 } else { 0.0 };
     let above = pick(rng, &depths.iter().map(is_deep).collect::<Vec<f64>>())?;
     let load = draft.usual[above] / words.median(draft.func[above]);
@@ -125,13 +126,13 @@ fn add_path(
         let name = format!("unheard_of_{}", words.len());
         words.intern(&name, words.median(draft.func[above]))
     } else {
-        customs.stranger(rng, draft.func[above])?
+        child_counts.unusual_child(rng, draft.func[above])?
     };
     let mut below = above;
     for _ in 0..rng.random_range(1..=3_u32) {
         let usual = words.median(func) * load;
         below = draft.push(Some(below), func, usual * log_normal(rng, 0.3), usual);
-        let Some(next) = customs.usual_child(rng, func) else {
+        let Some(next) = child_counts.usual_child(rng, func) else {
             break;
         };
         func = next;
@@ -146,34 +147,34 @@ fn take_part(rng: &mut ChaCha8Rng, draft: &mut Draft) -> Option<()> {
     Some(())
 }
 
-/// Which functions stand below which in normal trees.
-struct Customs {
-    /// How often each function occurs.
+/// How often functions occur, and below which others, in normal trees.
+struct ChildCounts {
+    /// The number of occurrences of each function.
     counts: Vec<f64>,
     pairs: BTreeSet<(FuncId, FuncId)>,
 }
 
-impl Customs {
+impl ChildCounts {
     fn of(drafts: &[Draft], num_words: usize) -> Self {
-        let mut customs = Self {
+        let mut child_counts = Self {
             counts: vec![0.0; num_words],
             pairs: BTreeSet::new(),
         };
         for draft in drafts {
             for vertex in 0..draft.len() {
-                customs.counts[draft.func[vertex].index()] += 1.0;
+                child_counts.counts[draft.func[vertex].index()] += 1.0;
                 if let Some(parent) = draft.parent_of(vertex) {
-                    customs
+                    child_counts
                         .pairs
                         .insert((draft.func[parent], draft.func[vertex]));
                 }
             }
         }
-        customs
+        child_counts
     }
 
-    /// A function that never stands below `above`, the likelier the more often it stands elsewhere.
-    fn stranger(&self, rng: &mut ChaCha8Rng, above: FuncId) -> Option<FuncId> {
+    /// Draws a function that never occurs below `above`, in proportion to its occurrences elsewhere.
+    fn unusual_child(&self, rng: &mut ChaCha8Rng, above: FuncId) -> Option<FuncId> {
         self.pick(rng, |func| !self.pairs.contains(&(above, func)))
     }
 
@@ -193,7 +194,7 @@ impl Customs {
     }
 }
 
-/// A place with a probability in proportion to its number; `None` if all are 0.
+/// Draws an index in proportion to its number; `None` if all are 0.
 pub(super) fn pick(rng: &mut ChaCha8Rng, chances: &[f64]) -> Option<usize> {
     let total: f64 = chances.iter().sum();
     let mut rest = rng.random::<f64>() * total;

@@ -24,14 +24,15 @@ const CHECKPOINT: WeightedName = WeightedName::new("checkpoint", 60.0, 0.3);
 const WRITE: WeightedName = WeightedName::new("write_block", 35.0, 0.5);
 const LOG: WeightedName = WeightedName::new("log_message", 8.0, 0.4);
 
-const MOST_LEVELS: usize = 6;
-/// No patches are added beyond this.
-const MOST_VERTICES: usize = 500;
-/// Steps between two new grids, and between two checkpoints.
+const MAX_LEVELS: usize = 6;
+/// Number of vertices beyond which no patches are added.
+const MAX_VERTICES: usize = 500;
+/// Steps between two new grids.
 const REGRID_EVERY: usize = 20;
+/// Steps between two checkpoints.
 const CHECKPOINT_EVERY: usize = 75;
 
-/// How rough the solution is, which decides how deep and wide the mesh is refined.
+/// The roughness of the solution, which determines how deep and wide the mesh is refined.
 struct Flow {
     roughness: f64,
 }
@@ -52,7 +53,7 @@ pub(super) fn grow(grower: &mut Grower<'_>, step: usize) {
     }
     flow.refine_all(grower, root, 0);
     if grower.chance(0.006) {
-        // A step that was too long is done again in two halves.
+        // A step that was too long is repeated in two halves.
         let halve = grower.call(root, HALVE);
         for _ in 0..2 {
             let half = grower.call(halve, ADVANCE);
@@ -71,7 +72,7 @@ pub(super) fn grow(grower: &mut Grower<'_>, step: usize) {
 }
 
 impl Flow {
-    /// The patches of a level.
+    /// Adds the patches of a level.
     fn refine_all(&self, grower: &mut Grower<'_>, advance: usize, level: usize) {
         grower.part(advance, ESTIMATE);
         let mut num_patches = 2;
@@ -79,13 +80,13 @@ impl Flow {
             num_patches += 1;
         }
         for _ in 0..num_patches {
-            if grower.len() < MOST_VERTICES {
+            if grower.len() < MAX_VERTICES {
                 self.refine(grower, advance, level);
             }
         }
     }
 
-    /// A patch, and what is refined within it.
+    /// Adds a patch, and its refinements.
     fn refine(&self, grower: &mut Grower<'_>, advance: usize, level: usize) {
         let num_cells = grower.log_normal(0.25);
         let refine = grower.call_with(advance, REFINE, num_cells);
@@ -104,7 +105,7 @@ impl Flow {
                 }
             }
         }
-        if level + 1 < MOST_LEVELS && grower.chance(0.5 * self.roughness) {
+        if level + 1 < MAX_LEVELS && grower.chance(0.5 * self.roughness) {
             let finer = grower.call(refine, ADVANCE);
             self.refine_all(grower, finer, level + 1);
             grower.part(refine, RESTRICT);

@@ -1,4 +1,4 @@
-//! Posts and the replies to them.
+//! Posts and their replies.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::draft::{Grower, WeightedName};
 use super::planting::pick;
 
-/// Kinds of posts; the first are frequent.
+/// Kinds of posts; the first ones are frequent.
 const POSTS: [WeightedName; 26] = [
     WeightedName::new("comment", 60.0, 0.35),
     WeightedName::new("question", 110.0, 0.35),
@@ -37,28 +37,29 @@ const POSTS: [WeightedName; 26] = [
 ];
 const QUESTION: usize = 1;
 const POLL: usize = 9;
-/// What the forum itself adds: to each question a hint with a source, to each poll a count.
+/// Posts of the forum itself: a hint with a source for each question, and a count for each poll.
 const HINT: WeightedName = WeightedName::new("forum_hint", 40.0, 0.3);
 const SOURCE: WeightedName = WeightedName::new("forum_source", 20.0, 0.3);
 const COUNT: WeightedName = WeightedName::new("forum_count", 35.0, 0.3);
-/// Rare by design: a post that its author deleted, threads that were joined, and news that all answer.
+/// Rare by design: a post deleted by its author, joined threads, and news that everyone answers.
 const DELETED: WeightedName = WeightedName::new("deleted", 15.0, 0.4);
 const JOINED: WeightedName = WeightedName::new("joined_threads", 50.0, 0.3);
 const NEWS: WeightedName = WeightedName::new("news", 300.0, 0.4);
 const THANKS: usize = 7;
 
-/// Exponents of the frequencies of kinds of posts, and of the sizes of threads.
+/// Exponent of the frequencies of kinds of posts.
 const ZIPF: f64 = 1.4;
+/// Exponent of the sizes of threads.
 const SIZE_EXPONENT: f64 = 1.05;
-const MOST_POSTS: usize = 300;
-/// Share of pairs of kinds of which one never answers the other.
+const MAX_POSTS: usize = 300;
+/// Fraction of pairs of kinds of which one never answers the other.
 const SILENCE: f64 = 0.45;
 
-/// Who answers whom.
+/// The probabilities of replies.
 pub(super) struct Forum {
-    /// Chances of the kind of a reply, by kind of the post.
+    /// Probabilities of the kind of a reply, by kind of the post.
     replies: Vec<Vec<f64>>,
-    /// Chances of the kind of the first post.
+    /// Probabilities of the kind of the first post.
     first: Vec<f64>,
 }
 
@@ -69,7 +70,7 @@ impl Forum {
             .collect();
         let mut chances = |_| {
             let draw = |(kind, share): (usize, &f64)| {
-                // Comments stand everywhere.
+                // Comments occur everywhere.
                 let is_silent = kind > 0 && rng.random_bool(SILENCE);
                 if is_silent {
                     0.0
@@ -103,10 +104,10 @@ impl Forum {
         }
     }
 
-    /// Replies to a post, to the last one, or to any of the thread.
+    /// Adds replies to the first post, to the last one, or to a random one of the thread.
     fn thread(&self, grower: &mut Grower<'_>, first: (usize, usize)) {
         let mut posts = vec![first];
-        for _ in 1..grower.heavy_tailed(1.6, SIZE_EXPONENT, MOST_POSTS) {
+        for _ in 1..grower.heavy_tailed(1.6, SIZE_EXPONENT, MAX_POSTS) {
             let (post, kind) = match grower.rng.random_range(0..10_u32) {
                 0..3 => first,
                 3..6 => posts[posts.len() - 1],
@@ -121,7 +122,7 @@ impl Forum {
     }
 }
 
-/// A post, and its kind.
+/// Adds a post; returns its vertex and kind.
 fn write_post(grower: &mut Grower<'_>, above: Option<usize>, chances: &[f64]) -> (usize, usize) {
     let kind = draw_kind(grower.rng, chances);
     let post = match above {

@@ -1,4 +1,4 @@
-//! Runs of a workflow that brings in data, works on it and publishes the outcome.
+//! Runs of a workflow that fetches data, processes them and publishes the result.
 
 use rand::Rng;
 
@@ -44,7 +44,7 @@ const LOG: WeightedName = WeightedName::new("log_message", 5.0, 0.4);
 pub(super) fn grow(grower: &mut Grower<'_>) {
     let run = grower.root(RUN);
     if grower.chance(0.02) {
-        // Days that were missed are done in one run.
+        // Missed days are processed in one run.
         let backfill = grower.call(run, BACKFILL);
         for _ in 0..grower.rng.random_range(2..=4_u32) {
             let day = grower.call(backfill, RUN);
@@ -98,7 +98,7 @@ fn bring_in(grower: &mut Grower<'_>, run: usize) {
     }
 }
 
-/// Tasks on blocks of data, as many as the data has.
+/// Adds tasks on blocks of data, whose number depends on the data.
 fn transform(grower: &mut Grower<'_>, run: usize) {
     let transform = grower.part(run, TRANSFORM);
     for _ in 0..grower.heavy_tailed(2.0, 1.2, 50) {
@@ -148,7 +148,7 @@ fn publish(grower: &mut Grower<'_>, run: usize) {
     grower.part(publish, NOTIFY);
 }
 
-/// Work that fails with this chance and then is done again, after a pause.
+/// Adds work that fails with this probability and is then repeated after a pause.
 fn retried(
     grower: &mut Grower<'_>,
     caller: usize,

@@ -1,4 +1,4 @@
-//! The complete models: learnt by all ranks of the program before any of these is judged for good.
+//! The complete models: all ranks of the program contribute to them before any rank is judged by them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use callgrove_model::FuncId;
 use callgrove_pserver::PserverError;
 use rayon::prelude::*;
 
-use super::deltas::Deltas;
+use super::deltas::ModelDeltas;
 use super::round::at_work;
 use super::turn::{TurnLimit, TurnSteps, take_turns};
-use super::{Instance, LONG, PATIENCE, Status, pause};
+use super::{END_TIMEOUT, Instance, STATUS_DELAY, Status, pause};
 use crate::AdError;
-use crate::announced::Announced;
+use crate::announcements::StreamAnnouncements;
 use crate::compiled_model::{CompleteModels, compile_models};
 use crate::rank_detector::RankDetector;
 use crate::stream_reader::{Reading, StreamReader};
@@ -25,11 +25,11 @@ impl Instance {
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, AdError> {
-        let (mut untold, mut is_stopped) = (Deltas::default(), false);
+        let (mut unsent, mut is_stopped) = (ModelDeltas::default(), false);
         while !is_stopped && self.readers.iter().any(|reader| !reader.has_ended()) {
             let (options, models) = (&self.options, &self.models);
             let learn = |detector: &mut RankDetector, steps: &mut TurnSteps<'_>| {
-                detector.pass_over(steps, options, models)
+                detector.learn_steps(steps, options, models)
             };
             let limit = TurnLimit::LEARNING;
             let turns = take_turns(&mut self.readers, &mut self.detectors, limit, learn);
@@ -37,21 +37,21 @@ impl Instance {
             let (options, models) = (&self.options, &self.models);
             let rest = at_work(&mut self.detectors, waiting).into_par_iter();
             learnt.par_extend(rest.map(|(position, detector, input)| {
-                let learnt = detector.pass_over(std::iter::once(input), options, models);
+                let learnt = detector.learn_steps(std::iter::once(input), options, models);
                 (position, learnt)
             }));
             learnt.sort_by_key(|it| it.0);
             for (_, learnt) in learnt {
-                untold.add(learnt.steps, learnt.models)?;
+                unsent.add(learnt.steps, learnt.models)?;
             }
             if self.pace.is_due() {
-                let models = self.tell(std::mem::take(&mut untold), &[])?;
-                self.remember(models);
+                let models = self.exchange_models(std::mem::take(&mut unsent), &[])?;
+                self.set_models(models);
             }
             is_stopped = watch(&self.status).is_break();
         }
-        let models = self.tell(untold, &[])?;
-        self.remember(models);
+        let models = self.exchange_models(unsent, &[])?;
+        self.set_models(models);
         if is_stopped {
             return Ok(ControlFlow::Break(()));
         }
@@ -59,13 +59,13 @@ impl Instance {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Tells that the models have everything of this instance, waits until they have everything of the others, and
-    /// takes them. A live instance that records nothing waits for nobody.
+    /// Reports that this instance has contributed all its times, waits for the other instances, and takes the complete
+    /// models. A live instance without a store does not wait.
     pub(super) fn complete(
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<(), AdError> {
-        let is_live = self.again.iter().any(Option::is_none);
+        let is_live = self.reopen.iter().any(Option::is_none);
         self.exchange.end_ranks(&self.hello.ranks);
         self.exchange.sync_and_report(Vec::new(), &[])?;
         if is_live && self.writer.is_none() {
@@ -75,7 +75,7 @@ impl Instance {
         self.take_complete(learnt_in, is_live)
     }
 
-    /// Takes the models as the parameter server has them now.
+    /// Takes the current models of the parameter server.
     pub(super) fn take_complete(&mut self, learnt_in: u64, is_live: bool) -> Result<(), AdError> {
         let parts = self.models.iter().zip(&self.fids);
         let parts = parts.map(|(model, &fid)| {
@@ -90,7 +90,7 @@ impl Instance {
         let (fids, options) = (&self.fids, &self.options);
         let mut compiled =
             compile_models(synced.models, fids, &self.thresholds, options, Judge::new);
-        // The models state the threshold that was used.
+        // The models carry the threshold that was used.
         let mut used = Vec::new();
         for ((fid, mut part), compiled) in parts.into_iter().zip(&mut compiled) {
             if let Some(compiled) = compiled {
@@ -109,13 +109,13 @@ impl Instance {
         Ok(())
     }
 
-    /// The answer names the state of the models.
+    /// Waits until all instances have contributed. Returns the number that identifies the state of the models.
     fn wait_for_others(
         &mut self,
         is_live: bool,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<u64, AdError> {
-        // Ranks of a live job that nobody watches are no matter of the pipeline.
+        // A live job may leave ranks unobserved on purpose, so only the registered ones count.
         let num_ranks = if is_live { 0 } else { self.num_ranks };
         let start = Instant::now();
         let mut last_change = start;
@@ -123,8 +123,8 @@ impl Instance {
             let progress = self.exchange.progress(num_ranks)?;
             let is_known = progress.is_some();
             let progress = progress.unwrap_or_default();
-            // Nobody else comes to a server that ends with this process.
-            let absent = if self.exchange.is_elsewhere() {
+            // No other instance can connect to a server in this process.
+            let absent = if self.exchange.is_remote() {
                 progress.absent
             } else {
                 Vec::new()
@@ -134,22 +134,23 @@ impl Instance {
                 last_change = Instant::now();
             }
             let is_complete = is_known && self.status.absent.is_empty();
-            let is_enough = is_complete || last_change.elapsed() > PATIENCE;
+            let is_enough = is_complete || last_change.elapsed() > END_TIMEOUT;
             if progress.num_learning == 0 && is_enough {
                 self.status.awaited = None;
                 self.status.is_judged_early = !is_complete;
                 return Ok(progress.learnt_in);
             }
-            self.status.awaited = (start.elapsed() > LONG).then(|| match &self.status.absent[..] {
-                _ if progress.num_learning > 0 => {
-                    format!("{} ranks still learn", progress.num_learning)
-                }
-                [first, ..] => format!(
-                    "nobody reads {} ranks, the first is {first}",
-                    self.status.absent.len()
-                ),
-                [] => "the parameter server does not answer".to_owned(),
-            });
+            self.status.awaited =
+                (start.elapsed() > STATUS_DELAY).then(|| match &self.status.absent[..] {
+                    _ if progress.num_learning > 0 => {
+                        format!("{} ranks are still learning", progress.num_learning)
+                    }
+                    [first, ..] => format!(
+                        "no instance reads {} ranks; the first is {first}",
+                        self.status.absent.len()
+                    ),
+                    [] => "the parameter server does not answer".to_owned(),
+                });
             if watch(&self.status).is_break() {
                 self.status.awaited = None;
                 self.status.is_judged_early = progress.num_learning > 0 || !is_complete;
@@ -163,32 +164,32 @@ impl Instance {
         }
     }
 
-    /// Begins to read recorded streams once more, to judge them.
-    pub(super) fn read_again(&mut self) -> Result<(), AdError> {
+    /// Reopens recorded streams for the second pass, which judges them.
+    pub(super) fn start_second_pass(&mut self) -> Result<(), AdError> {
         let is_final = match self.exchange.register(&self.hello) {
             Ok(welcome) => welcome.final_ranks,
             Err(PserverError::NotConnected { .. }) => Vec::new(),
             Err(error) => return Err(error.into()),
         };
         let readers = self.readers.iter_mut().zip(&mut self.detectors);
-        for ((reader, detector), again) in readers.zip(&mut self.again) {
-            if let Some(again) = again.take() {
-                let source = again()?;
+        for ((reader, detector), reopen) in readers.zip(&mut self.reopen) {
+            if let Some(reopen) = reopen.take() {
+                let source = reopen()?;
                 *reader = StreamReader::new(Reading {
                     open: Box::new(move || Ok(source)),
                     rank: detector.rank(),
                     path: reader.path().to_owned(),
-                    before: Announced::default(),
+                    known: StreamAnnouncements::default(),
                     is_live: false,
                     functions_only: false,
                 });
             }
-            *detector = detector.again(is_final.contains(&detector.rank()));
+            *detector = detector.for_second_pass(is_final.contains(&detector.rank()));
         }
         Ok(())
     }
 
-    /// All was judged by the complete models.
+    /// Reports the final anomalies, after everything was judged by the complete models.
     pub(super) fn conclude(&mut self) {
         let learnt_in = self.complete.as_ref().map_or(0, |it| it.learnt_in);
         let detectors = self.detectors.iter_mut();
@@ -196,7 +197,7 @@ impl Instance {
         self.exchange.conclude(found.collect());
     }
 
-    fn remember(&mut self, models: Vec<(FuncId, Arc<FuncModel>)>) {
+    fn set_models(&mut self, models: Vec<(FuncId, Arc<FuncModel>)>) {
         let newest: std::collections::BTreeMap<_, _> = models.into_iter().collect();
         for (model, fid) in self.models.iter_mut().zip(&self.fids) {
             if let Some(newer) = newest.get(fid) {

@@ -1,4 +1,4 @@
-//! What the ranks learnt, until it is told.
+//! Changes of the models that are not sent yet.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,16 +8,17 @@ use callgrove_model::{FuncId, RankId, StepId};
 
 use crate::AdError;
 
-/// What some steps add to the models, and which steps these are: whoever knows the one has to know the other.
+/// Changes of the models and the steps that they come from. Both are sent together, so that the server knows which
+/// steps its models include.
 #[derive(Debug, Default)]
-pub(super) struct Deltas {
-    /// By number of the function.
+pub(super) struct ModelDeltas {
+    /// The changes by function number.
     models: BTreeMap<u32, FuncModel>,
     pub(super) steps: Vec<(RankId, StepId)>,
 }
 
-impl Deltas {
-    /// Adds what steps add; those of all ranks come in order of rank.
+impl ModelDeltas {
+    /// Adds the changes of some steps. The changes of all ranks come in order of rank.
     pub(super) fn add(
         &mut self,
         steps: Vec<(RankId, StepId)>,
@@ -35,7 +36,8 @@ impl Deltas {
         Ok(())
     }
 
-    /// The models by global index of the function. `fids` and `reached`, the highest thresholds so far, are by number.
+    /// Returns the models by global function index. `fids` and `reached`, the highest thresholds so far, are indexed by
+    /// function number.
     pub(super) fn by_fid(
         self,
         fids: &[FuncId],

@@ -1,5 +1,6 @@
-//! What live ranks have stored is judged again by the complete models: what is no anomaly by these is removed, and the
-//! rest states them. What they would have found and nobody stored cannot be had any more.
+//! Judges the stored records of live ranks again by the complete models. Records that are no longer anomalies are
+//! removed, and the others get the new score. Anomalies of the complete models that were not stored cannot be
+//! recovered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +13,25 @@ use super::Instance;
 use crate::compiled_model::{CompiledModel, CompleteModels};
 use crate::{AdError, OutlierStatistic};
 
-/// Takes some records of a rank, and may write to the store.
+/// A function that takes some records of a rank and may write to the store.
 type TakeRecords<'a> =
     &'a mut dyn FnMut(&mut dyn Store, Vec<ExecutionRecord>) -> Result<(), ProvDbError>;
 
-/// Records that are in memory at once.
+/// Number of records in memory at once.
 const NUM_AT_ONCE: usize = 256;
 
-/// What orders anomalies as the detector of their rank finds them: step, function, thread, entry, and the label.
-type Place = (u64, u32, u32, u64, Vec<u32>);
+/// The sort key of anomalies, in the order in which the rank's detector finds them: step, function, thread, entry,
+/// label.
+type DetectionOrder = (u64, u32, u32, u64, Vec<u32>);
 
-/// Function, thread, and the label of the caller's execution.
+/// The key of executions with one caller: function, thread, and the label of the caller's execution.
 type Siblings = (u32, u32, String);
 
-/// The records of a rank, judged again.
+/// The result of judging the records of a rank again.
 #[derive(Default)]
 struct Rejudged {
-    /// The anomalies that stay, with score, severity and times.
-    anomalies: BTreeMap<Place, (f64, u64, u64, u64)>,
+    /// The remaining anomalies, each with score, severity, entry and exit.
+    anomalies: BTreeMap<DetectionOrder, (f64, u64, u64, u64)>,
     event_ids: BTreeSet<String>,
 }
 
@@ -51,25 +53,25 @@ impl Instance {
         store: &mut dyn Store,
         complete: &CompleteModels,
     ) -> Result<(), AdError> {
-        let (mut told, mut num_anomalies) = (Vec::new(), 0);
+        let (mut reported, mut num_anomalies) = (Vec::new(), 0);
         for &rank in &self.hello.ranks {
             let rejudged = self.decide(store, rank, complete)?;
             self.rewrite(store, rank, complete, &rejudged)?;
             num_anomalies += rejudged.anomalies.len() as u64;
-            told.push((rank, rejudged.final_anomalies()));
+            reported.push((rank, rejudged.final_anomalies()));
         }
-        // Those that were too small to be recorded cannot be judged again.
+        // Anomalies too small to be recorded cannot be judged again, so the counts would be wrong.
         if self.options.min_severity_us == 0 {
-            // Steps of an instance before this one were never counted here.
+            // Steps that an earlier instance read were never counted here.
             if self.status.num_known_steps == 0 {
                 self.status.num_anomalies = num_anomalies;
             }
-            self.exchange.conclude(told);
+            self.exchange.conclude(reported);
         }
         Ok(())
     }
 
-    /// Which records of a rank are anomalies.
+    /// Decides which records of a rank are anomalies.
     fn decide(
         &self,
         store: &mut dyn Store,
@@ -79,7 +81,7 @@ impl Instance {
         let mut rejudged = Rejudged::default();
         let rows = self.rows(store, rank, complete)?;
         for collection in Collection::JUDGED {
-            self.each(store, rank, collection, &mut |_, records| {
+            self.for_each_chunk(store, rank, collection, &mut |_, records| {
                 for record in records {
                     let (score, is_anomaly) = match self.model_of(&record, complete) {
                         Some(model) => {
@@ -93,7 +95,7 @@ impl Instance {
                     if is_anomaly {
                         let ExecutionRecord { entry, exit, .. } = record;
                         let found = (score, record.outlier_severity, entry, exit);
-                        rejudged.anomalies.insert(place(&record), found);
+                        rejudged.anomalies.insert(detection_order(&record), found);
                         rejudged.event_ids.insert(record.event_id);
                     }
                 }
@@ -103,7 +105,7 @@ impl Instance {
         Ok(rejudged)
     }
 
-    /// The anomalies of each function that one execution of its caller made: they were in a row.
+    /// Returns the anomalies of each function that one execution of the caller made; these are judged as a row.
     fn rows(
         &self,
         store: &mut dyn Store,
@@ -111,7 +113,7 @@ impl Instance {
         complete: &CompleteModels,
     ) -> Result<BTreeMap<Siblings, CallsInRow>, AdError> {
         let mut rows: BTreeMap<Siblings, CallsInRow> = BTreeMap::new();
-        self.each(store, rank, Collection::Anomalies, &mut |_, records| {
+        self.for_each_chunk(store, rank, Collection::Anomalies, &mut |_, records| {
             for record in records {
                 let model = self.model_of(&record, complete);
                 let time_us = self.judged_us(&record);
@@ -127,7 +129,7 @@ impl Instance {
         Ok(rows)
     }
 
-    /// Stores the records of a rank as the complete models have them.
+    /// Stores the records of a rank with their new verdicts.
     fn rewrite(
         &self,
         store: &mut dyn Store,
@@ -136,15 +138,15 @@ impl Instance {
         rejudged: &Rejudged,
     ) -> Result<(), AdError> {
         for collection in Collection::JUDGED {
-            self.each(store, rank, collection, &mut |store, records| {
-                let (mut kept, mut gone) = (Vec::new(), Vec::new());
+            self.for_each_chunk(store, rank, collection, &mut |store, records| {
+                let (mut kept, mut removed) = (Vec::new(), Vec::new());
                 for mut record in records {
-                    rejudged.flag(&mut record);
+                    rejudged.set_flags(&mut record);
                     if let Some(model) = self.model_of(&record, complete) {
                         let caller = caller(&record);
                         let verdict = model.judge.judge_in(caller, self.judged_us(&record));
                         record.outlier_score = verdict.score;
-                        record.algo_params = model.stated(caller);
+                        record.algo_params = model.json(caller);
                     }
                     let is_anomaly = rejudged.event_ids.contains(&record.event_id);
                     let at = if is_anomaly {
@@ -154,21 +156,21 @@ impl Instance {
                     };
                     let document = Document::execution(at, &record)?;
                     if at != collection {
-                        gone.push(document.key.clone());
+                        removed.push(document.key.clone());
                     }
                     if at == collection || is_anomaly {
                         kept.push(document);
                     }
                 }
                 store.put(&kept)?;
-                store.remove(collection, rank.0, &gone)
+                store.remove(collection, rank.0, &removed)
             })?;
         }
         Ok(())
     }
 
-    /// Gives the records of a rank to `take`, some at a time.
-    fn each(
+    /// Calls `take` with the records of a rank, in chunks.
+    fn for_each_chunk(
         &self,
         store: &mut dyn Store,
         rank: RankId,
@@ -185,7 +187,7 @@ impl Instance {
         for ids in ids.chunks(NUM_AT_ONCE) {
             let documents = store.documents(collection, ids)?;
             let records = documents.iter().map(|json| serde_json::from_str(json));
-            // What this release does not read, another one wrote; it stays as it is.
+            // Records of other releases that this one cannot read stay unchanged.
             take(store, records.flatten().collect())?;
         }
         Ok(())
@@ -208,22 +210,23 @@ impl Instance {
     }
 }
 
-/// The siblings of the execution of a record: its function, and the execution that called it or, without one, itself.
+/// Returns the key of the siblings of a record's execution: its function, and the execution that called it or, without
+/// a caller, the execution itself.
 fn siblings(record: &ExecutionRecord) -> Siblings {
     let caller = record.call_stack.get(1);
     let event_id = caller.map_or(&record.event_id, |frame| &frame.event_id);
     (record.fid, record.tid, event_id.clone())
 }
 
-/// Who called the execution of a record.
+/// Returns the key of the caller of a record's execution.
 fn caller(record: &ExecutionRecord) -> CallerKey {
     let caller = record.call_stack.get(1);
     caller.map_or(CallerKey::NONE, |frame| CallerKey::of(&frame.func))
 }
 
 impl Rejudged {
-    /// Says of each execution in a record whether it is an anomaly.
-    fn flag(&self, record: &mut ExecutionRecord) {
+    /// Sets the anomaly flag of each execution in a record.
+    fn set_flags(&self, record: &mut ExecutionRecord) {
         for frame in &mut record.call_stack {
             frame.is_anomaly = Some(self.event_ids.contains(&frame.event_id));
         }
@@ -245,20 +248,20 @@ impl Rejudged {
             summary.push(score, severity as f64, entry, exit);
             *counts.entry(step).or_default() += 1;
         }
-        // Who can read the rank again finds what nobody stored, so nobody is told that all was judged.
-        let mut told = FinalAnomalies::default();
+        // Reading the rank again can find anomalies that were not stored, so this report does not claim to be complete.
+        let mut found = FinalAnomalies::default();
         for ((step, fid), summary) in by_step {
             let step = StepId(u32::try_from(step).unwrap_or(u32::MAX));
-            let metrics = told.metrics.entry(FuncId(fid)).or_default();
+            let metrics = found.metrics.entry(FuncId(fid)).or_default();
             metrics.merge(&Metrics::of_step(step, &summary));
         }
         let counts: Vec<u64> = counts.into_values().collect();
-        told.count.extend_from(&counts);
-        told
+        found.count.extend_from(&counts);
+        found
     }
 }
 
-fn place(record: &ExecutionRecord) -> Place {
+fn detection_order(record: &ExecutionRecord) -> DetectionOrder {
     let label = record.event_id.split(':');
     let label = label.filter_map(|number| number.parse().ok()).collect();
     (record.io_step, record.fid, record.tid, record.entry, label)

@@ -1,5 +1,5 @@
-//! How an instance joins a run and leaves it: what it tells the database and the parameter server, and what these
-//! know already.
+//! Joining and leaving a run: what an instance reports to the database and the parameter server, and the state that it
+//! takes from them.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -10,14 +10,14 @@ use callgrove_provdb::{Collection, Filter, Path, ProvDbError, Query, SortKey, St
 use callgrove_pserver::{PserverError, StepReport, Welcome};
 use serde_json::Value;
 
-use super::{Instance, LONG, PATIENCE, Status, pause};
+use super::{END_TIMEOUT, Instance, STATUS_DELAY, Status, pause};
 use crate::AdError;
 use crate::provenance_writer::ProvenanceWriter;
 use crate::stream_reader::StepInput;
 
 impl Instance {
-    /// Tells the database and the parameter server which run this is, once the first steps say so, and again when
-    /// other ranks come: their first steps are not waited for, because ranks may wait for one another.
+    /// Registers the run at the database and the parameter server as soon as the first steps identify it, and again
+    /// when more ranks join. The first steps of all ranks are not awaited, because ranks may wait for one another.
     pub(super) fn learn_run(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
         let mut is_news = !self.is_registered;
         for (_, input) in inputs {
@@ -39,9 +39,9 @@ impl Instance {
             writer.join_run(&self.hello.run);
         }
         match self.exchange.register(&self.hello) {
-            Ok(welcome) if !self.is_registered => self.heed(welcome)?,
+            Ok(welcome) if !self.is_registered => self.apply_welcome(welcome)?,
             Ok(_) => {}
-            // It is told when it is back.
+            // The server gets the run when it is back.
             Err(PserverError::NotConnected { .. }) if self.is_registered => {}
             Err(error) => return Err(error.into()),
         }
@@ -49,7 +49,7 @@ impl Instance {
         Ok(())
     }
 
-    fn heed(&mut self, welcome: Welcome) -> Result<(), AdError> {
+    fn apply_welcome(&mut self, welcome: Welcome) -> Result<(), AdError> {
         if let Some(params) = welcome.params {
             self.options.params = params.check()?;
         }
@@ -57,15 +57,16 @@ impl Instance {
         let learnt_until: BTreeMap<_, _> = welcome.learnt_steps.into_iter().collect();
         let mut tree_p_values: BTreeMap<_, _> = welcome.tree_p_values.into_iter().collect();
         for (detector, rank) in self.detectors.iter_mut().zip(&self.hello.ranks) {
-            detector.go_on_after(tree_p_values.remove(rank).unwrap_or_default());
+            detector.resume_after(tree_p_values.remove(rank).unwrap_or_default());
             detector.reported_until = reported_until.get(rank).copied();
             detector.learnt_until = learnt_until.get(rank).copied();
         }
         Ok(())
     }
 
-    /// Tells the rest, and waits until the server cannot lose it any more, also for one that is away for a while.
-    pub(super) fn take_leave(
+    /// Sends the remaining reports, and waits until the server has saved them, also while it is unavailable for some
+    /// time.
+    pub(super) fn leave(
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<(), AdError> {
@@ -74,10 +75,10 @@ impl Instance {
         let start = Instant::now();
         while let Some(cause) = self.exchange.unsettled()? {
             let waited = start.elapsed();
-            if waited > PATIENCE {
+            if waited > END_TIMEOUT {
                 return Err(AdError::Unsettled { cause, waited });
             }
-            self.status.link_down = Some(cause).filter(|_| waited > LONG);
+            self.status.link_down = Some(cause).filter(|_| waited > STATUS_DELAY);
             let _is_enough = watch(&self.status);
             std::thread::sleep(pause(waited));
         }
@@ -86,7 +87,7 @@ impl Instance {
     }
 }
 
-/// The last step of a rank that the database has records of.
+/// Returns the last step of a rank that the database has records of.
 fn last_recorded(
     store: &mut dyn Store,
     program: ProgramId,

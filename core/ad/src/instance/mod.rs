@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! recorded: learn all steps ─ wait until all ranks have ─ judge all steps again by the complete models
-//! live:     learn and judge each step as it comes ─ wait until all ranks have ─ judge what is stored by the complete models
+//! live:     learn and judge each step as it arrives ─ wait until all ranks have ─ judge the stored records again
 //! ```
 
 mod complete;
@@ -25,76 +25,76 @@ use callgrove_model::{FuncId, NameTable, RankId, RunIdentity};
 use callgrove_provdb::{Claim, Store};
 use callgrove_pserver::{Hello, ModelExchange, StepReport};
 
-use crate::announced::Announced;
+use crate::announcements::StreamAnnouncements;
 use crate::compiled_model::CompleteModels;
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
 use crate::rank_detector::RankDetector;
 use crate::record_builder::NamedFunction;
-use crate::stream_reader::{Bell, OpenStream, Reading, StepInput, StreamReader};
+use crate::stream_reader::{OpenStream, Reading, StepInput, StepSignal, StreamReader};
 use crate::tree_models::TreeModels;
 use crate::{AdError, AdOptions, Pacing};
 
 pub use status::Status;
 use turn::ExchangePace;
 
-/// How long the end waits for a parameter server that is away or has not saved what it was told.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Pause between two looks at it, at first and at most.
+/// How long an ending instance waits for a parameter server that is unavailable or has not saved all reports.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
+/// The shortest and the longest pause between two checks of a condition that is waited for.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
-/// Who waits longer is told why.
-const LONG: Duration = Duration::from_secs(2);
+/// How long the instance waits before its status says why.
+const STATUS_DELAY: Duration = Duration::from_secs(2);
 
-/// A stream to be followed.
+/// A stream to read.
 pub struct Stream {
     /// Its rank.
     pub rank: RankId,
-    /// Opens it, on the thread that reads it.
+    /// Opens the stream; runs on the thread that reads it.
     pub open: OpenStream,
-    /// What it is called in warnings.
+    /// The name of the stream in warnings.
     pub path: String,
-    /// For a recorded stream, which is read to learn and again to judge; none for one that comes once.
-    pub again: Option<OpenStream>,
+    /// Opens a recorded stream for the second pass, which judges; `None` for a live stream, which is read once.
+    pub reopen: Option<OpenStream>,
 }
 
-/// An AD instance at work.
+/// A running AD instance.
 pub struct Instance {
     options: AdOptions,
     readers: Vec<StreamReader>,
-    /// Rings when one of them has something.
-    bell: Bell,
+    /// Signals that one of the readers has a step.
+    signal: StepSignal,
     detectors: Vec<RankDetector>,
-    announced: Vec<Announced>,
-    /// For each stream; none any more once it is read again.
-    again: Vec<Option<OpenStream>>,
-    /// Most ranks that a stream says there are.
+    announced: Vec<StreamAnnouncements>,
+    /// For each stream: opens it for the second pass; `None` for live streams and once it was opened again.
+    reopen: Vec<Option<OpenStream>>,
+    /// The largest number of ranks that any stream states.
     num_ranks: u32,
-    /// By number: the models of all ranks, with everything that they told.
+    /// The complete models of all ranks, once they are available.
     complete: Option<CompleteModels>,
     exchange: Box<dyn ModelExchange>,
-    /// What is told to it: grows with the ranks whose first steps came.
+    /// The registration at the parameter server. It grows when the first steps of more ranks arrive.
     hello: Hello,
     is_registered: bool,
-    /// Before the first step, which says what run it is of.
+    /// `None` after the first step, which identifies the run: then the writer has the store.
     store: Option<Box<dyn Store>>,
     /// All that is known of the run.
     run: RunIdentity,
     writer: Option<ProvenanceWriter>,
-    /// Held so that nobody else writes the same ranks.
+    /// Held so that no other instance writes the same ranks.
     claims: Vec<Claim>,
-    /// Functions of all streams; their place is the function's number in this instance.
+    /// Functions of all streams. The index of a function is its number in this instance.
     functions: NameTable<FuncId>,
-    /// By number: the global index, and whether and how it is judged.
+    /// By function number: the global index, the fixed threshold, and whether it is ignored.
     fids: Vec<FuncId>,
     thresholds: Vec<Option<f64>>,
     is_ignored: Vec<bool>,
-    /// By number: the newest model known.
+    /// By function number: the newest model known.
     models: Vec<Option<Arc<FuncModel>>>,
-    /// By number: the highest threshold of its score so far, which the models hand on.
+    /// By function number: the highest threshold of scores so far, which the models carry.
     thresholds_reached: Vec<RunningThreshold>,
     tree_models: TreeModels,
     pace: ExchangePace,
-    /// Reports that the server has not been told, oldest first. Each comes after as many documents were handed to the
-    /// writer, and is told once these are stored: what is counted can be read.
+    /// Reports that are not sent yet, oldest first, each with the number of documents that were handed to the writer
+    /// before it. A report is sent once these documents are stored, so that everything counted can be read.
     reports: VecDeque<(u64, StepReport)>,
     status: Status,
 }
@@ -103,7 +103,7 @@ impl Instance {
     /// Claims the ranks of `streams` as `name`, and starts to read. Without a store, nothing is recorded.
     ///
     /// # Errors
-    /// [`AdError::ProvDb`], also if another instance has one of the ranks; [`AdError::Thread`].
+    /// [`AdError::ProvDb`], also if another instance has claimed one of the ranks; [`AdError::Thread`].
     pub fn start(
         mut streams: Vec<Stream>,
         options: AdOptions,
@@ -126,36 +126,36 @@ impl Instance {
             run: RunIdentity::default(),
         };
         let is_live = options.pacing == Pacing::Live;
-        let is_recorded = streams.iter().all(|stream| stream.again.is_some());
-        let bell = Bell::default();
+        let is_recorded = streams.iter().all(|stream| stream.reopen.is_some());
+        let signal = StepSignal::default();
         let mut readers = Vec::with_capacity(streams.len());
         let mut detectors = Vec::with_capacity(streams.len());
-        let mut again = Vec::with_capacity(streams.len());
+        let mut reopen = Vec::with_capacity(streams.len());
         for stream in streams {
-            again.push(stream.again);
+            reopen.push(stream.reopen);
             let reading = Reading {
                 open: stream.open,
                 rank: stream.rank,
                 path: stream.path,
-                before: Announced::before(store.as_mut(), program, stream.rank)?,
+                known: StreamAnnouncements::load(store.as_mut(), program, stream.rank)?,
                 is_live,
-                // They are read to learn first, and models know nothing else.
+                // The first pass only learns, and models need nothing but function events.
                 functions_only: is_recorded,
             };
             detectors.push(RankDetector::new(program, stream.rank));
             let reader = match options.pacing {
                 Pacing::Lockstep => StreamReader::new(reading),
-                Pacing::Live => StreamReader::ahead(reading, bell.clone())?,
+                Pacing::Live => StreamReader::ahead(reading, signal.clone())?,
             };
             readers.push(reader);
         }
         Ok(Self {
             options,
-            announced: vec![Announced::default(); readers.len()],
+            announced: vec![StreamAnnouncements::default(); readers.len()],
             readers,
-            bell,
+            signal,
             detectors,
-            again,
+            reopen,
             num_ranks: 0,
             complete: None,
             exchange,
@@ -178,20 +178,20 @@ impl Instance {
         })
     }
 
-    /// Follows the streams until all have ended or `watch`, which sees the status after each round, has
-    /// seen enough. The answer is the status at the end, with everything on disk.
+    /// Reads the streams until all have ended or `watch`, which gets the status after each round, breaks. Returns the
+    /// final status, after everything is written.
     ///
     /// # Errors
-    /// [`AdError::OtherRun`], [`AdError::ProvDb`] and [`AdError::Exchange`] if database or parameter server are of
+    /// [`AdError::OtherRun`], [`AdError::ProvDb`] and [`AdError::Exchange`] if database or parameter server belong to
     /// another run; [`AdError::Exchange`] also if the parameter server refuses, or cannot be reached at the end;
-    /// [`AdError::Lost`] if the provenance database did not take everything; [`AdError::Trace`] if no stream can be
+    /// [`AdError::Lost`] if the provenance database did not store everything; [`AdError::Trace`] if no stream can be
     /// opened.
     pub fn run(
         mut self,
         mut watch: impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<Status, AdError> {
         let mut followed = self.follow(&mut watch);
-        // Whatever happened, what was found is stored, and then told, and the ranks are free afterwards.
+        // Even after an error, all results are stored, then reported, and the claims on the ranks are dropped.
         let mut stored = Ok(StorageStatus::default());
         if let Some(writer) = self.writer.take() {
             stored = writer.finish().map(|(status, mut store)| {
@@ -201,7 +201,7 @@ impl Instance {
             });
         }
         let farewell = if self.is_registered {
-            self.take_leave(&mut watch)
+            self.leave(&mut watch)
         } else {
             Ok(())
         };
@@ -223,22 +223,22 @@ impl Instance {
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<(), AdError> {
-        let is_recorded = !self.again.is_empty() && self.again.iter().all(Option::is_some);
+        let is_recorded = !self.reopen.is_empty() && self.reopen.iter().all(Option::is_some);
         if is_recorded {
             if self.learn_all(watch)?.is_break() {
                 return Ok(());
             }
             self.complete(watch)?;
-            self.read_again()?;
+            self.start_second_pass()?;
         }
         let (mut is_stopped, mut asked_to_end) = (false, None);
         while !is_stopped && self.readers.iter().any(|reader| !reader.has_ended()) {
             if is_recorded {
-                self.round_again()?;
+                self.second_pass_round()?;
             } else {
                 let inputs = self.collect();
                 if inputs.is_empty() {
-                    self.tell_settled()?;
+                    self.send_settled_reports()?;
                 } else {
                     self.round(inputs)?;
                 }
@@ -249,14 +249,14 @@ impl Instance {
             if self.status.stored.is_closed {
                 return Ok(());
             }
-            self.note_opening();
+            self.update_opening_status();
             is_stopped = watch(&self.status).is_break() && self.may_end(&mut asked_to_end);
         }
         self.status.opening = None;
         if let Some(error) = self.failure_of_all() {
             return Err(error.into());
         }
-        // Without a single step, the server shall know all the same that the ranks were there.
+        // Registers the ranks even if there was no step.
         self.learn_run(&[])?;
         match is_recorded {
             true if is_stopped => {}
@@ -266,11 +266,11 @@ impl Instance {
         Ok(())
     }
 
-    /// The reports whose documents are stored: a server that goes on when this process dies has counted nothing then that
-    /// cannot be read. While the database refuses, they are not held back: they are all that those who watch can see.
+    /// Returns the reports whose documents are stored. So a server that outlives this process has counted nothing that
+    /// cannot be read. While the database refuses, no report is held back, because viewers have nothing else.
     fn settled_reports(&mut self) -> Vec<StepReport> {
         let num_settled = match &self.writer {
-            Some(writer) if self.exchange.is_elsewhere() => {
+            Some(writer) if self.exchange.is_remote() => {
                 let stored = writer.stored();
                 match stored.refusal {
                     Some(_) => u64::MAX,
@@ -284,7 +284,7 @@ impl Instance {
         settled.map(|(_, report)| report).collect()
     }
 
-    /// Gives the functions that are new in this round their numbers and global indices.
+    /// Assigns numbers and global indices to functions that are new in this round.
     fn name_functions(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
         let num_known = self.fids.len();
         let mut numbers = Vec::new();
@@ -308,7 +308,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Gives functions that follow those which are known their global indices.
+    /// Gets the global indices of functions that follow the known ones.
     fn add_functions(&mut self, new: &[String]) -> Result<(), AdError> {
         if !new.is_empty() {
             self.fids
@@ -326,8 +326,8 @@ impl Instance {
     }
 }
 
-/// Returns the pause until the next look at what has been awaited for a time: an eighth of it, so that many instances which
-/// wait cost the server next to nothing.
+/// Returns the pause until the next check of something awaited for `waited`: an eighth of that time, so that many
+/// waiting instances cost the server almost nothing.
 fn pause(waited: Duration) -> Duration {
     (waited / 8).clamp(PAUSES[0], PAUSES[1])
 }

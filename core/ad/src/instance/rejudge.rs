@@ -1,4 +1,4 @@
-//! The records of a live run are judged by the complete models after its end, where its instances could not do that.
+//! Judges the records of a live run by the complete models after the run, if its instances could not do so.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -11,24 +11,24 @@ use serde::Deserialize;
 use super::{Instance, Status};
 use crate::{AdError, AdOptions};
 
-/// What names a rank in the documents of `metadata`.
+/// The fields that identify a rank in the documents of `metadata`.
 #[derive(Deserialize)]
 struct OfRank {
     rid: u32,
 }
 
-/// What names a function in the documents of `ad_model`.
+/// The fields that identify a function in the documents of `ad_model`.
 #[derive(Deserialize)]
 struct OfFunction {
     func_name: String,
 }
 
 impl Instance {
-    /// Judges all stored records of the program once more, by the models that the parameter server has. It claims the ranks
-    /// as `name` meanwhile.
+    /// Judges all stored records of the program again by the models of the parameter server. Meanwhile it claims the
+    /// ranks as `name`.
     ///
     /// # Errors
-    /// [`AdError::ProvDb`], also if an instance is at work on a rank; [`AdError::Exchange`].
+    /// [`AdError::ProvDb`], also if an instance has claimed a rank; [`AdError::Exchange`].
     pub fn rejudge(
         options: AdOptions,
         exchange: Box<dyn ModelExchange>,
@@ -61,12 +61,12 @@ impl Instance {
         let progress = instance.exchange.progress(0)?.unwrap_or_default();
         instance.take_complete(progress.learnt_in, true)?;
         instance.judge_stored(&mut *store)?;
-        instance.take_leave(&mut |_| ControlFlow::Continue(()))?;
+        instance.leave(&mut |_| ControlFlow::Continue(()))?;
         Ok(instance.status)
     }
 }
 
-/// What the documents of a program in a collection have, each once.
+/// Returns the distinct values that the documents of a program in a collection have.
 fn stored<T: for<'a> Deserialize<'a>, V: Ord>(
     store: &mut dyn Store,
     collection: Collection,
@@ -79,6 +79,6 @@ fn stored<T: for<'a> Deserialize<'a>, V: Ord>(
     };
     let documents = store.find(&query)?;
     let read = documents.iter().map(|json| serde_json::from_str(json));
-    // What this release does not read, another one wrote.
+    // Documents of other releases that this one cannot read are skipped.
     Ok(read.flatten().map(value).collect())
 }

@@ -1,4 +1,4 @@
-//! A round: the next step or steps of each stream that has some, taken in and judged.
+//! A round: takes in and judges the next step or steps of each stream that has any.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use callgrove_pserver::StepReport;
 use rayon::prelude::*;
 
 use super::Instance;
-use super::deltas::Deltas;
+use super::deltas::ModelDeltas;
 use super::turn::{ExchangePace, Turn, TurnLimit, TurnSteps, take_turns};
 use crate::compiled_model::{RoundModels, compile_models};
 use crate::rank_detector::{RankDetector, StepOutcome};
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
 use crate::{AdError, Pacing};
 
-/// How long a live round without a step waits at most before it looks at all streams again.
+/// How long a live round without a step waits before it checks all streams again.
 const LIVE_WAIT: Duration = Duration::from_millis(100);
 
-/// By the position of the stream.
+/// Values by stream index.
 type Positioned<T> = Vec<(usize, T)>;
 
-/// The detectors that have a step, each with its position and step.
+/// Returns the detectors that have a step, each with its index and step.
 pub(super) fn at_work(
     detectors: &mut [RankDetector],
     inputs: Positioned<StepInput>,
@@ -38,7 +38,7 @@ pub(super) fn at_work(
 }
 
 impl Instance {
-    /// Parts turns into what was worked on and what waits. What is new in the latter is known then.
+    /// Splits turns into completed work and waiting steps, and registers the new names of the waiting steps.
     pub(super) fn settle_turns<T>(
         &mut self,
         turns: Vec<(T, Turn)>,
@@ -46,8 +46,8 @@ impl Instance {
         let (mut all_done, mut waiting) = (Vec::new(), Vec::new());
         for (position, (done, turn)) in turns.into_iter().enumerate() {
             self.num_ranks = self.num_ranks.max(turn.num_ranks);
-            self.pace.note(&turn);
-            // What is read twice counts once.
+            self.pace.add(&turn);
+            // Both passes read the same steps; only the second one counts.
             if self.complete.is_some() {
                 self.status.num_steps += turn.num_steps;
                 self.status.num_events += turn.num_events;
@@ -60,11 +60,11 @@ impl Instance {
         Ok((all_done, waiting))
     }
 
-    /// Judges the next steps of each recorded stream by the complete models, of which there are some.
-    pub(super) fn round_again(&mut self) -> Result<(), AdError> {
+    /// Judges the next steps of each recorded stream by the complete models, which must exist.
+    pub(super) fn second_pass_round(&mut self) -> Result<(), AdError> {
         if self.pace.is_due() {
             let reports = self.settled_reports();
-            self.tell(Deltas::default(), &reports)?;
+            self.exchange_models(ModelDeltas::default(), &reports)?;
         }
         self.take_tree_models();
         let (options, recorded) = (&self.options, self.writer.is_some());
@@ -84,10 +84,10 @@ impl Instance {
             (position, vec![outcome])
         }));
         judged.sort_by_key(|it| it.0);
-        self.note_outcomes(judged)
+        self.add_outcomes(judged)
     }
 
-    /// The steps of a round, in order of rank.
+    /// Returns the steps of a round, in order of rank.
     pub(super) fn collect(&mut self) -> Positioned<StepInput> {
         let next = |reader: &mut StreamReader| (!reader.has_ended()).then(|| reader.next());
         let polls: Vec<Option<StepPoll>> = self.readers.par_iter_mut().map(next).collect();
@@ -103,15 +103,15 @@ impl Instance {
             }
         }
         if inputs.is_empty() && self.options.pacing == Pacing::Live {
-            self.bell.wait(LIVE_WAIT);
+            self.signal.wait(LIVE_WAIT);
         }
         inputs
     }
 
-    /// Takes in and judges the steps that have come of live streams, by models that hold them.
+    /// Takes in and judges the steps that have arrived on live streams, by models that include them.
     pub(super) fn round(&mut self, inputs: Positioned<StepInput>) -> Result<(), AdError> {
         let inputs = self.begin_round(inputs)?;
-        // The exchange has them then, whatever it answers.
+        // The exchange takes the reports even if it answers with an error.
         let reports = self.settled_reports();
         let recorded = self.writer.is_some();
         let (options, num_functions) = (&self.options, self.models.len());
@@ -126,17 +126,17 @@ impl Instance {
             .filter_map(|it| self.detectors[*it].new_step());
         let new_steps: Vec<_> = new_steps.collect();
         let is_news = !new_steps.is_empty();
-        let mut deltas = Deltas::default();
+        let mut deltas = ModelDeltas::default();
         deltas.add(new_steps, learnt.into_iter().flatten())?;
-        let models = self.tell(deltas, &reports)?;
+        let models = self.exchange_models(deltas, &reports)?;
         let (fids, thresholds) = (&self.fids, &self.thresholds);
-        let newest = compile_models(models, fids, thresholds, &self.options, Judge::of_late);
+        let newest = compile_models(models, fids, thresholds, &self.options, Judge::of_recent);
         self.take_tree_models();
         let known = self.models.iter_mut().zip(&mut self.thresholds_reached);
         for ((model, reached), compiled) in known.zip(&newest) {
             if let Some(compiled) = compiled {
                 *model = Some(Arc::clone(&compiled.model));
-                // Steps that are read again are judged by models of later ones.
+                // Steps that are read again are judged by models of later steps.
                 if is_news {
                     reached.raise(compiled.judge.threshold());
                 }
@@ -157,13 +157,14 @@ impl Instance {
             (position, vec![outcome])
         });
         let judged = judged.collect();
-        self.note_outcomes(judged)
+        self.add_outcomes(judged)
     }
 
-    /// Tells the exchange what is new, and takes note of how it fares. The answer is the newest models of these functions.
-    pub(super) fn tell(
+    /// Sends changes and reports to the exchange, and updates the status of the connection. Returns the newest models
+    /// of the changed functions.
+    pub(super) fn exchange_models(
         &mut self,
-        mut deltas: Deltas,
+        mut deltas: ModelDeltas,
         reports: &[StepReport],
     ) -> Result<Vec<(FuncId, Arc<FuncModel>)>, AdError> {
         self.pace = ExchangePace::default();
@@ -171,20 +172,20 @@ impl Instance {
             .learn_steps(&std::mem::take(&mut deltas.steps));
         let deltas = deltas.by_fid(&self.fids, &self.thresholds_reached);
         let synced = self.exchange.sync_and_report(deltas, reports)?;
-        self.status.note_link(synced.link);
+        self.status.set_link(synced.link);
         Ok(synced.models)
     }
 
-    /// Tells what was stored since the last round: nobody knows when the next one comes.
-    pub(super) fn tell_settled(&mut self) -> Result<(), AdError> {
+    /// Sends the reports whose documents were stored since the last round, as the next round may be far off.
+    pub(super) fn send_settled_reports(&mut self) -> Result<(), AdError> {
         let reports = self.settled_reports();
         if !reports.is_empty() {
-            self.tell(Deltas::default(), &reports)?;
+            self.exchange_models(ModelDeltas::default(), &reports)?;
         }
         Ok(())
     }
 
-    /// Learns which run and which functions live steps are of.
+    /// Registers the run and the functions of live steps.
     fn begin_round(
         &mut self,
         mut inputs: Positioned<StepInput>,
@@ -198,13 +199,13 @@ impl Instance {
                 self.hello.ranks[*position],
             );
             let writer = self.writer.as_ref();
-            self.announced[*position].keep(news, writer, self.options.program, rank);
+            self.announced[*position].save(news, writer, self.options.program, rank);
         }
         self.name_functions(&inputs)?;
         Ok(inputs)
     }
 
-    /// Takes the tree models that came into force.
+    /// Takes over tree models that have been put in force.
     fn take_tree_models(&mut self) {
         let updates = self.exchange.take_tree_models();
         if !updates.is_empty() {
@@ -213,8 +214,8 @@ impl Instance {
         }
     }
 
-    /// Hands on what the steps of a round brought, in order of rank.
-    fn note_outcomes(
+    /// Passes on the results of a round, in order of rank.
+    fn add_outcomes(
         &mut self,
         judged: Positioned<Vec<Result<StepOutcome, ProvDbError>>>,
     ) -> Result<(), AdError> {
@@ -224,10 +225,10 @@ impl Instance {
         {
             let step = step?;
             self.status.num_executions += step.num_executions;
-            let fits = self.status.note_trees(step.trees).into_iter();
+            let fits = self.status.count_trees(step.trees).into_iter();
             let (trees, functions) = (&self.options.trees, &self.functions);
-            let unfit = self.tree_models.note_fits(fits, trees, functions);
-            self.status.note_unfit(unfit);
+            let unfit = self.tree_models.add_fits(fits, trees, functions);
+            self.status.count_unfit(unfit);
             match &step.report {
                 Some(_) => self.status.num_anomalies += step.num_anomalies,
                 None => self.status.num_known_steps += 1,
@@ -235,7 +236,7 @@ impl Instance {
             let num_sent = self.writer.as_mut().map(|writer| {
                 if let Some(replaced) = step.replaced {
                     let rank = self.hello.ranks[position];
-                    writer.forget_step(self.options.program, rank, replaced);
+                    writer.remove_step(self.options.program, rank, replaced);
                 }
                 writer.send(step.documents)
             });

@@ -1,4 +1,4 @@
-//! Turns: steps of recorded ranks, each rank's worked on where they are read.
+//! Turns: some steps of each recorded rank, processed by the worker that reads them.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,15 @@ use rayon::prelude::*;
 use crate::rank_detector::RankDetector;
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
 
-/// The exchange is asked after so many function events or steps of all ranks: it would cost more than small steps do, and
-/// what is told at once is bounded.
-const EVENTS_UNTOLD: u64 = 1 << 17;
-const STEPS_UNTOLD: u64 = 1 << 10;
-/// It is asked after so much time in any case.
-const TIME_UNTOLD: Duration = Duration::from_millis(100);
+/// Number of function events of all ranks after which models are exchanged. An exchange costs more than a small step,
+/// and the limit bounds the size of a message.
+const MAX_UNSENT_EVENTS: u64 = 1 << 17;
+/// Number of steps of all ranks after which models are exchanged.
+const MAX_UNSENT_STEPS: u64 = 1 << 10;
+/// Time after which models are exchanged in any case.
+const MAX_UNSENT_TIME: Duration = Duration::from_millis(100);
 
-/// A turn ends with the step that reaches one of these.
+/// The limits of a turn: it ends with the step that reaches one of them.
 #[derive(Clone, Copy)]
 pub(super) struct TurnLimit {
     num_events: u64,
@@ -23,33 +24,33 @@ pub(super) struct TurnLimit {
 }
 
 impl TurnLimit {
-    /// Where steps are learnt, which is quicker for many at once.
+    /// The limit for learning, which is faster for many steps at once.
     pub(super) const LEARNING: Self = Self {
         num_events: 1 << 15,
         num_steps: u64::MAX,
     };
 
-    /// Where each step is judged and told: one at least.
+    /// Returns the limit for judging, where each step is reported. A turn has at least one step.
     pub(super) fn judging(num_ranks: usize) -> Self {
         let num_ranks = (num_ranks as u64).max(1);
         Self {
-            num_events: EVENTS_UNTOLD / num_ranks,
-            num_steps: STEPS_UNTOLD / num_ranks,
+            num_events: MAX_UNSENT_EVENTS / num_ranks,
+            num_steps: MAX_UNSENT_STEPS / num_ranks,
         }
     }
 }
 
-/// What a turn had.
+/// The counts of a turn.
 #[derive(Default)]
 pub(super) struct Turn {
     pub(super) num_steps: u64,
     pub(super) num_events: u64,
     pub(super) num_ranks: u32,
-    /// The last step, if the whole instance has to know what is new in it first.
+    /// The last step, if it has names or a run that the instance must register first.
     pub(super) waiting: Option<StepInput>,
 }
 
-/// The steps of a turn, read as they are asked for.
+/// The steps of a turn, read on demand.
 pub(super) struct TurnSteps<'a> {
     reader: &'a mut StreamReader,
     limit: TurnLimit,
@@ -57,10 +58,10 @@ pub(super) struct TurnSteps<'a> {
     warnings: Warnings,
 }
 
-/// When the exchange was asked last.
+/// Decides when models are exchanged.
 #[derive(Debug)]
 pub(super) struct ExchangePace {
-    /// Function events and steps since then.
+    /// Function events and steps since the last exchange.
     num_events: u64,
     num_steps: u64,
     at: Instant,
@@ -78,16 +79,16 @@ impl Default for ExchangePace {
 
 impl ExchangePace {
     /// Counts a turn.
-    pub(super) fn note(&mut self, turn: &Turn) {
+    pub(super) fn add(&mut self, turn: &Turn) {
         self.num_events += turn.num_events;
         self.num_steps += turn.num_steps;
     }
 
-    /// Whether it is to be asked again.
+    /// Returns whether models are to be exchanged.
     pub(super) fn is_due(&self) -> bool {
-        self.num_events >= EVENTS_UNTOLD
-            || self.num_steps >= STEPS_UNTOLD
-            || self.at.elapsed() >= TIME_UNTOLD
+        self.num_events >= MAX_UNSENT_EVENTS
+            || self.num_steps >= MAX_UNSENT_STEPS
+            || self.at.elapsed() >= MAX_UNSENT_TIME
     }
 }
 
@@ -121,8 +122,8 @@ impl Iterator for TurnSteps<'_> {
     }
 }
 
-/// Has workers do `work` on the next steps of each recorded rank, while they are in their caches. A step in which there
-/// are names or the run's identity ends a turn and waits.
+/// Processes the next steps of each recorded rank in parallel, while they are in the cache of the worker that reads
+/// them. A step with new names or a new identity of the run ends a turn and waits.
 pub(super) fn take_turns<T: Send>(
     readers: &mut [StreamReader],
     detectors: &mut [RankDetector],

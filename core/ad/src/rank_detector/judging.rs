@@ -5,21 +5,21 @@ use callgrove_model::FuncEvents;
 
 use super::{LaneState, RankDetector};
 use crate::compiled_model::CompiledModel;
-use crate::found::{FoundOutliers, JudgedCalls, StepCalls};
+use crate::outliers::{FunctionOutliers, JudgedCalls, StepCalls};
 use crate::{AdOptions, OutlierStatistic};
 
-/// What is told of a function whose executions were judged.
+/// The statistics of a function whose executions were judged.
 pub(super) struct JudgedFunction {
     pub(super) number: u32,
     pub(super) num_executions: u64,
-    /// Of the times in µs.
+    /// Moments of the times in µs.
     pub(super) exclusive: Moments,
     pub(super) inclusive: Moments,
 }
 
 impl RankDetector {
-    /// Notes in which open calls the tracer may have written before the step with these events.
-    pub(super) fn note_write(&mut self, funcs: &FuncEvents, statistic: OutlierStatistic) {
+    /// Records in which open calls the tracer may have written before the step with these events.
+    pub(super) fn record_write(&mut self, funcs: &FuncEvents, statistic: OutlierStatistic) {
         let Some((thread, write_us)) = self.gaps.take_in(funcs) else {
             return;
         };
@@ -40,15 +40,15 @@ impl RankDetector {
         }
     }
 
-    /// Judges the executions that ended in the step taken in last: the functions that could be judged, and the
-    /// outliers of those that have some or lack a normal execution beside one.
+    /// Judges the executions that ended in the last step. Returns the judged functions, and the outliers of functions
+    /// that have some or still need a normal execution for comparison.
     pub(super) fn judge_executions(
         &mut self,
         compiled: &[Option<CompiledModel>],
         options: &AdOptions,
-    ) -> (Vec<JudgedFunction>, Vec<FoundOutliers>) {
+    ) -> (Vec<JudgedFunction>, Vec<FunctionOutliers>) {
         let mut functions = Vec::new();
-        let mut found: Vec<FoundOutliers> = Vec::new();
+        let mut found: Vec<FunctionOutliers> = Vec::new();
         let num_executions = self.executions.functions().map(|it| it.1.len());
         let most = num_executions.max().unwrap_or(0);
         let (mut exclusive_us, mut inclusive_us) =
@@ -65,14 +65,14 @@ impl RankDetector {
         };
         for (number, executions) in self.executions.functions() {
             let Some(compiled) = compiled.get(number as usize).and_then(Option::as_ref) else {
-                // A frozen server that never saw the function: there is nothing to judge it by.
+                // A frozen server has no model for functions that it never saw.
                 continue;
             };
-            let of_function = FoundOutliers::among(
+            let of_function = FunctionOutliers::find(
                 executions,
                 (number, &compiled.judge),
                 &calls,
-                self.wanted.contains(&number),
+                self.lacks_normal.contains(&number),
             );
             found.extend(of_function);
             exclusive_us.clear();
@@ -80,13 +80,13 @@ impl RankDetector {
             inclusive_us.clear();
             inclusive_us.extend(executions.iter().map(|it| it.inclusive_us));
             let exclusive = Moments::of(&exclusive_us);
-            // Of functions that call nothing both are the same.
-            let is_alone = exclusive_us == inclusive_us;
+            // Exclusive and inclusive times are equal for functions without callees.
+            let is_leaf = exclusive_us == inclusive_us;
             functions.push(JudgedFunction {
                 number,
                 num_executions: executions.len() as u64,
                 exclusive,
-                inclusive: if is_alone {
+                inclusive: if is_leaf {
                     exclusive
                 } else {
                     Moments::of(&inclusive_us)

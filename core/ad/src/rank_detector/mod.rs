@@ -1,9 +1,9 @@
-//! Detection on one rank: its call stacks across steps, the verdicts on the executions that ended in a step, and
-//! the records and the report made of them.
+//! Detection on one rank: its call stacks across steps, the verdicts on the executions that ended in a step, and the
+//! resulting records and report.
 
 mod judging;
 mod step_learner;
-mod told;
+mod step_report;
 mod trees;
 mod writes;
 
@@ -19,28 +19,28 @@ use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
 use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport, TreePValues};
 
 use crate::AdOptions;
-use crate::brief::BriefState;
 use crate::by_function::{ExecutionsByFunction, JudgedFunctions, TimesByCaller};
 use crate::compiled_model::{CompiledModel, RoundModels};
-use crate::found::FoundOutliers;
 use crate::gpu::{GpuThreads, Launches};
 use crate::message_numbers::MessageNumbers;
 use crate::node_state::NodeWatch;
+use crate::outliers::FunctionOutliers;
 use crate::rank_counters::RankCounters;
 use crate::rank_trees::{RankTrees, TreeOutcome};
 use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuilder, StepTimes};
+use crate::stall_summary::StallTracker;
 use crate::stream_reader::StepInput;
 
 use step_learner::StepLearner;
 use writes::StepGaps;
 
-/// Messages and counter samples kept for calls that stay open; the oldest go first.
+/// Number of messages and counter samples kept for calls that stay open; the oldest are dropped first.
 const MAX_EVENTS_KEPT: usize = 1024;
 
 thread_local! {
-    /// Where a worker gathers the executions of a step, of whichever rank,
+    /// The executions of a step, reused by a worker for all ranks.
     static EXECUTIONS: Cell<ExecutionsByFunction> = Cell::default();
-    /// and the times that models learn.
+    /// The times that models learn, reused by a worker for all ranks.
     static TIMES: Cell<TimesByCaller> = Cell::default();
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct RankDetector {
     rank: RankId,
     builder: RankBuilder,
     lanes: BTreeMap<ThreadId, LaneState>,
-    /// By the rank's own ids.
+    /// Indexed by the rank's own ids.
     functions: Vec<NamedFunction>,
     judged: JudgedFunctions,
     counters: RankCounters,
@@ -59,60 +59,60 @@ pub(crate) struct RankDetector {
     launches: Launches<KernelLaunch>,
     node: NodeWatch,
     message_numbers: MessageNumbers,
-    briefs: BriefState,
+    stalls: StallTracker,
     trees: RankTrees,
     hostname: Arc<str>,
     executions: ExecutionsByFunction,
     learner: StepLearner,
     gaps: StepGaps,
     span: StepTimes,
-    /// Functions with anomalies that no normal execution was stored beside yet.
-    wanted: BTreeSet<u32>,
-    /// The last step that the parameter server knows already.
+    /// Functions with anomalies for which no normal execution was stored yet.
+    lacks_normal: BTreeSet<u32>,
+    /// The last step that the parameter server already knows.
     pub(crate) reported_until: Option<StepId>,
-    /// The last step that the models hold already.
+    /// The last step that the models already include.
     pub(crate) learnt_until: Option<StepId>,
-    /// The last step that the database has records of, from an instance that had the rank before.
+    /// The last step of which an earlier instance stored records.
     pub(crate) recorded_until: Option<StepId>,
-    /// Whether the steps that were reported already are recorded anew: other models judged them.
-    records_anew: bool,
-    /// All anomalies so far, as they would be told again.
+    /// True if steps that were already reported are recorded again, because other models judged them.
+    rerecords: bool,
+    /// All anomalies so far, for a final report.
     final_anomalies: FinalAnomalies,
-    /// Metadata of the present step.
+    /// Metadata of the current step.
     metadata: Vec<MetadataRecord>,
     pub(crate) warnings: Warnings,
 }
 
 #[derive(Debug, Default)]
 struct LaneState {
-    /// The outliers among the executions that are kept, ascending.
+    /// The outliers among the executions in memory, ascending.
     anomalies: Vec<ExecIdx>,
-    /// Open executions in which the tracer may have written, each with the time in microseconds.
+    /// Open executions in which the tracer may have written, each with the time in µs.
     writes: Vec<(ExecIdx, u64)>,
-    /// Counter samples that were looked at for launches.
+    /// Number of counter samples already searched for launches.
     num_counters_seen: usize,
 }
 
-/// What models learn of steps.
+/// Changes of the models by some steps.
 #[derive(Debug, Default)]
-pub(crate) struct Learnt {
-    /// By number of the function; of one there may be several parts.
+pub(crate) struct LearntSteps {
+    /// By function number; a function may have several parts.
     pub(crate) models: Vec<(u32, FuncModel)>,
-    /// The steps that are in it: those that the parameter server did not know.
+    /// The steps that are new to the parameter server.
     pub(crate) steps: Vec<(RankId, StepId)>,
 }
 
 /// The result of a judged step.
 #[derive(Debug)]
 pub(crate) struct StepOutcome {
-    /// The step, if records of an earlier instance have to go first: the models were others then.
+    /// The step, if records of an earlier instance must be removed first, because other models judged them.
     pub(crate) replaced: Option<StepId>,
     pub(crate) documents: Vec<Document>,
-    /// None if the parameter server knows the step already.
+    /// `None` if the parameter server already knows the step.
     pub(crate) report: Option<StepReport>,
     pub(crate) num_executions: u64,
     pub(crate) num_anomalies: u64,
-    /// Its documents are among the others.
+    /// The outcome for trees; its documents are in `documents`.
     pub(crate) trees: TreeOutcome,
 }
 
@@ -130,63 +130,65 @@ impl RankDetector {
             launches: Launches::default(),
             node: NodeWatch::default(),
             message_numbers: MessageNumbers::default(),
-            briefs: BriefState::default(),
+            stalls: StallTracker::default(),
             trees: RankTrees::default(),
             hostname: Arc::from(""),
             executions: ExecutionsByFunction::default(),
             learner: StepLearner::default(),
             gaps: StepGaps::default(),
             span: StepTimes::default(),
-            wanted: BTreeSet::new(),
+            lacks_normal: BTreeSet::new(),
             reported_until: None,
             learnt_until: None,
             recorded_until: None,
-            records_anew: false,
+            rerecords: false,
             final_anomalies: FinalAnomalies::default(),
             metadata: Vec::new(),
             warnings: Warnings::default(),
         }
     }
 
-    /// One for the same rank from its beginning, to judge by complete models. `is_final`: others have done so already.
-    pub(crate) fn again(&self, is_final: bool) -> Self {
+    /// Returns a new detector for the second pass over the same rank. `is_final`: another instance has already judged
+    /// it by complete models.
+    pub(crate) fn for_second_pass(&self, is_final: bool) -> Self {
         Self {
             reported_until: self.reported_until,
             learnt_until: self.learnt_until,
             recorded_until: self.recorded_until,
-            records_anew: !is_final,
+            rerecords: !is_final,
             ..Self::new(self.program, self.rank)
         }
     }
 
-    /// Takes note of a function: the next of the rank's own ids. Without a `number` it is not judged.
+    /// Adds a function, which gets the rank's next id. Without a `number` it is not judged.
     pub(crate) fn name_function(&mut self, function: NamedFunction, number: Option<u32>) {
         self.judged.push(CallerKey::of(&function.name), number);
         self.functions.push(function);
     }
 
-    /// Goes on after trees that an instance before this one judged, up to the last step that was reported.
-    pub(crate) fn go_on_after(&mut self, tree_p_values: TreePValues) {
-        self.trees.go_on_after(tree_p_values);
+    /// Continues after the trees that an earlier instance judged, up to the last reported step.
+    pub(crate) fn resume_after(&mut self, tree_p_values: TreePValues) {
+        self.trees.resume_after(tree_p_values);
     }
 
     pub(crate) fn rank(&self) -> RankId {
         self.rank
     }
 
-    /// The step taken in last, unless the models hold it already: an instance that had the rank before told it.
+    /// Returns the last step, unless the models already include it because an earlier instance sent it.
     pub(crate) fn new_step(&self) -> Option<(RankId, StepId)> {
         let step = self.span.step();
         let is_learnt = self.reported_until.max(self.learnt_until) >= Some(step);
         (!is_learnt).then_some((self.rank, step))
     }
 
-    /// Whether a step was reported already, and so was recorded.
+    /// Returns whether a step was already reported, and so was recorded.
     fn has_reported(&self, step: StepId) -> bool {
         self.reported_until.is_some_and(|last| step <= last)
     }
 
-    /// Takes a step in. `num_functions` have numbers; when the step was, is not looked at unless it is `recorded`.
+    /// Takes in a step. `num_functions` functions have numbers. The time of the step is only computed if the run is
+    /// `recorded`.
     pub(crate) fn take_in(
         &mut self,
         input: StepInput,
@@ -201,7 +203,7 @@ impl RankDetector {
             ..
         } = input;
         self.warnings.join(warnings);
-        self.counters.name(counters, &options.watchlist);
+        self.counters.add_names(counters, &options.watchlist);
         self.learn_metadata(&batch);
         self.span = if recorded {
             StepTimes::of(&batch)
@@ -209,8 +211,8 @@ impl RankDetector {
             StepTimes::unknown(batch.step)
         };
         self.message_numbers.take_in(batch.step, &batch.comms);
-        self.briefs.begin_step(&batch.funcs);
-        self.note_write(&batch.funcs, options.statistic);
+        self.stalls.begin_step(&batch.funcs);
+        self.record_write(&batch.funcs, options.statistic);
         self.counters.take_in(&mut batch.counters, &mut self.node);
         let (executions, judged) = (&mut self.executions, &self.judged);
         executions.begin(num_functions);
@@ -224,7 +226,7 @@ impl RankDetector {
         self.remember_launches();
     }
 
-    /// Takes a step in and judges it at once, by models that need nothing from it.
+    /// Takes in a step and judges it by models that need nothing from it.
     pub(crate) fn take_in_and_judge(
         &mut self,
         input: StepInput,
@@ -239,21 +241,21 @@ impl RankDetector {
         outcome
     }
 
-    /// Takes steps in that nobody judges. `models` are the newest known, by number of the function.
-    pub(crate) fn pass_over(
+    /// Takes in steps that are not judged. `models` are the newest known models by function number.
+    pub(crate) fn learn_steps(
         &mut self,
         steps: impl Iterator<Item = StepInput>,
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
-    ) -> Learnt {
-        let (mut learnt, mut times) = (Learnt::default(), TIMES.take());
+    ) -> LearntSteps {
+        let (mut learnt, mut times) = (LearntSteps::default(), TIMES.take());
         times.begin(models.len());
         let mut last: Option<(StepId, bool)> = None;
         for StepInput { batch, .. } in steps {
             self.span = StepTimes::unknown(batch.step);
             let new_step = self.new_step();
             let (step, is_new) = (batch.step, new_step.is_some());
-            // Small steps are learnt together, which is much less than each by itself.
+            // Learning small steps together costs much less than one by one.
             if let Some(last) = last
                 && (last.1 != is_new || !same_epoch(last.0, step))
             {
@@ -274,8 +276,8 @@ impl RankDetector {
         learnt
     }
 
-    /// For each function with executions that ended in the step taken in last, what they add to its model: nothing if
-    /// the parameter server knows the step already. `models` are the newest known, by number of the function.
+    /// Returns, for each function with executions that ended in the last step, what they add to its model: nothing if
+    /// the parameter server already knows the step. `models` are the newest known models by function number.
     pub(crate) fn learn(
         &self,
         options: &AdOptions,
@@ -295,8 +297,8 @@ impl RankDetector {
         learnt
     }
 
-    /// Judges what ended in the step taken in last, reports it, and drops what is over. Documents come only if they
-    /// are `recorded`.
+    /// Judges the executions that ended in the last step, reports it, and drops ended executions. Documents are only
+    /// made if the run is `recorded`.
     pub(crate) fn judge(
         &mut self,
         models: &RoundModels<'_>,
@@ -310,17 +312,17 @@ impl RankDetector {
             .iter()
             .map(|of_function| of_function.anomalies.len() as u64)
             .sum();
-        let brief = self.brief(&found, compiled, fids, options);
+        let summary = self.stall_summary(&found, compiled, fids, options);
         let lanes = self.judged_lanes();
         let anomalies = found.iter().map(|it| (it.number, it.summary(&lanes)));
         let anomalies: BTreeMap<u32, AnomalySummary> = anomalies.collect();
         drop(lanes);
-        self.sum_up(&anomalies, fids);
-        let mut report = self.report(functions, &anomalies, fids, brief);
+        self.add_final_anomalies(&anomalies, fids);
+        let mut report = self.report(functions, &anomalies, fids, summary);
         let metadata = std::mem::take(&mut self.metadata);
         let mut documents = Vec::new();
         let step = self.span.step();
-        let writes = recorded && (self.records_anew || !self.has_reported(step));
+        let writes = recorded && (self.rerecords || !self.has_reported(step));
         if writes {
             for record in &metadata {
                 documents.push(Document::metadata(record)?);
@@ -350,7 +352,7 @@ impl RankDetector {
         })
     }
 
-    /// Ends the stream; what is still open will never be judged.
+    /// Ends the stream. Open executions are not judged.
     pub(crate) fn finish(&mut self) -> Warnings {
         let builder =
             std::mem::replace(&mut self.builder, RankBuilder::new(self.program, self.rank));
@@ -410,15 +412,15 @@ impl RankDetector {
         judged.collect()
     }
 
-    /// Writes a record of each anomaly, and of one normal execution of each function that has some.
+    /// Writes a record of each anomaly, and of one normal execution of each function with anomalies.
     fn write_records(
         &mut self,
-        found: &[FoundOutliers],
+        found: &[FunctionOutliers],
         compiled: &[Option<CompiledModel>],
         options: &AdOptions,
         documents: &mut Vec<Document>,
     ) -> Result<(), ProvDbError> {
-        let mut wanted = std::mem::take(&mut self.wanted);
+        let mut lacks_normal = std::mem::take(&mut self.lacks_normal);
         let records = self.record_builder(options.window);
         for of_function in found {
             let Some(Some(compiled)) = compiled.get(of_function.number as usize) else {
@@ -426,30 +428,30 @@ impl RankDetector {
             };
             let mut write = |collection, position, score| {
                 let caller = records.caller(position, &self.judged);
-                let record = records.record(position, score, &compiled.stated(caller));
+                let record = records.record(position, score, &compiled.json(caller));
                 documents.push(Document::execution(collection, &record)?);
                 Ok::<_, ProvDbError>(())
             };
-            let mut is_wanted = wanted.contains(&of_function.number);
+            let mut needs_normal = lacks_normal.contains(&of_function.number);
             for &(position, score) in &of_function.anomalies {
                 if records.severity_us(position) >= options.min_severity_us {
                     write(Collection::Anomalies, position, score)?;
-                    is_wanted = true;
+                    needs_normal = true;
                 }
             }
             match of_function.normal {
-                Some((position, score)) if is_wanted => {
+                Some((position, score)) if needs_normal => {
                     write(Collection::NormalExecs, position, score)?;
-                    wanted.remove(&of_function.number);
+                    lacks_normal.remove(&of_function.number);
                 }
-                None if is_wanted => {
-                    wanted.insert(of_function.number);
+                None if needs_normal => {
+                    lacks_normal.insert(of_function.number);
                 }
                 _ => {}
             }
         }
         drop(records);
-        self.wanted = wanted;
+        self.lacks_normal = lacks_normal;
         Ok(())
     }
 

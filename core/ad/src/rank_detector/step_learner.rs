@@ -1,4 +1,4 @@
-//! What models learn of a step that nobody judges: how long calls took, without the calls being kept.
+//! Learning from steps without judging them: the times of calls, without keeping the calls.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use callgrove_model::{
     EndedCall, FuncEventKind, FuncEvents, OpenCalls, RankId, ThreadId, Warnings,
 };
 
-/// The calls of one rank that are open, across steps.
+/// The open calls of one rank, across steps.
 #[derive(Debug, Default)]
 pub(crate) struct StepLearner {
     lanes: BTreeMap<ThreadId, OpenCalls<()>>,
@@ -14,7 +14,7 @@ pub(crate) struct StepLearner {
 }
 
 impl StepLearner {
-    /// Takes in the next step of `rank`, and hands `ended` each call that ended in it.
+    /// Takes in the next step of `rank`, and passes each call that ended in it to `ended`.
     pub(crate) fn take_in(
         &mut self,
         rank: RankId,
@@ -22,7 +22,7 @@ impl StepLearner {
         mut ended: impl FnMut(&EndedCall<()>),
     ) {
         let warnings = &mut self.warnings;
-        for (thread, events) in funcs.stretches() {
+        for (thread, events) in funcs.segments() {
             let lane = self.lanes.entry(thread);
             let open = lane.or_insert_with(|| OpenCalls::new(rank));
             for event in events {
@@ -49,16 +49,16 @@ mod tests {
 
     use super::super::RankDetector;
     use super::*;
-    use crate::announced::Announced;
+    use crate::announcements::StreamAnnouncements;
     use crate::record_builder::NamedFunction;
     use crate::stream_reader::StepInput;
     use crate::{AdOptions, Pacing};
 
     const RANK: RankId = RankId(3);
-    /// Functions of the rank; the last one is not judged.
+    /// The number of functions of the rank; the last one is not judged.
     const NUM_FUNCTIONS: u32 = 4;
 
-    /// Events as (thread, function, whether it is entered, µs since the event before), some of them damage.
+    /// Events as (thread, function, whether it is an entry, µs since the previous event), some of them damaged.
     fn events() -> impl Strategy<Value = Vec<(u32, u32, bool, i64)>> {
         let event = (0..2_u32, 0..NUM_FUNCTIONS, any::<bool>(), -1..9_i64);
         prop::collection::vec(event, 0..80)
@@ -84,7 +84,7 @@ mod tests {
             counters: Vec::new(),
             warnings: Warnings::default(),
             run: RunIdentity::default(),
-            announced: Announced::default(),
+            announced: StreamAnnouncements::default(),
             num_ranks: 1,
         }
     }
@@ -113,7 +113,7 @@ mod tests {
             let steps: Vec<_> = (0..).zip(events.chunks(step_length)).collect();
             for turn in steps.chunks(turn_length) {
                 let inputs = turn.iter().map(|(step, events)| input(*step, events, &mut now_us[0]));
-                let learnt = learner.pass_over(inputs, &options, &models);
+                let learnt = learner.learn_steps(inputs, &options, &models);
                 let new_steps = turn.iter().map(|(step, _)| (RANK, StepId(*step)));
                 prop_assert_eq!(learnt.steps, new_steps.collect::<Vec<_>>());
                 let mut kept = Vec::new();

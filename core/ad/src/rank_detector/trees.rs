@@ -1,4 +1,4 @@
-//! The trees of a rank: judged with its step, and kept until they end.
+//! The trees of a rank, which are judged with its steps and kept until they end.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::record_builder::JudgedLane;
 use crate::tree_models::TreeModels;
 
 impl RankDetector {
-    /// Judges the trees whose roots ended in the step taken in last.
+    /// Judges the trees whose roots ended in the last step.
     pub(super) fn judge_trees(&mut self, models: &TreeModels) -> Result<TreeOutcome, ProvDbError> {
         let mut trees = std::mem::take(&mut self.trees);
         let mut warnings = std::mem::take(&mut self.warnings);
         let step = TreeStep {
-            counts: self.records_anew || !self.has_reported(self.span.step()),
+            counts: self.rerecords || !self.has_reported(self.span.step()),
             program: self.program,
             rank: self.rank,
             step: self.span.step(),
@@ -30,34 +30,35 @@ impl RankDetector {
         outcome
     }
 
-    /// Drops what is over, but what belongs to a tree that has not ended.
+    /// Drops ended executions, except for parts of trees that are still open.
     pub(super) fn retire(&mut self, window: usize) {
         self.message_numbers.retire();
         let mut trees = std::mem::take(&mut self.trees);
         let number = |func: FuncId| self.judged.number(func);
-        let whole_from = |lane: JudgedLane<'_>| {
-            let first = trees.whole_from(self.rank, &lane, number)?;
+        let first_kept_row = |lane: JudgedLane<'_>| {
+            let first = trees.first_kept_row(self.rank, &lane, number)?;
             Some((lane.thread, first))
         };
         let lanes = self.judged_lanes().into_iter();
-        let whole_from: BTreeMap<ThreadId, ExecIdx> = lanes.filter_map(whole_from).collect();
+        let first_kept_row: BTreeMap<ThreadId, ExecIdx> =
+            lanes.filter_map(first_kept_row).collect();
         self.trees = trees;
         let lanes = &mut self.lanes;
         self.builder.retire(
             window,
-            |thread| whole_from.get(&thread).copied(),
+            |thread| first_kept_row.get(&thread).copied(),
             MAX_EVENTS_KEPT,
             |thread, kept| {
                 if let Some(state) = lanes.get_mut(&thread) {
                     state.anomalies.retain_mut(|exec| {
-                        let place = kept.binary_search(exec);
-                        *exec = place.map_or(*exec, ExecIdx::from_index);
-                        place.is_ok()
+                        let row = kept.binary_search(exec);
+                        *exec = row.map_or(*exec, ExecIdx::from_index);
+                        row.is_ok()
                     });
                     state.writes.retain_mut(|(exec, _)| {
-                        let place = kept.binary_search(exec);
-                        *exec = place.map_or(*exec, ExecIdx::from_index);
-                        place.is_ok()
+                        let row = kept.binary_search(exec);
+                        *exec = row.map_or(*exec, ExecIdx::from_index);
+                        row.is_ok()
                     });
                 }
             },

@@ -1,50 +1,50 @@
-//! When the tracer may have written its own data, as the stream of a rank shows it.
+//! When the tracer may have written its own data, inferred from the stream of a rank.
 //!
-//! TAU writes a step inside the exit of a function, after it has taken the time of that exit. So the thread with the newest event
-//! of a step stalls until its first event of the next one, and what is open there then seems longer. How long the program itself takes there is
-//! not known while the run goes on: the whole gap counts as a write. That hides one gap of a rank in each step; a stall there that
-//! is many times as long as such gaps usually are stays visible.
+//! TAU writes a step inside the exit of a function, after it has taken the time of that exit. So the thread with the
+//! newest event of a step stalls until its first event of the next step, and the open calls there seem longer. How much
+//! of this time the program itself takes is unknown during the run, so the whole gap counts as a write. This hides one
+//! gap of a rank in each step; a stall that is many times longer than the usual gap remains visible.
 
 use callgrove_model::{FuncEvents, ThreadId, TimeNs};
 
-/// Gaps that are remembered.
+/// Number of gaps that are remembered.
 const NUM_REMEMBERED: usize = 64;
-/// Fewer gaps tell nothing of what is usual.
-const FEW_GAPS: usize = 8;
+/// Number of gaps from which a usual length is known.
+const MIN_GAPS: usize = 8;
 /// Longest write, in multiples of the median gap.
-const MOST_GAPS: u64 = 8;
+const MAX_WRITE_GAPS: u64 = 8;
 
 /// The gaps between the steps of a rank.
 #[derive(Debug, Default)]
 pub(super) struct StepGaps {
-    /// The thread with the newest event, and when that was.
+    /// The thread with the newest event, and the time of the event.
     newest: Option<(ThreadId, TimeNs)>,
-    /// The newest gaps in microseconds, in no order; the oldest is overwritten.
+    /// The newest gaps in µs, in no order; the oldest is overwritten.
     lengths_us: Vec<u64>,
     num_gaps: usize,
 }
 
 impl StepGaps {
-    /// Takes in the events of the next step. The answer is the thread that may have written before it, and the time
-    /// that a write explains in microseconds.
+    /// Takes in the events of the next step. Returns the thread that may have written before it, and the time in µs
+    /// that a write explains.
     pub(super) fn take_in(&mut self, funcs: &FuncEvents) -> Option<(ThreadId, u64)> {
         let before = self.newest.take();
-        let lasts = funcs.stretches().filter_map(|(thread, events)| {
+        let lasts = funcs.segments().filter_map(|(thread, events)| {
             let last = events.last()?;
             Some((thread, last.time))
         });
-        // Of several at one time the first.
+        // At equal times the first thread counts.
         for (thread, time) in lasts {
             if self.newest.is_none_or(|newest| newest.1 < time) {
                 self.newest = Some((thread, time));
             }
         }
         let (thread, since) = before?;
-        let mut of_thread = funcs.stretches().filter(|it| it.0 == thread);
+        let mut of_thread = funcs.segments().filter(|it| it.0 == thread);
         let first = of_thread.find_map(|(_, events)| events.first())?;
         let gap_us = u64::try_from(first.time.since(since).as_us()).unwrap_or(0);
         let explained_us = self.usual_us().map_or(gap_us, |usual_us| {
-            gap_us.min(usual_us.saturating_mul(MOST_GAPS))
+            gap_us.min(usual_us.saturating_mul(MAX_WRITE_GAPS))
         });
         self.remember(gap_us);
         Some((thread, explained_us))
@@ -53,7 +53,7 @@ impl StepGaps {
     fn usual_us(&self) -> Option<u64> {
         let mut lengths_us = self.lengths_us.clone();
         let middle = lengths_us.len() / 2;
-        (lengths_us.len() >= FEW_GAPS).then(|| *lengths_us.select_nth_unstable(middle).1)
+        (lengths_us.len() >= MIN_GAPS).then(|| *lengths_us.select_nth_unstable(middle).1)
     }
 
     fn remember(&mut self, gap_us: u64) {

@@ -1,8 +1,7 @@
 //! The streams of an AD instance.
 //!
-//! Recorded ones are read where their steps are worked on, by whichever worker asks for the next step: no thread waits,
-//! and what was read is still in the worker's caches. A live one has a thread that reads ahead, for it can keep its
-//! reader waiting.
+//! A recorded stream is read by the worker that processes its next step. So no thread waits, and the step is still in
+//! the worker's cache. A live stream has its own thread that reads ahead, because reading it can block.
 
 mod read_ahead;
 mod reader;
@@ -17,7 +16,7 @@ use crate::AdError;
 use read_ahead::ReadAhead;
 use reader::OpenedStream;
 
-pub(crate) use read_ahead::Bell;
+pub(crate) use read_ahead::StepSignal;
 pub use reader::OpenStream;
 pub(crate) use reader::{Reading, StepInput, StepPoll};
 
@@ -25,36 +24,36 @@ pub(crate) use reader::{Reading, StepInput, StepPoll};
 pub(crate) struct StreamReader {
     steps: Steps,
     has_ended: bool,
-    /// Why it could not be opened.
+    /// The error of a failed attempt to open the stream.
     failure: Option<TraceError>,
     rank: RankId,
     path: String,
 }
 
-/// Where its steps come from.
+/// The source of the steps.
 enum Steps {
-    /// It will be opened when the first is asked for.
+    /// The stream is opened when the first step is requested.
     NotOpen(Box<Reading>),
     Open(Box<OpenedStream>),
     Ahead(ReadAhead),
-    /// There will be none any more.
+    /// The stream is over or broken.
     Gone,
 }
 
 impl StreamReader {
-    /// One that is read when it is asked.
+    /// Returns a reader that reads on request.
     pub(crate) fn new(reading: Reading) -> Self {
         let (rank, path) = (reading.rank, reading.path.clone());
         Self::of(Steps::NotOpen(Box::new(reading)), rank, path)
     }
 
-    /// One that a thread starts to open and read; `bell` rings when there is something.
+    /// Returns a reader whose thread opens and reads the stream; it notifies `signal` when a step is ready.
     ///
     /// # Errors
     /// [`AdError::Thread`].
-    pub(crate) fn ahead(reading: Reading, bell: Bell) -> Result<Self, AdError> {
+    pub(crate) fn ahead(reading: Reading, signal: StepSignal) -> Result<Self, AdError> {
         let (rank, path) = (reading.rank, reading.path.clone());
-        let steps = Steps::Ahead(ReadAhead::start(reading, bell)?);
+        let steps = Steps::Ahead(ReadAhead::start(reading, signal)?);
         Ok(Self::of(steps, rank, path))
     }
 
@@ -68,7 +67,7 @@ impl StreamReader {
         }
     }
 
-    /// The next step; of a stream that is read ahead, if it has one now.
+    /// Returns the next step. A stream that is read ahead returns `NotReady` if it has no step yet.
     pub(crate) fn next(&mut self) -> StepPoll {
         if self.has_ended {
             return StepPoll::End(Warnings::default());
@@ -81,17 +80,17 @@ impl StreamReader {
         poll
     }
 
-    /// What it is called in warnings.
+    /// Returns the name of the stream in warnings.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    /// Whether the stream is over and its end was told.
+    /// Returns whether the end of the stream was returned.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// How long the stream has been being opened, if it is not open yet.
+    /// Returns how long the stream has been opening, if it is not open yet.
     pub(crate) fn opening(&self) -> Option<Duration> {
         match &self.steps {
             Steps::Ahead(thread) => thread.opening(),
@@ -99,12 +98,12 @@ impl StreamReader {
         }
     }
 
-    /// Why the stream could not be opened, if so; this can be asked once.
+    /// Takes the error of a failed attempt to open the stream.
     pub(crate) fn take_failure(&mut self) -> Option<TraceError> {
         self.failure.take()
     }
 
-    /// Nothing if the stream could not be opened, or reading it panicked.
+    /// Returns the next step, or `None` if the stream could not be opened or reading it panicked.
     fn poll(&mut self) -> Option<StepPoll> {
         if let Steps::Ahead(thread) = &mut self.steps {
             let poll = thread.next_if_ready();
@@ -123,7 +122,7 @@ impl StreamReader {
             let poll = reader.read();
             Ok(Some((reader, poll)))
         };
-        // A thread that reads ahead panics alone, too.
+        // A panic in a reading thread does not end the process, so a panic here must not either.
         match catch_unwind(AssertUnwindSafe(read)).ok()? {
             Ok(read) => {
                 let (reader, poll) = read?;
@@ -137,12 +136,15 @@ impl StreamReader {
         }
     }
 
-    /// The end of a stream without one of its own; what was read before was delivered.
+    /// Returns the end of a broken stream; the steps before it have been delivered.
     fn broken(&self) -> StepPoll {
         let (kind, reason) = if let Some(error) = &self.failure {
             (WarningKind::RankUnreadable, error.with_causes())
         } else {
-            let fault = format!("a fault of this program ended its reader: {}", self.path);
+            let fault = format!(
+                "an internal error ended the reader of the stream: {}",
+                self.path
+            );
             (WarningKind::StreamTruncated, fault)
         };
         let mut warnings = Warnings::default();

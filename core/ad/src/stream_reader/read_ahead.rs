@@ -1,11 +1,11 @@
-//! A live stream, read ahead by a thread of its own.
+//! A live stream, read ahead by its own thread.
 //!
-//! A thread holds at most one step that nobody has asked for yet, so a stream that is faster than the
-//! detectors waits (and with SST the application's queue policy rules) instead of filling the memory.
+//! A thread holds at most one step that has not been requested. So a stream that is faster than the detectors waits
+//! instead of filling the memory, and with SST the queue policy of the application applies.
 //!
-//! The thread opens its stream too, because a running job may keep it waiting: SST's writer answers a reader that
-//! comes while the job runs with its next step, and does not end before the streams that were opened are read. If all
-//! had to be open before any is read, a job whose ranks wait for one another at their end would never end.
+//! The thread also opens its stream, because a running job may block it. An SST writer answers a reader that joins a
+//! running job with its next step, and does not end before the opened streams are read. If all streams had to be open
+//! before any is read, a job whose ranks wait for one another at their end would never end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -18,25 +18,25 @@ use callgrove_trace::TraceError;
 use super::reader::{OpenedStream, Reading, StepPoll};
 use crate::AdError;
 
-/// Rings when any of several streams has something: they are waited for together, so that none is behind those that
-/// have nothing.
+/// A signal that any of several streams has a step. Waiting for all streams together keeps an idle stream from delaying
+/// the others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bell(Arc<(Mutex<bool>, Condvar)>);
+pub(crate) struct StepSignal(Arc<(Mutex<bool>, Condvar)>);
 
-impl Bell {
-    fn ring(&self) {
-        let (has_rung, changed) = &*self.0;
-        *has_rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+impl StepSignal {
+    fn notify(&self) {
+        let (is_set, changed) = &*self.0;
+        *is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
         changed.notify_one();
     }
 
-    /// Waits until it rings, no longer than `wait`; it may have rung since it was waited for last.
+    /// Waits for a notification, at most for `wait`. One since the last wait counts.
     pub(crate) fn wait(&self, wait: Duration) {
-        let (has_rung, changed) = &*self.0;
-        let has_rung = has_rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = changed.wait_timeout_while(has_rung, wait, |has_rung| !*has_rung);
-        let (mut has_rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        *has_rung = false;
+        let (is_set, changed) = &*self.0;
+        let is_set = is_set.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = changed.wait_timeout_while(is_set, wait, |is_set| !*is_set);
+        let (mut is_set, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *is_set = false;
     }
 }
 
@@ -44,12 +44,12 @@ impl Bell {
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     polls: Receiver<StepPoll>,
-    /// Tells the thread that what it read was taken.
+    /// Signals the thread that its step was taken.
     taken: SyncSender<()>,
     shared: Arc<Shared>,
 }
 
-/// What a stream and its thread tell each other beside the steps.
+/// The state shared by a stream and its thread.
 #[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
@@ -70,11 +70,11 @@ impl Shared {
 }
 
 impl ReadAhead {
-    /// Starts to open and read a stream, and rings `bell` when there is something.
+    /// Starts a thread that opens and reads a stream, and notifies `signal` when a step is ready.
     ///
     /// # Errors
     /// [`AdError::Thread`].
-    pub(super) fn start(reading: Reading, bell: Bell) -> Result<Self, AdError> {
+    pub(super) fn start(reading: Reading, signal: StepSignal) -> Result<Self, AdError> {
         let (sender, polls) = sync_channel(1);
         let (taken, is_taken) = sync_channel(1);
         let shared = Arc::new(Shared {
@@ -92,7 +92,7 @@ impl ReadAhead {
                     }
                     let is_over = matches!(poll, StepPoll::End(_));
                     let is_wanted = sender.send(poll).is_ok();
-                    bell.ring();
+                    signal.notify();
                     if !is_wanted || is_over || is_taken.recv().is_err() {
                         return;
                     }
@@ -111,19 +111,19 @@ impl ReadAhead {
         })
     }
 
-    /// What was read, if anything was; nothing any more from a thread that is gone.
+    /// Returns the step that was read, or `NotReady` if there is no step yet, or `None` if the thread has ended.
     pub(super) fn next_if_ready(&mut self) -> Option<StepPoll> {
         let poll = match self.polls.try_recv() {
             Ok(poll) => Some(poll),
             Err(TryRecvError::Empty) => return Some(StepPoll::NotReady),
             Err(TryRecvError::Disconnected) => None,
         };
-        // A thread that has told the end waits for nothing.
+        // A thread that has sent the end does not wait for this signal.
         self.taken.try_send(()).ok();
         poll
     }
 
-    /// How long the stream has been being opened, if it is not open yet.
+    /// Returns how long the stream has been opening, if it is not open yet.
     pub(super) fn opening(&self) -> Option<Duration> {
         match &*self.shared.opening() {
             Opening::Since(start) => Some(start.elapsed()),
@@ -131,7 +131,7 @@ impl ReadAhead {
         }
     }
 
-    /// Why the stream could not be opened, if so; this can be asked once.
+    /// Takes the error of a failed attempt to open the stream.
     pub(super) fn take_failure(&mut self) -> Option<TraceError> {
         let mut opening = self.shared.opening();
         match std::mem::replace(&mut *opening, Opening::Done) {

@@ -8,38 +8,38 @@ use callgrove_model::{
 };
 use callgrove_trace::{Next, TraceError, TraceSource};
 
-use crate::announced::Announced;
+use crate::announcements::StreamAnnouncements;
 
-/// How long a reader waits for a step before it looks whether it shall stop.
-const WAIT: Duration = Duration::from_millis(200);
+/// How long a reader waits for a step before it checks whether it should stop.
+const STEP_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Opens a stream at its beginning, or where a running job is.
+/// Opens a stream at its beginning, or at the current step of a running job.
 pub type OpenStream = Box<dyn FnOnce() -> Result<Box<dyn TraceSource>, TraceError> + Send>;
 
-/// One step with the names that are new in it.
+/// A step with the names that are new in it.
 #[derive(Debug)]
 pub(crate) struct StepInput {
     pub(crate) batch: Box<StepBatch>,
-    /// Function names from the next free id on.
+    /// New function names, which get the next free ids.
     pub(crate) functions: Vec<Arc<str>>,
-    /// Counter names from the next free id on.
+    /// New counter names, which get the next free ids.
     pub(crate) counters: Vec<Arc<str>>,
     pub(crate) warnings: Warnings,
-    /// What the step tells of the run, in the first one that tells anything.
+    /// The identity of the run, in the first step that reveals it; empty otherwise.
     pub(crate) run: RunIdentity,
-    /// What the stream announced since the step before, if it does so only once.
-    pub(crate) announced: Announced,
-    /// How many ranks there are, as far as the stream says; 0 if it does not.
+    /// One-time announcements of the stream since the step before.
+    pub(crate) announced: StreamAnnouncements,
+    /// Number of ranks, if the stream states it; 0 otherwise.
     pub(crate) num_ranks: u32,
 }
 
 impl StepInput {
-    /// Whether it names functions or tells of the run, which others have to know before it is looked at.
+    /// Returns whether the step has new names or the identity of the run, which the instance must register first.
     pub(crate) fn has_news(&self) -> bool {
         !self.functions.is_empty() || !self.run.is_empty()
     }
 
-    /// How many entries and exits it has.
+    /// Returns the number of entries and exits.
     pub(crate) fn num_events(&self) -> u64 {
         self.batch.funcs.len() as u64
     }
@@ -50,34 +50,34 @@ impl StepInput {
 pub(crate) enum StepPoll {
     /// A step.
     Step(Box<StepInput>),
-    /// None yet.
+    /// No step is ready.
     NotReady,
-    /// The stream is over, with the warnings of its end.
+    /// The stream has ended, with the warnings of its end.
     End(Warnings),
 }
 
-/// A stream, and how it is read.
+/// A stream and how to read it.
 pub(crate) struct Reading {
     pub(crate) open: OpenStream,
     pub(crate) rank: RankId,
-    /// What it is called in warnings.
+    /// The name of the stream in warnings.
     pub(crate) path: String,
-    /// What it may have announced to another reader.
-    pub(crate) before: Announced,
-    /// Whether a source without a step is waited for; otherwise its writer is taken to be gone.
+    /// Announcements that an earlier reader received.
+    pub(crate) known: StreamAnnouncements,
+    /// True to wait for a source without a step; otherwise its writer counts as gone.
     pub(crate) is_live: bool,
-    /// Whether messages and counter samples are left out.
+    /// True to leave out messages and counter samples.
     pub(crate) functions_only: bool,
 }
 
-/// A stream that is open.
+/// An open stream.
 pub(super) struct OpenedStream {
     source: Box<dyn TraceSource>,
     path: String,
     is_live: bool,
     num_functions: usize,
     num_counters: usize,
-    /// Whether the first step of the stream was read; `None` before any.
+    /// True if the first step of the stream was read; `None` before any step.
     is_from_start: Option<bool>,
     knows_run: bool,
 }
@@ -88,8 +88,8 @@ impl OpenedStream {
         if reading.functions_only {
             source.functions_only();
         }
-        if let Some(identity) = &reading.before.identity {
-            source.recall(identity, reading.before.attributes);
+        if let Some(identity) = &reading.known.identity {
+            source.recall(identity, reading.known.attributes);
         }
         Ok(Self {
             source,
@@ -102,9 +102,9 @@ impl OpenedStream {
         })
     }
 
-    /// The next step; of a live stream none if it has none for a while.
+    /// Returns the next step. A live stream returns `NotReady` after a timeout.
     pub(super) fn read(&mut self) -> StepPoll {
-        let next = self.source.next_step(WAIT);
+        let next = self.source.next_step(STEP_TIMEOUT);
         let mut warnings = self.source.take_warnings();
         let cut = match next {
             Ok(Next::Step(batch)) => {
@@ -112,7 +112,7 @@ impl OpenedStream {
             }
             Ok(Next::NotReady) if self.is_live => return StepPoll::NotReady,
             Ok(Next::NotReady) => Some(format!(
-                "the writer has not closed the file, maybe it was killed: {}",
+                "the writer has not closed the file and may have been killed: {}",
                 self.path
             )),
             Ok(Next::End) => None,
@@ -125,7 +125,7 @@ impl OpenedStream {
     }
 
     fn deliver(&mut self, batch: Box<StepBatch>, warnings: Warnings) -> StepInput {
-        let announced = Announced {
+        let announced = StreamAnnouncements {
             identity: self.source.identity(),
             attributes: self.source.take_announced(),
         };

@@ -1,28 +1,28 @@
-//! What the default detector finds in an instance beyond single calls, and what it leaves out.
+//! Anomalies that the default detector finds beyond single calls, and those that it leaves out.
 
 use callgrove_detect::Params;
 use callgrove_provdb::Collection::Anomalies;
 
 use crate::instance::{server, session};
-use crate::support::{Script, Shelf, follow, options};
+use crate::support::{MemoryStore, Script, follow, options};
 
 /// Five times the usual time of a call.
 const LONG_US: u64 = 750;
 
-/// The functions of the anomalies that an instance records of a script, with their own times in microseconds.
+/// Returns the functions of the anomalies that an instance records from a script, with their exclusive times in µs.
 fn anomalies(script: &Script) -> Vec<(String, u64)> {
-    let shelf = Shelf::default();
+    let store = MemoryStore::default();
     let session = session(&server());
-    follow(&[script], options(Params::default()), session, &shelf).unwrap();
+    follow(&[script], options(Params::default()), session, &store).unwrap();
     let of = |record: &serde_json::Value| {
         let function = record["func"].as_str().unwrap_or_default();
         let own_us = record["runtime_exclusive"].as_u64().unwrap_or_default();
         (function.to_owned(), own_us)
     };
-    shelf.of(Anomalies).iter().map(of).collect()
+    store.of(Anomalies).iter().map(of).collect()
 }
 
-/// Twenty steps; between two of them the tracer writes inside `advance` for the given number of microseconds.
+/// Returns twenty steps; between two of them the tracer writes inside `advance` for the given time in µs.
 fn writes(write_us: impl Fn(u32) -> u64) -> Script {
     let mut script = Script::new(3);
     let mut time_us = 1_000;
@@ -47,13 +47,13 @@ fn writes(write_us: impl Fn(u32) -> u64) -> Script {
 }
 
 #[test]
-fn the_tracer_s_own_writes_are_no_anomalies() {
+fn writes_of_the_tracer_are_no_anomalies() {
     let script = writes(|step| 4_000 + 500 * u64::from(step % 5));
     assert_eq!(anomalies(&script), []);
 }
 
 #[test]
-fn a_stall_beside_a_write_is_an_anomaly_once_it_is_known_how_long_writes_take() {
+fn a_stall_during_a_write_is_an_anomaly_once_the_usual_write_time_is_known() {
     let script = writes(|step| if step == 15 { 400_000 } else { 4_000 });
     let found = anomalies(&script);
     assert!(
@@ -62,8 +62,8 @@ fn a_stall_beside_a_write_is_an_anomaly_once_it_is_known_how_long_writes_take() 
     );
 }
 
-/// Executions of `advance` with ten calls of `flux`, of which ten take five times as long: all in one execution, or each in
-/// another one.
+/// Returns executions of `advance` with ten calls of `flux` each. Ten calls take five times as long: all in one
+/// execution, or each in another execution.
 fn long_calls(is_in_row: bool) -> Script {
     let mut script = Script::new(3);
     let mut time_us = 1_000;
@@ -72,7 +72,7 @@ fn long_calls(is_in_row: bool) -> Script {
         script.enter(0, "advance", time_us);
         for call in 0..10 {
             let number = 10 * advance + call;
-            // One in 300 is longer, by 150 µs on average.
+            // One call in 300 is longer, by 150 µs on average.
             let rare = f64::from(number / 300 + 1) / 101.0;
             let longer = if number % 300 == 50 {
                 150 + (-150.0 * rare.ln()) as u64
@@ -97,7 +97,7 @@ fn long_calls(is_in_row: bool) -> Script {
 }
 
 #[test]
-fn many_short_calls_that_are_each_a_bit_longer_are_found_where_they_follow_one_another() {
+fn consecutive_calls_that_are_slightly_longer_are_found_together() {
     let num_long = |is_in_row| {
         let found = anomalies(&long_calls(is_in_row));
         found.iter().filter(|it| it.1 == LONG_US).count()

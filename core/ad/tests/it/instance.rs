@@ -1,8 +1,8 @@
-//! What an AD instance makes of streams: judged executions, records, reports.
+//! The results of an AD instance: judged executions, records, reports.
 
 use std::sync::{Arc, Barrier};
 
-use crate::support::{Script, Shelf, follow, follow_as, follow_streams, options};
+use crate::support::{MemoryStore, Script, follow, follow_as, follow_streams, options};
 use callgrove_ad::{AdError, Pacing, Stream};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::WarningKind;
@@ -56,9 +56,9 @@ pub(crate) fn script_with_a_slow_call() -> Script {
 
 #[test]
 fn an_anomaly_is_recorded_with_its_stack_its_window_and_its_events() {
-    let shelf = Shelf::default();
+    let store = MemoryStore::default();
     let script = script_with_a_slow_call();
-    let status = follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
+    let status = follow(&[&script], options(sstd()), session(&server()), &store).unwrap();
     assert_eq!(
         (
             status.num_steps,
@@ -67,7 +67,7 @@ fn an_anomaly_is_recorded_with_its_stack_its_window_and_its_events() {
         ),
         (3, 228, 1)
     );
-    let anomalies = shelf.of(Anomalies);
+    let anomalies = store.of(Anomalies);
     let [record] = anomalies.as_slice() else {
         panic!("{anomalies:#?}")
     };
@@ -116,17 +116,17 @@ fn an_anomaly_is_recorded_with_its_stack_its_window_and_its_events() {
     assert_eq!(window["comm_window"], message);
     assert_eq!(record["counter_events"][0]["counter_name"], "Message size");
     assert_eq!(record["counter_events"][0]["counter_value"], 64);
-    let normal = shelf.of(NormalExecs);
+    let normal = store.of(NormalExecs);
     assert_eq!(normal.len(), 1, "one normal execution for comparison");
     assert_eq!(
         (&normal[0]["func"], &normal[0]["io_step"]),
         (&json!("f"), &json!(1))
     );
-    assert_eq!(shelf.of(Metadata)[0]["descr"], "Hostname");
+    assert_eq!(store.of(Metadata)[0]["descr"], "Hostname");
 }
 
 #[test]
-fn the_window_of_a_call_that_began_in_an_earlier_step_lies_around_its_entry() {
+fn the_window_of_a_call_from_an_earlier_step_is_around_its_entry() {
     let mut script = Script::new(0);
     script
         .step(0)
@@ -143,9 +143,9 @@ fn the_window_of_a_call_that_began_in_an_earlier_step_lies_around_its_entry() {
         .step(4)
         .call(0, "f", 110_000, 110_100)
         .exit(0, "slow", 150_000);
-    let shelf = Shelf::default();
-    follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
-    let anomalies = shelf.of(Anomalies);
+    let store = MemoryStore::default();
+    follow(&[&script], options(sstd()), session(&server()), &store).unwrap();
+    let anomalies = store.of(Anomalies);
     let record = anomalies.iter().find(|it| it["func"] == "slow").unwrap();
     let window = record["event_window"]["exec_window"].as_array().unwrap();
     let found: Vec<_> = window
@@ -163,21 +163,21 @@ fn the_window_of_a_call_that_began_in_an_earlier_step_lies_around_its_entry() {
 }
 
 #[test]
-fn the_sample_of_normal_executions_comes_later_if_the_step_has_none() {
+fn a_normal_execution_is_recorded_later_if_the_step_has_none() {
     let mut script = Script::new(0);
     script.step(0).usual_calls("f", 0, 100);
     script.step(1).call(0, "f", 50_000, 58_000);
     script.step(2).call(0, "g", 60_000, 60_001);
     script.step(3).usual_calls("f", 70_000, 3);
-    let shelf = Shelf::default();
-    follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
-    let normal = shelf.of(NormalExecs);
+    let store = MemoryStore::default();
+    follow(&[&script], options(sstd()), session(&server()), &store).unwrap();
+    let normal = store.of(NormalExecs);
     assert_eq!(normal.len(), 1);
     assert_eq!(normal[0]["io_step"], 3);
 }
 
 #[test]
-fn kernels_find_the_cpu_call_that_launched_them_in_an_earlier_step() {
+fn kernels_are_paired_with_the_cpu_call_that_launched_them_in_an_earlier_step() {
     let mut script = Script::new(0);
     script.step(0);
     for (key, value) in [
@@ -210,9 +210,9 @@ fn kernels_find_the_cpu_call_that_launched_them_in_an_earlier_step() {
         .enter(1, "kernel", 100_000)
         .counter(1, "Correlation ID", 43, 100_001);
     script.exit(1, "kernel", 109_000);
-    let shelf = Shelf::default();
-    follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
-    let anomalies = shelf.of(Anomalies);
+    let store = MemoryStore::default();
+    follow(&[&script], options(sstd()), session(&server()), &store).unwrap();
+    let anomalies = store.of(Anomalies);
     assert_eq!(anomalies.len(), 2);
     let location = json!({"context": 2, "device": 1, "stream": 7, "thread": 1});
     assert_eq!(
@@ -239,9 +239,9 @@ fn counters_of_the_node_are_its_state_and_belong_to_no_call() {
     script
         .counter(0, "monitoring: Memory Available (MB)", 812, 200_001)
         .exit(0, "f", 207_000);
-    let shelf = Shelf::default();
-    follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
-    let anomalies = shelf.of(Anomalies);
+    let store = MemoryStore::default();
+    follow(&[&script], options(sstd()), session(&server()), &store).unwrap();
+    let anomalies = store.of(Anomalies);
     let last = anomalies
         .iter()
         .find(|record| record["io_step"] == 3)
@@ -253,7 +253,7 @@ fn counters_of_the_node_are_its_state_and_belong_to_no_call() {
 }
 
 #[test]
-fn what_does_not_end_is_not_judged_and_is_counted() {
+fn calls_that_do_not_end_are_counted_and_not_judged() {
     let mut script = Script::new(0);
     script.step(0).enter(0, "main", 0).usual_calls("f", 100, 50);
     script
@@ -261,8 +261,8 @@ fn what_does_not_end_is_not_judged_and_is_counted() {
         .enter(0, "lost", 50_010)
         .exit(0, "g", 60_000)
         .enter(0, "open", 61_000);
-    let shelf = Shelf::default();
-    let status = follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
+    let store = MemoryStore::default();
+    let status = follow(&[&script], options(sstd()), session(&server()), &store).unwrap();
     assert_eq!(status.num_executions, 51, "fifty of f and g");
     let kinds: Vec<String> = status
         .warnings
@@ -280,10 +280,10 @@ fn what_does_not_end_is_not_judged_and_is_counted() {
 fn ignored_functions_and_small_anomalies_are_not_recorded() {
     let script = script_with_a_slow_call();
     let recorded = |change: &dyn Fn(&mut callgrove_ad::AdOptions)| {
-        let (shelf, mut options) = (Shelf::default(), options(sstd()));
+        let (store, mut options) = (MemoryStore::default(), options(sstd()));
         change(&mut options);
-        let status = follow(&[&script], options, session(&server()), &shelf).unwrap();
-        (status.num_anomalies, shelf.of(Anomalies).len())
+        let status = follow(&[&script], options, session(&server()), &store).unwrap();
+        (status.num_anomalies, store.of(Anomalies).len())
     };
     assert_eq!(recorded(&|options| options.rules.ignore("f")), (0, 0));
     assert_eq!(recorded(&|options| options.min_severity_us = 5_000), (1, 1));
@@ -300,21 +300,21 @@ fn ignored_functions_and_small_anomalies_are_not_recorded() {
 
 #[test]
 fn a_store_that_refuses_for_a_while_loses_nothing() {
-    let shelf = Shelf::default();
-    *shelf.num_refusals.lock().unwrap() = 2;
+    let store = MemoryStore::default();
+    *store.num_refusals.lock().unwrap() = 2;
     let status = follow(
         &[&script_with_a_slow_call()],
         options(sstd()),
         session(&server()),
-        &shelf,
+        &store,
     )
     .unwrap();
-    assert_eq!((status.stored.num_lost, shelf.of(Anomalies).len()), (0, 1));
+    assert_eq!((status.stored.num_lost, store.of(Anomalies).len()), (0, 1));
 }
 
 #[test]
-fn a_document_that_no_store_takes_keeps_no_other_from_it() {
-    let all = Shelf::default();
+fn an_invalid_document_does_not_hold_back_the_others() {
+    let all = MemoryStore::default();
     follow(
         &[&script_with_a_slow_call()],
         options(sstd()),
@@ -322,39 +322,39 @@ fn a_document_that_no_store_takes_keeps_no_other_from_it() {
         &all,
     )
     .unwrap();
-    let keys = |shelf: &Shelf| -> Vec<(Collection, String)> {
-        shelf.documents.lock().unwrap().keys().cloned().collect()
+    let keys = |store: &MemoryStore| -> Vec<(Collection, String)> {
+        store.documents.lock().unwrap().keys().cloned().collect()
     };
     let mut expected = keys(&all);
     assert!(expected.len() >= 3, "{expected:?}");
     let unfit = expected.remove(1).1;
     expected.retain(|(_, key)| *key != unfit);
     let num_lost = (keys(&all).len() - expected.len()) as u64;
-    let shelf = Shelf::default();
-    shelf.unfit.lock().unwrap().push(unfit.clone());
+    let store = MemoryStore::default();
+    store.unfit.lock().unwrap().push(unfit.clone());
     let lost = follow(
         &[&script_with_a_slow_call()],
         options(sstd()),
         session(&server()),
-        &shelf,
+        &store,
     );
     let error = lost.unwrap_err();
     assert!(
         matches!(&error, AdError::Lost { count, reason } if *count == num_lost && reason.contains(&unfit)),
         "{error}"
     );
-    assert_eq!(keys(&shelf), expected);
+    assert_eq!(keys(&store), expected);
 }
 
 #[test]
-fn an_instance_that_has_lost_its_rank_ends() {
-    let shelf = Shelf::default();
-    *shelf.is_lost.lock().unwrap() = true;
+fn an_instance_ends_when_another_one_takes_its_rank() {
+    let store = MemoryStore::default();
+    *store.is_lost.lock().unwrap() = true;
     let lost = follow(
         &[&script_with_a_slow_call()],
         options(sstd()),
         session(&server()),
-        &shelf,
+        &store,
     );
     let error = lost.unwrap_err().to_string();
     assert!(error.contains("another instance took rank 0"), "{error}");
@@ -385,10 +385,10 @@ fn recorded_ranks_give_the_same_documents_with_any_number_of_threads() {
             .num_threads(num_threads)
             .build()
             .unwrap();
-        let shelf = Shelf::default();
-        pool.install(|| follow(&scripts, options(hbos()), session(&server()), &shelf))
+        let store = MemoryStore::default();
+        pool.install(|| follow(&scripts, options(hbos()), session(&server()), &store))
             .unwrap();
-        shelf.documents.lock().unwrap().clone()
+        store.documents.lock().unwrap().clone()
     };
     let expected = documents(1);
     assert!(!expected.is_empty());
@@ -396,23 +396,23 @@ fn recorded_ranks_give_the_same_documents_with_any_number_of_threads() {
 }
 
 #[test]
-fn live_streams_are_judged_as_they_come() {
-    let (shelf, mut options) = (Shelf::default(), options(sstd()));
+fn live_streams_are_judged_as_they_arrive() {
+    let (store, mut options) = (MemoryStore::default(), options(sstd()));
     options.pacing = Pacing::Live;
     let scripts = [Script::new(0), script_with_a_slow_call()];
     let status = follow(
         &[&scripts[0], &scripts[1]],
         options,
         session(&server()),
-        &shelf,
+        &store,
     )
     .unwrap();
-    assert_eq!((status.num_steps, shelf.of(Anomalies).len()), (3, 1));
+    assert_eq!((status.num_steps, store.of(Anomalies).len()), (3, 1));
 }
 
 #[test]
-fn another_run_is_refused_by_the_server_of_the_first() {
-    let (shelf, server) = (Shelf::default(), server());
+fn the_server_of_a_run_refuses_another_run() {
+    let (store, server) = (MemoryStore::default(), server());
     let of_run = |pid: &str| {
         let mut script = Script::new(0);
         script
@@ -422,7 +422,7 @@ fn another_run_is_refused_by_the_server_of_the_first() {
             .usual_calls("f", 0, 10);
         script
     };
-    let follow = |script: &Script| follow(&[script], options(sstd()), session(&server), &shelf);
+    let follow = |script: &Script| follow(&[script], options(sstd()), session(&server), &store);
     follow(&of_run("4900")).unwrap();
     let error = follow(&of_run("5200")).unwrap_err().to_string();
     assert!(error.contains("4900") && error.contains("5200"), "{error}");
@@ -430,8 +430,8 @@ fn another_run_is_refused_by_the_server_of_the_first() {
     assert_eq!(server.documents().func_stats.len(), 1);
 }
 
-/// Ranks whose `f` takes 100 µs, or 10 ms on one of them, which says what is unusual.
-fn scripts_of_unlike_ranks() -> Vec<Script> {
+/// Returns ranks whose `f` takes 100 µs, or 10 ms on one rank, so that the ranks disagree about the usual time.
+fn scripts_of_different_ranks() -> Vec<Script> {
     let mut scripts = Vec::new();
     for rank in 0..4 {
         let mut script = Script::new(rank);
@@ -466,9 +466,9 @@ fn scripts_of_unlike_ranks() -> Vec<Script> {
     scripts
 }
 
-/// All that a database would have of the run: records and statistics.
-fn all_of(shelf: &Shelf, server: &Arc<ServerState>) -> (Vec<serde_json::Value>, String) {
-    let records = Collection::JUDGED.map(|it| shelf.of(it)).concat();
+/// Returns all that a database would hold of the run: records and statistics.
+fn all_of(store: &MemoryStore, server: &Arc<ServerState>) -> (Vec<serde_json::Value>, String) {
+    let records = Collection::JUDGED.map(|it| store.of(it)).concat();
     (records, format!("{:#?}", server.documents()))
 }
 
@@ -480,29 +480,29 @@ fn recorded_ranks_are_judged_the_same_by_any_number_of_instances_in_any_order() 
             ..Params::default()
         };
         let follow_by = |shares: &[&[usize]]| {
-            let scripts = scripts_of_unlike_ranks();
-            let (shelf, server) = (Shelf::default(), server());
+            let scripts = scripts_of_different_ranks();
+            let (store, server) = (MemoryStore::default(), server());
             let all_came = Arc::new(Barrier::new(shares.len()));
             std::thread::scope(|scope| {
                 for share in shares {
-                    // Who waits for others keeps a worker waiting: each has its own.
+                    // An instance that waits for others blocks a worker, so each has its own pool.
                     let pool = rayon::ThreadPoolBuilder::new()
                         .num_threads(1)
                         .build()
                         .unwrap();
                     let mut streams: Vec<Stream> =
                         share.iter().map(|&rank| scripts[rank].recorded()).collect();
-                    streams[0] = scripts[share[0]].recorded_beside(&all_came);
-                    let shelf = shelf.clone();
+                    streams[0] = scripts[share[0]].recorded_with_barrier(&all_came);
+                    let store = store.clone();
                     let exchange = session(&server);
                     let name = format!("{share:?}");
                     let follow = move || {
-                        follow_as(&name, streams, options(params), exchange, &shelf).unwrap()
+                        follow_as(&name, streams, options(params), exchange, &store).unwrap()
                     };
                     scope.spawn(move || pool.install(follow));
                 }
             });
-            all_of(&shelf, &server)
+            all_of(&store, &server)
         };
         let expected = follow_by(&[&[0, 1, 2, 3]]);
         assert!(!expected.0.is_empty(), "{algorithm}");
@@ -513,8 +513,8 @@ fn recorded_ranks_are_judged_the_same_by_any_number_of_instances_in_any_order() 
 }
 
 #[test]
-fn live_ranks_keep_only_what_the_complete_models_call_an_anomaly() {
-    // What is rare in the first step is usual in the run.
+fn live_ranks_keep_only_anomalies_of_the_complete_models() {
+    // Calls that are rare in the first step are usual in the run.
     let mut script = Script::new(0);
     script
         .step(0)
@@ -530,11 +530,11 @@ fn live_ranks_keep_only_what_the_complete_models_call_an_anomaly() {
     }
     script.call(0, "f", 5_000_000, 5_900_000);
     let found = |pacing| {
-        let (shelf, server) = (Shelf::default(), server());
+        let (store, server) = (MemoryStore::default(), server());
         let mut options = options(Params::default());
         options.pacing = pacing;
-        let status = follow(&[&script], options, session(&server), &shelf).unwrap();
-        let anomalies = shelf.of(Anomalies);
+        let status = follow(&[&script], options, session(&server), &store).unwrap();
+        let anomalies = store.of(Anomalies);
         let counted = server.documents().func_stats[0].anomaly_metrics.clone();
         assert_eq!(
             counted.unwrap().anomaly_count.accumulate as usize,
@@ -552,39 +552,39 @@ fn live_ranks_keep_only_what_the_complete_models_call_an_anomaly() {
     };
     let (times, stated) = found(Pacing::Live);
     assert_eq!(times, [900_000]);
-    let (shelf, server) = (Shelf::default(), server());
+    let (store, server) = (MemoryStore::default(), server());
     let streams = vec![script.recorded()];
     follow_streams(
         streams,
         options(Params::default()),
         session(&server),
-        &shelf,
+        &store,
     )
     .unwrap();
     assert_eq!(
-        shelf.of(Anomalies)[0]["algo_params"],
+        store.of(Anomalies)[0]["algo_params"],
         stated,
         "as of a recorded run"
     );
 }
 
 #[test]
-fn a_run_that_is_read_again_changes_nothing() {
-    let (shelf, server) = (Shelf::default(), server());
+fn reading_a_run_again_changes_nothing() {
+    let (store, server) = (MemoryStore::default(), server());
     let follow = || {
         let script = script_with_a_slow_call();
-        follow(&[&script], options(hbos()), session(&server), &shelf).unwrap()
+        follow(&[&script], options(hbos()), session(&server), &store).unwrap()
     };
     let first = follow();
     assert_eq!((first.num_known_steps, first.num_anomalies > 0), (0, true));
-    let (stored, found) = (shelf.documents.lock().unwrap().clone(), server.documents());
+    let (stored, found) = (store.documents.lock().unwrap().clone(), server.documents());
     let again = follow();
     assert_eq!(
         (again.num_known_steps, again.num_anomalies),
         (again.num_steps, 0)
     );
     assert_eq!(again.stored.num_documents, 0);
-    assert_eq!(*shelf.documents.lock().unwrap(), stored);
+    assert_eq!(*store.documents.lock().unwrap(), stored);
     assert_eq!(server.documents(), found);
 }
 
@@ -596,14 +596,14 @@ fn a_reader_that_panics_is_counted_as_a_broken_stream() {
         vec![script.stream_that_panics()],
         options(sstd()),
         session(&server()),
-        &Shelf::default(),
+        &MemoryStore::default(),
     )
     .unwrap();
     assert_eq!(status.num_executions, 10);
     assert_eq!(status.warnings.total(WarningKind::StreamTruncated), 1);
 }
 
-/// A rank of two: waits for the other one, or works for so long and sends then; thread 0, times in µs.
+/// A rank of two: it waits for the other one, or works for 50 ms and then sends; thread 0, times in µs.
 fn script_of_a_pair(rank: u32, first_step: u32) -> Script {
     let mut script = Script::new(rank);
     script
@@ -637,7 +637,7 @@ fn script_of_a_pair(rank: u32, first_step: u32) -> Script {
     script
 }
 
-/// The incidents of a pair of ranks whose streams begin at steps.
+/// Returns the incidents of a pair of ranks whose streams begin at these steps.
 fn incidents_of_a_pair(first_steps: [u32; 2]) -> Vec<serde_json::Value> {
     let server = Arc::new(ServerState::new(StateOptions {
         joins_incidents: true,
@@ -645,8 +645,8 @@ fn incidents_of_a_pair(first_steps: [u32; 2]) -> Vec<serde_json::Value> {
     }));
     let scripts = [0, 1].map(|rank| script_of_a_pair(rank, first_steps[rank as usize]));
     let streams = scripts.iter().map(Script::stream).collect();
-    let shelf = Shelf::default();
-    follow_streams(streams, options(sstd()), session(&server), &shelf).expect("followed");
+    let store = MemoryStore::default();
+    follow_streams(streams, options(sstd()), session(&server), &store).expect("followed");
     let documents = server.incidents(0, false);
     documents
         .into_iter()
@@ -655,7 +655,7 @@ fn incidents_of_a_pair(first_steps: [u32; 2]) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn messages_lead_from_a_rank_that_waits_to_the_one_that_was_late() {
+fn messages_lead_from_a_waiting_rank_to_the_late_one() {
     let incidents = incidents_of_a_pair([0, 0]);
     assert_eq!(incidents.len(), 1, "{incidents:#?}");
     let incident = &incidents[0];
@@ -677,7 +677,7 @@ fn messages_lead_from_a_rank_that_waits_to_the_one_that_was_late() {
 }
 
 #[test]
-fn a_stream_that_was_joined_late_has_no_numbers_and_its_root_is_not_sure() {
+fn a_stream_joined_late_has_no_message_numbers_and_an_uncertain_root() {
     let incidents = incidents_of_a_pair([0, 3]);
     assert_eq!(incidents.len(), 1, "{incidents:#?}");
     assert_eq!(incidents[0]["rid"], 0);

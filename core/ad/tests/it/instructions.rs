@@ -1,34 +1,34 @@
-//! What an event costs, in instructions: unlike times, those are the same on a busy machine.
+//! The cost of an event in instructions, which does not depend on the load of the machine as times do.
 
 use std::process::Command;
 
 use callgrove_detect::Params;
 use callgrove_pserver::{ServerState, StateOptions};
 
-use crate::support::{Script, Shelf, follow_streams, options};
+use crate::support::{MemoryStore, Script, follow_streams, options};
 
-/// Says to the process under Valgrind how many steps it is to follow.
+/// Passes the number of steps to the process under Valgrind.
 const STEPS: &str = "CALLGROVE_TEST_STEPS";
 
-/// A ratchet: instructions for each function event of a recorded stream, in code that is compiled for tests, where it is
-/// learnt and judged and an anomaly of a thousand calls is recorded. It may be lowered.
-const MOST_PER_EVENT: u64 = 650;
-/// The same where steps are small, which costs more for each.
-const MOST_PER_EVENT_OF_SMALL_STEPS: u64 = 930;
+/// A ratchet: instructions per function event of a recorded stream, in a test build that learns, judges, and records
+/// one anomaly per thousand calls. It may only be lowered.
+const MAX_PER_EVENT: u64 = 650;
+/// The same for small steps, which have a higher cost per event.
+const MAX_PER_EVENT_OF_SMALL_STEPS: u64 = 930;
 
 #[test]
 fn an_event_takes_few_instructions() {
     let name = "instructions::an_event_takes_few_instructions";
-    check(name, 1_000, [5, 15], MOST_PER_EVENT);
+    check(name, 1_000, [5, 15], MAX_PER_EVENT);
 }
 
 #[test]
 fn an_event_of_a_small_step_takes_few_instructions() {
     let name = "instructions::an_event_of_a_small_step_takes_few_instructions";
-    check(name, 50, [32, 96], MOST_PER_EVENT_OF_SMALL_STEPS);
+    check(name, 50, [32, 96], MAX_PER_EVENT_OF_SMALL_STEPS);
 }
 
-/// Of steps of so many calls, those that more of them take.
+/// Checks the instructions that more steps of `calls_per_step` calls add.
 fn check(test: &str, calls_per_step: u64, [few_steps, many_steps]: [usize; 2], most: u64) {
     let mut script = script(calls_per_step, many_steps);
     if let Ok(num_steps) = std::env::var(STEPS) {
@@ -41,11 +41,11 @@ fn check(test: &str, calls_per_step: u64, [few_steps, many_steps]: [usize; 2], m
     let per_event = (many - few) / u64::try_from(num_events).unwrap();
     assert!(
         (most / 2..=most).contains(&per_event),
-        "{per_event} instructions, and {most} are allowed; if that is far more, lower it"
+        "{per_event} instructions, but {most} are allowed; lower the limit if it is much too high"
     );
 }
 
-/// Calls in two levels, with a message and two samples for every tenth; one of a thousand is slow.
+/// Calls in two levels, with a message and two samples for every tenth; one in a thousand is slow.
 fn script(calls_per_step: u64, num_steps: usize) -> Script {
     let mut script = Script::new(0);
     for step in 0..u32::try_from(num_steps).unwrap() {
@@ -74,10 +74,10 @@ fn follow(mut script: Script, num_steps: usize) {
     let server = ServerState::new(StateOptions::default()).into();
     let session = Box::new(ServerState::session(&server));
     let (streams, options) = (vec![script.recorded()], options(Params::default()));
-    follow_streams(streams, options, session, &Shelf::default()).unwrap();
+    follow_streams(streams, options, session, &MemoryStore::default()).unwrap();
 }
 
-/// Of a test in a process of its own.
+/// Returns the instructions of a test in its own process.
 fn instructions(test: &str, num_steps: usize) -> u64 {
     let mut valgrind = Command::new("valgrind");
     valgrind
@@ -87,8 +87,8 @@ fn instructions(test: &str, num_steps: usize) -> u64 {
         .env(STEPS, num_steps.to_string())
         .env("RAYON_NUM_THREADS", "1");
     let output = valgrind.output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{told}");
-    let (_, count) = told.split_once("Collected :").unwrap();
+    let report = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{report}");
+    let (_, count) = report.split_once("Collected :").unwrap();
     count.split_whitespace().next().unwrap().parse().unwrap()
 }

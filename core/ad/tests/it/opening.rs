@@ -1,11 +1,11 @@
-//! Streams that take their time to be opened, or cannot be.
+//! Streams that take long to open, or cannot be opened.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use crate::support::{Script, Shelf, follow_streams, options};
+use crate::support::{MemoryStore, Script, follow_streams, options};
 use callgrove_ad::{AdError, AdOptions, Instance, Pacing, Stream};
 use callgrove_detect::Params;
 use callgrove_model::{RankId, WarningKind};
@@ -39,11 +39,11 @@ fn without_writer(rank: u32) -> Stream {
 
 #[test]
 fn streams_that_are_open_are_read_while_another_is_being_opened() {
-    // As SST's writers: that of rank 1 lets nobody in before all of rank 0 was read.
+    // As with SST writers: the writer of rank 1 accepts no reader before all of rank 0 is read.
     let read = Arc::new(Barrier::new(2));
     let first = Stream {
-        again: None,
-        ..script(0).recorded_beside(&read)
+        reopen: None,
+        ..script(0).recorded_with_barrier(&read)
     };
     let second = script(1).stream();
     let open = second.open;
@@ -55,7 +55,7 @@ fn streams_that_are_open_are_read_while_another_is_being_opened() {
         ..second
     };
     let streams = vec![first, second];
-    let status = follow_streams(streams, live(), exchange(), &Shelf::default()).unwrap();
+    let status = follow_streams(streams, live(), exchange(), &MemoryStore::default()).unwrap();
     assert_eq!(status.num_executions, 20);
     assert!(status.warnings.is_empty());
 }
@@ -63,7 +63,7 @@ fn streams_that_are_open_are_read_while_another_is_being_opened() {
 #[test]
 fn a_stream_that_cannot_be_opened_leaves_out_its_rank() {
     let streams = vec![without_writer(0), script(1).stream()];
-    let status = follow_streams(streams, live(), exchange(), &Shelf::default()).unwrap();
+    let status = follow_streams(streams, live(), exchange(), &MemoryStore::default()).unwrap();
     assert_eq!(status.num_executions, 10);
     let warning = status.warnings.iter().next().unwrap();
     assert_eq!(warning.kind, WarningKind::RankUnreadable);
@@ -75,16 +75,16 @@ fn a_stream_that_cannot_be_opened_leaves_out_its_rank() {
 }
 
 #[test]
-fn where_nothing_can_be_opened_the_reason_is_told() {
+fn if_no_stream_can_be_opened_the_error_is_returned() {
     let streams = vec![without_writer(0), without_writer(1)];
-    let error = follow_streams(streams, live(), exchange(), &Shelf::default()).unwrap_err();
+    let error = follow_streams(streams, live(), exchange(), &MemoryStore::default()).unwrap_err();
     let is_of_writer = matches!(error, AdError::Trace(TraceError::WriterEnded { .. }));
     assert!(is_of_writer, "{error}");
 }
 
 #[test]
-fn who_is_asked_to_end_stays_until_its_stream_is_open() {
-    // A writer that lets in a reader that is gone does not survive that.
+fn an_instance_asked_to_end_waits_until_its_stream_is_open() {
+    // A writer does not survive if it accepts a reader that is gone.
     let is_open = Arc::new(AtomicBool::new(false));
     let (opened, stream) = (Arc::clone(&is_open), script(0).stream());
     let open = stream.open;

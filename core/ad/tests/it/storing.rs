@@ -1,4 +1,4 @@
-//! What is told of steps once they are stored, and what becomes of an AD instance whose store breaks.
+//! Reports that are sent once their step is stored, and the end of an AD instance whose store breaks.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use callgrove_ad::{AdOptions, Instance, Pacing};
 
 use crate::instance::{script_with_a_slow_call, server, session, sstd};
-use crate::support::{Shelf, options};
+use crate::support::{MemoryStore, options};
 
 #[test]
-fn a_panic_of_what_stores_ends_an_instance_though_its_stream_goes_on() {
-    let shelf = Shelf {
+fn a_panic_of_the_store_ends_an_instance_whose_stream_goes_on() {
+    let store = MemoryStore {
         breaks: true,
-        ..Shelf::default()
+        ..MemoryStore::default()
     };
     let live = AdOptions {
         pacing: Pacing::Live,
@@ -20,7 +20,7 @@ fn a_panic_of_what_stores_ends_an_instance_though_its_stream_goes_on() {
     };
     let stream = script_with_a_slow_call().stream_that_lingers();
     let begun = Instant::now();
-    let store = Box::new(shelf);
+    let store = Box::new(store);
     let instance = Instance::start(vec![stream], live, session(&server()), Some(store), "test");
     let ended = instance.unwrap().run(|_| {
         assert!(begun.elapsed() < Duration::from_mins(2), "it goes on");
@@ -28,14 +28,14 @@ fn a_panic_of_what_stores_ends_an_instance_though_its_stream_goes_on() {
     });
     let error = ended.unwrap_err().to_string();
     assert!(
-        error.contains("the thread that stores has ended"),
+        error.contains("the thread that stores documents has ended"),
         "{error}"
     );
 }
 
 #[test]
-fn what_was_found_is_told_though_no_step_comes_after_it() {
-    let (server, shelf) = (server(), Shelf::default());
+fn anomalies_are_reported_though_no_step_follows() {
+    let (server, store) = (server(), MemoryStore::default());
     let live = AdOptions {
         pacing: Pacing::Live,
         ..options(sstd())
@@ -43,7 +43,7 @@ fn what_was_found_is_told_though_no_step_comes_after_it() {
     let mut script = script_with_a_slow_call();
     script.keep_steps(2);
     let stream = script.stream_that_lingers();
-    let store = Box::new(shelf);
+    let store = Box::new(store);
     let instance = Instance::start(vec![stream], live, session(&server), Some(store), "test");
     let begun = Instant::now();
     let ended = instance.unwrap().run(|status| {

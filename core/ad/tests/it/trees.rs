@@ -1,9 +1,9 @@
-//! Call stack trees beside the detectors: grown as their roots end, judged by the models in force, recorded.
+//! Call stack trees: built when their roots end, judged by the models in force, and recorded.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::support::{Script, Shelf, options};
+use crate::support::{MemoryStore, Script, options};
 use callgrove_ad::{AdOptions, Instance, Status};
 use callgrove_detect::{Params, TreeJudge, TreeModelReader, TreeVerdict};
 use callgrove_model::{DifferenceKind, Forest, FunctionPattern, Reason, TreeIdx};
@@ -11,13 +11,14 @@ use callgrove_provdb::{Collection::Trees, MAX_RECORDED_REASONS, Store, TreeRecor
 use callgrove_pserver::{ModelPublication, ServerState, StateOptions};
 use serde_json::Value;
 
-/// Of the functions it names, calls abnormal what takes longer than so many microseconds: `f,g 300`; `f,g -300` was
-/// trained on other trees. In a stream what is at most 100 µs longer is abnormal only after other abnormal trees.
+/// A judge that calls trees of the named functions abnormal if they take longer than a limit in µs: `f,g 300`. A
+/// negative limit, `f,g -300`, means that it was trained on other trees. In a stream, a tree that is at most 100 µs
+/// longer is abnormal only after other abnormal trees.
 #[derive(Debug)]
 struct LongerThan {
     functions: Vec<String>,
     limit_us: i64,
-    /// Whether its training knew no such tree.
+    /// True if its training had no such tree.
     is_foreign: bool,
 }
 
@@ -112,15 +113,15 @@ fn server() -> Arc<ServerState> {
     }))
 }
 
-/// Follows a script; after each step `between` is told how many there were.
+/// Reads a script; calls `between` after each step with the number of steps so far.
 fn follow(
     script: &Script,
     options: AdOptions,
     server: &Arc<ServerState>,
     mut between: impl FnMut(u64),
 ) -> (Status, Vec<TreeRecord>) {
-    let shelf = Shelf::default();
-    let store: Box<dyn Store> = Box::new(shelf.clone());
+    let memory = MemoryStore::default();
+    let store: Box<dyn Store> = Box::new(memory.clone());
     let exchange = Box::new(server.session());
     let instance = Instance::start(
         vec![script.stream()],
@@ -133,7 +134,7 @@ fn follow(
         between(status.num_steps);
         ControlFlow::Continue(())
     });
-    let records = shelf.of(Trees).into_iter();
+    let records = memory.of(Trees).into_iter();
     let mut records: Vec<TreeRecord> = records
         .map(|record| serde_json::from_value(record).unwrap())
         .collect();
@@ -141,7 +142,8 @@ fn follow(
     (status.unwrap(), records)
 }
 
-/// In each of `num` steps `main` calls `f` twice, which calls `g`: once 100 µs, once 500 µs.
+/// Returns a script in which `main` calls `f` twice in each of `num` steps, and `f` calls `g`: once 100 µs, once 500
+/// µs.
 fn two_calls_a_step(num: u32) -> Script {
     let mut script = Script::new(3);
     for step in 0..num {
@@ -158,7 +160,7 @@ fn two_calls_a_step(num: u32) -> Script {
 }
 
 #[test]
-fn an_abnormal_tree_says_why_and_a_normal_one_is_not_explained() {
+fn only_abnormal_trees_are_explained() {
     let server = server();
     server
         .publish_tree_model(&of("f", "f 300"), &[], 0)
@@ -182,7 +184,7 @@ fn judged_by(records: &[TreeRecord]) -> Vec<(u64, Option<u32>)> {
 }
 
 #[test]
-fn each_step_is_judged_by_the_model_in_force_and_goes_back_with_it() {
+fn each_step_is_judged_by_the_model_in_force() {
     let server = server();
     let publish = |model: &str| server.publish_tree_model(&of("f", model), &[], 0).unwrap();
     let (status, records) = follow(
@@ -216,7 +218,7 @@ fn each_step_is_judged_by_the_model_in_force_and_goes_back_with_it() {
 }
 
 #[test]
-fn a_tree_that_spans_steps_is_judged_whole_and_one_that_began_before_the_model_is_not() {
+fn trees_over_several_steps_are_judged_unless_they_began_before_the_model() {
     let mut script = Script::new(0);
     script.step(0).enter(0, "f", 10);
     script.usual_calls("g", 100, 40);
@@ -248,7 +250,7 @@ fn a_tree_that_spans_steps_is_judged_whole_and_one_that_began_before_the_model_i
 }
 
 #[test]
-fn recursive_trees_are_judged_each() {
+fn each_recursive_tree_is_judged() {
     let mut script = Script::new(0);
     script
         .step(0)
@@ -277,7 +279,7 @@ fn recursive_trees_are_judged_each() {
 }
 
 #[test]
-fn a_model_that_cannot_be_read_is_told_and_the_former_stays() {
+fn an_unreadable_model_is_reported_and_the_previous_one_stays() {
     let server = server();
     let (status, records) = follow(&two_calls_a_step(3), watching(&[]), &server, |step| {
         let model = if step == 1 { "f 300" } else { "nonsense" };
@@ -292,7 +294,7 @@ fn a_model_that_cannot_be_read_is_told_and_the_former_stays() {
 }
 
 #[test]
-fn a_model_of_other_trees_is_told_and_the_former_comes_back() {
+fn a_model_of_other_trees_is_reported_and_the_previous_one_returns() {
     let server = server();
     let (status, records) = follow(&two_calls_a_step(30), watching(&[]), &server, |step| {
         let model = match step {
@@ -304,7 +306,7 @@ fn a_model_of_other_trees_is_told_and_the_former_comes_back() {
     });
     let by_second = |(_, version): &(u64, Option<u32>)| *version == Some(2);
     let versions = judged_by(&records);
-    // It is tried on 20 trees, two a step.
+    // A new model is tried on 20 trees, two per step.
     assert_eq!(versions.iter().filter(|it| by_second(it)).count(), 10);
     assert_eq!(versions.last(), Some(&(29, Some(1))));
     let trouble = status.tree_trouble.unwrap();
@@ -312,7 +314,7 @@ fn a_model_of_other_trees_is_told_and_the_former_comes_back() {
         trouble.contains("version 2") && trouble.contains("20 of 20 trees"),
         "{trouble}"
     );
-    // Without a former one nothing judges.
+    // Without a previous model, no tree is judged.
     let server = self::server();
     let (status, records) = follow(&two_calls_a_step(30), watching(&[]), &server, |step| {
         if step == 1 {
@@ -325,7 +327,7 @@ fn a_model_of_other_trees_is_told_and_the_former_comes_back() {
 }
 
 #[test]
-fn a_model_that_calls_all_or_finds_none_unusual_goes_out_of_force() {
+fn a_model_that_finds_all_or_no_trees_unusual_is_replaced() {
     let num_by_second = |model: &str, num_steps| {
         let server = server();
         let (status, records) = follow(
@@ -345,25 +347,25 @@ fn a_model_that_calls_all_or_finds_none_unusual_goes_out_of_force() {
         let by_second = judged.iter().filter(|(_, version)| *version == Some(2));
         (by_second.count(), status.tree_trouble)
     };
-    // All last longer than nothing: seen after 20 trees, two a step.
+    // All trees last longer than 0 µs: detected after 20 trees, two per step.
     let (num, trouble) = num_by_second("f 0", 40);
     assert_eq!(num, 20);
-    let trouble = trouble.expect("it is said");
+    let trouble = trouble.expect("the model is refused");
     assert!(
         trouble.contains("calls 20 of 20 trees abnormal"),
         "{trouble}"
     );
-    // None is longer than an hour: seen after 200 trees.
+    // No tree is longer than an hour: detected after 200 trees.
     let (_, trouble) = num_by_second("f 3600000000", 90);
     assert_eq!(trouble, None);
     let (_, trouble) = num_by_second("f 3600000000", 110);
-    let trouble = trouble.expect("it is said");
+    let trouble = trouble.expect("the model is refused");
     assert!(trouble.contains("none of 200 trees"), "{trouble}");
 }
 
 #[test]
-fn an_instance_that_comes_back_goes_on_with_the_p_values_of_the_last_trees() {
-    // f takes 500 µs in the first step, and then 380 µs.
+fn a_restarted_instance_continues_with_the_p_values_of_the_last_trees() {
+    // `f` takes 500 µs in the first step and 380 µs afterwards.
     let steps = |steps: std::ops::Range<u32>| {
         let mut script = Script::new(3);
         for step in steps {
@@ -374,8 +376,8 @@ fn an_instance_that_comes_back_goes_on_with_the_p_values_of_the_last_trees() {
         script
     };
     let follow = |script: &Script, server: &Arc<ServerState>, num_steps: u64| {
-        let (shelf, exchange) = (Shelf::default(), Box::new(server.session()));
-        let store: Box<dyn Store> = Box::new(shelf.clone());
+        let (memory, exchange) = (MemoryStore::default(), Box::new(server.session()));
+        let store: Box<dyn Store> = Box::new(memory.clone());
         let streams = vec![script.stream()];
         let instance = Instance::start(streams, watching(&["f"]), exchange, Some(store), "test");
         let status = instance.unwrap().run(|status| {
@@ -386,7 +388,7 @@ fn an_instance_that_comes_back_goes_on_with_the_p_values_of_the_last_trees() {
             }
         });
         status.unwrap();
-        shelf.of(Trees).into_iter()
+        memory.of(Trees).into_iter()
     };
     let decisions = |records: &mut dyn Iterator<Item = Value>| {
         let decision = |record: Value| {
@@ -404,7 +406,7 @@ fn an_instance_that_comes_back_goes_on_with_the_p_values_of_the_last_trees() {
     publish(&undisturbed, "f 300");
     let undisturbed = decisions(&mut follow(&steps(0..8), &undisturbed, u64::MAX));
     assert_eq!(undisturbed.iter().filter(|it| it.1).count(), 8);
-    // A stream goes on where it is; a file is read again from its start, by the model that is in force now.
+    // A stream continues at its current step; a file is read again from its start, by the model in force now.
     for (again, model) in [
         (steps(4..8), "f 300"),
         (steps(0..8), "f 300"),
@@ -427,7 +429,7 @@ fn an_instance_that_comes_back_goes_on_with_the_p_values_of_the_last_trees() {
 }
 
 #[test]
-fn a_sample_is_recorded_without_a_model_and_nothing_where_nobody_asked() {
+fn a_sample_is_recorded_without_a_model_only_on_request() {
     let script = two_calls_a_step(20);
     let (_, records) = follow(&script, watching(&["f"]), &server(), |_| {});
     assert!(
@@ -435,7 +437,7 @@ fn a_sample_is_recorded_without_a_model_and_nothing_where_nobody_asked() {
             .iter()
             .all(|it| it.is_sample && it.judged.is_none() && &*it.func == "f")
     );
-    // Of 40 trees the first 32, and every second of the rest.
+    // Of 40 trees the first 32 are sampled, and every second of the rest.
     assert_eq!(records.len(), 36);
     let (status, records) = follow(&script, watching(&[]), &server(), |_| {});
     assert_eq!((records.len(), status.num_trees), (0, 0));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgrove_pserver::{ServerState, StateOptions};
 
 use crate::instance::{hbos, session};
-use crate::support::{Script, Shelf, follow_streams, options};
+use crate::support::{MemoryStore, Script, follow_streams, options};
 
 const NUM_RANKS: u32 = 6;
 const NUM_STEPS: u32 = 40;
@@ -40,7 +40,7 @@ fn script(rank: u32) -> Script {
 }
 
 #[test]
-fn a_rank_that_is_slow_throughout_is_a_document_in_words_and_figures() {
+fn a_document_describes_a_rank_that_is_slow_throughout() {
     let server = Arc::new(ServerState::new(StateOptions {
         joins_incidents: true,
         ..StateOptions::default()
@@ -51,7 +51,7 @@ fn a_rank_that_is_slow_throughout_is_a_document_in_words_and_figures() {
         streams,
         options(hbos()),
         session(&server),
-        &Shelf::default(),
+        &MemoryStore::default(),
     )
     .unwrap();
     let documents = server.trends();

@@ -1,4 +1,4 @@
-//! The times of a function's executions by who called them and when.
+//! The times of a function's executions by caller and by time in the run.
 
 mod sorted_pairs;
 
@@ -12,28 +12,31 @@ use crate::error::{DetectError, Result, damaged};
 use crate::power_sums::Extremes;
 use sorted_pairs::SortedPairs;
 
-/// Callers that a function is told apart by; those with the lowest keys, so that whoever merges parts of the run keeps the
-/// same ones, with all their executions.
+/// Number of callers that are tracked separately. They are those with the lowest keys, so that merges of any parts of
+/// the run keep the same callers, with all their executions.
 const MAX_CALLERS: usize = 16;
 
-/// I/O steps of an epoch. Of each caller the last two are told apart, and up to eight while there are few executions in
-/// them; those before are past, which are one.
+/// Number of I/O steps in an epoch.
 const EPOCH_STEPS: u32 = 16;
-const LEAST_EPOCHS: usize = 2;
-const MOST_EPOCHS: usize = 8;
-const ENOUGH: u64 = 512;
-/// What was loaded from another run, until this one has enough.
-const BEFORE: u32 = 0;
+/// Smallest number of recent epochs that are kept for each caller; older ones are merged into [`PAST`].
+const MIN_EPOCHS: usize = 2;
+/// Largest number of recent epochs that are kept while there are few executions in them.
+const MAX_EPOCHS: usize = 8;
+/// Number of executions in later epochs from which an epoch becomes part of [`PAST`].
+const ENOUGH_LATER: u64 = 512;
+/// The epoch of executions loaded from another run, which are used until this run has enough.
+const EARLIER_RUN: u32 = 0;
+/// The epoch of all older executions of the run.
 const PAST: u32 = 1;
 /// The first epoch of a run.
-const FIRST: u32 = 2;
+const FIRST_EPOCH: u32 = 2;
 
-/// Bins per octave are 2⁴ at first: 6 % tell nothing apart that would be an anomaly.
+/// Initial precision: 2⁴ bins per octave, as a difference of 6 % never makes an anomaly.
 const PRECISION: u32 = 4;
-/// Most occupied bins of each histogram.
+/// Largest number of occupied bins of a histogram.
 const MAX_BINS: usize = 128;
 
-/// The function that called, as models know it: a hash of its name, the same everywhere.
+/// A calling function as models know it: a hash of its name, which is the same in every process.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -41,63 +44,63 @@ const MAX_BINS: usize = 128;
 pub struct CallerKey(pub u64);
 
 impl CallerKey {
-    /// No function: the bottom of a stack.
+    /// No caller: the bottom of a stack.
     pub const NONE: Self = Self(0);
 
-    /// That of a function with this name.
+    /// Returns the key of a function with this name.
     pub fn of(name: &str) -> Self {
         Self(fnv1a(name.as_bytes()))
     }
 }
 
-/// A histogram for each caller of a function and each of the last epochs, and one of those before.
+/// Histograms by caller of a function: one for each recent epoch, and one for all older executions.
 ///
-/// All that is kept depends on the executions alone, not on the order in which they came or were merged: the
-/// callers with the lowest keys are among the lowest in every part of the run, and the last epochs among the last.
+/// The contents depend on the executions alone, not on the order in which they arrived or were merged: the callers with
+/// the lowest keys in the run are among the lowest in every part of it, and the last epochs are among the last.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "Vec<ContextPart>", into = "Vec<ContextPart>")]
 pub struct Contexts {
     by_caller: SortedPairs<CallerKey, Epochs>,
-    /// Of all other callers.
+    /// Executions of all other callers.
     others: Epochs,
 }
 
-/// Whether models learn the executions of two steps as if they were of one.
+/// Returns whether models treat executions of two steps as if they were of one step.
 pub fn same_epoch(one: StepId, other: StepId) -> bool {
     epoch_of(one) == epoch_of(other)
 }
 
 fn epoch_of(step: StepId) -> u32 {
-    FIRST + step.0 / EPOCH_STEPS
+    FIRST_EPOCH + step.0 / EPOCH_STEPS
 }
 
-/// Of which executions a judge goes by.
+/// The executions that a judge takes into account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Since {
-    /// Those of the last epochs.
-    Late,
-    /// All of the run, and those before it while this has few.
-    Ever,
+pub(crate) enum EpochRange {
+    /// Executions of the recent epochs.
+    Recent,
+    /// All executions of the run, and those of an earlier run while this one has few.
+    All,
 }
 
 /// One histogram of [`Contexts`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextPart {
-    /// Who called; none for all callers that are not told apart.
+    /// The caller; `None` for all callers that are not tracked separately.
     pub caller: Option<CallerKey>,
-    /// When, in epochs of the run from 2 on; 1 for those that are past, 0 for another run.
+    /// The epoch of the run, from 2 on; 1 for all older epochs, 0 for another run.
     pub epoch: u32,
-    /// How long that took in microseconds.
+    /// The times in µs.
     pub histogram: Histogram,
 }
 
-/// The last epochs in which there were executions, and what is past; never empty ones.
+/// The recent epochs with executions, and the older ones together; never empty histograms.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Epochs(SortedPairs<u32, Histogram>);
 
 impl Contexts {
-    /// Takes in the times, in microseconds, of executions that `caller` called and that ended in `step`: at least one; the
+    /// Adds the times in µs of executions that `caller` called and that ended in `step`. There is at least one, and the
     /// smallest and the largest are those of `range`.
     pub(crate) fn extend(
         &mut self,
@@ -107,14 +110,14 @@ impl Contexts {
         range: Extremes,
     ) {
         let epoch = epoch_of(step);
-        let mut histogram = Histogram::beginning_at(PRECISION, MAX_BINS);
+        let mut histogram = Histogram::with_precision(PRECISION, MAX_BINS);
         histogram.extend_within(times_us, range);
         let epochs = self.epochs_of(caller);
         epochs.add(epoch, Cow::Owned(histogram));
         self.settle();
     }
 
-    /// Takes in other executions of the function.
+    /// Adds other executions of the function.
     pub fn merge(&mut self, other: &Self) {
         for (caller, epochs) in other.by_caller.iter() {
             self.epochs_of(caller).merge(epochs);
@@ -123,11 +126,11 @@ impl Contexts {
         self.settle();
     }
 
-    /// The same as what was before any step of a run: for a model that another run begins with.
+    /// Returns these contexts as executions of an earlier run, for the initial model of another run.
     #[must_use]
-    pub fn before_the_run(&self) -> Self {
-        let all = |epochs: &Epochs| epochs.sum(Since::Ever);
-        let before = |epochs: &Epochs| Epochs(SortedPairs::of_one(BEFORE, all(epochs)));
+    pub fn for_next_run(&self) -> Self {
+        let all = |epochs: &Epochs| epochs.sum(EpochRange::All);
+        let before = |epochs: &Epochs| Epochs(SortedPairs::of_one(EARLIER_RUN, all(epochs)));
         let mut contexts = Self::default();
         for (caller, epochs) in self.by_caller.iter() {
             *contexts.epochs_of(caller) = before(epochs);
@@ -138,7 +141,7 @@ impl Contexts {
         contexts
     }
 
-    /// The parts, in order of caller and epoch, and at last those of no caller that is told apart.
+    /// Returns the parts in order of caller and epoch, and finally those of callers that are not tracked separately.
     pub fn parts(&self) -> impl Iterator<Item = (Option<CallerKey>, u32, &Histogram)> {
         let named = self
             .by_caller
@@ -148,10 +151,10 @@ impl Contexts {
         all.flat_map(|(caller, epochs)| epochs.0.iter().map(move |(epoch, it)| (caller, epoch, it)))
     }
 
-    /// Takes in a part that was told or stored.
+    /// Adds a part that was received or stored.
     ///
     /// # Errors
-    /// [`DetectError::Damaged`] if it occurs twice or is empty, or there are too many.
+    /// [`DetectError::Damaged`] if the part occurs twice or is empty, or if there are too many parts.
     pub fn add_part(&mut self, part: ContextPart) -> Result<()> {
         let epochs = match part.caller {
             Some(caller) => self.epochs_of(caller),
@@ -174,16 +177,19 @@ impl Contexts {
         Ok(())
     }
 
-    /// Each caller that is told apart, with its executions.
-    pub(crate) fn callers(&self, since: Since) -> impl Iterator<Item = (CallerKey, Histogram)> {
+    /// Returns each caller that is tracked separately, with its executions.
+    pub(crate) fn callers(
+        &self,
+        range: EpochRange,
+    ) -> impl Iterator<Item = (CallerKey, Histogram)> {
         let callers = self.by_caller.iter();
-        callers.map(move |(caller, epochs)| (caller, epochs.sum(since)))
+        callers.map(move |(caller, epochs)| (caller, epochs.sum(range)))
     }
 
-    /// The executions of all callers.
-    pub(crate) fn sum(&self, since: Since) -> Histogram {
-        let mut sum = self.others.sum(since);
-        self.callers(since)
+    /// Returns the executions of all callers.
+    pub(crate) fn sum(&self, range: EpochRange) -> Histogram {
+        let mut sum = self.others.sum(range);
+        self.callers(range)
             .for_each(|(_, histogram)| sum.merge(&histogram));
         sum
     }
@@ -193,7 +199,7 @@ impl Contexts {
         found.unwrap_or_else(|missing| missing.insert(Epochs::default()))
     }
 
-    /// Tells no more callers apart than may be.
+    /// Merges callers beyond [`MAX_CALLERS`] into the others.
     fn settle(&mut self) {
         while self.by_caller.len() > MAX_CALLERS
             && let Some((_, epochs)) = self.by_caller.pop_last()
@@ -207,7 +213,7 @@ impl Epochs {
     fn add(&mut self, epoch: u32, histogram: Cow<'_, Histogram>) {
         self.put(epoch, histogram);
         while let Some(old) = self.too_old() {
-            let histogram = self.0.remove(old).filter(|_| old != BEFORE);
+            let histogram = self.0.remove(old).filter(|_| old != EARLIER_RUN);
             if let Some(histogram) = histogram {
                 self.put(PAST, Cow::Owned(histogram));
             }
@@ -223,25 +229,25 @@ impl Epochs {
         }
     }
 
-    /// Those that are told apart.
-    fn late(&self) -> impl Iterator<Item = (u32, &Histogram)> {
+    /// Returns all epochs but the merged older ones.
+    fn recent(&self) -> impl Iterator<Item = (u32, &Histogram)> {
         self.0.iter().filter(|(epoch, _)| *epoch != PAST)
     }
 
-    /// The first of them, if the others are enough. Those only grow, so what is too old in a part of the run is too old
-    /// in the run.
+    /// Returns the first recent epoch if the later ones have enough executions. Later epochs only grow, so an epoch
+    /// that is too old in a part of the run is too old in the whole run.
     fn too_old(&self) -> Option<u32> {
-        let num_late = self.late().count();
+        let num_recent = self.recent().count();
         let is_enough_later = || {
-            let later = self.late().skip(1).flat_map(|(_, it)| it.bins());
-            let mut left = later.scan(ENOUGH, |left, bin| {
+            let later = self.recent().skip(1).flat_map(|(_, it)| it.bins());
+            let mut left = later.scan(ENOUGH_LATER, |left, bin| {
                 *left = left.saturating_sub(bin.count);
                 Some(*left)
             });
             left.any(|left| left == 0)
         };
-        let is_too_old = num_late > MOST_EPOCHS || num_late > LEAST_EPOCHS && is_enough_later();
-        self.late()
+        let is_too_old = num_recent > MAX_EPOCHS || num_recent > MIN_EPOCHS && is_enough_later();
+        self.recent()
             .map(|(epoch, _)| epoch)
             .next()
             .filter(|_| is_too_old)
@@ -253,10 +259,10 @@ impl Epochs {
         }
     }
 
-    fn sum(&self, since: Since) -> Histogram {
-        let mut sum = Histogram::beginning_at(PRECISION, MAX_BINS);
+    fn sum(&self, range: EpochRange) -> Histogram {
+        let mut sum = Histogram::with_precision(PRECISION, MAX_BINS);
         let epochs = self.0.iter();
-        let wanted = epochs.filter(|(epoch, _)| since == Since::Ever || *epoch != PAST);
+        let wanted = epochs.filter(|(epoch, _)| range == EpochRange::All || *epoch != PAST);
         wanted.for_each(|(_, histogram)| sum.merge(histogram));
         sum
     }

@@ -1,13 +1,13 @@
-//! A map of a few keys.
+//! A map with few keys.
 
 use std::{mem, slice};
 
-/// Keys with their values, in ascending order. Of the few that there are, most maps of a kind have one, which takes no
-/// memory of its own, for many maps are made, sent and merged.
+/// Keys with their values, in ascending order. Most maps have a single key, which needs no heap memory, because many
+/// maps are created, sent and merged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SortedPairs<K, V> {
     One((K, V)),
-    /// Any other number.
+    /// Any other number of keys.
     Many(Vec<(K, V)>),
 }
 
@@ -18,16 +18,16 @@ impl<K, V> Default for SortedPairs<K, V> {
 }
 
 impl<K: Ord + Copy, V> SortedPairs<K, V> {
-    /// Of one key.
+    /// Returns a map of one key.
     pub(crate) fn of_one(key: K, value: V) -> Self {
         Self::One((key, value))
     }
 
-    /// The value of a key, or the place where one is missing.
-    pub(crate) fn find(&mut self, key: K) -> Result<&mut V, VacantPlace<'_, K, V>> {
-        match self.place(key) {
+    /// Returns the value of a key, or the vacant position of a missing key.
+    pub(crate) fn find(&mut self, key: K) -> Result<&mut V, VacantPair<'_, K, V>> {
+        match self.position(key) {
             Ok(at) => Ok(&mut self.as_mut_slice()[at].1),
-            Err(at) => Err(VacantPlace {
+            Err(at) => Err(VacantPair {
                 pairs: self,
                 at,
                 key,
@@ -35,13 +35,13 @@ impl<K: Ord + Copy, V> SortedPairs<K, V> {
         }
     }
 
-    /// The pair of a key goes.
+    /// Removes a key. Returns its value.
     pub(crate) fn remove(&mut self, key: K) -> Option<V> {
-        let at = self.place(key).ok()?;
+        let at = self.position(key).ok()?;
         self.change(|pairs| Some(pairs.remove(at).1))
     }
 
-    /// The pair with the highest key goes.
+    /// Removes the highest key. Returns it with its value.
     pub(crate) fn pop_last(&mut self) -> Option<(K, V)> {
         self.change(Vec::pop)
     }
@@ -50,12 +50,12 @@ impl<K: Ord + Copy, V> SortedPairs<K, V> {
         self.as_slice().len()
     }
 
-    /// In ascending order.
+    /// Returns the pairs in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
         self.as_slice().iter().map(|(key, value)| (*key, value))
     }
 
-    fn place(&self, key: K) -> Result<usize, usize> {
+    fn position(&self, key: K) -> Result<usize, usize> {
         let pairs = self.as_slice();
         pairs.binary_search_by_key(&key, |(key, _)| *key)
     }
@@ -74,7 +74,7 @@ impl<K: Ord + Copy, V> SortedPairs<K, V> {
         }
     }
 
-    /// Changes how many there are.
+    /// Changes the number of pairs.
     fn change<T>(&mut self, change: impl FnOnce(&mut Vec<(K, V)>) -> T) -> T {
         let mut pairs = match mem::take(self) {
             Self::One(pair) => vec![pair],
@@ -92,15 +92,15 @@ impl<K: Ord + Copy, V> SortedPairs<K, V> {
     }
 }
 
-/// Where the value of a key is missing.
-pub(crate) struct VacantPlace<'a, K, V> {
+/// The vacant position of a missing key.
+pub(crate) struct VacantPair<'a, K, V> {
     pairs: &'a mut SortedPairs<K, V>,
     at: usize,
     key: K,
 }
 
-impl<'a, K: Ord + Copy, V> VacantPlace<'a, K, V> {
-    /// The key gets a value.
+impl<'a, K: Ord + Copy, V> VacantPair<'a, K, V> {
+    /// Inserts the key with a value.
     pub(crate) fn insert(self, value: V) -> &'a mut V {
         let Self { pairs, at, key } = self;
         if pairs.len() == 0 {

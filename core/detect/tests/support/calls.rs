@@ -1,21 +1,21 @@
-//! Generated executions of functions, with outliers whose place is known.
+//! Generated executions of functions with known outliers.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// How the times of a function are distributed about its typical time.
+/// The distribution of a function's times around its typical time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Shape {
-    /// One mode; the standard deviation of the logarithm.
+    /// One mode, by the standard deviation of the logarithm.
     Lognormal(f64),
     /// Several modes, each 10 % wide: share and factor.
     Modes(&'static [(f64, f64)]),
-    /// Waiting times of this many arrivals.
+    /// Waiting times for this many arrivals.
     Gamma(u32),
-    /// As long as the generator pleases, from 1 to 3.
+    /// Any value between 1 and 3.
     Uniform,
-    /// All alike.
+    /// All equal.
     Constant,
 }
 
@@ -33,7 +33,7 @@ const SHAPES: [Shape; 10] = [
 ];
 
 impl Shape {
-    /// Largest typical factor.
+    /// Returns the largest typical factor.
     fn top(self) -> f64 {
         match self {
             Self::Modes(modes) => modes.iter().map(|mode| mode.1).fold(0.0, f64::max),
@@ -74,8 +74,8 @@ pub(crate) struct Calls {
     pub(crate) is_outlier: Vec<bool>,
 }
 
-/// `num_funcs` functions of `num_calls` executions each; a share `rate` of them takes 4 to 40 times as long
-/// as the longest mode of the function. Typical times go from 8 µs to 8 s.
+/// Returns `num_funcs` functions of `num_calls` executions each. A share `rate` of them takes 4 to 40 times as long as
+/// the longest mode of the function. Typical times range from 8 µs to 8 s.
 pub(crate) fn calls(num_funcs: usize, num_calls: usize, rate: f64, seed: u64) -> Vec<Calls> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..num_funcs)

@@ -6,7 +6,7 @@ pub(crate) mod peer;
 
 use serde_json::Value;
 
-/// A file of reference results of this crate or, as `../../../ml/tests/fixtures/…`, of another.
+/// Reads a file of reference results of this crate or, as `../../../ml/tests/fixtures/…`, of another.
 pub(crate) fn fixture(name: &str) -> Value {
     let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("the fixture is there");

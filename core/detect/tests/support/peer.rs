@@ -1,6 +1,6 @@
-//! Chimbuko's rule for HBOS, to compare with: equal bins over the whole range, every time they change
-//! counted anew (Chimbuko moves counts instead, and loses accuracy), and the threshold at a share of the
-//! range of scores, which never falls.
+//! Chimbuko's rule for HBOS as a reference: equal bins over the whole range, counted again whenever the range changes
+//! (Chimbuko moves counts instead, and loses accuracy), and a threshold at a share of the range of scores, which never
+//! falls.
 
 /// The state of one function.
 #[derive(Default)]

@@ -1,12 +1,13 @@
-//! Bytes as text: digits of sixteen, and the escapes of addresses.
+//! Bytes as text: hexadecimal digits, and percent-encoding for URLs.
 
-/// Bytes as digits of sixteen, two each.
+/// Returns bytes as hexadecimal digits, two each.
 pub fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| digits_of(*byte, false));
     digits.collect()
 }
 
-/// Bytes as they may stand in an address: as they are where `is_plain` says so, else each as `%` and two digits.
+/// Returns bytes as text for a URL: unchanged where `is_plain` is true, and otherwise as `%` and two hexadecimal
+/// digits.
 pub fn percent_encoded(bytes: &[u8], is_plain: impl Fn(u8) -> bool) -> String {
     let mut text = String::with_capacity(bytes.len());
     for &byte in bytes {
@@ -20,18 +21,22 @@ pub fn percent_encoded(bytes: &[u8], is_plain: impl Fn(u8) -> bool) -> String {
     text
 }
 
-/// The bytes that [`percent_encoded`] wrote. A `%` that no two digits follow stands for itself, and the answer is `false`
-/// then.
+/// Returns the bytes that [`percent_encoded`] wrote. A `%` without two digits after it is kept as it is, and then the
+/// second result is `false`.
 pub fn percent_decoded(text: &str) -> (Vec<u8>, bool) {
     let (mut bytes, mut rest, mut is_whole) =
         (Vec::with_capacity(text.len()), text.as_bytes(), true);
     while let [first, after @ ..] = rest {
         let digits = after.get(..2).filter(|_| *first == b'%');
         let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        let meant = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(meant.unwrap_or(*first));
-        is_whole &= meant.is_some() || *first != b'%';
-        rest = if meant.is_some() { &after[2..] } else { after };
+        let decoded = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(decoded.unwrap_or(*first));
+        is_whole &= decoded.is_some() || *first != b'%';
+        rest = if decoded.is_some() {
+            &after[2..]
+        } else {
+            after
+        };
     }
     (bytes, is_whole)
 }
@@ -63,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_escape_stands_for_itself() {
+    fn an_invalid_escape_is_kept() {
         assert_eq!(percent_decoded("100%"), (b"100%".to_vec(), false));
         assert_eq!(percent_decoded("%zz%41"), (b"%zzA".to_vec(), false));
     }
 
     proptest! {
         #[test]
-        fn what_was_encoded_comes_back(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn decoding_reverses_encoding(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let text = percent_encoded(&bytes, |byte| byte.is_ascii_alphanumeric());
             prop_assert!(text.is_ascii());
             prop_assert_eq!(percent_decoded(&text), (bytes, true));

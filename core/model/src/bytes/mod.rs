@@ -1,4 +1,4 @@
-//! Bytes as text, and as a number that stands for them.
+//! Bytes as text, and hashes of bytes.
 
 mod escape;
 mod hash;

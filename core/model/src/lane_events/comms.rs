@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::columns::{events_kept, keep_rows, move_first, reorder};
 use crate::{CommEvents, CommKind, ExecIdx, LaneIdx, NonMaxIdx, RankId, TimeNs};
 
-/// Messages sent and received on one lane in order of time. All columns have one length.
+/// Messages sent and received on one lane in order of time. All columns have the same length.
 #[derive(Clone, Debug, Default)]
 pub struct Comms {
     /// Time.
@@ -16,9 +16,9 @@ pub struct Comms {
     pub partner: Vec<RankId>,
     /// Tag.
     pub tag: Vec<u64>,
-    /// Size stated on this side.
+    /// Size reported on this side.
     pub size_bytes: Vec<u64>,
-    /// The execution it happened in; `None` outside every function.
+    /// The execution in which it happened; `None` outside every function.
     pub exec: Vec<Option<NonMaxIdx>>,
     /// The matching event on the other side.
     pub mate: Vec<Option<CommRef>>,
@@ -34,7 +34,7 @@ pub struct CommRef {
 }
 
 impl Comms {
-    /// Adds events that do not know what they happened in.
+    /// Adds events whose execution is not known yet.
     pub(crate) fn add_events(&mut self, events: &CommEvents, rows: Range<usize>) {
         self.time.extend_from_slice(&events.time[rows.clone()]);
         self.kind.extend_from_slice(&events.kind[rows.clone()]);
@@ -46,7 +46,7 @@ impl Comms {
         self.mate.resize(self.time.len(), None);
     }
 
-    /// Puts the events, of which none knows what it happened in, in another order.
+    /// Reorders the events, whose executions are not known yet.
     pub(crate) fn reorder(&mut self, order: &[usize]) {
         reorder(&mut self.time, order);
         reorder(&mut self.kind, order);
@@ -69,9 +69,9 @@ impl Comms {
         move_first(num_rows, &mut self.mate, &mut to.mate);
     }
 
-    /// Keeps the newest `max_events` of the executions that `place` gives a new row.
-    pub(crate) fn keep(&mut self, place: impl Fn(ExecIdx) -> Option<ExecIdx>, max_events: usize) {
-        let kept = events_kept(&mut self.exec, place, max_events);
+    /// Keeps the newest `max_events` events of the executions for which `new_row` returns a row.
+    pub(crate) fn keep(&mut self, new_row: impl Fn(ExecIdx) -> Option<ExecIdx>, max_events: usize) {
+        let kept = events_kept(&mut self.exec, new_row, max_events);
         keep_rows(&mut self.time, &kept);
         keep_rows(&mut self.kind, &kept);
         keep_rows(&mut self.partner, &kept);
@@ -81,12 +81,12 @@ impl Comms {
         keep_rows(&mut self.mate, &kept);
     }
 
-    /// Number of message events.
+    /// Returns the number of message events.
     pub fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// Whether no message was sent or received.
+    /// Returns whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.time.is_empty()
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::columns::{events_kept, keep_rows, move_first, reorder};
 use crate::{CounterEvents, CounterId, ExecIdx, NonMaxIdx, TimeNs};
 
-/// Counter samples of one lane in order of time. All columns have one length.
+/// Counter samples of one lane in order of time. All columns have the same length.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     /// Time.
@@ -14,12 +14,12 @@ pub struct Counters {
     pub counter: Vec<CounterId>,
     /// Value.
     pub value: Vec<u64>,
-    /// The execution it was sampled in; `None` outside every function.
+    /// The execution in which it was sampled; `None` outside every function.
     pub exec: Vec<Option<NonMaxIdx>>,
 }
 
 impl Counters {
-    /// Adds samples that do not know what they happened in.
+    /// Adds samples whose execution is not known yet.
     pub(crate) fn add_events(&mut self, events: &CounterEvents, rows: Range<usize>) {
         self.time.extend_from_slice(&events.time[rows.clone()]);
         let counters = &events.counter[rows.clone()];
@@ -28,7 +28,7 @@ impl Counters {
         self.exec.resize(self.time.len(), None);
     }
 
-    /// Puts the samples, of which none knows what it happened in, in another order.
+    /// Reorders the samples, whose executions are not known yet.
     pub(crate) fn reorder(&mut self, order: &[usize]) {
         reorder(&mut self.time, order);
         reorder(&mut self.counter, order);
@@ -46,21 +46,21 @@ impl Counters {
         move_first(num_rows, &mut self.exec, &mut to.exec);
     }
 
-    /// Keeps the newest `max_events` of the executions that `place` gives a new row.
-    pub(crate) fn keep(&mut self, place: impl Fn(ExecIdx) -> Option<ExecIdx>, max_events: usize) {
-        let kept = events_kept(&mut self.exec, place, max_events);
+    /// Keeps the newest `max_events` samples of the executions for which `new_row` returns a row.
+    pub(crate) fn keep(&mut self, new_row: impl Fn(ExecIdx) -> Option<ExecIdx>, max_events: usize) {
+        let kept = events_kept(&mut self.exec, new_row, max_events);
         keep_rows(&mut self.time, &kept);
         keep_rows(&mut self.counter, &kept);
         keep_rows(&mut self.value, &kept);
         keep_rows(&mut self.exec, &kept);
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// Whether nothing was sampled.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.time.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What happens in the executions of a lane: messages and counter samples.
+//! Events within the executions of a lane: messages and counter samples.
 
 mod comms;
 mod counters;

@@ -1,5 +1,5 @@
-//! The messages and counter samples of a lane that come after its newest function event: only the next one tells what
-//! they happened in.
+//! The messages and counter samples of a lane after its newest function event. Their execution is only known when the
+//! next function event arrives.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use crate::{
     CommEvents, Comms, CounterEvents, Counters, FuncEvent, FuncEventKind, NonMaxIdx, TimeNs,
 };
 
-/// Both lie in columns in order of time, later arrivals last at equal time.
+/// Waiting messages and counter samples, in order of time; at equal times later arrivals come last.
 #[derive(Debug)]
 pub(crate) struct WaitingEvents {
     comms: Comms,
     counters: Counters,
-    /// So many of each, the first ones, know what they happened in.
+    /// Number of events at the beginning whose execution is known.
     num_comms: usize,
     num_counters: usize,
-    /// The time of the first one that does not; the end of time if there is none.
+    /// The time of the first event whose execution is unknown, or the maximum time.
     from: TimeNs,
 }
 
@@ -32,7 +32,7 @@ impl Default for WaitingEvents {
 }
 
 impl WaitingEvents {
-    /// Adds messages; the answer is the times of those that are earlier than some before them.
+    /// Adds messages. Returns the times of those that are earlier than some before them.
     pub(crate) fn add_comms(&mut self, events: &CommEvents, rows: Range<usize>) -> Vec<TimeNs> {
         let num_before = self.comms.len();
         self.comms.add_events(events, rows);
@@ -40,11 +40,11 @@ impl WaitingEvents {
         if !late.is_empty() {
             self.comms.reorder(&order_of(&self.comms.time));
         }
-        self.note_first();
+        self.update_first();
         late
     }
 
-    /// The same of counter samples.
+    /// Adds counter samples. Returns the times of those that are earlier than some before them.
     pub(crate) fn add_counters(
         &mut self,
         events: &CounterEvents,
@@ -56,39 +56,39 @@ impl WaitingEvents {
         if !late.is_empty() {
             self.counters.reorder(&order_of(&self.counters.time));
         }
-        self.note_first();
+        self.update_first();
         late
     }
 
-    /// Those before a function event happened in the execution that is innermost until then.
+    /// Assigns the events before a function event to the execution that is innermost until then.
     #[inline]
-    pub(crate) fn place_before(
+    pub(crate) fn assign_before(
         &mut self,
         event: FuncEvent,
         innermost: impl FnOnce() -> Option<NonMaxIdx>,
     ) {
         let (kind, next) = (event.kind(), event.time);
-        // Nothing waits before most events.
+        // No event waits before most function events.
         if comes_before(self.from, kind, next) {
-            self.place(innermost(), |time| comes_before(time, kind, next));
+            self.assign(innermost(), |time| comes_before(time, kind, next));
         }
     }
 
-    /// Whatever is left happened in this execution.
-    pub(crate) fn place_rest(&mut self, innermost: Option<NonMaxIdx>) {
-        self.place(innermost, |_| true);
+    /// Assigns all remaining events to an execution.
+    pub(crate) fn assign_rest(&mut self, innermost: Option<NonMaxIdx>) {
+        self.assign(innermost, |_| true);
     }
 
-    /// Moves those that know what they happened in to the others of their lane.
-    pub(crate) fn move_placed(&mut self, comms: &mut Comms, counters: &mut Counters) {
+    /// Moves the events whose execution is known to the others of their lane.
+    pub(crate) fn move_assigned(&mut self, comms: &mut Comms, counters: &mut Counters) {
         self.comms.move_first(self.num_comms, comms);
         self.counters.move_first(self.num_counters, counters);
         (self.num_comms, self.num_counters) = (0, 0);
     }
 
     #[inline(never)]
-    fn place(&mut self, exec: Option<NonMaxIdx>, is_wanted: impl Fn(TimeNs) -> bool) {
-        let place = |times: &[TimeNs], execs: &mut [Option<NonMaxIdx>], next: &mut usize| {
+    fn assign(&mut self, exec: Option<NonMaxIdx>, is_wanted: impl Fn(TimeNs) -> bool) {
+        let assign = |times: &[TimeNs], execs: &mut [Option<NonMaxIdx>], next: &mut usize| {
             while let Some(of_event) = execs.get_mut(*next)
                 && is_wanted(times[*next])
             {
@@ -97,12 +97,12 @@ impl WaitingEvents {
             }
         };
         let (comms, counters) = (&mut self.comms, &mut self.counters);
-        place(&comms.time, &mut comms.exec, &mut self.num_comms);
-        place(&counters.time, &mut counters.exec, &mut self.num_counters);
-        self.note_first();
+        assign(&comms.time, &mut comms.exec, &mut self.num_comms);
+        assign(&counters.time, &mut counters.exec, &mut self.num_counters);
+        self.update_first();
     }
 
-    fn note_first(&mut self) {
+    fn update_first(&mut self) {
         let comm = self.comms.time.get(self.num_comms);
         let counter = self.counters.time.get(self.num_counters);
         let time = |first: Option<&TimeNs>| first.copied().unwrap_or(TimeNs(i64::MAX));
@@ -110,7 +110,7 @@ impl WaitingEvents {
     }
 }
 
-/// Whether a message or counter of this time belongs before a function event of that one.
+/// Returns whether a message or counter sample belongs before a function event.
 #[inline]
 fn comes_before(time: TimeNs, kind: FuncEventKind, next: TimeNs) -> bool {
     match kind {
@@ -119,7 +119,7 @@ fn comes_before(time: TimeNs, kind: FuncEventKind, next: TimeNs) -> bool {
     }
 }
 
-/// Of times of which the first are in order, those of the rest that are earlier than some before them.
+/// Returns those of the times after the first `num_first`, which are in order, that are earlier than some before them.
 fn late_times(times: &[TimeNs], num_first: usize) -> Vec<TimeNs> {
     let (first, rest) = times.split_at(num_first);
     let mut latest = first.last().copied();
@@ -131,7 +131,7 @@ fn late_times(times: &[TimeNs], num_first: usize) -> Vec<TimeNs> {
     rest.iter().copied().filter(is_late).collect()
 }
 
-/// The rows in order of time; at equal time they stay in their order.
+/// Returns the rows in order of time; rows with equal times keep their order.
 fn order_of(times: &[TimeNs]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..times.len()).collect();
     order.sort_by_key(|&row| times[row]);

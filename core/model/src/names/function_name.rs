@@ -7,7 +7,7 @@ pub struct FunctionName<'a> {
     pub full: &'a str,
     /// The demangled name without arguments: `LAMMPS_NS::PairEAM::compute`, `MPI_Send`.
     pub qualified: &'a str,
-    /// The last two components, what a person calls it: `PairEAM::compute`.
+    /// The last two components, as users call the function: `PairEAM::compute`.
     pub short: &'a str,
     /// Source file.
     pub file: Option<&'a str>,
@@ -16,7 +16,7 @@ pub struct FunctionName<'a> {
 }
 
 impl<'a> FunctionName<'a> {
-    /// Takes a name apart; whatever does not follow the form stays whole.
+    /// Splits a name into its parts. A part that does not match the format is kept unsplit.
     pub fn parse(full: &'a str) -> Self {
         let (signature, location) = match full.rfind(" [{") {
             Some(at) if full.ends_with(']') => (&full[..at], Some(&full[at + 2..full.len() - 1])),
@@ -33,35 +33,35 @@ impl<'a> FunctionName<'a> {
         }
     }
 
-    /// Whether it is a function of MPI, or what the tracer adds to one.
+    /// Returns whether it is an MPI function, or an entry that the tracer adds to one.
     pub fn is_mpi(&self) -> bool {
         self.qualified.starts_with("MPI_") || self.qualified.starts_with("MPI ")
     }
 }
 
-/// What a person types to name a function.
+/// A pattern with which a person names a function.
 ///
-/// A pattern matches the full name, or the demangled name without arguments, or the end of that
-/// from a `::` on. `*` stands for any string, `?` for one character.
+/// A pattern matches the full name, the demangled name without arguments, or the end of that from a `::` on. `*`
+/// matches any string, `?` one character.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FunctionPattern {
     pattern: String,
 }
 
 impl FunctionPattern {
-    /// A pattern.
+    /// Returns a pattern.
     pub fn new(pattern: &str) -> Self {
         Self {
             pattern: pattern.trim().to_owned(),
         }
     }
 
-    /// The text of the pattern.
+    /// Returns the text of the pattern.
     pub fn as_str(&self) -> &str {
         &self.pattern
     }
 
-    /// Whether the pattern matches the name.
+    /// Returns whether the pattern matches the name.
     pub fn matches(&self, name: &FunctionName<'_>) -> bool {
         if matches_wildcards(&self.pattern, name.full) {
             return true;
@@ -90,7 +90,7 @@ fn parse_location(location: &str) -> (Option<&str>, Option<u32>) {
     (file, line.filter(|&line| line > 0))
 }
 
-/// Cuts the argument list and what follows it, and a return type before the name.
+/// Removes the argument list and everything after it, and a return type before the name.
 fn without_arguments(signature: &str) -> &str {
     let name = match signature.rfind(')') {
         Some(close) => match opening(signature, close) {
@@ -120,7 +120,7 @@ fn signature_with_call_operator(signature: &str, end: usize) -> &str {
     }
 }
 
-/// Position of the bracket that the one at `close` closes.
+/// Returns the position of the bracket that the one at `close` closes.
 fn opening(text: &str, close: usize) -> Option<usize> {
     let mut depth = 0;
     for (at, byte) in text.as_bytes()[..=close].iter().enumerate().rev() {
@@ -136,7 +136,7 @@ fn opening(text: &str, close: usize) -> Option<usize> {
     None
 }
 
-/// The demangler writes the return type of templates: `void foo<int>`.
+/// Removes the return type that the demangler writes before templates: `void foo<int>`.
 fn after_return_type(name: &str) -> &str {
     let mut depth = 0_i32;
     let mut start = 0;
@@ -171,7 +171,7 @@ fn last_components(name: &str, count: usize) -> &str {
     name
 }
 
-/// Greedy matching with one point to come back to: O(pattern × text) at worst.
+/// Greedy matching with a single backtracking point: O(pattern × text) in the worst case.
 fn matches_wildcards(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_apart() {
+    fn names_are_split_into_their_parts() {
         let check = |full, qualified, short| {
             let name = FunctionName::parse(full);
             assert_eq!((name.qualified, name.short), (qualified, short), "{full}");
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn locations_are_read_if_they_are_there() {
+    fn locations_are_optional() {
         let name = FunctionName::parse("f(int) [{/a b/c.cpp} {145,3}]");
         assert_eq!((name.file, name.line), (Some("/a b/c.cpp"), Some(145)));
         assert_eq!(FunctionName::parse("f(int)").file, None);

@@ -1,7 +1,7 @@
-//! Names: those of functions taken apart, and tables that number them.
+//! Function names and their parts, and tables that number names.
 
 mod function_name;
 mod name_table;
 
 pub use function_name::{FunctionName, FunctionPattern};
-pub use name_table::{MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Name, NameTable, keepable};
+pub use name_table::{MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Name, NameTable, storable_text};

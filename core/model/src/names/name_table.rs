@@ -6,32 +6,32 @@ use std::sync::Arc;
 
 use crate::{CounterId, FuncId};
 
-/// Longer names of functions are cut: those of C++ templates run to thousands of bytes, and whoever keeps names, databases
-/// and the parameter server, takes no longer ones.
+/// Largest size of a function name in bytes; longer names are cut. Names of C++ templates reach thousands of bytes, and
+/// databases and the parameter server accept no longer ones.
 pub const MAX_NAME_BYTES: usize = 64 << 10;
-/// The same for counters, whose names travel more often.
+/// Largest size of a counter name in bytes. It is smaller because counter names are sent more often.
 pub const MAX_COUNTER_NAME_BYTES: usize = 4 << 10;
 
-/// A text as it can be kept anywhere: at most `max_bytes` long, and without the character NUL, which databases take for
-/// its end.
-pub fn keepable(text: &str, max_bytes: usize) -> Cow<'_, str> {
-    const MARK: &str = "…";
+/// Returns a text that every database can store: at most `max_bytes` bytes long, and without NUL characters, which
+/// databases interpret as the end.
+pub fn storable_text(text: &str, max_bytes: usize) -> Cow<'_, str> {
+    const ELLIPSIS: &str = "…";
     if text.len() <= max_bytes && !text.contains('\0') {
         return Cow::Borrowed(text);
     }
     let mut kept = text.replace('\0', "?");
     if kept.len() > max_bytes {
-        kept.truncate(kept.floor_char_boundary(max_bytes.saturating_sub(MARK.len())));
-        kept.push_str(MARK);
+        kept.truncate(kept.floor_char_boundary(max_bytes.saturating_sub(ELLIPSIS.len())));
+        kept.push_str(ELLIPSIS);
     }
     Cow::Owned(kept)
 }
 
-/// An id that stands for a name.
+/// An id of a name.
 pub trait Name: Copy {
-    /// The id at an index.
+    /// Returns the id at an index.
     fn from_index(index: usize) -> Self;
-    /// The index of the id.
+    /// Returns the index of the id.
     fn index(self) -> usize;
 }
 
@@ -67,7 +67,7 @@ impl<Id> Default for NameTable<Id> {
 }
 
 impl<Id: Name> NameTable<Id> {
-    /// The id of `name`, new if the name is new.
+    /// Returns the id of `name`, adding the name if it is new.
     pub fn intern(&mut self, name: &str) -> Id {
         if let Some(&id) = self.ids.get(name) {
             return id;
@@ -79,27 +79,27 @@ impl<Id: Name> NameTable<Id> {
         id
     }
 
-    /// The id of `name` if it is known.
+    /// Returns the id of `name` if it is known.
     pub fn get(&self, name: &str) -> Option<Id> {
         self.ids.get(name).copied()
     }
 
-    /// The name of an id of this table; `?` for an id of another.
+    /// Returns the name of an id of this table; `?` for an unknown id.
     pub fn name(&self, id: Id) -> &str {
         self.names.get(id.index()).map_or("?", |name| name)
     }
 
-    /// Number of names.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are no names.
+    /// Returns whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Ids and names in order of id.
+    /// Returns ids and names in order of id.
     pub fn iter(&self) -> impl Iterator<Item = (Id, &str)> {
         self.names
             .iter()
@@ -107,7 +107,7 @@ impl<Id: Name> NameTable<Id> {
             .map(|(index, name)| (Id::from_index(index), &**name))
     }
 
-    /// Takes in all names of `other`; the answer maps its ids (by index) to ids of this table.
+    /// Adds all names of `other`. Returns the id in this table of each of its ids, by index.
     pub fn join(&mut self, other: &Self) -> Vec<Id> {
         other.names.iter().map(|name| self.intern(name)).collect()
     }
@@ -118,12 +118,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_keeps_is_cut_or_marked() {
-        assert!(matches!(keepable("MPI_Send()", 10), Cow::Borrowed(_)));
-        assert_eq!(keepable("a\0b", 10), "a?b");
-        assert_eq!(keepable("ééééé", 9), "ééé…");
-        assert_eq!(keepable("ééééé", 8), "éé…", "letters stay whole");
-        assert_eq!(keepable("\0\0\0\0\0", 4), "?…");
+    fn long_texts_and_nuls_are_replaced() {
+        assert!(matches!(storable_text("MPI_Send()", 10), Cow::Borrowed(_)));
+        assert_eq!(storable_text("a\0b", 10), "a?b");
+        assert_eq!(storable_text("ééééé", 9), "ééé…");
+        assert_eq!(storable_text("ééééé", 8), "éé…", "characters are not split");
+        assert_eq!(storable_text("\0\0\0\0\0", 4), "?…");
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Numbers as bytes: small ones take one.
+//! Integers of variable length: small numbers take one byte.
 
 use super::PackedError;
 
-/// Bits of a number in one byte; the highest says that more follow.
+/// Number of value bits in a byte; the highest bit marks that more bytes follow.
 const BITS: usize = 7;
 
-/// Appends a number, seven bits a byte, the lowest first.
+/// Appends a number, seven bits per byte, the lowest first.
 pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 1 << BITS {
         bytes.push(value.to_le_bytes()[0] | 1 << BITS);
@@ -14,17 +14,17 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value.to_le_bytes()[0]);
 }
 
-/// Appends a number of things.
+/// Appends a number of elements.
 pub(super) fn put_len(bytes: &mut Vec<u8>, len: usize) {
     put(bytes, u64::try_from(len).unwrap_or(u64::MAX));
 }
 
-/// The same for numbers that may be negative; small ones of both signs are short.
+/// Appends a number that may be negative; small numbers of both signs are short.
 pub(super) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put(bytes, (value << 1 ^ value >> 63).cast_unsigned());
 }
 
-/// Reads what was put. Bytes may come from anywhere.
+/// A reader of packed bytes, which may come from an untrusted source.
 pub(super) struct Bytes<'a> {
     left: &'a [u8],
 }
@@ -52,11 +52,11 @@ impl<'a> Bytes<'a> {
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
-    /// A time or a duration: `before` and so many units more.
+    /// Reads a time or a duration: `before` plus a number of units.
     pub(super) fn take_ns(&mut self, before: i64, unit: i64) -> Result<i64, PackedError> {
         let ns = self.take_signed()?.checked_mul(unit);
         let ns = ns.and_then(|ns| before.checked_add(ns));
-        // So that the sum of two is none that cannot be.
+        // Bounded, so that the sum of two such numbers does not overflow.
         let is_possible = |ns: &i64| ns.unsigned_abs() < 1 << 62;
         ns.filter(is_possible).ok_or(PackedError::Number)
     }
@@ -65,7 +65,7 @@ impl<'a> Bytes<'a> {
         Ok(u32::try_from(self.take()?)?)
     }
 
-    /// A number of things of which each takes at least one byte, so that no memory is taken for what cannot come.
+    /// Reads a number of elements that take at least one byte each, so that invalid lengths allocate no memory.
     pub(super) fn take_len(&mut self) -> Result<usize, PackedError> {
         let len = self.take()?;
         let len = usize::try_from(len).ok();
@@ -73,7 +73,7 @@ impl<'a> Bytes<'a> {
             .ok_or(PackedError::Short)
     }
 
-    /// As many things as `take_len` said.
+    /// Reads a column of the length that `take_len` returned.
     pub(super) fn take_column<T>(
         &mut self,
         len: usize,
@@ -86,7 +86,7 @@ impl<'a> Bytes<'a> {
         Ok(column)
     }
 
-    /// Nothing may be left.
+    /// Returns an error if bytes are left.
     pub(super) fn end(&self) -> Result<(), PackedError> {
         if self.left.is_empty() {
             Ok(())

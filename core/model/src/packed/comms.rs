@@ -1,4 +1,4 @@
-//! Messages and counter samples of a lane as bytes.
+//! The messages and counter samples of a lane as bytes.
 
 use super::PackedError;
 use super::bytes::{Bytes, put, put_len, put_signed};
@@ -6,8 +6,8 @@ use crate::{
     CommKind, CommRef, Comms, CounterId, Counters, ExecIdx, LaneIdx, NonMaxIdx, RankId, TimeNs,
 };
 
-/// The times and the calls of events, each as its distance to the one before.
-fn pack_places(time: &[TimeNs], exec: &[Option<NonMaxIdx>], unit: i64, bytes: &mut Vec<u8>) {
+/// Appends the times and executions of events, each as the difference to the one before.
+fn pack_positions(time: &[TimeNs], exec: &[Option<NonMaxIdx>], unit: i64, bytes: &mut Vec<u8>) {
     put_len(bytes, time.len());
     let mut before = (0, 0);
     for (&time, exec) in time.iter().zip(exec) {
@@ -18,16 +18,16 @@ fn pack_places(time: &[TimeNs], exec: &[Option<NonMaxIdx>], unit: i64, bytes: &m
     }
 }
 
-type Places = (Vec<TimeNs>, Vec<Option<NonMaxIdx>>);
+type EventPositions = (Vec<TimeNs>, Vec<Option<NonMaxIdx>>);
 
-fn unpack_places(
+fn unpack_positions(
     bytes: &mut Bytes<'_>,
     unit: i64,
     num_executions: usize,
-) -> Result<Places, PackedError> {
+) -> Result<EventPositions, PackedError> {
     let len = bytes.take_len()?;
     let mut before = (0_i64, 0_i64);
-    let places = bytes.take_column(len, |bytes| {
+    let positions = bytes.take_column(len, |bytes| {
         before.0 = bytes.take_ns(before.0, unit)?;
         before.1 = before.1.wrapping_add(bytes.take_signed()?);
         let exec = usize::try_from(before.1)?;
@@ -39,11 +39,11 @@ fn unpack_places(
             .map(|exec| ExecIdx::from_index(exec).into());
         Ok((TimeNs(before.0), exec))
     })?;
-    Ok(places.into_iter().unzip())
+    Ok(positions.into_iter().unzip())
 }
 
 pub(super) fn pack(comms: &Comms, unit: i64, bytes: &mut Vec<u8>) {
-    pack_places(&comms.time, &comms.exec, unit, bytes);
+    pack_positions(&comms.time, &comms.exec, unit, bytes);
     for row in 0..comms.len() {
         let is_send = comms.kind[row] == CommKind::Send;
         put(
@@ -67,7 +67,7 @@ pub(super) fn unpack(
     unit: i64,
     num_executions: usize,
 ) -> Result<Comms, PackedError> {
-    let (time, exec) = unpack_places(bytes, unit, num_executions)?;
+    let (time, exec) = unpack_positions(bytes, unit, num_executions)?;
     let mut comms = Comms {
         time,
         exec,
@@ -98,7 +98,7 @@ pub(super) fn unpack(
 }
 
 pub(super) fn pack_counters(counters: &Counters, unit: i64, bytes: &mut Vec<u8>) {
-    pack_places(&counters.time, &counters.exec, unit, bytes);
+    pack_positions(&counters.time, &counters.exec, unit, bytes);
     for (&counter, &value) in counters.counter.iter().zip(&counters.value) {
         put(bytes, u64::from(counter.0));
         put(bytes, value);
@@ -111,7 +111,7 @@ pub(super) fn unpack_counters(
     num_executions: usize,
     num_counters: usize,
 ) -> Result<Counters, PackedError> {
-    let (time, exec) = unpack_places(bytes, unit, num_executions)?;
+    let (time, exec) = unpack_positions(bytes, unit, num_executions)?;
     let mut counters = Counters {
         time,
         exec,

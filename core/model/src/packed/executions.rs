@@ -4,7 +4,7 @@ use super::PackedError;
 use super::bytes::{Bytes, put, put_len, put_signed};
 use crate::{DurationNs, ExecIdx, Executions, FuncId, NonMaxIdx, StepId, TimeNs};
 
-/// What follows from the depths of executions in pre-order.
+/// The columns that follow from the depths of executions in pre-order.
 struct Derived {
     parent: Vec<Option<NonMaxIdx>>,
     subtree_end: Vec<ExecIdx>,
@@ -12,7 +12,7 @@ struct Derived {
 }
 
 impl Derived {
-    /// `None` if the depths are not those of executions in pre-order.
+    /// Returns `None` if the depths are not those of executions in pre-order.
     fn of(depth: &[u16], inclusive: &[DurationNs]) -> Option<Self> {
         let mut derived = Self {
             parent: Vec::with_capacity(depth.len()),
@@ -58,7 +58,7 @@ pub(super) fn pack(executions: &Executions, unit: i64, bytes: &mut Vec<u8>) {
     }
     let mut before = 0;
     for &depth in &executions.depth {
-        // Up to one deeper than the one before.
+        // A call is at most one level deeper than the one before.
         let depth = i64::from(depth);
         put_signed(bytes, before + 1 - depth);
         before = depth;
@@ -74,7 +74,7 @@ pub(super) fn pack(executions: &Executions, unit: i64, bytes: &mut Vec<u8>) {
     let mut before = (0, 0);
     for (&step, &row) in executions.step.iter().zip(&executions.row) {
         let (step, row) = (i64::from(step.0), i64::from(row));
-        // One number as long as the step goes on.
+        // A single number while the step stays the same.
         let is_next = step != before.0;
         put_signed(bytes, (row - before.1) << 1 | i64::from(is_next));
         if is_next {
@@ -104,7 +104,7 @@ pub(super) fn pack(executions: &Executions, unit: i64, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Reads what [`pack`] appended; there are `num_funcs` functions.
+/// Reads the executions that [`pack`] wrote; there are `num_funcs` functions.
 pub(super) fn unpack(
     bytes: &mut Bytes<'_>,
     unit: i64,
@@ -131,7 +131,7 @@ pub(super) fn unpack(
     })?;
     let inclusive = bytes.take_column(len, |bytes| Ok(DurationNs(bytes.take_ns(0, unit)?)))?;
     let mut before = (0_i64, 0_i64);
-    let places = bytes.take_column(len, |bytes| {
+    let positions = bytes.take_column(len, |bytes| {
         let next = bytes.take_signed()?;
         before.1 = before.1.wrapping_add(next >> 1);
         if next & 1 == 1 {
@@ -139,7 +139,7 @@ pub(super) fn unpack(
         }
         Ok((StepId(u32::try_from(before.0)?), u32::try_from(before.1)?))
     })?;
-    let (step, row) = places.into_iter().unzip();
+    let (step, row) = positions.into_iter().unzip();
     let mut closed = vec![true; len];
     for _ in 0..bytes.take_len()? {
         let row = ExecIdx(bytes.take_u32()?);
@@ -180,7 +180,7 @@ fn unpack_derived(bytes: &mut Bytes<'_>, len: usize) -> Result<Derived, PackedEr
         }
         derived.parent.push(parent.map(NonMaxIdx::from));
         let end = ExecIdx(bytes.take_u32()?);
-        // An execution that is open ends where it begins.
+        // An open execution ends where it begins.
         if !(row..=len).contains(&end.index()) {
             return Err(PackedError::Missing("end of a call"));
         }

@@ -1,4 +1,4 @@
-//! What a trace has beside its lanes, and how lanes come to it.
+//! The parts of a trace without its lanes, and a trace that receives its lanes one by one.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{
     TracerWrite, Warnings, WeightUnit,
 };
 
-/// All of a trace but what its lanes hold.
+/// A trace without the contents of its lanes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TraceHead {
     names: Vec<String>,
@@ -32,11 +32,11 @@ pub struct TraceHead {
     unit: WeightUnit,
 }
 
-/// A trace whose lanes come one after another.
+/// A trace that receives its lanes one by one.
 #[derive(Debug)]
 pub struct PackedLanes {
     trace: Trace,
-    /// Of the lanes that have not come yet.
+    /// The lanes that have not been read yet.
     missing: std::vec::IntoIter<(ProgramId, RankId, ThreadId)>,
 }
 
@@ -53,7 +53,7 @@ fn table_of<Id: Name>(names: &[String]) -> NameTable<Id> {
 }
 
 impl TraceHead {
-    /// The head of a trace.
+    /// Returns the head of a trace.
     pub fn of(trace: &Trace) -> Self {
         Self {
             names: names_of(&trace.names),
@@ -74,10 +74,10 @@ impl TraceHead {
         }
     }
 
-    /// A trace with this head whose lanes are empty.
+    /// Returns a trace with this head and empty lanes.
     ///
     /// # Errors
-    /// The head does not fit itself.
+    /// If the head is inconsistent.
     pub fn without_calls(self) -> Result<Trace, PackedError> {
         let PackedLanes { mut trace, missing } = PackedLanes::new(self)?;
         trace
@@ -95,15 +95,15 @@ impl TraceHead {
 }
 
 impl PackedLanes {
-    /// A trace that waits for its lanes.
+    /// Returns a trace without lanes, which [`PackedLanes::push`] adds.
     ///
     /// # Errors
-    /// The head does not fit itself.
+    /// If the head is inconsistent.
     pub fn new(head: TraceHead) -> Result<Self, PackedError> {
         let names = table_of::<FuncId>(&head.names);
         let counter_names = table_of::<CounterId>(&head.counter_names);
         if names.len() != head.names.len() || counter_names.len() != head.counter_names.len() {
-            return Err(PackedError::Missing("name of its own"));
+            return Err(PackedError::Missing("unique name"));
         }
         let is_known = |write: &TracerWrite| write.lane.index() < head.lanes.len();
         if !head.writes.iter().all(is_known) {
@@ -128,20 +128,20 @@ impl PackedLanes {
         })
     }
 
-    /// Number of lanes that have not come yet.
+    /// Returns the number of lanes that have not been read yet.
     pub fn num_missing(&self) -> usize {
         self.missing.len()
     }
 
-    /// Number of lanes of the whole trace.
+    /// Returns the number of lanes of the complete trace.
     pub fn num_lanes(&self) -> usize {
         self.trace.lanes.len() + self.missing.len()
     }
 
-    /// Takes the next lane, as [`Trace::pack_lane`] wrote it.
+    /// Reads the next lane, as written by [`Trace::pack_lane`].
     ///
     /// # Errors
-    /// The bytes are no such lane, or it is one too many.
+    /// If the bytes are not a valid lane, or all lanes have already been read.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), PackedError> {
         let (num_funcs, num_counters) = (self.trace.names.len(), self.trace.counter_names.len());
         let LaneColumns {
@@ -161,10 +161,10 @@ impl PackedLanes {
         Ok(())
     }
 
-    /// The trace, once all its lanes have come.
+    /// Returns the trace after all its lanes have been read.
     ///
     /// # Errors
-    /// Lanes are missing, or a message has no other end.
+    /// If lanes are missing, or a message has no other end.
     pub fn finish(self) -> Result<Trace, PackedError> {
         if self.missing.len() > 0 {
             return Err(PackedError::Lanes);
@@ -201,7 +201,7 @@ fn mate_of(trace: &Trace, event: CommRef) -> Option<CommRef> {
 }
 
 impl Trace {
-    /// What a lane holds, as bytes.
+    /// Returns the contents of a lane as bytes.
     pub fn pack_lane(&self, lane: LaneIdx) -> Vec<u8> {
         lane::pack(self.lane(lane))
     }

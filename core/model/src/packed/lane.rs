@@ -4,17 +4,17 @@ use super::bytes::{Bytes, put};
 use super::{PackedError, comms, executions};
 use crate::{Comms, Counters, DurationNs, Executions, Lane, TimeNs};
 
-/// Nanoseconds of a microsecond, the unit of most tracers.
+/// Nanoseconds per microsecond, the unit of most tracers.
 const US: i64 = 1_000;
 
-/// What a lane holds.
+/// The contents of a lane.
 pub(super) struct LaneColumns {
     pub(super) executions: Executions,
     pub(super) comms: Comms,
     pub(super) counters: Counters,
 }
 
-/// The largest unit in which all times of the lane are whole.
+/// Returns the largest unit in nanoseconds of which all times of the lane are multiples.
 fn unit_of(lane: &Lane) -> i64 {
     let times = [
         &lane.executions.entry,

@@ -1,10 +1,10 @@
-//! Traces as bytes, for browsers and bundles: lane by lane, a few bytes a call.
+//! Traces as bytes, for browsers and bundles: lane by lane, a few bytes per call.
 //!
-//! What follows from something else is not written: caller, end of the subtree and exclusive time of a call follow
-//! from the depths and the inclusive times of a lane in pre-order, the messages from the mates. Where a trace has
-//! them otherwise (a stack deeper than its column can tell), the lane is written in full. So a trace comes out as
-//! it went in, always. Bytes may come from anywhere: what does not fit together is refused, and nothing that is
-//! accepted refers to what is not there.
+//! Derived columns are not written: caller, end of the subtree and exclusive time of a call follow from the depths and
+//! the inclusive times of a lane in pre-order, and the messages from the mates. If the columns of a trace differ from
+//! the derived ones (for instance a stack deeper than its column can hold), the lane is written in full. So unpacking
+//! always returns the same trace. Bytes may come from an untrusted source: inconsistent data are refused, and accepted
+//! data only refer to existing parts.
 
 mod bytes;
 mod comms;
@@ -18,29 +18,29 @@ pub use head::{PackedLanes, TraceHead};
 pub use roots::PackedRoots;
 pub use tree::{PackedTree, TreeCalls};
 
-/// Why bytes are no packed trace.
+/// An error in packed bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PackedError {
-    /// They end too soon.
+    /// The data end too early.
     Short,
-    /// There are more than there should be.
+    /// There are data after the end.
     Long,
-    /// A number is larger than it can be.
+    /// A number is out of range.
     Number,
-    /// Something refers to what is not there, in words.
+    /// A reference to a missing part, which the text names.
     Missing(&'static str),
-    /// There are more or fewer lanes than the head says.
+    /// The number of lanes differs from the head.
     Lanes,
 }
 
 impl std::fmt::Display for PackedError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Short => f.write_str("the bytes end too soon"),
-            Self::Long => f.write_str("there are more bytes than there should be"),
-            Self::Number => f.write_str("a number is larger than it can be"),
-            Self::Missing(what) => write!(f, "there is no such {what}"),
-            Self::Lanes => f.write_str("lanes are missing, or there are too many"),
+            Self::Short => f.write_str("unexpected end of data"),
+            Self::Long => f.write_str("unexpected data after the end"),
+            Self::Number => f.write_str("a number is out of range"),
+            Self::Missing(what) => write!(f, "missing {what}"),
+            Self::Lanes => f.write_str("wrong number of lanes"),
         }
     }
 }

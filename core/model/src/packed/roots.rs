@@ -1,4 +1,4 @@
-//! A forest without what its roots called, as bytes: to be seen before the lanes have come.
+//! The roots of a forest as bytes, to be displayed before the lanes are received.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -9,12 +9,12 @@ use crate::{Comms, Counters, ExecIdx, Forest, FuncId, Lane, TreeRef};
 /// The roots of a forest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PackedRoots {
-    /// The lanes of the trace, with nothing but the roots.
+    /// The lanes of the trace, with the roots only.
     lanes: Vec<ByteBuf>,
 }
 
 impl Forest {
-    /// The roots as bytes.
+    /// Returns the roots as bytes.
     pub fn pack_roots(&self) -> PackedRoots {
         let mut rows: Vec<Vec<ExecIdx>> = vec![Vec::new(); self.trace().lanes.len()];
         for tree in self.trees() {
@@ -22,13 +22,13 @@ impl Forest {
         }
         let pack = |(lane, rows): (&Lane, &mut Vec<ExecIdx>)| {
             rows.sort_unstable();
-            let alone = Lane {
-                executions: lane.executions.alone(rows),
+            let roots = Lane {
+                executions: lane.executions.only_rows(rows),
                 comms: Comms::default(),
                 counters: Counters::default(),
                 ..*lane
             };
-            ByteBuf::from(lane::pack(&alone))
+            ByteBuf::from(lane::pack(&roots))
         };
         PackedRoots {
             lanes: self.trace().lanes.iter().zip(&mut rows).map(pack).collect(),
@@ -37,11 +37,11 @@ impl Forest {
 }
 
 impl PackedRoots {
-    /// A forest of those trees, each without what its root called. Functions, trees and the number of unclosed
-    /// executions are those of the whole one.
+    /// Returns the forest of the roots, each without the calls inside it. Functions, trees and the number of unclosed
+    /// executions are those of the complete forest.
     ///
     /// # Errors
-    /// It is no forest, or not one of a trace with this head.
+    /// If the bytes are not a forest, or not one of a trace with this head.
     pub fn unpack(
         self,
         head: TraceHead,

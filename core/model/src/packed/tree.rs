@@ -1,4 +1,4 @@
-//! One CSTree, apart from its trace: as bytes, and in memory.
+//! A single CSTree without its trace: as bytes, and in memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,36 +23,36 @@ pub struct TreeCalls {
 }
 
 impl PackedTree {
-    /// The tree of an execution of a trace.
+    /// Returns the tree of an execution of a trace.
     pub fn of(trace: &Trace, root: ExecRef) -> Self {
         let executions = &trace.lane(root.lane).executions;
         let rows: Vec<ExecIdx> = executions
             .subtree(root.exec)
             .map(ExecIdx::from_index)
             .collect();
-        let alone = Lane {
+        let tree = Lane {
             program: ProgramId(0),
             rank: RankId(0),
             thread: ThreadId(0),
-            executions: executions.alone(&rows),
+            executions: executions.only_rows(&rows),
             comms: Comms::default(),
             counters: Counters::default(),
         };
         Self {
             root,
-            bytes: lane::pack(&alone),
+            bytes: lane::pack(&tree),
         }
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     pub fn num_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The tree in memory; `head` is its trace, whose lanes need not be there.
+    /// Returns the tree in memory. `head` is its trace, whose lanes may be empty.
     ///
     /// # Errors
-    /// The bytes are no tree of such a trace.
+    /// If the bytes are not a tree of such a trace.
     pub fn unpack(&self, head: &Trace) -> Result<TreeCalls, PackedError> {
         let executions = lane::unpack(&self.bytes, head.names.len(), 0)?.executions;
         let (root, end) = (self.root, executions.subtree_end.first());
@@ -64,12 +64,12 @@ impl PackedTree {
 }
 
 impl TreeCalls {
-    /// The tree.
+    /// Returns the tree.
     pub fn tree(&self) -> CsTree<'_> {
         CsTree::new(&self.executions, ExecIdx(0))
     }
 
-    /// A vertex in the trace.
+    /// Returns the execution of a vertex in the trace.
     pub fn exec(&self, vertex: usize) -> ExecRef {
         ExecRef {
             exec: ExecIdx::from_index(self.root.exec.index() + vertex),
@@ -77,7 +77,7 @@ impl TreeCalls {
         }
     }
 
-    /// The vertex of a call of the trace; `None` where the tree does not hold it.
+    /// Returns the vertex of an execution of the trace, or `None` if the tree does not contain it.
     pub fn vertex(&self, call: ExecRef) -> Option<usize> {
         let vertex = call.exec.index().checked_sub(self.root.exec.index())?;
         (call.lane == self.root.lane && vertex < self.executions.len()).then_some(vertex)

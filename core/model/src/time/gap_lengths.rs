@@ -1,18 +1,19 @@
-//! How long the gaps between events are, and which of them are unusually long.
+//! The lengths of the gaps between events, and which of them are unusually long.
 
 use super::DurationNs;
 
-/// Bins for each doubling of the length, as a power of two.
+/// Number of bins per octave of lengths, as a power of two.
 const BITS_PER_OCTAVE: u32 = 3;
+/// Number of bins per octave of lengths.
 const BINS_PER_OCTAVE: u32 = 1 << BITS_PER_OCTAVE;
 
-/// What [`bin_of`] sees of the length 1.
+/// The result of [`bin_of`] for the length 1, before it is subtracted.
 const FIRST_PARTS: u64 = 1.0_f64.to_bits() >> (f64::MANTISSA_DIGITS - 1 - BITS_PER_OCTAVE);
 
-/// As many as lengths of 64 bits need.
+/// Number of bins for 64-bit lengths.
 const NUM_BINS: usize = 64 * 8;
 
-/// Lengths of gaps, counted in bins an eighth of an octave wide.
+/// Lengths of gaps, counted in bins of an eighth of an octave.
 #[derive(Clone, Debug)]
 pub struct GapLengths {
     counts: Box<[u64; NUM_BINS]>,
@@ -27,13 +28,13 @@ impl Default for GapLengths {
 }
 
 impl GapLengths {
-    /// Counts one more gap. Cost: constant.
+    /// Counts a gap. Takes constant time.
     #[inline]
     pub fn add(&mut self, length: DurationNs) {
         self.counts[bin_of(length) % NUM_BINS] += 1;
     }
 
-    /// A length that no more than one gap in `one_in` is longer than.
+    /// Returns a length that at most one gap in `one_in` exceeds.
     pub fn exceeded_by_one_in(&self, one_in: u64) -> DurationNs {
         let most = self.counts.iter().sum::<u64>() / one_in;
         let mut above = 0;
@@ -47,7 +48,7 @@ impl GapLengths {
     }
 }
 
-/// The exponent of the length tells the octave, the first bits of its fraction the part of that.
+/// Returns the bin of a length: its exponent is the octave, and the first bits of its fraction are the bin in it.
 #[inline]
 #[expect(
     clippy::cast_precision_loss,
@@ -55,13 +56,13 @@ impl GapLengths {
     reason = "lengths are rounded as said below, and bins are few"
 )]
 fn bin_of(length: DurationNs) -> usize {
-    // Beyond 2⁵³ ns, a hundred days, a length that is rounded up may count as the next one.
+    // Beyond 2⁵³ ns, a hundred days, a length that is rounded up may be counted in the next bin.
     let length_ns = length.0.max(1) as f64;
     let parts = length_ns.to_bits() >> (f64::MANTISSA_DIGITS - 1 - BITS_PER_OCTAVE);
     (parts - FIRST_PARTS) as usize
 }
 
-/// The length at which a bin ends.
+/// Returns the length at which a bin ends.
 fn end_of(bin: usize) -> DurationNs {
     let bin = u32::try_from(bin).unwrap_or(u32::MAX);
     let (octave, part) = (bin / BINS_PER_OCTAVE, bin % BINS_PER_OCTAVE);
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_so_many_are_longer() {
+    fn at_most_the_given_share_is_longer() {
         let mut lengths = GapLengths::default();
         assert_eq!(lengths.exceeded_by_one_in(10), DurationNs::ZERO);
         for length in 1..=1_000 {

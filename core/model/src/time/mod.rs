@@ -1,4 +1,4 @@
-//! Time: integer nanoseconds; and weights that stand in its place. The only place where units change.
+//! Times as integer nanoseconds, and weights in other units. All unit conversions are here.
 
 mod gap_lengths;
 mod weight_unit;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use gap_lengths::GapLengths;
 pub use weight_unit::{Amount, WeightUnit};
 
+/// Nanoseconds per microsecond.
 const NANOS_PER_MICRO: i64 = 1_000;
 
 /// A point in time: nanoseconds since the Unix epoch, on the clock of the rank that recorded it.
@@ -20,7 +21,7 @@ const NANOS_PER_MICRO: i64 = 1_000;
 #[serde(transparent)]
 pub struct TimeNs(pub i64);
 
-/// A length of time in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -28,7 +29,7 @@ pub struct TimeNs(pub i64);
 pub struct DurationNs(pub i64);
 
 impl TimeNs {
-    /// From microseconds since the epoch (TAU's unit); `None` if it does not fit.
+    /// Converts microseconds since the epoch (TAU's unit); returns `None` if they do not fit.
     pub fn from_us(time_us: u64) -> Option<Self> {
         i64::try_from(time_us)
             .ok()?
@@ -36,17 +37,17 @@ impl TimeNs {
             .map(Self)
     }
 
-    /// Whole microseconds since the epoch (the unit of the JSON records and tables).
+    /// Returns whole microseconds since the epoch (the unit of the JSON records and tables).
     #[inline]
     pub const fn as_us(self) -> i64 {
         self.0.div_euclid(NANOS_PER_MICRO)
     }
 
-    /// Date and time of the day in UTC, to the second: `2026-11-04 10:11:12`.
+    /// Returns date and time of day in UTC, to the second: `2026-11-04 10:11:12`.
     pub fn utc(self) -> String {
         let seconds = self.0.div_euclid(1_000_000_000);
         let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-        // Days from 1 March of the year 0, so that leap days end a year; 400 years have 146,097 of them.
+        // Counts days from 1 March of the year 0, so that leap days end a year; 400 years have 146,097 days.
         let days = days + 719_468;
         let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
         let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -63,7 +64,7 @@ impl TimeNs {
         format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
     }
 
-    /// Time elapsed since `earlier`; negative if `earlier` is later.
+    /// Returns the time since `earlier`; negative if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Self) -> DurationNs {
         DurationNs(self.0.saturating_sub(earlier.0))
@@ -71,27 +72,27 @@ impl TimeNs {
 }
 
 impl DurationNs {
-    /// No time.
+    /// The duration zero.
     pub const ZERO: Self = Self(0);
 
-    /// From whole microseconds, saturating.
+    /// Converts whole microseconds, saturating.
     pub const fn from_us(duration_us: i64) -> Self {
         Self(duration_us.saturating_mul(NANOS_PER_MICRO))
     }
 
-    /// The nearest to a length in nanoseconds, saturating; of NaN, zero.
+    /// Returns the nearest duration to a number of nanoseconds, saturating; zero for NaN.
     #[expect(clippy::cast_possible_truncation, reason = "as said above")]
     pub fn nearest(duration_ns: f64) -> Self {
         Self(duration_ns.round() as i64)
     }
 
-    /// Whole microseconds.
+    /// Returns whole microseconds.
     #[inline]
     pub const fn as_us(self) -> i64 {
         self.0.div_euclid(NANOS_PER_MICRO)
     }
 
-    /// Seconds.
+    /// Returns seconds.
     #[expect(
         clippy::cast_precision_loss,
         reason = "beyond 2⁵³ ns, a hundred days, they are rounded"
@@ -137,7 +138,7 @@ impl std::iter::Sum for DurationNs {
     }
 }
 
-/// Four significant digits with the unit that keeps them readable: `831 ns`, `2.131 ms`, `1.2 s`.
+/// Writes four significant digits with a readable unit: `831 ns`, `2.131 ms`, `1.2 s`.
 impl fmt::Display for DurationNs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0.unsigned_abs();
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_read_well() {
+    fn durations_have_a_readable_unit() {
         let shown = |ns| DurationNs(ns).to_string();
         assert_eq!(shown(0), "0 ns");
         assert_eq!(shown(831), "831 ns");
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        // Seconds as `date -u -d … +%s` gives them.
+        // Seconds as printed by `date -u -d … +%s`.
         for (second, shown) in [
             (0, "1970-01-01 00:00:00"),
             (-1, "1969-12-31 23:59:59"),

@@ -1,4 +1,4 @@
-//! What the weights of call trees are: times, or amounts of something else.
+//! The unit of the weights of call trees: times, or amounts of something else.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::DurationNs;
 
-/// Nanoseconds that stand for one of a unit that is no time.
+/// Nanoseconds that represent one of a unit other than time.
 const NS_OF_ONE: i64 = 1_000;
 
-/// The unit of the weights of a trace. Columns hold nanoseconds, whatever the unit is: one vote, byte or
-/// reader is a microsecond there, so that tables in microseconds show the numbers of the file.
+/// The unit of the weights of a trace. Columns hold nanoseconds for every unit: one vote, byte or reader is stored as a
+/// microsecond, so that tables in microseconds show the numbers of the file.
 ///
-/// A text that shows a weight asks this type for it, so that votes are never printed as time.
+/// Every text that shows a weight uses this type, so that votes are never printed as time.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WeightUnit {
     /// Weights are times.
     #[default]
     Time,
-    /// Weights are amounts of this, a word such as `votes` or `bytes`.
+    /// Weights are amounts of this unit, such as `votes` or `bytes`.
     Other(String),
 }
 
-/// A weight as text, with its unit.
+/// A weight as text with its unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Amount<'a> {
     unit: &'a WeightUnit,
@@ -31,7 +31,7 @@ pub struct Amount<'a> {
 }
 
 impl WeightUnit {
-    /// From the word of a file; the nanoseconds of one of it are the second answer.
+    /// Returns the unit with this name in a file, and the nanoseconds that represent one of it.
     pub fn of_word(word: &str) -> (Self, i64) {
         match word {
             "ns" => (Self::Time, 1),
@@ -42,12 +42,12 @@ impl WeightUnit {
         }
     }
 
-    /// Whether weights are times.
+    /// Returns whether weights are times.
     pub fn is_time(&self) -> bool {
         matches!(self, Self::Time)
     }
 
-    /// Nanoseconds of one: 1 where weights are times.
+    /// Returns the nanoseconds that represent one: 1 if weights are times.
     pub fn ns_of_one(&self) -> i64 {
         match self {
             Self::Time => 1,
@@ -55,23 +55,23 @@ impl WeightUnit {
         }
     }
 
-    /// A weight as text: `2.131 ms`, `2,131 votes`.
+    /// Returns a weight as text: `2.131 ms`, `2,131 votes`.
     pub fn amount(&self, weight: DurationNs) -> Amount<'_> {
         Amount { unit: self, weight }
     }
 
-    /// A weight as a sentence: `Took 2.131 ms`, `Weighs 2,131 votes`.
+    /// Returns a weight as a sentence: `Took 2.131 ms`, `Weighs 2,131 votes`.
     pub fn took(&self, weight: DurationNs) -> String {
         let verb = self.of_kind("Took", "Weighs");
         format!("{verb} {}", self.amount(weight))
     }
 
-    /// What a weight is, as the heading of a column.
+    /// Returns the heading of a column of weights.
     pub fn heading(&self) -> &'static str {
         self.of_kind("duration", "weight")
     }
 
-    /// What this number of vertices is called: `call` or `vertex`, or several of them.
+    /// Returns the noun for this number of vertices: `call`, `calls`, `vertex` or `vertices`.
     pub fn vertices(&self, count: u64) -> &'static str {
         match count {
             1 => self.of_kind("call", "vertex"),
@@ -79,7 +79,7 @@ impl WeightUnit {
         }
     }
 
-    /// What this number of trees is called: `execution` or `tree`, or several of them.
+    /// Returns the noun for this number of trees: `execution`, `executions`, `tree` or `trees`.
     pub fn trees(&self, count: u64) -> &'static str {
         match count {
             1 => self.of_kind("execution", "tree"),
@@ -87,7 +87,7 @@ impl WeightUnit {
         }
     }
 
-    /// The first where weights are times, else the second.
+    /// Returns the first value if weights are times, otherwise the second.
     pub fn of_kind<T>(&self, of_time: T, of_other: T) -> T {
         if self.is_time() { of_time } else { of_other }
     }
@@ -105,13 +105,13 @@ impl fmt::Display for Amount<'_> {
         );
         let digits = whole.to_string();
         let mut number = String::with_capacity(digits.len() + digits.len() / 3);
-        for (place, digit) in digits.chars().enumerate() {
-            if place > 0 && (digits.len() - place).is_multiple_of(3) {
+        for (position, digit) in digits.chars().enumerate() {
+            if position > 0 && (digits.len() - position).is_multiple_of(3) {
                 number.push(',');
             }
             number.push(digit);
         }
-        // Medians and means of amounts are no whole numbers; one digit says enough.
+        // Medians and means of amounts can be fractions; one digit is enough.
         let tenths = rest / (NS_OF_ONE.unsigned_abs() / 10);
         let tenths = if whole < 1_000 && tenths > 0 {
             format!(".{tenths}")
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_of_what_is_no_time_are_plain_numbers_with_their_unit() {
+    fn amounts_in_other_units_are_plain_numbers() {
         let (votes, step) = WeightUnit::of_word("votes");
         let shown = |ns| votes.amount(DurationNs(ns)).to_string();
         assert_eq!((step, votes.is_time()), (1_000, false));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_of_what_is_no_time_have_no_calls() {
+    fn trees_in_other_units_have_vertices() {
         let (votes, _) = WeightUnit::of_word("votes");
         assert_eq!(votes.took(DurationNs(40_000)), "Weighs 40 votes");
         assert_eq!(

@@ -1,7 +1,7 @@
-//! Busy hosts: times in which what the ranks of one host are late by, each by itself, is a large part of all their time.
+//! Busy hosts: time ranges in which the ranks' own delays are a large part of the time of all ranks of one host.
 //!
-//! The stop of one of 16 ranks is 6 % of the host's time at most, however many wait for it, since what is waited for another is
-//! none of their own. A process that takes the host's cores away takes a fifth or more.
+//! A stop of one of 16 ranks is 6 % of the host's time at most, however many ranks wait for it, since a wait for
+//! another rank is not an own delay. A process that takes the host's cores away takes a fifth or more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,38 +13,39 @@ use super::delay_root::DelayRoot;
 use super::delay_root::share;
 use super::segments::Segments;
 
-/// Hosts with fewer ranks are not judged.
-pub(super) const LEAST_RANKS: usize = 4;
-/// Shorter delays are not counted.
-const LEAST: DurationNs = DurationNs::from_us(200);
-/// Time is looked at in pieces of this length.
+/// Minimum number of ranks of a host that is examined.
+pub(super) const MIN_RANKS: usize = 4;
+/// Minimum delay that counts.
+const MIN_DELAY: DurationNs = DurationNs::from_us(200);
+/// Length of the bins into which time is divided.
 const BIN: DurationNs = DurationNs::from_us(10_000);
-/// In a busy piece at least a fifth of the time of all ranks but the latest is their own delay.
+/// Divisor of the time of all ranks but the latest: in a busy bin, at least a fifth of it is their own delay.
 const SHARE: i64 = 5;
-/// In a busy piece at least a third of the ranks are late.
+/// Divisor of the number of ranks: in a busy bin, at least a third of them are late.
 const RANKS: usize = 3;
-/// Pieces at most so far apart are one time.
+/// Maximum distance in bins of busy bins that are one busy time.
 const JOINED_BINS: i64 = 8;
-/// Pieces of all delays of a host that are looked at; of more, the longest delays are left out.
-const MOST_BINS: i64 = 1 << 22;
-/// Number of busy pieces from which on they are a busy time.
-const LEAST_BINS: usize = 3;
+/// Maximum number of bins of all delays of a host that are examined; beyond it the longest delays are left out.
+const MAX_BINS: i64 = 1 << 22;
+/// Number of busy bins from which on they are a busy time.
+const MIN_BINS: usize = 3;
 /// Number of delays from which on they are a busy time.
-const LEAST_DELAYS: usize = 8;
-/// A delay of more than this factor times the median, …
+const MIN_DELAYS: usize = 8;
+/// Multiple of the median above which a delay may be an incident of its own.
 const OWN_FACTOR: i64 = 4;
-/// … that others waited for this factor times as long, is an incident of its own.
+/// Multiple of its own length that others must have waited for such a delay.
 const WAITED_FACTOR: i64 = 6;
 
-/// A time in which a host was busy.
+/// A time range in which a host was busy.
 pub(super) struct BusyTime {
     pub(super) start: TimeNs,
     pub(super) end: TimeNs,
-    /// The delays in it, indices into the roots.
+    /// The delays in it, as indices into the roots.
     pub(super) roots: Vec<usize>,
 }
 
-/// The ranks of each host, indices into the processes; none of one without a name, whose ranks may be anywhere.
+/// Returns the ranks of each host, as indices into the processes. A host without a name has none: its ranks may be
+/// anywhere.
 pub(super) fn ranks_of_hosts(segments: &Segments, clocks: &Clocks) -> Vec<BTreeSet<usize>> {
     let mut ranks = vec![BTreeSet::new(); clocks.hosts().len()];
     for (lane, it) in (0..).zip(&segments.lanes) {
@@ -56,7 +57,8 @@ pub(super) fn ranks_of_hosts(segments: &Segments, clocks: &Clocks) -> Vec<BTreeS
     ranks
 }
 
-/// The busy times of all hosts, in order of host, then time. Cost: O(n log n) in roots, and linear in their length.
+/// Returns the busy times of all hosts, in order of host, then time. Cost: O(n log n) in roots, and linear in their
+/// length.
 pub(super) fn busy_times(
     segments: &Segments,
     clocks: &Clocks,
@@ -65,22 +67,22 @@ pub(super) fn busy_times(
     let hosts = ranks_of_hosts(segments, clocks);
     let mut found = Vec::new();
     for (host, ranks) in hosts.iter().enumerate() {
-        if ranks.len() < LEAST_RANKS {
+        if ranks.len() < MIN_RANKS {
             continue;
         }
         let own: Vec<usize> = (0..roots.len())
             .filter(|&it| {
                 let root = &roots[it];
                 matches!(root.kind, CauseKind::Stalled | CauseKind::Slow)
-                    && root.laid_to.is_none()
-                    && root.amount >= LEAST
+                    && root.attributed_to.is_none()
+                    && root.amount >= MIN_DELAY
                     && clocks.host_of(root.lane) == host
             })
             .collect();
         for (first, last) in busy_bins(segments, roots, &own, ranks.len()) {
             let (start, end) = (bin_start(first), bin_start(last.saturating_add(1)));
             let roots = within(roots, &own, start, end);
-            if roots.len() >= LEAST_DELAYS {
+            if roots.len() >= MIN_DELAYS {
                 found.push(BusyTime { start, end, roots });
             }
         }
@@ -92,14 +94,14 @@ fn bin_start(bin: i64) -> TimeNs {
     TimeNs(bin.saturating_mul(BIN.0))
 }
 
-/// Runs of busy pieces: the first and the last of each.
+/// Returns the first and the last bin of each run of busy bins.
 fn busy_bins(
     segments: &Segments,
     roots: &[DelayRoot],
     own: &[usize],
     num_ranks: usize,
 ) -> Vec<(i64, i64)> {
-    // By piece of time, then rank.
+    // By bin, then rank.
     let mut bins: BTreeMap<i64, BTreeMap<usize, DurationNs>> = BTreeMap::new();
     let num_bins = |root: &DelayRoot| {
         let first = root.start.0.div_euclid(BIN.0);
@@ -107,8 +109,8 @@ fn busy_bins(
     };
     let counts = own.iter().map(|&it| num_bins(&roots[it]));
     let all = counts.fold(0, i64::saturating_add);
-    let most = if all > MOST_BINS {
-        MOST_BINS / i64::try_from(own.len()).unwrap_or(MOST_BINS).max(1)
+    let most = if all > MAX_BINS {
+        MAX_BINS / i64::try_from(own.len()).unwrap_or(MAX_BINS).max(1)
     } else {
         i64::MAX
     };
@@ -126,10 +128,11 @@ fn busy_bins(
             *held += share(part, root.amount.min(length), length);
         }
     }
-    // One rank that is stopped is late by all its time, and on a host of few ranks that is much: it does not count.
+    // One stopped rank is late by all its time, which is much on a host of few ranks, so the latest rank does not
+    // count.
     let num_others = i64::try_from(num_ranks - 1).unwrap_or(i64::MAX);
     let whole = num_others.saturating_mul(BIN.0);
-    let least_ranks = LEAST_RANKS.max(num_ranks.div_ceil(RANKS));
+    let least_ranks = MIN_RANKS.max(num_ranks.div_ceil(RANKS));
     let is_busy = |it: &BTreeMap<usize, DurationNs>| {
         let most = it.values().max().copied().unwrap_or_default();
         let others = it.values().copied().sum::<DurationNs>() - most;
@@ -145,11 +148,11 @@ fn busy_bins(
             _ => runs.push((bin, bin, 1)),
         }
     }
-    let long = runs.into_iter().filter(|run| run.2 >= LEAST_BINS);
+    let long = runs.into_iter().filter(|run| run.2 >= MIN_BINS);
     long.map(|(first, last, _)| (first, last)).collect()
 }
 
-/// The delays of which most is within a time, without those that stand by themselves.
+/// Returns the delays that lie mostly within a time range, without those that are incidents of their own.
 fn within(roots: &[DelayRoot], own: &[usize], start: TimeNs, end: TimeNs) -> Vec<usize> {
     let is_within = |it: &usize| {
         let root = &roots[*it];

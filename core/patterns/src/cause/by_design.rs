@@ -1,4 +1,4 @@
-//! Waits that no delay explains: the program makes its ranks wait, run after run.
+//! Waits that no delay explains: the program makes its ranks wait in every run.
 
 use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs};
 
@@ -7,12 +7,12 @@ use super::release::Released;
 use super::segments::{OperationRef, PathIdx, Segments, index};
 use super::wait::WaitKind;
 
-/// Work that at most an eighth of the ranks do is serial.
+/// Divisor of the number of ranks: work that at most an eighth of them do is serial.
 const SERIAL_RANKS: usize = 8;
-/// What costs less than a hundredth of the time of all ranks is not listed.
-const LEAST_SHARE: i64 = 100;
+/// Divisor of the time of all ranks: causes that cost less than a hundredth of it are not listed.
+const MIN_SHARE: i64 = 100;
 
-/// One piece of work for which others waited.
+/// One section of work for which other lanes waited.
 struct WaitFor {
     path: PathIdx,
     peer: LaneIdx,
@@ -26,22 +26,22 @@ struct WaitFor {
 pub(super) struct DesignedWait {
     /// [`CauseKind::Serial`] or [`CauseKind::Imbalance`].
     pub(super) kind: CauseKind,
-    /// Who did it at the costliest time.
+    /// The lane that did the work at the costliest time.
     pub(super) lane: LaneIdx,
     /// The innermost call of the work, at the costliest time.
     pub(super) call: ExecIdx,
-    /// That work, on the common clock.
+    /// Time range of that work, on the common clock.
     pub(super) start: TimeNs,
     pub(super) end: TimeNs,
-    /// Who waited for it then.
+    /// The operations that waited for it then.
     pub(super) waits: Vec<OperationRef>,
-    /// When it began, each time, in order.
+    /// Start of the work each time, in order.
     pub(super) starts: Vec<TimeNs>,
-    /// What all waited for it, all together.
+    /// Total time that all lanes waited for it.
     pub(super) cost: DurationNs,
 }
 
-/// Sums the waits that no delay explains by the work that the late one did meanwhile, the costliest first.
+/// Sums the waits that no delay explains by the work of the late lane at that time, the costliest first.
 pub(super) fn designed(
     segments: &Segments,
     released: &[Vec<Released>],
@@ -65,7 +65,7 @@ pub(super) fn designed(
     found
 }
 
-/// The work that the one that was waited for did in the middle of a wait.
+/// Returns the work that the peer did in the middle of a wait.
 fn waited_for(
     segments: &Segments,
     released: &[Vec<Released>],
@@ -74,7 +74,7 @@ fn waited_for(
     let it = released[operation.lane.index()][operation.at];
     let by = it.by?;
     if by.kind == WaitKind::WaitForDevice {
-        // That is what a device is for.
+        // The host waits for a device by design: the device exists to do its work.
         return None;
     }
     let peer = by.peer;
@@ -94,7 +94,7 @@ fn waited_for(
     })
 }
 
-/// Number of ranks that ever work at each call path.
+/// Returns the number of ranks that ever work at each call path.
 fn ranks_by_path(segments: &Segments) -> Vec<usize> {
     let mut counts = vec![0; segments.places.num_paths()];
     let mut last = vec![usize::MAX; segments.places.num_paths()];
@@ -110,7 +110,7 @@ fn ranks_by_path(segments: &Segments) -> Vec<usize> {
     counts
 }
 
-/// The cost from which on something is worth a line.
+/// Returns the minimum cost of a listed cause.
 fn least_cost(segments: &Segments) -> DurationNs {
     let lanes = segments.lanes.iter();
     let spans = lanes.filter(|it| !it.is_device).filter_map(|it| {
@@ -118,7 +118,7 @@ fn least_cost(segments: &Segments) -> DurationNs {
         Some(it.gaps.last()?.end.since(first))
     });
     let whole: DurationNs = spans.sum();
-    DurationNs(whole.0 / LEAST_SHARE)
+    DurationNs(whole.0 / MIN_SHARE)
 }
 
 fn design(

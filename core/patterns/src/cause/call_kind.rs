@@ -1,25 +1,25 @@
-//! What a function is to the search for causes: work, or a call in which a lane can wait.
+//! The kind of a function in the search for causes: work, or a call in which a lane can wait.
 
 use callgrove_model::{FuncId, FunctionName, NameTable};
 
 use crate::wait_names;
 
-/// How a call can wait. What it sends and receives the messages in it say; the name says only the rest.
+/// The way in which a call can wait. Point-to-point partners follow from its messages; the name determines the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CallKind {
     /// Work of the program itself.
     Work,
-    /// A call of the communication library that is no collective.
+    /// A call of the communication library that is not a collective.
     PointToPoint,
-    /// All ranks of a communicator give and take.
+    /// All ranks of a communicator send and receive.
     Collective,
-    /// One rank of a communicator gives to all, or takes from all: not everyone waits for everyone.
+    /// One rank of a communicator sends to all, or receives from all: not every rank waits for every other.
     Rooted,
-    /// All ranks of a communicator meet.
+    /// All ranks of a communicator synchronise.
     Barrier,
-    /// TAU's probe inside a collective: it waits until all ranks have come.
+    /// TAU's probe inside a collective: it waits until all ranks have arrived.
     SyncProbe,
-    /// Threads of one rank meet, or one waits for another.
+    /// The threads of one rank synchronise, or one waits for another.
     ThreadSync,
     /// The host waits for its device.
     DeviceSync,
@@ -27,7 +27,7 @@ pub(super) enum CallKind {
     TracerFlush,
 }
 
-/// Collectives without their prefix `MPI_` and without the `I` of those that do not block.
+/// Names of collectives without the prefix `MPI_` and without the `I` of the non-blocking ones.
 const COLLECTIVES: &[&str] = &[
     "Allgather",
     "Allgatherv",
@@ -46,22 +46,22 @@ const COLLECTIVES: &[&str] = &[
     "Init_thread",
 ];
 
-/// Those with one rank at their root.
+/// Names of the collectives that have a root rank.
 const ROOTED: &[&str] = &[
     "Bcast", "Gather", "Gatherv", "Reduce", "Scatter", "Scatterv",
 ];
 
-/// Regions in which a tracer writes what it has in memory, in lower case.
+/// Lower-case names of regions in which a tracer writes its buffer.
 const FLUSHES: &[&str] = &["flush", "trace buffer flush", "tau_flush"];
 
-/// Calls by which a host waits for its device end like this, in lower case, and begin with one of [`DEVICE_APIS`].
+/// Lower-case suffix of the calls by which a host waits for its device; they begin with one of [`DEVICE_APIS`].
 const DEVICE_SYNC_END: &str = "synchronize";
 
-/// Beginnings of the names of calls of device libraries, in lower case.
+/// Lower-case prefixes of the names of calls of device libraries.
 const DEVICE_APIS: &[&str] = &["cuda", "cu", "hip"];
 
 impl CallKind {
-    /// Of every function in a table, by index.
+    /// Returns the kinds of all functions in a table, by index.
     pub(super) fn of_all(names: &NameTable<FuncId>) -> Vec<Self> {
         names.iter().map(|(_, name)| Self::of(name)).collect()
     }
@@ -95,12 +95,12 @@ impl CallKind {
         }
     }
 
-    /// Whether a lane can wait in it.
+    /// Returns whether a lane can wait in it.
     pub(super) fn can_wait(self) -> bool {
         !matches!(self, Self::Work | Self::TracerFlush)
     }
 
-    /// Whether the ranks of a communicator call it together.
+    /// Returns whether the ranks of a communicator call it together.
     pub(super) fn is_collective(self) -> bool {
         matches!(self, Self::Collective | Self::Rooted | Self::Barrier)
     }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_a_call_can_wait_for() {
+    fn kinds_follow_from_names() {
         let check = |name, expected| assert_eq!(CallKind::of(name), expected, "{name}");
         check("MPI_Allreduce()", CallKind::Collective);
         check("MPI_Bcast()", CallKind::Rooted);

@@ -1,4 +1,4 @@
-//! Who made whom late: found once for a whole run, then asked for any execution.
+//! The causes of delays: found once for a whole run, then queried for any execution.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -16,33 +16,34 @@ use super::clock::Clocks;
 use super::delay::{CauseKind, DelayCause, DelayRole, RootCause};
 use super::delay_root::DelayRoot;
 use super::grouping::{Cluster, confidence_percent, group};
-use super::held::HeldLanes;
 use super::incident::Incident;
 use super::incidents::{Incidents, period};
+use super::lane_delays::LaneDelays;
 use super::meetings::Meetings;
 use super::release::{Partners, releases};
 use super::replay::{ChargedWait, Replayed, replay};
 use super::segments::{OperationRef, Segments};
-use super::standstill;
+use super::stall;
 use super::usual::ExcessSource;
 use super::wait::Waits;
 use super::wait_states::{call_path, collectives, wait_states};
 
-/// What ranks wait for every time shows in many waits: an assumption, not measured.
+/// Confidence of a cause by design, which shows in many waits: an assumption, not measured.
 const DESIGNED_PERCENT: u8 = 95;
 
-/// Most of a rank that the order on clocks decided of which messages bound one side only: an assumption.
+/// Maximum confidence in a rank that follows from clocks bounded by messages from one side only: an assumption.
 const UNSURE_CLOCK_PERCENT: u8 = 50;
 
-/// Causes of every delay of a run.
+/// The causes of all delays of a run.
 ///
-/// Its serialised form is without the waits, which are many.
+/// The serialised form leaves out the waits, which are many.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Causes {
     #[serde(skip)]
     waits: Waits,
     clocks: Clocks,
-    held: HeldLanes,
+    #[serde(rename = "held")]
+    delays: LaneDelays,
     incident_of_root: Vec<Option<usize>>,
     roots: Vec<RootCause>,
     incidents: Incidents,
@@ -50,8 +51,8 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Finds the wait states, causes and incidents of a run; none where it is not [timed](Self::is_timed). Cost: O(n log n) in
-    /// events and messages; deterministic.
+    /// Finds the wait states, causes and incidents of a run; none if the run is not [timed](Self::is_timed). Cost:
+    /// O(n log n) in events and messages. The result is deterministic.
     ///
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.
@@ -63,10 +64,10 @@ impl Causes {
         Self::search(trace, ExcessSource::Usual, progress)
     }
 
-    /// Finds the same in an excerpt of a run: calls of which `is_stalled` says that they stalled, and the messages around
-    /// them. Nothing is usual in it, so all that a call took is a delay: its own work, or what it took after what it
-    /// waited for had come. A lane that a stalled call waited for, and that did not stall itself, was slow in work that
-    /// the excerpt does not show. Cost and errors are those of [`Causes::find`].
+    /// Finds the same in an excerpt of a run: the calls that stalled according to `is_stalled`, and the messages
+    /// around them. An excerpt has no usual durations, so all the time of a call is a delay: its own work, or the
+    /// time after its release. A lane that a stalled call waited for, and that did not stall itself, was slow in work
+    /// that the excerpt does not show. Cost: that of [`Causes::find`].
     ///
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.
@@ -104,9 +105,9 @@ impl Causes {
         let mut replayed = replay(&segments, &partners, &meetings, &released, source);
         progress.at(0.8)?;
         let Replayed { waits, roots, .. } = &mut replayed;
-        standstill::settle(&segments, &partners, &clocks, waits, roots);
+        stall::resolve(&segments, &partners, &clocks, waits, roots);
         let clusters = group(&segments, &clocks, &mut replayed.roots, is_excerpt);
-        // What recurs shows in a whole run only.
+        // Recurrence shows in a whole run only.
         let designed = if is_excerpt {
             Vec::new()
         } else {
@@ -121,7 +122,7 @@ impl Causes {
             roots: &replayed.roots,
         };
         let (roots, place) = facts.root_causes();
-        let held = HeldLanes::new(
+        let delays = LaneDelays::new(
             trace,
             &segments,
             &released,
@@ -145,7 +146,7 @@ impl Causes {
         Ok(Self {
             waits,
             clocks,
-            held,
+            delays,
             incident_of_root,
             roots,
             incidents,
@@ -153,25 +154,26 @@ impl Causes {
         })
     }
 
-    /// Whether the trace says when calls began. Where all begin with their callers, as in a forest file, it has but their
-    /// lengths, and no delay can be followed.
+    /// Returns whether the trace records when calls began. If all calls begin with their callers, as in a forest
+    /// file, the trace has only durations, and delays cannot be followed.
     pub fn is_timed(&self) -> bool {
         self.is_timed
     }
 
-    /// Why an execution, of whatever function, was late; `trace` is the one that the causes were found in.
+    /// Returns the cause of the delay of an execution of any function. `trace` is the one that the causes were found
+    /// in.
     pub fn of(&self, trace: &Trace, exec: ExecRef) -> DelayCause {
         let executions = &trace.lane(exec.lane).executions;
         let entry = executions.entry[exec.exec.index()];
         self.of_time(trace, exec.lane, entry..executions.exit(exec.exec))
     }
 
-    /// The same of what a lane did in a time: the root that held it up longest. Of `trace` only the ranks of its lanes
-    /// are asked.
+    /// Returns the cause of the delay of a lane in a time range: the root that delayed it longest. Only the ranks of
+    /// the lanes are read from `trace`.
     pub fn of_time(&self, trace: &Trace, lane: LaneIdx, time: Range<TimeNs>) -> DelayCause {
         let common = |time| self.clocks.common(lane, time);
         let time = common(time.start)..common(time.end);
-        let by = self.held.by(lane, &time);
+        let by = self.delays.largest_delay(lane, &time);
         if by.role == DelayRole::OnTime {
             return DelayCause::ON_TIME;
         }
@@ -185,7 +187,7 @@ impl Causes {
         let hops = root.filter(|_| by.role == DelayRole::Victim).map(|root| {
             let local = |lane, time| self.clocks.local(lane, time);
             let since = common_start(&self.clocks, root.1);
-            self.held
+            self.delays
                 .hops(trace, lane, &time, (root.0, root.1, since), local)
         });
         DelayCause {
@@ -198,33 +200,33 @@ impl Causes {
         }
     }
 
-    /// What delays began with, ordered by the delay that they caused, largest first.
+    /// Returns the roots of delays, ordered by the delay that they caused, largest first.
     pub fn roots(&self) -> &[RootCause] {
         &self.roots
     }
 
-    /// The incident that a root, by its place among [`Causes::roots`], belongs to.
+    /// Returns the incident of a root, given by its index in [`Causes::roots`].
     pub fn incident_of(&self, root: usize) -> Option<usize> {
         self.incident_of_root.get(root).copied().flatten()
     }
 
-    /// The wait states.
+    /// Returns the wait states.
     pub fn waits(&self) -> &Waits {
         &self.waits
     }
 
-    /// The incidents.
+    /// Returns the incidents.
     pub fn incidents(&self) -> &Incidents {
         &self.incidents
     }
 
-    /// What messages tell of the clocks of the hosts.
+    /// Returns the clocks of the hosts, as estimated from messages.
     pub fn clocks(&self) -> &Clocks {
         &self.clocks
     }
 }
 
-/// What was found, on the way to what is shown.
+/// The results of the search, before they are converted for display.
 struct Found<'a> {
     trace: &'a Trace,
     clocks: &'a Clocks,
@@ -234,9 +236,9 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// The roots that are laid to no other, and for every root the place of the one that it is laid to among them.
+    /// Returns the final roots, and for every root the index of its final root among them.
     fn root_causes(&self) -> (Vec<RootCause>, Vec<usize>) {
-        let ends = (0..self.roots.len()).filter(|&it| self.roots[it].laid_to.is_none());
+        let ends = (0..self.roots.len()).filter(|&it| self.roots[it].attributed_to.is_none());
         let mut order: Vec<usize> = ends.collect();
         order.sort_by_key(|&it| {
             let root = &self.roots[it];
@@ -247,7 +249,7 @@ impl Found<'_> {
             place[it] = at;
         }
         for (it, root) in self.roots.iter().enumerate() {
-            if let Some(end) = root.laid_to {
+            if let Some(end) = root.attributed_to {
                 place[it] = place[end.index()];
             }
         }
@@ -259,7 +261,7 @@ impl Found<'_> {
         self.segments.processes[process].1
     }
 
-    /// Whether a root or one of its victims has a clock that is bounded from one side only.
+    /// Returns whether the clock of a root or of one of its victims is bounded from one side only.
     fn is_one_way(&self, root: &DelayRoot) -> bool {
         let victims = root.victims.keys();
         let lanes = victims.filter_map(|it| self.segments.first_thread(self.trace, *it));
@@ -279,7 +281,7 @@ impl Found<'_> {
             kind: root.kind,
             lane: root.lane,
             rank: lane.rank,
-            call: call_on(root.lane, root.call),
+            call: exec_ref(root.lane, root.call),
             func: lane.executions.func[root.call.index()],
             start: local(root.start),
             end: local(root.end),
@@ -298,7 +300,7 @@ impl Found<'_> {
         }
     }
 
-    /// The incidents, and the one of each root.
+    /// Returns the incidents, and the incident of each root.
     fn incidents(
         &self,
         roots: &[RootCause],
@@ -312,12 +314,12 @@ impl Found<'_> {
         for wait in waits {
             if let Some(root) = wait.root {
                 let operation = self.segments.operation(wait.operation);
-                let call = call_on(wait.operation.lane, operation.call);
+                let call = exec_ref(wait.operation.lane, operation.call);
                 calls[place[root.index()]].push(call);
             }
         }
         for (it, root) in self.roots.iter().enumerate() {
-            calls[place[it]].push(call_on(root.lane, root.call));
+            calls[place[it]].push(exec_ref(root.lane, root.call));
         }
         let mut found: Vec<(Incident, Vec<usize>)> = clusters
             .iter()
@@ -371,19 +373,19 @@ impl Found<'_> {
                 .unwrap_or(u32::MAX)
                 .max(1),
             every: period(&cluster.starts),
-            like: 0,
+            similar_group: 0,
             root,
         }
-        .settled(self.trace)
+        .with_sorted_members(self.trace)
     }
 
     fn designed(&self, it: &DesignedWait) -> Incident {
         let lane = self.trace.lane(it.lane);
-        let call = call_on(it.lane, it.call);
+        let call = exec_ref(it.lane, it.call);
         let local = |time| self.clocks.local(it.lane, time);
         let waiting = |it: &OperationRef| {
             let operation = self.segments.operation(*it);
-            (operation, call_on(it.lane, operation.call))
+            (operation, exec_ref(it.lane, operation.call))
         };
         let starts = it.waits.iter().map(|it| waiting(it).0.start);
         let ends = it.waits.iter().map(|it| waiting(it).0.end);
@@ -420,13 +422,13 @@ impl Found<'_> {
             delay: it.cost,
             times: u32::try_from(it.starts.len()).unwrap_or(u32::MAX),
             every: period(&it.starts),
-            like: 0,
+            similar_group: 0,
         }
-        .settled(self.trace)
+        .with_sorted_members(self.trace)
     }
 }
 
-/// Whether any call begins after its caller; or none is within another.
+/// Returns whether any call begins after its caller, or no call is within another.
 fn is_timed(trace: &Trace) -> bool {
     let begin_later = trace.lanes.iter().flat_map(|lane| {
         let executions = &lane.executions;
@@ -440,11 +442,11 @@ fn is_timed(trace: &Trace) -> bool {
     begin_later.peek().is_none() || begin_later.any(|it| it)
 }
 
-/// When a root began, on the common clock.
+/// Returns the start of a root on the common clock.
 fn common_start(clocks: &Clocks, root: &RootCause) -> TimeNs {
     clocks.common(root.lane, root.start)
 }
 
-fn call_on(lane: LaneIdx, exec: ExecIdx) -> ExecRef {
+fn exec_ref(lane: LaneIdx, exec: ExecIdx) -> ExecRef {
     ExecRef { lane, exec }
 }

@@ -9,9 +9,9 @@ use petgraph::algo::min_spanning_tree;
 use petgraph::data::Element;
 use petgraph::graph::UnGraph;
 
-/// Smallest number of messages without answers that can show a clock.
-const LEAST_MESSAGES: u64 = 8;
-/// The share of messages that must take about as long as the shortest, as a divisor.
+/// Minimum number of messages without answers from which a clock offset can be estimated.
+const MIN_MESSAGES: u64 = 8;
+/// Divisor of the number of messages: at least a quarter of them must take about as long as the shortest.
 const NEAR_PART: u64 = 4;
 
 /// The clock of one host.
@@ -19,40 +19,41 @@ const NEAR_PART: u64 = 4;
 pub struct HostClock {
     /// The host as the tracer names it; empty where it does not.
     pub host: String,
-    /// How far the clock is ahead of that of the first host; `None` if no messages lead there.
+    /// Offset of the clock from that of the first host, positive if ahead; `None` if no messages lead there.
     pub ahead: Option<DurationNs>,
-    /// The estimate may be off by this to either side: half the shortest way there and back.
+    /// Maximum error of the estimate to either side: half the shortest round trip.
     pub uncertainty: DurationNs,
-    /// Whether messages lead there, or back, only: the estimate takes the fastest of them to need no time, and
+    /// True if messages go in one direction only: the estimate assumes that the fastest of them takes no time, and
     /// [`HostClock::uncertainty`] does not hold.
     pub is_one_way: bool,
 }
 
-/// Messages that were received before they were sent, between two ranks.
+/// Messages between two ranks that were received before they were sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BackInTime {
     /// The sender.
     pub from: RankId,
     /// The receiver.
     pub to: RankId,
-    /// How many.
+    /// Number of messages.
     pub num_messages: u64,
-    /// The largest step back, on the clocks as they were recorded.
+    /// The largest step back, on the recorded clocks.
     pub worst: DurationNs,
-    /// How many still go back once the clocks are set right.
+    /// Number of messages that still go back after the clocks are corrected.
     pub num_unexplained: u64,
 }
 
-/// The clocks of all hosts, as far as messages show them.
+/// The clocks of all hosts, as far as they can be estimated from messages.
 ///
-/// A message takes at least no time, so the shortest time from host a to b and the shortest from b to a bound how
-/// far the clocks are apart; their half difference is the estimate (Cristian 1989), and the smallest half sums lead
-/// from host to host. Drift within the run is not estimated: it stays in the uncertainty. TAU stamps a message when
+/// A message takes at least no time, so the shortest time from host a to b and the shortest from b to a bound the
+/// offset of their clocks. Half their difference is the estimate (Cristian 1989), and the path with the smallest half
+/// sums leads from host to host. Drift within the run is not estimated: it stays in the uncertainty. TAU stamps a
+/// message when the send is entered and when the receive ends, so that on one host none goes back.
 /// the send is entered and when the receive ends, so that on one host none goes back.
 ///
-/// Messages that go one way bound a clock from one side. It is set right by the shortest of them if they go back in time,
-/// or if a quarter of at least [`LEAST_MESSAGES`] take nearly as long as the shortest: what delays a message differs
-/// from one to the next, a clock does not. The other side of the bound stays open.
+/// Messages in one direction bound a clock from one side. The clock is corrected by the shortest of them if they go
+/// back in time, or if a quarter of at least [`MIN_MESSAGES`] take nearly as long as the shortest: delays differ
+/// from one message to the next, a clock offset does not. The other side of the bound stays open.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Clocks {
     hosts: Vec<HostClock>,
@@ -66,8 +67,8 @@ impl Clocks {
         Self::compare(trace, false)
     }
 
-    /// The same of an excerpt of a run, whose few messages may all be late: a clock is set right only where messages went
-    /// back in time.
+    /// Compares the clocks in an excerpt of a run, whose few messages may all be late: a clock is corrected only where
+    /// messages went back in time.
     pub(super) fn of_excerpt(trace: &Trace) -> Self {
         Self::compare(trace, true)
     }
@@ -87,54 +88,54 @@ impl Clocks {
             host_of_lane,
             back_in_time: Vec::new(),
         };
-        clocks.set_right(&flights(trace, &clocks.host_of_lane), is_excerpt);
+        clocks.correct(&flights(trace, &clocks.host_of_lane), is_excerpt);
         clocks.count_back(trace);
         clocks
     }
 
-    /// The hosts, in order of their lowest lane.
+    /// Returns the hosts, in order of their lowest lane.
     pub fn hosts(&self) -> &[HostClock] {
         &self.hosts
     }
 
-    /// Messages that went back in time, ordered by sender, then receiver.
+    /// Returns the messages that went back in time, ordered by sender, then receiver.
     pub fn back_in_time(&self) -> &[BackInTime] {
         &self.back_in_time
     }
 
-    /// The host of a lane, an index into [`Clocks::hosts`].
+    /// Returns the host of a lane, as an index into [`Clocks::hosts`].
     pub fn host_of(&self, lane: LaneIdx) -> usize {
         self.host_of_lane.get(lane.index()).copied().unwrap_or(0)
     }
 
-    /// Whether the clock of a lane's host is bounded from one side only.
+    /// Returns whether the clock of a lane's host is bounded from one side only.
     pub(super) fn is_one_way(&self, lane: LaneIdx) -> bool {
         let host = self.hosts.get(self.host_of(lane));
         host.is_some_and(|it| it.is_one_way)
     }
 
-    /// A time of a lane on the clock of the first host.
+    /// Converts a time of a lane to the clock of the first host.
     pub fn common(&self, lane: LaneIdx, time: TimeNs) -> TimeNs {
         let ahead = self.hosts.get(self.host_of(lane)).and_then(|it| it.ahead);
         let DurationNs(ahead) = ahead.unwrap_or(DurationNs::ZERO);
         time + DurationNs(ahead.saturating_neg())
     }
 
-    /// A time on the clock of the first host as the lane's own clock has it.
+    /// Converts a time on the clock of the first host to the lane's own clock.
     pub(super) fn local(&self, lane: LaneIdx, time: TimeNs) -> TimeNs {
         let ahead = self.hosts.get(self.host_of(lane)).and_then(|it| it.ahead);
         time + ahead.unwrap_or(DurationNs::ZERO)
     }
 
-    fn set_right(&mut self, flights: &Flights, is_excerpt: bool) {
+    fn correct(&mut self, flights: &Flights, is_excerpt: bool) {
         let mut graph = UnGraph::<(), i64>::new_undirected();
         let nodes: Vec<_> = self.hosts.iter().map(|_| graph.add_node(())).collect();
         for (&(from, to), there) in flights {
             let weight = match flights.get(&(to, from)) {
                 Some(_) if to < from => continue,
                 Some(back) => there.shortest.0.saturating_add(back.shortest.0) / 2,
-                // The last choice.
-                None if there.is_of_clocks(is_excerpt) => i64::MAX,
+                // Used if no path has messages in both directions.
+                None if there.reveals_offset(is_excerpt) => i64::MAX,
                 None => continue,
             };
             graph.add_edge(nodes[from], nodes[to], weight);
@@ -148,7 +149,7 @@ impl Clocks {
         if let Some(first) = self.hosts.first_mut() {
             first.ahead = Some(DurationNs::ZERO);
         }
-        // The links are a tree, so each round reaches one more host or ends.
+        // The links are a tree, so each round reaches one more host or ends the loop.
         while let Some(at) = links.iter().position(|&(from, to)| {
             self.hosts[from].ahead.is_some() != self.hosts[to].ahead.is_some()
         }) {
@@ -194,7 +195,7 @@ impl Clocks {
     }
 }
 
-/// The hosts in order of lane, and the host of each lane.
+/// Returns the hosts in order of lane, and the host of each lane.
 pub(crate) fn hosts(trace: &Trace) -> (Vec<String>, Vec<usize>) {
     let mut of_rank = BTreeMap::new();
     for it in &trace.metadata {
@@ -221,23 +222,23 @@ pub(crate) fn hosts(trace: &Trace) -> (Vec<String>, Vec<usize>) {
 struct Flight {
     shortest: DurationNs,
     num_messages: u64,
-    /// Messages that took at most a tenth longer than the shortest.
+    /// Number of messages that took at most a tenth longer than the shortest.
     num_near: u64,
 }
 
-/// By sending and receiving host.
+/// Flights by sending and receiving host.
 type Flights = BTreeMap<(usize, usize), Flight>;
 
 impl Flight {
-    /// Whether messages that have no answers show how far two clocks are apart.
-    fn is_of_clocks(&self, is_excerpt: bool) -> bool {
-        let is_constant = self.num_messages >= LEAST_MESSAGES
+    /// Returns whether messages without answers reveal the offset of two clocks.
+    fn reveals_offset(&self, is_excerpt: bool) -> bool {
+        let is_constant = self.num_messages >= MIN_MESSAGES
             && self.num_near.saturating_mul(NEAR_PART) >= self.num_messages;
         self.shortest < DurationNs::ZERO || (is_constant && !is_excerpt)
     }
 }
 
-/// How a clock differs from one that is known.
+/// The offset of a clock from a known one.
 struct Link {
     ahead: DurationNs,
     uncertainty: DurationNs,
@@ -267,7 +268,7 @@ impl Link {
     }
 }
 
-/// Durations of the messages between hosts.
+/// Returns the durations of the messages between hosts.
 fn flights(trace: &Trace, host_of_lane: &[usize]) -> Flights {
     let mut found = Flights::new();
     let each = |visit: &mut dyn FnMut((usize, usize), DurationNs)| {

@@ -1,4 +1,4 @@
-//! Words for one delayed execution: its role, what kind of cause it has, and the way to its root.
+//! The delay of one execution: its role, the kind of its cause, and the path to its root.
 
 use std::fmt;
 
@@ -8,25 +8,25 @@ use callgrove_model::{DurationNs, ExecRef, FuncId, LaneIdx, RankId, TimeNs};
 
 use super::WaitKind;
 
-/// What an execution was in a delay.
+/// The role of an execution in a delay.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum DelayRole {
     /// Late by itself: no other rank made it wait.
     Root,
-    /// Made late by another rank, or by something outside the program.
+    /// Delayed by another rank, or by something outside the program.
     Victim,
-    /// Late, but the trace does not tell by whom.
+    /// Late, but the trace does not show the cause.
     Undecided,
     /// No delay in it is unusual for the run.
     OnTime,
 }
 
-/// What kind of thing delayed the program.
+/// The kind of a cause of delay.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CauseKind {
-    /// A rank was stopped, or computed in a function without calls in it: without events the trace cannot tell these apart.
-    // Documents of version 1 have other names.
+    /// A rank was stopped, or computed in a function without calls in it: without events the trace cannot distinguish
+    /// the two.
     #[serde(alias = "stood_still")]
     Stalled,
     /// A rank did its own work more slowly than usual, over several calls.
@@ -42,20 +42,20 @@ pub enum CauseKind {
     Serial,
     /// By design: some ranks have more to do than others.
     Imbalance,
-    /// Small delays that every rank has often: the machine's.
+    /// Small delays that every rank has often, caused by the machine.
     Noise,
-    /// The trace does not say.
+    /// The trace does not show the cause.
     #[serde(alias = "untold")]
     Unknown,
 }
 
 impl CauseKind {
-    /// Whether the program does it as it was written, run after run, or the machine always: nothing went wrong.
+    /// Returns whether the program does this by design in every run, or the machine always: it is not a fault.
     pub fn is_by_design(self) -> bool {
         matches!(self, Self::Serial | Self::Imbalance | Self::Noise)
     }
 
-    /// Whether one rank did it. The network, a host and the machine are no rank.
+    /// Returns whether one rank is the cause. The network, a host and the machine are not ranks.
     pub fn is_of_a_rank(self) -> bool {
         !matches!(self, Self::Transfer | Self::BusyHost | Self::Noise)
     }
@@ -88,50 +88,51 @@ impl fmt::Display for CauseKind {
     }
 }
 
-/// Where a delay began, and what it cost.
+/// The start of a delay, and its cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RootCause {
-    /// What kind of cause it is.
+    /// The kind of cause.
     pub kind: CauseKind,
     /// The lane that was late by itself.
     pub lane: LaneIdx,
     /// Its rank.
     pub rank: RankId,
-    /// The innermost call that it was in.
+    /// The innermost call that the lane was in.
     pub call: ExecRef,
     /// The function of that call.
     pub func: FuncId,
-    /// From here it was late.
+    /// Start of the delay.
     pub start: TimeNs,
-    /// To here.
+    /// End of the delay.
     pub end: TimeNs,
-    /// How much longer than usual it took.
+    /// Excess over the usual duration.
     pub own_delay: DurationNs,
-    /// How long it usually takes there.
+    /// Usual duration at that place.
     pub usual: DurationNs,
-    /// Whether it was in a call of the communication library, or of threads or devices: not in work of the program.
+    /// True if it was in a call of the communication library, of threads or of devices, and not in work of the
+    /// program.
     pub is_in_library: bool,
-    /// How long all others together waited because of it.
+    /// Total time that all other ranks waited because of it.
     pub caused: DurationNs,
     /// Number of ranks that waited because of it.
     pub num_victims: u32,
-    /// Whether the rank was found by the order of events on clocks that messages bound from one side only.
+    /// True if the rank follows from the order of events on clocks that messages bound from one side only.
     pub is_clock_unsure: bool,
-    /// In how many of a hundred such cases the rank is the right one.
+    /// Number of a hundred such cases in which the rank is the right one.
     pub confidence_percent: u8,
-    /// The rank that it is if it is not this one, where the trace leaves a choice.
+    /// The second most likely rank, if the trace allows a choice.
     pub next_best: Option<RankId>,
 }
 
-/// One step of the way from a delayed execution to the root of its delay: a call that waited, and what the
-/// one it waited for was in.
+/// One step of the path from a delayed execution to the root of its delay: a call that waited, and the call of its
+/// peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop {
     /// The waiting call.
     pub call: ExecRef,
     /// The rank that waited.
     pub rank: RankId,
-    /// How it waited.
+    /// The kind of wait.
     pub kind: WaitKind,
     /// The lane that it waited for.
     pub peer: LaneIdx,
@@ -139,22 +140,22 @@ pub struct Hop {
     pub peer_rank: RankId,
     /// The call that the peer was in while it was waited for; `None` outside every function.
     pub peer_call: Option<ExecRef>,
-    /// From here it waited.
+    /// Start of the wait.
     pub start: TimeNs,
-    /// To here.
+    /// End of the wait.
     pub end: TimeNs,
-    /// How much delay the peer handed on: the part of the wait in which the peer itself was late.
+    /// Delay that the peer handed on: the part of the wait in which the peer itself was late.
     pub handed_on: DurationNs,
-    /// Short-term costs (Böhme et al. 2010): the part of `handed_on` that the peer made itself.
+    /// Short-term costs (Böhme et al. 2010): the part of `handed_on` that the peer caused itself.
     pub short_term: DurationNs,
-    /// Long-term costs: the part of `handed_on` that the peer had been handed before, by the next hop.
+    /// Long-term costs: the part of `handed_on` that the peer had received, through the next hop.
     pub long_term: DurationNs,
 }
 
-/// Why one execution was late: the answer of [`super::Causes::of`].
+/// The cause of one execution's delay: the result of [`super::Causes::of`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DelayCause {
-    /// What the execution was in the delay.
+    /// The role of the execution in the delay.
     pub role: DelayRole,
     /// The kind of the root; [`CauseKind::Unknown`] for an undecided execution and one on time.
     pub kind: CauseKind,
@@ -162,14 +163,14 @@ pub struct DelayCause {
     pub root: Option<usize>,
     /// The incident that the execution belongs to, an index into [`super::Incidents::all`].
     pub incident: Option<usize>,
-    /// How long it was delayed: by its wait for others, or, for a root, by itself. Never longer than the execution.
+    /// Delay of the execution: its wait for others, or, for a root, its own delay. Never longer than the execution.
     pub waited: DurationNs,
-    /// From the execution to the root; empty for a root, and where nobody waited for anybody.
+    /// The path from the execution to the root; empty for a root, and if no lane waited for another.
     pub hops: Vec<Hop>,
 }
 
 impl DelayCause {
-    /// Nothing in it was unusual.
+    /// The cause of an execution without delay.
     pub const ON_TIME: Self = Self {
         role: DelayRole::OnTime,
         kind: CauseKind::Unknown,

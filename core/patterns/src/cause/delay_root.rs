@@ -1,4 +1,4 @@
-//! Where delays begin, while they are being followed; and lag: how far a lane is behind, and which delays that consists of.
+//! Roots of delays while they are followed, and lag: the delays by which a lane is behind.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs};
 use super::delay::CauseKind;
 use super::segments::{OperationRef, PathIdx, index, number};
 
-/// A place among the roots that are being followed.
+/// Index of a root among those that are followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct RootIdx(u32);
 
@@ -22,7 +22,7 @@ impl RootIdx {
     }
 }
 
-/// What of a delay was on one call path.
+/// The part of a delay on one call path.
 #[derive(Clone, Copy, Debug)]
 struct PathPart {
     path: PathIdx,
@@ -39,54 +39,54 @@ struct PathPart {
 )]
 pub(super) struct DelayRoot {
     pub(super) lane: LaneIdx,
-    /// The call that is named: the one with most of it on the call path with most of it.
+    /// The named call: the one with most of the delay on the call path with most of it.
     pub(super) call: ExecIdx,
     pub(super) start: TimeNs,
     pub(super) end: TimeNs,
-    /// How much longer than usual.
+    /// Excess over the usual duration.
     pub(super) amount: DurationNs,
-    /// How long it usually takes.
+    /// The usual duration.
     pub(super) usual: DurationNs,
     /// Number of gaps that were each longer than usual.
     pub(super) num_gaps: u32,
-    /// The largest of their amounts.
+    /// The largest excess of a gap.
     pub(super) largest: DurationNs,
-    /// The same by call path.
+    /// The excess by call path.
     by_path: Vec<PathPart>,
-    /// The operation in which it was; `None` for own work.
+    /// The operation with the delay; `None` for own work.
     pub(super) operation: Option<OperationRef>,
     pub(super) is_written: bool,
-    /// What others waited because of it, all together.
+    /// Total time that others waited because of it.
     pub(super) cost: DurationNs,
-    /// The same by rank, an index into the processes.
+    /// That time by rank, an index into the processes.
     pub(super) victims: BTreeMap<usize, DurationNs>,
     /// The end of the last wait for it.
     pub(super) last_wait_end: TimeNs,
     /// The lanes that its operation may have waited for.
     pub(super) peers: Arc<[LaneIdx]>,
-    /// Whether its operation may have waited for any lane.
+    /// True if its operation may have waited for any lane.
     pub(super) is_for_any: bool,
-    /// The same because the trace has no messages of it.
+    /// True if its operation may have waited for any lane because the trace has no messages of it.
     pub(super) is_unmatched: bool,
-    /// Whether an excerpt of a run shows it only by what waited for it.
+    /// True if an excerpt of a run shows the root only by the waits for it.
     pub(super) is_unreported: bool,
-    /// Whether only the order of events says that others waited for it.
+    /// True if only the order of events indicates that others waited for it.
     pub(super) is_unproven: bool,
-    /// From here nothing happened on its lane.
+    /// Start of the time without events on its lane.
     pub(super) silent_from: TimeNs,
-    /// Until here it is known to have waited for others.
+    /// Time until which it is known to have waited for others.
     pub(super) due: TimeNs,
-    /// The root that it was but a part of.
-    pub(super) laid_to: Option<RootIdx>,
-    /// The rank that it is if it is not this one, an index into the processes.
+    /// The root of which it was only a part.
+    pub(super) attributed_to: Option<RootIdx>,
+    /// The second most likely rank, as an index into the processes.
     pub(super) next_best: Option<usize>,
-    /// By how much it came before the next best.
+    /// Lead of this root over the second most likely one.
     pub(super) margin: Option<DurationNs>,
     pub(super) kind: CauseKind,
 }
 
 impl DelayRoot {
-    /// A root of own work, or in an operation, without anything that it caused yet.
+    /// Returns a root of own work, or in an operation, that has caused nothing yet.
     pub(super) fn new(lane: LaneIdx, call: ExecIdx, start: TimeNs, end: TimeNs) -> Self {
         Self {
             lane,
@@ -110,14 +110,14 @@ impl DelayRoot {
             is_unproven: false,
             silent_from: start,
             due: start,
-            laid_to: None,
+            attributed_to: None,
             next_best: None,
             margin: None,
             kind: CauseKind::Unknown,
         }
     }
 
-    /// Own work that an excerpt of a run does not show, without its amount.
+    /// Returns a root of own work that an excerpt of a run does not show, without its amount.
     pub(super) fn unreported(lane: LaneIdx, call: ExecIdx, start: TimeNs, end: TimeNs) -> Self {
         Self {
             is_unreported: true,
@@ -125,7 +125,7 @@ impl DelayRoot {
         }
     }
 
-    /// Extends own work that an excerpt does not show to a wait for it; all of it counts.
+    /// Extends own work that an excerpt does not show over a wait for it; all of that time counts.
     pub(super) fn cover(&mut self, start: TimeNs, end: TimeNs) {
         self.start = self.start.min(start);
         self.end = self.end.max(end);
@@ -135,7 +135,7 @@ impl DelayRoot {
         self.largest = self.amount;
     }
 
-    /// Goes on: another piece that was too long.
+    /// Adds another section that took too long.
     pub(super) fn extend(
         &mut self,
         path: PathIdx,
@@ -165,19 +165,20 @@ impl DelayRoot {
         if amount > part.largest {
             (part.largest, part.call) = (amount, call);
         }
-        // Of equal ones the first.
+        // Among equal ones the first.
         let most = self.by_path.iter().rev().max_by_key(|it| it.amount);
         self.call = most.map_or(self.call, |it| it.call);
     }
 
-    /// What it cost all ranks together, its own delay among it.
+    /// Returns its cost to all ranks, including its own delay.
     pub(super) fn whole_cost(&self) -> DurationNs {
         self.cost + self.amount
     }
 }
 
-/// The root at the end of the way from each one; `None` for one that is laid to nothing, or to a circle. Cost: linear.
-pub(super) fn ends_of_ways(roots: &[DelayRoot]) -> Vec<Option<RootIdx>> {
+/// Returns the final root of each root; `None` for one that is not attributed to another, or that leads to a cycle.
+/// Cost: linear.
+pub(super) fn final_roots(roots: &[DelayRoot]) -> Vec<Option<RootIdx>> {
     let mut ends: Vec<Option<usize>> = vec![None; roots.len()];
     let mut is_known = vec![false; roots.len()];
     let mut way: Vec<usize> = Vec::new();
@@ -186,12 +187,12 @@ pub(super) fn ends_of_ways(roots: &[DelayRoot]) -> Vec<Option<RootIdx>> {
         while !is_known[at] {
             is_known[at] = true;
             way.push(at);
-            match roots[at].laid_to {
+            match roots[at].attributed_to {
                 Some(next) => at = next.index(),
                 None => ends[at] = Some(at),
             }
         }
-        // One that was known before has its end; one of this way is in a circle and has none.
+        // A root of an earlier path has its final root; one of this path is in a cycle and has none.
         let end = ends[at];
         for it in way.drain(..) {
             ends[it] = end;
@@ -202,14 +203,14 @@ pub(super) fn ends_of_ways(roots: &[DelayRoot]) -> Vec<Option<RootIdx>> {
     others.map(|end| end.map(RootIdx::from_index)).collect()
 }
 
-/// Delays that are kept apart; the ones that ended first are forgotten.
-const MOST_PARTS: usize = 32;
-/// A delay can make others wait for three times its amount after the last wait for it.
+/// Maximum number of delays that are kept separately; the ones that ended first are dropped.
+const MAX_PARTS: usize = 32;
+/// Multiple of its amount for which a delay can make others wait after the last wait for it.
 const ALIVE_FACTOR: i64 = 3;
-/// And for this long in any case.
+/// Minimum time for which a delay can make others wait after the last wait for it.
 const ALIVE: DurationNs = DurationNs::from_us(5_000);
-/// Parts below this are forgotten.
-const LEAST_PART: DurationNs = DurationNs::from_us(1);
+/// Minimum part that is kept.
+const MIN_PART: DurationNs = DurationNs::from_us(1);
 
 /// One delay's part of a lag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -221,22 +222,22 @@ pub(super) struct LagPart {
 /// A lag: its parts by root, ascending.
 pub(super) type Lag = Vec<LagPart>;
 
-/// A lag that is kept, by its number; see [`LagStore`].
+/// The number of a stored lag; see [`LagStore`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LagId(u32);
 
 impl LagId {
-    /// No lag.
+    /// The number of the empty lag.
     pub(super) const NONE: Self = Self(0);
-    /// Not known yet.
+    /// The number of a lag that is not known yet.
     pub(super) const UNKNOWN: Self = Self(u32::MAX);
 }
 
-/// All lags that lanes have been in.
+/// All lags of all lanes.
 #[derive(Debug)]
 pub(super) struct LagStore {
     parts: Vec<LagPart>,
-    /// Where each lag begins, and the end.
+    /// Start of each lag in `parts`, and the end.
     from: Vec<usize>,
 }
 
@@ -256,13 +257,13 @@ impl LagStore {
         }
     }
 
-    /// Keeps a lag; `like` is returned where it is the same.
-    pub(super) fn keep(&mut self, lag: &[LagPart], like: LagId) -> LagId {
+    /// Stores a lag; returns `previous` if that lag is equal.
+    pub(super) fn keep(&mut self, lag: &[LagPart], previous: LagId) -> LagId {
         if lag.is_empty() {
             return LagId::NONE;
         }
-        if self.get(like) == lag {
-            return like;
+        if self.get(previous) == lag {
+            return previous;
         }
         let id = LagId(number(self.from.len() - 1));
         self.parts.extend_from_slice(lag);
@@ -271,18 +272,18 @@ impl LagStore {
     }
 }
 
-/// All delays together.
+/// Returns the sum of all delays.
 pub(super) fn total(lag: &[LagPart]) -> DurationNs {
     lag.iter().map(|part| part.amount).sum()
 }
 
-/// Adds a delay. Of too many, the one that ended first is forgotten.
+/// Adds a delay. If there are too many, the one that ended first is dropped.
 pub(super) fn add(lag: &mut Lag, root: RootIdx, amount: DurationNs, roots: &[DelayRoot]) {
     match lag.binary_search_by_key(&root, |part| part.root) {
         Ok(at) => lag[at].amount += amount,
         Err(at) => lag.insert(at, LagPart { root, amount }),
     }
-    if lag.len() > MOST_PARTS {
+    if lag.len() > MAX_PARTS {
         let numbered = lag.iter().enumerate();
         let first = numbered.min_by_key(|(_, part)| (roots[part.root.index()].end, part.root));
         if let Some((at, _)) = first {
@@ -291,7 +292,7 @@ pub(super) fn add(lag: &mut Lag, root: RootIdx, amount: DurationNs, roots: &[Del
     }
 }
 
-/// Forgets the delays that can no longer make others wait at a time.
+/// Drops the delays that can no longer make others wait at a time.
 pub(super) fn keep_alive(lag: &mut Lag, time: TimeNs, roots: &[DelayRoot]) {
     lag.retain(|part| {
         let root = &roots[part.root.index()];
@@ -300,8 +301,8 @@ pub(super) fn keep_alive(lag: &mut Lag, time: TimeNs, roots: &[DelayRoot]) {
     });
 }
 
-/// Forgets the delays that were over, with all waits for them, when an operation began: an excerpt does not show how lanes
-/// catch up. One that did not wait itself may hand a delay on shortly after it ended.
+/// Drops the delays that were over, with all waits for them, when an operation began: an excerpt does not show how
+/// lanes catch up. A delay of an operation that did not wait itself may be handed on shortly after it ended.
 pub(super) fn keep_overlapping(lag: &mut Lag, start: TimeNs, is_wait: bool, roots: &[DelayRoot]) {
     lag.retain(|part| {
         let root = &roots[part.root.index()];
@@ -310,8 +311,8 @@ pub(super) fn keep_overlapping(lag: &mut Lag, start: TimeNs, is_wait: bool, root
     });
 }
 
-/// Takes slack off a lag, from each delay in proportion.
-pub(super) fn take_off(lag: &mut Lag, slack: DurationNs) {
+/// Subtracts slack from a lag, from each delay in proportion.
+pub(super) fn subtract_slack(lag: &mut Lag, slack: DurationNs) {
     if slack <= DurationNs::ZERO {
         return;
     }
@@ -323,10 +324,10 @@ pub(super) fn take_off(lag: &mut Lag, slack: DurationNs) {
     for part in lag.iter_mut() {
         part.amount = share(part.amount, whole - slack, whole);
     }
-    lag.retain(|part| part.amount > LEAST_PART);
+    lag.retain(|part| part.amount > MIN_PART);
 }
 
-/// `amount` × `part` / `whole`.
+/// Returns `amount` × `part` / `whole`.
 pub(super) fn share(amount: DurationNs, part: DurationNs, whole: DurationNs) -> DurationNs {
     let product = i128::from(amount.0) * i128::from(part.0);
     let share = product / i128::from(whole.0.max(1));

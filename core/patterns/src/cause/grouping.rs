@@ -1,4 +1,4 @@
-//! Grouping: which roots a person would call one incident, and how sure they are.
+//! Grouping of roots into incidents, and the confidence in each root.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,48 +12,51 @@ use super::delay_root::DelayRoot;
 use super::meetings::{Meetings, TIE};
 use super::segments::Segments;
 
-/// A rank is slow if its delay is spread over at least this number of gaps, …
+/// Minimum number of gaps over which the delay of a slow rank is spread.
 const SPREAD_GAPS: u32 = 3;
-/// … none of which is more than this share of it.
+/// Maximum share of such a delay in one gap, in percent.
 const SPREAD_PERCENT: i64 = 70;
-/// A smaller delay is no incident.
-pub(super) const LEAST: DurationNs = DurationNs::from_us(1_000);
+/// Minimum delay of an incident.
+pub(super) const MIN_DELAY: DurationNs = DurationNs::from_us(1_000);
 /// Number of such delays from which on a rank has them often.
 const OFTEN: usize = 8;
-/// Delays are noise if all but a quarter of the ranks have them often.
+/// Divisor of the number of ranks: delays are noise if all but a quarter of the ranks have them often.
 const FEW_RANKS: usize = 4;
-/// Noise costs less than this factor times the usual cost of such delays, and less than this factor times its own amount.
+/// Maximum cost of noise, as a multiple of the usual cost of such delays, and of its own amount.
 const NOISE_FACTOR: i64 = 6;
-/// A delay that is more than this share of what its host is late by is not caused by the host.
+/// Share of a host's delay, in percent, above which a delay is not caused by the host.
 const DOMINANT_PERCENT: i64 = 40;
-/// Ranks of a host that must be late at once for the host to be the cause; half of its ranks must be, too.
-const LEAST_RANKS: usize = 3;
-/// A delay within a larger one belongs to it if it costs less than a tenth, …
+/// Minimum number of ranks of a host that must be late at once for the host to be the cause; half of its ranks must
+/// be, too.
+const MIN_RANKS: usize = 3;
+/// Divisor of the larger delay's cost: a delay within it that costs less than a tenth may belong to it.
 const SMALL_COST: i64 = 10;
-/// … and is in the library, or shorter than a fiftieth.
+/// Divisor of the larger delay's length: such a delay belongs to it if it is in the library, or shorter than a
+/// fiftieth.
 const SMALL_WORK: i64 = 50;
-/// Number of delays of a group of overlapping ones, the costliest, to which smaller ones may belong; it bounds the time.
-const MOST_TOPS: usize = 4_096;
-/// Times in which a host is busy are one if they are closer than this.
+/// Maximum number of delays of an overlapping group, the costliest, to which smaller ones may belong; it bounds the
+/// time.
+const MAX_TOPS: usize = 4_096;
+/// Maximum distance of two busy times of a host that are one.
 const JOINED: DurationNs = DurationNs::from_us(20_000);
 
-/// Without messages, which rank the others wait for is a guess by the order in which they fell silent: not measured.
+/// Confidence if there are no messages, so that the rank is a guess from the order of falling silent: not measured.
 const UNMATCHED_PERCENT: u8 = 30;
-/// Without a message that says who waited for a delay, only that others stalled at once: not measured.
+/// Confidence if no message proves the waits for a delay, only that others stalled at once: not measured.
 const UNPROVEN_PERCENT: u8 = 50;
-/// In a collective, which ranks leave in the order in which the scheduler wakes them, a smaller margin than this says nothing.
+/// Smallest significant margin in a collective, which ranks leave in the order in which the scheduler wakes them.
 const CLEAR_COLLECTIVE: DurationNs = DurationNs::from_us(1_000);
 
-/// Roots that are one incident, the costliest first; times on the common clock.
+/// Roots that form one incident, the costliest first; times are on the common clock.
 #[derive(Debug)]
 pub(super) struct Cluster {
     pub(super) kind: CauseKind,
     pub(super) roots: Vec<usize>,
     pub(super) start: TimeNs,
     pub(super) end: TimeNs,
-    /// What it cost all ranks together.
+    /// Total cost for all ranks.
     pub(super) cost: DurationNs,
-    /// When it began, each time, in order, where several times are one matter.
+    /// Start of each occurrence, in order, if the incident is recurrent.
     pub(super) starts: Vec<TimeNs>,
 }
 
@@ -65,15 +68,15 @@ struct Grouping<'a> {
     ranks: Vec<BTreeSet<usize>>,
 }
 
-/// Gives every root its kind, and groups those from a millisecond on. In an excerpt nothing is usual, and so nothing noise. Cost:
-/// O(n log n) in roots.
+/// Assigns every root its kind, and groups those of at least a millisecond. In an excerpt there are no usual
+/// durations, so there is no noise. Cost: O(n log n) in roots.
 pub(super) fn group(
     segments: &Segments,
     clocks: &Clocks,
     roots: &mut [DelayRoot],
     is_excerpt: bool,
 ) -> Vec<Cluster> {
-    for root in roots.iter_mut().filter(|it| it.laid_to.is_none()) {
+    for root in roots.iter_mut().filter(|it| it.attributed_to.is_none()) {
         root.kind = kind(segments, root);
     }
     let busy = busy_times(segments, clocks, roots);
@@ -88,7 +91,9 @@ pub(super) fn group(
         ranks: ranks_of_hosts(segments, clocks),
     };
     let mut large: Vec<usize> = (0..roots.len())
-        .filter(|&it| roots[it].laid_to.is_none() && !is_taken[it] && roots[it].amount >= LEAST)
+        .filter(|&it| {
+            roots[it].attributed_to.is_none() && !is_taken[it] && roots[it].amount >= MIN_DELAY
+        })
         .collect();
     let noise = if is_excerpt {
         Vec::new()
@@ -103,7 +108,7 @@ pub(super) fn group(
         ..grouping.cluster(CauseKind::BusyHost, it.roots)
     }));
     if !noise.is_empty() {
-        clusters.push(grouping.together(CauseKind::Noise, noise));
+        clusters.push(grouping.recurrent(CauseKind::Noise, noise));
     }
     for cluster in &clusters {
         if matches!(cluster.kind, CauseKind::BusyHost | CauseKind::Noise) {
@@ -145,7 +150,8 @@ impl Grouping<'_> {
         self.clocks.host_of(self.roots[it].lane)
     }
 
-    /// The roots that are like what every rank has often, ascending. One rank's many delays are not, nor what all wait for.
+    /// Returns the roots that resemble delays every rank has often, ascending. Frequent delays of one rank are not
+    /// noise, nor are those that all wait for.
     fn noise(&self, large: &[usize]) -> Vec<usize> {
         let mut costs: BTreeMap<usize, Vec<DurationNs>> = BTreeMap::new();
         for &it in large {
@@ -182,7 +188,7 @@ impl Grouping<'_> {
         large.iter().copied().filter(is_noise).collect()
     }
 
-    /// Groups by time, then by what explains the group.
+    /// Groups roots by time, then by the explanation of the group.
     fn of_large(&self, mut large: Vec<usize>) -> Vec<Cluster> {
         large.sort_by_key(|&it| (self.roots[it].start, it));
         let mut clusters = Vec::new();
@@ -202,12 +208,13 @@ impl Grouping<'_> {
         }
         let mut clusters = self.join_busy(clusters);
         if !writes.is_empty() {
-            clusters.push(self.together(CauseKind::TracerWrite, writes));
+            clusters.push(self.recurrent(CauseKind::TracerWrite, writes));
         }
         clusters
     }
 
-    /// What a group of roots that overlap is: the tracer's, the host's, or its costliest root's with what is small beside it.
+    /// Explains a group of overlapping roots: by the tracer, by the host, or by its costliest root, to which small
+    /// ones belong.
     fn explain(&self, group: &[usize], clusters: &mut Vec<Cluster>, writes: &mut Vec<usize>) {
         let mut group = group.to_vec();
         group.sort_by_key(|&it| (Reverse(self.cost(it)), it));
@@ -226,7 +233,7 @@ impl Grouping<'_> {
         let is_unknown = |it: &usize| self.roots[*it].kind == CauseKind::Unknown;
         let own = group.iter().filter(|it| !is_write(it) && !is_unknown(it));
         let ranks: BTreeSet<usize> = own.map(|&it| self.process(it)).collect();
-        let least_ranks = LEAST_RANKS.max(self.ranks[host].len().div_ceil(2));
+        let least_ranks = MIN_RANKS.max(self.ranks[host].len().div_ceil(2));
         let dominant = self.cost(group[0]).0.saturating_mul(100);
         if !self.ranks[host].is_empty()
             && group.iter().all(|&it| self.host(it) == host)
@@ -246,14 +253,14 @@ impl Grouping<'_> {
         }
     }
 
-    /// The roots of a group, the costliest first, each with those that belong to it.
+    /// Returns the roots of a group, the costliest first, each with those that belong to it.
     fn folded(&self, group: &[usize]) -> Vec<Vec<usize>> {
         let mut tops: Vec<Vec<usize>> = Vec::new();
         let mut first_unknown = None;
         for &it in group {
             let is_unknown = self.roots[it].kind == CauseKind::Unknown;
             let larger = tops.partition_point(|top| self.is_small(it, top[0]));
-            let mut larger = tops[..larger.min(MOST_TOPS)].iter();
+            let mut larger = tops[..larger.min(MAX_TOPS)].iter();
             let part = larger.position(|top| self.is_part(it, top[0]));
             let unknown = first_unknown.filter(|_| is_unknown);
             if let Some(top) = part.into_iter().chain(unknown).min() {
@@ -272,17 +279,18 @@ impl Grouping<'_> {
         self.cost(it).0.saturating_mul(SMALL_COST) < self.cost(top).0
     }
 
-    /// Whether a root lies within a costlier one and is small beside it. All with unknown causes are one, too.
+    /// Returns whether a root lies within a costlier one and is small compared with it. All roots with unknown causes
+    /// are one incident.
     fn is_part(&self, it: usize, top: usize) -> bool {
         let (small, large) = (&self.roots[it], &self.roots[top]);
         let is_within =
-            small.start + LEAST >= large.start && small.end <= large.last_wait_end + LEAST;
+            small.start + MIN_DELAY >= large.start && small.end <= large.last_wait_end + MIN_DELAY;
         let is_weak =
             small.operation.is_some() || small.amount.0.saturating_mul(SMALL_WORK) < large.amount.0;
         is_within && self.is_small(it, top) && is_weak
     }
 
-    /// Joins what lies close together on a busy host.
+    /// Joins incidents that are close together on a busy host.
     fn join_busy(&self, clusters: Vec<Cluster>) -> Vec<Cluster> {
         let is_busy = |it: &Cluster| it.kind == CauseKind::BusyHost;
         let (mut busy, mut others): (Vec<Cluster>, Vec<Cluster>) =
@@ -320,8 +328,8 @@ impl Grouping<'_> {
         }
     }
 
-    /// Roots of many times that are one matter: start and end are of the costliest.
-    fn together(&self, kind: CauseKind, roots: Vec<usize>) -> Cluster {
+    /// Returns one incident for roots of many times; start and end are those of the costliest.
+    fn recurrent(&self, kind: CauseKind, roots: Vec<usize>) -> Cluster {
         let mut starts: Vec<TimeNs> = roots.iter().map(|&it| self.roots[it].start).collect();
         starts.sort_unstable();
         let whole = self.cluster(kind, roots);
@@ -335,12 +343,12 @@ impl Grouping<'_> {
     }
 }
 
-/// How sure a root's rank is: in how many of a hundred such cases it was the right one.
+/// Returns the confidence in a root's rank: in how many of a hundred such cases it was the right one.
 ///
-/// A class of evidence has the share that was measured on three runs of LAMMPS and LULESH whose ranks were stopped: of 87
-/// incidents in the library with a margin, 77 named the stopped rank; of those without, one of four or fewer. Of own work, 107 of
-/// 109 generated incidents were right. Of the network, hosts and the tracer there are too few cases to measure: what is stated
-/// for them is an assumption.
+/// A class of evidence has the share that was measured on three runs of LAMMPS and LULESH whose ranks were stopped:
+/// of 87 incidents in the library with a margin, 77 named the stopped rank; of those without a margin, one in four or
+/// fewer did. Of own work, 107 of 109 generated incidents were right. For the network, hosts and the tracer there are
+/// too few cases to measure: their values are assumptions.
 pub(super) fn confidence_percent(root: &DelayRoot, meetings: &Meetings) -> u8 {
     match root.kind {
         CauseKind::Transfer | CauseKind::TracerWrite => return 90,

@@ -1,4 +1,4 @@
-//! Incidents: what a person would call one event, over all functions and ranks.
+//! Incidents: disturbances as a person would count them, over all functions and ranks.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,34 +9,35 @@ use super::{CauseKind, RootCause};
 /// Delayed executions that overlap and share a root.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Incident {
-    /// The first delay begins.
+    /// Start of the first delay.
     pub start: TimeNs,
-    /// The last delay ends.
+    /// End of the last delay.
     pub end: TimeNs,
-    /// What kind of cause it has.
+    /// The kind of cause.
     pub kind: CauseKind,
     /// The largest root, a copy of one of [`super::Causes::roots`].
     pub root: RootCause,
     /// The functions on the root's stack, outermost first; the last one is the root's own.
     pub call_path: Vec<FuncId>,
-    /// The calls that waited or were slow, the root's among them; ordered by lane, then entry.
+    /// The calls that waited or were slow, including the root's; ordered by lane, then entry.
     pub members: Vec<ExecRef>,
-    /// The ranks that were hit, ascending, the root's among them.
+    /// The affected ranks, ascending, including the root's.
     pub ranks: Vec<RankId>,
-    /// How long all ranks together were held up, the root's own delay among it.
+    /// Total delay of all ranks, including the root's own delay.
     pub delay: DurationNs,
-    /// How often it happened, where its times are one matter: what is by design, noise, and the tracer's writes. `start`,
-    /// `end`, `root`, `members` and `ranks` are then of the costliest time.
+    /// Number of occurrences, if recurrences are one incident: causes by design, noise, and the tracer's writes.
+    /// `start`, `end`, `root`, `members` and `ranks` are then those of the costliest occurrence.
     pub times: u32,
-    /// The time from one to the next, where it hardly varies.
+    /// Period of the occurrences, if it hardly varies.
     pub every: Option<DurationNs>,
-    /// Incidents of the same kind, an index into [`super::Incidents::like_groups`].
-    pub like: usize,
+    /// The group of similar incidents, an index into [`super::Incidents::similar_groups`].
+    #[serde(rename = "like")]
+    pub similar_group: usize,
 }
 
 impl Incident {
-    /// Orders the members, and takes the ranks from them.
-    pub(super) fn settled(mut self, trace: &Trace) -> Self {
+    /// Sorts the members, and sets the ranks from them.
+    pub(super) fn with_sorted_members(mut self, trace: &Trace) -> Self {
         self.members.sort_unstable();
         self.members.dedup();
         let ranks = self.members.iter().map(|it| trace.lane(it.lane).rank);
@@ -47,22 +48,23 @@ impl Incident {
     }
 }
 
-/// Incidents of one kind that come back at the same place: on one rank in one function, on one host, or in the network.
+/// Incidents of one kind that recur at the same place: on one rank in one function, on one host, or in the network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct LikeGroup {
+pub struct SimilarIncidents {
     /// Their kind.
     pub kind: CauseKind,
-    /// The rank of all their roots; `None` where it is no rank's doing.
+    /// The rank of all their roots; `None` if no rank is the cause.
     pub rank: Option<RankId>,
     /// Indices into [`super::Incidents::all`], in order of time.
     pub incidents: Vec<usize>,
-    /// The time from one to the next, where it hardly varies.
+    /// Period of the incidents, if it hardly varies.
     pub every: Option<DurationNs>,
 }
 
-impl LikeGroup {
-    /// For people: `12 similar incidents on rank 6, about every 2.1 s`; empty if there are no others.
-    pub fn in_words(&self) -> String {
+impl SimilarIncidents {
+    /// Returns a description such as `12 similar incidents on rank 6, about every 2.1 s`; empty if there are no
+    /// others.
+    pub fn summary(&self) -> String {
         let more = self.incidents.len().saturating_sub(1);
         if more == 0 {
             return String::new();
@@ -78,7 +80,7 @@ impl LikeGroup {
     }
 }
 
-/// A length of time to two significant digits, for an estimate.
+/// Rounds a duration to two significant digits, for an estimate.
 fn two_digits(duration: DurationNs) -> DurationNs {
     let mut unit = 1_i64;
     while duration.0 / unit >= 100 {

@@ -1,53 +1,53 @@
-//! All incidents of a run, in order, and which come back.
+//! All incidents of a run, in order, and groups of similar ones.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, FuncId, LaneIdx, TimeNs};
 use serde::{Deserialize, Serialize};
 
-use super::{CauseKind, Incident, LikeGroup};
+use super::{CauseKind, Incident, SimilarIncidents};
 
-/// Fewer distances than this say nothing of a period.
+/// Minimum number of distances from which a period can be estimated.
 const MIN_DISTANCES: usize = 4;
-/// The standard deviation of the distances is at most a tenth of their mean.
+/// Divisor of the mean distance: the standard deviation of a period's distances is at most a tenth of it.
 const STEADY: i128 = 10;
 
-/// The incidents of a run: what is not by design first, and of each part the one that caused most delay first.
+/// The incidents of a run: those not by design first, each part ordered by delay, largest first.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Incidents {
     incidents: Vec<Incident>,
-    groups: Vec<LikeGroup>,
+    groups: Vec<SimilarIncidents>,
 }
 
 impl Incidents {
-    /// Finds which incidents, in their order, are alike.
+    /// Groups similar incidents, which stay in their order.
     pub(super) fn new(mut incidents: Vec<Incident>, host_of: impl Fn(LaneIdx) -> usize) -> Self {
         let groups = groups(&mut incidents, host_of);
         Self { incidents, groups }
     }
 
-    /// All of them: those that are not by design first, then ordered by delay, largest first.
+    /// Returns all incidents: those not by design first, then ordered by delay, largest first.
     pub fn all(&self) -> &[Incident] {
         &self.incidents
     }
 
-    /// Which come back, in order of their first incident in [`Incidents::all`].
-    pub fn like_groups(&self) -> &[LikeGroup] {
+    /// Returns the groups of similar incidents, in order of their first incident in [`Incidents::all`].
+    pub fn similar_groups(&self) -> &[SimilarIncidents] {
         &self.groups
     }
 
-    /// Those that are like one; itself among them.
-    pub fn like(&self, incident: &Incident) -> Option<&LikeGroup> {
-        self.groups.get(incident.like)
+    /// Returns the incidents that are similar to one, including itself.
+    pub fn similar_to(&self, incident: &Incident) -> Option<&SimilarIncidents> {
+        self.groups.get(incident.similar_group)
     }
 }
 
-/// Groups incidents by kind and place: the root's lane and function, or the host where it is no rank's doing; each incident
-/// learns its group. Cost: O(n log n).
+/// Groups incidents by kind and place: the root's lane and function, or the host if no rank is the cause. Sets the
+/// group of each incident. Cost: O(n log n).
 pub(super) fn groups(
     incidents: &mut [Incident],
     host_of: impl Fn(LaneIdx) -> usize,
-) -> Vec<LikeGroup> {
+) -> Vec<SimilarIncidents> {
     type Place = (CauseKind, usize, Option<FuncId>);
     let mut by_place: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
     for (index, incident) in incidents.iter().enumerate() {
@@ -68,11 +68,11 @@ pub(super) fn groups(
             continue;
         };
         for &index in &members {
-            incidents[index].like = found.len();
+            incidents[index].similar_group = found.len();
         }
         let kind = incidents[first].kind;
         let starts: Vec<TimeNs> = members.iter().map(|&it| incidents[it].start).collect();
-        found.push(LikeGroup {
+        found.push(SimilarIncidents {
             kind,
             rank: kind.is_of_a_rank().then_some(incidents[first].root.rank),
             every: period(&starts),
@@ -82,7 +82,7 @@ pub(super) fn groups(
     found
 }
 
-/// The mean time from one to the next of times in order, where it hardly varies.
+/// Returns the mean distance of ascending times, if it hardly varies.
 pub(super) fn period(starts: &[TimeNs]) -> Option<DurationNs> {
     let count = starts.len().checked_sub(1)?;
     if count < MIN_DISTANCES {

@@ -1,8 +1,9 @@
-//! Meetings: which calls of the ranks, or of the threads of one rank, belong together.
+//! Meetings: the calls of the ranks, or of the threads of one rank, that belong together.
 //!
-//! TAU does not record the communicator. The k-th calls of the ranks that make a call equally often at one call path may be
-//! one meeting; ranks are of different communicators if one leaves before the other comes, or if they do not leave together.
-//! That a rank is late is what proves the border: the ranks of other communicators leave without it.
+//! TAU does not record the communicator. The k-th calls of ranks that make a call equally often at one call path may
+//! be one meeting. Ranks are of different communicators if one leaves before the other arrives, or if they do not
+//! leave together. The delay of a rank separates the communicators: the ranks of other communicators leave without
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,47 +12,49 @@ use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, TimeNs};
 use super::call_kind::CallKind;
 use super::segments::{Operation, OperationKind, OperationRef, PathIdx, Segments, index, number};
 
-/// Two times that are closer than this may be in either order: clocks tick, and ranks leave one after another.
+/// Maximum distance of two times whose order is undecided: clocks tick, and ranks leave one after another.
 pub(super) const TIE: DurationNs = DurationNs::from_us(20);
-/// Two ranks are of different communicators if in more than one meeting in 500 one left before the other came.
+/// Two ranks are of different communicators if in more than one meeting in this number one left before the other
+/// arrived.
 const APART_ONE_IN: usize = 500;
-/// Ranks that leave within this time of each other may be together.
+/// Maximum distance at which ranks that leave may be together.
 const TOGETHER: DurationNs = DurationNs::from_us(15);
-/// Or within this factor times the time to the nearest other rank.
+/// Maximum distance at which ranks may be together, as a multiple of the distance to the nearest other rank.
 const TOGETHER_FACTOR: i64 = 4;
-/// Of more pairs of calls than this, calls at even distances are compared.
-const MOST_PAIRS: usize = 50_000_000;
+/// Maximum number of pairs of calls; beyond it, evenly spaced calls are compared.
+const MAX_PAIRS: usize = 50_000_000;
 
 /// Calls that were made together.
 #[derive(Clone, Debug)]
 pub(super) struct Meeting {
-    /// In order of lane.
+    /// The calls, in order of lane.
     pub(super) operations: Vec<OperationRef>,
-    /// What kind of call it is.
+    /// The kind of call.
     pub(super) kind: CallKind,
 }
 
-/// The meetings of a run, and which meeting each operation belongs to.
+/// The meetings of a run, and the meeting of each operation.
 #[derive(Debug, Default)]
 pub(super) struct Meetings {
     pub(super) all: Vec<Meeting>,
-    /// By lane and operation; `u32::MAX` for none.
+    /// Meeting numbers by lane and operation; `u32::MAX` without a meeting.
     of_operation: Vec<Vec<u32>>,
 }
 
-/// Calls that can be one meeting: the path and program of a collective, or the function, its caller and the rank of threads.
+/// Identifies calls that can be one meeting: the path and program of a collective, or the function, its caller and
+/// the rank of threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MeetingPlace {
     Ranks(ProgramId, PathIdx),
-    /// By functions, because the first thread has a deeper stack than those that it starts.
+    /// By functions instead of paths, because the first thread has a deeper stack than those that it starts.
     Threads(usize, FuncId, Option<FuncId>),
 }
 
-/// The operations of some lanes, equally many of each.
+/// The operations of some lanes, the same number of each.
 type Series = Vec<Vec<OperationRef>>;
 
 impl Meetings {
-    /// Finds them. Cost: linear in operations for ranks that are all of one communicator; else also the number of
+    /// Finds the meetings. Cost: linear in operations if all ranks are of one communicator; else also the number of
     /// pairs of ranks times the number of calls, up to a bound.
     pub(super) fn find(segments: &Segments) -> Self {
         let mut series: BTreeMap<MeetingPlace, BTreeMap<LaneIdx, Vec<OperationRef>>> =
@@ -75,10 +78,10 @@ impl Meetings {
         found
     }
 
-    /// The meetings of an excerpt of a run, in which calls cannot be counted: those of one function that were all open at
-    /// one time. Cost: O(n log n) in operations.
+    /// Finds the meetings of an excerpt of a run, in which calls cannot be counted: calls of one function that were
+    /// all open at one time. Cost: O(n log n) in operations.
     pub(super) fn of_excerpt(segments: &Segments) -> Self {
-        // The probe may have stalled longer than the collective that it is in.
+        // The probe may have stalled longer than the collective around it.
         let is_collective = |kind: CallKind| kind.is_collective() || kind == CallKind::SyncProbe;
         let mut calls: BTreeMap<MeetingPlace, (CallKind, Vec<OperationRef>)> = BTreeMap::new();
         for (it, operation) in segments.operations() {
@@ -116,7 +119,7 @@ impl Meetings {
         }
     }
 
-    /// Adds calls that were made together, in order of lane; one alone is no meeting.
+    /// Adds calls that were made together, in order of lane; a single call is not a meeting.
     fn add_meeting(&mut self, operations: Vec<OperationRef>, kind: CallKind) {
         if operations.len() < 2 {
             return;
@@ -128,12 +131,12 @@ impl Meetings {
         self.all.push(Meeting { operations, kind });
     }
 
-    /// The meeting of an operation.
+    /// Returns the meeting of an operation.
     pub(super) fn of(&self, it: OperationRef) -> Option<&Meeting> {
         self.all.get(index(self.number(it)?))
     }
 
-    /// Its number.
+    /// Returns the number of an operation's meeting.
     pub(super) fn number(&self, it: OperationRef) -> Option<u32> {
         let number = *self.of_operation.get(it.lane.index())?.get(it.at)?;
         (number != u32::MAX).then_some(number)
@@ -156,7 +159,7 @@ impl Meetings {
     }
 }
 
-/// Where calls are that an operation can be one meeting with, and of what kind it is.
+/// Returns the place of the calls that an operation can meet with, and its kind.
 fn place(
     segments: &Segments,
     it: OperationRef,
@@ -178,21 +181,21 @@ fn place(
     Some((place, kind))
 }
 
-/// How far two ranks are from each other over all their calls.
+/// The distance of two ranks over all their calls.
 #[derive(Clone, Copy)]
 struct Pair {
     one: usize,
     other: usize,
     /// The median distance of their exits.
     apart: DurationNs,
-    /// Whether one left before the other came, too often.
+    /// True if one left before the other arrived, too often.
     is_apart: bool,
 }
 
-/// The communicators among lanes with equally many calls: indices of the lanes of each, ascending.
+/// Returns the communicators among lanes with equal numbers of calls: the ascending indices of the lanes of each.
 fn groups(segments: &Segments, series: &Series, kind: CallKind) -> Vec<Vec<usize>> {
     let all = || vec![(0..series.len()).collect::<Vec<_>>()];
-    // Of a broadcast the root may leave before the others come, of a reduction all but the root.
+    // The root of a broadcast may leave before the others arrive; so may all ranks but the root of a reduction.
     if kind == CallKind::Rooted || never_leave_early(segments, series) {
         return all();
     }
@@ -212,14 +215,14 @@ fn groups(segments: &Segments, series: &Series, kind: CallKind) -> Vec<Vec<usize
     let mut members: Vec<Vec<usize>> = (0..series.len()).map(|it| vec![it]).collect();
     for pair in joined {
         let (one, other) = (group_of[pair.one], group_of[pair.other]);
-        let is_barred = || {
+        let is_separated = || {
             members[one].iter().any(|&a| {
                 members[other]
                     .iter()
                     .any(|&b| apart.contains(&(a.min(b), a.max(b))))
             })
         };
-        if one != other && !is_barred() {
+        if one != other && !is_separated() {
             let moved = std::mem::take(&mut members[other]);
             for &it in &moved {
                 group_of[it] = one;
@@ -235,7 +238,7 @@ fn groups(segments: &Segments, series: &Series, kind: CallKind) -> Vec<Vec<usize
     groups
 }
 
-/// Whether no rank ever left before the last one had come.
+/// Returns whether no rank ever left before the last one had arrived.
 fn never_leave_early(segments: &Segments, series: &Series) -> bool {
     (0..series[0].len()).all(|at| {
         let calls = || series.iter().map(|it| segments.operation(it[at]));
@@ -246,10 +249,10 @@ fn never_leave_early(segments: &Segments, series: &Series) -> bool {
     })
 }
 
-/// All pairs of lanes, and for each lane how far the nearest other one is.
+/// Returns all pairs of lanes, and for each lane the distance of the nearest other one.
 fn pairs(segments: &Segments, series: &Series) -> (Vec<DurationNs>, Vec<Pair>) {
     let (num_lanes, num_calls) = (series.len(), series[0].len());
-    let stride = (num_lanes * num_lanes / 2 * num_calls / MOST_PAIRS).max(1);
+    let stride = (num_lanes * num_lanes / 2 * num_calls / MAX_PAIRS).max(1);
     let times: Vec<Vec<_>> = series
         .iter()
         .map(|calls| {

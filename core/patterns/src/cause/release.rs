@@ -1,4 +1,4 @@
-//! What released each operation, and so how long it waited.
+//! The release of each operation: the event that ended its wait.
 
 use callgrove_model::{CommKind, CommRef, DurationNs, LaneIdx, TimeNs, Trace};
 
@@ -8,55 +8,55 @@ use super::meetings::{Meetings, TIE};
 use super::segments::{Operation, OperationKind, OperationRef, Segments, index, number};
 use super::wait::WaitKind;
 
-/// A sender that is still in its send for longer than this after the send's stamp has not sent yet.
+/// Time after a send's stamp from which on a sender that is still in its send has not sent yet.
 pub(super) const STILL_SENDING: DurationNs = DurationNs::from_us(60);
 
-/// Which state of the peer matters.
+/// The state of the peer that matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PeerState {
-    /// What the lane had done by the time of the release.
+    /// Its state at the time of the release.
     Now,
-    /// What it had done before this operation.
+    /// Its state before this operation.
     Before(OperationRef),
-    /// What it had done with this operation.
+    /// Its state after this operation.
     After(OperationRef),
 }
 
-/// What an operation waited for.
+/// The event that an operation waited for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Release {
     /// The lane that it waited for.
     pub(super) peer: LaneIdx,
     pub(super) state: PeerState,
-    /// When it came, on the common clock; the operation's own times bound it.
+    /// Time of the event on the common clock, within the operation.
     pub(super) time: TimeNs,
-    /// How it waited.
+    /// The kind of wait.
     pub(super) kind: WaitKind,
     /// The row of the message in the operation, if it waited for one.
     pub(super) row: Option<usize>,
 }
 
-/// An operation's release and the two parts of its time.
+/// The release of an operation, which splits its time into two parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Released {
     pub(super) by: Option<Release>,
-    /// Until here it waited; its start if for nothing.
+    /// End of the wait; the operation's start if it did not wait.
     pub(super) at: TimeNs,
 }
 
 impl Released {
-    /// How long the operation waited.
+    /// Returns how long the operation waited.
     pub(super) fn wait(&self, operation: &Operation) -> DurationNs {
         self.at.since(operation.start)
     }
 
-    /// What is left of it.
+    /// Returns the time of the operation after its release.
     pub(super) fn rest(&self, operation: &Operation) -> DurationNs {
         operation.end.since(self.at)
     }
 }
 
-/// From message events to operations, and on to their mates.
+/// Maps message events to operations, and to their mates.
 pub(super) struct Partners<'a> {
     pub(super) trace: &'a Trace,
     pub(super) clocks: &'a Clocks,
@@ -78,12 +78,12 @@ impl<'a> Partners<'a> {
         }
     }
 
-    /// Whether nothing was recorded of who sends to whom.
+    /// Returns whether the trace has no messages.
     pub(super) fn has_no_messages(&self) -> bool {
         self.of_row.iter().all(Vec::is_empty)
     }
 
-    /// The operation of a message event.
+    /// Returns the operation of a message event.
     fn operation(&self, event: CommRef) -> Option<OperationRef> {
         let number = self.of_row[event.lane.index()][index(event.row)];
         (number != u32::MAX).then(|| OperationRef {
@@ -92,14 +92,15 @@ impl<'a> Partners<'a> {
         })
     }
 
-    /// The other end of a message, with its time on the common clock; `None` for one to the lane itself.
+    /// Returns the other end of a message, with its time on the common clock; `None` for a message to the lane
+    /// itself.
     pub(super) fn mate(&self, lane: LaneIdx, row: usize) -> Option<(OperationRef, TimeNs)> {
         let mate = self.trace.lane(lane).comms.mate[row].filter(|it| it.lane != lane)?;
         let time = self.trace.lane(mate.lane).comms.time[index(mate.row)];
         Some((self.operation(mate)?, self.clocks.common(mate.lane, time)))
     }
 
-    /// The rows of an operation of one kind.
+    /// Returns the rows of an operation with messages of one kind.
     pub(super) fn rows(
         &self,
         lane: LaneIdx,
@@ -112,8 +113,8 @@ impl<'a> Partners<'a> {
     }
 }
 
-/// What released every operation, by lane and operation. Cost: linear in operations and messages, and in the members of
-/// meetings.
+/// Returns the release of every operation, by lane and operation. Cost: linear in operations and messages, and in the
+/// members of meetings.
 pub(super) fn releases(
     segments: &Segments,
     partners: &Partners<'_>,
@@ -151,7 +152,7 @@ pub(super) fn releases(
         .collect()
 }
 
-/// The streams of each rank.
+/// Returns the streams of each rank.
 fn device_lanes(segments: &Segments) -> Vec<Vec<LaneIdx>> {
     let mut streams = vec![Vec::new(); segments.processes.len()];
     for (index, lane) in segments.lanes.iter().enumerate() {
@@ -166,7 +167,7 @@ struct Find<'a> {
     segments: &'a Segments,
     partners: &'a Partners<'a>,
     meetings: &'a Meetings,
-    /// Of each meeting, its members by entry.
+    /// For each meeting, its members by entry.
     last_entries: Vec<Vec<(TimeNs, OperationRef)>>,
     streams: Vec<Vec<LaneIdx>>,
 }
@@ -175,7 +176,7 @@ impl Find<'_> {
     fn released(&self, it: OperationRef, operation: &Operation) -> Released {
         let mut last: Option<Release> = None;
         self.each_cause(it, operation, |cause| {
-            // Of two at the same time the one that says more: a stamp rather than the end of a call.
+            // Of two at the same time, prefer the more precise one: a stamp rather than the end of a call.
             let rank = |it: &Release| (it.time, !matches!(it.state, PeerState::After(_)));
             if last.as_ref().is_none_or(|last| rank(&cause) > rank(last)) {
                 last = Some(cause);
@@ -194,7 +195,8 @@ impl Find<'_> {
                     .segments
                     .first_thread(self.partners.trace, self.segments.lane(it.lane).process);
                 let length = operation.end.since(operation.start);
-                // A stream that is idle for less had its next kernel waiting: its own queue rules.
+                // A stream that was idle for a shorter time had its next kernel queued: its own queue determines its
+                // start.
                 let waits = !self.segments.lane(it.lane).is_device || length > TIE;
                 if let Some(peer) = first.filter(|_| waits) {
                     each(Release {

@@ -1,10 +1,10 @@
-//! The replay: every lane with two clocks, the real one and one on which each excess is taken away.
+//! The replay: every lane with two clocks, the real one and one without the excesses.
 //!
-//! A lane's lag is the difference of the two, kept by the delays that it consists of. An operation hands lag on: whoever waits
-//! takes over the lag of the one that it waited for, less what would have been slack; whoever does not wait keeps its own. A wait
-//! is laid to the delays in which the peer was further behind. This is the two replays of Böhme et al. (ICPP 2010; TOPC
-//! 2016, sections 4 and 5) in one, with what is usual in place of what the peer did, and with the slack that
-//! idle waves fade by (Afzal, Hager, Wellein, IEEE Cluster 2019).
+//! A lane's lag is the difference of the two, kept by the delays that it consists of. An operation hands lag on: a
+//! lane that waits takes over the lag of its peer, less the slack; a lane that does not wait keeps its own. A wait is
+//! attributed to the delays by which the peer was further behind. This combines both replays of Böhme et al. (ICPP 2010;
+//! TOPC 2016, sections 4 and 5), with the usual duration instead of the peer's, and the slack by which idle waves decay
+//! (Afzal, Hager, Wellein, IEEE Cluster 2019).
 
 use std::sync::Arc;
 
@@ -13,35 +13,35 @@ use callgrove_model::{CommKind, DurationNs, ExecIdx, LaneIdx, TimeNs};
 use super::call_kind::CallKind;
 use super::delay_root::{DelayRoot, RootIdx};
 use super::delay_root::{
-    Lag, LagId, LagStore, add, keep_alive, keep_overlapping, share, take_off, total,
+    Lag, LagId, LagStore, add, keep_alive, keep_overlapping, share, subtract_slack, total,
 };
 use super::meetings::Meetings;
 use super::release::{Partners, PeerState, Release, Released};
 use super::segments::{LaneSegments, Operation, OperationKind, OperationRef, Segments, index};
-use super::usual::{ExcessSource, LEAST_WAIT, LEAST_WORK, PlaceExcess};
+use super::usual::{ExcessSource, MIN_WAIT, MIN_WORK, PlaceExcess};
 
-/// Delays of own work closer than this are one.
+/// Maximum distance of delays of own work that are one.
 const JOINED: DurationNs = DurationNs::from_us(300);
-/// A root lasts until the end of a wait of which it caused more than a fifth, …
+/// Divisor of a wait: a root lasts until the end of a wait of which it caused more than a fifth.
 const SHARE_OF_WAIT: i64 = 5;
-/// … if that is more than a tenth of its own amount.
+/// Divisor of the root's amount: that part must also be more than a tenth of it.
 const SHARE_OF_ROOT: i64 = 10;
-/// A wait of less than a hundredth of a silence cannot be distinguished from two ranks falling silent together.
+/// Divisor of a silence: a wait of less than a hundredth of it may be two ranks that fell silent together.
 const SHORT: i64 = 100;
-/// Largest number of operations before a call among which the sends that it completes are looked for.
-const MOST_PENDING: usize = 64;
+/// Maximum number of operations before a call among which the sends that it completes are searched.
+const MAX_PENDING: usize = 64;
 
-/// A wait that would not have been, or not so long.
+/// A wait that a delay caused or prolonged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChargedWait {
     pub(super) operation: OperationRef,
-    /// How much of it would not have been.
+    /// The part of the wait that would not have occurred.
     pub(super) amount: DurationNs,
-    /// The delay that caused most of it; `None` if it is unusual, but nothing explains it.
+    /// The delay that caused most of it; `None` if the wait is unusual, but nothing explains it.
     pub(super) root: Option<RootIdx>,
 }
 
-/// What the replay finds.
+/// The result of the replay.
 pub(super) struct Replayed {
     pub(super) roots: Vec<DelayRoot>,
     pub(super) waits: Vec<ChargedWait>,
@@ -49,7 +49,7 @@ pub(super) struct Replayed {
     pub(super) by_design: Vec<OperationRef>,
 }
 
-/// An excess of own work: how many operations were before it, when it ended, and its root.
+/// An excess of own work: the number of operations before it, its end, and its root.
 #[derive(Clone, Copy)]
 struct LaneExcess {
     operations_before: usize,
@@ -103,7 +103,7 @@ pub(super) fn replay(
     replay.found
 }
 
-/// Excesses of own work by lane, and their roots.
+/// Returns the excesses of own work by lane, and adds their roots.
 fn work_excesses(
     segments: &Segments,
     source: ExcessSource<'_>,
@@ -118,8 +118,8 @@ fn work_excesses(
         let mut last: Option<LaneExcess> = None;
         for (at, gap) in lane.gaps.iter().enumerate() {
             let unusual = found.next_if(|it| it.visit == first + at);
-            // Where nothing is known of a place, a write in it is still one.
-            let write = (gap.is_written && gap.duration() > LEAST_WORK)
+            // A tracer write at a place without a usual duration is a root, too.
+            let write = (gap.is_written && gap.duration() > MIN_WORK)
                 .then(|| PlaceExcess::whole(first + at, gap.duration()));
             let Some(it) = unusual.or(write) else {
                 continue;
@@ -127,7 +127,7 @@ fn work_excesses(
             let operations_before = index(gap.operations_before);
             let goes_on = last.filter(|last| {
                 let known = &roots[last.root.index()];
-                // What an excerpt has next to each other may be far apart.
+                // Adjacent gaps of an excerpt may be distant in the run.
                 let is_next = operations_before == last.operations_before && !source.is_excerpt();
                 let is_close = is_next || gap.start.since(known.end) < JOINED;
                 is_close && !gap.is_written && !known.is_written
@@ -175,11 +175,11 @@ struct Replay<'a> {
     lags: LagStore,
     is_excerpt: bool,
     has_no_messages: bool,
-    /// For operations that may wait for any of them.
+    /// All lanes, for operations that may wait for any of them.
     all_lanes: Arc<[LaneIdx]>,
     /// The roots of each lane that an excerpt does not show, in the order in which they were found.
     unreported: Vec<Vec<RootIdx>>,
-    /// The lag with which each operation was entered, and left, by lane and operation.
+    /// The lag of each operation at its entry, by lane and operation; `after` is the lag at its exit.
     before: Vec<Vec<LagId>>,
     after: Vec<Vec<LagId>>,
     found: Replayed,
@@ -214,10 +214,10 @@ impl Replay<'_> {
             if wait > DurationNs::ZERO {
                 self.charge(it, operation, &lag, &theirs, wait);
                 lag = theirs;
-                take_off(&mut lag, virtual_end.since(virtual_release));
+                subtract_slack(&mut lag, virtual_end.since(virtual_release));
             } else {
                 let left = operation.start.since(virtual_end).0.max(0);
-                take_off(&mut lag, own - DurationNs(left));
+                subtract_slack(&mut lag, own - DurationNs(left));
                 like = entered;
             }
         }
@@ -227,8 +227,8 @@ impl Replay<'_> {
         self.after[it.lane.index()][it.at] = self.lags.keep(&lag, like);
     }
 
-    /// Whether a stalled call waited for a message though half of that is neither a known delay of its sender or receiver
-    /// nor time that it waited itself.
+    /// Returns whether a stalled call waited for a message, and half of that wait is neither a known delay of its
+    /// sender or receiver nor time that the peer waited itself.
     fn is_unexplained(
         &self,
         it: OperationRef,
@@ -237,7 +237,7 @@ impl Replay<'_> {
         further: DurationNs,
     ) -> bool {
         let came_late = by.row.is_some() && matches!(by.state, PeerState::Before(_));
-        let is_long = wait > LEAST_WAIT && further.0.saturating_mul(2) < wait.0;
+        let is_long = wait > MIN_WAIT && further.0.saturating_mul(2) < wait.0;
         let peer = self.segments.lane(by.peer);
         came_late
             && is_long
@@ -245,8 +245,8 @@ impl Replay<'_> {
             && peer.in_operations(by.time + DurationNs(-wait.0)..by.time) < DurationNs(wait.0 / 2)
     }
 
-    /// Adds to the lag of a peer that it was late by own work that an excerpt does not show, from the start of the wait
-    /// to its release. Waits for one peer that overlap are for one piece of work.
+    /// Adds to a peer's lag a delay by own work that an excerpt does not show, from the start of the wait to its
+    /// release. Overlapping waits for one peer are for the same work.
     fn add_unreported(
         &mut self,
         operation: &Operation,
@@ -261,7 +261,7 @@ impl Replay<'_> {
             let root = &roots[it.index()];
             root.start < end && start < root.end
         };
-        let last = of_lane.iter().rev().take(MOST_PENDING).find(overlaps);
+        let last = of_lane.iter().rev().take(MAX_PENDING).find(overlaps);
         let index = last.copied().unwrap_or_else(|| {
             let gaps = &self.segments.lane(by.peer).gaps;
             let before = gaps.partition_point(|gap| gap.start <= start);
@@ -277,7 +277,7 @@ impl Replay<'_> {
         add(theirs, index, root.amount, roots);
     }
 
-    /// Lays a wait to the delays in which the one that it waited for was further behind.
+    /// Attributes a wait to the delays by which the peer was further behind.
     fn charge(
         &mut self,
         it: OperationRef,
@@ -291,8 +291,8 @@ impl Replay<'_> {
         }
         let further = total(theirs) - total(own);
         let amount = wait.min(further);
-        if amount <= LEAST_WAIT {
-            if wait > LEAST_WAIT {
+        if amount <= MIN_WAIT {
+            if wait > MIN_WAIT {
                 if let Some(unusual) = excess_of(&self.unusual, it) {
                     self.found.waits.push(ChargedWait {
                         operation: it,
@@ -339,7 +339,7 @@ impl Replay<'_> {
         });
     }
 
-    /// What an operation still took after it was released is longer than usual: a root of its own, for now.
+    /// Adds a root in the library if the operation took longer than usual after its release; it is provisional.
     fn begin_in_library(
         &mut self,
         it: OperationRef,
@@ -358,7 +358,7 @@ impl Replay<'_> {
         );
         root.operation = Some(it);
         let is_met = self.meetings.of(it).is_some();
-        // An excerpt has but the members of a meeting that stalled in it.
+        // An excerpt has only the members of a meeting that stalled in it.
         let may_be_any = match operation.kind {
             OperationKind::Call(CallKind::PointToPoint) if !is_met => {
                 self.has_no_messages || self.is_excerpt
@@ -390,13 +390,13 @@ impl Replay<'_> {
         add(lag, index, excess.amount, &self.found.roots);
     }
 
-    /// Whether an operation waits for other ranks by messages, which the trace does not have.
+    /// Returns whether an operation waits for other ranks by messages that the trace does not have.
     fn can_wait_unmatched(&self, it: OperationRef, operation: &Operation) -> bool {
         let kind = OperationKind::Call(CallKind::PointToPoint);
         operation.kind == kind && self.meetings.of(it).is_none()
     }
 
-    /// The lanes that an operation can wait for: of its messages, of its meeting, or of the sends that it completes.
+    /// Returns the lanes that an operation can wait for: of its messages, its meeting, or the sends it completes.
     fn peers(&self, it: OperationRef, operation: &Operation) -> Vec<LaneIdx> {
         let of_rows = |operation: &Operation| {
             let rows = operation.rows.clone();
@@ -409,7 +409,7 @@ impl Replay<'_> {
             peers.extend(members.filter(|lane| *lane != it.lane));
         } else if operation.rows.is_empty() {
             let before = &self.segments.lane(it.lane).operations[..it.at];
-            let since = before.iter().rev().take(MOST_PENDING);
+            let since = before.iter().rev().take(MAX_PENDING);
             for other in since.take_while(|other| other.path != operation.path) {
                 let sends = self.partners.rows(it.lane, other, CommKind::Send);
                 let mates = sends.filter_map(|row| self.partners.mate(it.lane, row));
@@ -421,7 +421,7 @@ impl Replay<'_> {
         peers
     }
 
-    /// The lag of the one that was waited for.
+    /// Returns the lag of the peer.
     fn lag_of(&mut self, by: &Release) -> LagId {
         match by.state {
             PeerState::Before(peer) => self.entered(peer),
@@ -437,7 +437,7 @@ impl Replay<'_> {
         }
     }
 
-    /// The lag with which an operation was entered.
+    /// Returns the lag with which an operation was entered.
     fn entered(&mut self, it: OperationRef) -> LagId {
         let known = self.before[it.lane.index()][it.at];
         if known != LagId::UNKNOWN {
@@ -448,7 +448,7 @@ impl Replay<'_> {
         lag
     }
 
-    /// The lag of a lane after its first operations and the own work after them, up to a time.
+    /// Returns the lag of a lane after its first operations and the own work after them, up to a time.
     fn with_work(&mut self, lane: LaneIdx, num_operations: usize, until: Option<TimeNs>) -> LagId {
         let last = num_operations.checked_sub(1);
         let known = last.map(|at| self.after[lane.index()][at]);

@@ -1,4 +1,4 @@
-//! What a lane does, in two kinds of pieces: gaps of own work between events, and operations in which it can wait.
+//! Segments of a lane: gaps of own work between events, and operations in which it can wait.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -10,15 +10,15 @@ use callgrove_model::{
 use super::call_kind::CallKind;
 use super::clock::Clocks;
 
-/// The call in which TAU counts what a thread does outside every function of the program.
+/// The call in which TAU counts the time of a thread outside every function of the program.
 const IDLE_TIMER: &str = ".TAU application";
 
-/// A number that is kept in four bytes, as an index.
+/// Returns a 32-bit number as an index.
 pub(super) const fn index(number: u32) -> usize {
     ExecIdx(number).index()
 }
 
-/// An index in four bytes; there are fewer than 2^32 of everything.
+/// Returns an index as a 32-bit number; every list has fewer than 2^32 items.
 pub(super) const fn number(index: usize) -> u32 {
     ExecIdx::from_index(index).0
 }
@@ -26,18 +26,18 @@ pub(super) const fn number(index: usize) -> u32 {
 /// A call path, numbered by [`Places`].
 pub(super) type PathIdx = u32;
 
-/// A time between two events outside every call that can wait. Times are on the common clock.
+/// The time between two events outside every call that can wait. Times are on the common clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gap {
     pub(super) start: TimeNs,
     pub(super) end: TimeNs,
-    /// The innermost call that is open meanwhile.
+    /// The innermost call that is open in the gap.
     pub(super) call: ExecIdx,
-    /// Where in the program it is, numbered by [`Places`].
+    /// The place in the program, numbered by [`Places`].
     pub(super) place: u32,
-    /// Number of operations of the lane before it.
+    /// Number of operations of the lane before the gap.
     pub(super) operations_before: u32,
-    /// Whether the tracer wrote in at least half of it.
+    /// True if the tracer wrote in at least half of it.
     pub(super) is_written: bool,
 }
 
@@ -47,50 +47,50 @@ impl Gap {
     }
 }
 
-/// How an operation can wait.
+/// The way in which an operation can wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OperationKind {
-    /// It is a call of this kind.
+    /// A call of this kind.
     Call(CallKind),
-    /// A thread or stream has nothing to do until the first thread of its rank gives it something.
+    /// A thread or stream is idle until the first thread of its rank gives it work.
     Idle,
 }
 
-/// The outermost call that can wait, with all that is called in it; or an idle time. Times are on the common clock.
+/// The outermost call that can wait, with everything called in it; or an idle time. Times are on the common clock.
 #[derive(Clone, Debug)]
 pub(super) struct Operation {
     pub(super) start: TimeNs,
     pub(super) end: TimeNs,
-    /// The call; of an idle time, the one that is open around it.
+    /// The call; for an idle time, the call that is open around it.
     pub(super) call: ExecIdx,
     pub(super) func: FuncId,
     pub(super) path: PathIdx,
     pub(super) kind: OperationKind,
-    /// The longest time in it without any event.
+    /// The longest time range in it without any event.
     pub(super) silence: Range<TimeNs>,
-    /// The message events in it, rows of the lane.
+    /// The message events in it, as rows of the lane.
     pub(super) rows: Range<usize>,
 }
 
-/// An operation by its lane and its place there.
+/// An operation, by its lane and its index there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct OperationRef {
     pub(super) lane: LaneIdx,
     pub(super) at: usize,
 }
 
-/// The pieces of one lane, in order of time.
+/// The segments of one lane, in order of time.
 #[derive(Default, Debug)]
 pub(super) struct LaneSegments {
     pub(super) gaps: Vec<Gap>,
     pub(super) operations: Vec<Operation>,
-    /// Whether the lane is a stream of a device.
+    /// True if the lane is a stream of a device.
     pub(super) is_device: bool,
     /// The rank, an index into [`Segments::processes`].
     pub(super) process: usize,
 }
 
-/// Where own work can be: the call path, the function that ended before, and the event that ends it.
+/// The place of own work: the call path, the function that ended before, and the event that ends it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Place {
     path: PathIdx,
@@ -99,12 +99,12 @@ struct Place {
     next_enters: bool,
 }
 
-/// Call paths and places of a run, numbered as they come.
+/// Call paths and places of a run, numbered in order of appearance.
 #[derive(Default, Debug)]
 pub(super) struct Places {
     paths: HashMap<(PathIdx, FuncId), PathIdx>,
     numbers: HashMap<Place, u32>,
-    /// The function of each path and the path of its caller; the first path is that of no call.
+    /// The function of each path and the path of its caller; the first path is the empty one.
     of_path: Vec<(Option<FuncId>, PathIdx)>,
     /// The path of each place.
     path_of_place: Vec<PathIdx>,
@@ -136,34 +136,34 @@ impl Places {
         known
     }
 
-    /// Number of places.
+    /// Returns the number of places.
     pub(super) fn len(&self) -> usize {
         self.path_of_place.len()
     }
 
-    /// Number of paths.
+    /// Returns the number of paths.
     pub(super) fn num_paths(&self) -> usize {
         self.of_path.len()
     }
 
-    /// The call path of a place.
+    /// Returns the call path of a place.
     pub(super) fn path_of(&self, place: u32) -> PathIdx {
         self.path_of_place[index(place)]
     }
 
-    /// The innermost function of a path.
+    /// Returns the innermost function of a path.
     pub(super) fn func(&self, path: PathIdx) -> Option<FuncId> {
         self.of_path[index(path)].0
     }
 
-    /// The function that calls it.
+    /// Returns the function that calls it.
     pub(super) fn caller(&self, path: PathIdx) -> Option<FuncId> {
         let (_, caller) = self.of_path[index(path)];
         self.func(caller)
     }
 }
 
-/// The pieces of all lanes.
+/// The segments of all lanes.
 #[derive(Debug)]
 pub(super) struct Segments {
     pub(super) lanes: Vec<LaneSegments>,
@@ -173,7 +173,7 @@ pub(super) struct Segments {
 }
 
 impl LaneSegments {
-    /// How much of a time the lane was in operations.
+    /// Returns how much of a time range the lane was in operations.
     pub(super) fn in_operations(&self, time: Range<TimeNs>) -> DurationNs {
         let from = self.operations.partition_point(|it| it.end <= time.start);
         let within = self.operations[from..].iter();
@@ -184,7 +184,7 @@ impl LaneSegments {
 }
 
 impl Segments {
-    /// Cuts every lane into pieces. Cost: linear in events.
+    /// Splits every lane into segments. Cost: linear in events.
     pub(super) fn new(trace: &Trace, clocks: &Clocks, kinds: &[CallKind]) -> Self {
         let processes: Vec<_> = trace.ranks().into_iter().collect();
         let syncs = wait_for_device(trace, kinds);
@@ -216,7 +216,7 @@ impl Segments {
         &self.lanes[it.lane.index()].operations[it.at]
     }
 
-    /// All operations by lane, then time.
+    /// Returns all operations by lane, then time.
     pub(super) fn operations(&self) -> impl Iterator<Item = (OperationRef, &Operation)> {
         self.lanes.iter().enumerate().flat_map(|(lane, it)| {
             let lane = LaneIdx::from_index(lane);
@@ -225,7 +225,7 @@ impl Segments {
         })
     }
 
-    /// The lane of the first thread of a rank.
+    /// Returns the lane of the first thread of a rank.
     pub(super) fn first_thread(&self, trace: &Trace, process: usize) -> Option<LaneIdx> {
         let (program, rank) = *self.processes.get(process)?;
         let is_of = |lane: &Lane| (lane.program, lane.rank) >= (program, rank);
@@ -236,7 +236,7 @@ impl Segments {
     }
 }
 
-/// The ranks whose first thread waits for a device anywhere.
+/// Returns the ranks whose first thread waits for a device anywhere.
 fn wait_for_device(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<(ProgramId, RankId)> {
     let lanes = trace.lanes.iter();
     let first = lanes.filter(|it| it.thread == ThreadId(0));
@@ -247,7 +247,7 @@ fn wait_for_device(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<(ProgramId, Ra
     waits.map(|it| (it.program, it.rank)).collect()
 }
 
-/// The way through the events of one lane.
+/// A walk through the events of one lane.
 struct Walk<'a> {
     lane: &'a Lane,
     trace: &'a Trace,
@@ -257,7 +257,7 @@ struct Walk<'a> {
     places: &'a mut Places,
     /// The open calls with their paths, outermost first.
     open: Vec<(ExecIdx, PathIdx)>,
-    /// The depth at which the operation began that is open now.
+    /// The depth at which the open operation began.
     operation_depth: Option<usize>,
     /// The time of the last event.
     last: Option<TimeNs>,
@@ -303,7 +303,7 @@ impl<'a> Walk<'a> {
         self.leave_until(None);
     }
 
-    /// Leaves the calls that are over before `next` is entered.
+    /// Leaves the calls that end before `next` is entered.
     fn leave_until(&mut self, next: Option<ExecIdx>) {
         let executions = &self.lane.executions;
         while let Some(&(call, _)) = self.open.last() {
@@ -352,7 +352,7 @@ impl<'a> Walk<'a> {
         if self.operation_depth == Some(self.open.len()) {
             self.operation_depth = None;
             if executions.is_open(call) {
-                // What it waited for is not in the trace.
+                // The event that it waited for is not in the trace.
                 self.found.operations.pop();
             } else {
                 self.end_operation(call, time);
@@ -378,7 +378,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What was between the last event and the next one, at `time`.
+    /// Adds the segment between the last event and the next one, at `time`.
     fn until(&mut self, time: TimeNs, next: FuncId, next_enters: bool) {
         let Some(last) = self.last.filter(|last| *last <= time) else {
             return;
@@ -423,7 +423,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a thread that is not the first of its rank is in no function of the program.
+    /// Returns whether a thread other than the first of its rank is in no function of the program.
     fn is_idle(&self) -> bool {
         let name = |call: ExecIdx| {
             let func = self.lane.executions.func[call.index()];
@@ -437,7 +437,8 @@ impl<'a> Walk<'a> {
             }
     }
 
-    /// Whether the tracer wrote in at least half of a gap, or the gap is in a call that does nothing else.
+    /// Returns whether the tracer wrote in at least half of a gap, or the gap is in a call that only writes the
+    /// trace.
     fn is_written(&mut self, call: ExecIdx, start: TimeNs, end: TimeNs) -> bool {
         let func = self.lane.executions.func[call.index()];
         if self.kinds[func.index()] == CallKind::TracerFlush {

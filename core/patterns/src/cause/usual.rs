@@ -1,10 +1,10 @@
-//! What is usual at a place, lane by lane, and what is longer than that.
+//! Usual durations at each place, lane by lane, and the excesses over them.
 //!
-//! The usual duration is the median of the lane, so that even where half of a lane's visits are slow the other half
-//! says what is usual. The spread is taken below the median, where nothing that is too slow can widen it: the distance of the
-//! first tenth from the median is 1.28 standard deviations of a normal law, and durations are skewed to the right, by
-//! about 1.4. A lane that is slower than the others *and* unsteadier than they are was slow in most of its visits:
-//! the others say what is usual. One that is slower and steady has more to do.
+//! The usual duration is the median of the lane, so that it holds even where almost half of a lane's visits are slow.
+//! The spread is taken below the median, where slow visits cannot widen it: the distance of the first tenth from the
+//! median is 1.28 standard deviations of a normal law, and durations are skewed to the right, by about 1.4. A lane
+//! that is slower than the others *and* less steady than they are was slow in most of its visits, so the usual
+//! duration of the others applies. A lane that is slower and steady has more work.
 
 use std::collections::BTreeSet;
 
@@ -13,28 +13,30 @@ use callgrove_model::{DurationNs, ExecRef, LaneIdx};
 use super::release::Released;
 use super::segments::{Gap, Operation, OperationKind, OperationRef, Segments, index};
 
-/// Own work that is longer than usual by less than this is the clock's or the machine's.
-pub(super) const LEAST_WORK: DurationNs = DurationNs::from_us(30);
-/// The same of calls and waits.
-pub(super) const LEAST_WAIT: DurationNs = DurationNs::from_us(60);
+/// Minimum excess of own work; smaller ones come from the clock or the machine.
+pub(super) const MIN_WORK: DurationNs = DurationNs::from_us(30);
+/// Minimum excess of calls and waits.
+pub(super) const MIN_WAIT: DurationNs = DurationNs::from_us(60);
 
-/// Standard deviations above the median from which on a visit is an excess.
+/// Number of standard deviations above the median from which on a visit is an excess.
 const DEVIATIONS: i64 = 8;
-/// Standard deviations upwards, from the distance of the first tenth below the median: 1.4 / 1.28 = 35 / 32.
+/// Factor from the distance of the first tenth below the median to a standard deviation above it: 1.4 / 1.28 = 35 /
+/// 32.
 const UPWARDS: (i64, i64) = (35, 32);
-/// The spread is at least 3 % of the median: clocks tick, and caches and frequencies vary.
-const LEAST_SPREAD: i64 = 33;
-/// Values from which on a lane has a usual of its own.
+/// Divisor of the median that gives the minimum spread, 3 %: clocks tick, and caches and frequencies vary.
+const MIN_SPREAD: i64 = 33;
+/// Number of values from which on a lane has its own usual duration.
 const LANE_VALUES: usize = 10;
-/// Values of all lanes from which on a place has a usual at all.
+/// Number of values of all lanes from which on a place has a usual duration.
 const PLACE_VALUES: usize = 6;
-/// Lanes from which on one can be compared with the others.
+/// Number of lanes from which on one can be compared with the others.
 const COMPARED_LANES: usize = 3;
-/// A lane with at most this number of visits sets itself up: there an excess must be longer than the usual duration, too.
+/// Maximum number of visits of a lane that is still setting up: its excesses must also be longer than the usual
+/// duration.
 const SET_UP_VISITS: usize = 3;
-/// Spreads of the others by which the median of a slower lane is above theirs.
+/// Number of spreads of the others by which the median of a slower lane is above theirs.
 const SLOWER: i64 = 4;
-/// Factor by which the spread of an unsteady lane is larger than theirs.
+/// Factor by which the spread of an unsteady lane is larger than that of the others.
 const UNSTEADY: i64 = 3;
 
 /// One visit of a place.
@@ -44,9 +46,9 @@ pub(super) struct PlaceVisit {
     pub(super) place: u32,
     /// The lane.
     pub(super) lane: u32,
-    /// How long it took.
+    /// The duration.
     pub(super) duration: DurationNs,
-    /// Whether it says nothing of what is usual.
+    /// True if it is not used to determine the usual duration.
     pub(super) is_left_out: bool,
 }
 
@@ -55,18 +57,18 @@ pub(super) struct PlaceVisit {
 pub(super) struct PlaceExcess {
     /// Index of the visit.
     pub(super) visit: usize,
-    /// How long it usually takes.
+    /// The usual duration.
     pub(super) usual: DurationNs,
-    /// How much longer it took.
+    /// Excess over the usual duration.
     pub(super) amount: DurationNs,
 }
 
-/// Where it is known from what took longer than usual.
+/// The source of excesses.
 #[derive(Clone, Copy)]
 pub(super) enum ExcessSource<'a> {
-    /// A whole run: every place was visited often enough to say what is usual there.
+    /// A whole run: the usual duration of every place is known.
     Usual,
-    /// An excerpt of a run with few visits: the calls that stalled are given, and all of their time is an excess.
+    /// An excerpt of a run with few visits: the stalled calls are given, and all of their time is an excess.
     Stalls(&'a dyn Fn(ExecRef) -> bool),
 }
 
@@ -76,7 +78,7 @@ impl ExcessSource<'_> {
         matches!(self, Self::Stalls(_))
     }
 
-    /// The gaps that took longer than usual, numbered lane by lane; those of one lane in order of time.
+    /// Returns the gaps that took longer than usual, numbered lane by lane; those of one lane are in order of time.
     pub(super) fn of_work(self, segments: &Segments) -> Vec<PlaceExcess> {
         let gaps = || {
             let lanes = segments.lanes.iter().enumerate();
@@ -95,14 +97,14 @@ impl ExcessSource<'_> {
                         is_left_out: gap.is_written,
                     })
                     .collect();
-                excesses(&visits, segments.places.len(), LEAST_WORK)
+                excesses(&visits, segments.places.len(), MIN_WORK)
             }
             Self::Stalls(is_stalled) => {
                 let exec = |lane, exec| ExecRef { lane, exec };
                 let gaps = gaps().enumerate();
                 let stalled: Vec<StalledGap<'_>> = gaps
                     .filter(|(_, (lane, gap))| {
-                        gap.duration() > LEAST_WORK && is_stalled(exec(*lane, gap.call))
+                        gap.duration() > MIN_WORK && is_stalled(exec(*lane, gap.call))
                     })
                     .map(|(visit, (lane, gap))| StalledGap { visit, lane, gap })
                     .collect();
@@ -111,12 +113,12 @@ impl ExcessSource<'_> {
                     .iter()
                     .zip(common)
                     .map(|(it, common)| PlaceExcess::whole(it.visit, it.gap.duration() - common));
-                own.filter(|it| it.amount > LEAST_WORK).collect()
+                own.filter(|it| it.amount > MIN_WORK).collect()
             }
         }
     }
 
-    /// The operations a part of which took longer than usual on its call path, by lane and place.
+    /// Returns the operations of which a part took longer than usual on its call path, by lane and place.
     pub(super) fn of_operations(
         self,
         segments: &Segments,
@@ -134,14 +136,14 @@ impl ExcessSource<'_> {
             })
             .collect();
         let found = match self {
-            Self::Usual => excesses(&visits, segments.places.num_paths(), LEAST_WAIT),
+            Self::Usual => excesses(&visits, segments.places.num_paths(), MIN_WAIT),
             Self::Stalls(is_stalled) => {
                 let calls = segments.operations().map(|(it, operation)| ExecRef {
                     lane: it.lane,
                     exec: operation.call,
                 });
                 let long = calls.zip(&visits).enumerate();
-                long.filter(|(_, (call, it))| it.duration > LEAST_WAIT && is_stalled(*call))
+                long.filter(|(_, (call, it))| it.duration > MIN_WAIT && is_stalled(*call))
                     .map(|(visit, (_, it))| PlaceExcess::whole(visit, it.duration))
                     .collect()
             }
@@ -159,8 +161,8 @@ struct StalledGap<'a> {
     gap: &'a Gap,
 }
 
-/// How much of each of some gaps every rank spent in the same function at the same time, as at the start of a program: no
-/// rank waits for another because of that. Cost: O(n log n).
+/// Returns how much of each gap every rank spent in the same function at the same time, as at the start of a program:
+/// no rank waits for another because of that. Cost: O(n log n).
 fn common_parts(segments: &Segments, stalled: &[StalledGap<'_>]) -> Vec<DurationNs> {
     let func = |it: &StalledGap<'_>| {
         let path = segments.places.path_of(it.gap.place);
@@ -192,7 +194,7 @@ fn common_parts(segments: &Segments, stalled: &[StalledGap<'_>]) -> Vec<Duration
 }
 
 impl PlaceExcess {
-    /// A visit of which all is an excess.
+    /// Returns an excess that is the whole visit.
     pub(super) fn whole(visit: usize, amount: DurationNs) -> Self {
         Self {
             visit,
@@ -210,7 +212,7 @@ struct Centre {
 }
 
 impl Centre {
-    /// Of durations in any order; they are put in another one.
+    /// Computes the centre of durations in any order; reorders them.
     fn of(durations: &mut [i64]) -> Option<Self> {
         let last = durations.len().checked_sub(1)?;
         let (below, median, _) = durations.select_nth_unstable(last / 2);
@@ -228,12 +230,13 @@ impl Centre {
     }
 
     fn least(&self) -> i64 {
-        self.median_ns / LEAST_SPREAD
+        self.median_ns / MIN_SPREAD
     }
 }
 
-/// The visits that took longer than usual by eight standard deviations and at least `floor`, in order. `visits` may be in
-/// any order; `num_places` is one more than the largest place. Cost: O(n) and a selection for each place and lane.
+/// Returns the visits that took longer than usual by eight standard deviations and at least `floor`, in order.
+/// `visits` may be in any order; `num_places` is one more than the largest place. Cost: O(n) and a selection for each
+/// place and lane.
 pub(super) fn excesses(
     visits: &[PlaceVisit],
     num_places: usize,
@@ -254,7 +257,7 @@ pub(super) fn excesses(
     found
 }
 
-/// The visits ordered by place, then lane.
+/// Returns the visits ordered by place, then lane.
 fn by_place(visits: &[PlaceVisit], num_places: usize) -> Vec<usize> {
     let mut starts = vec![0_usize; num_places + 1];
     for visit in visits {
@@ -272,7 +275,7 @@ fn by_place(visits: &[PlaceVisit], num_places: usize) -> Vec<usize> {
     order
 }
 
-/// The visits of one place by one lane, and what is usual there.
+/// The visits of one place by one lane, and their centre.
 struct OfLane<'a> {
     visits: &'a [usize],
     num_usable: usize,
@@ -338,7 +341,7 @@ fn judge_place(
     }
 }
 
-/// What is usual on a lane among others.
+/// Returns the centre that applies to a lane among others.
 fn among(own: Centre, others: Centre) -> Centre {
     let spread_ns = others.spread_ns.max(others.least());
     let is_slower = own.median_ns > others.median_ns + SLOWER * spread_ns;
@@ -352,7 +355,7 @@ fn among(own: Centre, others: Centre) -> Centre {
     }
 }
 
-/// The medians of several medians and spreads.
+/// Returns the medians of several medians and spreads.
 fn middle(centres: &[Centre]) -> Centre {
     let median = |of: fn(&Centre) -> i64| {
         let mut values: Vec<i64> = centres.iter().map(of).collect();
@@ -389,7 +392,7 @@ mod tests {
             .collect()
     }
 
-    /// `count` visits of about 1 ms, some of which take as long as `slow` says.
+    /// `count` visits of about 1 ms, except those whose durations `slow` gives.
     fn lane(count: usize, slow: &[(usize, i64)]) -> Vec<i64> {
         let steady = (0..count).map(|at| 980 + i64::try_from(at * 7 % 41).unwrap_or(0));
         let mut durations: Vec<i64> = steady.collect();
@@ -400,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn one_long_visit_is_found_and_what_is_left_over_is_not() {
+    fn finds_one_long_visit_and_no_small_deviations() {
         let long = found(&[lane(50, &[(7, 21_000)]), lane(50, &[])]);
         assert_eq!(long.iter().map(|it| it.0).collect::<Vec<_>>(), [7]);
         assert!((19_950..20_050).contains(&long[0].1), "{long:?}");
@@ -408,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn how_often_it_happens_hides_nothing() {
+    fn frequent_excesses_are_found() {
         for num_slow in [1, 60, 170, 300, 360] {
             let slow: Vec<(usize, i64)> = (0..num_slow).map(|at| (at, 21_000)).collect();
             let mut lanes = vec![lane(360, &slow)];
@@ -419,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_always_has_more_to_do_is_not_late() {
+    fn a_lane_with_more_work_is_not_late() {
         let heavy: Vec<i64> = lane(100, &[]).iter().map(|it| it * 3).collect();
         assert_eq!(found(&[heavy, lane(100, &[]), lane(100, &[])]), []);
     }

@@ -1,4 +1,4 @@
-//! Wait states: every call that waited for another rank, whom for, and how long.
+//! Wait states: the calls that waited for other ranks, their peers and durations.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 
 use callgrove_model::{DurationNs, ExecRef, LaneIdx, ProgramId, RankId, TimeNs};
 
-/// How a call waited. The names are Scalasca's where it has one.
+/// The kind of a wait. The names are Scalasca's where it has one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitKind {
-    /// A receive waited for a message that was sent later than it was asked for.
+    /// A receive waited for a message that was sent after the receive was called.
     LateSender,
     /// A send waited for a receiver that was not ready.
     LateReceiver,
-    /// A receive waited for a message while an older one of the same sender lay ready.
+    /// A receive waited for a message while an older one of the same sender was available.
     WrongOrder,
-    /// A message had arrived, and the call that completes it still took long.
+    /// A message had arrived, but the call that completes it took long.
     LateCompletion,
-    /// A collective waited for the last rank to come (wait at N×N, early reduce, late broadcast).
+    /// A collective waited for the last rank to arrive (wait at N×N, early reduce, late broadcast).
     WaitAtCollective,
-    /// A barrier waited for the last rank to come.
+    /// A barrier waited for the last rank to arrive.
     WaitAtBarrier,
     /// A thread or stream had nothing to do.
     WaitForWork,
     /// The host waited for its device.
     WaitForDevice,
-    /// Nothing was waited for: the lane itself was late.
+    /// There was no wait: the lane itself was late.
     OwnDelay,
 }
 
@@ -48,14 +48,14 @@ impl fmt::Display for WaitKind {
     }
 }
 
-/// What a call waited for.
+/// The message or collective that a call waited for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum WaitedFor {
     /// A message, an index into [`callgrove_model::Trace::messages`].
     Message(u32),
     /// A collective operation, an index into [`Waits::collectives`].
     Collective(u32),
-    /// Nothing that the trace shows.
+    /// Nothing in the trace.
     Nothing,
 }
 
@@ -64,20 +64,20 @@ pub enum WaitedFor {
 pub struct Wait {
     /// The waiting call.
     pub call: ExecRef,
-    /// How it waited.
+    /// The kind of wait.
     pub kind: WaitKind,
     /// The lane that it waited for; `None` for an own delay.
     pub peer: Option<LaneIdx>,
     /// The message or collective.
     pub waited_for: WaitedFor,
-    /// From here it waited: the call's entry or later.
+    /// Start of the wait: the call's entry or later.
     pub start: TimeNs,
-    /// To here: the call's exit or earlier.
+    /// End of the wait: the call's exit or earlier.
     pub end: TimeNs,
 }
 
 impl Wait {
-    /// How long it waited.
+    /// Returns how long it waited.
     pub fn duration(&self) -> DurationNs {
         self.end.since(self.start)
     }
@@ -88,16 +88,16 @@ impl Wait {
 pub struct Collective {
     /// The calls, in order of lane.
     pub calls: Vec<ExecRef>,
-    /// The call that was entered last: whom the others waited for.
+    /// The call that was entered last, for which the others waited.
     pub last: ExecRef,
-    /// When it was entered.
+    /// Time of its entry.
     pub last_entry: TimeNs,
 }
 
-/// How often and how long one rank waited for another.
+/// The number and total time of the waits of one rank for another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WaitCell {
-    /// Program of both.
+    /// Program of both ranks.
     pub program: ProgramId,
     /// The rank that waited.
     pub waiter: RankId,
@@ -105,7 +105,7 @@ pub struct WaitCell {
     pub peer: RankId,
     /// Number of waits.
     pub num_waits: u64,
-    /// Their time within the range.
+    /// Total time of the waits within the range.
     pub total: DurationNs,
 }
 
@@ -118,7 +118,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Takes waits in any order; `lanes` says which lane is which rank.
+    /// Takes waits in any order; `lanes` holds the program and rank of each lane.
     pub(super) fn new(
         mut waits: Vec<Wait>,
         collectives: Vec<Collective>,
@@ -132,32 +132,32 @@ impl Waits {
         }
     }
 
-    /// All of them, ordered by lane, then start.
+    /// Returns all waits, ordered by lane, then start.
     pub fn all(&self) -> &[Wait] {
         &self.all
     }
 
-    /// Those of one lane, in order of start.
+    /// Returns the waits of one lane, in order of start.
     pub fn on_lane(&self, lane: LaneIdx) -> &[Wait] {
         let from = self.all.partition_point(|wait| wait.call.lane < lane);
         let to = self.all.partition_point(|wait| wait.call.lane <= lane);
         &self.all[from..to]
     }
 
-    /// Those of one call, in order of start.
+    /// Returns the waits of one call, in order of start.
     pub fn of_call(&self, call: ExecRef) -> impl Iterator<Item = &Wait> {
         self.on_lane(call.lane)
             .iter()
             .filter(move |wait| wait.call == call)
     }
 
-    /// The collective operations, in order of their first entry on the lowest lane.
+    /// Returns the collective operations, in order of their first entry on the lowest lane.
     pub fn collectives(&self) -> &[Collective] {
         &self.collectives
     }
 
-    /// Who waited for whom within a range of time, ordered by waiter, then peer. Waits of a rank for itself are own
-    /// delays and are left out.
+    /// Returns the waits within a time range by pair of ranks, ordered by waiter, then peer. Waits of a rank for
+    /// itself are own delays and are left out.
     pub fn matrix(&self, range: Range<TimeNs>) -> Vec<WaitCell> {
         let mut cells: BTreeMap<_, (u64, DurationNs)> = BTreeMap::new();
         for wait in &self.all {

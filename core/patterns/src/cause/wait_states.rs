@@ -1,9 +1,10 @@
-//! Wait states, call by call: what each operation waited for, and how long.
+//! Wait states, call by call: the peer or message of each operation, and the duration of its wait.
 //!
-//! What TAU's stream decides: a send is stamped when its call is entered, a receive when its call ends. So a receive
-//! that was called before its message was sent waited until then (late sender), and a send that returned only after
-//! its receive was called waited until then (late receiver). It does not tell when a receive was posted (the call
-//! that completes it counts), when a message arrived, nor which sends a call completes that receives nothing.
+//! TAU's stream determines this: a send is stamped when its call is entered, a receive when its call ends. So a
+//! receive that was called before its message was sent waited until then (late sender), and a send that returned only
+//! after its receive was called waited until then (late receiver). The stream does not show when a receive was posted
+//! (the call that completes it counts), when a message arrived, or which sends a call completes that receives
+//! nothing.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use super::release::{Release, Released};
 use super::segments::{Operation, OperationKind, OperationRef, Segments, index};
 use super::wait::{Collective, Wait, WaitKind, WaitedFor};
 
-/// All wait states, unsorted, on the clocks of their lanes. Cost: linear in operations and messages.
+/// Returns all wait states, unsorted, on the clocks of their lanes. Cost: linear in operations and messages.
 pub(super) fn wait_states(
     trace: &Trace,
     clocks: &Clocks,
@@ -56,7 +57,7 @@ pub(super) fn wait_states(
     }
     waits.extend(roots.iter().filter_map(|root| {
         let operation = root.operation?;
-        let peer = root.laid_to.map(|it| roots[it.index()].lane);
+        let peer = root.attributed_to.map(|it| roots[it.index()].lane);
         let peer = peer.filter(|peer| *peer != root.lane);
         let it = segments.operation(operation);
         Some(Wait {
@@ -91,7 +92,7 @@ fn waited_for(
     }
 }
 
-/// The number of the message of every message event, by lane and row.
+/// Returns the number of the message of every message event, by lane and row.
 fn messages_by_row(trace: &Trace) -> Vec<Vec<u32>> {
     let lanes = trace.lanes.iter();
     let mut rows: Vec<Vec<u32>> = lanes.map(|lane| vec![u32::MAX; lane.comms.len()]).collect();
@@ -103,11 +104,11 @@ fn messages_by_row(trace: &Trace) -> Vec<Vec<u32>> {
     rows
 }
 
-/// Which messages of a lane were received though one of the same sender, sent earlier and there when the call began, still
-/// lay ready: by row.
+/// Returns, by row, whether a message of a lane was received although an earlier one of the same sender was available
+/// when the call began.
 fn overtaken(trace: &Trace, clocks: &Clocks, lane_idx: LaneIdx, lane: &Lane) -> Vec<bool> {
     let mut found = vec![false; lane.comms.len()];
-    // Backwards, so that what was sent earlier and received later is known.
+    // Backwards, so that messages that were sent earlier and received later are known.
     let mut earliest_left: BTreeMap<LaneIdx, TimeNs> = BTreeMap::new();
     for row in (0..lane.comms.len()).rev() {
         let Some(mate) = lane.comms.mate[row].filter(|_| lane.comms.kind[row] == CommKind::Recv)
@@ -125,7 +126,7 @@ fn overtaken(trace: &Trace, clocks: &Clocks, lane_idx: LaneIdx, lane: &Lane) -> 
     found
 }
 
-/// The meetings, as they are shown.
+/// Returns the meetings as public collectives.
 pub(super) fn collectives(segments: &Segments, meetings: &Meetings) -> Vec<Collective> {
     let all = meetings.all.iter();
     all.filter_map(|meeting| {
@@ -142,7 +143,7 @@ pub(super) fn collectives(segments: &Segments, meetings: &Meetings) -> Vec<Colle
     .collect()
 }
 
-/// The functions on the stack of a call, outermost first.
+/// Returns the functions on the stack of a call, outermost first.
 pub(super) fn call_path(trace: &Trace, call: ExecRef) -> Vec<FuncId> {
     let executions = &trace.lane(call.lane).executions;
     let stack = std::iter::successors(Some(call.exec), |&it| executions.parent(it));

@@ -1,25 +1,25 @@
-//! The calls of a lane as symbols: equal calls, with equal calls inside them, are one.
+//! The calls of a lane as symbols: calls of one function with equal calls inside them share a symbol.
 
 use callgrove_model::{Cancelled, ExecIdx, Executions, Progress};
 
 use super::content::Content;
 use super::symbols::{Sym, Symbols};
 
-/// From how many equal calls in a row on their number is no part of what they are.
-const MANY: u32 = 8;
+/// Length of a run of equal calls from which on the run's length is not part of its identity.
+const MIN_OPEN_RUN: u32 = 8;
 
-/// Rows between two looks at whether to go on.
-const ROWS_A_LOOK: usize = 1 << 16;
+/// Number of rows between two checks for cancellation.
+const ROWS_PER_CHECK: usize = 1 << 16;
 
-/// One lane in symbols.
+/// The symbols of one lane.
 pub(super) struct LaneCalls {
     /// The symbol of each execution.
     pub(super) of_row: Vec<Sym>,
-    /// What is called while nothing is open.
+    /// The symbols of the outermost calls, made while nothing is open.
     pub(super) root: Vec<Sym>,
 }
 
-/// Names the calls of a lane; `names` are the hashes of the function names. Linear in the executions.
+/// Assigns a symbol to each call of a lane; `names` are the hashes of the function names. Linear in the executions.
 pub(super) fn name_calls(
     executions: &Executions,
     names: &[u64],
@@ -29,9 +29,9 @@ pub(super) fn name_calls(
     let num_rows = executions.len();
     let mut of_row = vec![Sym(0); num_rows];
     let mut body = BodyBuilder::default();
-    // A call stands before those inside it, so these have symbols already when it is their turn.
+    // A call comes before the calls inside it, so walking backwards the inner calls have their symbols already.
     for row in (0..num_rows).rev() {
-        if row % ROWS_A_LOOK == 0 {
+        if row % ROWS_PER_CHECK == 0 {
             progress.at(share(num_rows - row, num_rows))?;
         }
         let func = executions.func[row];
@@ -48,16 +48,16 @@ pub(super) fn name_calls(
     })
 }
 
-/// A part of a whole as a fraction.
+/// Returns a part of a whole as a fraction.
 pub(super) fn share(part: usize, whole: usize) -> f32 {
     let [part, whole] = [part, whole].map(|it| u32::try_from(it).unwrap_or(u32::MAX));
     let fraction = f64::from(part) / f64::from(whole.max(1));
-    // Percent are fine enough.
+    // A resolution of one percent is enough for a progress bar.
     let percent = (0_u8..=100).take_while(|&it| f64::from(it) <= fraction * 100.0);
     f32::from(percent.last().unwrap_or(0)) / 100.0
 }
 
-/// The symbols inside one call, runs of equal ones folded, and their content.
+/// The symbols inside one call, with runs of equal ones folded, and their content hash.
 struct BodyBuilder {
     symbols: Vec<Sym>,
     content: Content,
@@ -73,7 +73,7 @@ impl Default for BodyBuilder {
 }
 
 impl BodyBuilder {
-    /// Takes in the outermost calls within some rows.
+    /// Adds the outermost calls within a range of rows.
     fn take_in(
         &mut self,
         executions: &Executions,
@@ -103,7 +103,7 @@ impl BodyBuilder {
 
     fn end_run(&mut self, run: Option<(Sym, u32)>, symbols: &mut Symbols) {
         let Some((of, times)) = run else { return };
-        let sym = if times >= MANY {
+        let sym = if times >= MIN_OPEN_RUN {
             symbols.many(of)
         } else {
             symbols.repeated(of, times)
@@ -113,7 +113,7 @@ impl BodyBuilder {
     }
 }
 
-/// The row after a call and all that was called inside it.
+/// Returns the row after a call and everything called inside it.
 pub(super) fn next_sibling(executions: &Executions, row: usize) -> usize {
     executions
         .subtree(ExecIdx::from_index(row))

@@ -1,9 +1,11 @@
-//! What a sequence is, as a number: the same for equal sequences, however they were put together.
+//! Content hashes of sequences: equal sequences have equal hashes, however they were put together.
 //!
-//! The hash of a sequence of tokens t₁ … tₙ is Σ tᵢ Bⁿ⁻ⁱ modulo 2⁶¹ − 1, for two bases B side by side (122 bits):
-//! that of a sequence follows from those of its parts, so that `(a b) c` and `a (b c)` are one.
+//! The hash of a sequence of tokens t₁ … tₙ is Σ tᵢ Bⁿ⁻ⁱ modulo 2⁶¹ − 1, for two bases B at once (122 bits). The hash
+//! of a sequence follows from the hashes of its parts, so `(a b) c` and `a (b c)` are equal.
 
+/// The Mersenne prime modulo which hashes are computed.
 const MODULUS: u64 = (1 << 61) - 1;
+/// The two bases B.
 const BASES: [u64; 2] = [0x0dfa_3a4b_91c7_52e3, 0x1743_9e58_02bd_6f19];
 
 /// The hash of a sequence, and B to the power of its length.
@@ -14,13 +16,13 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// No token.
+    /// The empty sequence.
     pub(super) const EMPTY: Self = Self {
         hash: [0; 2],
         power: [1; 2],
     };
 
-    /// One token.
+    /// Returns a sequence of one token.
     pub(super) fn token(words: [u64; 2]) -> Self {
         Self {
             hash: words.map(|word| word % (MODULUS - 1) + 1),
@@ -28,14 +30,14 @@ impl Content {
         }
     }
 
-    /// One token made of a sequence: `kind` tells what is made of it.
+    /// Returns a sequence of one token that represents this sequence; `kind` is the construct it becomes.
     pub(super) fn wrap(self, kind: u64) -> Self {
         let [a, b] = self.hash;
         let left = mix(kind ^ mix(a).wrapping_add(b));
         Self::token([left, mix(left ^ b.rotate_left(29) ^ a)])
     }
 
-    /// This sequence, then the other.
+    /// Returns this sequence followed by another.
     pub(super) fn then(self, next: Self) -> Self {
         let hash =
             std::array::from_fn(|way| add(times(self.hash[way], next.power[way]), next.hash[way]));
@@ -43,7 +45,7 @@ impl Content {
         Self { hash, power }
     }
 
-    /// This sequence `count` times.
+    /// Returns this sequence `count` times.
     pub(super) fn repeated(self, count: u32) -> Self {
         let (mut result, mut square, mut rest) = (Self::EMPTY, self, count);
         while rest > 0 {
@@ -56,12 +58,12 @@ impl Content {
         result
     }
 
-    /// The identity of the sequence.
+    /// Returns the identity of the sequence.
     pub(super) fn key(self) -> u128 {
         u128::from(self.hash[0]) << 64 | u128::from(self.hash[1])
     }
 
-    /// A shorter identity, for people and other traces.
+    /// Returns a shorter identity, for display and for comparison with other traces.
     pub(super) fn short(self) -> u64 {
         mix(self.hash[0] ^ mix(self.hash[1]))
     }
@@ -113,7 +115,7 @@ impl std::hash::Hasher for Ready {
     }
 }
 
-/// A map from hashes.
+/// A map with hashes as keys.
 pub(super) type HashedMap<Key, Value> =
     std::collections::HashMap<Key, Value, std::hash::BuildHasherDefault<Ready>>;
 
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_tells_the_sequence_and_not_how_it_was_put_together() {
+    fn content_depends_on_the_sequence_and_not_on_its_grouping() {
         let [a, b, c] = [1, 2, 3].map(|word| Content::token([mix(word), mix(!word)]));
         assert_eq!(a.then(b).then(c), a.then(b.then(c)));
         assert_ne!(a.then(b).key(), b.then(a).key());

@@ -1,4 +1,4 @@
-//! The event sequence of a lane: what the grammar expands to.
+//! The event sequence of a lane, to which the grammar expands.
 
 use callgrove_model::{ExecIdx, Executions, FuncId};
 
@@ -7,11 +7,11 @@ use callgrove_model::{ExecIdx, Executions, FuncId};
 pub enum CallEvent {
     /// The function is entered.
     Enter(FuncId),
-    /// The function is left. A call whose exit was never seen has no such event.
+    /// The function is left. A call whose exit was not recorded has no such event.
     Leave(FuncId),
 }
 
-/// The events of a lane in order, as its executions tell them.
+/// Returns the events of a lane in order, derived from its executions.
 pub fn events(executions: &Executions) -> impl Iterator<Item = CallEvent> + '_ {
     let mut open: Vec<usize> = Vec::new();
     let mut row = 0;

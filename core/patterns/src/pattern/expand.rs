@@ -1,17 +1,17 @@
-//! The grammar read the other way: the events of a lane.
+//! Expansion of the grammar back to the events of a lane.
 
 use super::event::CallEvent;
 use super::pattern::{Pattern, PatternItem, PatternSymbol};
 
-/// The events that items stand for. `counts` tells, in the order of events, how often an item follows itself of
-/// which that differs.
+/// Returns the events that items expand to. `counts` holds the repeat counts of items with varying counts, in the
+/// order of the events.
 pub(super) fn expand<'a>(
     all: &'a [Pattern],
     items: &'a [PatternItem],
     counts: &'a [u32],
 ) -> impl Iterator<Item = CallEvent> + 'a {
     let mut counts = counts.iter().copied();
-    // Items still to go through, and how many times after this one.
+    // Items still to be expanded, and how often each is repeated after this time.
     let mut levels: Vec<(&[PatternItem], usize, u32)> = vec![(items, 0, 0)];
     // A call in which nothing was recorded is entered and left.
     let (mut leaves, mut leave) = (0_u32, None);
@@ -36,8 +36,8 @@ pub(super) fn expand<'a>(
                 continue;
             };
             *next += 1;
-            let times = if item.times.least == item.times.most {
-                item.times.least
+            let times = if item.times.min == item.times.max {
+                item.times.min
             } else {
                 counts.next()?
             };

@@ -1,25 +1,24 @@
 //! Pairs that recur become patterns, and patterns that follow themselves become loops.
 //!
-//! The text of a lane are the bodies of its calls, each distinct one once, and what it calls while nothing is
-//! open. A cursor goes through it from left to right. Where the two symbols at the cursor recur somewhere in the
-//! text as a pair, or recurred on a lane before, the pair is replaced by one symbol everywhere, and occurrences
-//! that follow each other join to a loop; then the cursor looks at the pair that the new symbol makes with what
-//! follows it. That is both the slides' *extension*, if the pattern is always followed by the same, and their
-//! *wrapping*, if it is so several times; where a pair occurs once, nothing is done. (A pattern that is used in
-//! only one other is taken into that one later, in [`super::rules`].)
+//! The text of a lane is the bodies of its calls, each distinct one once, and the sequence of its outermost calls. A
+//! cursor moves through it from left to right. If the two symbols at the cursor recur as a pair elsewhere in the
+//! text, or recurred on an earlier lane, the pair is replaced by one symbol everywhere, and adjacent occurrences join
+//! into a loop; then the cursor examines the pair of the new symbol and what follows it. This is both the slides'
+//! *extension*, if the pattern is always followed by the same symbol, and their *wrapping*, if it is so several
+//! times. A pair that occurs once stays. (A pattern that is used in only one other is merged into that one later, in
+//! [`super::rules`].)
 //!
-//! Two rules of thumb put a pair off while there are others to be replaced: a pair of which the second begins a
-//! shorter loop waits for that (`precedes_loop`); and where only the first pass of a loop goes otherwise, the pair
-//! after its first call waits for the one that is the loop's (`begins_late`).
+//! Two heuristics postpone a pair while others can be replaced. A pair whose second symbol begins a shorter loop
+//! waits for that loop (`precedes_loop`). Where only the first pass of a loop differs, the pair after its first call
+//! waits for the pair that belongs to the loop (`begins_late`).
 //!
+//! In the body that holds the time step loop, patterns respect its passes: a pair lies within one pass, or joins
+//! whole passes. Otherwise the end of a step and the beginning of the next, which follow each other nearly always,
+//! would become one pattern where steps differ in their middle.
 //!
-//! In the body that holds the time step loop, patterns keep to its passes: a pair lies within one pass, or joins
-//! whole ones. Else the end of a step and the beginning of the next, which follow each other nearly always, would
-//! become one pattern where steps differ in their middle.
-//!
-//! Every replacement makes the text shorter by one and touches the pairs beside it only, so it is linear in the
-//! length of the text, but for the passes: a pair that arises left of the cursor waits for the next pass, and
-//! there are as many until a pass changes nothing, at most [`MOST_PASSES`].
+//! Every replacement shortens the text by one and touches only the adjacent pairs, so a pass is linear in the length
+//! of the text. A pair that arises to the left of the cursor waits for the next pass. Passes are repeated until one
+//! changes nothing, at most [`MAX_PASSES`] times.
 
 use std::collections::BTreeSet;
 
@@ -28,23 +27,23 @@ use callgrove_model::{Cancelled, FuncId, Progress};
 use super::content::HashedMap;
 use super::symbols::{Sym, Symbols, index, number};
 
-/// Passes over the text of a lane.
-const MOST_PASSES: usize = 32;
+/// Maximum number of passes over the text of a lane.
+const MAX_PASSES: usize = 32;
 
-/// The longest body, in symbols, of a loop that is looked out for.
-const LONGEST_LOOP: usize = 8;
+/// Length in symbols of the longest loop body that the heuristics detect.
+const MAX_LOOP_LEN: usize = 8;
 
-/// Nodes between two looks at whether to go on.
-const NODES_A_LOOK: u32 = 1 << 14;
+/// Number of nodes between two checks for cancellation.
+const NODES_PER_CHECK: u32 = 1 << 14;
 
-/// No node.
+/// The index that means "no node".
 const NONE: u32 = u32::MAX;
 
-/// Pairs that became patterns on some lane, and what they became.
+/// Pairs that became patterns on some lane, and the pattern of each.
 pub(super) type KnownPairs = HashedMap<u64, Sym>;
 
-/// Factorises bodies in place; `heads` has the function that begins the passes of a body, if it is the one that
-/// holds the time step loop.
+/// Factorises bodies in place. `heads` holds, for the body with the time step loop, the function that begins its
+/// passes.
 pub(super) fn factorise(
     bodies: &mut [Vec<Sym>],
     heads: &[Option<FuncId>],
@@ -54,7 +53,7 @@ pub(super) fn factorise(
 ) -> Result<(), Cancelled> {
     let mut text = Text::new(bodies, heads, symbols);
     let mut is_patient = true;
-    for _ in 0..MOST_PASSES {
+    for _ in 0..MAX_PASSES {
         let has_changed = text.pass(is_patient, symbols, known, progress)?;
         if !has_changed && !is_patient {
             break;
@@ -72,8 +71,8 @@ pub(super) fn factorise(
     Ok(())
 }
 
-/// The places in a body where a pass begins, and where the last one has ended: before the first call of what no
-/// pass before it called.
+/// Returns the indices in a body at which a pass begins, and the index at which the last pass has ended: before the
+/// first call of a function that no earlier pass called.
 fn pass_bounds(body: &[Sym], head: FuncId, symbols: &Symbols) -> Vec<usize> {
     let funcs: Vec<_> = body.iter().map(|&it| symbols.function_of_run(it)).collect();
     let is_head = |place: usize| {
@@ -90,18 +89,19 @@ fn pass_bounds(body: &[Sym], head: FuncId, symbols: &Symbols) -> Vec<usize> {
     bounds
 }
 
-/// One symbol of the text. A pair of symbols is known by its left node.
+/// One symbol of the text. A pair of symbols is identified by its left node.
 #[derive(Clone, Copy)]
 struct Node {
     sym: Sym,
     next: u32,
-    /// The node before; of a node that is gone, the one that took it in.
+    /// The previous node; for a removed node, the one that absorbed it.
     prev: u32,
     is_gone: bool,
-    /// Whether a pass of the time step loop begins here, or ended just before.
+    /// True if a pass of the time step loop begins here, or ended just before.
     is_head: bool,
-    /// Other occurrences of the same pair.
+    /// The next occurrence of the same pair.
     later: u32,
+    /// The previous occurrence of the same pair.
     earlier: u32,
 }
 
@@ -156,7 +156,7 @@ impl Text {
         text
     }
 
-    /// Goes through the text once; says whether anything changed.
+    /// Goes through the text once; returns whether anything changed.
     fn pass(
         &mut self,
         is_patient: bool,
@@ -169,14 +169,14 @@ impl Text {
             let mut cursor = self.firsts[body];
             while cursor != NONE {
                 num_seen = num_seen.wrapping_add(1);
-                if num_seen.is_multiple_of(NODES_A_LOOK) {
+                if num_seen.is_multiple_of(NODES_PER_CHECK) {
                     progress.at(0.5)?;
                 }
                 cursor = match self.pattern_at(cursor, is_patient, symbols, known) {
                     Some(pattern) => {
                         has_changed = true;
                         self.replace_all(cursor, pattern, symbols);
-                        self.alive(cursor)
+                        self.live_node(cursor)
                     }
                     None => self.nodes[index(cursor)].next,
                 };
@@ -185,7 +185,7 @@ impl Text {
         Ok(has_changed)
     }
 
-    /// The pattern that the pair at a node becomes; `None` if it occurs once.
+    /// Returns the pattern that the pair at a node becomes; `None` if the pair occurs once.
     fn pattern_at(
         &self,
         left: u32,
@@ -195,9 +195,9 @@ impl Text {
     ) -> Option<Sym> {
         let key = self.key_at(left, symbols)?;
         if let Some(&pattern) = known.get(&key) {
-            return (!is_patient || !self.waits(left, symbols)).then_some(pattern);
+            return (!is_patient || !self.should_wait(left, symbols)).then_some(pattern);
         }
-        if self.pairs.get(&key)?.count < 2 || (is_patient && self.waits(left, symbols)) {
+        if self.pairs.get(&key)?.count < 2 || (is_patient && self.should_wait(left, symbols)) {
             return None;
         }
         let node = self.nodes[index(left)];
@@ -206,14 +206,15 @@ impl Text {
         Some(pattern)
     }
 
-    /// Whether a loop begins or began beside a node, so that the pair there had better wait for it.
-    fn waits(&self, left: u32, symbols: &Symbols) -> bool {
+    /// Returns whether a loop begins or began next to a node, so that its pair should wait for that loop.
+    fn should_wait(&self, left: u32, symbols: &Symbols) -> bool {
         self.begins_late(left, symbols) || self.precedes_loop(left)
     }
 
-    /// Whether a shorter loop begins after a node than at it: in `a b c b c`, the loop of (b c) goes before (a b).
+    /// Returns whether a shorter loop begins after a node than at it: in `a b c b c`, the loop (b c) comes before (a
+    /// b).
     fn precedes_loop(&self, left: u32) -> bool {
-        let mut ahead = [Sym(u32::MAX); 2 * LONGEST_LOOP + 1];
+        let mut ahead = [Sym(u32::MAX); 2 * MAX_LOOP_LEN + 1];
         let mut node = left;
         for sym in &mut ahead {
             let Some(it) = self.nodes.get(index(node)) else {
@@ -229,7 +230,7 @@ impl Text {
                     && ahead[again - 1] != Sym(u32::MAX)
                     && ahead[from..once] == ahead[once..again]
             };
-            (2..=LONGEST_LOOP).find(twice)
+            (2..=MAX_LOOP_LEN).find(twice)
         };
         match (period(0), period(1)) {
             (Some(here), Some(after)) => after < here,
@@ -237,8 +238,8 @@ impl Text {
         }
     }
 
-    /// Whether a loop seems to have begun one call before a node: in `b' a b a b`, where b' and b are calls of one
-    /// function and only the first went otherwise, the loop is (b a), not (a b).
+    /// Returns whether a loop seems to have begun one call before a node: in `b' a b a b`, where b' and b are calls
+    /// of one function and only the first differs, the loop is (b a), not (a b).
     fn begins_late(&self, left: u32, symbols: &Symbols) -> bool {
         let sym = |node: u32| Some(self.nodes.get(index(node))?.sym);
         let node = self.nodes[index(left)];
@@ -249,13 +250,13 @@ impl Text {
         before != after && function.is_some() && function == symbols.function(after)
     }
 
-    /// Whether two neighbours are within one pass of the time step loop, or each is whole passes.
+    /// Returns whether two neighbours lie within one pass of the time step loop, or each consists of whole passes.
     fn keep_to_passes(&self, left: u32, right: Node) -> bool {
         let is_head = |node: u32| self.nodes.get(index(node)).is_none_or(|it| it.is_head);
         !right.is_head || (is_head(left) && is_head(right.next))
     }
 
-    /// The pair that begins at a node; `None` if nothing follows, or the two may not become one.
+    /// Returns the pair that begins at a node; `None` if nothing follows, or if the two must not be joined.
     fn key_at(&self, left: u32, symbols: &Symbols) -> Option<u64> {
         let node = self.nodes[index(left)];
         let next = self.nodes.get(index(node.next))?;
@@ -291,7 +292,7 @@ impl Text {
         }
     }
 
-    /// Replaces the pair at a node, and joins what it became with its equals beside it.
+    /// Replaces the pair at a node, and joins the new symbol with equal neighbours.
     fn replace(&mut self, left: u32, pattern: Sym, symbols: &mut Symbols) {
         let right = self.nodes[index(left)].next;
         let before = self.nodes[index(left)].prev;
@@ -299,16 +300,16 @@ impl Text {
             self.delist(node, symbols);
         }
         self.nodes[index(left)].sym = pattern;
-        self.take_in(left, right);
+        self.absorb(left, right);
         let mut node = left;
-        if self.joins(before, node, symbols) {
+        if self.can_join(before, node, symbols) {
             let earlier = self.nodes[index(before)].prev;
             self.delist(earlier, symbols);
             self.join(before, node, symbols);
             node = before;
         }
         let after = self.nodes[index(node)].next;
-        if self.joins(node, after, symbols) {
+        if self.can_join(node, after, symbols) {
             self.delist(after, symbols);
             self.join(node, after, symbols);
         }
@@ -317,11 +318,11 @@ impl Text {
         self.enlist(node, symbols);
     }
 
-    /// Whether two neighbours are the same thing, once or in a loop.
-    fn joins(&self, left: u32, right: u32, symbols: &Symbols) -> bool {
+    /// Returns whether two neighbours are the same symbol, once or in a loop.
+    fn can_join(&self, left: u32, right: u32, symbols: &Symbols) -> bool {
         let base = |node| Some(symbols.base(self.nodes.get(index(node))?.sym).0);
         let is_head = |node| self.nodes.get(index(node)).is_some_and(|it| it.is_head);
-        // What a pass begins with may be all of the passes before it.
+        // The beginning of a pass may be all of the passes before it.
         base(left).is_some_and(|of| base(right) == Some(of)) && (is_head(left) || !is_head(right))
     }
 
@@ -329,11 +330,11 @@ impl Text {
         let (of, first) = symbols.base(self.nodes[index(left)].sym);
         let (_, second) = symbols.base(self.nodes[index(right)].sym);
         self.nodes[index(left)].sym = symbols.repeated(of, first.saturating_add(second));
-        self.take_in(left, right);
+        self.absorb(left, right);
     }
 
-    /// Takes the right one of two neighbours out of the text.
-    fn take_in(&mut self, left: u32, right: u32) {
+    /// Removes the right one of two neighbours from the text; the left one absorbs it.
+    fn absorb(&mut self, left: u32, right: u32) {
         let after = self.nodes[index(right)].next;
         self.nodes[index(left)].next = after;
         if let Some(after) = self.nodes.get_mut(index(after)) {
@@ -344,15 +345,15 @@ impl Text {
         gone.prev = left;
     }
 
-    /// The node that a node became part of.
-    fn alive(&self, mut node: u32) -> u32 {
+    /// Returns the live node that a node was absorbed by.
+    fn live_node(&self, mut node: u32) -> u32 {
         while self.nodes[index(node)].is_gone {
             node = self.nodes[index(node)].prev;
         }
         node
     }
 
-    /// Notes the pair that begins at a node.
+    /// Records the pair that begins at a node.
     fn enlist(&mut self, left: u32, symbols: &Symbols) {
         if left == NONE {
             return;
@@ -373,7 +374,7 @@ impl Text {
         }
     }
 
-    /// Forgets the pair that begins at a node.
+    /// Removes the record of the pair that begins at a node.
     fn delist(&mut self, left: u32, symbols: &Symbols) {
         if left == NONE {
             return;

@@ -1,4 +1,4 @@
-//! The iterations of a program: its time step loop, when each pass of it ran on each rank, and how uneven.
+//! The iterations of a program: its time step loop, the time range of each pass on each rank, and the load imbalance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,20 +18,20 @@ use super::time_loop::{LoopPlace, siblings, without_runs};
 /// The passes of the time step loop on one lane, in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct LanePasses {
-    /// The execution that began each.
+    /// The execution that began each pass.
     pub firsts: Vec<ExecIdx>,
-    /// When each began.
+    /// Start of each pass.
     pub starts: Vec<TimeNs>,
-    /// When each ended: where the next began, or where the loop was left.
+    /// End of each pass: the start of the next one, or where the loop was left.
     pub ends: Vec<TimeNs>,
-    /// Time of each outside MPI.
+    /// Time of each pass outside MPI.
     pub busy: Vec<DurationNs>,
 }
 
-/// One iteration over all ranks.
+/// The load imbalance of one iteration over all ranks.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Imbalance {
-    /// Which one, from 0.
+    /// Index of the iteration, from 0.
     pub iteration: usize,
     /// Longest duration on a lane.
     pub duration: DurationNs,
@@ -44,8 +44,8 @@ pub struct Imbalance {
 }
 
 impl Imbalance {
-    /// How much longer than the mean the slowest was busy, as a share of the mean: 0 is balanced. Zero if nobody
-    /// was busy.
+    /// Returns how much longer than the mean the slowest lane was busy, as a share of the mean: 0 is balanced. Zero
+    /// if no lane was busy.
     pub fn share(&self) -> f64 {
         let mean = self.mean_busy.as_secs_f64();
         if mean > 0.0 {
@@ -59,21 +59,20 @@ impl Imbalance {
 /// The program's time step loop.
 #[derive(Clone, Debug)]
 pub struct Iterations {
-    /// The callers around the loop, outermost first; the loop is in the last one. None if nothing is open around
-    /// it.
+    /// The callers around the loop, outermost first; the loop is in the last one. Empty if nothing is open around it.
     pub callers: Vec<FuncId>,
     /// The function whose call begins a pass.
     pub first: FuncId,
-    /// The pattern that begins most passes, if one does.
+    /// The pattern that begins most passes, if there is one.
     pub pattern: Option<PatternId>,
     lanes: Vec<LanePasses>,
-    /// The lane whose passes hold for each lane: its own, or that of another thread of its rank.
-    held_by: Vec<LaneIdx>,
+    /// For each lane, the lane whose passes apply to it: itself, or another thread of its rank.
+    passes_lane: Vec<LaneIdx>,
 }
 
 impl Iterations {
-    /// Tells the passes of the time step loop that the patterns of this trace keep to; `None` if there is none on most
-    /// ranks.
+    /// Finds the passes of the time step loop on which the patterns of this trace are based; `None` if most ranks
+    /// have none.
     ///
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.
@@ -100,7 +99,7 @@ impl Iterations {
         let pattern = beginning_pattern(patterns, &lanes);
         progress.at(1.0)?;
         Ok(Some(Self {
-            held_by: held_by(trace, &lanes),
+            passes_lane: passes_lane(trace, &lanes),
             callers: place.callers,
             first: place.first,
             pattern,
@@ -108,18 +107,18 @@ impl Iterations {
         }))
     }
 
-    /// Number of iterations: the most that a lane went through.
+    /// Returns the number of iterations: the largest number of passes on a lane.
     pub fn len(&self) -> usize {
         let lengths = self.lanes.iter().map(|lane| lane.starts.len());
         lengths.max().unwrap_or(0)
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no iterations.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What to call the loop: the function it is in, and the one that begins a pass.
+    /// Returns a display name of the loop: the function that it is in, and the one that begins a pass.
     pub fn name(&self, trace: &Trace) -> String {
         let short = |func| FunctionName::parse(trace.names.name(func)).short;
         match self.callers.last() {
@@ -128,7 +127,7 @@ impl Iterations {
         }
     }
 
-    /// The passes on a lane; empty if it does not run the loop itself.
+    /// Returns the passes on a lane; empty if it does not run the loop itself.
     pub fn on_lane(&self, lane: LaneIdx) -> &LanePasses {
         static NONE: LanePasses = LanePasses {
             firsts: Vec::new(),
@@ -139,16 +138,16 @@ impl Iterations {
         self.lanes.get(lane.index()).unwrap_or(&NONE)
     }
 
-    /// The iteration that a lane is in at a time, from 0; `None` outside the loop. A thread that does not run the
+    /// Returns the iteration of a lane at a time, from 0; `None` outside the loop. A thread that does not run the
     /// loop itself is in the iteration of its rank.
     pub fn iteration_at(&self, lane: LaneIdx, time: TimeNs) -> Option<usize> {
-        let passes = self.on_lane(*self.held_by.get(lane.index())?);
+        let passes = self.on_lane(*self.passes_lane.get(lane.index())?);
         let last = passes.starts.partition_point(|&start| start <= time);
         let iteration = last.checked_sub(1)?;
         (time <= *passes.ends.get(iteration)?).then_some(iteration)
     }
 
-    /// From when to when an iteration runs on any lane.
+    /// Returns the time range in which an iteration runs on any lane.
     pub fn span(&self, iteration: usize) -> Option<(TimeNs, TimeNs)> {
         let of = |column: fn(&LanePasses) -> &Vec<TimeNs>| {
             let times = self.lanes.iter();
@@ -157,7 +156,7 @@ impl Iterations {
         Some((of(|lane| &lane.starts).min()?, of(|lane| &lane.ends).max()?))
     }
 
-    /// How uneven an iteration was over the lanes that ran it.
+    /// Returns the load imbalance of an iteration over the lanes that ran it.
     pub fn imbalance(&self, iteration: usize) -> Option<Imbalance> {
         let mut passes = 0_i64;
         let (mut sum, mut most, mut duration) = (0_i64, None, DurationNs::ZERO);
@@ -182,7 +181,7 @@ impl Iterations {
         })
     }
 
-    /// All iterations, in order.
+    /// Returns the imbalances of all iterations, in order.
     pub fn imbalances(&self) -> Vec<Imbalance> {
         (0..self.len())
             .filter_map(|iteration| self.imbalance(iteration))
@@ -190,8 +189,8 @@ impl Iterations {
     }
 }
 
-/// For each lane, itself if it has passes, else the first lane of its rank that has.
-fn held_by(trace: &Trace, lanes: &[LanePasses]) -> Vec<LaneIdx> {
+/// Returns for each lane itself if it has passes, else the first lane of its rank that has.
+fn passes_lane(trace: &Trace, lanes: &[LanePasses]) -> Vec<LaneIdx> {
     let mut of_rank = BTreeMap::new();
     for ((at, lane), passes) in trace.lanes().zip(lanes) {
         if !passes.starts.is_empty() {
@@ -208,7 +207,7 @@ fn held_by(trace: &Trace, lanes: &[LanePasses]) -> Vec<LaneIdx> {
     held.collect()
 }
 
-/// The passes of a loop on a lane.
+/// Returns the passes of a loop on a lane.
 fn passes_of(executions: &Executions, place: &LoopPlace, is_mpi: &[bool]) -> LanePasses {
     let mut passes = LanePasses::default();
     if place.callers.is_empty() {
@@ -224,7 +223,7 @@ fn passes_of(executions: &Executions, place: &LoopPlace, is_mpi: &[bool]) -> Lan
     passes
 }
 
-/// The executions at the end of a path of callers, in order of time.
+/// Returns the executions at the end of a path of callers, in order of time.
 fn callers(executions: &Executions, path: &[FuncId]) -> Vec<u32> {
     let mut rows: Vec<u32> = Vec::new();
     for (depth, &func) in path.iter().enumerate() {
@@ -254,7 +253,7 @@ fn add_passes(executions: &Executions, first: FuncId, calls: &[u32], passes: &mu
     let (Some(&begin), Some(&last)) = (begins.first(), begins.last()) else {
         return;
     };
-    // The last pass ends before the first call of what no pass before it called.
+    // The last pass ends before the first call of a function that no earlier pass called.
     let from = calls.partition_point(|&row| row < begin);
     let to = calls.partition_point(|&row| row < last);
     let usual: BTreeSet<FuncId> = calls[from..to].iter().map(|&row| func(row)).collect();
@@ -271,7 +270,7 @@ fn add_passes(executions: &Executions, first: FuncId, calls: &[u32], passes: &mu
     }
 }
 
-/// The time of each pass outside MPI.
+/// Returns the time of each pass outside MPI.
 fn busy(executions: &Executions, passes: &LanePasses, is_mpi: &[bool]) -> Vec<DurationNs> {
     let bounds = passes.starts.iter().zip(&passes.ends);
     let mut busy: Vec<DurationNs> = bounds.map(|(&start, &end)| end.since(start)).collect();
@@ -298,7 +297,7 @@ fn busy(executions: &Executions, passes: &LanePasses, is_mpi: &[bool]) -> Vec<Du
     busy
 }
 
-/// Of the patterns that begin with a pass, the one that takes most time so.
+/// Returns the pattern that takes the most time among those that begin at the start of a pass.
 fn beginning_pattern(patterns: &Patterns, lanes: &[LanePasses]) -> Option<PatternId> {
     let mut best = None;
     for pattern in patterns.all() {

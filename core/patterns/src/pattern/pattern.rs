@@ -6,18 +6,18 @@ use callgrove_model::{DurationNs, ExecIdx, FuncId, LaneIdx, TimeNs};
 
 use super::reference_curve::ReferenceCurve;
 
-/// A pattern of one trace: its place in [`super::Patterns::all`].
+/// Identifies a pattern of one trace: its index in [`super::Patterns::all`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct PatternId(pub u32);
 
 impl PatternId {
-    /// The id as an index into the list of patterns.
+    /// Returns the id as an index into the list of patterns.
     pub fn index(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 }
 
-/// What an item of a definition stands for.
+/// The meaning of an item of a definition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PatternSymbol {
     /// A function is entered; what follows, up to its `Leave`, is called inside it.
@@ -30,21 +30,21 @@ pub enum PatternSymbol {
     Pattern(PatternId),
 }
 
-/// How often an item follows itself: the fewest and the most times over all occurrences. They differ only for
-/// long runs of equal calls, of which the number is no part of a pattern (see the module's documentation).
+/// The repeat count of an item: the minimum and maximum over all occurrences. They differ only for long runs of equal
+/// calls, whose count is not part of a pattern (see the module's documentation).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Times {
-    /// Fewest times.
-    pub least: u32,
-    /// Most times.
-    pub most: u32,
+    /// Minimum count.
+    pub min: u32,
+    /// Maximum count.
+    pub max: u32,
 }
 
 impl Times {
     /// Exactly once.
-    pub const ONCE: Self = Self { least: 1, most: 1 };
+    pub const ONCE: Self = Self { min: 1, max: 1 };
 
-    /// Whether the item is no loop.
+    /// Returns whether the item is not a loop.
     pub fn is_once(self) -> bool {
         self == Self::ONCE
     }
@@ -53,16 +53,16 @@ impl Times {
 /// One item of a definition: an event, a call, a pattern, or a loop of one of the last two.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PatternItem {
-    /// What.
+    /// The event, call or pattern.
     pub symbol: PatternSymbol,
-    /// How many times in a row.
+    /// Number of times in a row.
     pub times: Times,
 }
 
-/// One time that a pattern was run through.
+/// One occurrence of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Occurrence {
-    /// Where.
+    /// The lane.
     pub lane: LaneIdx,
     /// Its first execution.
     pub first: ExecIdx,
@@ -70,17 +70,17 @@ pub struct Occurrence {
     pub num_calls: u32,
     /// Entry of its first execution.
     pub start: TimeNs,
-    /// From there to the exit of its last one.
+    /// Time from there to the exit of its last execution.
     pub duration: DurationNs,
 }
 
 impl Occurrence {
-    /// When it ended.
+    /// Returns the end of the occurrence.
     pub fn end(&self) -> TimeNs {
         self.start + self.duration
     }
 
-    /// Its rows in the lane's executions.
+    /// Returns its rows in the lane's executions.
     pub fn rows(&self) -> std::ops::Range<usize> {
         let num_calls = usize::try_from(self.num_calls).unwrap_or(usize::MAX);
         self.first.index()..self.first.index().saturating_add(num_calls)
@@ -90,44 +90,44 @@ impl Occurrence {
 /// A sequence of events that occurs at least twice.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// Which one it is in this trace.
+    /// The pattern's id in this trace.
     pub id: PatternId,
-    /// What it is in every trace: a hash of the function names and the structure.
+    /// The pattern's identity in every trace: a hash of the function names and the structure.
     pub content: u64,
     /// The function whose calls are this pattern; `None` if it is a sequence of several calls of one caller.
     pub function: Option<FuncId>,
-    /// What it consists of, in order. A pattern of one function begins with its `Enter`, ends with its `Leave`.
+    /// The items, in order. A pattern of one function begins with its `Enter` and ends with its `Leave`.
     pub items: Vec<PatternItem>,
     /// All occurrences, by lane and time.
     pub occurrences: Vec<Occurrence>,
-    /// Number of events of one occurrence: fewest and most.
+    /// Number of events of one occurrence: minimum and maximum.
     pub num_events: Times,
-    /// Time of all occurrences together; those inside another one of the same pattern count twice.
+    /// Total time of all occurrences; those inside another one of the same pattern count twice.
     pub total: DurationNs,
 }
 
 impl Pattern {
-    /// The curve of its durations; its places are those of [`Self::occurrences`].
+    /// Returns the curve of its durations; indices on it are those of [`Self::occurrences`].
     pub fn curve(&self) -> ReferenceCurve {
         let durations: Vec<DurationNs> = self.occurrences.iter().map(|it| it.duration).collect();
         ReferenceCurve::new(&durations)
     }
 
-    /// Occurrences that last longer than `s` times the reference duration at share `q`, by lane and time.
+    /// Returns the occurrences that last longer than `s` times the reference duration at share `q`, by lane and time.
     pub fn anomalous(&self, q: f64, s: f64) -> Vec<Occurrence> {
         let limit = self.curve().limit(q, s);
         let is_beyond = |it: &&Occurrence| it.duration > limit;
         self.occurrences.iter().filter(is_beyond).copied().collect()
     }
 
-    /// The occurrences on a lane, by time.
+    /// Returns the occurrences on a lane, by time.
     pub fn on_lane(&self, lane: LaneIdx) -> &[Occurrence] {
         let from = self.occurrences.partition_point(|it| it.lane < lane);
         let to = self.occurrences.partition_point(|it| it.lane <= lane);
         self.occurrences.get(from..to).unwrap_or_default()
     }
 
-    /// Whether it recurs on a lane; else it only occurs on several lanes, once on each.
+    /// Returns whether it recurs on one lane; otherwise it occurs once on each of several lanes.
     pub fn recurs(&self) -> bool {
         self.occurrences
             .windows(2)

@@ -11,33 +11,33 @@ use super::factorise::{KnownPairs, factorise};
 use super::pattern::{Pattern, PatternId, PatternItem, PatternSymbol, Times};
 use super::rules::{Factored, RuleItem, RulePart, Rules, items_of};
 use super::symbols::{Body, Def, Sym, Symbols, number};
+use super::text;
 use super::time_loop::{LoopPlace, find_loop};
 use super::walk::{WalkedOccurrences, walk};
-use super::words;
 
-/// Share of the progress when the grammar is made; finding the occurrences takes the rest.
-const GRAMMAR: f32 = 0.7;
+/// Progress at which the grammar is complete; finding the occurrences takes the rest.
+const GRAMMAR_SHARE: f32 = 0.7;
 
-/// And when the time step loop is found.
-const LOOP: f32 = 0.2;
+/// Progress at which the time step loop is found.
+const LOOP_SHARE: f32 = 0.2;
 
-/// Share of a lane's part of the grammar for naming its calls; the factorisation takes the rest.
-const NAMING: f32 = 0.6;
+/// Share of a lane's part of the grammar that assigning symbols to its calls takes; the factorisation takes the rest.
+const NAMING_SHARE: f32 = 0.6;
 
-/// The recurring patterns of a trace, and the grammar of which they are the rules.
+/// The recurring patterns of a trace, and the grammar whose rules they are.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
     all: Vec<Pattern>,
     lanes: Vec<LaneDefinition>,
-    /// The time step loop, to the passes of which patterns keep.
+    /// The time step loop whose passes the patterns respect.
     time_loop: Option<LoopPlace>,
 }
 
-/// What a lane consists of.
+/// The definition of a lane.
 #[derive(Clone, Debug, Default)]
 struct LaneDefinition {
     items: Vec<PatternItem>,
-    /// How often items of which that differs follow themselves, in the order of events.
+    /// Repeat counts of items with varying counts, in the order of the events.
     counts: Vec<u32>,
 }
 
@@ -49,12 +49,15 @@ impl Patterns {
     pub fn find(trace: &Trace, progress: Progress<'_>) -> Result<Self, Cancelled> {
         progress.at(0.0)?;
         let time_loop = find_loop(trace, trace.ranks().len());
-        progress.at(LOOP)?;
-        let (symbols, calls, factored) =
-            grammar(trace, time_loop.as_ref(), progress.part(LOOP, GRAMMAR))?;
+        progress.at(LOOP_SHARE)?;
+        let (symbols, calls, factored) = grammar(
+            trace,
+            time_loop.as_ref(),
+            progress.part(LOOP_SHARE, GRAMMAR_SHARE),
+        )?;
         let rules = Rules::new(&symbols, &factored);
         drop(factored);
-        let found = walk(trace, &calls, &rules, progress.part(GRAMMAR, 1.0))?;
+        let found = walk(trace, &calls, &rules, progress.part(GRAMMAR_SHARE, 1.0))?;
         drop(calls);
         let patterns = Self {
             time_loop,
@@ -122,29 +125,29 @@ impl Patterns {
         }
     }
 
-    /// The time step loop, if one was found.
+    /// Returns the time step loop, if one was found.
     pub(super) fn time_loop(&self) -> Option<&LoopPlace> {
         self.time_loop.as_ref()
     }
 
-    /// The patterns: those that took most time first, then by first occurrence.
+    /// Returns the patterns, ordered by total time (longest first), then by first occurrence.
     pub fn all(&self) -> &[Pattern] {
         &self.all
     }
 
-    /// A pattern of this trace.
+    /// Returns a pattern of this trace.
     pub fn get(&self, id: PatternId) -> Option<&Pattern> {
         self.all.get(id.index())
     }
 
-    /// What a lane consists of: its events, with patterns and loops of them folded.
+    /// Returns the definition of a lane: its events, with patterns and loops of them folded.
     pub fn of_lane(&self, lane: LaneIdx) -> &[PatternItem] {
         self.lanes
             .get(lane.index())
             .map_or(&[], |it| it.items.as_slice())
     }
 
-    /// The event sequence of a lane, unfolded from its definition: exactly what [`super::events`] gives.
+    /// Returns the event sequence of a lane, expanded from its definition: exactly the result of [`super::events`].
     pub fn expand(&self, lane: LaneIdx) -> impl Iterator<Item = CallEvent> + '_ {
         let counts = self
             .lanes
@@ -153,25 +156,25 @@ impl Patterns {
         expand::expand(&self.all, self.of_lane(lane), counts)
     }
 
-    /// A pattern's definition in one line: `LagrangeLeapFrog { LagrangeNodal, 3 × (MPI_Isend, MPI_Wait) }`.
-    /// Patterns within it are unfolded `depth` levels deep, and named below that; sequences stand in brackets
-    /// where they are named or repeated. Long ones are cut off.
+    /// Returns a pattern's definition in one line: `LagrangeLeapFrog { LagrangeNodal, 3 × (MPI_Isend, MPI_Wait) }`.
+    /// Patterns within it are unfolded `depth` levels deep, and named below that. Sequences are in brackets where
+    /// they are named or repeated. Long definitions are cut off.
     pub fn define(&self, id: PatternId, names: &NameTable, depth: usize) -> String {
-        words::define(&self.all, id, names, depth)
+        text::define(&self.all, id, names, depth)
     }
 
-    /// What a lane consists of in one line, unfolded as in [`Self::define`].
+    /// Returns the definition of a lane in one line, unfolded as in [`Self::define`].
     pub fn define_lane(&self, lane: LaneIdx, names: &NameTable, depth: usize) -> String {
-        words::items(&self.all, self.of_lane(lane), names, depth)
+        text::items(&self.all, self.of_lane(lane), names, depth)
     }
 
-    /// A short name: its function, or its calls if they are few, or the first and the last one.
+    /// Returns a short name: its function, or its calls if they are few, or the first and the last one.
     pub fn name(&self, id: PatternId, names: &NameTable) -> String {
-        words::name(&self.all, id, names)
+        text::name(&self.all, id, names)
     }
 }
 
-/// The symbols of all lanes, and what they consist of.
+/// Returns the symbols of all lanes, and their definitions.
 fn grammar(
     trace: &Trace,
     time_loop: Option<&LoopPlace>,
@@ -199,7 +202,7 @@ fn grammar(
             &lane.executions,
             &names,
             &mut symbols,
-            part.part(0.0, NAMING),
+            part.part(0.0, NAMING_SHARE),
         )?;
         let new = count_executions(&lane_calls, num_known, symbols.len(), &mut factored);
         let head = |func: Option<FuncId>| {
@@ -218,7 +221,7 @@ fn grammar(
             &heads,
             &mut symbols,
             &mut known,
-            part.part(NAMING, 1.0),
+            part.part(NAMING_SHARE, 1.0),
         )?;
         factored.bodies.resize_with(symbols.len(), Vec::new);
         let mut bodies = bodies.into_iter();
@@ -274,11 +277,11 @@ fn public_items(
         .collect()
 }
 
-/// Each call is entered and left.
+/// Returns the number of events; each call is entered and left.
 fn num_events(occurrences: &[super::pattern::Occurrence]) -> Times {
     let events = occurrences.iter().map(|it| it.num_calls.saturating_mul(2));
     Times {
-        least: events.clone().min().unwrap_or(0),
-        most: events.max().unwrap_or(0),
+        min: events.clone().min().unwrap_or(0),
+        max: events.max().unwrap_or(0),
     }
 }

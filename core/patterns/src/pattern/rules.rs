@@ -1,14 +1,14 @@
-//! The grammar as it is shown: which symbols are patterns, and what each consists of.
+//! The grammar as it is shown: the symbols that are patterns, and the definition of each.
 //!
-//! A call or a sequence that occurs at least twice is a pattern. A sequence that is used in one place only, and
-//! not as a loop, is always followed and preceded by the same: it is taken into that place, so that patterns are
-//! as long as they can be (the slides' extension). What occurs once is written out event by event.
+//! A call or a sequence that occurs at least twice is a pattern. A sequence that is used in one place only, and not
+//! as a loop, always has the same neighbours: it is merged into that place, so that patterns are as long as possible
+//! (the slides' extension). A call or sequence that occurs once is written out event by event.
 
 use callgrove_model::FuncId;
 
 use super::symbols::{Body, Def, Sym, Symbols, index, number};
 
-/// What an item of a rule is.
+/// The kind of an item of a rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RulePart {
     Enter(FuncId),
@@ -17,13 +17,13 @@ pub(super) enum RulePart {
     Rule(u32),
 }
 
-/// An item of a rule; all items of all rules stand in one list.
+/// An item of a rule; the items of all rules are in one list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleItem {
     pub(super) part: RulePart,
-    /// The symbol, to see in the lane whether it goes on.
+    /// The symbol, which the walk compares with the lane to see whether a run continues.
     pub(super) sym: Sym,
-    /// How many times in a row; `None` if that differs.
+    /// Repeat count; `None` if it varies.
     pub(super) times: Option<u32>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct GrammarRule {
     pub(super) num_occurrences: u32,
 }
 
-/// The grammar.
+/// The rules of a grammar.
 #[derive(Default)]
 pub(super) struct Rules {
     pub(super) items: Vec<RuleItem>,
@@ -46,18 +46,18 @@ pub(super) struct Rules {
     pub(super) roots: Vec<Body>,
 }
 
-/// What the factorisation made of calls and lanes.
+/// The bodies of calls and lanes after factorisation.
 pub(super) struct Factored {
-    /// The body of each call, by symbol; empty for what is no call.
+    /// The body of each call, by symbol; empty for a symbol that is not a call.
     pub(super) bodies: Vec<Vec<Sym>>,
-    /// That of each lane.
+    /// The body of each lane.
     pub(super) roots: Vec<Vec<Sym>>,
     /// Number of executions of each symbol that is a call.
     pub(super) num_executions: Vec<u32>,
 }
 
 impl Rules {
-    /// Makes the rules of all symbols that recur. Linear in the size of the grammar.
+    /// Creates the rules of all symbols that recur. Linear in the size of the grammar.
     pub(super) fn new(symbols: &Symbols, factored: &Factored) -> Self {
         let uses = Uses::count(symbols, factored);
         let mut rules = Self::default();
@@ -90,7 +90,7 @@ impl Rules {
         rules
     }
 
-    /// Writes out symbols until only patterns are left; of the first one, if `is_rule`, in any case.
+    /// Writes out symbols until only patterns are left; the first one is always written out if `is_rule`.
     fn write(
         &mut self,
         symbols: &Symbols,
@@ -153,10 +153,10 @@ impl Rules {
     }
 }
 
-/// How often each symbol occurs in the trace, and in how many places of the grammar it is used.
+/// The number of occurrences of each symbol in the trace, and of its uses in the grammar.
 struct Uses {
     occurrences: Vec<u32>,
-    /// Two stands for more; a loop counts two.
+    /// Number of uses; 2 means two or more, and a loop counts as 2.
     places: Vec<u8>,
 }
 
@@ -200,7 +200,7 @@ impl Uses {
         }
     }
 
-    /// Executions of calls are counted already, so only sequences and loops are.
+    /// Executions of calls are counted already, so this counts only sequences and loops.
     fn add(&mut self, symbols: &Symbols, sym: Sym, occurrences: u32, places: u8) {
         let place = sym.index();
         if matches!(symbols.def(sym), Def::Pair(..) | Def::Loop { .. }) {
@@ -219,7 +219,7 @@ impl Uses {
     }
 }
 
-/// The items of a rule or a lane.
+/// Returns the items of a rule or a lane.
 pub(super) fn items_of(items: &[RuleItem], body: Body) -> &[RuleItem] {
     items
         .get(index(body.start)..index(body.end))

@@ -1,11 +1,10 @@
-//! The symbols of the grammar of all lanes: each has one content, and each content has one symbol.
+//! The symbols of the grammar of all lanes: one symbol per content.
 
 use callgrove_model::FuncId;
 
 use super::content::{Content, HashedMap, mix};
 
-/// A symbol. Those that a symbol consists of have lower numbers, but for what the factorisation makes of a
-/// call's body.
+/// A symbol. Its parts have lower numbers, except the parts that the factorisation puts into a call's body.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Sym(pub(super) u32);
 
@@ -15,41 +14,41 @@ impl Sym {
     }
 }
 
-/// A number of rows or symbols as a place in a list.
+/// Returns a number of rows or symbols as an index.
 pub(super) fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// A place in a list as a number; lists hold fewer than 2^32 things, as columns do.
+/// Returns an index as a number; lists hold fewer than 2^32 items, as columns do.
 pub(super) fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// What a symbol stands for.
+/// The definition of a symbol.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Def {
     /// A call in which nothing was recorded.
     Leaf(FuncId),
-    /// A call with what was called inside it.
+    /// A call with the calls inside it.
     Call { func: FuncId, body: Body },
     /// A call that was never left.
     Open { func: FuncId, body: Body },
     /// A symbol several times in a row.
     Loop { of: Sym, times: u32 },
-    /// A symbol so many times in a row that the number is no part of the content.
+    /// A long run of one symbol, whose length is not part of the content.
     Many { of: Sym },
     /// One symbol, then another.
     Pair(Sym, Sym),
 }
 
-/// A list of symbols.
+/// A range in the list of all bodies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Body {
     pub(super) start: u32,
     pub(super) end: u32,
 }
 
-/// All symbols.
+/// The symbols of all lanes.
 #[derive(Default)]
 pub(super) struct Symbols {
     defs: Vec<Def>,
@@ -58,6 +57,7 @@ pub(super) struct Symbols {
     known: HashedMap<u128, Sym>,
 }
 
+/// Kinds of hashed content; equal numbers would make different constructs equal.
 const LEAF: u64 = 1;
 const CALL: u64 = 2;
 const OPEN: u64 = 3;
@@ -82,12 +82,12 @@ impl Symbols {
             .unwrap_or_default()
     }
 
-    /// Whether a symbol may be part of a pattern.
+    /// Returns whether a symbol may be part of a pattern.
     pub(super) fn can_recur(&self, sym: Sym) -> bool {
         !matches!(self.def(sym), Def::Open { .. })
     }
 
-    /// A call of `func`, whose name hashes to `name`, with a body.
+    /// Returns a call of `func`, whose name hashes to `name`, with a body.
     pub(super) fn call(
         &mut self,
         func: FuncId,
@@ -119,7 +119,7 @@ impl Symbols {
         self.add(def, content)
     }
 
-    /// A symbol `times` in a row.
+    /// Returns a symbol `times` in a row.
     pub(super) fn repeated(&mut self, of: Sym, times: u32) -> Sym {
         if times == 1 {
             return of;
@@ -128,19 +128,19 @@ impl Symbols {
         self.intern(Def::Loop { of, times }, content)
     }
 
-    /// A symbol many times in a row.
+    /// Returns a long run of a symbol, of any length.
     pub(super) fn many(&mut self, of: Sym) -> Sym {
         let content = self.content(of).wrap(MANY);
         self.intern(Def::Many { of }, content)
     }
 
-    /// One symbol, then another; if that sequence is known otherwise, as it is known.
+    /// Returns one symbol followed by another; if another symbol has that content, that symbol.
     pub(super) fn pair(&mut self, left: Sym, right: Sym) -> Sym {
         let content = self.content(left).then(self.content(right));
         self.intern(Def::Pair(left, right), content)
     }
 
-    /// The function of a single call.
+    /// Returns the function of a single call.
     pub(super) fn function(&self, sym: Sym) -> Option<FuncId> {
         match self.def(sym) {
             Def::Leaf(func) | Def::Call { func, .. } | Def::Open { func, .. } => Some(func),
@@ -148,7 +148,7 @@ impl Symbols {
         }
     }
 
-    /// The function of a call, or of a run of equal calls.
+    /// Returns the function of a call, or of a run of equal calls.
     pub(super) fn function_of_run(&self, sym: Sym) -> Option<FuncId> {
         match self.def(sym) {
             Def::Loop { of, .. } | Def::Many { of } => self.function(of),
@@ -156,7 +156,7 @@ impl Symbols {
         }
     }
 
-    /// What is repeated, and how many times; a symbol that is no loop is once itself.
+    /// Returns the repeated symbol and its count; a symbol that is not a loop is itself, once.
     pub(super) fn base(&self, sym: Sym) -> (Sym, u32) {
         match self.def(sym) {
             Def::Loop { of, times } => (of, times),

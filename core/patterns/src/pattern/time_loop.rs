@@ -1,19 +1,19 @@
 //! The search for the time step loop.
 //!
-//! A loop is told by the function whose calls begin its passes, and by the calls around it. Of each caller that
-//! takes a good part of the run, and each function that it calls again and again, this asks:
+//! A loop is identified by the function whose calls begin its passes, and by the calls around it. For each caller
+//! that takes a good part of the run, and each function that it calls repeatedly, the search asks:
 //!
-//! - are the passes alike, that is, do most of them, with most of the calls and a good part of the time, call the
-//!   same functions in the same order? (A function that is called twice a pass cuts it into halves that differ;
-//!   that of a short loop inside leaves most of a pass between its last call and the next one.)
-//! - how much of the run do they cover, if none counts as longer than ten times the median? (The lines of an
-//!   input script are a loop too, but one of them takes all the time; while passes that wait for others may well
-//!   last several times as long as those that do not.)
+//! - Are the passes alike? That is, do most of them, with most of the calls and a good part of the time, call the
+//!   same functions in the same order? (A function that is called twice a pass cuts it into halves that differ; a
+//!   function of a short inner loop leaves most of a pass between its last call and the next one.)
+//! - How much of the run do they cover, if no pass counts as longer than ten times the median? (The lines of an input
+//!   script are a loop too, but one of them takes all the time; passes that wait for others may well last several
+//!   times as long as those that do not.)
 //!
-//! Of the callers whose loops cover half as much as the best one, the outermost has the time step loop. Where
-//! several of its functions begin passes, it is the finest of the loops, and the number of passes is that on which
-//! most functions agree; the first of these begins a pass. All that is linear in the executions, but for sorting
-//! the passes.
+//! Of the callers whose loops cover at least half as much as the best one, the outermost has the time step loop.
+//! Where several of its functions begin passes, the finest loop is chosen, and the number of passes is the one that
+//! most functions share; the first of these functions begins a pass. All of it is linear in the executions, except
+//! sorting the passes.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +23,10 @@ use super::calls::next_sibling;
 use super::content::mix;
 use super::symbols::{index, number};
 
-/// Share of a lane's time below which a caller is not looked into.
-const LEAST_SHARE: f64 = 0.05;
+/// Smallest share of a lane's time for which a caller is examined.
+const MIN_SHARE: f64 = 0.05;
 
-/// Share of the best loop's time that those of the outermost caller must cover.
+/// Share of the best loop's time that the loops of the outermost caller must cover.
 const ENOUGH: f64 = 0.5;
 
 /// Share of the time of that caller's best loop that a finer one must cover.
@@ -35,34 +35,36 @@ const ENOUGH_WITHIN: f64 = 0.2;
 /// Share of the passes, and of the calls in them, that must be alike.
 const ALIKE: f64 = 0.6;
 
-/// Share of their time; less, since those that do more now and then wait for each other, too.
+/// Share of the time that must be alike; less than [`ALIKE`], since passes that sometimes do more also wait for each
+/// other.
 const ALIKE_TIME: f64 = 0.4;
 
-/// Passes on each lane from which on they may be a loop though no loop has passes that are alike, or though there
-/// is nothing between them.
+/// Number of passes on each lane from which on they may be a loop even if no loop has similar passes, or if there is
+/// nothing between them.
 const MANY_PASSES: u32 = 8;
 
-/// Functions that must agree on the number of passes that are not alike.
+/// Number of functions that must share the number of passes if the passes are not alike.
 const SEVERAL: usize = 3;
 
-/// How many times the median a pass counts at most.
-const MOST_MEDIANS: i64 = 10;
+/// Largest multiple of the median as which a pass counts.
+const MAX_MEDIANS: i64 = 10;
 
-/// Fewest passes on a lane.
-const LEAST_PASSES: u32 = 3;
+/// Minimum number of passes on a lane.
+const MIN_PASSES: u32 = 3;
 
-/// Numbers of passes that differ by no more than this share may be those of one loop: some function of it may be
-/// called before it as well, or not in every pass.
+/// Ratio above which two numbers of passes may belong to one loop: some function of it may also be called before it,
+/// or not in every pass.
 const SAME_LOOP: f64 = 0.9;
 
-/// A loop, by the callers around it (outermost first; none if nothing is open around it) and the function that begins a pass.
+/// A loop, identified by the callers around it (outermost first; empty if nothing is open around it) and the function
+/// that begins a pass.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct LoopPlace {
     pub(super) callers: Vec<FuncId>,
     pub(super) first: FuncId,
 }
 
-/// Some passes, and the calls in them.
+/// A number of passes, and the calls and time in them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Amount {
     passes: u32,
@@ -70,16 +72,17 @@ struct Amount {
     time_s: f64,
 }
 
-/// What all lanes together say about a loop.
+/// The evidence of all lanes for a loop.
 #[derive(Clone, Copy, Debug, Default)]
 struct Evidence {
     num_lanes: u32,
     num_passes: u32,
-    /// Passes that have another one after them, and those of them that are as most are.
+    /// Passes that are followed by another one.
     compared: Amount,
+    /// Those of `compared` that have the most frequent shape.
     alike: Amount,
     covered_s: f64,
-    /// Calls before the first pass, over the lanes.
+    /// Number of calls before the first pass, summed over the lanes.
     position: u64,
 }
 
@@ -87,7 +90,7 @@ struct Evidence {
 pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
     let mut evidence: BTreeMap<LoopPlace, Evidence> = BTreeMap::new();
     for lane in &trace.lanes {
-        look_into(&lane.executions, &mut evidence);
+        examine_callers(&lane.executions, &mut evidence);
     }
     evidence.retain(|_, it| 2 * index(it.num_lanes) > num_ranks);
     let mut alike = evidence.clone();
@@ -105,7 +108,7 @@ pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
     Some(place)
 }
 
-/// Loops whose passes differ, but on the number of which several functions agree.
+/// Returns the loops whose passes differ, but whose number of passes several functions share.
 fn agreeing(evidence: &BTreeMap<LoopPlace, Evidence>) -> BTreeMap<LoopPlace, Evidence> {
     let mut votes: BTreeMap<(&[FuncId], u32), usize> = BTreeMap::new();
     for (place, it) in evidence {
@@ -120,7 +123,7 @@ fn agreeing(evidence: &BTreeMap<LoopPlace, Evidence>) -> BTreeMap<LoopPlace, Evi
     agreeing.map(|(place, it)| (place.clone(), *it)).collect()
 }
 
-/// The outermost loop, and a function that is called once in each of its passes.
+/// Returns the outermost loop, and a function that is called once in each of its passes.
 fn choose(evidence: &BTreeMap<LoopPlace, Evidence>) -> Option<LoopPlace> {
     let most_s =
         |all: &mut dyn Iterator<Item = &Evidence>| all.map(|it| it.covered_s).fold(0.0, f64::max);
@@ -147,7 +150,8 @@ fn choose(evidence: &BTreeMap<LoopPlace, Evidence>) -> Option<LoopPlace> {
             *votes.entry(it.num_passes).or_default() += 1;
         }
     }
-    // Of equal votes, the fewer passes: what is called once more was called before the loop.
+    // With equal votes, the smaller number of passes wins: a function that is called once more was called before the
+    // loop.
     let (&num_passes, _) = votes
         .iter()
         .max_by(|left, right| left.1.cmp(right.1).then_with(|| right.0.cmp(left.0)))?;
@@ -167,12 +171,12 @@ impl Evidence {
     }
 }
 
-/// Looks into all callers of a lane, from the outermost on.
-fn look_into(executions: &Executions, evidence: &mut BTreeMap<LoopPlace, Evidence>) {
+/// Examines all callers of a lane, from the outermost on.
+fn examine_callers(executions: &Executions, evidence: &mut BTreeMap<LoopPlace, Evidence>) {
     let outermost = siblings(executions, 0, executions.len());
     let total_s = seconds(executions, &outermost);
     let mut loops = Loops::default();
-    loops.take_in(executions, &outermost);
+    loops.add_execution(executions, &outermost);
     loops.report(&[], evidence);
     let mut callers = vec![(Vec::new(), outermost)];
     while let Some((path, rows)) = callers.pop() {
@@ -182,7 +186,7 @@ fn look_into(executions: &Executions, evidence: &mut BTreeMap<LoopPlace, Evidenc
             by_func.entry(func).or_default().push(row);
         }
         for (func, rows) in by_func {
-            if seconds(executions, &rows) < LEAST_SHARE * total_s {
+            if seconds(executions, &rows) < MIN_SHARE * total_s {
                 continue;
             }
             let mut path: Vec<FuncId> = path.clone();
@@ -192,7 +196,7 @@ fn look_into(executions: &Executions, evidence: &mut BTreeMap<LoopPlace, Evidenc
             for row in rows {
                 let end = executions.subtree_end[index(row)].index();
                 let calls = siblings(executions, index(row) + 1, end.min(executions.len()));
-                loops.take_in(executions, &calls);
+                loops.add_execution(executions, &calls);
                 inside.extend(calls);
             }
             loops.report(&path, evidence);
@@ -201,7 +205,7 @@ fn look_into(executions: &Executions, evidence: &mut BTreeMap<LoopPlace, Evidenc
     }
 }
 
-/// The outermost calls within some rows.
+/// Returns the outermost calls within a range of rows.
 pub(super) fn siblings(executions: &Executions, mut row: usize, end: usize) -> Vec<u32> {
     let mut rows = Vec::new();
     while row < end {
@@ -217,8 +221,8 @@ fn seconds(executions: &Executions, rows: &[u32]) -> f64 {
     DurationNs(total_ns).as_secs_f64()
 }
 
-/// The rows of calls of which the one before was not of the same function: a run of calls of one function counts
-/// once. But where there are many calls in a run, and fewer runs, as in `100 × step, output, 100 × step`, each counts.
+/// Returns the rows of calls whose previous call was of another function: a run of calls of one function counts once.
+/// Where there are many calls in a run and fewer runs, as in `100 × step, output, 100 × step`, each call counts.
 pub(super) fn without_runs(executions: &Executions, calls: &[u32]) -> Vec<u32> {
     let func = |row: u32| executions.func[index(row)];
     let mut counts: BTreeMap<FuncId, (u64, u64)> = BTreeMap::new();
@@ -243,7 +247,7 @@ pub(super) fn without_runs(executions: &Executions, calls: &[u32]) -> Vec<u32> {
     rows
 }
 
-/// What is known about the loops of one caller on one lane.
+/// The loops of one caller on one lane.
 #[derive(Default)]
 struct Loops {
     by_func: BTreeMap<FuncId, Passes>,
@@ -252,23 +256,23 @@ struct Loops {
 #[derive(Default)]
 struct Passes {
     durations: Vec<DurationNs>,
-    /// Each pass but the last one of an execution.
+    /// The shape of each pass except the last one of an execution.
     shapes: Vec<Shape>,
     position: Option<u64>,
 }
 
-/// What happened in a pass.
+/// The calls of a pass, as a hash.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// A hash of the functions that were called.
+    /// Hash of the functions that were called.
     hash: u64,
     num_calls: u32,
     duration: DurationNs,
 }
 
 impl Loops {
-    /// Takes in the calls of one execution of the caller.
-    fn take_in(&mut self, executions: &Executions, calls: &[u32]) {
+    /// Adds the calls of one execution of the caller.
+    fn add_execution(&mut self, executions: &Executions, calls: &[u32]) {
         let Some(&last) = calls.last() else { return };
         let end = executions.exit(callgrove_model::ExecIdx(last));
         let rows = without_runs(executions, calls);
@@ -285,7 +289,7 @@ impl Loops {
             prefix.push((hash, power.wrapping_mul(BASE)));
         }
         let entry = |place: usize| executions.entry[index(rows[place])];
-        // Within a loop a function is called again; a single call of it is none.
+        // A function of a loop is called again; a single call is not a loop.
         for (func, places) in begins.into_iter().filter(|(_, places)| places.len() >= 2) {
             let passes = self.by_func.entry(func).or_default();
             let first = places.first().and_then(|&place| u64::try_from(place).ok());
@@ -294,7 +298,7 @@ impl Loops {
                 let (from, to) = (pair[0], pair[1]);
                 let duration = entry(to).since(entry(from));
                 passes.durations.push(duration);
-                // Powers of an odd base, so that the difference is the hash of what lies between.
+                // Powers of an odd base, so that a difference of prefix hashes is the hash of the calls between.
                 let length_power = prefix[to - from].1;
                 let before = prefix[from].0.wrapping_mul(length_power);
                 passes.shapes.push(Shape {
@@ -312,7 +316,7 @@ impl Loops {
     fn report(self, path: &[FuncId], evidence: &mut BTreeMap<LoopPlace, Evidence>) {
         for (first, mut passes) in self.by_func {
             let num_passes = number(passes.durations.len());
-            if num_passes < LEAST_PASSES {
+            if num_passes < MIN_PASSES {
                 continue;
             }
             let place = LoopPlace {
@@ -331,7 +335,7 @@ impl Loops {
     }
 }
 
-/// The base of the hashes of sequences of functions.
+/// The base of the hashes of function sequences.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Amount {
@@ -351,7 +355,7 @@ fn amount(shapes: &[Shape], most: DurationNs) -> Amount {
     }
 }
 
-/// The passes of the most frequent shape.
+/// Returns the passes of the most frequent shape.
 fn most_frequent(shapes: &mut [Shape], most: DurationNs) -> Amount {
     shapes.sort_unstable_by_key(|it| it.hash);
     let groups = shapes.chunk_by(|left, right| left.hash == right.hash);
@@ -359,14 +363,14 @@ fn most_frequent(shapes: &mut [Shape], most: DurationNs) -> Amount {
     largest.map_or_else(Amount::default, |group| amount(group, most))
 }
 
-/// The longest that a pass counts: some times the median (the lower one of two).
+/// Returns the longest duration that a pass counts: [`MAX_MEDIANS`] times the median (of two, the lower one).
 fn most_counted(durations: &mut [DurationNs]) -> DurationNs {
     durations.sort_unstable();
     let median = durations.get(durations.len().saturating_sub(1) / 2);
-    DurationNs(median.map_or(0, |it| it.0.saturating_mul(MOST_MEDIANS)))
+    DurationNs(median.map_or(0, |it| it.0.saturating_mul(MAX_MEDIANS)))
 }
 
-/// The time of some passes, none counted as longer than `most`.
+/// Returns the time of some passes, none counted as longer than `most`.
 fn seconds_of(durations: impl Iterator<Item = DurationNs>, most: DurationNs) -> f64 {
     let counted = durations.map(|it| it.0.min(most.0));
     DurationNs(counted.fold(0, i64::saturating_add)).as_secs_f64()

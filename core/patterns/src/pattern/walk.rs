@@ -1,4 +1,4 @@
-//! Where each pattern occurs: a lane is gone through together with the grammar.
+//! The occurrences of each pattern: a lane is walked together with the grammar.
 
 use callgrove_model::{
     Cancelled, DurationNs, ExecIdx, Executions, LaneIdx, Progress, TimeNs, Trace,
@@ -9,20 +9,20 @@ use super::pattern::{Occurrence, Times};
 use super::rules::{RuleItem, RulePart, Rules};
 use super::symbols::{Body, Sym, index, number};
 
-/// Items between two looks at whether to go on.
-const ITEMS_A_LOOK: u32 = 1 << 16;
+/// Number of items between two checks for cancellation.
+const ITEMS_PER_CHECK: u32 = 1 << 16;
 
-/// What the grammar does not say by itself.
+/// The occurrences and repeat counts that the grammar does not contain.
 pub(super) struct WalkedOccurrences {
     /// Occurrences of each rule, by lane and time.
     pub(super) occurrences: Vec<Vec<Occurrence>>,
-    /// How often each item follows itself.
+    /// Repeat counts of each item.
     pub(super) times: Vec<Times>,
-    /// Of each lane, in the order of its events: how often an item of which that differs did.
+    /// For each lane, in the order of its events: the repeat counts of items with varying counts.
     pub(super) counts: Vec<Vec<u32>>,
 }
 
-/// Goes through all lanes. Linear in the executions.
+/// Walks all lanes. Linear in the executions.
 pub(super) fn walk(
     trace: &Trace,
     calls: &[LaneCalls],
@@ -30,8 +30,8 @@ pub(super) fn walk(
     progress: Progress<'_>,
 ) -> Result<WalkedOccurrences, Cancelled> {
     let never = Times {
-        least: u32::MAX,
-        most: 0,
+        min: u32::MAX,
+        max: 0,
     };
     let with_room =
         |rule: &super::rules::GrammarRule| Vec::with_capacity(index(rule.num_occurrences));
@@ -42,8 +42,8 @@ pub(super) fn walk(
             .iter()
             .map(|item| {
                 item.times.map_or(never, |times| Times {
-                    least: times,
-                    most: times,
+                    min: times,
+                    max: times,
                 })
             })
             .collect(),
@@ -64,11 +64,11 @@ pub(super) fn walk(
         walker.run(root, &mut found, part)?;
         counted.push(walker.counts);
     }
-    // A number that is the same everywhere is in the definition.
+    // A count that never varies is in the definition.
     for counts in counted {
         let differing = counts.iter().filter(|&&(item, _)| {
             let times = found.times[index(item)];
-            times.least < times.most
+            times.min < times.max
         });
         found
             .counts
@@ -83,26 +83,27 @@ struct Walker<'a> {
     of_row: &'a [Sym],
     rules: &'a Rules,
     row: usize,
-    /// How often an item, of which the grammar does not say it, followed itself.
+    /// Repeat counts of items for which the grammar has none.
     counts: Vec<(u32, u32)>,
 }
 
-/// A rule, or the lane, that is being gone through.
+/// A rule, or the lane, that is being walked.
 struct Frame {
     /// The rule; `None` for the lane.
     rule: Option<u32>,
-    /// The item in the rule around it.
+    /// Index of the item in the enclosing rule.
     item: u32,
     body: Body,
     next: u32,
-    /// Its first row.
+    /// First row of the rule.
     first: usize,
-    /// The first row of the last call on its own level.
+    /// First row of the last call on the rule's own level.
     last: usize,
-    /// Calls written out that are open in it.
+    /// Number of written-out calls that are open in the rule.
     num_open: u32,
-    /// Passes gone through; the place of their number in the list of counts.
+    /// Number of passes walked.
     passes: u32,
+    /// Index of that number in the list of counts.
     count_at: Option<usize>,
 }
 
@@ -117,7 +118,7 @@ impl Walker<'_> {
         let mut num_seen = 0_u32;
         while let Some(frame) = frames.last_mut() {
             num_seen = num_seen.wrapping_add(1);
-            if num_seen.is_multiple_of(ITEMS_A_LOOK) {
+            if num_seen.is_multiple_of(ITEMS_PER_CHECK) {
                 progress.at(share(self.row, self.of_row.len()))?;
             }
             if frame.next == frame.body.end {
@@ -137,7 +138,7 @@ impl Walker<'_> {
                     if frame.num_open == 0 {
                         frame.last = self.row;
                     }
-                    // What is never left stands outside every pattern's own level.
+                    // A call that is never left is outside every pattern's own level.
                     frame.num_open += 1;
                     self.row += 1;
                 }
@@ -177,7 +178,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Ends a pass of a rule; says whether it was the last one.
+    /// Ends a pass of a rule; returns whether it was the last one.
     fn end_pass(&mut self, frame: &mut Frame, found: &mut WalkedOccurrences) -> bool {
         let Some(rule) = frame.rule else { return true };
         if self.rules.patterns[index(rule)].func.is_some() {
@@ -187,18 +188,18 @@ impl Walker<'_> {
         found.occurrences[index(rule)].push(occurrence);
         frame.passes += 1;
         let item = self.rules.items[index(frame.item)];
-        let goes_on = match item.times {
+        let continues_run = match item.times {
             Some(times) => frame.passes < times,
-            None => self.goes_on(&item, frame.first),
+            None => self.continues_run(&item, frame.first),
         };
-        if goes_on {
+        if continues_run {
             (frame.first, frame.last) = (self.row, self.row);
             (frame.next, frame.num_open) = (frame.body.start, 0);
         } else if let Some(at) = frame.count_at {
             self.counts[at].1 = frame.passes;
             note(&mut found.times[index(frame.item)], frame.passes);
         }
-        !goes_on
+        !continues_run
     }
 
     fn occurrence(&self, frame: &Frame) -> Occurrence {
@@ -222,7 +223,7 @@ impl Walker<'_> {
             .unwrap_or(TimeNs::default() + DurationNs::ZERO)
     }
 
-    /// Goes through a run of calls in which nothing was recorded; returns the row of the last one.
+    /// Walks a run of calls in which nothing was recorded; returns the row of the last one.
     fn leaves(&mut self, item: u32, found: &mut WalkedOccurrences) -> usize {
         let RuleItem { times, .. } = self.rules.items[index(item)];
         let first = self.row;
@@ -232,7 +233,7 @@ impl Walker<'_> {
         }
         let mut count = 1;
         self.row += 1;
-        while self.goes_on(&self.rules.items[index(item)], first) {
+        while self.continues_run(&self.rules.items[index(item)], first) {
             self.row += 1;
             count += 1;
         }
@@ -241,8 +242,8 @@ impl Walker<'_> {
         self.row - 1
     }
 
-    /// Whether the next row continues a run of equal calls, one of which began at `before`.
-    fn goes_on(&self, item: &RuleItem, before: usize) -> bool {
+    /// Returns whether the next row continues a run of equal calls, one of which began at `before`.
+    fn continues_run(&self, item: &RuleItem, before: usize) -> bool {
         self.row < self.of_row.len()
             && self.of_row[self.row] == item.sym
             && self.executions.parent[self.row] == self.executions.parent[before]
@@ -251,6 +252,6 @@ impl Walker<'_> {
 }
 
 fn note(times: &mut Times, count: u32) {
-    times.least = times.least.min(count);
-    times.most = times.most.max(count);
+    times.min = times.min.min(count);
+    times.max = times.max.max(count);
 }

@@ -1,4 +1,4 @@
-//! Groups: what several lanes or functions have in common is one finding.
+//! Groups of findings: equal findings on several lanes or functions are one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +8,15 @@ use super::judge::{LaneFinding, Shift};
 use super::own_time::OwnTimeContext;
 use super::robust::{median, signed};
 
-/// Changes of several lanes within this share of the run are one: 1 in 20, the length of a window.
-const SAME_MOMENT: i64 = 20;
+/// Divisor of the run's length: changes of several lanes within 1/20 of the run, the length of a window, are one.
+const SAME_TIME: i64 = 20;
 
 /// Findings of one kind on several lanes, in one context and in others that follow it.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     /// The costliest context.
     pub(super) context: OwnTimeContext,
-    /// The findings there, by lane.
+    /// The findings in that context, by lane.
     pub(super) of_lanes: Vec<LaneFinding>,
     /// Further contexts, the costliest first.
     pub(super) others: Vec<OwnTimeContext>,
@@ -30,7 +30,7 @@ impl Group {
         self.of_lanes.iter().map(|it| it.lane).collect()
     }
 
-    /// The shift, medians over the lanes; the moment is that of the first lane.
+    /// Returns the shift: medians over the lanes, at the time of the first lane.
     pub(super) fn shift(&self) -> Option<Shift> {
         let of = |pick: &dyn Fn(Shift) -> i64| {
             median(self.of_lanes.iter().map(|it| pick(it.what)).collect())
@@ -53,7 +53,7 @@ impl Group {
         })
     }
 
-    /// The smallest evidence of a lane.
+    /// Returns the smallest evidence of a lane.
     pub(super) fn evidence(&self) -> f64 {
         let all = self.of_lanes.iter().map(|it| it.evidence);
         all.fold(f64::INFINITY, f64::min)
@@ -66,7 +66,7 @@ impl Group {
         }
     }
 
-    /// Whether another group, of less cost, is part of this finding.
+    /// Returns whether another, less costly group is part of this finding.
     fn covers(&self, other: &Self, run: DurationNs) -> bool {
         let is_same = |one: &LaneFinding, two: &LaneFinding| kind(one.what) == kind(two.what);
         let (Some(own), Some(others)) = (self.of_lanes.first(), other.of_lanes.first()) else {
@@ -75,16 +75,16 @@ impl Group {
         is_same(own, others)
             && self.context.program == other.context.program
             && other.ranks.is_subset(&self.ranks)
-            && other.moment().since(self.moment()).0.saturating_abs() <= run.0 / SAME_MOMENT
+            && other.moment().since(self.moment()).0.saturating_abs() <= run.0 / SAME_TIME
     }
 }
 
-/// Joins the findings of all contexts, the costliest first, and leaves out those that cost each of their lanes less than
-/// `least`. `run` is the length of the run.
+/// Joins the findings of all contexts, the costliest first, and drops those that cost each of their lanes less than
+/// `min_cost`. `run` is the length of the run.
 pub(super) fn groups(
     found: BTreeMap<OwnTimeContext, Vec<LaneFinding>>,
     run: DurationNs,
-    least: DurationNs,
+    min_cost: DurationNs,
     rank_of: impl Fn(LaneIdx) -> RankId,
 ) -> Vec<Group> {
     let mut apart = Vec::new();
@@ -95,7 +95,7 @@ pub(super) fn groups(
             of_kind.entry(kind).or_default().push(finding);
         }
         for findings in of_kind.into_values() {
-            for of_lanes in at_one_moment(findings, run) {
+            for of_lanes in at_one_time(findings, run) {
                 apart.push(Group {
                     context,
                     cost: of_lanes.iter().map(|it| it.cost).sum(),
@@ -116,14 +116,14 @@ pub(super) fn groups(
             groups.push(group);
         }
     }
-    let matters = |it: &Group| it.cost.0 >= least.0.saturating_mul(signed(it.of_lanes.len()));
+    let matters = |it: &Group| it.cost.0 >= min_cost.0.saturating_mul(signed(it.of_lanes.len()));
     groups.retain(matters);
     groups.sort_by_key(|it| std::cmp::Reverse(it.cost));
     groups
 }
 
-/// Changes in parts of one moment and one direction each, ordered by lane; all else is one part.
-fn at_one_moment(mut findings: Vec<LaneFinding>, run: DurationNs) -> Vec<Vec<LaneFinding>> {
+/// Splits changes into groups of one time and one direction each, ordered by lane; all other findings are one group.
+fn at_one_time(mut findings: Vec<LaneFinding>, run: DurationNs) -> Vec<Vec<LaneFinding>> {
     let moment = |it: &LaneFinding| match it.what {
         Shift::Change { at, from_ns, to_ns } => (from_ns < to_ns, at),
         _ => (true, TimeNs(0)),
@@ -131,7 +131,7 @@ fn at_one_moment(mut findings: Vec<LaneFinding>, run: DurationNs) -> Vec<Vec<Lan
     findings.sort_by_key(|it| (moment(it), it.lane));
     let is_one = |one: &LaneFinding, other: &LaneFinding| {
         let ((up, at), (next_up, next)) = (moment(one), moment(other));
-        up == next_up && next.since(at).0 <= run.0 / SAME_MOMENT
+        up == next_up && next.since(at).0 <= run.0 / SAME_TIME
     };
     let mut parts: Vec<Vec<LaneFinding>> = Vec::new();
     for part in findings.chunk_by(is_one) {

@@ -1,4 +1,4 @@
-//! Tests of the calls of one context: which lanes are slow, on which the own time grows or changes.
+//! Tests of the calls of one context: slow lanes, and lanes on which the own time grows or changes.
 
 use callgrove_model::{DurationNs, LaneIdx, Real, TimeNs};
 
@@ -8,46 +8,48 @@ use super::robust::{
     USUAL_PERCENT, kendall, median, median_and_spread, quantile, signed, theil_sen,
 };
 
-/// Calls in the shortest window.
-const LEAST_WINDOW: usize = 5;
-/// Calls of a lane that is compared with others.
-const LEAST_CALLS: usize = 20;
-/// Lanes that are compared.
-const LEAST_LANES: usize = 4;
-/// A slow lane takes this many percent of the time of its peers.
+/// Minimum number of calls in a window.
+const MIN_WINDOW: usize = 5;
+/// Minimum number of calls of a lane that is compared with others.
+const MIN_CALLS: usize = 20;
+/// Minimum number of lanes that are compared.
+const MIN_LANES: usize = 4;
+/// Minimum own time of a slow lane, in percent of the time of its peers.
 const SLOW_PERCENT: i64 = 115;
-/// A slow lane is beyond this many spreads.
+/// Minimum excess of a slow lane, in spreads.
 const SLOW_SPREADS: f64 = 5.0;
-/// The spread of lanes is at least this share of their median: 1 in 50.
-const LEAST_SPREAD: i64 = 50;
-/// Number of windows of a slow lane of which one may be as fast as the windows of its peers.
+/// Divisor of the lanes' median that gives their minimum spread: 1/50.
+const MIN_SPREAD: i64 = 50;
+/// Number of windows of a slow lane per window that may be as fast as the windows of its peers.
 const SLOW_WINDOWS: usize = 10;
-/// Growth in percent of the start.
+/// Minimum growth in percent of the start.
 const GROWTH_PERCENT: i64 = 15;
-/// Kendall's τ of a growth.
+/// Minimum Kendall's τ of a growth.
 const GROWTH_TAU: f64 = 0.5;
-/// Growth in standard errors.
+/// Minimum growth in standard errors.
 const GROWTH_ERRORS: f64 = 4.0;
-/// The standard error of the median of a side of a change, in those of a window: 1.25 / √4 for the shortest side.
+/// Standard error of the median of one side of a change, in standard errors of a window: 1.25 / √4 for the shortest
+/// side.
 const SIDE_ERROR: f64 = 0.63;
-/// A change in percent of the smaller side.
+/// Minimum change in percent of the smaller side.
 const CHANGE_PERCENT: i64 = 20;
-/// A change in spreads of either side.
+/// Minimum change in spreads of either side.
 const CHANGE_SPREADS: f64 = 5.0;
-/// Windows on each side of a change.
-const LEAST_SIDE: usize = 4;
-/// Clock ticks of a difference that can be trusted.
-const LEAST_TICKS: i64 = 2;
-/// Between the quantiles .2 and .6 of a normal distribution lie 1.095 standard deviations, and the standard error of the quantile .4 is
-/// 1.27 standard deviations over √n; a little more for safety.
+/// Minimum number of windows on each side of a change.
+const MIN_SIDE: usize = 4;
+/// Minimum difference in clock ticks that can be trusted.
+const MIN_TICKS: i64 = 2;
+/// Factor from the .2–.6 quantile range to the standard error of the quantile .4 (times √n). The range is 1.095
+/// standard deviations of a normal distribution, and the standard error is 1.27 standard deviations over √n; rounded
+/// up for safety.
 const ERROR_OF_RANGE: f64 = 1.5;
 
-/// From the median absolute difference of two neighbours to their standard deviation: 1.4826 / √2.
+/// Factor from the median absolute difference of two neighbours to their standard deviation: 1.4826 / √2.
 const ERROR_OF_DIFFERENCE: f64 = 1.05;
-/// From the standard error of a mean to that of a median of normal values.
+/// Factor from the standard error of a mean to that of a median, for normal values.
 const ERROR_OF_MEDIAN: f64 = 1.25;
 
-/// The calls of a context on one lane, summed up.
+/// Summary of the calls of a context on one lane.
 pub(super) struct LaneSummary {
     pub(super) lane: LaneIdx,
     pub(super) num_calls: usize,
@@ -57,23 +59,23 @@ pub(super) struct LaneSummary {
     error_ns: f64,
     /// The usual duration of each window.
     windows: Vec<i64>,
-    /// Its standard error, the mean of all.
+    /// Standard error of a window's usual duration, the mean of all windows.
     window_error_ns: f64,
 }
 
-/// A context with what its lanes have.
+/// A context with the summaries of its lanes.
 pub(super) struct ContextSummary {
     pub(super) lanes: Vec<LaneSummary>,
     tick_ns: i64,
 }
 
-/// Where a change begins: when, and how many calls come after that.
+/// The onset of a change: its time, and the number of calls after it.
 pub(super) struct Onset {
     pub(super) at: TimeNs,
     pub(super) num_after: usize,
 }
 
-/// What was found on one lane.
+/// A finding on one lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LaneFinding {
     pub(super) lane: LaneIdx,
@@ -111,7 +113,7 @@ impl ContextSummary {
         }
     }
 
-    /// Of lanes in windows; times are multiples of `tick_ns`.
+    /// Returns the summary of lanes given as windows; times are multiples of `tick_ns`.
     pub(super) fn of_windows(all: &[LaneWindows], tick_ns: i64) -> Self {
         let lanes = all.iter().map(LaneSummary::of_windows);
         Self {
@@ -120,12 +122,12 @@ impl ContextSummary {
         }
     }
 
-    /// What differs by enough, at most one finding a lane. `least` is the cost from which on a finding matters; `onset`
-    /// says where a change of the lane at a place begins that lies between two windows, with the usual times before and
-    /// afterwards.
+    /// Returns the significant differences, at most one finding a lane. `min_cost` is the minimum cost of a finding.
+    /// `onset` returns the exact onset of a change on the lane at an index that lies between two windows, given the
+    /// usual times before and afterwards.
     pub(super) fn findings(
         &self,
-        least: DurationNs,
+        min_cost: DurationNs,
         onset: impl Fn(usize, usize, (i64, i64)) -> Option<Onset>,
     ) -> Vec<LaneFinding> {
         let mut found = Vec::new();
@@ -134,16 +136,16 @@ impl ContextSummary {
             let change = || self.change(lane, |split, levels| onset(at, split, levels));
             let slow = || self.slow(lane, peers.as_ref()?);
             let finding = change().or_else(|| self.growth(lane)).or_else(slow);
-            found.extend(finding.filter(|it| it.cost >= least));
+            found.extend(finding.filter(|it| it.cost >= min_cost));
         }
         found
     }
 
-    /// The lanes that can be compared, if they are enough.
+    /// Returns the lanes that can be compared, if there are enough of them.
     pub(super) fn peers(&self) -> Option<Peers> {
-        let with_calls = || self.lanes.iter().filter(|it| it.num_calls >= LEAST_CALLS);
+        let with_calls = || self.lanes.iter().filter(|it| it.num_calls >= MIN_CALLS);
         let usual: Vec<i64> = with_calls().map(|lane| lane.usual_ns).collect();
-        if usual.len() < LEAST_LANES {
+        if usual.len() < MIN_LANES {
             return None;
         }
         let (usual_ns, spread_ns) = median_and_spread(&usual);
@@ -156,7 +158,7 @@ impl ContextSummary {
         };
         Some(Peers {
             usual_ns,
-            spread_ns: spread_ns.max(usual_ns / LEAST_SPREAD),
+            spread_ns: spread_ns.max(usual_ns / MIN_SPREAD),
             windows: (0..NUM_WINDOWS).map(window).collect(),
         })
     }
@@ -165,9 +167,9 @@ impl ContextSummary {
         let excess_ns = lane.usual_ns - peers.usual_ns;
         let noise_ns = peers.spread_ns.real().max(lane.error_ns);
         let evidence = excess_ns.real() / noise_ns.max(1.0);
-        let is_slow = lane.num_calls >= LEAST_CALLS
+        let is_slow = lane.num_calls >= MIN_CALLS
             && is_percent(lane.usual_ns, peers.usual_ns, SLOW_PERCENT)
-            && excess_ns >= LEAST_TICKS * self.tick_ns
+            && excess_ns >= MIN_TICKS * self.tick_ns
             && evidence > SLOW_SPREADS;
         if !is_slow {
             return None;
@@ -196,7 +198,7 @@ impl ContextSummary {
         let growth_ns = to_ns - from_ns;
         let evidence = growth_ns.real() / lane.window_error_ns.max(1.0);
         let grows = is_percent(to_ns, from_ns, 100 + GROWTH_PERCENT)
-            && growth_ns >= LEAST_TICKS * self.tick_ns
+            && growth_ns >= MIN_TICKS * self.tick_ns
             && evidence > GROWTH_ERRORS
             && kendall(&lane.windows) > GROWTH_TAU;
         grows.then(|| LaneFinding {
@@ -215,7 +217,7 @@ impl ContextSummary {
         if lane.windows.len() < NUM_WINDOWS {
             return None;
         }
-        let splits = LEAST_SIDE..=NUM_WINDOWS - LEAST_SIDE;
+        let splits = MIN_SIDE..=NUM_WINDOWS - MIN_SIDE;
         let split = splits.min_by_key(|&at| {
             let (before, after) = lane.windows.split_at(at);
             deviation(before).saturating_add(deviation(after))
@@ -227,7 +229,7 @@ impl ContextSummary {
         let spread_ns = spread_before.max(spread_after).real();
         let evidence = step_ns.real() / spread_ns.max(SIDE_ERROR * lane.window_error_ns).max(1.0);
         let changes = is_percent(to_ns.max(from_ns), to_ns.min(from_ns), 100 + CHANGE_PERCENT)
-            && step_ns >= LEAST_TICKS * self.tick_ns
+            && step_ns >= MIN_TICKS * self.tick_ns
             && evidence > CHANGE_SPREADS;
         if !changes {
             return None;
@@ -246,7 +248,7 @@ impl ContextSummary {
     }
 }
 
-/// What is usual on the lanes of a context.
+/// The usual times on the lanes of a context.
 pub(super) struct Peers {
     pub(super) usual_ns: i64,
     spread_ns: i64,
@@ -257,7 +259,7 @@ impl LaneSummary {
     fn new(series: &Series, tick_ns: i64) -> Self {
         let mut all: Vec<i64> = series.calls.iter().map(|call| call.own_ns).collect();
         let num_calls = all.len();
-        let num_windows = (num_calls / LEAST_WINDOW).clamp(1, NUM_WINDOWS);
+        let num_windows = (num_calls / MIN_WINDOW).clamp(1, NUM_WINDOWS);
         let bounds: Vec<usize> = (0..=num_windows)
             .map(|at| at * num_calls / num_windows)
             .collect();
@@ -279,9 +281,9 @@ impl LaneSummary {
         }
     }
 
-    /// Of windows of which the calls are not known any more. The standard error of a window is taken from the differences of
-    /// neighbours, which a change or a slow growth hardly moves (von Neumann et al., Annals of Mathematical
-    /// Statistics 12, 1941).
+    /// Returns the summary of windows whose calls are no longer known. The standard error of a window is taken from
+    /// the differences of neighbours, which a change or a slow growth hardly affects (von Neumann et al., Annals of
+    /// Mathematical Statistics 12, 1941).
     fn of_windows(of_lane: &LaneWindows) -> Self {
         let all = &of_lane.windows;
         let mut usual: Vec<i64> = all.iter().map(|window| window.usual.0).collect();
@@ -306,31 +308,31 @@ impl LaneSummary {
     }
 }
 
-/// Where a change in a series begins.
+/// Returns the onset of a change in a series.
 pub(super) fn onset(series: &Series, split: usize, levels: (i64, i64)) -> Option<Onset> {
-    let first = moment(&series.calls, split, levels);
+    let first = first_call_after(&series.calls, split, levels);
     Some(Onset {
         at: series.calls.get(first)?.entry,
         num_after: series.calls.len() - first,
     })
 }
 
-/// The standard error of the usual duration of some calls.
+/// Returns the standard error of the usual duration of some calls.
 fn error(calls: &mut [i64], tick_ns: i64) -> f64 {
     let range_ns = quantile(calls, 60, tick_ns) - quantile(calls, 20, tick_ns);
     ERROR_OF_RANGE * range_ns.real() / calls.len().max(1).real().sqrt()
 }
 
-/// The sum of absolute deviations from the median.
+/// Returns the sum of absolute deviations from the median.
 fn deviation(values: &[i64]) -> i64 {
     let middle = median(values.to_vec());
     let deviations = values.iter().map(|it| (it - middle).saturating_abs());
     deviations.fold(0, i64::saturating_add)
 }
 
-/// The first call after a change between two windows: the split of the two windows around it that puts most calls on
-/// the side of their own level.
-fn moment(calls: &[OwnTime], split: usize, (from_ns, to_ns): (i64, i64)) -> usize {
+/// Returns the index of the first call after a change between two windows: the split of the two windows around it
+/// that puts the most calls on the side of their own level.
+fn first_call_after(calls: &[OwnTime], split: usize, (from_ns, to_ns): (i64, i64)) -> usize {
     let bound = |window: usize| window * calls.len() / NUM_WINDOWS;
     let middle_ns = i64::midpoint(from_ns, to_ns);
     let is_after = |call: &OwnTime| (call.own_ns > middle_ns) == (to_ns > from_ns);

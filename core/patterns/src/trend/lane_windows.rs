@@ -1,4 +1,4 @@
-//! Own times in windows: a summary of a series of calls, for where the calls are not kept.
+//! Own times in windows: a summary of a series of calls, for runs whose calls are not kept.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, RankId, ThreadId, 
 
 use serde::{Deserialize, Serialize};
 
-/// Windows of a series that has calls enough.
+/// Number of windows of a series with enough calls.
 pub(super) const NUM_WINDOWS: usize = 20;
 
-/// A lane of a run, as findings name it.
+/// A lane of a run, as named in findings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TrendLane {
     /// Program.
@@ -59,7 +59,7 @@ pub struct TimeWindow {
 }
 
 impl TimeWindow {
-    /// The calls of this window and of the next one. What was usual is the mean, weighted by the calls.
+    /// Returns the calls of this window and of the next one. What was usual is the mean, weighted by the calls.
     #[must_use]
     pub fn joined(self, next: Self) -> Self {
         let num_calls = self.num_calls.saturating_add(next.num_calls);
@@ -75,7 +75,7 @@ impl TimeWindow {
 }
 
 impl LaneWindows {
-    /// Number of calls of all windows.
+    /// Returns the number of calls of all windows.
     pub(super) fn num_calls(&self) -> usize {
         let all = self.windows.iter().map(|window| window.num_calls);
         usize::try_from(all.fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
@@ -87,7 +87,7 @@ impl LaneWindows {
         all.fold(0, i64::saturating_add)
     }
 
-    /// The windows in groups of about equally many, as many as the windows of a series of calls at most.
+    /// Returns the windows in groups of about equally many, as many as the windows of a series of calls at most.
     pub(super) fn groups(&self) -> Vec<Range<usize>> {
         let num = self.windows.len();
         let num_groups = num.min(NUM_WINDOWS);

@@ -10,14 +10,14 @@ use callgrove_model::{
 use super::robust::common_divisor;
 use crate::wait_names::can_wait;
 
-/// A finding costs its lane at least this share of the own time of the busiest lane: 1 in 50.
-pub(super) const LEAST_COST: i64 = 50;
-/// A context is looked at from this part of the least cost on: a half.
-const LEAST_TOTAL: i64 = 2;
-/// Calls from which on a context recurs on a lane: its own time is work that can be slow throughout.
+/// Divisor of the busiest lane's own time that gives the minimum cost of a finding: 1/50.
+pub(super) const MIN_COST: i64 = 50;
+/// Divisor of the minimum cost that gives the smallest total of a context that is examined: 1/2.
+const MIN_TOTAL: i64 = 2;
+/// Number of calls from which on a context recurs on a lane: its own time is work that can be slow throughout.
 pub(super) const RECURRING_CALLS: usize = 20;
 
-/// A function under its caller in one program: what the calls of are compared.
+/// A function under its caller in one program; calls are compared within it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct OwnTimeContext {
     pub(super) program: ProgramId,
@@ -25,7 +25,7 @@ pub(super) struct OwnTimeContext {
     pub(super) caller: Option<FuncId>,
 }
 
-/// One call: when it was entered, and its own time in nanoseconds.
+/// One call: its entry time, and its own time in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnTime {
     pub(super) entry: TimeNs,
@@ -40,17 +40,17 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// The own time of all calls together.
+    /// Returns the total own time of all calls.
     pub(super) fn total_ns(&self) -> i64 {
         let times = self.calls.iter().map(|call| call.own_ns);
         times.fold(0, i64::saturating_add)
     }
 }
 
-/// The contexts of a lane, numbered as they come.
+/// The contexts of a lane, numbered in order of appearance.
 struct LaneContexts<'a> {
     lane: &'a Lane,
-    /// Of each function, its callers so far with their numbers.
+    /// For each function, its callers so far with their numbers.
     callers: Vec<Vec<(Option<FuncId>, usize)>>,
     all: Vec<OwnTimeContext>,
 }
@@ -64,7 +64,7 @@ impl<'a> LaneContexts<'a> {
         }
     }
 
-    /// The number of the context of a row.
+    /// Returns the number of the context of a row.
     fn number(&mut self, row: usize) -> Option<usize> {
         let executions = &self.lane.executions;
         let func = executions.func[row];
@@ -85,16 +85,16 @@ impl<'a> LaneContexts<'a> {
     }
 }
 
-/// The own times that matter in a run.
+/// The own times of a run that are large enough to examine.
 pub(super) struct OwnTimes {
-    /// The calls of each context that takes at least `least` on some lane.
+    /// The calls of each context that takes at least `min_cost` on some lane.
     pub(super) contexts: BTreeMap<OwnTimeContext, Vec<Series>>,
-    /// The cost from which on a finding matters.
-    pub(super) least: DurationNs,
+    /// The minimum cost of a finding.
+    pub(super) min_cost: DurationNs,
 }
 
 impl OwnTimes {
-    /// Of all lanes. Waits and calls that were not left are no part of them.
+    /// Returns the own times of all lanes, without waits and calls that were not left.
     ///
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.
@@ -105,10 +105,10 @@ impl OwnTimes {
             .map(|(_, name)| !can_wait(name))
             .collect();
         let (totals, work_ns) = totals(trace, &works, progress.part(0.0, 0.4))?;
-        let least = DurationNs((work_ns / LEAST_COST).max(1));
+        let min_cost = DurationNs((work_ns / MIN_COST).max(1));
         let matter = totals
             .into_iter()
-            .filter(|it| it.1 >= least.0 / LEAST_TOTAL);
+            .filter(|it| it.1 >= min_cost.0 / MIN_TOTAL);
         let mut contexts: BTreeMap<OwnTimeContext, Vec<Series>> =
             matter.map(|(context, _)| (context, Vec::new())).collect();
         for (lane, held) in trace.lanes() {
@@ -138,11 +138,12 @@ impl OwnTimes {
                 }
             }
         }
-        Ok(Self { contexts, least })
+        Ok(Self { contexts, min_cost })
     }
 }
 
-/// The longest own time of each context on a lane, and that of the busiest lane in all contexts that recur there.
+/// Returns the longest own time of each context on a lane, and that of the busiest lane in all contexts that recur
+/// there.
 fn totals(
     trace: &Trace,
     works: &[bool],
@@ -176,7 +177,7 @@ fn totals(
     Ok((longest, busiest_ns))
 }
 
-/// The clock's tick in the calls of a context, in nanoseconds: what divides all times; at least 1.
+/// Returns the clock's tick in the calls of a context, in nanoseconds: the common divisor of all times; at least 1.
 pub(super) fn tick_ns(all: &[Series]) -> i64 {
     let mut tick_ns = 0;
     for series in all {
@@ -192,7 +193,7 @@ pub(super) fn tick_ns(all: &[Series]) -> i64 {
     tick_ns.max(1)
 }
 
-/// The rows of calls that work and were left.
+/// Returns the rows of calls that do work and were left.
 fn rows<'a>(executions: &'a Executions, works: &'a [bool]) -> impl Iterator<Item = usize> + 'a {
     let is_work = |row: usize| works.get(executions.func[row].index()).copied();
     (0..executions.len()).filter(move |&row| {
@@ -202,7 +203,7 @@ fn rows<'a>(executions: &'a Executions, works: &'a [bool]) -> impl Iterator<Item
     })
 }
 
-/// A part of the lanes in whole percent, as a fraction.
+/// Returns a part of the lanes in whole percent, as a fraction.
 fn fraction(at: usize, of: usize) -> f32 {
     let percent = at.saturating_mul(100) / of.max(1);
     f32::from(u8::try_from(percent).unwrap_or(100)) / 100.0

@@ -5,25 +5,25 @@ use callgrove_model::{DurationNs, Real};
 /// The quantile of a set of calls that is their usual duration, in percent.
 pub(super) const USUAL_PERCENT: usize = 40;
 
-/// From the median absolute deviation to the standard deviation of a normal distribution.
+/// Factor from the median absolute deviation to the standard deviation of a normal distribution.
 const NORMAL_MAD: f64 = 1.4826;
 
-/// A straight line through equally spaced values: where it begins and ends.
+/// The start and the end of a straight line through equally spaced values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct FittedLine {
-    /// At the first value.
+    /// Value at the first point.
     pub(super) from_ns: i64,
-    /// At the last one.
+    /// Value at the last point.
     pub(super) to_ns: i64,
 }
 
-/// A count as a signed number.
+/// Returns a count as a signed number.
 pub(super) fn signed(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// The value below which `percent` of the values are; ties within a clock tick are taken to be spread evenly over it, as
-/// in grouped data. The order of the values changes. 0 if there are none.
+/// Returns the value below which `percent` of the values are. Ties within a clock tick are assumed to be spread
+/// evenly over it, as in grouped data. Reorders the values. Returns 0 if there are no values.
 pub(super) fn quantile(values: &mut [i64], percent: usize, tick_ns: i64) -> i64 {
     let Some(last) = values.len().checked_sub(1) else {
         return 0;
@@ -40,12 +40,12 @@ pub(super) fn quantile(values: &mut [i64], percent: usize, tick_ns: i64) -> i64 
     value.saturating_add(within - tick_ns / 2)
 }
 
-/// The median, of an even number the lower one; 0 if there are none.
+/// Returns the median, of an even number of values the lower one; 0 if there are no values.
 pub(super) fn median(mut values: Vec<i64>) -> i64 {
     quantile(&mut values, 50, 1)
 }
 
-/// Median and median absolute deviation, the latter as a standard deviation.
+/// Returns the median and the median absolute deviation, the latter scaled to a standard deviation.
 pub(super) fn median_and_spread(values: &[i64]) -> (i64, i64) {
     let middle = median(values.to_vec());
     let deviations = values.iter().map(|it| (it - middle).saturating_abs());
@@ -53,7 +53,7 @@ pub(super) fn median_and_spread(values: &[i64]) -> (i64, i64) {
     (middle, DurationNs::nearest(spread).0)
 }
 
-/// The line with the median of the slopes of all pairs, and the median of the intercepts (Theil and Sen).
+/// Returns the line with the median of the slopes of all pairs, and the median of the intercepts (Theil and Sen).
 pub(super) fn theil_sen(values: &[i64]) -> FittedLine {
     let mut slopes = Vec::with_capacity(values.len() * values.len() / 2);
     for (at, one) in values.iter().enumerate() {
@@ -82,7 +82,8 @@ pub(super) fn theil_sen(values: &[i64]) -> FittedLine {
     }
 }
 
-/// Kendall's τ between the values and their order: 1 if they always rise, −1 if they always fall; ties count as neither.
+/// Returns Kendall's τ between the values and their order: 1 if they always rise, −1 if they always fall; ties count
+/// as neither.
 pub(super) fn kendall(values: &[i64]) -> f64 {
     let mut balance = 0;
     for (at, one) in values.iter().enumerate() {
@@ -94,7 +95,7 @@ pub(super) fn kendall(values: &[i64]) -> f64 {
     balance.real() / pairs.max(1).real()
 }
 
-/// The largest number that divides both.
+/// Returns the greatest common divisor.
 pub(super) fn common_divisor(mut one: i64, mut other: i64) -> i64 {
     while other != 0 {
         (one, other) = (other, one % other);

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 /// A persistent or slow change of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trend {
-    /// What it is, with its figures.
+    /// The kind of finding, with its figures.
     pub kind: TrendKind,
-    /// The lanes that it is on, ascending.
+    /// The affected lanes, ascending.
     pub lanes: Vec<LaneIdx>,
-    /// Their ranks, ascending.
+    /// The ranks of these lanes, ascending.
     pub ranks: Vec<RankId>,
     /// The host of all these ranks, where the run has several hosts; empty otherwise.
     pub host: String,
@@ -18,19 +18,19 @@ pub struct Trend {
     pub peers: Vec<LaneIdx>,
     /// The ranks of the peers, without those of the finding; ascending.
     pub peer_ranks: Vec<RankId>,
-    /// The function in which it costs most.
+    /// The function with the largest cost.
     pub func: FuncId,
     /// Other functions with the same finding on these lanes or some of them, the costliest first.
     pub other_funcs: Vec<FuncId>,
-    /// The time that it costs all lanes and functions of the finding together.
+    /// Total cost in time over all lanes and functions of the finding.
     pub cost: DurationNs,
-    /// How many times larger than the spread, or its standard error, the difference is.
+    /// The difference in units of the spread, or of its standard error.
     pub evidence: f64,
-    /// Why it may be no fault; `None` if nothing suggests that.
+    /// Reason why it may not be a fault; `None` if nothing suggests that.
     pub doubt: Option<TrendDoubt>,
 }
 
-/// What a finding says of own times. Durations are those of one call, medians over the lanes of the finding.
+/// The own times of a finding. Durations are those of one call, medians over the lanes of the finding.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum TrendKind {
     /// The lanes are slower than their peers throughout.
@@ -47,15 +47,15 @@ pub enum TrendKind {
         /// The fitted own time at its end.
         to: DurationNs,
     },
-    /// The own time differs from a moment on.
+    /// The own time changes at a point in time.
     Change {
         /// The usual own time before.
         from: DurationNs,
         /// The usual own time afterwards.
         to: DurationNs,
-        /// The moment, on the clock of the first lane.
+        /// Time of the change, on the clock of the first lane.
         at: TimeNs,
-        /// The time from the start of the run to this moment.
+        /// Time from the start of the run to the change.
         after: DurationNs,
     },
 }
@@ -65,14 +65,14 @@ pub enum TrendKind {
 pub enum TrendDoubt {
     /// Slow lanes are as fast as their peers in most of their other own time.
     OtherWorkUsual,
-    /// A growth or change is alike on all lanes.
+    /// A growth or change is the same on all lanes.
     AllLanes,
     /// There are at most four lanes to compare.
     FewLanes,
 }
 
 impl TrendKind {
-    /// The name of the kind: `slow`, `growth` or `change`.
+    /// Returns the name of the kind: `slow`, `growth` or `change`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Slow { .. } => "slow",
@@ -81,7 +81,7 @@ impl TrendKind {
         }
     }
 
-    /// The own time of the finding, and what it is compared with: the peers, or the time before.
+    /// Returns the own time of the finding, and the time it is compared with: that of the peers, or that before.
     pub fn times(self) -> (DurationNs, DurationNs) {
         match self {
             Self::Slow { usual, peers } => (usual, peers),

@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 use super::group::{Group, groups};
 use super::judge::{self, ContextSummary, LaneFinding, Onset, Shift};
 use super::lane_windows::{OwnTimeWindows, TrendLane};
-use super::own_time::{LEAST_COST, OwnTimeContext, OwnTimes, RECURRING_CALLS};
+use super::own_time::{MIN_COST, OwnTimeContext, OwnTimes, RECURRING_CALLS};
 use super::trend::{Trend, TrendDoubt, TrendKind};
 use crate::cause::hosts;
 use crate::wait_names::can_wait;
 
-/// A function matters in a finding from this part of the least cost of the whole finding on: an eighth.
-const LEAST_PART: i64 = 8;
+/// Divisor of a finding's minimum cost that gives the minimum cost of one function in it: 1/8.
+const MIN_PART: i64 = 8;
 /// Number of lanes up to which the median of the lanes is weak evidence.
 const FEW_LANES: usize = 4;
-/// Of its other own time a slow lane has to be slow in this share, or it is doubted.
+/// Share of its other own time in which a slow lane must be slow for the finding not to be doubted.
 const SLOW_SHARE: f64 = 0.5;
-/// A lane counts as slow elsewhere from this share of the factor's excess on.
+/// Share of the factor's excess from which on a lane counts as slow elsewhere.
 const SLOW_ELSEWHERE: f64 = 0.5;
 
 /// Persistent and slow changes of a run.
@@ -38,8 +38,8 @@ struct Contexts {
 }
 
 impl Trends {
-    /// Looks for lanes that are slower than their peers, for growth and for changes. Of a part of a run that somebody selected
-    /// nothing is found.
+    /// Finds lanes that are slower than their peers, growth and changes. Nothing is found in a part of a run that a
+    /// user selected.
     ///
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.
@@ -58,11 +58,11 @@ impl Trends {
             host: host(lane).unwrap_or_default(),
         });
         let lanes: Vec<TrendLane> = lanes.collect();
-        Ok(contexts.trends(&lanes, start..end, own_times.least))
+        Ok(contexts.trends(&lanes, start..end, own_times.min_cost))
     }
 
-    /// Looks for the same in windows of own times; `lanes` are all lanes of the run, `names` the names of its functions, and
-    /// `span` is its time so far. Functions in which a lane can wait are left out. Times are multiples of `tick`.
+    /// Finds the same in windows of own times. `lanes` are all lanes of the run, `names` the names of its functions,
+    /// and `span` its time so far. Functions in which a lane can wait are left out. Times are multiples of `tick`.
     pub fn of_windows<'a>(
         all: Vec<OwnTimeWindows>,
         lanes: &[TrendLane],
@@ -84,12 +84,12 @@ impl Trends {
             }
         }
         let busiest_ns = work_ns.into_iter().max().unwrap_or(0);
-        let least = DurationNs((busiest_ns / LEAST_COST).max(1));
-        let contexts = Contexts::judge_windows(&all, tick, least);
-        contexts.trends(lanes, span, least)
+        let min_cost = DurationNs((busiest_ns / MIN_COST).max(1));
+        let contexts = Contexts::judge_windows(&all, tick, min_cost);
+        contexts.trends(lanes, span, min_cost)
     }
 
-    /// The findings, the costliest first.
+    /// Returns the findings, the costliest first.
     pub fn all(&self) -> &[Trend] {
         &self.all
     }
@@ -101,8 +101,8 @@ impl Contexts {
         for (&context, series) in &own_times.contexts {
             progress.at(0.5)?;
             let summary = ContextSummary::new(series);
-            let least = DurationNs(own_times.least.0 / LEAST_PART);
-            let findings = summary.findings(least, |at, split, levels| {
+            let min_cost = DurationNs(own_times.min_cost.0 / MIN_PART);
+            let findings = summary.findings(min_cost, |at, split, levels| {
                 judge::onset(series.get(at)?, split, levels)
             });
             if !findings.is_empty() {
@@ -113,8 +113,8 @@ impl Contexts {
         Ok(Self { summaries, found })
     }
 
-    /// The same for windows.
-    fn judge_windows(all: &[OwnTimeWindows], tick: DurationNs, least: DurationNs) -> Self {
+    /// Does the same for windows.
+    fn judge_windows(all: &[OwnTimeWindows], tick: DurationNs, min_cost: DurationNs) -> Self {
         let (mut summaries, mut found) = (BTreeMap::new(), BTreeMap::new());
         for windows in all {
             let context = OwnTimeContext {
@@ -123,8 +123,8 @@ impl Contexts {
                 caller: windows.caller,
             };
             let summary = ContextSummary::of_windows(&windows.lanes, tick.0.max(1));
-            let least = DurationNs(least.0 / LEAST_PART);
-            let findings = summary.findings(least, |at, split, _| {
+            let min_cost = DurationNs(min_cost.0 / MIN_PART);
+            let findings = summary.findings(min_cost, |at, split, _| {
                 let (at, num_after) = windows.lanes.get(at)?.beginning(split)?;
                 Some(Onset { at, num_after })
             });
@@ -136,11 +136,11 @@ impl Contexts {
         Self { summaries, found }
     }
 
-    /// What was found, as findings of a run with these lanes and this time.
-    fn trends(&self, lanes: &[TrendLane], span: Range<TimeNs>, least: DurationNs) -> Trends {
+    /// Returns the findings as trends of a run with these lanes and this time range.
+    fn trends(&self, lanes: &[TrendLane], span: Range<TimeNs>, min_cost: DurationNs) -> Trends {
         let run = span.end.since(span.start);
         let rank_of = |lane: LaneIdx| lanes[lane.index()].rank;
-        let found = groups(self.found.clone(), run, least, rank_of);
+        let found = groups(self.found.clone(), run, min_cost, rank_of);
         let trend = |group: &Group| self.trend(lanes, span.start, group);
         Trends {
             all: found.iter().filter_map(trend).collect(),
@@ -182,7 +182,7 @@ impl Contexts {
             return is_all.then_some(TrendDoubt::AllLanes);
         };
         let factor = usual_ns.real() / peers_ns.max(1).real();
-        let least = 1.0 + SLOW_ELSEWHERE * (factor - 1.0);
+        let min_ratio = 1.0 + SLOW_ELSEWHERE * (factor - 1.0);
         let (mut slow_ns, mut other_ns) = (0.0, 0.0);
         for (context, other) in &self.summaries {
             let peers = other.peers().filter(|_| *context != group.context);
@@ -192,7 +192,7 @@ impl Contexts {
             let of_group = other.lanes.iter();
             for lane in of_group.filter(|it| group.of_lanes.iter().any(|at| at.lane == it.lane)) {
                 other_ns += lane.total_ns.real();
-                if lane.usual_ns.real() >= least * peers.usual_ns.real() {
+                if lane.usual_ns.real() >= min_ratio * peers.usual_ns.real() {
                     slow_ns += lane.total_ns.real();
                 }
             }
@@ -227,7 +227,7 @@ fn ranks(run: &[TrendLane], lanes: impl Iterator<Item = LaneIdx>) -> BTreeSet<Ra
     lanes.map(|lane| run[lane.index()].rank).collect()
 }
 
-/// The host of all of the lanes, if the run has several.
+/// Returns the host of all of the lanes, if the run has several hosts.
 fn common_host(run: &[TrendLane], lanes: &BTreeSet<LaneIdx>) -> String {
     let of_finding = || lanes.iter().map(|lane| &run[lane.index()]);
     let programs: BTreeSet<ProgramId> = of_finding().map(|it| it.program).collect();

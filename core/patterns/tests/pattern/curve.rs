@@ -27,7 +27,7 @@ fn the_reference_is_the_longest_of_the_fastest_share() {
 }
 
 #[test]
-fn what_lies_beyond_s_times_the_reference_is_anomalous() {
+fn durations_beyond_s_times_the_reference_are_anomalous() {
     let curve = curve(&[20, 20, 20, 20, 20, 20, 25, 60, 61, 2_438]);
     let (q, s) = (0.6, DEFAULT_ANOMALY_FACTOR);
     assert_eq!(curve.counts(q, s), [6, 2, 2]);
@@ -40,7 +40,7 @@ fn what_lies_beyond_s_times_the_reference_is_anomalous() {
 }
 
 #[test]
-fn few_durations_are_no_trouble() {
+fn handles_few_durations() {
     let (q, s) = (DEFAULT_REFERENCE_SHARE, DEFAULT_ANOMALY_FACTOR);
     let none = curve(&[]);
     assert_eq!(none.reference(q), DurationNs::ZERO);
@@ -51,14 +51,14 @@ fn few_durations_are_no_trouble() {
 }
 
 #[test]
-fn ticks_of_the_clock_are_no_anomalies() {
+fn clock_ticks_are_not_anomalous() {
     let curve = curve(&[0, 0, 0, 0, 0, 0, 1, 1, 3, 50_000]);
     assert_eq!(curve.counts(0.5, 3.0), [6, 3, 1]);
 }
 
 proptest! {
     #[test]
-    fn more_share_and_more_factor_accuse_fewer(
+    fn a_larger_share_or_factor_finds_fewer_anomalies(
         durations in prop::collection::vec(0_i64..10_000, 0..60),
         (q, more_q) in (0.0..1.0, 0.0..1.0),
         (s, more_s) in (1.0..9.0, 0.0..9.0),

@@ -1,11 +1,11 @@
-//! A small program, all of its patterns in words.
+//! A small program, with all of its patterns as text.
 
 use callgrove_model::LaneIdx;
 
 use crate::support::{patterns_of, trace};
 
 #[test]
-fn a_small_program_reads_well() {
+fn defines_the_patterns_of_a_small_program() {
     let step = |tests: usize| {
         let polls = "MPI_Test:1 ".repeat(tests);
         format!(

@@ -1,4 +1,4 @@
-//! What becomes a pattern, a loop, an extension, a wrapping, and what does not.
+//! Tests which sequences become patterns, loops, extensions and wrappings, and which do not.
 
 use callgrove_model::{Cancelled, ExecIdx, LaneIdx, Progress};
 use callgrove_patterns::pattern::{PatternSymbol, Patterns, Times};
@@ -6,7 +6,7 @@ use callgrove_patterns::pattern::{PatternSymbol, Patterns, Times};
 use crate::support::{find, patterns_of, trace, unfolded};
 
 #[test]
-fn nothing_becomes_nothing() {
+fn an_empty_trace_has_no_patterns() {
     let empty = trace(&[]);
     assert!(patterns_of(&empty).all().is_empty());
     assert_eq!(unfolded(&["a"]), ["a"]);
@@ -14,7 +14,7 @@ fn nothing_becomes_nothing() {
 }
 
 #[test]
-fn what_occurs_once_stays_as_it_is() {
+fn sequences_that_occur_once_stay() {
     let trace = trace(&["m(a b c d)"]);
     let patterns = patterns_of(&trace);
     assert!(patterns.all().is_empty());
@@ -30,7 +30,7 @@ fn a_pair_that_recurs_is_a_pattern() {
     let patterns = patterns_of(&trace);
     let pair = find(&patterns, &trace, "a, b");
     assert_eq!(pair.occurrences.len(), 3);
-    assert_eq!(pair.num_events, Times { least: 4, most: 4 });
+    assert_eq!(pair.num_events, Times { min: 4, max: 4 });
     assert_eq!(pair.function, None);
     assert_eq!(
         pair.occurrences
@@ -52,7 +52,7 @@ fn consecutive_occurrences_are_a_loop() {
     );
     let items = patterns.of_lane(LaneIdx(0));
     assert!(matches!(items[1].symbol, PatternSymbol::Pattern(_)));
-    assert_eq!(items[1].times, Times { least: 3, most: 3 });
+    assert_eq!(items[1].times, Times { min: 3, max: 3 });
     assert_eq!(find(&patterns, &trace, "a, b").occurrences.len(), 3);
 }
 
@@ -65,7 +65,7 @@ fn a_pattern_always_followed_by_the_same_is_extended() {
 }
 
 #[test]
-fn a_pattern_followed_by_it_several_times_is_wrapped() {
+fn a_pattern_followed_by_the_same_several_times_is_wrapped() {
     let trace = trace(&["a b c x a b c y a b z"]);
     let patterns = patterns_of(&trace);
     assert_eq!(patterns.all().len(), 2);
@@ -78,7 +78,7 @@ fn a_pattern_followed_by_it_several_times_is_wrapped() {
 }
 
 #[test]
-fn a_pattern_followed_by_it_once_is_left_alone() {
+fn a_pattern_followed_by_the_same_once_is_left_alone() {
     let trace = trace(&["a b c x a b y a b z"]);
     let patterns = patterns_of(&trace);
     assert_eq!(patterns.all().len(), 1);
@@ -120,18 +120,12 @@ fn long_runs_are_one_pattern_whatever_their_number() {
     let patterns = patterns_of(&trace);
     let run = find(&patterns, &trace, "f { 9–20 × t }");
     assert_eq!(run.occurrences.len(), 2);
-    assert_eq!(
-        run.num_events,
-        Times {
-            least: 20,
-            most: 42
-        }
-    );
+    assert_eq!(run.num_events, Times { min: 20, max: 42 });
     assert_eq!(run.occurrences[1].num_calls, 10);
 }
 
 #[test]
-fn runs_of_runs_are_given_back_too() {
+fn runs_of_runs_are_expanded_exactly() {
     let g = |numbers: &[usize]| {
         let f = |&number: &usize| format!("f({}) ", "t ".repeat(number));
         format!("g({}) ", numbers.iter().map(f).collect::<String>())
@@ -177,7 +171,7 @@ fn durations_run_from_the_first_entry_to_the_last_exit() {
 }
 
 #[test]
-fn what_is_never_left_has_no_leave_and_is_no_pattern() {
+fn calls_that_are_never_left_are_not_patterns() {
     let trace = trace(
         &["m(f(a? b) x f(a? b) y? z?(c"]
             .map(|it| format!("{it}))"))
@@ -197,7 +191,7 @@ fn what_is_never_left_has_no_leave_and_is_no_pattern() {
 }
 
 #[test]
-fn a_deep_stack_is_no_matter() {
+fn handles_a_deep_stack() {
     let depth = 20_000;
     let text = "r(".repeat(depth) + "x" + &")".repeat(depth);
     let twice = format!("{text} y {text}");
@@ -207,7 +201,7 @@ fn a_deep_stack_is_no_matter() {
 }
 
 #[test]
-fn the_first_pass_may_go_otherwise() {
+fn the_first_pass_may_differ() {
     let text = "i(s) g(h) ".to_owned() + &"i(s t) g(h) ".repeat(5) + "e";
     assert_eq!(
         unfolded(&[&text]),
@@ -216,7 +210,7 @@ fn the_first_pass_may_go_otherwise() {
 }
 
 #[test]
-fn it_can_be_cancelled() {
+fn the_search_can_be_cancelled() {
     let trace = trace(&["a b a b"]);
     let stop = |_| std::ops::ControlFlow::Break(());
     assert_eq!(

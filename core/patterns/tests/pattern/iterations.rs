@@ -7,7 +7,7 @@ use crate::support::{patterns_of, trace};
 
 fn iterations_of(trace: &Trace) -> Option<Iterations> {
     let patterns = patterns_of(trace);
-    Iterations::find(trace, &patterns, Progress::none()).expect("nobody cancels")
+    Iterations::find(trace, &patterns, Progress::none()).expect("no cancellation")
 }
 
 fn check(ranks: &[&str], name: &str, num_passes: &[usize]) {
@@ -18,7 +18,7 @@ fn check(ranks: &[&str], name: &str, num_passes: &[usize]) {
     assert_eq!(trace.lanes().map(passes).collect::<Vec<_>>(), num_passes);
 }
 
-/// A step of a program like LULESH: the first one has no reduction yet.
+/// Returns a program like LULESH: its first step has no reduction.
 fn hydro(num_steps: usize) -> String {
     let step = "dt(MPI_Allreduce:5) leap(force:30 MPI_Wait:10 move:20) ";
     format!(
@@ -27,7 +27,8 @@ fn hydro(num_steps: usize) -> String {
     )
 }
 
-/// A program like LAMMPS: several runs, now and then new neighbours or output, set-up with the same functions.
+/// Returns a program like LAMMPS: several runs, with occasional new neighbours or output, and set-up by the same
+/// functions.
 fn particles(runs: &[usize], uneven: usize) -> String {
     let step = |at: usize| {
         let neighbours = if at % 7 == uneven {
@@ -64,7 +65,7 @@ fn steps_of_several_runs_are_counted_exactly() {
 }
 
 #[test]
-fn a_rank_that_was_killed_has_fewer() {
+fn a_killed_rank_has_fewer_passes() {
     check(
         &[&hydro(30), &hydro(30), &hydro(12)],
         "main → dt",
@@ -91,7 +92,7 @@ fn calls_outside_everything_can_be_the_loop() {
 }
 
 #[test]
-fn one_function_again_and_again_is_a_loop() {
+fn repeated_calls_of_one_function_are_a_loop() {
     let step = "step:50(work:9)";
     let steps = |number| format!("{step} ").repeat(number);
     let text = format!("main(init:9 {} write:3 {} write:3)", steps(20), steps(15));
@@ -100,7 +101,7 @@ fn one_function_again_and_again_is_a_loop() {
 
 #[test]
 fn passes_that_all_differ_are_counted_if_their_functions_agree() {
-    // Each solves in another number of rounds, with other checks between.
+    // Each pass solves in another number of rounds, with other checks between.
     let pass = |at: usize| {
         let rounds: String = (0..3 + at * 7 % 11)
             .map(|round| {
@@ -118,7 +119,7 @@ fn passes_that_all_differ_are_counted_if_their_functions_agree() {
 }
 
 #[test]
-fn noise_is_no_loop() {
+fn noise_is_not_a_loop() {
     let mut state = 88_172_645_463_325_252_u64;
     let mut next = || {
         state ^= state << 13;
@@ -137,7 +138,7 @@ fn a_program_without_a_loop_has_no_iterations() {
 }
 
 #[test]
-fn times_find_their_iteration() {
+fn finds_the_iteration_at_a_time() {
     let trace = trace(&[&hydro(10)]);
     let found = iterations_of(&trace).expect("there is a loop");
     let lane = LaneIdx(0);

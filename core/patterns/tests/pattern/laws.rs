@@ -22,7 +22,7 @@ fn any_calls() -> impl Strategy<Value = Vec<Call>> {
         whole.prop_map(move |(parts, name, own, closed)| call(repeated(parts), name, own, closed))
     });
     let parts = prop::collection::vec((tree, 1..4_usize), 0..6).prop_map(repeated);
-    // All of it several times: a loop of sequences.
+    // The whole sequence several times: a loop of sequences.
     (parts, 1..4_usize).prop_map(|(calls, times)| vec![calls; times].concat())
 }
 
@@ -40,24 +40,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn the_grammar_gives_every_lane_back(trace in any_trace()) {
+    fn the_grammar_expands_to_every_lane(trace in any_trace()) {
         patterns_of(&trace);
     }
 
     #[test]
-    fn patterns_recur_and_their_occurrences_lie_where_they_say(trace in any_trace()) {
+    fn patterns_recur_and_their_occurrences_are_exact(trace in any_trace()) {
         let patterns = patterns_of(&trace);
         for (place, pattern) in patterns.all().iter().enumerate() {
             prop_assert_eq!(pattern.id.index(), place);
-            prop_assert!(pattern.occurrences.len() >= 2, "what occurs once is no pattern");
-            prop_assert!(pattern.num_events.least >= 4, "one call alone is an event");
+            prop_assert!(pattern.occurrences.len() >= 2, "a sequence that occurs once is not a pattern");
+            prop_assert!(pattern.num_events.min >= 4, "one call alone is an event");
             let mut total = 0;
             for occurrence in &pattern.occurrences {
                 let executions = &trace.lane(occurrence.lane).executions;
                 let rows = occurrence.rows();
                 prop_assert!(rows.end <= executions.len());
                 prop_assert_eq!(executions.entry[rows.start], occurrence.start);
-                // No call reaches beyond the occurrence, and the last one to end ends it.
+                // No call extends beyond the occurrence, and the last one to end ends it.
                 let ends = rows.clone().map(|row| executions.subtree_end[row].index());
                 prop_assert_eq!(ends.max(), Some(rows.end));
                 let exits = rows.map(|row| executions.exit(ExecIdx::from_index(row)));
@@ -86,7 +86,7 @@ proptest! {
             for item in &pattern.items {
                 if let PatternSymbol::Pattern(id) = item.symbol {
                     let inner = patterns.get(id).unwrap();
-                    prop_assert!(inner.num_events.least <= pattern.num_events.least);
+                    prop_assert!(inner.num_events.min <= pattern.num_events.min);
                     prop_assert!(inner.occurrences.len() >= pattern.occurrences.len());
                 }
             }
@@ -94,7 +94,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_trace_gives_the_same_answer(ranks in prop::collection::vec(any_calls(), 1..3)) {
+    fn the_same_trace_gives_the_same_result(ranks in prop::collection::vec(any_calls(), 1..3)) {
         let (left, right) = (trace_of(&ranks), trace_of(&ranks));
         prop_assert_eq!(
             format!("{:?}", patterns_of(&left)),

@@ -10,14 +10,14 @@ use callgrove_patterns::pattern::{Pattern, Patterns, events};
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// Time in itself before it is left.
+    /// Own time before it is left.
     pub(crate) own_us: i64,
     pub(crate) is_closed: bool,
     pub(crate) inside: Vec<Call>,
 }
 
-/// Calls as text: `a(b c)` is a with b and c inside, `a:30` takes 30 microseconds itself (else 1), and the exit of
-/// `a?(b)` is missing.
+/// Parses calls from text: `a(b c)` is a with b and c inside, `a:30` has an own time of 30 microseconds (else 1), and
+/// the exit of `a?(b)` is missing.
 pub(crate) fn calls(text: &str) -> Vec<Call> {
     let spaced = text.replace('(', " ( ").replace(')', " ) ");
     let mut levels = vec![Vec::new()];
@@ -46,7 +46,7 @@ pub(crate) fn calls(text: &str) -> Vec<Call> {
     levels.pop().expect("one level is open")
 }
 
-/// The trace of some ranks of one thread each.
+/// Returns the trace of some ranks of one thread each.
 pub(crate) fn trace_of(ranks: &[Vec<Call>]) -> Trace {
     let ranks = (0..).map(RankId).zip(ranks).map(|(rank, calls)| {
         let mut batch = StepBatch::empty(ProgramId(0), rank, StepId(0));
@@ -77,15 +77,15 @@ pub(crate) fn trace_of(ranks: &[Vec<Call>]) -> Trace {
     Trace::assemble(ranks.collect(), Warnings::default())
 }
 
-/// The trace of some ranks, written as text.
+/// Returns the trace of some ranks, written as text.
 pub(crate) fn trace(ranks: &[&str]) -> Trace {
     let ranks: Vec<Vec<Call>> = ranks.iter().map(|rank| calls(rank)).collect();
     trace_of(&ranks)
 }
 
-/// The patterns of a trace, after making sure that the grammar gives every lane back.
+/// Returns the patterns of a trace, after a check that the grammar expands to every lane.
 pub(crate) fn patterns_of(trace: &Trace) -> Patterns {
-    let patterns = Patterns::find(trace, Progress::none()).expect("nobody cancels");
+    let patterns = Patterns::find(trace, Progress::none()).expect("no cancellation");
     for (at, lane) in trace.lanes() {
         assert!(
             patterns.expand(at).eq(events(&lane.executions)),
@@ -96,7 +96,7 @@ pub(crate) fn patterns_of(trace: &Trace) -> Patterns {
     patterns
 }
 
-/// What the lanes consist of, with patterns unfolded.
+/// Returns the definitions of the lanes, with patterns unfolded.
 pub(crate) fn unfolded(ranks: &[&str]) -> Vec<String> {
     let trace = trace(ranks);
     let patterns = patterns_of(&trace);
@@ -104,7 +104,7 @@ pub(crate) fn unfolded(ranks: &[&str]) -> Vec<String> {
     trace.lanes().map(define).collect()
 }
 
-/// The pattern with a definition.
+/// Returns the pattern with a definition.
 pub(crate) fn find<'a>(patterns: &'a Patterns, trace: &Trace, definition: &str) -> &'a Pattern {
     let is_it = |it: &&Pattern| patterns.define(it.id, &trace.names, 9) == definition;
     let found: Vec<&Pattern> = patterns.all().iter().filter(is_it).collect();

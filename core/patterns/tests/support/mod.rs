@@ -1,4 +1,4 @@
-//! Made-up runs: what each rank does, with times in microseconds.
+//! Generated runs: scripts of each rank, with times in microseconds.
 
 use callgrove_model::{
     CommKind, ExecIdx, ExecRef, FuncEventKind, LaneIdx, Metadata, NameTable, ProgramId,
@@ -6,26 +6,27 @@ use callgrove_model::{
 };
 
 const THREAD: ThreadId = ThreadId(0);
-/// Rounds before what a test is about in which the same happens a thousand times faster, so that everything has a usual
-/// duration.
+/// Number of rounds before the tested events in which the same happens a thousand times faster, so that everything
+/// has a usual duration.
 const USUAL_ROUNDS: i64 = 12;
-/// From one round to the next.
+/// Time from one round to the next.
 const ROUND_US: i64 = 500;
-/// When what a test is about begins.
+/// Start of the tested events.
 pub(crate) const START_US: i64 = USUAL_ROUNDS * ROUND_US;
 
-/// One rank: `+f` enters and `-f` leaves a function, `s2` sends to rank 2, `r2` receives from it (`s2.1` with tag 1), `|` ends an I/O
-/// step, each after its time in microseconds since [`START_US`]: `10 +f 40 s2 50 -f`. Usual rounds go before.
+/// Returns one rank: `+f` enters and `-f` leaves a function, `s2` sends to rank 2, `r2` receives from it (`s2.1` with
+/// tag 1), `|` ends an I/O step, each after its time in microseconds since [`START_US`]: `10 +f 40 s2 50 -f`. Usual
+/// rounds come first.
 pub(crate) fn rank(number: u32, script: &str) -> RankTrace {
     rank_on(number, "", 0, script)
 }
 
-/// The same on a host whose clock is ahead by so many microseconds.
+/// Returns one rank on a host whose clock is ahead by `ahead_us`.
 pub(crate) fn rank_on(number: u32, host: &str, ahead_us: i64, script: &str) -> RankTrace {
     play(number, host, ahead_us, script, USUAL_ROUNDS)
 }
 
-/// Ranks 0, 1, … as one run, without usual rounds before.
+/// Returns ranks 0, 1, … as one run, without usual rounds.
 pub(crate) fn only(scripts: &[&str]) -> Trace {
     let ranks = (0..).zip(scripts);
     run(ranks
@@ -59,7 +60,7 @@ fn play(number: u32, host: &str, ahead_us: i64, script: &str, num_rounds: i64) -
     player.builder.finish(player.names, NameTable::default())
 }
 
-/// A rank that is being made up.
+/// A rank that is being generated.
 struct Player {
     names: NameTable,
     builder: RankBuilder,
@@ -107,12 +108,12 @@ impl Player {
     }
 }
 
-/// Ranks as one run.
+/// Returns ranks as one run.
 pub(crate) fn run(ranks: Vec<RankTrace>) -> Trace {
     Trace::assemble(ranks, Warnings::default())
 }
 
-/// Ranks 0, 1, … as one run.
+/// Returns ranks 0, 1, … as one run.
 pub(crate) fn scripts(scripts: &[&str]) -> Trace {
     run((0..)
         .zip(scripts)
@@ -120,8 +121,8 @@ pub(crate) fn scripts(scripts: &[&str]) -> Trace {
         .collect())
 }
 
-/// One rank of four threads that meet in a barrier after 1 ms of work, so many times; the last time thread 2 works longer by
-/// `late_us`. The first thread's stack is deeper.
+/// Returns one rank of four threads that meet in a barrier after 1 ms of work, `num_rounds` times; the last time
+/// thread 2 works longer by `late_us`. The first thread's stack is deeper.
 pub(crate) fn threads(num_rounds: i64, late_us: i64) -> Trace {
     let mut names = NameTable::default();
     let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(0));
@@ -163,7 +164,7 @@ pub(crate) fn threads(num_rounds: i64, late_us: i64) -> Trace {
     run(vec![builder.finish(names, NameTable::default())])
 }
 
-/// The last execution of a function on a rank of a run with one lane for each.
+/// Returns the last execution of a function on a rank of a run with one lane per rank.
 pub(crate) fn last(trace: &Trace, rank: u32, function: &str) -> ExecRef {
     let func = trace.names.get(function).expect("the function is called");
     let lane = LaneIdx(rank);

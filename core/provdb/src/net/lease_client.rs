@@ -1,4 +1,4 @@
-//! Claims over the network, the client's side: signs of life for as long as the claim is held.
+//! The client's side of claims over the network: heartbeats for as long as the claim is held.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,16 +11,16 @@ use super::RemoteClient;
 use super::proto;
 use crate::ProvDbError;
 
-/// Time between two signs of life.
-const BEAT: Duration = Duration::from_secs(3);
-/// Pause before a client asks again for a claim whose stream broke.
-const PAUSE: Duration = Duration::from_millis(200);
+/// Interval between heartbeats.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(3);
+/// Pause before the client requests a claim again after its stream broke.
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
-/// What a client knows of its claims.
+/// The claims that a client has lost.
 #[derive(Clone, Default)]
-pub(super) struct Losses(Arc<Mutex<Vec<(u32, u32)>>>);
+pub(super) struct LostClaims(Arc<Mutex<Vec<(u32, u32)>>>);
 
-impl Losses {
+impl LostClaims {
     fn add(&self, program: u32, rank: u32) {
         self.0
             .lock()
@@ -28,7 +28,7 @@ impl Losses {
             .push((program, rank));
     }
 
-    /// A rank that another instance took, if there is one.
+    /// Returns a rank that another instance took, if there is one.
     pub(super) fn first(&self) -> Option<(u32, u32)> {
         self.0
             .lock()
@@ -38,7 +38,7 @@ impl Losses {
     }
 }
 
-/// The client asks for a claim. Its stream is open when this returns.
+/// Requests a claim. Its stream is open when this returns.
 pub(super) async fn ask(
     mut client: RemoteClient,
     request: proto::ClaimRequest,
@@ -54,7 +54,9 @@ pub(super) async fn ask(
         .into_inner();
     match replies.message().await? {
         Some(proto::ClaimReply {}) => Ok(HeldStream { beats, replies }),
-        None => Err(Status::unavailable("the server ended the claim at once")),
+        None => Err(Status::unavailable(
+            "the server ended the claim immediately",
+        )),
     }
 }
 
@@ -65,10 +67,10 @@ pub(super) struct HeldStream {
 }
 
 impl HeldStream {
-    /// Gives signs of life until the stream breaks.
+    /// Sends heartbeats until the stream breaks.
     async fn keep(&mut self) {
         loop {
-            match tokio::time::timeout(BEAT, self.replies.message()).await {
+            match tokio::time::timeout(HEARTBEAT_INTERVAL, self.replies.message()).await {
                 Ok(Ok(Some(_))) => {}
                 Ok(Ok(None) | Err(_)) => return,
                 Err(_) => {
@@ -86,18 +88,18 @@ impl HeldStream {
     }
 }
 
-/// The client keeps a claim, asking for it again when its stream breaks, until somebody else has it.
+/// Holds a claim, and requests it again when its stream breaks, until another instance has it.
 pub(super) async fn keep(
     client: RemoteClient,
     request: proto::ClaimRequest,
     mut stream: HeldStream,
-    losses: Losses,
+    losses: LostClaims,
 ) {
     loop {
         stream.keep().await;
         drop(stream);
         stream = loop {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_PAUSE).await;
             match ask(client.clone(), request.clone()).await {
                 Ok(stream) => break stream,
                 Err(status) if status.code() == Code::AlreadyExists => {
@@ -109,7 +111,7 @@ pub(super) async fn keep(
     }
 }
 
-/// The error of a lost claim.
+/// Returns the error of a lost claim.
 pub(super) fn lost((program, rank): (u32, u32), place: &str) -> ProvDbError {
     ProvDbError::ClaimLost {
         program,

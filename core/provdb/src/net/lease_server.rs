@@ -1,4 +1,4 @@
-//! Claims over the network, the server's side: a claim lasts as long as its holder gives signs of life.
+//! The server's side of claims over the network: a claim lasts as long as its holder sends heartbeats.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use super::store_thread::StoreThread;
 use super::{proto, wire};
 use crate::Claim;
 
-/// A holder that is silent for so long has lost its claim.
+/// A holder that is silent for this time loses its claim.
 const LEASE: Duration = Duration::from_secs(15);
 
 /// The claims that clients hold, by program and rank.
@@ -23,12 +23,12 @@ pub(super) struct Leases {
     held: Arc<Mutex<BTreeMap<(u32, u32), Leased>>>,
 }
 
-/// A claim that a client holds.
+/// A claim held by a client.
 struct Leased {
     claim: Claim,
     lease: String,
-    /// Counts the streams that held it: only the newest gives it back.
-    holder: u64,
+    /// Number of the newest stream that held it; only that one may release it.
+    stream: u64,
 }
 
 impl Leases {
@@ -48,7 +48,7 @@ impl Leases {
     }
 }
 
-/// Grants a claim and watches over it until its stream ends or falls silent.
+/// Grants a claim, and monitors it until its stream ends or falls silent.
 pub(super) async fn grant(
     leases: Leases,
     mut messages: Streaming<proto::ClaimRequest>,
@@ -56,30 +56,30 @@ pub(super) async fn grant(
     let Some(request) = messages.message().await? else {
         return Err(Status::invalid_argument("no claim was sent: name a rank"));
     };
-    let place = (request.program, request.rank);
-    let holder = match take_over(&leases, &request) {
-        Some(holder) => holder,
+    let key = (request.program, request.rank);
+    let stream = match take_over(&leases, &request) {
+        Some(stream) => stream,
         None => claim(&leases, request).await?,
     };
     let (sender, replies) = mpsc::channel(1);
     tokio::spawn(async move {
-        // The stream of replies ends with this task, when `sender` goes.
+        // The reply stream ends with this task, when `sender` is dropped.
         if sender.send(Ok(proto::ClaimReply {})).await.is_ok() {
             while let Ok(Ok(Some(_))) = tokio::time::timeout(LEASE, messages.message()).await {}
         }
-        give_back(&leases, place, holder).await;
+        release(&leases, key, stream).await;
     });
     Ok(ReceiverStream::new(replies))
 }
 
-/// Gives a claim to a new stream of the client that holds it already; the former stream has broken, though the server
-/// may not know that yet.
+/// Hands a claim to a new stream of the client that already holds it. The former stream has broken, even if the server
+/// has not noticed yet.
 fn take_over(leases: &Leases, request: &proto::ClaimRequest) -> Option<u64> {
     let mut held = leases.held();
     let leased = held.get_mut(&(request.program, request.rank))?;
     (leased.lease == request.lease).then(|| {
-        leased.holder += 1;
-        leased.holder
+        leased.stream += 1;
+        leased.stream
     })
 }
 
@@ -100,23 +100,21 @@ async fn claim(leases: &Leases, request: proto::ClaimRequest) -> Result<u64, Sta
         Leased {
             claim,
             lease,
-            holder: 0,
+            stream: 0,
         },
     );
     Ok(0)
 }
 
-/// Gives a claim back, unless another stream has taken it over.
-async fn give_back(leases: &Leases, place: (u32, u32), holder: u64) {
+/// Releases a claim, unless another stream has taken it over.
+async fn release(leases: &Leases, key: (u32, u32), stream: u64) {
     let ended = {
         let mut held = leases.held();
-        let is_newest = held
-            .get(&place)
-            .is_some_and(|leased| leased.holder == holder);
-        if is_newest { held.remove(&place) } else { None }
+        let is_newest = held.get(&key).is_some_and(|leased| leased.stream == stream);
+        if is_newest { held.remove(&key) } else { None }
     };
     if let Some(leased) = ended {
-        // On the store's thread, for that may take a while. If the thread has ended, so has the store.
+        // On the store's thread, since it may take a while. If the thread has ended, so has the store.
         drop(
             leases
                 .writer

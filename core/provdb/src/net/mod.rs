@@ -1,13 +1,13 @@
 //! A store behind another process, and its client, over gRPC.
 //!
-//! `proto/provdb.proto` describes the protocol. Messages are bounded by [`MAX_MESSAGE_BYTES`] on both sides, and what
-//! one request stores by [`MAX_PUT_BYTES`].
+//! `proto/provdb.proto` describes the protocol. [`MAX_MESSAGE_BYTES`] limits messages on both sides, and
+//! [`MAX_PUT_BYTES`] what one request stores.
 
 mod lease_client;
 mod lease_server;
-mod outflow;
 mod reader_pool;
 mod remote;
+mod reply_stream;
 mod served_monitor;
 mod served_readers;
 mod service;
@@ -20,16 +20,17 @@ pub use served_monitor::ServedMonitor;
 pub use served_readers::ReadPolicy;
 pub use service::{ProvDbService, ServedStore};
 
-/// Larger messages are refused. Both sides split what they send well below; a single document must fit.
+/// Maximum size of a message in bytes; larger ones are refused. Both sides split their data well below it; a single
+/// document must fit.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
-/// Most bytes that one call stores.
+/// Maximum number of bytes that one call stores.
 pub const MAX_PUT_BYTES: usize = 256 << 20;
 
 /// The client of the protocol.
-type RemoteClient = proto::prov_db_client::ProvDbClient<callgrove_net::GrpcLine>;
+type RemoteClient = proto::prov_db_client::ProvDbClient<callgrove_net::GrpcChannel>;
 
-/// Messages of a stream are filled up to here.
+/// Size up to which messages of a stream are filled, in bytes.
 const PART_BYTES: usize = 1 << 20;
 
 /// The messages, server and client, generated from `proto/provdb.proto`.

@@ -1,4 +1,4 @@
-//! Stores that only read, a bounded number of them, each of which reads for one client at a time.
+//! A bounded pool of read-only stores, each of which serves one client at a time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,28 +9,28 @@ use tokio::sync::Semaphore;
 
 use crate::{ProvDbError, ReadBounds, ReadLimits, Store};
 
-/// How long an engine has to end a read that has used up its time.
+/// Time that an engine has to stop a read by itself after its time limit, before the read is interrupted.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long the end waits for what was interrupted.
+/// Timeout for interrupted reads when the pool closes.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Pause between two looks at it.
-const CLOSE_POLL: Duration = Duration::from_millis(2);
+/// Interval between checks whether the reads have ended.
+const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 type OpenReader = dyn Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync;
 
-/// Reads a database for clients, at most a number of them at the same time; more wait. Stores are opened when they are
-/// needed. What a client does not wait for any longer is interrupted.
+/// Reads a database for clients, at most a number of them at the same time; others wait. Stores are opened on demand. A
+/// read whose client has gone is interrupted.
 #[derive(Clone)]
 pub struct ReaderPool {
     shared: Arc<PoolState>,
 }
 
-/// Whether a store reads for one client after the other.
+/// The reuse of a store for the next client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reuse {
-    /// Until it fails.
+    /// Reused until it fails.
     Always,
-    /// A store reads once, for plain SQL can change the session that it runs in.
+    /// Used once: plain SQL can change the session that it runs in.
     Never,
 }
 
@@ -38,18 +38,18 @@ struct PoolState {
     open: Arc<OpenReader>,
     limits: ReadLimits,
     reuse: Reuse,
-    num_places: usize,
-    places: Arc<Semaphore>,
+    num_permits: usize,
+    permits: Arc<Semaphore>,
     reads: Mutex<Reads>,
 }
 
-/// What a pool does just now.
+/// The reads of a pool.
 #[derive(Default)]
 struct Reads {
     is_closed: bool,
     has_panicked: bool,
     next: u64,
-    under_way: BTreeMap<u64, ReadBounds>,
+    running: BTreeMap<u64, ReadBounds>,
     idle: Vec<Box<dyn Store>>,
 }
 
@@ -62,36 +62,37 @@ struct AwaitedRead {
 
 impl Drop for AwaitedRead {
     fn drop(&mut self) {
-        self.pool.reads().under_way.remove(&self.number);
-        // Of a read that has finished this has no effect.
+        self.pool.reads().running.remove(&self.number);
+        // No effect if the read has finished.
         self.bounds.interrupt();
     }
 }
 
 impl ReaderPool {
-    /// At most `max_at_once` (at least 1) reads at a time, each within `limits`, by stores that `open` opens.
+    /// Creates a pool with at most `max_at_once` (at least 1) concurrent reads, each within `limits`, on stores that
+    /// `open` opens.
     pub fn new(
         max_at_once: usize,
         limits: ReadLimits,
         open: impl Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync + 'static,
     ) -> Self {
-        Self::sharing(max_at_once, limits, Reuse::Always, Arc::new(open))
+        Self::with_opener(max_at_once, limits, Reuse::Always, Arc::new(open))
     }
 
-    /// The same with what opens the stores of other pools, too.
-    pub(super) fn sharing(
+    /// Creates a pool that shares its opener with other pools.
+    pub(super) fn with_opener(
         max_at_once: usize,
         limits: ReadLimits,
         reuse: Reuse,
         open: Arc<OpenReader>,
     ) -> Self {
-        let num_places = max_at_once.clamp(1, Semaphore::MAX_PERMITS);
+        let num_permits = max_at_once.clamp(1, Semaphore::MAX_PERMITS);
         let state = PoolState {
             open,
             limits,
             reuse,
-            num_places,
-            places: Arc::new(Semaphore::new(num_places)),
+            num_permits,
+            permits: Arc::new(Semaphore::new(num_permits)),
             reads: Mutex::default(),
         };
         Self {
@@ -99,27 +100,27 @@ impl ReaderPool {
         }
     }
 
-    /// The answer of a store, which is asked on a thread that may block. Dropping the future interrupts the read.
+    /// Runs a read on a store, on a blocking thread. Dropping the future interrupts the read.
     ///
     /// # Errors
     /// Those of the store, [`ProvDbError::Interrupted`] once the pool is closed, and [`ProvDbError::TooSlow`].
     pub async fn read<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError> + Send + 'static,
+        query: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError> + Send + 'static,
     ) -> Result<T, ProvDbError> {
-        let Ok(place) = Arc::clone(&self.shared.places).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&self.shared.permits).acquire_owned().await else {
             return Err(ProvDbError::Interrupted);
         };
         let awaited = self.shared.begin()?;
         let (pool, bounds) = (Arc::clone(&self.shared), awaited.bounds.clone());
         let mut answer = tokio::task::spawn_blocking(move || {
-            let answer = pool.answer(&bounds, question);
-            drop(place);
+            let answer = pool.answer(&bounds, query);
+            drop(permit);
             answer
         });
         let answer = tokio::select! {
             answer = &mut answer => answer,
-            // An engine that has not ended it in time is interrupted.
+            // Interrupt an engine that has not stopped in time.
             () = tokio::time::sleep(self.shared.limits.time + GRACE) => {
                 awaited.bounds.interrupt();
                 answer.await
@@ -137,32 +138,32 @@ impl ReaderPool {
         }
     }
 
-    /// Whether a read has ended by a panic.
+    /// Returns whether a read has panicked.
     pub(super) fn has_panicked(&self) -> bool {
         self.shared.reads().has_panicked
     }
 
-    /// Interrupts all reads, and refuses those that come.
+    /// Interrupts all reads, and refuses new ones.
     pub fn close(&self) {
-        let (under_way, idle) = {
+        let (running, idle) = {
             let mut reads = self.shared.reads();
             reads.is_closed = true;
-            let under_way: Vec<_> = reads.under_way.values().cloned().collect();
-            (under_way, std::mem::take(&mut reads.idle))
+            let running: Vec<_> = reads.running.values().cloned().collect();
+            (running, std::mem::take(&mut reads.idle))
         };
-        self.shared.places.close();
-        for bounds in under_way {
+        self.shared.permits.close();
+        for bounds in running {
             bounds.interrupt();
         }
         drop(idle);
     }
 
-    /// Waits until what was interrupted has ended, and its stores are closed.
+    /// Waits until the interrupted reads have ended, and their stores are closed.
     pub(super) fn finish(&self) {
-        let give_up = Instant::now() + CLOSE_TIMEOUT;
-        let is_idle = || self.shared.places.available_permits() == self.shared.num_places;
-        while !is_idle() && Instant::now() < give_up {
-            thread::sleep(CLOSE_POLL);
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
+        let is_idle = || self.shared.permits.available_permits() == self.shared.num_permits;
+        while !is_idle() && Instant::now() < deadline {
+            thread::sleep(CLOSE_POLL_INTERVAL);
         }
     }
 }
@@ -180,7 +181,7 @@ impl PoolState {
         }
         let number = reads.next;
         reads.next += 1;
-        reads.under_way.insert(number, bounds.clone());
+        reads.running.insert(number, bounds.clone());
         Ok(AwaitedRead {
             pool: Arc::clone(self),
             number,
@@ -191,16 +192,16 @@ impl PoolState {
     fn answer<T>(
         &self,
         bounds: &ReadBounds,
-        question: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError>,
+        query: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError>,
     ) -> Result<T, ProvDbError> {
         let idle = self.reads().idle.pop();
         let mut store = idle.map_or_else(|| (self.open)(), Ok)?;
         store.bound_reads(bounds);
-        let answer = question(store.as_mut());
+        let answer = query(store.as_mut());
         let is_interrupted = bounds.finish();
         let answer = answer?;
-        // After a failure the store is opened anew: the folder may be another one, the server may have come back. An
-        // interruption may still be on its way to a server, and must not meet the next read.
+        // Reopen the store after a failure: the folder may have been replaced, or the server may be back. And a late
+        // interruption that is still on its way to a server must not hit the next read.
         let mut reads = self.reads();
         if self.reuse == Reuse::Always && !is_interrupted && !reads.is_closed {
             reads.idle.push(store);

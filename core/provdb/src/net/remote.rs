@@ -1,4 +1,4 @@
-//! The client's side, for threads that wait: a store elsewhere.
+//! The blocking client: a remote store.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use tonic::codegen::tokio_stream;
 use tonic::{Code, Status};
 
-use super::lease_client::{self, Losses};
+use super::lease_client::{self, LostClaims};
 use super::proto::prov_db_client::ProvDbClient;
 use super::{MAX_MESSAGE_BYTES, RemoteClient, proto, wire};
 use crate::store::without_secrets;
@@ -19,39 +19,40 @@ use crate::{
     Store, run,
 };
 
-/// Documents that are removed at once; their keys are short.
+/// Maximum number of documents removed by one call; their keys are short.
 const MAX_KEYS: usize = 1 << 12;
-/// How long one attempt to connect takes at most.
+/// Timeout of one attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection that gives no sign of life for so long is broken.
+/// A connection without a ping reply for this time is broken.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a call is tried again while the server is away.
-const RETRY_FOR: Duration = Duration::from_secs(30);
-/// Pause before the first new attempt; it doubles up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How long a call is retried while the server is away.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause before the first retry; it doubles up to the maximum.
+const MIN_RETRY_PAUSE: Duration = Duration::from_millis(50);
+/// Maximum pause before a retry.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(2);
 
-/// How often a call looks whether it is to end.
-const BOUNDS_POLL: Duration = Duration::from_millis(50);
+/// Interval at which a call checks whether it should end.
+const BOUNDS_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A provenance database behind another process. Calls wait, and so belong on threads that may.
+/// A provenance database behind another process. Calls block.
 pub struct RemoteStore {
     client: RemoteClient,
     background: Arc<Background>,
-    losses: Losses,
+    losses: LostClaims,
     lease: String,
     mode: AccessMode,
     place: String,
-    /// Of the reads that follow.
+    /// The bounds of the following reads.
     bounds: Option<ReadBounds>,
 }
 
 impl RemoteStore {
-    /// Connects to the server at `http://host:port` or `https://host:port`; the latter takes the certificate that
+    /// Connects to the server at `http://host:port` or `https://host:port`; the latter needs the certificate that
     /// signed the server's.
     ///
     /// # Errors
-    /// The address, token or certificate cannot be used, or the server does not answer or refuses.
+    /// The address, token or certificate is invalid, or the server does not answer or refuses.
     pub fn open(url: &str, options: &OpenOptions) -> Result<Self, ProvDbError> {
         let place = without_secrets(url);
         let bad = |cause: String| ProvDbError::BadUrl {
@@ -65,14 +66,14 @@ impl RemoteStore {
             connect_timeout: CONNECT_TIMEOUT,
             ping_timeout: PING_TIMEOUT,
         };
-        let (runtime, line) = target.line("provdb-client").map_err(bad)?;
-        let client = ProvDbClient::new(line)
+        let (runtime, channel) = target.channel("provdb-client").map_err(bad)?;
+        let client = ProvDbClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
         let store = Self {
             client,
             background: Arc::new(Background(Some(runtime))),
-            losses: Losses::default(),
+            losses: LostClaims::default(),
             lease: format!("{:016x}", RandomState::new().hash_one(std::process::id())),
             mode: options.mode,
             place,
@@ -83,7 +84,7 @@ impl RemoteStore {
         Ok(store)
     }
 
-    /// Calls the server, again and again while it is away, for at most so long.
+    /// Calls the server, and retries while it is away, for at most [`RETRY_TIMEOUT`].
     fn call<T>(
         &self,
         retry_for: Duration,
@@ -91,7 +92,7 @@ impl RemoteStore {
     ) -> Result<T, ProvDbError> {
         let attempts = async {
             let deadline = Instant::now() + retry_for;
-            let mut pause = FIRST_PAUSE;
+            let mut pause = MIN_RETRY_PAUSE;
             loop {
                 let status = match request(self.client.clone()).await {
                     Ok(reply) => return Ok(reply),
@@ -108,7 +109,7 @@ impl RemoteStore {
                     });
                 }
                 tokio::time::sleep(pause).await;
-                pause = (2 * pause).min(LONGEST_PAUSE);
+                pause = (2 * pause).min(MAX_RETRY_PAUSE);
             }
         };
         let within_bounds = async {
@@ -120,24 +121,24 @@ impl RemoteStore {
         match &self.background.0 {
             Some(runtime) => runtime.block_on(within_bounds),
             None => Err(ProvDbError::Unreachable {
-                cause: "the client has ended".to_owned(),
+                cause: "the client has stopped".to_owned(),
                 place: self.place.clone(),
             }),
         }
     }
 
-    /// Ready, with the reason, when the bounds of what is read end it. The server learns so from the end of the request.
+    /// Completes, with the reason, when the bounds of the read end it. The server notices when the request ends.
     async fn ended(&self) -> ProvDbError {
         let Some(bounds) = &self.bounds else {
             return std::future::pending().await;
         };
         while !bounds.is_over() {
-            tokio::time::sleep(BOUNDS_POLL).await;
+            tokio::time::sleep(BOUNDS_POLL_INTERVAL).await;
         }
         bounds.failure()
     }
 
-    /// Whether this may write, and still has all ranks that it claimed.
+    /// Returns an error if this is read-only, or has lost a rank that it claimed.
     fn check_writable(&self) -> Result<(), ProvDbError> {
         if self.mode == AccessMode::ReadOnly {
             return Err(ProvDbError::ReadOnly(self.place.clone()));
@@ -152,7 +153,7 @@ impl Store for RemoteStore {
     fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
         self.check_writable()?;
         let messages = wire::put_requests(documents)?;
-        self.call(RETRY_FOR, async |mut client: RemoteClient| {
+        self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             client
                 .put(tokio_stream::iter(messages.clone()))
                 .await
@@ -167,7 +168,7 @@ impl Store for RemoteStore {
             rank,
             step,
         };
-        self.call(RETRY_FOR, async |mut client: RemoteClient| {
+        self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             client.forget_step(request).await.map(|_| ())
         })
     }
@@ -185,7 +186,7 @@ impl Store for RemoteStore {
                 rank,
                 keys: keys.to_vec(),
             };
-            self.call(RETRY_FOR, async |mut client: RemoteClient| {
+            self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
                 client.remove(request.clone()).await.map(|_| ())
             })?;
         }
@@ -195,7 +196,7 @@ impl Store for RemoteStore {
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
         self.check_writable()?;
         let messages = wire::state_requests(name, bytes)?;
-        self.call(RETRY_FOR, async |mut client: RemoteClient| {
+        self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             client
                 .replace_state(tokio_stream::iter(messages.clone()))
                 .await
@@ -204,7 +205,7 @@ impl Store for RemoteStore {
     }
 
     fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {
-        self.call(RETRY_FOR, async |mut client: RemoteClient| {
+        self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             let request = proto::StateRequest {
                 name: name.to_owned(),
             };
@@ -218,7 +219,7 @@ impl Store for RemoteStore {
 
     fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError> {
         let request = wire::query_request(query);
-        self.call(RETRY_FOR, async |mut client: RemoteClient| {
+        self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             let mut replies = client.find_ids(request.clone()).await?.into_inner();
             let mut ids = Vec::new();
             while let Some(reply) = replies.message().await? {
@@ -237,7 +238,7 @@ impl Store for RemoteStore {
             collection: collection.to_string(),
             ids: ids.to_vec(),
         };
-        self.call(RETRY_FOR, async |mut client: RemoteClient| {
+        self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             let mut replies = client.documents(request.clone()).await?.into_inner();
             let mut documents = Vec::new();
             while let Some(reply) = replies.message().await? {
@@ -249,7 +250,7 @@ impl Store for RemoteStore {
 
     fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
         let request = wire::query_request(query);
-        self.call(RETRY_FOR, async |mut client: RemoteClient| {
+        self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             Ok(client.count(request.clone()).await?.into_inner().count)
         })
     }
@@ -259,7 +260,7 @@ impl Store for RemoteStore {
     }
 
     fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
-        let json = self.call(RETRY_FOR, async |mut client: RemoteClient| {
+        let json = self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             let request = proto::PlainSqlRequest {
                 sql: sql.to_owned(),
             };
@@ -271,7 +272,7 @@ impl Store for RemoteStore {
     fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {
         self.check_writable()?;
         let request = wire::join_run_request(run)?;
-        let json = self.call(RETRY_FOR, async |mut client: RemoteClient| {
+        let json = self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             let reply = client.join_run(request.clone()).await?;
             Ok(reply.into_inner().run_json)
         })?;
@@ -285,10 +286,10 @@ impl Store for RemoteStore {
             program,
             rank,
             instance: instance.to_owned(),
-            // Of this very claim, so that a second one of the same rank is refused.
+            // Unique to this claim, so that a second claim of the same rank is refused.
             lease: format!("{}{claimed:016x}", self.lease),
         };
-        let stream = self.call(RETRY_FOR, async |client: RemoteClient| {
+        let stream = self.call(RETRY_TIMEOUT, async |client: RemoteClient| {
             lease_client::ask(client, request.clone()).await
         })?;
         let keep = lease_client::keep(self.client.clone(), request, stream, self.losses.clone());
@@ -320,7 +321,7 @@ async fn joined(mut parts: tonic::Streaming<proto::Part>) -> Result<Vec<u8>, Sta
 struct Background(Option<Runtime>);
 
 impl Drop for Background {
-    /// Waits for nothing, so that a store may be dropped anywhere, also by a task of another runtime.
+    /// Shuts down without blocking, so that a store may be dropped anywhere, even by a task of another runtime.
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
@@ -328,7 +329,7 @@ impl Drop for Background {
     }
 }
 
-/// A claim: its task keeps the stream open.
+/// A claim; its task keeps the stream open.
 struct LeaseTask {
     task: Option<tokio::task::JoinHandle<()>>,
     _background: Arc<Background>,

@@ -1,4 +1,4 @@
-//! What an operator asks of a served database: whether it takes writes, and what it has counted.
+//! Monitoring of a served database for its operator: whether it takes writes, and its counts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use tokio::time::timeout;
 use super::store_thread::StoreThread;
 use crate::{Collection, Document, ProvDbError};
 
-/// The state that a probe replaces.
+/// Name of the state that a probe replaces.
 const PROBE_STATE: &str = "readiness probe";
-/// A write that was acknowledged or refused so recently answers for a probe.
-const FRESH: Duration = Duration::from_secs(2);
-/// A probe that takes longer counts as a database that does not answer. Writes of clients may be before it.
+/// Time for which the outcome of a write answers a readiness check.
+const OUTCOME_VALIDITY: Duration = Duration::from_secs(2);
+/// Timeout of a probe; a slower database counts as not answering. Writes of clients may be queued before it.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The counts of a served database, and whether it takes writes. Clones are of the same database.
+/// The counts of a served database, and whether it takes writes. Clones refer to the same database.
 #[derive(Clone, Debug)]
 pub struct ServedMonitor {
     writer: StoreThread,
@@ -27,10 +27,11 @@ pub struct ServedMonitor {
 struct MonitorState {
     requests: BTreeMap<&'static str, u64>,
     documents: BTreeMap<Collection, u64>,
-    /// The time of the last write that says something about the database, and what is wrong.
+    /// Time of the last write that is evidence of the database's state.
     checked_at: Option<Instant>,
-    trouble: Option<&'static str>,
-    /// The start of the probe that is under way.
+    /// Problem shown by that write.
+    problem: Option<&'static str>,
+    /// Start time of the running probe.
     probing_since: Option<Instant>,
 }
 
@@ -42,14 +43,15 @@ impl ServedMonitor {
         }
     }
 
-    /// Checks that the database takes writes: by the last write of a client if that is recent, else by a small one.
+    /// Checks that the database takes writes: by the last write of a client if it is recent, otherwise by a small
+    /// write.
     ///
     /// # Errors
-    /// The reason as one line that names neither paths nor addresses, since strangers may read it.
+    /// The reason as one line without paths or addresses, since unauthenticated clients may read it.
     pub async fn check(&self) -> Result<(), &'static str> {
         if self.begin_probe() {
             let monitor = self.clone();
-            // A task, for a client that goes must not leave the probe unfinished.
+            // A task, so that the probe completes even if the client goes away.
             let probe = tokio::spawn(async move {
                 let write = |store: &mut dyn crate::Store| store.replace_state(PROBE_STATE, b"");
                 let written = monitor.writer.run(write).await;
@@ -63,20 +65,20 @@ impl ServedMonitor {
         let is_silent = state
             .probing_since
             .is_some_and(|since| since.elapsed() >= PROBE_TIMEOUT);
-        match state.trouble {
+        match state.problem {
             _ if is_silent => Err("the database does not answer"),
-            Some(trouble) => Err(trouble),
+            Some(problem) => Err(problem),
             None => Ok(()),
         }
     }
 
-    /// The number of requests of each method so far, those that failed too.
+    /// Returns the number of requests of each method so far, including failed ones.
     pub fn requests(&self) -> Vec<(&'static str, u64)> {
         let state = self.state();
         state.requests.iter().map(|it| (*it.0, *it.1)).collect()
     }
 
-    /// The number of documents of each collection that clients have stored so far; those that replaced one count again.
+    /// Returns the number of documents of each collection that clients have stored so far; replacements count again.
     pub fn documents(&self) -> Vec<(Collection, u64)> {
         let state = self.state();
         let number = |it| state.documents.get(&it).copied().unwrap_or_default();
@@ -94,9 +96,9 @@ impl ServedMonitor {
         }
     }
 
-    /// Notes what a write says about the database; one that was refused for itself says nothing.
+    /// Records what a write says about the database; an invalid write says nothing.
     pub(super) fn note_outcome<T>(&self, outcome: &Result<T, ProvDbError>) {
-        let trouble = match outcome {
+        let problem = match outcome {
             Ok(_) => None,
             Err(ProvDbError::DiskFull { .. }) => Some("the disk of the database is full"),
             Err(ProvDbError::Unreachable { .. }) => Some("the database cannot be reached"),
@@ -106,14 +108,16 @@ impl ServedMonitor {
             Err(_) => return,
         };
         let mut state = self.state();
-        state.trouble = trouble;
+        state.problem = problem;
         state.checked_at = Some(Instant::now());
     }
 
-    /// Begins a probe, if one is needed and none is under way.
+    /// Starts a probe, if one is needed and none is running.
     fn begin_probe(&self) -> bool {
         let mut state = self.state();
-        let is_fresh = state.checked_at.is_some_and(|it| it.elapsed() < FRESH);
+        let is_fresh = state
+            .checked_at
+            .is_some_and(|it| it.elapsed() < OUTCOME_VALIDITY);
         let is_needed = !is_fresh && state.probing_since.is_none();
         if is_needed {
             state.probing_since = Some(Instant::now());
@@ -126,7 +130,7 @@ impl ServedMonitor {
     }
 }
 
-/// The number of documents of each collection.
+/// Returns the number of documents of each collection.
 pub(super) fn counts(documents: &[Document]) -> BTreeMap<Collection, u64> {
     let mut counts = BTreeMap::new();
     for document in documents {

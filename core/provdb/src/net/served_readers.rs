@@ -1,4 +1,4 @@
-//! How a server reads: lookups, queries and plain SQL apart from each other and from what is written.
+//! The readers of a server: lookups, queries and plain SQL are separate from each other and from writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,32 +8,32 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::reader_pool::{ReaderPool, Reuse};
 use crate::{ProvDbError, ReadLimits, Store};
 
-/// Lookups by name or id, each of which is short, that are answered at the same time.
+/// Maximum number of concurrent lookups by name or id, each of which is short.
 const NUM_LOOKUPS: usize = 2;
-/// Queries that are answered at the same time.
+/// Maximum number of concurrent queries.
 const NUM_QUERIES: usize = 3;
-/// Statements of plain SQL that are answered at the same time.
+/// Maximum number of concurrent plain SQL statements.
 const NUM_STATEMENTS: usize = 1;
-/// Answers to queries of more than one message that are in memory at the same time, also those that clients take slowly.
+/// Maximum number of answers to queries of more than one message in memory, including those that clients take slowly.
 const NUM_LARGE_ANSWERS: usize = 8;
-/// The same of answers to plain SQL.
+/// Maximum number of answers to plain SQL in memory.
 const NUM_LARGE_TABLES: usize = 2;
 
-/// Of lookups. A lookup reads at most 16 documents of 16 MiB, or one state.
+/// Limits of a lookup, which reads at most 16 documents of 16 MiB, or one state.
 const LOOKUP_LIMITS: ReadLimits = ReadLimits {
     time: Duration::from_mins(1),
     num_rows: u64::MAX,
     num_bytes: 512 << 20,
     work_bytes: u64::MAX,
 };
-/// Of queries, which answer numbers only.
+/// Limits of a query, whose answer is only numbers.
 const QUERY_LIMITS: ReadLimits = ReadLimits {
     time: Duration::from_mins(2),
     num_rows: u64::MAX,
     num_bytes: 256 << 20,
     work_bytes: u64::MAX,
 };
-/// Of plain SQL.
+/// Limits of plain SQL.
 const STATEMENT_LIMITS: ReadLimits = ReadLimits {
     time: Duration::from_secs(30),
     num_rows: 1_000_000,
@@ -41,22 +41,22 @@ const STATEMENT_LIMITS: ReadLimits = ReadLimits {
     work_bytes: 256 << 20,
 };
 
-/// What clients may read.
+/// The data that clients may read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadPolicy {
-    /// Documents, by queries.
+    /// Documents, through queries.
     #[default]
     QueriesOnly,
-    /// Also what plain SQL answers.
+    /// Documents and the answers to plain SQL.
     PlainSql,
 }
 
-/// The stores by which a server reads.
+/// The reader pools of a server.
 #[derive(Clone)]
 pub(super) struct ServedReaders {
     pub(super) lookups: ReaderPool,
     pub(super) queries: ReaderPool,
-    /// None if plain SQL is not allowed.
+    /// `None` if plain SQL is not allowed.
     statements: Option<ReaderPool>,
     large_answers: Arc<Semaphore>,
     large_tables: Arc<Semaphore>,
@@ -68,7 +68,8 @@ impl ServedReaders {
         open: impl Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync + 'static,
     ) -> Self {
         let open: Arc<dyn Fn() -> _ + Send + Sync> = Arc::new(open);
-        let pool = |num, limits, reuse| ReaderPool::sharing(num, limits, reuse, Arc::clone(&open));
+        let pool =
+            |num, limits, reuse| ReaderPool::with_opener(num, limits, reuse, Arc::clone(&open));
         let statements = || pool(NUM_STATEMENTS, STATEMENT_LIMITS, Reuse::Never);
         Self {
             lookups: pool(NUM_LOOKUPS, LOOKUP_LIMITS, Reuse::Always),
@@ -79,27 +80,27 @@ impl ServedReaders {
         }
     }
 
-    /// The stores that answer plain SQL.
+    /// Returns the pool for plain SQL.
     pub(super) fn statements(&self) -> Result<&ReaderPool, ProvDbError> {
         let not_allowed = || ProvDbError::SqlNotAllowed("the folder of the server".to_owned());
         self.statements.as_ref().ok_or_else(not_allowed)
     }
 
-    /// Waits until an answer to a query may be in memory, for as long as the result lives.
+    /// Waits until a large answer to a query may be in memory, for as long as the permit lives.
     pub(super) async fn large_answer(&self) -> Result<OwnedSemaphorePermit, ProvDbError> {
-        place_of(&self.large_answers).await
+        permit_of(&self.large_answers).await
     }
 
-    /// The same for an answer to plain SQL.
+    /// Waits until a large answer to plain SQL may be in memory, for as long as the permit lives.
     pub(super) async fn large_table(&self) -> Result<OwnedSemaphorePermit, ProvDbError> {
-        place_of(&self.large_tables).await
+        permit_of(&self.large_tables).await
     }
 
     pub(super) fn has_panicked(&self) -> bool {
         self.pools().any(ReaderPool::has_panicked)
     }
 
-    /// Interrupts all that is under way.
+    /// Interrupts all running reads.
     pub(super) fn close(&self) {
         self.large_answers.close();
         self.large_tables.close();
@@ -119,7 +120,7 @@ impl ServedReaders {
     }
 }
 
-async fn place_of(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ProvDbError> {
-    let place = Arc::clone(places).acquire_owned().await;
-    place.map_err(|_closed| ProvDbError::Interrupted)
+async fn permit_of(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ProvDbError> {
+    let permit = Arc::clone(permits).acquire_owned().await;
+    permit.map_err(|_closed| ProvDbError::Interrupted)
 }

@@ -7,21 +7,21 @@ use tokio::time::timeout;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::lease_server::{self, Leases};
-use super::outflow::{Outflow, Replies, outflow, replies, replies_within};
 use super::proto::prov_db_server::{ProvDb, ProvDbServer};
+use super::reply_stream::{Replies, ReplySender, replies, replies_holding, reply_stream};
 use super::served_monitor::{self, ServedMonitor};
 use super::served_readers::{ReadPolicy, ServedReaders};
 use super::store_thread::StoreThread;
 use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, PART_BYTES, proto, wire};
 use crate::{Collection, ProvDbError, Store, run};
 
-/// Documents that are read together and sent before the next ones are read.
+/// Number of documents that are read together and sent before the next ones are read.
 const DOCUMENTS_PER_READ: usize = 16;
 
-/// Longest time between two parts of one request.
+/// Timeout between two parts of one request.
 const PART_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Stores and answers what clients send.
+/// The gRPC service of a store.
 #[derive(Clone)]
 pub struct ProvDbService {
     writer: StoreThread,
@@ -30,7 +30,7 @@ pub struct ProvDbService {
     monitor: ServedMonitor,
 }
 
-/// Those who write to a server.
+/// The writers of a server.
 #[derive(Clone)]
 struct Writers {
     leases: Leases,
@@ -47,7 +47,7 @@ impl Writers {
     }
 }
 
-/// A database behind a service, for whoever runs the server.
+/// A database behind a service, for the program that runs the server.
 pub struct ServedStore {
     writers: Writers,
     writer: StoreThread,
@@ -56,12 +56,12 @@ pub struct ServedStore {
 }
 
 impl ServedStore {
-    /// What an operator can ask of it.
+    /// Returns the monitor for the operator.
     pub fn monitor(&self) -> ServedMonitor {
         self.monitor.clone()
     }
 
-    /// Whether nobody has a rank and nobody wrote for so long.
+    /// Returns true if no rank is claimed and nothing was written for `silence`.
     pub fn is_idle(&self, silence: Duration) -> bool {
         let last_write = *self
             .writers
@@ -71,20 +71,19 @@ impl ServedStore {
         self.writers.leases.is_empty() && last_write.is_none_or(|last| last.elapsed() >= silence)
     }
 
-    /// Whether a panic has ended what stores or a read.
+    /// Returns true if a panic has ended the store or a read.
     pub fn has_fault(&self) -> bool {
         self.writer.has_ended() || self.readers.has_panicked()
     }
 
-    /// Ends all that is read, and answers no more questions, so that the server can end at once. What is being written
-    /// goes on.
+    /// Ends all reads and refuses new ones, so that the server can stop quickly. Writes continue.
     pub fn stop_reading(&self) {
         self.readers.close();
     }
 
-    /// Waits until the database is closed, once its server has ended.
+    /// Waits until the database is closed, after its server has ended.
     pub fn close(self) {
-        // Those that only read keep files from being settled.
+        // Read-only connections would keep SQLite from checkpointing the files.
         self.readers.finish();
         drop((self.writers, self.readers, self.monitor));
         StoreThread::finish([self.writer]);
@@ -92,8 +91,9 @@ impl ServedStore {
 }
 
 impl ProvDbService {
-    /// The gRPC service of a store, to be mounted on a server that sees to tokens and TLS. It reads by other stores on the
-    /// same database, which `open_reader` opens when they are needed, so that no question delays what AD instances write.
+    /// Returns the gRPC service of a store, to be mounted on a server that handles tokens and TLS. It reads through
+    /// other stores on the same database, which `open_reader` opens on demand, so that reads never delay the writes of
+    /// AD instances.
     ///
     /// # Errors
     /// [`ProvDbError::Thread`].
@@ -128,19 +128,19 @@ impl ProvDbService {
     }
 }
 
-/// The next message of a request that comes in parts; a client that stops in the middle is cut off, since the server has
+/// Returns the next message of a streamed request. A client that stops in the middle is cut off, since the server holds
 /// the former parts in memory.
 async fn next_part<T>(messages: &mut Streaming<T>) -> Result<Option<T>, Status> {
     let next = timeout(PART_TIMEOUT, messages.message()).await;
-    let stalled = |_elapsed| Status::deadline_exceeded("the request has stalled: send it again");
+    let stalled = |_elapsed| Status::deadline_exceeded("the request stalled: send it again");
     next.map_err(stalled)?
 }
 
-/// Adds to what a request has brought so far.
+/// Adds to the size of a streamed request.
 fn grow(total_bytes: &mut usize, bytes: usize) -> Result<(), Status> {
     *total_bytes += bytes;
     if *total_bytes > MAX_PUT_BYTES {
-        let what = "what is stored at once".to_owned();
+        let what = "the data of one request".to_owned();
         return Err(wire::status(wire::too_large(
             what,
             *total_bytes,
@@ -262,7 +262,9 @@ impl ProvDb for ProvDbService {
         let state = self.readers.lookups.read(read).await;
         match state.map_err(wire::status)? {
             Some(bytes) => Ok(replies(wire::parts(bytes))),
-            None => Err(Status::not_found("no state of that name: store one first")),
+            None => Err(Status::not_found(
+                "no state with that name: store one first",
+            )),
         }
     }
 
@@ -272,12 +274,12 @@ impl ProvDb for ProvDbService {
     ) -> Result<Response<Self::FindIdsStream>, Status> {
         self.monitor.count_request("find_ids");
         let query = wire::query(request.get_ref()).map_err(wire::status)?;
-        let place = self.readers.large_answer().await.map_err(wire::status)?;
+        let permit = self.readers.large_answer().await.map_err(wire::status)?;
         let find = move |store: &mut dyn Store| store.find_ids(&query);
         let ids = self.readers.queries.read(find).await;
         let ids = ids.map_err(wire::status)?;
-        let place = (size_of_val(ids.as_slice()) > PART_BYTES).then_some(place);
-        Ok(replies_within(wire::ids_replies(ids), place))
+        let permit = (size_of_val(ids.as_slice()) > PART_BYTES).then_some(permit);
+        Ok(replies_holding(wire::ids_replies(ids), permit))
     }
 
     async fn documents(
@@ -289,7 +291,7 @@ impl ProvDb for ProvDbService {
         let collection = collection.parse::<Collection>();
         let collection = collection.map_err(|it| wire::status(it.into()))?;
         let lookups = self.readers.lookups.clone();
-        let write = |out: Outflow<proto::DocumentsReply>| async move {
+        let write = |out: ReplySender<proto::DocumentsReply>| async move {
             for ids in ids.chunks(DOCUMENTS_PER_READ) {
                 let ids = ids.to_vec();
                 let read = move |store: &mut dyn Store| store.documents(collection, &ids);
@@ -307,7 +309,7 @@ impl ProvDb for ProvDbService {
                 }
             }
         };
-        Ok(outflow(write))
+        Ok(reply_stream(write))
     }
 
     async fn count(
@@ -329,14 +331,14 @@ impl ProvDb for ProvDbService {
         self.monitor.count_request("find_plain_sql");
         let statements = self.readers.statements().map_err(wire::status)?;
         let sql = request.into_inner().sql;
-        let place = self.readers.large_table().await.map_err(wire::status)?;
+        let permit = self.readers.large_table().await.map_err(wire::status)?;
         let answer = move |store: &mut dyn Store| {
             let table = store.find_plain_sql(&sql)?;
             serde_json::to_vec(&table).map_err(|error| ProvDbError::PlainSql(error.to_string()))
         };
         let json = statements.read(answer).await.map_err(wire::status)?;
-        let place = (json.len() > PART_BYTES).then_some(place);
-        Ok(replies_within(wire::parts(json), place))
+        let permit = (json.len() > PART_BYTES).then_some(permit);
+        Ok(replies_holding(wire::parts(json), permit))
     }
 
     async fn claim(

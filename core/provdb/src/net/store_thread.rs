@@ -1,4 +1,4 @@
-//! A store on a thread of its own, so that no task of the server waits for a disk.
+//! A store on its own thread, so that no task of the server waits for a disk.
 
 use std::io;
 use std::sync::Arc;
@@ -9,15 +9,16 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{ProvDbError, Store};
 
-/// Requests that wait for the store at most; more wait for a place among them.
-const MOST_WAITING: usize = 64;
-/// How long the end waits for a store to close, and between two looks.
-const PATIENCE: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(2);
+/// Maximum number of queued jobs; further ones wait.
+const MAX_WAITING_JOBS: usize = 64;
+/// Timeout for stores to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval between checks whether the stores are closed.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 type Job = Box<dyn FnOnce(&mut dyn Store) + Send>;
 
-/// Gives jobs to the thread of a store, which closes it and ends when the last of its clones is gone.
+/// Sends jobs to the thread of a store, which closes the store and ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub(super) struct StoreThread {
     jobs: mpsc::Sender<Job>,
@@ -26,9 +27,9 @@ pub(super) struct StoreThread {
 
 impl StoreThread {
     pub(super) fn start(name: &str, mut store: Box<dyn Store>) -> io::Result<Self> {
-        let (jobs, mut given) = mpsc::channel::<Job>(MOST_WAITING);
+        let (jobs, mut queue) = mpsc::channel::<Job>(MAX_WAITING_JOBS);
         let work = move || {
-            while let Some(job) = given.blocking_recv() {
+            while let Some(job) = queue.blocking_recv() {
                 job(store.as_mut());
             }
         };
@@ -39,40 +40,40 @@ impl StoreThread {
         })
     }
 
-    /// Whether it does nothing any more, which a panic alone can cause.
+    /// Returns true if the thread has ended, which only a panic can cause.
     pub(super) fn has_ended(&self) -> bool {
         self.jobs.is_closed()
     }
 
-    /// Gives no more jobs, and waits until the stores are closed, for a while: other clones may not be gone yet.
+    /// Accepts no more jobs, and waits until the stores are closed or a timeout, since other clones may still exist.
     pub(super) fn finish(all: impl IntoIterator<Item = Self>) {
         let threads: Vec<_> = all.into_iter().map(|it| it.thread).collect();
-        let give_up = Instant::now() + PATIENCE;
-        while threads.iter().any(|it| !it.is_finished()) && Instant::now() < give_up {
-            thread::sleep(LOOK);
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
+        while threads.iter().any(|it| !it.is_finished()) && Instant::now() < deadline {
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Runs a job on the store; it runs to its end even if nobody waits for it any more.
+    /// Runs a job on the store; it runs to its end even if the caller stops waiting.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError> + Send + 'static,
     ) -> Result<T, ProvDbError> {
         let (sender, answer) = oneshot::channel();
         let job = Box::new(move |store: &mut dyn Store| {
-            // Whoever asked may be gone.
+            // The caller may be gone.
             drop(sender.send(job(store)));
         });
-        let gone = || ProvDbError::Unreachable {
+        let ended = || ProvDbError::Unreachable {
             cause: "the thread of the store has ended".to_owned(),
             place: "this process".to_owned(),
         };
         if self.jobs.send(job).await.is_err() {
-            return Err(gone());
+            return Err(ended());
         }
         match answer.await {
             Ok(result) => result,
-            Err(_) => Err(gone()),
+            Err(_) => Err(ended()),
         }
     }
 }

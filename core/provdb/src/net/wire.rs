@@ -1,4 +1,4 @@
-//! What travels: documents, queries and errors as messages, and back.
+//! Conversion of documents, queries and errors to messages, and back.
 
 use callgrove_model::{RunIdentity, RunMismatch};
 use callgrove_net::innermost_cause;
@@ -9,7 +9,7 @@ use super::proto::failure::Kind;
 use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, PART_BYTES, proto};
 use crate::{Collection, Document, Filter, ProvDbError, Query, SortKey};
 
-/// Documents in messages of bounded size, at least one message.
+/// Splits documents into messages of bounded size, at least one message.
 pub(super) fn put_requests(documents: &[Document]) -> Result<Vec<proto::PutRequest>, ProvDbError> {
     let mut requests = vec![proto::PutRequest::default()];
     let (mut filled_bytes, mut total_bytes) = (0, 0);
@@ -21,7 +21,7 @@ pub(super) fn put_requests(documents: &[Document]) -> Result<Vec<proto::PutReque
             json: document.json.clone(),
         };
         let bytes = document.encoded_len();
-        // What frames it takes a few bytes more.
+        // The framing takes a few bytes more.
         if bytes > MAX_MESSAGE_BYTES - 64 {
             let what = format!("the document {} of {}", document.key, document.collection);
             return Err(too_large(what, bytes, MAX_MESSAGE_BYTES - 64));
@@ -38,7 +38,7 @@ pub(super) fn put_requests(documents: &[Document]) -> Result<Vec<proto::PutReque
     }
     if total_bytes > MAX_PUT_BYTES {
         return Err(too_large(
-            "what is stored at once".to_owned(),
+            "the data of one request".to_owned(),
             total_bytes,
             MAX_PUT_BYTES,
         ));
@@ -46,7 +46,7 @@ pub(super) fn put_requests(documents: &[Document]) -> Result<Vec<proto::PutReque
     Ok(requests)
 }
 
-/// Documents of one message.
+/// Returns the documents of one message.
 pub(super) fn documents(request: proto::PutRequest) -> Result<Vec<Document>, ProvDbError> {
     let document = |it: proto::Document| {
         let collection = it.collection.parse()?;
@@ -55,7 +55,7 @@ pub(super) fn documents(request: proto::PutRequest) -> Result<Vec<Document>, Pro
     request.documents.into_iter().map(document).collect()
 }
 
-/// Bytes in parts, at least one, each made when it is sent.
+/// Splits bytes into parts, at least one, each created when it is sent.
 pub(super) fn parts(bytes: Vec<u8>) -> impl Iterator<Item = proto::Part> {
     let num_parts = bytes.len().div_ceil(PART_BYTES).max(1);
     (0..num_parts).map(move |part| {
@@ -65,7 +65,7 @@ pub(super) fn parts(bytes: Vec<u8>) -> impl Iterator<Item = proto::Part> {
     })
 }
 
-/// A state in messages.
+/// Splits a state into messages.
 pub(super) fn state_requests(
     name: &str,
     bytes: &[u8],
@@ -101,7 +101,7 @@ fn run_json(run: &RunIdentity) -> Result<String, ProvDbError> {
     })
 }
 
-/// Found ids in messages, each made when it is sent.
+/// Splits ids into messages, each created when it is sent.
 pub(super) fn ids_replies(ids: Vec<i64>) -> impl Iterator<Item = proto::IdsReply> {
     const NUM_IDS: usize = PART_BYTES / size_of::<i64>();
     let num_replies = ids.len().div_ceil(NUM_IDS);
@@ -113,7 +113,7 @@ pub(super) fn ids_replies(ids: Vec<i64>) -> impl Iterator<Item = proto::IdsReply
     })
 }
 
-/// Found documents in messages.
+/// Splits documents into messages.
 pub(super) fn documents_replies(documents: Vec<String>) -> Vec<proto::DocumentsReply> {
     let mut replies: Vec<proto::DocumentsReply> = Vec::new();
     let mut filled_bytes = 0;
@@ -162,9 +162,9 @@ pub(super) fn too_large(what: String, found_bytes: usize, most_bytes: usize) -> 
     }
 }
 
-const SEND_LESS: &str = "send less at once";
+const SEND_LESS: &str = "send less in one request";
 
-/// An error on its way to a client.
+/// Converts an error to a status for a client.
 pub(super) fn status(error: ProvDbError) -> Status {
     let message = error.to_string();
     let (code, kind) = match error {
@@ -242,7 +242,7 @@ pub(super) fn status(error: ProvDbError) -> Status {
     Status::with_details(code, message, details.into())
 }
 
-/// An error that a server sent, with its address as the place.
+/// Converts a server's status to an error, with its address as the place.
 pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
     let place = place.to_owned();
     let kind = proto::Failure::decode(status.details())
@@ -275,7 +275,7 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
             what,
             found_bytes,
             most_bytes,
-            remedy: "ask for or send less at once",
+            remedy: "request or send less at a time",
         },
         Some(Kind::PlainSql(cause)) => ProvDbError::PlainSql(cause),
         Some(Kind::DiskFull(cause)) => ProvDbError::DiskFull { cause, place },
@@ -294,7 +294,7 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
             place,
         },
         Some(Kind::UnknownRun(_)) => ProvDbError::UnknownRun(place),
-        // A file of the server's machine.
+        // A file on the server's machine.
         Some(Kind::Damaged(it)) => ProvDbError::Damaged {
             cause: it.cause,
             place: it.place,
@@ -308,7 +308,7 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
         Some(Kind::Other(cause)) => ProvDbError::Database { cause, place },
         None => match status.code() {
             Code::Unauthenticated | Code::PermissionDenied => ProvDbError::Database {
-                cause: format!("{}: give the server's token", status.message()),
+                cause: format!("{}: use the server's token", status.message()),
                 place,
             },
             _ => ProvDbError::Database {
@@ -319,7 +319,7 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
     }
 }
 
-/// Whether it is unknown if the server got the request, so that it is to be sent again.
+/// Returns true if it is unknown whether the server received the request, so that it must be sent again.
 pub(super) fn is_break(status: &Status) -> bool {
-    status.details().is_empty() && callgrove_net::is_break(status)
+    status.details().is_empty() && callgrove_net::is_connection_failure(status)
 }

@@ -2,11 +2,11 @@
 
 use postgres::{Client, Error};
 
-/// The lock of a rank: one number for each schema, program and rank.
+/// SQL expression for the lock of a rank: one number for each schema, program and rank.
 pub(super) const LOCK: &str =
     "hashtextextended(current_schema() || ' ' || $1::bigint || ' ' || $2::bigint, 4711)";
 
-/// Tries to lock a rank, and tells the server who did.
+/// Tries to lock a rank, and records the holder's name on the server.
 pub(super) fn take(
     client: &mut Client,
     program: u32,
@@ -25,7 +25,7 @@ pub(super) fn take(
     Ok(is_taken)
 }
 
-/// The name of the connection that has a rank, where the server shows it.
+/// Returns the name of the connection that holds a rank, if the server shows it.
 pub(super) fn holder_of(
     client: &mut Client,
     program: u32,
@@ -43,7 +43,7 @@ pub(super) fn holder_of(
 }
 
 /// Unlocks a rank.
-pub(super) fn give_back(client: &mut Client, program: u32, rank: u32) -> Result<(), Error> {
+pub(super) fn release(client: &mut Client, program: u32, rank: u32) -> Result<(), Error> {
     let sql = format!("select pg_advisory_unlock({LOCK})");
     client
         .execute(&sql, &[&i64::from(program), &i64::from(rank)])

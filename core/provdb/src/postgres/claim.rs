@@ -1,4 +1,4 @@
-//! Claims of ranks, by advisory locks of the server, which vanish with their connection.
+//! Claims of ranks by advisory locks of the server, which are released with their connection.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use crate::{Claim, ProvDbError};
 use super::advisory_lock;
 use super::connection::PostgresConnection;
 
-/// Claims a rank on a connection, for as long as the claim lives.
+/// Claims a rank on a connection, for the lifetime of the claim.
 pub(super) fn claim(
     shared: &Arc<Mutex<PostgresConnection>>,
     program: u32,
@@ -15,7 +15,7 @@ pub(super) fn claim(
     instance: &str,
 ) -> Result<Claim, ProvDbError> {
     let mut connection = shared.lock().unwrap_or_else(PoisonError::into_inner);
-    // To the server, all claims of one connection are of one owner.
+    // The server considers all claims of one connection as one owner's, so check our own claims first.
     let mut holder = connection.claims.get(&(program, rank)).cloned();
     if holder.is_none()
         && !connection.run(|client| advisory_lock::take(client, program, rank, instance))?
@@ -47,7 +47,7 @@ pub(super) fn claim(
     ))
 }
 
-/// A rank that is held.
+/// A locked rank.
 struct RankLock {
     connection: Arc<Mutex<PostgresConnection>>,
     program: u32,
@@ -62,8 +62,8 @@ impl Drop for RankLock {
             .unwrap_or_else(PoisonError::into_inner);
         connection.claims.remove(&(self.program, self.rank));
         if let Some(client) = connection.client() {
-            // If this fails the connection is gone, and the lock with it.
-            drop(advisory_lock::give_back(client, self.program, self.rank));
+            // If this fails, the connection is gone, and with it the lock.
+            drop(advisory_lock::release(client, self.program, self.rank));
         }
     }
 }

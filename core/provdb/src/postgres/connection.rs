@@ -1,4 +1,4 @@
-//! One connection, mended when it breaks.
+//! A connection that is re-established when it breaks.
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
@@ -16,13 +16,14 @@ use crate::{AccessMode, OpenOptions, ProvDbError, ReadBounds};
 use super::advisory_lock;
 use super::trust::trusting;
 
-/// How long an operation is tried again while the server is away.
-const RETRY_FOR: Duration = Duration::from_secs(30);
-/// How long one attempt to connect takes at most.
+/// How long an operation is retried while the server is away.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout of one attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pause before the first new attempt; it doubles up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Pause before the first retry; it doubles up to the maximum.
+const MIN_RETRY_PAUSE: Duration = Duration::from_millis(50);
+/// Maximum pause before a retry.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(2);
 
 /// A connection to the server, and the claims that it holds there.
 pub(super) struct PostgresConnection {
@@ -31,23 +32,25 @@ pub(super) struct PostgresConnection {
     tls: Option<MakeRustlsConnect>,
     mode: AccessMode,
     place: String,
-    /// Instance by program and rank. The server frees them when the connection breaks.
+    /// Instance by program and rank. The server releases them when the connection breaks.
     pub(super) claims: BTreeMap<(u32, u32), String>,
-    /// Of the reads that follow.
+    /// The bounds of the following reads.
     bounds: Option<ReadBounds>,
-    /// The `statement_timeout` of the connection; none unless one was set.
+    /// The `statement_timeout` of the connection; `None` unless one was set.
     timeout_ms: Option<u128>,
 }
 
 impl PostgresConnection {
-    /// Connects for the first time, without a second attempt.
+    /// Connects for the first time, without a retry.
     pub(super) fn open(url: &str, options: &OpenOptions) -> Result<Self, ProvDbError> {
         let place = without_secrets(url);
         let bad = |cause: String| ProvDbError::BadUrl {
             cause,
             url: place.clone(),
         };
-        let mut config: Config = url.parse().map_err(|error: Error| bad(words(&error)))?;
+        let mut config: Config = url
+            .parse()
+            .map_err(|error: Error| bad(message_of(&error)))?;
         config.connect_timeout(CONNECT_TIMEOUT);
         if config.get_application_name().is_none() {
             config.application_name("callgrove");
@@ -64,7 +67,7 @@ impl PostgresConnection {
                         .to_owned(),
                 ));
             }
-            // Nobody could tell the server from another one.
+            // Without verification, a server could be impersonated.
             _ => {
                 config.ssl_mode(SslMode::Disable);
                 None
@@ -92,23 +95,23 @@ impl PostgresConnection {
         &self.place
     }
 
-    /// The bounds of the reads that follow.
+    /// Returns the bounds of the following reads.
     pub(super) fn bounds(&self) -> Option<&ReadBounds> {
         self.bounds.as_ref()
     }
 
-    /// Bounds the reads that follow, or has them go on to their ends.
+    /// Sets the bounds of the following reads, or removes them.
     pub(super) fn bound(&mut self, bounds: Option<&ReadBounds>) {
         self.bounds = bounds.cloned();
     }
 
-    /// Does what may be done twice; after a break, on a new connection, with the same claims.
+    /// Runs an idempotent operation; after a break, again on a new connection with the same claims.
     pub(super) fn run<T>(
         &mut self,
         mut operation: impl FnMut(&mut Client) -> Result<T, Error>,
     ) -> Result<T, ProvDbError> {
-        let deadline = Instant::now() + RETRY_FOR;
-        let mut pause = FIRST_PAUSE;
+        let deadline = Instant::now() + RETRY_TIMEOUT;
+        let mut pause = MIN_RETRY_PAUSE;
         loop {
             let error = match self.attempt(&mut operation)? {
                 Ok(value) => return Ok(value),
@@ -122,11 +125,11 @@ impl PostgresConnection {
             }
             self.client = None;
             thread::sleep(pause);
-            pause = (2 * pause).min(LONGEST_PAUSE);
+            pause = (2 * pause).min(MAX_RETRY_PAUSE);
         }
     }
 
-    /// One attempt. The outer error is final.
+    /// Makes one attempt. The outer error is final.
     fn attempt<T>(
         &mut self,
         operation: &mut impl FnMut(&mut Client) -> Result<T, Error>,
@@ -165,14 +168,14 @@ impl PostgresConnection {
             .expect("it was connected above"))
     }
 
-    /// Has the server end the statements that follow when their bounds say so. The outer error is final.
+    /// Applies the bounds to the statements that follow, on the server. The outer error is final.
     fn watch(&mut self) -> Result<Result<(), Error>, ProvDbError> {
         let Some(client) = &mut self.client else {
             return Ok(Ok(()));
         };
         let limit_ms = self.bounds.as_ref().map(|it| it.limits().time.as_millis());
         if limit_ms != self.timeout_ms {
-            // 0 is no limit.
+            // 0 means no limit.
             let set = format!("set statement_timeout = {}", limit_ms.unwrap_or(0));
             if let Err(error) = client.batch_execute(&set) {
                 return Ok(Err(error));
@@ -181,20 +184,20 @@ impl PostgresConnection {
             let work_bytes = self.bounds.as_ref().map(|it| it.limits().work_bytes);
             if let Some(work_bytes) = work_bytes.filter(|it| *it < u64::MAX) {
                 let limit_disk = format!("set temp_file_limit = {}", work_bytes >> 10);
-                // Few roles may set that. Of others the time alone bounds the files.
+                // Few roles may set this. For the others only the time limits the temporary files.
                 client.batch_execute(&limit_disk).ok();
             }
         }
         if let Some(bounds) = &self.bounds {
             let (token, tls) = (client.cancel_token(), self.tls.clone());
             bounds.on_interrupt(move || cancel(token, tls));
-            // Unless it was interrupted before.
+            // Unless it was already interrupted.
             bounds.check()?;
         }
         Ok(Ok(()))
     }
 
-    /// Gives the connection, if it is up.
+    /// Returns the connection, if it is up.
     pub(super) fn client(&mut self) -> Option<&mut Client> {
         self.client.as_mut()
     }
@@ -204,7 +207,7 @@ impl PostgresConnection {
             Some(tls) => self.config.connect(tls.clone())?,
             None => self.config.connect(NoTls)?,
         };
-        // Acknowledged means on disk, whatever the server's or the user's default is.
+        // An acknowledged commit is on disk, whatever the server's or the user's default.
         client.batch_execute(match self.mode {
             AccessMode::ReadWrite => "set synchronous_commit = on",
             AccessMode::ReadOnly => "set default_transaction_read_only = on",
@@ -213,7 +216,7 @@ impl PostgresConnection {
     }
 
     pub(super) fn failure(&self, error: &Error) -> ProvDbError {
-        let (cause, place) = (words(error), self.place.clone());
+        let (cause, place) = (message_of(error), self.place.clone());
         match (error.code(), &self.bounds) {
             (Some(code), _) if *code == SqlState::DISK_FULL => {
                 ProvDbError::DiskFull { cause, place }
@@ -225,22 +228,22 @@ impl PostgresConnection {
     }
 }
 
-/// Has the server end the statement of a connection. That takes a connection of its own, which a thread waits for:
-/// a read may be interrupted by a task.
+/// Cancels the statement of a connection on the server. This takes a separate connection on its own thread, since a
+/// task may be the one that interrupts.
 fn cancel(token: CancelToken, tls: Option<MakeRustlsConnect>) {
     let work = move || match tls {
         Some(tls) => token.cancel_query(tls),
         None => token.cancel_query(NoTls),
     };
-    // Without a thread or a connection, the statement ends by its timeout.
+    // If there is no thread or connection, the statement ends by its timeout.
     thread::Builder::new()
         .name("postgres-cancel".to_owned())
         .spawn(work)
         .ok();
 }
 
-/// What the server or system says, all of it.
-pub(super) fn words(error: &Error) -> String {
+/// Returns the complete message of the server or system.
+pub(super) fn message_of(error: &Error) -> String {
     match (error.as_db_error(), error.source()) {
         (Some(error), _) => error.message().to_owned(),
         (None, Some(source)) => format!("{error}: {source}"),
@@ -248,7 +251,7 @@ pub(super) fn words(error: &Error) -> String {
     }
 }
 
-/// Whether the connection is gone or never came about, so that another may do better.
+/// Returns true if the connection is gone or could not be established, so that a retry may help.
 fn is_break(error: &Error) -> bool {
     match error.code() {
         Some(code) => {

@@ -1,8 +1,8 @@
-//! The store on a PostgreSQL server that a site has already.
+//! The store on an existing PostgreSQL server.
 //!
-//! The tables lie in the current schema: runs are kept apart by a database each, or by a schema each
-//! (`postgres://…/db?options=-csearch_path%3Drun1`). Documents are of type `json`, which keeps the text as it came;
-//! every operation may be repeated without harm, so a broken connection is mended and the operation done again.
+//! The tables are in the current schema. Runs are separated by a database each, or by a schema each
+//! (`postgres://…/db?options=-csearch_path%3Drun1`). Documents have the type `json`, which preserves the text. Every
+//! operation is idempotent, so after a broken connection it is repeated on a new one.
 
 mod advisory_lock;
 mod claim;
@@ -32,25 +32,25 @@ const SELECT_STATE: &str = "select bytes from state where name = $1";
 const REPLACE_STATE: &str = "insert into state (name, bytes) values ($1, $2) \
      on conflict (name) do update set bytes = excluded.bytes";
 
-/// Documents that one statement reads, so that few are in memory before their size is known.
+/// Number of documents that one statement reads, so that few are in memory before their size is known.
 const IDS_PER_QUERY: usize = 64;
 
 /// A provenance database on a PostgreSQL server.
 pub struct PostgresStore {
-    /// Shared with the claims, which give their ranks back by it.
+    /// Shared with the claims, which release their ranks through it.
     connection: Arc<Mutex<PostgresConnection>>,
     place: String,
     mode: AccessMode,
 }
 
 impl PostgresStore {
-    /// Connects to the server, and makes the tables where they are missing, unless it is opened for reading.
+    /// Connects to the server, and creates missing tables, unless it is opened for reading.
     ///
-    /// The connection is encrypted if the URL says `sslmode=require` or the options name a certificate, which then
-    /// must have signed the server's.
+    /// The connection is encrypted if the URL says `sslmode=require` or the options name a certificate; the latter must
+    /// have signed the server's.
     ///
     /// # Errors
-    /// The URL is wrong, the server cannot be reached or refuses, or the tables come from a newer release.
+    /// The URL is invalid, the server cannot be reached or refuses, or the tables come from a newer release.
     pub fn open(url: &str, options: &OpenOptions) -> Result<Self, ProvDbError> {
         let mut connection = PostgresConnection::open(url, options)?;
         schema::prepare(&mut connection, options.mode)?;
@@ -67,7 +67,7 @@ impl PostgresStore {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there can be documents: only who reads meets databases without some of the tables.
+    /// Returns whether the table of a collection exists; only a reader meets databases that lack some.
     fn has_table(&self, collection: Collection) -> Result<bool, ProvDbError> {
         match self.mode {
             AccessMode::ReadWrite => Ok(true),
@@ -208,7 +208,7 @@ impl Store for PostgresStore {
         let (place, name) = (&self.place, run::STATE);
         self.writable()?.run(|client| {
             let mut transaction = client.transaction()?;
-            // One at a time; readers go on.
+            // One writer at a time; readers continue.
             transaction.execute("lock table state in share row exclusive mode", &[])?;
             let row = transaction.query_opt(SELECT_STATE, &[&name])?;
             let stored: Option<&[u8]> = row.as_ref().map(|row| row.get(0));
@@ -231,7 +231,8 @@ fn references<'a>(params: &'a [Box<dyn ToSql + Sync + 'a>]) -> Vec<&'a (dyn ToSq
     params.iter().map(AsRef::as_ref).collect()
 }
 
-/// Documents of one collection. One statement changes a row once: of documents with the same key it holds the last.
+/// Documents of one collection. A statement can change a row only once, so of documents with the same key only the last
+/// is kept.
 #[derive(Default)]
 struct Batch<'a> {
     places: BTreeMap<&'a str, usize>,
@@ -248,8 +249,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// One array for each column, in the order of [`names_with_key_and_doc`](crate::columns::names_with_key_and_doc),
-    /// so that one statement stores all of them.
+    /// Returns one array for each column, in the order of
+    /// [`names_with_key_and_doc`](crate::columns::names_with_key_and_doc), so that one statement stores all of them.
     fn arrays(&self) -> Vec<Box<dyn ToSql + Sync + '_>> {
         let keys: Vec<&str> = self.rows.iter().map(|(it, _)| it.key.as_str()).collect();
         let docs: Vec<&str> = self.rows.iter().map(|(it, _)| it.json.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Plain SQL of users: one SELECT, read through a cursor in a transaction that cannot write.
+//! Plain SQL of users: one SELECT, read through a cursor in a read-only transaction.
 
 use postgres::error::SqlState;
 use postgres::types::Type;
@@ -7,18 +7,18 @@ use serde_json::{Number, Value};
 
 use crate::{ProvDbError, ReadBounds, SqlTable};
 
-use super::connection::{PostgresConnection, words};
+use super::connection::{PostgresConnection, message_of};
 
-/// Rows that are fetched together. One of them may be as large as a document.
+/// Number of rows per fetch. One of them may be as large as a document.
 const ROWS_PER_FETCH: u32 = 64;
 
-/// Answers one SELECT within its bounds, which the connection watches.
+/// Runs one SELECT within its bounds, which the connection enforces.
 pub(super) fn select(
     connection: &mut PostgresConnection,
     sql: &str,
     bounds: &ReadBounds,
 ) -> Result<SqlTable, ProvDbError> {
-    // The connection is seen to first, so that what fails below is the statement.
+    // Connection errors are handled first, so that later failures are those of the statement.
     connection.run(|client| client.batch_execute(""))?;
     let Some(client) = connection.client() else {
         return Ok(SqlTable::default());
@@ -38,7 +38,7 @@ fn failure(error: &Error, bounds: &ReadBounds) -> ProvDbError {
     if error.code() == Some(&SqlState::QUERY_CANCELED) {
         return bounds.failure();
     }
-    ProvDbError::PlainSql(words(error))
+    ProvDbError::PlainSql(message_of(error))
 }
 
 fn read(
@@ -48,10 +48,10 @@ fn read(
 ) -> Result<SqlTable, ProvDbError> {
     let wrong = |error: Error| failure(&error, bounds);
     let refuse = |cause: &str| Err(ProvDbError::PlainSql(cause.to_owned()));
-    // Only what is prepared is known to be one statement; only a SELECT that writes nothing gets a cursor.
+    // Only a prepared statement is known to be a single one, and only a SELECT that writes nothing gets a cursor.
     let statement = transaction.prepare(sql).map_err(wrong)?;
     if statement.columns().is_empty() {
-        return refuse("the statement answers nothing");
+        return refuse("the statement returns nothing");
     }
     if !statement.params().is_empty() {
         return refuse("the statement has parameters");
@@ -97,7 +97,7 @@ fn read(
             );
         }
         bounds.check_size(table.rows.len(), num_bytes)?;
-        // Each fetch is a statement with a time of its own.
+        // Each fetch is a statement with its own timeout.
         bounds.check()?;
         if table.rows.len() == before {
             return Ok(table);
@@ -105,7 +105,7 @@ fn read(
     }
 }
 
-/// A value that the server wrote as text. What JSON has no number for stays text.
+/// Converts a value that the server wrote as text. Numbers that JSON cannot represent stay text.
 fn to_json(text: Option<&str>, kind: &Type) -> Value {
     let Some(text) = text else {
         return Value::Null;

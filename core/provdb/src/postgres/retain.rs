@@ -1,20 +1,20 @@
-//! Deletes documents by rules.
+//! Deletes documents by retention rules.
 
 use postgres::{Error, GenericClient, Row};
 
-use crate::upkeep::{ResolvedRules, Retained, RetentionMode, RetentionRules};
+use crate::upkeep::{ResolvedRules, RetentionMode, RetentionRules, RetentionSummary};
 use crate::{Collection, ProvDbError};
 
 use super::PostgresStore;
 use super::advisory_lock::LOCK;
 
 impl PostgresStore {
-    /// Counts or deletes what `rules` are about, all or nothing.
+    /// Counts or deletes the documents that match `rules`, all or nothing.
     pub(crate) fn retain(
         &mut self,
         rules: &RetentionRules,
         mode: RetentionMode,
-    ) -> Result<Retained, ProvDbError> {
+    ) -> Result<RetentionSummary, ProvDbError> {
         let done = self.writable()?.run(|client| {
             let mut transaction = client.transaction()?;
             if let Some(holder) = holder_of_any(&mut transaction)? {
@@ -26,7 +26,7 @@ impl PostgresStore {
                 newest_us = newest_us.max(row.get(0));
             }
             let resolved = rules.resolved(newest_us);
-            let mut retained = Retained::default();
+            let mut retained = RetentionSummary::default();
             for collection in Collection::OF_STEPS {
                 let num_all = count(&mut transaction, collection, "true")?;
                 let number = matching(&mut transaction, collection, &resolved, mode)?;
@@ -64,7 +64,7 @@ fn count(
     Ok(client.query_one(&sql, &[])?.get::<_, i64>(0).unsigned_abs())
 }
 
-/// The name of a connection that has any rank of which there are documents.
+/// Returns the name of a connection that holds any rank with documents.
 fn holder_of_any(client: &mut impl GenericClient) -> Result<Option<String>, Error> {
     let lock = LOCK.replace("$1", "pid").replace("$2", "rid");
     let ranks = Collection::ALL

@@ -7,7 +7,7 @@ use crate::{AccessMode, Collection, ProvDbError};
 
 use super::connection::PostgresConnection;
 
-/// Layout of the tables that this release writes.
+/// Format of the tables that this release writes.
 const FORMAT: u32 = 1;
 
 /// The type of a column.
@@ -19,7 +19,7 @@ fn sql_type(kind: ColumnKind) -> &'static str {
     }
 }
 
-/// Makes the tables where they are missing, or tells that there are none to read.
+/// Creates missing tables, or returns an error if none exist to read.
 pub(super) fn prepare(
     connection: &mut PostgresConnection,
     mode: AccessMode,
@@ -28,7 +28,7 @@ pub(super) fn prepare(
     let found = match (connection.run(format)?, mode) {
         (None, AccessMode::ReadOnly) => return Err(ProvDbError::Missing(place)),
         (None, AccessMode::ReadWrite) => connection.run(create)?,
-        // An earlier release may have made fewer tables.
+        // An earlier release may have created fewer tables.
         (Some(found), AccessMode::ReadWrite) if found <= FORMAT => connection.run(complete)?,
         (Some(found), _) => found,
     };
@@ -42,7 +42,7 @@ pub(super) fn prepare(
     Ok(())
 }
 
-/// The layout of the tables that are there, if there are any.
+/// Returns the format of the existing tables, if there are any.
 fn format(client: &mut Client) -> Result<Option<u32>, postgres::Error> {
     let has_meta: bool = client
         .query_one("select to_regclass('meta') is not null", &[])?
@@ -54,7 +54,7 @@ fn format(client: &mut Client) -> Result<Option<u32>, postgres::Error> {
     Ok(row.map(|row| u32::try_from(row.get::<_, i64>(0)).unwrap_or(u32::MAX)))
 }
 
-/// Whether the table of a collection is there: those that an earlier release made lack the newer ones.
+/// Returns whether the table of a collection exists: earlier releases did not create the newer ones.
 pub(super) fn has_table(
     client: &mut Client,
     collection: Collection,
@@ -66,7 +66,7 @@ pub(super) fn has_table(
     Ok(row.get(0))
 }
 
-/// Makes the tables that are missing, if any are.
+/// Creates missing tables.
 fn complete(client: &mut Client) -> Result<u32, postgres::Error> {
     for collection in Collection::ALL {
         if !has_table(client, collection)? {
@@ -76,7 +76,7 @@ fn complete(client: &mut Client) -> Result<u32, postgres::Error> {
     Ok(FORMAT)
 }
 
-/// Makes all tables, one process at a time: `if not exists` alone is not safe against others that do the same.
+/// Creates all tables, one process at a time: `if not exists` alone is not safe against concurrent creation.
 fn create(client: &mut Client) -> Result<u32, postgres::Error> {
     let mut sql = String::from(
         "create table if not exists meta (name text primary key, value bigint not null);\
@@ -93,7 +93,7 @@ fn create(client: &mut Client) -> Result<u32, postgres::Error> {
              primary key, key text not null unique, {columns}, doc json not null);"
         ));
         if matches!(collection, Collection::Anomalies | Collection::NormalExecs) {
-            // Largest first is how people ask for scores.
+            // Descending, as scores are usually queried.
             for (name, columns) in [
                 ("step", "rid, io_step"),
                 ("fid", "fid"),
@@ -121,8 +121,8 @@ fn create(client: &mut Client) -> Result<u32, postgres::Error> {
     Ok(FORMAT)
 }
 
-/// The statement that stores arrays of columns, each document under its key: new, or in place of the former one,
-/// whose `id` it keeps.
+/// Returns the statement that stores arrays of columns, each document under its key: new, or replacing the former one
+/// and keeping its `id`.
 pub(super) fn upsert(collection: Collection) -> String {
     let names = names_with_key_and_doc();
     let types = COLUMNS.iter().map(|(_, kind)| sql_type(*kind));

@@ -1,4 +1,4 @@
-//! Which servers are trusted: those that the certificates of a file vouch for.
+//! Trusted servers: those with a certificate that a given file vouches for.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use tokio_rustls::rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-/// Why a server is refused that shows the certificate of an authority as its own, in the words of what checks it.
-const AUTHORITY: &str = "CaUsedAsEndEntity";
+/// The verifier's error code for a server that shows the certificate of an authority as its own.
+const CA_AS_END_ENTITY: &str = "CaUsedAsEndEntity";
 
-/// Connects to servers whose certificate is signed by one in `ca_file` (PEM), or is in it. The error says what is wrong with
-/// the file.
+/// Returns a connector that trusts servers whose certificate is signed by one in `ca_file` (PEM), or is in it. The
+/// error describes the problem of the file.
 pub(super) fn trusting(ca_file: &Path) -> Result<MakeRustlsConnect, String> {
     let named = |cause: String| format!("{cause}: {}", ca_file.display());
     let certificates =
@@ -49,8 +49,8 @@ pub(super) fn trusting(ca_file: &Path) -> Result<MakeRustlsConnect, String> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// Takes what an authority signed, and the certificate of an authority where it is the very one that was given:
-/// `openssl req -x509` makes such, and servers are run with them.
+/// A verifier that accepts certificates signed by a given authority, and an authority's certificate if it is the given
+/// one: `openssl req -x509` creates such certificates, and servers use them.
 #[derive(Debug)]
 struct GivenOrSigned {
     given: Vec<CertificateDer<'static>>,
@@ -70,9 +70,9 @@ impl ServerCertVerifier for GivenOrSigned {
             self.signed
                 .verify_server_cert(certificate, others, name, ocsp_response, now);
         match verified {
-            // It is valid now: that is checked before.
+            // Its validity period was checked above.
             Err(Error::InvalidCertificate(CertificateError::Other(error)))
-                if error.0.to_string() == AUTHORITY && self.given.contains(certificate) =>
+                if error.0.to_string() == CA_AS_END_ENTITY && self.given.contains(certificate) =>
             {
                 verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
                 Ok(ServerCertVerified::assertion())

@@ -1,4 +1,4 @@
-//! Filters and orders written back as text, which reads as the same again: so they travel to a server.
+//! Filters and orders as text, which parses back to the same value: the form in which they are sent to a server.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ impl fmt::Display for Filter {
         match self {
             Self::And(parts) => join(f, parts, " and "),
             Self::Or(parts) => join(f, parts, " or "),
-            // Nothing is nested deeper than it was read, so that what was read can be read again.
+            // Never nested deeper than the parsed text, so that the result can be parsed again.
             Self::Not(part) => match part.as_ref() {
                 Self::Test(path, test @ (Test::In(_) | Test::Like(_))) => {
                     write!(f, "{path} not {test}")
@@ -23,7 +23,7 @@ impl fmt::Display for Filter {
     }
 }
 
-/// Writes parts between a word, each in parentheses unless it is a single test.
+/// Writes parts with a keyword between them, each in parentheses unless it is a single test.
 fn join(f: &mut fmt::Formatter<'_>, parts: &[Filter], word: &str) -> fmt::Result {
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {
@@ -54,7 +54,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// Whether a field's name needs no quotes.
+/// Returns whether a field's name needs no quotes.
 fn is_plain(name: &str) -> bool {
     let mut chars = name.chars();
     chars
@@ -86,7 +86,7 @@ impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(value) => write!(f, "{value}"),
-            // The exponent keeps it a float when it is read again.
+            // The exponent keeps it a float when it is parsed again.
             Self::Float(value) => write!(f, "{value:e}"),
             Self::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
             Self::Bool(value) => write!(f, "{value}"),

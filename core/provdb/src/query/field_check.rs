@@ -1,4 +1,4 @@
-//! Whether the fields that a query names can be in documents: those of the schema, and those that documents have beside it.
+//! Checks that the fields of a query can be in documents: in the schema, or additionally in stored documents.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use super::filter::{Filter, Path, PathStep, Query, Test};
 use super::unknown_field::UnknownField;
 use crate::{Collection, ProvDbError, Store};
 
-/// Deepest chain of references in a schema, so that one which refers to itself ends.
+/// Maximum depth of references in a schema, so that a cyclic one ends.
 const MAX_REFERENCES: usize = 16;
 
-/// Checks that each field that a query names, and each of `columns`, is in the schema of the collection or in some
-/// document. Documents are read only for fields that the schema does not have.
+/// Checks that each field of a query, and each of `columns`, is in the schema of the collection or in some document.
+/// Documents are read only for fields that the schema does not have.
 ///
 /// # Errors
-/// [`ProvDbError::UnknownField`] for the first field that is not there; the place cannot be read.
+/// [`ProvDbError::UnknownField`] for the first missing field; the place cannot be read.
 pub fn check_fields(
     store: &mut dyn Store,
     query: &Query,
@@ -66,7 +66,7 @@ fn is_in_documents(
     Ok(!store.find_ids(&having)?.is_empty())
 }
 
-/// Follows a path through the schema, up to the first step that no document of the schema can take.
+/// Follows a path through the schema, up to the first step that no document of the schema can have.
 fn find_in_schema(schema: &Value, collection: Collection, path: &Path) -> Result<(), UnknownField> {
     let mut places = Vec::new();
     add_alternatives(schema, schema, &mut places, 0);
@@ -101,7 +101,7 @@ fn find_in_schema(schema: &Value, collection: Collection, path: &Path) -> Result
     Ok(())
 }
 
-/// Adds what a part of a schema says a value may be: itself, or each of its alternatives.
+/// Adds the possible schemas of a value: the schema itself, or each of its alternatives.
 fn add_alternatives<'s>(
     root: &'s Value,
     schema: &'s Value,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_step_is_named_with_the_way_to_it() {
+    fn a_wrong_step_is_named_with_its_path() {
         let message = unknown(Collection::Anomalies, "event_window.com_window[*].tar");
         assert_eq!(
             message.as_deref(),

@@ -1,26 +1,26 @@
-//! What a query consists of.
+//! The parts of a query.
 
 use std::fmt;
 
 use crate::Collection;
 
-/// Which documents, in which order.
+/// A query: filter, order and limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// From where.
+    /// The collection.
     pub collection: Collection,
-    /// Which ones; all without a filter.
+    /// The filter; all documents without one.
     pub filter: Option<Filter>,
-    /// In which order; in that of `__id` without one.
+    /// The order; that of `__id` without one.
     pub sort: Option<SortKey>,
-    /// How many at most.
+    /// Maximum number of documents.
     pub limit: Option<u64>,
-    /// How many to skip first.
+    /// Number of documents to skip first.
     pub offset: u64,
 }
 
 impl Query {
-    /// All documents of a collection.
+    /// Returns the query of all documents of a collection.
     pub fn all(collection: Collection) -> Self {
         Self {
             collection,
@@ -32,11 +32,11 @@ impl Query {
     }
 }
 
-/// A condition on a document, true or false and never unknown.
+/// A condition on a document; true or false, never unknown.
 ///
-/// A path leads to any number of values: none if a field is missing, many through `[*]`. A test holds if **any** of
-/// them passes it. Values compare with values of their own type only: numbers, texts (by code point), booleans
-/// (`=` and `!=`). A missing or null value passes no test but `is null`.
+/// A path leads to any number of values: none if a field is missing, several through `[*]`. A test holds if **any** of
+/// them passes it. Values compare only with values of their own type: numbers, texts (by code point), booleans (`=` and
+/// `!=`). A missing or null value passes no test except `is null`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter {
     /// All of them hold.
@@ -49,41 +49,40 @@ pub enum Filter {
     Test(Path, Test),
 }
 
-/// A way to values of a document, such as `event_window.comm_window[*].tar`.
+/// A path to values of a document, such as `event_window.comm_window[*].tar`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path(pub(crate) Vec<PathStep>);
 
-/// One step of a way.
+/// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathStep {
-    /// Into a field of an object. A name has no `"`, `\` or control characters.
+    /// A field of an object. A name has no `"`, `\` or control characters.
     Field(String),
-    /// Into one element of an array, counted from 0.
+    /// One element of an array, counted from 0.
     Index(u32),
-    /// Into every element of an array.
+    /// Every element of an array.
     Any,
 }
 
 impl Path {
-    /// The steps, at least one, the first a field.
+    /// Returns the steps, at least one, the first a field.
     pub fn steps(&self) -> &[PathStep] {
         &self.0
     }
 }
 
-/// What is asked of a value.
+/// A test of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
-    /// It compares so with a literal.
+    /// The comparison with a literal holds.
     Compare(Op, Literal),
     /// It equals one of these.
     In(Vec<Literal>),
-    /// It is a text like this pattern: `*` stands for any text, `?` for one character, `\` takes the next
-    /// character as it is.
+    /// It is a text that matches this pattern: `*` matches any text, `?` one character, `\` escapes the next character.
     Like(String),
     /// It is null or missing.
     IsNull,
-    /// It is there and not null.
+    /// It is present and not null.
     IsNotNull,
 }
 
@@ -92,7 +91,7 @@ pub enum Test {
 pub enum Op {
     /// `=`
     Eq,
-    /// `!=`: a value is there, and it is another one, perhaps of another type.
+    /// `!=`: a value is present and differs, possibly in type.
     Ne,
     /// `<`
     Lt,
@@ -105,7 +104,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// As it is written, here and in SQL.
+    /// Returns the operator as it is written, here and in SQL.
     pub(crate) fn symbol(self) -> &'static str {
         match self {
             Self::Eq => "=",
@@ -131,17 +130,17 @@ pub enum Literal {
     Bool(bool),
 }
 
-/// An order of documents: numbers (and booleans as 0 and 1) before texts before all else, whatever the direction;
-/// equals in the order of `__id`.
+/// An order of documents: numbers (and booleans as 0 and 1) before texts before everything else, whatever the
+/// direction; equal values in the order of `__id`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortKey {
-    /// By which value.
+    /// The value to sort by.
     pub path: Path,
-    /// Largest first.
+    /// True for the largest first.
     pub is_descending: bool,
 }
 
-/// Why a filter or order is not understood.
+/// A syntax error of a filter or order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError {
     pub(crate) cause: String,
@@ -150,12 +149,12 @@ pub struct FilterError {
 }
 
 impl FilterError {
-    /// What was expected.
+    /// Returns what was expected.
     pub fn cause(&self) -> &str {
         &self.cause
     }
 
-    /// Where in the text, as a column of characters counted from 1.
+    /// Returns the column in the text, in characters counted from 1.
     pub fn column(&self) -> usize {
         self.before().chars().count() + 1
     }
@@ -166,11 +165,11 @@ impl FilterError {
 }
 
 impl fmt::Display for FilterError {
-    /// The cause and column, then the line with a caret below the place.
+    /// Writes the cause and column, then the line with a caret below the position.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST_SHOWN: usize = 60;
+        const MAX_SHOWN: usize = 60;
         let before: Vec<char> = self.before().chars().collect();
-        let shown_from = before.len().saturating_sub(MOST_SHOWN);
+        let shown_from = before.len().saturating_sub(MAX_SHOWN);
         let line: String = before[shown_from..]
             .iter()
             .copied()
@@ -179,7 +178,7 @@ impl fmt::Display for FilterError {
                     .get(self.at_byte..)
                     .unwrap_or_default()
                     .chars()
-                    .take(MOST_SHOWN),
+                    .take(MAX_SHOWN),
             )
             .map(|it| if it.is_control() { ' ' } else { it })
             .collect();
@@ -201,6 +200,6 @@ impl std::error::Error for FilterError {}
 pub struct SqlTable {
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// Rows, each as long as `columns`, in the order of the SQL.
+    /// Rows, each of the length of `columns`, in the order of the SQL.
     pub rows: Vec<Vec<serde_json::Value>>,
 }

@@ -1,15 +1,15 @@
-//! Words of the query language.
+//! The tokens of the query language.
 
 use super::filter::FilterError;
 
-/// A word, and where it begins.
+/// A token and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct QueryToken<'t> {
     pub(super) kind: TokenKind<'t>,
     pub(super) at_byte: usize,
 }
 
-/// Kind of a word.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TokenKind<'t> {
     /// A name or keyword.
@@ -22,7 +22,7 @@ pub(super) enum TokenKind<'t> {
     Number(&'t str),
     /// An operator or parenthesis.
     Symbol(&'static str),
-    /// Nothing more.
+    /// The end of the text.
     End,
 }
 
@@ -31,7 +31,7 @@ const SYMBOLS: [&str; 17] = [
     "[*]", "<=", ">=", "!=", "<>", "==", "=", "<", ">", "(", ")", "[", "]", ".", ",", "*", "-",
 ];
 
-/// Splits a text into words; the last one is [`TokenKind::End`].
+/// Splits a text into tokens; the last one is [`TokenKind::End`].
 pub(super) fn lex(text: &str) -> Result<Vec<QueryToken<'_>>, FilterError> {
     let mut tokens = Vec::new();
     let mut at_byte = 0;
@@ -53,7 +53,7 @@ pub(super) fn lex(text: &str) -> Result<Vec<QueryToken<'_>>, FilterError> {
     }
 }
 
-/// The word at the start of a text and its length in bytes, or what is wrong and where.
+/// Returns the token at the start of a text and its length in bytes, or the error and its position.
 fn next(text: &str) -> Result<(TokenKind<'_>, usize), (&'static str, usize)> {
     let Some(first) = text.chars().next() else {
         return Ok((TokenKind::End, 0));
@@ -86,12 +86,12 @@ fn next(text: &str) -> Result<(TokenKind<'_>, usize), (&'static str, usize)> {
         .find(|symbol| text.starts_with(symbol))
         .map(|symbol| (TokenKind::Symbol(symbol), symbol.len()))
         .ok_or((
-            "this character has no meaning here; texts stand in 'single quotes'",
+            "this character has no meaning here; texts are written in 'single quotes'",
             0,
         ))
 }
 
-/// The content of a quoted text, where a doubled quote is one, and its length with quotes.
+/// Returns the content of a quoted text, in which a doubled quote means one, and its length with quotes.
 fn quoted(text: &str, quote: char) -> Result<(String, usize), (&'static str, usize)> {
     let mut content = String::new();
     let mut chars = text.char_indices().skip(1).peekable();
@@ -107,7 +107,7 @@ fn quoted(text: &str, quote: char) -> Result<(String, usize), (&'static str, usi
     Err(("this quote is never closed", 0))
 }
 
-/// Length of digits, fraction and exponent.
+/// Returns the length of digits, fraction and exponent.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digits = |from: usize| {

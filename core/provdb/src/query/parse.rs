@@ -12,23 +12,23 @@
 use super::filter::{Filter, FilterError, Literal, Op, Path, PathStep, SortKey, Test};
 use super::lex::{QueryToken, TokenKind, lex};
 
-/// Deepest nesting of parentheses and `not`, which bounds the recursion.
-const MOST_DEPTH: usize = 64;
-/// Most tests of a filter, so that no engine's own limit is met.
-const MOST_TESTS: usize = 400;
-/// Most values of all lists together.
-const MOST_VALUES: usize = 1_000;
-/// Most steps of a path.
-const MOST_STEPS: usize = 32;
+/// Maximum nesting of parentheses and `not`, which bounds the recursion.
+const MAX_DEPTH: usize = 64;
+/// Maximum number of tests of a filter, below the limits of all engines.
+const MAX_TESTS: usize = 400;
+/// Maximum number of values in all lists together.
+const MAX_VALUES: usize = 1_000;
+/// Maximum number of steps of a path.
+const MAX_STEPS: usize = 32;
 
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "like", "is", "null", "true"];
 
 impl Filter {
-    /// Reads a filter such as
+    /// Parses a filter such as
     /// `outlier_score > 50 and func like '*MPI_*' and event_window.comm_window[*].tar in (0, 5) and not is_gpu_event`.
     ///
     /// # Errors
-    /// The text is not understood; the error tells where and what was expected.
+    /// The text is invalid; the error has the position and what was expected.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let mut parser = Parser::new(text)?;
         let filter = parser.filter(0)?;
@@ -38,15 +38,15 @@ impl Filter {
 }
 
 impl SortKey {
-    /// Reads an order such as `outlier_score desc`.
+    /// Parses an order such as `outlier_score desc`.
     ///
     /// # Errors
-    /// The text is not a path without `[*]`, perhaps followed by `asc` or `desc`.
+    /// The text is not a path without `[*]`, optionally followed by `asc` or `desc`.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let mut parser = Parser::new(text)?;
         let path = parser.path()?;
         if path.steps().contains(&PathStep::Any) {
-            return Err(parser.fail_at(0, "an order takes a path to one value, without [*]"));
+            return Err(parser.fail_at(0, "an order needs a path to one value, without [*]"));
         }
         let is_descending = parser.take_word("desc");
         if !is_descending {
@@ -61,16 +61,16 @@ impl SortKey {
 }
 
 impl Path {
-    /// The path through objects by these names of fields, at least one, whatever characters they have.
+    /// Returns the path through objects with these field names, at least one.
     ///
     /// # Errors
-    /// A name is empty, or has characters that no field can be asked for by.
+    /// A name is empty, or has characters that field names cannot have in queries.
     pub fn of_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<Self, FilterError> {
         let quoted: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
         Self::parse(&quoted.join("."))
     }
 
-    /// Reads a path such as `event_window.comm_window[*].tar`.
+    /// Parses a path such as `event_window.comm_window[*].tar`.
     ///
     /// # Errors
     /// The text is not a path.
@@ -82,7 +82,7 @@ impl Path {
     }
 }
 
-/// Whether a word must be quoted to be a field's name.
+/// Returns whether a word must be quoted to be a field's name.
 pub(super) fn is_keyword(word: &str) -> bool {
     KEYWORDS.iter().any(|it| it.eq_ignore_ascii_case(word)) || word.eq_ignore_ascii_case("false")
 }
@@ -124,9 +124,9 @@ impl<'t> Parser<'t> {
     }
 
     fn negation(&mut self, depth: usize) -> Result<Filter, FilterError> {
-        if depth > MOST_DEPTH {
+        if depth > MAX_DEPTH {
             return Err(self.fail(&format!(
-                "nested deeper than {MOST_DEPTH}: flatten the filter"
+                "nested deeper than {MAX_DEPTH}: flatten the filter"
             )));
         }
         if self.take_word("not") {
@@ -142,9 +142,9 @@ impl<'t> Parser<'t> {
 
     fn test(&mut self) -> Result<Filter, FilterError> {
         self.num_tests += 1;
-        if self.num_tests > MOST_TESTS {
+        if self.num_tests > MAX_TESTS {
             return Err(self.fail(&format!(
-                "more than {MOST_TESTS} tests: use `in`, or ask in parts"
+                "more than {MAX_TESTS} tests: use `in`, or query in parts"
             )));
         }
         let path = self.path()?;
@@ -214,15 +214,15 @@ impl<'t> Parser<'t> {
         let value_at = self.at;
         let literal = self.literal()?;
         if matches!(literal, Literal::Bool(_)) && !matches!(op, Op::Eq | Op::Ne) {
-            return Err(self.fail_at(value_at, "true and false compare by = and != only"));
+            return Err(self.fail_at(value_at, "true and false support only = and !="));
         }
         Ok(Test::Compare(op, literal))
     }
 
     fn literal(&mut self) -> Result<Literal, FilterError> {
         self.num_values += 1;
-        if self.num_values > MOST_VALUES {
-            return Err(self.fail(&format!("more than {MOST_VALUES} values: ask in parts")));
+        if self.num_values > MAX_VALUES {
+            return Err(self.fail(&format!("more than {MAX_VALUES} values: query in parts")));
         }
         let start = self.at;
         let is_negative = self.take_symbol("-");
@@ -249,7 +249,7 @@ impl<'t> Parser<'t> {
                 Literal::Bool(false)
             }
             TokenKind::Word(word) if word.eq_ignore_ascii_case("null") => {
-                return Err(self.fail("null takes `is null` or `is not null`"));
+                return Err(self.fail("null needs `is null` or `is not null`"));
             }
             _ if is_negative => return Err(self.fail("expected a number")),
             _ => {
@@ -265,8 +265,8 @@ impl<'t> Parser<'t> {
     fn path(&mut self) -> Result<Path, FilterError> {
         let mut steps = vec![self.field()?];
         loop {
-            if steps.len() > MOST_STEPS {
-                return Err(self.fail(&format!("a path has at most {MOST_STEPS} steps")));
+            if steps.len() > MAX_STEPS {
+                return Err(self.fail(&format!("a path has at most {MAX_STEPS} steps")));
             }
             if self.take_symbol(".") {
                 steps.push(self.field()?);
@@ -298,7 +298,7 @@ impl<'t> Parser<'t> {
         let step = match self.peek() {
             TokenKind::Word(word) if is_keyword(word) => {
                 let cause =
-                    format!("expected a field; one called {word} stands in \"double quotes\"");
+                    format!("expected a field; one called {word} is written in \"double quotes\"");
                 return Err(self.fail(&cause));
             }
             TokenKind::Word(word) => PathStep::Field((*word).to_owned()),
@@ -358,7 +358,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The only part, or all of them joined.
+/// Returns the only part, or all of them joined.
 fn one_or(mut parts: Vec<Filter>, join: fn(Vec<Filter>) -> Filter) -> Filter {
     match parts.pop() {
         Some(only) if parts.is_empty() => only,

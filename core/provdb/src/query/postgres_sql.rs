@@ -1,4 +1,4 @@
-//! Queries as SQL of PostgreSQL, whose operators go step by step into JSON.
+//! Queries as SQL of PostgreSQL, whose operators access JSON step by step.
 
 use postgres::types::ToSql;
 
@@ -6,10 +6,10 @@ use super::filter::{Literal, Op, Path, PathStep, Query};
 use super::sql::{Dialect, Sql, Value, column, push_filter, reads_json};
 use crate::Collection;
 
-/// A bound value. Each stands in the SQL with a cast to its type.
+/// A bound value. The SQL casts each to its type.
 pub(crate) type Param = Box<dyn ToSql + Sync>;
 
-/// The ids of the documents that a query asks for, in its order.
+/// Returns the statement for the ids of the documents that match a query, in its order.
 pub(crate) fn select_ids(query: &Query) -> Sql<Param> {
     let mut sql = Sql::new("select id");
     push_source(&mut sql, query);
@@ -17,7 +17,7 @@ pub(crate) fn select_ids(query: &Query) -> Sql<Param> {
     if let Some(sort) = &query.sort {
         push_order(&mut sql, &sort.path, sort.is_descending);
     }
-    // A limit of null is none.
+    // A null limit means no limit.
     let bounded = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
     let limit = sql.param(Box::new(query.limit.map(bounded)));
     let offset = sql.param(Box::new(bounded(query.offset)));
@@ -27,7 +27,7 @@ pub(crate) fn select_ids(query: &Query) -> Sql<Param> {
     sql
 }
 
-/// The documents with the ids of an array, in its order: `id` and the text of `doc` of each.
+/// Returns the statement for the documents with the ids of an array, in its order: `id` and the text of `doc` of each.
 pub(crate) fn documents(collection: Collection) -> String {
     format!(
         "select id, doc::text from unnest($1::bigint[]) with ordinality wanted (id, place) join {collection} using (id) \
@@ -35,15 +35,15 @@ pub(crate) fn documents(collection: Collection) -> String {
     )
 }
 
-/// The number of documents that match a query's filter.
+/// Returns the statement for the number of documents that match a query's filter.
 pub(crate) fn count(query: &Query) -> Sql<Param> {
     let mut sql = Sql::new("select count(*)");
     push_source(&mut sql, query);
     sql
 }
 
-/// Adds where documents come from, and which. Each is parsed once, and only if more than its columns is asked for;
-/// `offset 0` keeps PostgreSQL from parsing it anew wherever it is named.
+/// Adds the `from` and `where` clauses. Each document is parsed once, and only if the query needs more than its
+/// columns; `offset 0` keeps PostgreSQL from parsing it again at each use.
 fn push_source(sql: &mut Sql<Param>, query: &Query) {
     sql.push(" from ").push(query.collection.name());
     if reads_json(query) {
@@ -85,7 +85,7 @@ impl Dialect for Postgres {
                     let number = sql.param(Box::new(name.clone()));
                     format!("({value} -> ${number}::text)")
                 }
-                // The operator for elements takes a number for a list of itself.
+                // The element operator would treat a number as a list of itself.
                 PathStep::Index(index) => {
                     format!("jsonb_path_query_first({value}, 'strict $[{index}]', '{{}}', true)")
                 }
@@ -121,7 +121,7 @@ impl Dialect for Postgres {
             Literal::Bool(it) => ("boolean", Box::new(it.to_string()), "text", ""),
         };
         let (number, op) = (sql.param(param), op.symbol());
-        // CASE, because nothing else keeps the cast from texts that are no numbers.
+        // CASE, since nothing else protects the cast from texts that are not numbers.
         sql.push(&format!(
             "(case when jsonb_typeof({value}) = '{kind}' then ({value} #>> '{{}}'){of_value} {op} ${number}::{cast} \
              else false end)"
@@ -158,7 +158,7 @@ impl Dialect for Postgres {
     }
 }
 
-/// A pattern of the query language as one of LIKE.
+/// Converts a pattern of the query language to one of LIKE.
 fn like_pattern(pattern: &str) -> String {
     let mut like = String::new();
     let mut push = |it: char, is_wild: bool| match it {

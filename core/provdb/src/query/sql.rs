@@ -1,5 +1,5 @@
-//! What the SQL of all engines shares: the shape of a condition, and parameters in the place of every value that a
-//! user wrote. No text of a user ever becomes SQL.
+//! The parts of SQL that all engines share: the structure of a condition, and a parameter for every value of the user.
+//! No text of a user ever becomes SQL.
 
 #[cfg(feature = "postgres")]
 use super::filter::Query;
@@ -26,7 +26,7 @@ impl<P> Sql<P> {
         self
     }
 
-    /// Adds a value and gives its number.
+    /// Adds a value and returns its parameter number.
     pub(crate) fn param(&mut self, value: P) -> usize {
         self.params.push(value);
         self.params.len()
@@ -36,33 +36,33 @@ impl<P> Sql<P> {
 /// A value of a document as SQL expressions.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
-    /// A column of its own, null if missing.
+    /// A column; null if missing.
     Column { name: &'static str, is_text: bool },
-    /// A value in the JSON, by an expression whose meaning the engine knows.
+    /// A value in the JSON, as an expression of the engine.
     Json(String),
 }
 
-/// One engine's way to say things. Every condition is true or false, never null.
+/// The SQL dialect of an engine. Every condition is true or false, never null.
 pub(crate) trait Dialect {
     /// Type of bound values.
     type Param;
 
-    /// The value at the end of a path without `[*]`, from the document (none) or from an element.
+    /// Returns the value at the end of a path without `[*]`, from the document (`None`) or from an element.
     fn value(sql: &mut Sql<Self::Param>, from: Option<&str>, steps: &[PathStep]) -> String;
-    /// The start of `exists (select … where` over the elements of an array, and the element as `from` of
+    /// Returns the start of `exists (select … where` over the elements of an array, and the element as `from` of
     /// [`Dialect::value`]. `depth` makes names unique.
     fn elements(sql: &mut Sql<Self::Param>, array: &str, depth: usize) -> String;
-    /// A JSON value compares so with a literal of its own type.
+    /// Adds the comparison of a JSON value with a literal of its own type.
     fn compares(sql: &mut Sql<Self::Param>, value: &str, op: Op, literal: &Literal);
-    /// A JSON value is a text like a pattern.
+    /// Adds the condition that a JSON value is a text that matches a pattern.
     fn like(sql: &mut Sql<Self::Param>, value: &Value, pattern: &str);
-    /// A JSON value is null or missing.
+    /// Adds the condition that a JSON value is null or missing.
     fn is_null(sql: &mut Sql<Self::Param>, value: &str);
-    /// A column compares so with a literal of its type.
+    /// Adds the comparison of a column with a literal of its type.
     fn column_compares(sql: &mut Sql<Self::Param>, name: &str, op: Op, literal: &Literal);
 }
 
-/// The column that holds what is at the end of a path, if there is one, and whether it is text.
+/// Returns the column with the value at the end of a path, if there is one, and whether it is text.
 pub(crate) fn column(path: &Path) -> Option<(&'static str, bool)> {
     let [PathStep::Field(name)] = path.steps() else {
         return None;
@@ -74,7 +74,7 @@ pub(crate) fn column(path: &Path) -> Option<(&'static str, bool)> {
     Some((column, kind == ColumnKind::Text))
 }
 
-/// Whether a query reads more of the documents than their columns.
+/// Returns whether a query reads more of the documents than their columns.
 #[cfg(feature = "postgres")]
 pub(crate) fn reads_json(query: &Query) -> bool {
     fn any(filter: &Filter) -> bool {
@@ -108,8 +108,8 @@ pub(crate) fn push_filter<D: Dialect>(sql: &mut Sql<D::Param>, filter: &Filter) 
     }
 }
 
-/// Adds parts with a word between them, or the word for no parts; halved again and again, because engines bound the
-/// depth of an expression.
+/// Adds parts with a keyword between them, or the keyword for no parts. The parts are nested in halves, since engines
+/// limit the depth of an expression.
 fn push_joined<P, T>(
     sql: &mut Sql<P>,
     parts: &[T],

@@ -5,8 +5,9 @@ use rusqlite::types::Value as Param;
 use super::filter::{Literal, Op, Path, PathStep, Query};
 use super::sql::{Dialect, Sql, Value, column, push_filter};
 
-/// The ids of the documents that a query asks for, in its order. What is sorted holds no documents, and what it is
-/// sorted by is part of the result, so that SQLite merges the shards in the order of an index where there is one.
+/// Returns the statement for the ids of the documents that match a query, in its order. The sorted rows hold no
+/// documents, and the sort keys are part of the result, so that SQLite merges the shards in the order of an index if
+/// there is one.
 pub(crate) fn select_ids(query: &Query) -> Sql<Param> {
     let mut sql = Sql::new("select id");
     let mut order = String::new();
@@ -26,7 +27,7 @@ pub(crate) fn select_ids(query: &Query) -> Sql<Param> {
     sql
 }
 
-/// The number of documents that match a query's filter.
+/// Returns the statement for the number of documents that match a query's filter.
 pub(crate) fn count(query: &Query) -> Sql<Param> {
     let mut sql = Sql::new("select count(*) from ");
     sql.push(query.collection.name());
@@ -41,7 +42,7 @@ fn push_where(sql: &mut Sql<Param>, query: &Query) {
     }
 }
 
-/// Adds what documents are sorted by to the result, and gives the order by the places in it.
+/// Adds the sort keys to the result, and returns the order by their positions in it.
 fn push_order(sql: &mut Sql<Param>, path: &Path, is_descending: bool) -> String {
     let direction = if is_descending { "desc" } else { "asc" };
     if let Some((name, _)) = column(path) {
@@ -78,7 +79,7 @@ impl Dialect for Sqlite {
     }
 
     fn elements(sql: &mut Sql<Param>, array: &str, depth: usize) -> String {
-        // The members of an object have texts as keys; the only row of a number has none.
+        // The members of an object have texts as keys; the single row of a number has none.
         sql.push(&format!(
             "exists (select 1 from json_each(doc, {array}) e{depth} where typeof(e{depth}.key) = 'integer' and "
         ));
@@ -134,7 +135,7 @@ fn param(literal: &Literal) -> Param {
     }
 }
 
-/// A pattern of the query language as one of GLOB, which has sets in brackets besides.
+/// Converts a pattern of the query language to one of GLOB, which also has sets in brackets.
 fn glob(pattern: &str) -> String {
     let mut glob = String::new();
     let mut chars = pattern.chars();

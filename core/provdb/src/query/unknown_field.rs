@@ -1,20 +1,20 @@
-//! A field that a query names and no document can have, with the name that was probably meant.
+//! An unknown field of a query, with the name that was probably meant.
 
 use std::fmt;
 
 use crate::Collection;
 
-/// A field that neither the schema of a collection nor any of its documents has.
+/// A field that is neither in the schema of a collection nor in any of its documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownField {
     field: String,
     collection: Collection,
-    /// Fields that the schema has in the place of this one, in the order of their names.
+    /// The known fields at this position, ordered by name.
     known: Vec<String>,
 }
 
 impl UnknownField {
-    /// A field that is not there, and those that are.
+    /// Creates the error from the unknown field and the known ones.
     pub(super) fn new(field: String, collection: Collection, mut known: Vec<String>) -> Self {
         known.sort();
         known.dedup();
@@ -25,10 +25,10 @@ impl UnknownField {
         }
     }
 
-    /// The known field whose name is most like this one, if one is like it.
+    /// Returns the most similar known field, if one is similar.
     fn nearest(&self) -> Option<&str> {
         let near = self.known.iter().filter_map(|name| {
-            let cost = unlikeness(&self.field, name)?;
+            let cost = dissimilarity(&self.field, name)?;
             Some((cost, name.as_str()))
         });
         near.min().map(|(_, name)| name)
@@ -41,16 +41,16 @@ impl fmt::Display for UnknownField {
         match self.nearest() {
             Some(nearest) => write!(f, "; did you mean '{nearest}'?"),
             None if self.known.is_empty() => Ok(()),
-            None => write!(f, "; take one of {}", self.known.join(", ")),
+            None => write!(f, "; use one of {}", self.known.join(", ")),
         }
     }
 }
 
 impl std::error::Error for UnknownField {}
 
-/// How much a name differs from one that was meant, smaller for names that are more alike; none if they are not alike. A
-/// part of a long name, such as `severity` of `outlier_severity`, is like it too.
-fn unlikeness(written: &str, meant: &str) -> Option<usize> {
+/// Returns how much a name differs from the meant one, smaller for more similar names; `None` if they are not similar.
+/// A part of a long name, such as `severity` of `outlier_severity`, is similar too.
+fn dissimilarity(written: &str, meant: &str) -> Option<usize> {
     let (written, meant): (Vec<char>, Vec<char>) = (lowercase(written), lowercase(meant));
     let as_whole = distance(&written, &meant, false);
     let as_part = distance(&written, &meant, true);
@@ -63,7 +63,8 @@ fn lowercase(name: &str) -> Vec<char> {
     name.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// Insertions, deletions and replacements that make `written` into `meant`, or into the most similar part of it.
+/// Returns the number of insertions, deletions and replacements from `written` to `meant`, or to the most similar part
+/// of it.
 fn distance(written: &[char], meant: &[char], is_part: bool) -> usize {
     let start = |at: usize| if is_part { 0 } else { at };
     let mut row: Vec<usize> = (0..=meant.len()).map(start).collect();
@@ -118,7 +119,7 @@ mod tests {
 
     #[test]
     fn without_one_all_names_are_offered() {
-        let all = "take one of fid, func, io_step, outlier_score, outlier_severity, rid";
+        let all = "use one of fid, func, io_step, outlier_score, outlier_severity, rid";
         check("temperature", all);
         check("x", all);
     }

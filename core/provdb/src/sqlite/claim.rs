@@ -1,4 +1,4 @@
-//! Claims of ranks, by locks of the operating system, which vanish with their process.
+//! Claims of ranks by locks of the operating system, which are released with their process.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -9,7 +9,7 @@ use crate::{Claim, ProvDbError};
 use super::error::io_at;
 use super::files::create_folder;
 
-/// Claims a rank: locks its file and writes there who did, for whoever comes second.
+/// Claims a rank: locks its file, and writes the holder's name there for the next instance that tries.
 pub(super) fn claim(
     folder: &Path,
     program: u32,

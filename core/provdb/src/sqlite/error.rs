@@ -7,17 +7,17 @@ use rusqlite::{Error, ErrorCode};
 
 use crate::ProvDbError;
 
-/// What SQLite says of a stored text that is no JSON, under the code of any error; none is stored.
+/// SQLite's message for a stored text that is not JSON. Its error code is generic, so only the text identifies it.
 const BAD_JSON: &str = "malformed JSON";
 
-/// Names the file in an error of SQLite.
+/// Adds the file to an error of SQLite.
 pub(super) fn at(path: &Path) -> impl Fn(Error) -> ProvDbError + use<> {
     let place = path.display().to_string();
     move |error| {
         let place = place.clone();
         let cause = error.to_string();
         match error.sqlite_error_code() {
-            // A quota or a limit on the size of files shows as an error of input and output.
+            // A quota or a limit on the size of files is reported as an I/O error.
             Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => {
                 ProvDbError::DiskFull { cause, place }
             }
@@ -31,7 +31,7 @@ pub(super) fn at(path: &Path) -> impl Fn(Error) -> ProvDbError + use<> {
     }
 }
 
-/// Names the path in an error of the file system.
+/// Adds the path to an error of the file system.
 pub(super) fn io_at(path: &Path) -> impl Fn(io::Error) -> ProvDbError + use<> {
     let place = path.display().to_string();
     move |error| {

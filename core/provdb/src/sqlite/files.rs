@@ -1,20 +1,21 @@
-//! The files of a database: their names, and how they are made so that no other user can read them.
+//! The files of a database: their names, and their creation without access for other users.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The file of the global collections, the state and the format.
+/// Returns the path of the file with the global collections, the states and the format.
 pub(super) fn global_path(folder: &Path) -> PathBuf {
     folder.join("provdb.global.sqlite")
 }
 
-/// The file of a shard.
+/// Returns the path of the file of a shard.
 pub(super) fn shard_path(folder: &Path, index: u32) -> PathBuf {
     folder.join(format!("provdb.{index}.sqlite"))
 }
 
-/// Makes a folder if there is none. Only its user can enter a new one; folders above it are made as usual.
+/// Creates a folder, if it does not exist. Only its user can enter a new one; parent folders are created with the usual
+/// permissions.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     if let Some(parent) = folder.parent() {
         fs::create_dir_all(parent)?;
@@ -28,8 +29,8 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes an empty file, for SQLite to open, if there is none. One that exists is not opened: closing it again would release
-/// the locks that SQLite has on it in this process (POSIX, `fcntl`).
+/// Creates an empty file for SQLite to open, if it does not exist. An existing file is not opened: closing it again would
+/// release the locks that SQLite has on it in this process (POSIX, `fcntl`).
 pub(super) fn create_file(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -1,21 +1,21 @@
-//! How much memory the process takes beyond what it had when a statement began, as Linux tells it.
+//! The growth of the process's memory since the start of a statement, as reported by Linux.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::resident_bytes;
 
-/// Pause between two looks, which take some microseconds each.
+/// Interval between checks, which take some microseconds each.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Watches the memory of the process while one statement runs. What others take meanwhile counts as well.
+/// Monitors the memory of the process while one statement runs. Allocations of other threads count as well.
 pub(super) struct MemoryWatch {
     most_bytes: u64,
     next_look: Cell<Instant>,
 }
 
 impl MemoryWatch {
-    /// Allows `growth_bytes` more than the process has now. Where the system does not tell, all is allowed.
+    /// Allows `growth_bytes` more than the process has now. Without a report from the system, everything is allowed.
     pub(super) fn new(growth_bytes: u64) -> Self {
         let now_bytes = resident_bytes().unwrap_or(u64::MAX);
         Self {
@@ -24,7 +24,7 @@ impl MemoryWatch {
         }
     }
 
-    /// Whether the process has grown too much.
+    /// Returns whether the process has grown too much.
     pub(super) fn is_over(&self) -> bool {
         let now = Instant::now();
         if now < self.next_look.get() {

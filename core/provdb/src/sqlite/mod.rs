@@ -6,8 +6,8 @@
 //! claims/<p>.<r>.lock    locked by the AD instance of rank r of program p
 //! ```
 //!
-//! Every AD process opens the folder itself and writes only the shard of its rank; SQLite's locks order those that
-//! share a shard. `synchronous=FULL` in WAL mode: a commit returns when the log is on disk.
+//! Every AD process opens the folder itself and writes only the shard of its rank; SQLite's locks serialize those that
+//! share a shard. With `synchronous=FULL` in WAL mode, a commit returns when the log is on disk.
 
 mod claim;
 mod error;
@@ -32,32 +32,32 @@ use error::io_at;
 use reader::{Reader, TempStore};
 use writer::ShardFile;
 
-/// Most shards of a database: all of them must be attached to one connection for queries.
-pub(crate) const MOST_SHARDS: u32 = 64;
+/// Maximum number of shards of a database: a query attaches all of them to one connection.
+pub(crate) const MAX_SHARDS: u32 = 64;
 
 /// A provenance database in a folder.
 pub struct SqliteStore {
     folder: PathBuf,
     num_shards: u32,
-    /// The global file; none if opened for reading.
+    /// The global file; `None` if opened for reading.
     global: Option<ShardFile>,
-    /// One for each shard, opened when something is written to it.
+    /// One for each shard, opened on the first write to it.
     shards: Vec<Option<ShardFile>>,
-    /// Opened with the first query.
+    /// Opened on the first query.
     reader: Option<Reader>,
-    /// Of the reads that follow.
+    /// The bounds of the following reads.
     bounds: Option<ReadBounds>,
 }
 
 impl SqliteStore {
-    /// Opens the database in `folder`, and makes it first unless it is opened for reading.
+    /// Opens the database in `folder`, and creates it first unless it is opened for reading.
     ///
     /// # Errors
-    /// The folder cannot be read or written, holds another number of shards than asked for, or comes from a newer
+    /// The folder cannot be read or written, has another number of shards than requested, or comes from a newer
     /// release.
     pub fn open(folder: &Path, options: &OpenOptions) -> Result<Self, ProvDbError> {
         if let Some(asked) = options.num_shards
-            && !(1..=MOST_SHARDS).contains(&asked)
+            && !(1..=MAX_SHARDS).contains(&asked)
         {
             return Err(ProvDbError::BadNumShards(asked));
         }
@@ -79,7 +79,7 @@ impl SqliteStore {
         })
     }
 
-    /// Number of shards.
+    /// Returns the number of shards.
     pub fn num_shards(&self) -> u32 {
         self.num_shards
     }
@@ -115,7 +115,7 @@ impl SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        // A connection that only reads keeps the files from being settled.
+        // A read-only connection would keep SQLite from checkpointing the files.
         self.reader = None;
         let shards = self.shards.iter().flatten();
         shards.chain(&self.global).for_each(ShardFile::settle);
@@ -189,7 +189,7 @@ impl Store for SqliteStore {
 
     fn bound_reads(&mut self, bounds: &ReadBounds) {
         self.bounds = Some(bounds.clone());
-        // A reader that takes no bounds is opened anew with the next query, which then fails.
+        // A reader that cannot take bounds is reopened by the next query, which then fails.
         if let Some(reader) = &mut self.reader
             && reader.bound(bounds).is_err()
         {
@@ -202,7 +202,7 @@ impl Store for SqliteStore {
             let bounds = ReadBounds::new(ReadLimits::LOCAL);
             return self.reader()?.find_plain_sql(sql, &bounds);
         };
-        // Bounded memory has to hold what the statement would put into files.
+        // Temporary data must be in memory, whose size is bounded, instead of files.
         let mut reader = Reader::open(&self.folder, self.num_shards, TempStore::Memory)?;
         reader.find_plain_sql(sql, &bounds)
     }
@@ -221,7 +221,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// Whether a folder holds an embedded database.
+/// Returns whether a folder holds an embedded database.
 pub fn is_database(folder: &Path) -> bool {
     files::global_path(folder).is_file()
 }
@@ -236,7 +236,7 @@ mod tests {
         Document::from_json(Collection::Anomalies, 0, index.to_string(), json)
     }
 
-    /// The number of pages is bounded, as it is by the disk.
+    /// Bounds the number of pages, like a full disk.
     fn bound(store: &mut SqliteStore, num_pages: u32) {
         let shard = store.shard(0).expect("opened");
         let set = format!("pragma max_page_count = {num_pages}");
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_named_and_writing_goes_on_once_there_is_room() {
+    fn a_full_disk_is_reported_and_writing_continues_once_there_is_space() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut store = SqliteStore::open(folder.path(), &OpenOptions::default()).expect("made");
         bound(&mut store, 100);
@@ -259,7 +259,7 @@ mod tests {
         assert!(matches!(error, ProvDbError::DiskFull { .. }), "{error:?}");
         let message = error.to_string();
         assert!(
-            message.contains("make room") && message.contains("provdb.0.sqlite"),
+            message.contains("free some space") && message.contains("provdb.0.sqlite"),
             "{message}"
         );
         let everything = Query::all(Collection::Anomalies);
@@ -272,7 +272,7 @@ mod tests {
         bound(&mut store, 10_000);
         store
             .put(&[document(num_acknowledged)])
-            .expect("there is room again");
+            .expect("there is space again");
         let found = store.find(&everything).expect("found");
         for (index, json) in found.iter().enumerate() {
             assert!(json.contains(&format!("\"fid\":{index},")), "{index}");

@@ -1,4 +1,4 @@
-//! Plain SQL of users: one SELECT, which reads the collections and nothing else.
+//! Plain SQL of users: one SELECT that only reads the collections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +13,8 @@ use crate::{ProvDbError, ReadBounds, SqlTable};
 
 use super::memory_watch::MemoryWatch;
 
-/// What one statement may take of SQLite: a text or blob holds two documents of the largest size, and what is compiled
-/// joins every collection of 64 shards with itself.
+/// SQLite's limits for one statement: a text or blob holds two documents of the maximum size, and a compiled statement
+/// can join every collection of 64 shards with itself.
 const LIMITS: [(Limit, i32); 4] = [
     (Limit::SQLITE_LIMIT_LENGTH, 32 << 20),
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 64 << 10),
@@ -22,10 +22,11 @@ const LIMITS: [(Limit, i32); 4] = [
     (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1 << 10),
 ];
 
-/// Steps of SQLite's machine between two checks of the bounds: a step on a large document can take a millisecond.
+/// Number of SQLite's virtual machine steps between checks of the bounds; a step on a large document can take a
+/// millisecond.
 pub(super) const STEPS_PER_CHECK: i32 = 1_000;
 
-/// Keeps every statement that is prepared from now on from doing anything but reading.
+/// Restricts every statement that is prepared from now on to reading.
 pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.authorizer(Some(|context: AuthContext<'_>| match context.action {
         AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => {
@@ -38,7 +39,7 @@ pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
     }))
 }
 
-/// Answers one SELECT within its bounds. The connection has no progress handler afterwards.
+/// Runs one SELECT within its bounds. The connection has no progress handler afterwards.
 pub(super) fn select(
     connection: &mut Connection,
     sql: &str,
@@ -61,7 +62,7 @@ pub(super) fn select(
     connection
         .progress_handler(STEPS_PER_CHECK, Some(is_over))
         .map_err(fail)?;
-    // Queries by the query language have no such limits.
+    // Statements of the query language have no such limits.
     let mut before = Vec::with_capacity(LIMITS.len());
     for (limit, most) in LIMITS {
         before.push((limit, connection.set_limit(limit, most).map_err(fail)?));
@@ -109,7 +110,7 @@ fn read(connection: &Connection, sql: &str, bounds: &ReadBounds) -> Result<SqlTa
     Ok(SqlTable { columns, rows })
 }
 
-/// Bytes that are no text show as hexadecimal digits.
+/// Bytes that are not text become hexadecimal digits.
 fn to_json(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Null => Value::Null,

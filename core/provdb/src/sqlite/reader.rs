@@ -1,4 +1,4 @@
-//! All files of a database as one, for reading while others write and after.
+//! A read-only connection to all files of a database, while others write and afterwards.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,29 +16,29 @@ use super::error::at;
 use super::files::{global_path, shard_path};
 use super::{plain, schema};
 
-/// How long a query waits while a file is locked, which in WAL mode is short.
+/// How long a query waits for a locked file; locks are short in WAL mode.
 const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Where queries put what they sort and join.
+/// Where queries store temporary data for sorts and joins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TempStore {
-    /// Files, once it is more than a cache holds.
+    /// Files, beyond the size of the cache.
     Files,
     /// Memory.
     Memory,
 }
 
-/// A connection to the global file with all shards attached, each sharded collection being a view of all of them.
+/// A connection to the global file with all shards attached; each sharded collection is a view of all shards.
 pub(super) struct Reader {
     connection: Connection,
     folder: PathBuf,
     num_shards: u32,
-    /// Of the reads that follow.
+    /// The bounds of the following reads.
     bounds: Option<ReadBounds>,
 }
 
 impl Reader {
-    /// The number of shards of an existing database.
+    /// Returns the number of shards of an existing database.
     pub(super) fn num_shards(folder: &Path, asked: Option<u32>) -> Result<u32, ProvDbError> {
         let place = folder.display().to_string();
         let path = global_path(folder);
@@ -61,7 +61,7 @@ impl Reader {
         let path = global_path(folder);
         let mut connection = connect(&path)?;
         if temp_store == TempStore::Memory {
-            // Before there are views, for these are temporary.
+            // Before the views are created, since these are temporary objects.
             connection
                 .pragma_update(None, "temp_store", "memory")
                 .map_err(at(&path))?;
@@ -100,7 +100,7 @@ impl Reader {
         })
     }
 
-    /// Bounds the reads that follow.
+    /// Sets the bounds of the following reads.
     pub(super) fn bound(&mut self, bounds: &ReadBounds) -> Result<(), ProvDbError> {
         self.bounds = Some(bounds.clone());
         self.watch().map_err(at(&self.folder))
@@ -127,7 +127,8 @@ impl Reader {
         } else {
             i64::from(self.num_shards)
         };
-        // Ids tell the shard. A file is asked once for all of its documents, as SQLite locks it for each question.
+        // Ids determine the shard. All documents of a file are read by one statement, since SQLite locks the file for
+        // each.
         let mut by_file: BTreeMap<i64, Vec<String>> = BTreeMap::new();
         for id in ids {
             let of_file = by_file.entry(id.rem_euclid(num_files)).or_default();
@@ -180,7 +181,7 @@ impl Reader {
         Ok(count.unsigned_abs())
     }
 
-    /// An error of a query over several files; one of damage names the file that has it.
+    /// Converts an error of a query over several files; damage is reported with the damaged file.
     fn failure(&self, error: rusqlite::Error) -> ProvDbError {
         if let Some(bounds) = &self.bounds
             && error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted)
@@ -210,7 +211,7 @@ impl Reader {
             .map_err(at(&global_path(&self.folder)))
     }
 
-    /// Answers plain SQL within bounds of its own.
+    /// Runs plain SQL within its bounds.
     pub(super) fn find_plain_sql(
         &mut self,
         sql: &str,
@@ -221,7 +222,7 @@ impl Reader {
         table
     }
 
-    /// Has the queries that follow end when their bounds say so, or go on to their ends.
+    /// Applies the bounds to the following queries, or removes them.
     fn watch(&mut self) -> rusqlite::Result<()> {
         let is_over = self.bounds.clone().map(|bounds| move || bounds.is_over());
         self.connection
@@ -229,12 +230,12 @@ impl Reader {
     }
 }
 
-/// Whether SQLite finds a file as it should be.
+/// Returns whether SQLite's integrity check of a file succeeds.
 fn is_sound(path: &Path) -> bool {
     let found = connect(path).map(|connection| {
         connection.query_row("pragma quick_check(1)", (), |row| row.get::<_, String>(0))
     });
-    matches!(found, Ok(Ok(said)) if said == "ok")
+    matches!(found, Ok(Ok(outcome)) if outcome == "ok")
 }
 
 /// Opens a file for reading.
@@ -252,19 +253,19 @@ fn open(uri: &str) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(uri, flags)
 }
 
-/// The URI by which SQLite can read a file. To share a file with writers, SQLite makes an index of their log beside it.
-/// Where it may not, in the folder of somebody else, and there is no log, nobody writes: the file is read as
-/// immutable.
+/// Returns the URI by which SQLite can read a file. To share a file with writers, SQLite creates an index of their log
+/// next to it. If it may not create one, in a folder of another user, and there is no log, then there is no writer: the
+/// file is read as immutable.
 fn readable(path: &Path) -> rusqlite::Result<String> {
     let uri = uri(path);
-    let look = || {
+    let probe = || {
         let connection = open(&uri)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.query_row("select count(*) from sqlite_schema", (), |row| {
             row.get::<_, i64>(0)
         })
     };
-    match look() {
+    match probe() {
         Ok(_) => Ok(uri),
         Err(error)
             if matches!(
@@ -279,7 +280,7 @@ fn readable(path: &Path) -> rusqlite::Result<String> {
     }
 }
 
-/// A file as SQLite's URI, for reading.
+/// Returns the URI of a file for reading.
 fn uri(path: &Path) -> String {
     let path = percent_encoded(path.as_os_str().as_encoded_bytes(), |byte| {
         byte.is_ascii_alphanumeric() || b"/.-_".contains(&byte)
@@ -287,7 +288,7 @@ fn uri(path: &Path) -> String {
     format!("file:{path}?mode=ro")
 }
 
-/// One view of all shards for each sharded collection.
+/// Returns the statements that create one view of all shards for each sharded collection.
 fn views(num_shards: u32) -> String {
     let columns = names_with_key_and_doc().join(", ");
     let mut sql = String::new();
@@ -303,7 +304,7 @@ fn views(num_shards: u32) -> String {
     sql
 }
 
-/// An empty view for each global collection that the release which made the database did not have.
+/// Creates an empty view for each global collection that the release which created the database did not have.
 fn empty_views(connection: &Connection) -> rusqlite::Result<()> {
     for collection in Collection::ALL.into_iter().filter(|it| it.is_global()) {
         let is_there: bool = connection.query_row(

@@ -1,4 +1,4 @@
-//! Tables of the files, and the numbers that say how they were laid out.
+//! Tables of the files, and the numbers that describe their format.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use crate::{Collection, ProvDbError};
 
 use super::error::at;
 
-/// Layout of the files that this release writes.
+/// Format of the files that this release writes.
 pub(super) const FORMAT: u32 = 1;
 
-/// Makes the tables of a shard or of the global file where they are missing.
+/// Creates missing tables of a shard or of the global file.
 pub(super) fn create_tables(connection: &Connection, is_global: bool) -> rusqlite::Result<()> {
     let kind = |kind| match kind {
         ColumnKind::Int => "integer",
@@ -57,14 +57,14 @@ pub(super) fn create_tables(connection: &Connection, is_global: bool) -> rusqlit
     connection.execute_batch(&sql)
 }
 
-/// Makes the table of layout numbers where it is missing.
+/// Creates the table of format numbers if it is missing.
 pub(super) fn create_meta(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "create table if not exists meta (name text primary key, value integer not null) strict",
     )
 }
 
-/// Notes a number of the layout.
+/// Stores a format number.
 pub(super) fn set_meta(connection: &Connection, name: &str, value: u32) -> rusqlite::Result<()> {
     connection.execute(
         "insert or replace into meta (name, value) values (?1, ?2)",
@@ -73,7 +73,7 @@ pub(super) fn set_meta(connection: &Connection, name: &str, value: u32) -> rusql
     Ok(())
 }
 
-/// A number of the layout; none in a file that is not laid out yet.
+/// Returns a format number; `None` in a file that is not initialized yet.
 pub(super) fn meta(connection: &Connection, name: &str) -> rusqlite::Result<Option<u32>> {
     if !has_table(connection, "meta")? {
         return Ok(None);
@@ -85,7 +85,7 @@ pub(super) fn meta(connection: &Connection, name: &str) -> rusqlite::Result<Opti
         .optional()
 }
 
-/// Opens a shard, which is there and has its tables since the database was made.
+/// Opens a shard, which has existed with its tables since the database was created.
 pub(super) fn open_shard(
     path: &Path,
     connect: impl FnOnce(&Path) -> Result<Connection, ProvDbError>,
@@ -104,7 +104,7 @@ pub(super) fn open_shard(
     Ok(connection)
 }
 
-/// Whether a file has a table.
+/// Returns whether a file has a table.
 pub(super) fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     connection.query_row(
         "select count(*) > 0 from sqlite_schema where type = 'table' and name = ?1",
@@ -113,7 +113,7 @@ pub(super) fn has_table(connection: &Connection, name: &str) -> rusqlite::Result
     )
 }
 
-/// Whether this release can use a database, by the numbers that it holds.
+/// Returns an error if this release cannot use a database with these format numbers.
 pub(super) fn check(
     format: Option<u32>,
     found: Option<u32>,

@@ -1,4 +1,4 @@
-//! One file that is written.
+//! One file opened for writing.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -18,22 +18,23 @@ use super::schema::{self, FORMAT};
 
 /// How long a write waits for those of other processes.
 const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long the end waits for others before it leaves them what it wrote in the log.
-const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time between two attempts where SQLite does not wait itself.
+/// How long the final checkpoint waits for other processes before it leaves the data in the log.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Interval between attempts where SQLite does not wait by itself.
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
 /// A shard, or the global file.
 pub(super) struct ShardFile {
     pub(super) connection: Connection,
     path: PathBuf,
-    /// `__id` of the first document; those of all shards differ, because each counts in steps of their number.
+    /// `__id` of the first document. Ids of all shards differ, because each shard counts in steps of the number of
+    /// shards.
     first_id: u32,
     id_step: u32,
 }
 
 impl ShardFile {
-    /// Opens the global file and gives the number of shards. Whoever comes first makes all files; others wait for it.
+    /// Opens the global file, and returns the number of shards. The first process creates all files; the others wait.
     pub(super) fn open_global(
         folder: &Path,
         asked: Option<u32>,
@@ -53,7 +54,7 @@ impl ShardFile {
                 let path = shard_path(folder, index);
                 let mut shard = connect(&path, OpenFlags::SQLITE_OPEN_CREATE)?;
                 let create = |shard: &mut Connection| {
-                    // At once: the disk is waited for with every commit.
+                    // Every commit waits for the disk.
                     let transaction = shard.transaction()?;
                     schema::create_tables(&transaction, false)?;
                     transaction.commit()
@@ -64,7 +65,7 @@ impl ShardFile {
             schema::set_meta(&transaction, "format", FORMAT).map_err(&fail)?;
             schema::set_meta(&transaction, "num_shards", num_shards).map_err(&fail)?;
         }
-        // Also what an earlier release did not have.
+        // Includes tables that an earlier release did not have.
         schema::create_tables(&transaction, true).map_err(&fail)?;
         transaction.commit().map_err(&fail)?;
         Ok((
@@ -78,7 +79,7 @@ impl ShardFile {
         ))
     }
 
-    /// Opens one of the shards, which was made with the database.
+    /// Opens one of the shards, which was created with the database.
     pub(super) fn open_shard(
         folder: &Path,
         index: u32,
@@ -119,7 +120,7 @@ impl ShardFile {
         write(&mut self.connection).map_err(at(&self.path))
     }
 
-    /// Removes what was judged in a step of a rank.
+    /// Removes the judged documents of a step of a rank.
     pub(super) fn forget_step(
         &mut self,
         program: u32,
@@ -158,11 +159,11 @@ impl ShardFile {
         remove(&mut self.connection).map_err(at(&self.path))
     }
 
-    /// Brings all that the log holds into the file itself, so that whoever copies the file has it. Where another process
-    /// is in the way, the log keeps it.
+    /// Checkpoints the log into the file, so that a copy of the file is complete. If another process is in the way, the
+    /// data stay in the log.
     pub(super) fn settle(&self) {
         let settle = || {
-            self.connection.busy_timeout(FAREWELL_TIMEOUT)?;
+            self.connection.busy_timeout(CHECKPOINT_TIMEOUT)?;
             self.connection
                 .query_row("pragma wal_checkpoint(truncate)", (), |_| Ok(()))
         };
@@ -174,8 +175,8 @@ impl ShardFile {
         replace_state(&self.connection, name, bytes).map_err(at(&self.path))
     }
 
-    /// Stores what `change` makes of the bytes under a name, unless it makes nothing of them; nobody else changes them
-    /// meanwhile. Answers with what else it says.
+    /// Replaces the bytes under a name by what `change` returns, if anything, in one transaction. Returns the second
+    /// result of `change`.
     pub(super) fn change_state<T>(
         &mut self,
         name: &str,
@@ -217,14 +218,14 @@ fn connect(path: &Path, or_create: OpenFlags) -> Result<Connection, ProvDbError>
         connection.busy_timeout(BUSY_TIMEOUT)?;
         use_log(&connection)?;
         connection.pragma_update(None, "synchronous", "full")?;
-        // A long query keeps the log from being reset; afterwards it gives the space back.
+        // A long query keeps the log from being reset; afterwards it is truncated.
         connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
         Ok(connection)
     };
     open().map_err(at(path))
 }
 
-/// Writes go to a log from now on. Of those that want this of a new file at once SQLite lets all but one fail
+/// Switches to WAL mode. If several processes do this on a new file at the same time, SQLite lets all but one fail
 /// without waiting, whatever the timeout.
 fn use_log(connection: &Connection) -> rusqlite::Result<()> {
     let give_up = Instant::now() + BUSY_TIMEOUT;
@@ -241,8 +242,8 @@ fn use_log(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// The statement that stores a document of a collection under its key: new with the shard's next `__id`, or in
-/// place of the former one.
+/// Returns the statement that stores a document of a collection under its key: new with the shard's next `__id`, or
+/// replacing the former one.
 fn upsert(table: Collection) -> String {
     let columns = names_with_key_and_doc();
     let changes: Vec<String> = columns[1..]

@@ -1,4 +1,5 @@
-//! Upkeep of a database: copies, space, retention and formats. These are tasks of an operator, not of the pipeline.
+//! Maintenance of a database: backups, compaction, retention and format upgrades. These are tasks of an operator, not
+//! of the pipeline.
 
 mod retention;
 
@@ -6,7 +7,7 @@ use std::path::Path;
 
 #[cfg(feature = "postgres")]
 pub(crate) use retention::ResolvedRules;
-pub use retention::{Retained, RetentionMode, RetentionRules};
+pub use retention::{RetentionMode, RetentionRules, RetentionSummary};
 
 use crate::sqlite::upkeep;
 use crate::store::without_secrets;
@@ -14,41 +15,41 @@ use crate::store::without_secrets;
 use crate::{AccessMode, PostgresStore};
 use crate::{Collection, OpenOptions, ProvDbError};
 
-/// A finished copy of a database.
+/// A completed copy of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupSummary {
-    /// The number of documents in each collection, equal in the copy and in what was copied.
+    /// The number of documents in each collection, equal in the copy and in the original.
     pub documents: Vec<(Collection, u64)>,
-    /// The size of the files of the copy.
+    /// The size of the copied files.
     pub size_bytes: u64,
 }
 
-/// The size of a database before and after it was compacted.
+/// The size of a database before and after compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactSummary {
     /// The size of its files before.
     pub before_bytes: u64,
-    /// Their size after.
+    /// The size of its files after.
     pub after_bytes: u64,
 }
 
-/// The change that an upgrade made.
+/// The result of an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpgradeSummary {
     /// The format before.
     pub from: u32,
     /// The format after, which is the newest.
     pub to: u32,
-    /// Tables and indexes that were missing and are made now.
+    /// Number of missing tables and indexes that were created.
     pub num_made: u64,
 }
 
-/// Copies the database in the folder `from` to the new folder `to`, while others write and read it. The copy appears under
-/// its name once it is complete, on disk and verified. Each file is copied as of one moment, the statistics first, so that no
-/// statistics of the copy count more than its records.
+/// Copies the database in the folder `from` to the new folder `to`, while others write and read it. The copy gets its
+/// name once it is complete, on disk and verified. Each file is copied as of one moment, the statistics first, so that
+/// the copied statistics never count more than the copied records.
 ///
 /// # Errors
-/// The place is no folder; there is something at `to` or at `to` with `.part`; the copy differs; files cannot be read or
+/// The place is not a folder; `to`, or `to` with `.part`, already exists; the copy differs; files cannot be read or
 /// written.
 pub fn back_up(from: &str, to: &Path) -> Result<BackupSummary, ProvDbError> {
     let folder = folder(from, || {
@@ -58,16 +59,16 @@ pub fn back_up(from: &str, to: &Path) -> Result<BackupSummary, ProvDbError> {
                  the URL, and `pg_restore` to read it back",
                 without_secrets(from)
             ),
-            "copy the folder that the server serves, on the server's machine; the server can go on meanwhile",
+            "copy the folder that the server serves, on the server's machine; the server can continue meanwhile",
         )
     })?;
     upkeep::back_up(folder, to)
 }
 
-/// Gives the free space inside the files back to the file system.
+/// Returns the free space inside the files to the file system.
 ///
 /// # Errors
-/// The place is no folder; [`ProvDbError::InUse`]; the disk has no space for a second copy of the largest file.
+/// The place is not a folder; [`ProvDbError::InUse`]; the disk has no space for a second copy of the largest file.
 pub fn compact(place: &str) -> Result<CompactSummary, ProvDbError> {
     let folder = folder(place, || {
         (
@@ -75,29 +76,30 @@ pub fn compact(place: &str) -> Result<CompactSummary, ProvDbError> {
                 "PostgreSQL reuses free space by itself; to have it done now, run `psql {} --command 'vacuum (analyze)'`",
                 without_secrets(place)
             ),
-            "end the server, then compact the folder that it serves, on its machine",
+            "stop the server, then compact the folder that it serves, on its machine",
         )
     })?;
     upkeep::compact(folder)
 }
 
-/// Brings a database of an older release to the newest format, and makes the tables that an older release did not have.
+/// Upgrades a database of an older release to the newest format, and creates the tables that an older release did not
+/// have.
 ///
 /// # Errors
-/// The place is no folder; [`ProvDbError::InUse`]; [`ProvDbError::NewerFormat`]; files cannot be written.
+/// The place is not a folder; [`ProvDbError::InUse`]; [`ProvDbError::NewerFormat`]; files cannot be written.
 pub fn upgrade(place: &str) -> Result<UpgradeSummary, ProvDbError> {
     let folder = folder(place, || {
         (
-            "tables on PostgreSQL are brought up to date by every command that opens them for writing, such as `callgrove \
+            "tables on PostgreSQL are upgraded by every command that opens them for writing, such as `callgrove \
              provdb`"
                 .to_owned(),
-            "end the server, then upgrade the folder that it serves, on its machine",
+            "stop the server, then upgrade the folder that it serves, on its machine",
         )
     })?;
     upkeep::upgrade(folder)
 }
 
-/// Counts or deletes the documents that `rules` are about. Statistics, models, incidents, trends and metadata stay.
+/// Counts or deletes the documents that match `rules`. Statistics, models, incidents, trends and metadata stay.
 ///
 /// # Errors
 /// Another process has the database open (a folder) or writes ranks (PostgreSQL); the place is a server or cannot be
@@ -107,14 +109,14 @@ pub fn retain(
     options: &OpenOptions,
     rules: &RetentionRules,
     mode: RetentionMode,
-) -> Result<Retained, ProvDbError> {
+) -> Result<RetentionSummary, ProvDbError> {
     if place.starts_with("postgres://") || place.starts_with("postgresql://") {
         return retain_in_postgres(place, options, rules, mode);
     }
     let folder = folder(place, || {
         (
             String::new(),
-            "end the server, then do this to the folder or PostgreSQL database that it serves",
+            "stop the server, then do this to the folder or PostgreSQL database that it serves",
         )
     })?;
     upkeep::retain(folder, rules, mode)
@@ -126,8 +128,8 @@ fn retain_in_postgres(
     options: &OpenOptions,
     rules: &RetentionRules,
     mode: RetentionMode,
-) -> Result<Retained, ProvDbError> {
-    // Opened for writing, tables would be made where there are none.
+) -> Result<RetentionSummary, ProvDbError> {
+    // Opening for writing would create missing tables.
     let mut reading = options.clone();
     reading.mode = AccessMode::ReadOnly;
     drop(PostgresStore::open(url, &reading)?);
@@ -140,14 +142,14 @@ fn retain_in_postgres(
     _: &OpenOptions,
     _: &RetentionRules,
     _: RetentionMode,
-) -> Result<Retained, ProvDbError> {
+) -> Result<RetentionSummary, ProvDbError> {
     Err(ProvDbError::NotBuilt {
         feature: "postgres",
         url: without_secrets(url),
     })
 }
 
-/// The folder that `place` names, or else what to do with PostgreSQL and with a server.
+/// Returns the folder that `place` names, or an error with the alternative for PostgreSQL or a server.
 fn folder(
     place: &str,
     remedies: impl FnOnce() -> (String, &'static str),

@@ -1,39 +1,39 @@
-//! Which documents are deleted, as conditions in the SQL that SQLite and PostgreSQL share.
+//! Retention rules as conditions in the SQL that SQLite and PostgreSQL share.
 
 use std::time::Duration;
 
 use crate::Collection;
 
-/// Documents to delete: those to which every condition that is set applies. Without any condition there are none.
+/// Rules for documents to delete: those that match every condition that is set. Without any condition nothing matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RetentionRules {
-    /// Of this program only. It is no condition by itself.
+    /// Restricts the rules to this program. It is no condition by itself.
     pub program: Option<u32>,
-    /// They began this long before the newest execution that is recorded.
+    /// Matches documents that began this long before the newest recorded execution.
     pub older_than: Option<Duration>,
-    /// Their I/O step is before this one.
+    /// Matches documents with an I/O step before this one.
     pub before_step: Option<u32>,
-    /// Their severity is below this, in microseconds.
+    /// Matches documents with a severity below this, in microseconds.
     pub below_severity_us: Option<u32>,
 }
 
-/// Whether documents are deleted.
+/// The action on matching documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetentionMode {
-    /// They are counted only.
+    /// Only counts them.
     Count,
-    /// They are deleted.
+    /// Deletes them.
     Delete,
 }
 
-/// The documents that were counted or deleted, and how many there were, of each collection that rules are about.
+/// The number of counted or deleted documents in each collection that rules apply to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Retained {
-    /// Collection, number that the rules are about, and number of all before.
+pub struct RetentionSummary {
+    /// Collection, number of matching documents, and number of all documents before.
     pub collections: Vec<(Collection, u64, u64)>,
 }
 
-impl Retained {
+impl RetentionSummary {
     /// Adds the numbers of a part of the database.
     pub(crate) fn add(&mut self, collection: Collection, num_matching: u64, num_all: u64) {
         match self.collections.iter_mut().find(|it| it.0 == collection) {
@@ -46,7 +46,7 @@ impl Retained {
     }
 }
 
-/// Rules with the time that `older_than` stands for.
+/// Rules in which `older_than` is resolved to a time.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedRules {
     rules: RetentionRules,
@@ -54,7 +54,7 @@ pub(crate) struct ResolvedRules {
 }
 
 impl RetentionRules {
-    /// Asks for the newest time of entry in a collection; null without documents.
+    /// Returns the query for the newest time of entry in a collection; its result is null without documents.
     pub(crate) fn newest_sql(&self, collection: Collection) -> String {
         let of_program = self
             .program
@@ -62,7 +62,7 @@ impl RetentionRules {
         format!("select max(entry) from {collection}{of_program}")
     }
 
-    /// The rules, where the newest execution began at `newest_us`.
+    /// Returns the rules if the newest execution began at `newest_us`.
     pub(crate) fn resolved(&self, newest_us: Option<i64>) -> ResolvedRules {
         let before_us = self.older_than.map(|age| {
             let age_us = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
@@ -76,10 +76,10 @@ impl RetentionRules {
 }
 
 impl ResolvedRules {
-    /// The condition for the documents of a collection that are to be deleted.
+    /// Returns the condition for the documents of a collection that are to be deleted.
     ///
-    /// A normal execution stays as long as an anomaly does that it is compared with: the first normal one of the same
-    /// function and rank in the step of the anomaly or after it. Trees of the sample stay, for models are learned from
+    /// A normal execution stays as long as the anomaly that it is compared with: the first normal one of the same
+    /// function and rank in the step of the anomaly or later. Trees of the sample stay, since models are learned from
     /// them.
     pub(crate) fn condition(&self, collection: Collection) -> String {
         let anomaly_is_deleted = self.all_of("", true);
@@ -91,7 +91,7 @@ impl ResolvedRules {
                 self.all_of("", false),
                 self.all_of("a.", true),
             ),
-            // A truth value as text is `0` on SQLite, `false` on PostgreSQL.
+            // A boolean as text is `0` on SQLite, `false` on PostgreSQL.
             Collection::Trees => format!(
                 "{anomaly_is_deleted} and cast(doc ->> 'is_sample' as text) in ('0', 'false')"
             ),
@@ -99,7 +99,7 @@ impl ResolvedRules {
         }
     }
 
-    /// All conditions that are set, on the columns of a table.
+    /// Returns all conditions that are set, on the columns of a table.
     fn all_of(&self, table: &str, with_severity: bool) -> String {
         let rules = &self.rules;
         let severity = rules.below_severity_us.filter(|_| with_severity);
@@ -110,7 +110,7 @@ impl ResolvedRules {
         ];
         let mut conditions: Vec<String> = conditions.into_iter().flatten().collect();
         if conditions.is_empty() {
-            // Severity alone says nothing of normal executions.
+            // A severity alone does not select normal executions.
             let is_any = rules.below_severity_us.is_some();
             conditions.push(if is_any { "1 = 1" } else { "1 = 0" }.to_owned());
         }

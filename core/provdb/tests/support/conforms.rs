@@ -1,4 +1,4 @@
-//! The suite that every store passes.
+//! The conformance suite that every store passes.
 
 use callgrove_model::RunIdentity;
 use callgrove_provdb::{
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::{document, execution, one_of_each, oracle, tree};
 
-/// Opens the same database again and again.
+/// Opens the same database repeatedly.
 pub(crate) type Open<'o> = &'o dyn Fn(AccessMode) -> Box<dyn Store>;
 
-/// Runs the suite on a database that is empty at first.
+/// Runs the suite on an initially empty database.
 pub(crate) fn conforms(open: Open<'_>) {
     is_of_one_run(open);
     keeps_documents_as_they_are(open);
@@ -69,7 +69,7 @@ fn is_of_one_run(open: Open<'_>) {
     assert!(matches!(refused, Err(ProvDbError::ReadOnly(_))));
 }
 
-/// What one rank tells of its run.
+/// Returns what one rank knows about its run.
 pub(crate) fn run(rank: u32, pid: u32) -> RunIdentity {
     let process = json!({"host": "vm", "pid": pid, "start": 1_793_787_072_034_000_000_i64});
     let program = json!({"executables": ["/x/lmp"], "command_lines": ["/x/lmp -in a"], "ranks": {rank.to_string(): process}});
@@ -121,7 +121,7 @@ fn replaces_by_key_and_keeps_ids(open: Open<'_>) {
             document.json = document.json.replace("node17", "node18");
         }
     }
-    // The same key twice in one call: the last one stays.
+    // The same key twice in one call: the last document stays.
     again.push(again[0].clone());
     store.put(&again).expect("stored again");
     let after = all(&mut *store, Collection::Anomalies);
@@ -197,7 +197,7 @@ fn forgets_one_step_of_one_rank(open: Open<'_>) {
         let kept = kept.filter(|it| place(it) != (program.into(), rank.into(), step.into()));
         assert_eq!(all(&mut *store, collection), kept.collect::<Vec<_>>());
     }
-    // For the tests that follow.
+    // For the following tests.
     store.put(&one_of_each()).expect("stored again");
 }
 
@@ -210,7 +210,7 @@ fn removes_documents_by_key(open: Open<'_>) {
         .expect("one of each");
     let before = Collection::JUDGED.map(|collection| all(&mut *store, collection).len());
     for _ in 0..2 {
-        let keys = [anomaly.key.clone(), "nobody".to_owned()];
+        let keys = [anomaly.key.clone(), "unknown".to_owned()];
         store
             .remove(Collection::Anomalies, anomaly.rank, &keys)
             .expect("removed, and not missed");
@@ -235,7 +235,7 @@ fn keeps_state(open: Open<'_>) {
 
 fn claims_are_exclusive(open: Open<'_>) {
     let (mut first, mut second) = (open(AccessMode::ReadWrite), open(AccessMode::ReadWrite));
-    let claim = first.claim(0, 3, "ad-first").expect("nobody has it");
+    let claim = first.claim(0, 3, "ad-first").expect("it is free");
     assert_eq!((claim.program(), claim.rank()), (0, 3));
     let error = second
         .claim(0, 3, "ad-second")
@@ -262,14 +262,14 @@ fn claims_are_exclusive(open: Open<'_>) {
     let taken_over = eventually(|| second.claim(0, 3, "ad-second").ok());
     drop((taken_over, others));
     let back = eventually(|| first.claim(0, 3, "ad-first").ok());
-    // A claim outlives the store that gave it.
+    // A claim outlives the store that granted it.
     drop(first);
     let error = second.claim(0, 3, "ad-second").expect_err("still held");
     assert!(matches!(error, ProvDbError::Claimed { .. }), "{error:?}");
     drop(back);
 }
 
-/// Tries for at most ten seconds: where a claim is released over a network, its end takes a moment.
+/// Retries for at most ten seconds: the release of a claim over a network takes a moment.
 pub(crate) fn eventually<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     for _ in 0..1_000 {
         if let Some(value) = attempt() {
@@ -306,7 +306,7 @@ fn readers_see_what_was_acknowledged(open: Open<'_>) {
     ));
 }
 
-/// Executions of four ranks, steps 10 and 11, beside what is there already.
+/// Stores executions of four ranks, steps 10 and 11, in addition to the existing ones.
 fn fill(store: &mut dyn Store) -> Vec<String> {
     let mut documents = Vec::new();
     for rank in 0..4 {
@@ -452,7 +452,7 @@ fn answers_plain_sql(open: Open<'_>) {
     }
 }
 
-/// Random filters on random documents give what the oracle gives.
+/// Compares random filters on random documents with the oracle.
 fn agrees_with_the_oracle(open: Open<'_>) {
     let mut store = open(AccessMode::ReadWrite);
     let documents: Vec<Document> = odd_documents()
@@ -501,7 +501,7 @@ fn agrees_with_the_oracle(open: Open<'_>) {
         .expect("engine and oracle agree");
 }
 
-/// Values of every type where a query may meet them.
+/// Returns values of every type at positions that the queries access.
 fn odd_documents() -> Vec<Value> {
     let values = [
         json!(null),

@@ -1,11 +1,10 @@
-//! What the tests of all stores share: records, documents, the suite that every store must pass, and an oracle for
-//! filters.
+//! Shared by the tests of all stores: records, documents, the conformance suite, and an oracle for filters.
 
 #![allow(
     dead_code,
     unused_imports,
     clippy::allow_attributes,
-    reason = "each test binary uses its part of it"
+    reason = "each test binary uses only a part of it"
 )]
 
 pub(crate) mod conforms;
@@ -13,7 +12,7 @@ pub(crate) mod oracle;
 #[cfg(all(unix, feature = "postgres"))]
 pub(crate) mod postgres_server;
 #[cfg(feature = "sqlite")]
-pub(crate) mod retained;
+pub(crate) mod retention;
 mod samples;
 
 pub(crate) use samples::{document, execution, one_of_each, tree};

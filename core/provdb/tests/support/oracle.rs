@@ -1,11 +1,11 @@
-//! What a filter and an order mean, said once more and plainly, on parsed JSON: the oracle for all engines.
+//! A plain implementation of filters and orders on parsed JSON: the oracle for all engines.
 
 use std::cmp::Ordering;
 
 use callgrove_provdb::{Filter, Literal, Op, Path, PathStep, SortKey, Test};
 use serde_json::Value;
 
-/// Whether a document passes a filter.
+/// Returns whether a document passes a filter.
 pub(crate) fn matches(filter: &Filter, document: &Value) -> bool {
     match filter {
         Filter::And(parts) => parts.iter().all(|part| matches(part, document)),
@@ -17,7 +17,7 @@ pub(crate) fn matches(filter: &Filter, document: &Value) -> bool {
     }
 }
 
-/// The order of two documents without regard to their ids.
+/// Compares two documents, ignoring their ids.
 pub(crate) fn compare(sort: &SortKey, left: &Value, right: &Value) -> Ordering {
     let key = |document| match values(document, &sort.path).pop().flatten() {
         Some(Value::Bool(it)) => (0, f64::from(*it), ""),
@@ -34,7 +34,7 @@ pub(crate) fn compare(sort: &SortKey, left: &Value, right: &Value) -> Ordering {
     })
 }
 
-/// The values that a path leads to; none in the place of what is missing.
+/// Returns the values that a path leads to; `None` for a missing one.
 fn values<'v>(document: &'v Value, path: &Path) -> Vec<Option<&'v Value>> {
     let mut values = vec![Some(document)];
     for step in path.steps() {

@@ -1,4 +1,4 @@
-//! A PostgreSQL server that a test starts for itself, on a folder and port of its own.
+//! A PostgreSQL server that a test starts in its own folder and on its own port.
 
 use std::fs;
 use std::net::TcpListener;
@@ -13,12 +13,12 @@ pub(crate) struct PostgresServer {
     programs: PathBuf,
     folder: TempDir,
     port: u16,
-    /// User and group to run as, where the test itself runs as root, which PostgreSQL refuses.
+    /// User and group of the server if the test runs as root, which PostgreSQL refuses.
     owner: Option<(u32, u32)>,
 }
 
 impl PostgresServer {
-    /// Makes an empty server with these settings and starts it.
+    /// Creates an empty server with these settings and starts it.
     pub(crate) fn start(settings: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let owner = owner(folder.path());
@@ -50,17 +50,17 @@ impl PostgresServer {
         server
     }
 
-    /// Its address: database `postgres`, user `tester`.
+    /// Returns its URL: database `postgres`, user `tester`.
     pub(crate) fn url(&self) -> String {
         format!("postgres://tester@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// A folder that the server may read and write.
+    /// Returns a folder that the server may read and write.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Gives a file to the server's user alone.
+    /// Gives a file to the server's user only.
     pub(crate) fn hand_over(&self, path: &Path) {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("permissions");
         if let Some((user, group)) = self.owner {
@@ -68,7 +68,7 @@ impl PostgresServer {
         }
     }
 
-    /// Ends all processes of the server at once, as a crash would.
+    /// Kills all processes of the server, like a crash.
     pub(crate) fn crash(&self) {
         self.control(&["-m", "immediate", "-w", "stop"]);
     }
@@ -148,7 +148,7 @@ impl Drop for PostgresServer {
     }
 }
 
-/// The folder of the server's programs.
+/// Returns the folder of the server's programs.
 fn programs() -> PathBuf {
     let mut folders: Vec<PathBuf> = std::env::var_os("PATH")
         .map(|path| std::env::split_paths(&path).collect())
@@ -173,7 +173,7 @@ fn programs() -> PathBuf {
         .expect("install PostgreSQL (package postgresql) to run this test")
 }
 
-/// Who runs the server, if not the test's own user: the user `postgres` in the place of root.
+/// Returns the user that runs the server, if it is not the test's own: `postgres` instead of root.
 fn owner(folder: &Path) -> Option<(u32, u32)> {
     use std::os::unix::fs::MetadataExt as _;
     if folder.metadata().expect("it was made").uid() != 0 {

@@ -10,7 +10,7 @@ use callgrove_provdb::{
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// Parameters of a histogram, as the schema has them.
+/// Returns the parameters of a histogram, in the form of the schema.
 pub(crate) fn histogram() -> Value {
     json!({
         "histogram": {"Histogram Bin Counts": [3, 0, 1], "Histogram Bin Edges": [0.5, 10.0, 20.0, 30.5]},
@@ -18,13 +18,13 @@ pub(crate) fn histogram() -> Value {
     })
 }
 
-/// Statistics, as the schema has them.
+/// Returns statistics, in the form of the schema.
 pub(crate) fn run_stats() -> Value {
     json!({"accumulate": 12.0, "count": 3, "kurtosis": -1.5, "maximum": 6.0, "mean": 4.0, "minimum": 2.0,
            "skewness": 0.0, "stddev": 2.0})
 }
 
-/// An execution on the CPU with every list filled.
+/// Returns an execution on the CPU with all lists filled.
 pub(crate) fn execution(rank: u32, step: u64, index: u64) -> ExecutionRecord {
     let event_id = format!("{rank}:{step}:{index}");
     let func: Arc<str> = if index.is_multiple_of(2) {
@@ -113,7 +113,7 @@ pub(crate) fn execution(rank: u32, step: u64, index: u64) -> ExecutionRecord {
     }
 }
 
-/// An execution on a GPU.
+/// Returns an execution on a GPU.
 pub(crate) fn gpu_execution(rank: u32, step: u64, index: u64, has_parent: bool) -> ExecutionRecord {
     let parent = CallStackEntry {
         is_anomaly: None,
@@ -141,7 +141,7 @@ pub(crate) fn gpu_execution(rank: u32, step: u64, index: u64, has_parent: bool) 
     }
 }
 
-/// An entry of the metadata.
+/// Returns an entry of the metadata.
 pub(crate) fn metadata(rank: u32, descr: &str) -> MetadataRecord {
     MetadataRecord {
         descr: descr.to_owned(),
@@ -152,7 +152,7 @@ pub(crate) fn metadata(rank: u32, descr: &str) -> MetadataRecord {
     }
 }
 
-/// A tree that was recorded for a sample.
+/// Returns a tree that was recorded for the sample.
 pub(crate) fn tree(rank: u32) -> Document {
     let record = TreeRecord {
         version: TREE_VERSION,
@@ -177,7 +177,7 @@ pub(crate) fn tree(rank: u32) -> Document {
     Document::tree(&record).expect("a record")
 }
 
-/// One document of every collection and kind.
+/// Returns one document of every collection and kind.
 pub(crate) fn one_of_each() -> Vec<Document> {
     let anomaly = |record| Document::execution(Collection::Anomalies, &record).expect("a record");
     let stats = json!({
@@ -210,7 +210,7 @@ pub(crate) fn one_of_each() -> Vec<Document> {
     ]
 }
 
-/// Four ranks that are slower than their peers.
+/// Returns a trend of four ranks that are slower than their peers.
 pub(crate) fn trend() -> Value {
     json!({
         "version": 1, "trend_id": "slow:4:8", "pid": 0, "kind": "slow", "holds": true, "io_step": 90, "num_ranks": 2,
@@ -220,7 +220,7 @@ pub(crate) fn trend() -> Value {
     })
 }
 
-/// An incident of two ranks, whose root is known.
+/// Returns an incident of two ranks with a known root.
 pub(crate) fn incident() -> Value {
     json!({
         "version": 2, "incident_id": "6:3:122", "joined_to": null, "pid": 0, "io_step": 3, "start": 1_000,
@@ -240,7 +240,7 @@ pub(crate) fn incident() -> Value {
     })
 }
 
-/// What is left of an incident that turned out to be part of another.
+/// Returns the document of an incident that was joined to another one.
 pub(crate) fn joined_incident() -> Value {
     let mut incident = incident();
     for field in [
@@ -266,7 +266,7 @@ pub(crate) fn joined_incident() -> Value {
     incident
 }
 
-/// A document of any JSON object.
+/// Returns a document of any JSON object.
 pub(crate) fn document(collection: Collection, rank: u32, key: &str, json: &Value) -> Document {
     Document::from_json(collection, rank, key, json.to_string())
 }

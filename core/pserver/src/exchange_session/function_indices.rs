@@ -1,4 +1,4 @@
-//! The function indices of an instance, and what the server calls the same functions.
+//! The function indices of an instance, and the server's indices of the same functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use crate::functions::{FunctionRequest, FunctionTable, check_name};
 use crate::protocol::Transport;
 use crate::{Contribution, PserverError};
 
-/// Names travel in lists of about so many bytes.
+/// Approximate maximum size of a list of names in bytes.
 const MAX_LIST_BYTES: usize = 1 << 20;
 
-/// The functions that the instance has asked for. Its indices are the server's, except for those that it had to give
-/// itself, and for those that a restarted server has given to other functions.
+/// The functions that the instance has asked for. Its indices equal the server's, except for those that it had to
+/// assign itself, and those that a restarted server has given to other functions.
 #[derive(Debug, Default)]
 pub(super) struct FunctionIndices {
     table: FunctionTable,
-    /// Functions that the server has not been told of.
+    /// Functions that have not been sent to the server yet.
     unannounced: BTreeSet<FuncId>,
-    /// Where the server's index differs.
+    /// The server's index where it differs.
     to_server: BTreeMap<FuncId, FuncId>,
     of_server: BTreeMap<FuncId, FuncId>,
 }
 
 impl FunctionIndices {
-    /// The indices of names that all have one.
+    /// Returns the indices of the names if all have one.
     pub(super) fn find_all(&self, program: ProgramId, names: &[String]) -> Option<Vec<FuncId>> {
         names
             .iter()
@@ -33,7 +33,7 @@ impl FunctionIndices {
             .collect()
     }
 
-    /// The indices of names; those that the server has not given one are given one here.
+    /// Returns the indices of the names; missing ones are assigned locally.
     pub(super) fn get_all(
         &mut self,
         program: ProgramId,
@@ -44,7 +44,7 @@ impl FunctionIndices {
             .map(|name| {
                 check_name("function", name, MAX_NAME_BYTES)?;
                 Ok(self.table.find(program, name).unwrap_or_else(|| {
-                    let fid = self.invent(program, name);
+                    let fid = self.assign_local(program, name);
                     self.unannounced.insert(fid);
                     fid
                 }))
@@ -52,7 +52,7 @@ impl FunctionIndices {
             .collect()
     }
 
-    /// Asks the server for the names that have no index yet.
+    /// Requests the server's indices for names that have none yet.
     pub(super) fn ask(
         &mut self,
         transport: &mut impl Transport,
@@ -63,7 +63,7 @@ impl FunctionIndices {
             .iter()
             .filter(|name| self.table.find(program, name).is_none())
             .collect();
-        // In the order of their first appearance, so that the server's indices follow it.
+        // In the order of first appearance, so that the server's indices follow it.
         let mut requests: Vec<FunctionRequest> = Vec::new();
         let mut seen = BTreeSet::new();
         for name in names {
@@ -83,7 +83,7 @@ impl FunctionIndices {
         Ok(())
     }
 
-    /// Tells the server the names that it does not know, or all of them if it has begun a new life.
+    /// Sends the server the names that it lacks, or all of them if its epoch is new.
     pub(super) fn announce(
         &mut self,
         transport: &mut impl Transport,
@@ -120,7 +120,7 @@ impl FunctionIndices {
         Ok(())
     }
 
-    /// A contribution under the server's indices.
+    /// Returns the contribution with the server's indices.
     pub(super) fn to_server(&self, contribution: Arc<Contribution>) -> Arc<Contribution> {
         if self.to_server.is_empty() {
             return contribution;
@@ -130,7 +130,7 @@ impl FunctionIndices {
         Arc::new(renumbered)
     }
 
-    /// The instance's index of a function of the server, if it has asked for that.
+    /// Returns the instance's index of a function of the server, if it has asked for that function.
     pub(super) fn of_server(&self, server_fid: FuncId) -> Option<FuncId> {
         if let Some(&fid) = self.of_server.get(&server_fid) {
             return Some(fid);
@@ -141,8 +141,8 @@ impl FunctionIndices {
 
     fn adopt(&mut self, program: ProgramId, name: &str, server_fid: FuncId) {
         if !self.table.insert(server_fid, program, name.to_owned()) {
-            // The instance has used the index since before the server was restarted.
-            let fid = self.invent(program, name);
+            // The instance has used this index since before the server was restarted.
+            let fid = self.assign_local(program, name);
             self.map(fid, server_fid);
         }
     }
@@ -154,14 +154,14 @@ impl FunctionIndices {
         }
     }
 
-    fn invent(&mut self, program: ProgramId, name: &str) -> FuncId {
+    fn assign_local(&mut self, program: ProgramId, name: &str) -> FuncId {
         let fid = self.table.free_index(program, name);
         self.table.insert(fid, program, name.to_owned());
         fid
     }
 }
 
-/// Requests in lists of about [`MAX_LIST_BYTES`].
+/// Splits requests into lists of about [`MAX_LIST_BYTES`].
 fn lists(requests: &[FunctionRequest]) -> Vec<&[FunctionRequest]> {
     let mut lists = Vec::new();
     let mut rest = requests;

@@ -1,4 +1,4 @@
-//! An AD instance's side of the exchange, whatever carries it: keeps what the server lacks, and the newest models.
+//! An AD instance's side of the exchange, over any transport. It keeps what the server lacks, and the newest models.
 
 mod function_indices;
 mod model_cache;
@@ -21,14 +21,14 @@ use function_indices::FunctionIndices;
 use model_cache::ModelCache;
 use outbox::Outbox;
 
-/// Contributions travel in parts of about so many bytes.
+/// Approximate maximum size of one part of a contribution in bytes.
 const MAX_PART_BYTES: usize = 1 << 20;
 
 /// The exchange of one AD instance over some transport.
 ///
-/// What the instance adds waits in an outbox until the server has it, and for as long as a restart of the
-/// server could lose it; see [`crate::Retention`]. Whatever was sent twice carries the same number and
-/// is merged once. The memory that this takes does not grow with the number of steps.
+/// Contributions of the instance stay in an outbox until the server has them, and as long as a restart of the server
+/// could lose them; see [`crate::Retention`]. A repeated request has the same sequence number and is merged once. The
+/// memory of the outbox does not grow with the number of steps.
 #[derive(Debug)]
 pub struct ExchangeSession<T> {
     transport: T,
@@ -40,9 +40,9 @@ pub struct ExchangeSession<T> {
     outbox: Outbox,
     models: ModelCache,
     model_kind: ModelKind,
-    /// What the next contribution holds.
+    /// The learnt steps of the next contribution.
     learnt: BTreeMap<RankKey, StepId>,
-    /// The generation of the tree models that came, and those of them that were not asked for yet.
+    /// The generation of the tree models received so far, and those not yet taken by the caller.
     tree_generation: u64,
     tree_models: Vec<TreeModelUpdate>,
     ended: BTreeSet<RankKey>,
@@ -50,7 +50,7 @@ pub struct ExchangeSession<T> {
 }
 
 impl<T: Transport> ExchangeSession<T> {
-    /// Over a transport; [`ModelExchange::register`] is the next call.
+    /// Creates a session over a transport; call [`ModelExchange::register`] next.
     pub fn new(transport: T) -> Self {
         Self {
             transport,
@@ -70,17 +70,18 @@ impl<T: Transport> ExchangeSession<T> {
         }
     }
 
-    /// What carries the requests.
+    /// Returns the transport.
     pub fn transport(&self) -> &T {
         &self.transport
     }
 
-    /// I/O steps whose own numbers of anomalies were given up while the server was away for long; the totals have them.
+    /// Returns the number of I/O steps whose own anomaly counts were dropped while the server was away; the totals
+    /// include them.
     pub fn num_dropped_steps(&self) -> usize {
         self.outbox.num_dropped_steps()
     }
 
-    /// Registers, and tells the server the names that it may have forgotten.
+    /// Registers, and sends the server the names that it may have lost.
     fn attach(&mut self) -> Result<Welcome, PserverError> {
         let Some(hello) = &self.hello else {
             return Err(PserverError::NotRegistered {
@@ -88,11 +89,11 @@ impl<T: Transport> ExchangeSession<T> {
             });
         };
         let registered = self.transport.register(hello)?;
-        let is_new_life = registered.epoch != self.epoch;
-        self.indices.announce(&mut self.transport, is_new_life)?;
-        if is_new_life {
+        let is_new_epoch = registered.epoch != self.epoch;
+        self.indices.announce(&mut self.transport, is_new_epoch)?;
+        if is_new_epoch {
             self.models.forget_cursor();
-            // All of them once more: a server that forgot some may have given their generation to others.
+            // Request all tree models again: a server that lost some may reuse their generation for others.
             self.tree_generation = 0;
             self.outbox
                 .begin_epoch(registered.last_sequence, registered.retention);
@@ -113,7 +114,7 @@ impl<T: Transport> ExchangeSession<T> {
         self.indices.ask(&mut self.transport, program, names)
     }
 
-    /// Sends what waits; ends early, without an error, if the server is away.
+    /// Sends the outbox; returns early, without an error, if the server is away.
     fn flush(&mut self) -> Result<Link, PserverError> {
         match self.try_flush() {
             Ok(()) => Ok(Link::Up),
@@ -137,7 +138,7 @@ impl<T: Transport> ExchangeSession<T> {
                 self.attach()?;
             }
             match self.send_waiting() {
-                // Forgotten by a server that was restarted, or silent for too long: once more, with a new registration.
+                // Forgotten by a restarted server, or silent past the lease: retry once with a new registration.
                 Err(PserverError::NotRegistered { .. }) if num_attached < 2 => {
                     self.attached = false;
                 }
@@ -146,7 +147,7 @@ impl<T: Transport> ExchangeSession<T> {
         }
     }
 
-    /// Sends what waits. With nothing to send it asks nevertheless: the server may have begun a new life.
+    /// Sends the outbox. An empty one still sends a request, since the server may be in a new epoch.
     fn send_waiting(&mut self) -> Result<(), PserverError> {
         let mut has_asked = false;
         while let Some((sequence, contribution)) = self.outbox.next(MAX_PART_BYTES) {
@@ -172,7 +173,7 @@ impl<T: Transport> ExchangeSession<T> {
         Ok(())
     }
 
-    /// Takes the models of a reply, and asks for those that it had no room for.
+    /// Takes the models of a reply, and requests those that did not fit into it.
     fn take_all(&mut self, mut reply: SyncReply) -> Result<(), PserverError> {
         loop {
             let more = reply.more;
@@ -245,8 +246,8 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         self.indices.get_all(program, names)
     }
 
-    fn is_elsewhere(&self) -> bool {
-        self.outbox.is_server_elsewhere()
+    fn is_remote(&self) -> bool {
+        self.outbox.is_server_remote()
     }
 
     fn learn_steps(&mut self, steps: &[(RankId, StepId)]) {
@@ -328,19 +329,21 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         Ok(match self.flush()? {
             Link::Down { cause } => Some(cause),
             Link::Up if self.outbox.is_settled() => None,
-            Link::Up => Some("the parameter server has not saved all that it was told".to_owned()),
+            Link::Up => {
+                Some("the parameter server has not saved all of the data sent to it".to_owned())
+            }
         })
     }
 
     fn goodbye(&mut self) -> Result<(), PserverError> {
         self.transport.begin_call();
-        let gone = self.try_flush().and_then(|()| match &self.hello {
+        let outcome = self.try_flush().and_then(|()| match &self.hello {
             Some(hello) => self.transport.goodbye(&hello.instance),
             None => Ok(()),
         });
-        match gone {
+        match outcome {
             Err(PserverError::NotConnected { .. }) if self.outbox.is_settled() => Ok(()),
-            gone => gone,
+            outcome => outcome,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The newest models that an instance has: those of the server, with what the instance itself has learnt since.
+//! The newest models of an instance: those of the server, plus what the instance has learnt since.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl ModelCache {
         }
     }
 
-    /// Takes the server's model, and on top of it what the server's version lacks.
+    /// Replaces a model by the server's, plus everything that the server's version lacks.
     pub(super) fn replace<'a>(
         &mut self,
         fid: FuncId,
@@ -52,7 +52,7 @@ impl ModelCache {
         self.cursor = cursor;
     }
 
-    /// The server has begun a new life: its versions mean something else.
+    /// The server's epoch has changed, so its version numbers are no longer comparable.
     pub(super) fn forget_cursor(&mut self) {
         self.cursor = Cursor::default();
     }

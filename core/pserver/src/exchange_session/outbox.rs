@@ -1,4 +1,4 @@
-//! What an instance has added and the server lacks, may lack, or could lose.
+//! The contributions of an instance that the server lacks, may lack, or could lose.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use callgrove_detect::FuncModel;
 use callgrove_model::FuncId;
 
 use crate::Contribution;
-use crate::incident::bound_briefs;
+use crate::incident::bound_stall_summaries;
 use crate::protocol::Retention;
 use crate::statistics::bound_steps;
 
-/// Most steps whose own numbers wait for the server; older ones are in the totals only.
+/// Maximum number of steps whose own anomaly counts are kept for the server; older ones are in the totals only.
 const MAX_WAITING_STEPS: usize = 4096;
-/// Most anomalies and messages of briefs in a contribution that waits or is held; those of older steps are given up.
-const MAX_BRIEFS: usize = 1 << 15;
-/// Most versions that wait to be saved, should the server fail to save for long.
+/// Maximum number of stalls and messages in a pending or held contribution; those of older steps are dropped.
+const MAX_STALL_ENTRIES: usize = 1 << 15;
+/// Maximum number of versions that wait to be saved, in case the server fails to save for a long time.
 const MAX_UNSAVED: usize = 64;
 
-/// Contributions in the order in which they were made: first those that the server has, then those that it lacks.
+/// Contributions in the order of their creation: first those that the server has, then those that it lacks.
 ///
 /// ```text
 /// waiting ─ next ─ sent ─ acknowledge ─ held until it is in the published model ─ and saved, if the server saves
 /// ```
 ///
-/// Contributions that wait are one, and so are those that the server holds in the same version; so there are
-/// never many, however long the server is away.
+/// Waiting contributions are merged into one, and so are those that the server holds in the same version. So their
+/// number stays small however long the server is away.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     held: VecDeque<Acknowledged>,
-    /// The request under way, whose fate may be unknown.
+    /// The request in flight, which the server may or may not have received.
     sent: Option<(u64, Arc<Contribution>)>,
-    /// Parts that follow it.
+    /// The remaining parts after it.
     parts: VecDeque<Contribution>,
     waiting: Contribution,
     last_sequence: u64,
@@ -39,12 +39,12 @@ pub(super) struct Outbox {
     num_dropped_steps: usize,
 }
 
-/// What the server has.
+/// A contribution that the server has received.
 #[derive(Debug)]
 struct Acknowledged {
     /// The first request in it.
     first_sequence: u64,
-    /// The first version of the global model that holds it.
+    /// The first version of the global model that includes it.
     included_in: u64,
     contribution: Contribution,
 }
@@ -56,7 +56,7 @@ impl Outbox {
         self.bound_waiting();
     }
 
-    /// The next request, split if it is large: the same as before, until it is acknowledged or discarded.
+    /// Returns the next request, split if it is large. It stays the same until it is acknowledged or discarded.
     pub(super) fn next(&mut self, max_bytes: usize) -> Option<(u64, Arc<Contribution>)> {
         if self.sent.is_none() {
             if self.parts.is_empty() && !self.waiting.is_empty() {
@@ -71,22 +71,22 @@ impl Outbox {
         self.sent.clone()
     }
 
-    /// The server has the request under way, and a version of its model will hold it.
+    /// The server has received the request in flight; `included_in` is the version of its model that will include it.
     pub(super) fn acknowledge(&mut self, included_in: u64) {
         let Some((sequence, contribution)) = self.sent.take() else {
             return;
         };
         let mut contribution = Arc::unwrap_or_clone(contribution);
-        // They were told; should they be sent again, then for the totals.
+        // The steps were delivered; a repetition only needs to restore the totals.
         contribution.statistics.steps.clear();
         if self.retention == Retention::Nothing {
-            // All is held for ever then, which only totals can be.
-            contribution.briefs.clear();
+            // With this retention contributions are held forever, so only totals may be kept.
+            contribution.stall_summaries.clear();
         }
         match self.held.back_mut() {
             Some(last) if last.included_in == included_in => {
                 last.contribution.merge(contribution);
-                bound_briefs(&mut last.contribution.briefs, MAX_BRIEFS);
+                bound_stall_summaries(&mut last.contribution.stall_summaries, MAX_STALL_ENTRIES);
             }
             _ => self.held.push_back(Acknowledged {
                 first_sequence: sequence,
@@ -96,12 +96,12 @@ impl Outbox {
         }
     }
 
-    /// The server will never take the request under way.
+    /// Drops the request in flight, which the server will never accept.
     pub(super) fn discard(&mut self) {
         self.sent = None;
     }
 
-    /// The models of `version` were received, and the server has saved `saved_version`.
+    /// Drops what is in the received `version` and, if the server saves, in `saved_version`.
     pub(super) fn settle(&mut self, version: u64, saved_version: u64) {
         let is_done = |held: &Acknowledged| match self.retention {
             Retention::Process => held.included_in <= version,
@@ -120,18 +120,18 @@ impl Outbox {
         }
     }
 
-    /// Whether the server goes on when this process dies.
-    pub(super) fn is_server_elsewhere(&self) -> bool {
+    /// Returns true if the server outlives this process.
+    pub(super) fn is_server_remote(&self) -> bool {
         self.retention != Retention::Process
     }
 
-    /// Whether the server has everything, and has saved it if it saves anything.
+    /// Returns true if the server has everything, and has saved it if it saves at all.
     pub(super) fn is_settled(&self) -> bool {
-        let is_told = self.sent.is_none() && self.parts.is_empty() && self.waiting.is_empty();
-        is_told && (self.held.is_empty() || self.retention != Retention::Saved)
+        let is_sent = self.sent.is_none() && self.parts.is_empty() && self.waiting.is_empty();
+        is_sent && (self.held.is_empty() || self.retention != Retention::Saved)
     }
 
-    /// What of a function the server's `version` lacks, oldest first.
+    /// Returns the models of a function that the server's `version` lacks, oldest first.
     pub(super) fn models_after(
         &self,
         version: u64,
@@ -149,12 +149,12 @@ impl Outbox {
             .filter_map(move |contribution| contribution.models.get(&fid))
     }
 
-    /// A server begins, or begins again, that has the requests up to `last_sequence`: all later ones wait again.
+    /// Starts a new epoch with a server that has the requests up to `last_sequence`; all later ones are queued again.
     pub(super) fn begin_epoch(&mut self, last_sequence: u64, retention: Retention) {
         self.retention = retention;
         let mut lost = Contribution::default();
         for held in std::mem::take(&mut self.held) {
-            // A contribution that the server has in part is not told twice.
+            // The step counts of a contribution that the server partly has are not sent twice.
             if held.first_sequence > last_sequence {
                 lost.merge(held.contribution);
             }
@@ -187,12 +187,12 @@ impl Outbox {
         let newer = std::mem::replace(&mut second.contribution, oldest.contribution);
         second.contribution.merge(newer);
         second.first_sequence = oldest.first_sequence;
-        bound_briefs(&mut second.contribution.briefs, MAX_BRIEFS);
+        bound_stall_summaries(&mut second.contribution.stall_summaries, MAX_STALL_ENTRIES);
     }
 
     fn bound_waiting(&mut self) {
         self.num_dropped_steps +=
             bound_steps(&mut self.waiting.statistics.steps, MAX_WAITING_STEPS);
-        bound_briefs(&mut self.waiting.briefs, MAX_BRIEFS);
+        bound_stall_summaries(&mut self.waiting.stall_summaries, MAX_STALL_ENTRIES);
     }
 }

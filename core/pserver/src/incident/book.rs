@@ -1,37 +1,37 @@
-//! The open steps of a run: what ranks reported of them, and which of their incidents the database has.
+//! The open steps of a run: what ranks reported about them, and which of their incidents the database has.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use callgrove_model::{ExecLabel, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
-use super::brief::{BriefKey, StallBrief, StepBrief};
 use super::excerpt::Excerpt;
 use super::joined::{JoinedIncident, joined};
+use super::stall_summary::{StallEntry, StallSummary, StallSummaryKey};
 use crate::functions::FunctionTable;
 use crate::statistics::pairs;
 
-/// Most executions and messages that are kept, about 10 MB; then the older half of the steps is closed.
+/// Maximum number of executions and messages kept, about 10 MB; beyond it the older half of the steps is closed.
 const MAX_WEIGHT: usize = 1 << 17;
-/// Most incidents of closed steps that wait for a database, should it be away for long.
+/// Maximum number of incidents of closed steps that wait for the database, in case it is away for long.
 const MAX_CLOSED: usize = 1 << 14;
-/// How long an incident waits for ranks that have not told their steps.
-const PATIENCE_MS: u64 = 10_000;
+/// Time in milliseconds after which an incident no longer waits for ranks that have not reported their steps.
+const RANK_TIMEOUT_MS: u64 = 10_000;
 
-/// How far the ranks are.
+/// The progress of the ranks.
 #[derive(Debug, Default)]
 pub(crate) struct RankProgress {
-    /// The live ranks, each with the last step that it told, if any.
+    /// The live ranks, each with its last reported step, if any.
     pub(crate) live: BTreeMap<(ProgramId, RankId), Option<StepId>>,
-    /// Programs of which a recorded rank is still to be judged by the complete models.
+    /// Programs with a recorded rank that is not yet judged by the complete models.
     pub(crate) unjudged: BTreeSet<ProgramId>,
-    /// Nobody is waited for any more.
+    /// The run ends: incidents wait for no rank any more.
     pub(crate) is_last: bool,
-    /// Milliseconds of any clock that never jumps.
+    /// Milliseconds of any monotonic clock.
     pub(crate) now_ms: u64,
 }
 
-/// The incidents of a run. It holds a bounded number of steps; what is closed never changes again.
+/// The incidents of a run. The number of open steps is bounded; closed steps never change again.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IncidentBook {
@@ -42,69 +42,69 @@ pub(crate) struct IncidentBook {
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OpenSteps {
-    /// The last closed step: what is told of it or one before comes too late.
+    /// The last closed step. Reports of this step or earlier ones come too late.
     closed_until: Option<StepId>,
-    #[serde(with = "pairs")]
-    briefs: BTreeMap<(StepId, RankId), StepBrief>,
-    /// Earlier releases did not keep them.
+    #[serde(rename = "briefs", with = "pairs")]
+    stall_summaries: BTreeMap<(StepId, RankId), StallSummary>,
+    /// Missing in states of earlier releases.
     #[serde(default, with = "pairs")]
     hosts: BTreeMap<RankId, String>,
-    /// The names of incidents that were told: each that of one of its members.
+    /// The identifiers of reported incidents, each the label of one of its members.
     ids: BTreeSet<ExecLabel>,
-    /// Incidents that are told once more and then never again.
+    /// Incidents that are reported once more, and then never again.
     closed: VecDeque<JoinedIncident>,
     weight: usize,
-    /// Incidents that were reported so far, those of closed steps included. Earlier releases did not count them.
+    /// Number of incidents reported so far, including those of closed steps. Missing in states of earlier releases.
     #[serde(default)]
     num_reported: u64,
-    /// When each step of a rank was first seen here.
+    /// Time when each step of a rank was first seen here.
     #[serde(skip)]
-    heard_ms: BTreeMap<(StepId, RankId), u64>,
-    /// What the database has of each incident: a hash of its document.
+    first_seen_ms: BTreeMap<(StepId, RankId), u64>,
+    /// The hash of each incident's document in the database.
     #[serde(skip)]
-    told: BTreeMap<ExecLabel, u64>,
-    /// Counts what was taken in.
+    stored_hashes: BTreeMap<ExecLabel, u64>,
+    /// Incremented with every change.
     #[serde(skip)]
     revision: u64,
-    /// At which revision every incident was due, and at which all of them were stored.
+    /// The revision at which every incident was due.
     #[serde(skip)]
     due_at: Option<u64>,
+    /// The revision at which all of them were stored.
     #[serde(skip)]
     stored_at: Option<u64>,
 }
 
 impl IncidentBook {
-    /// Takes in what ranks reported. A step that a rank reported before does not count again.
+    /// Takes in what the ranks reported. A step that a rank already reported is ignored.
     pub(crate) fn take_in(
         &mut self,
-        briefs: BTreeMap<BriefKey, StepBrief>,
+        stall_summaries: BTreeMap<StallSummaryKey, StallSummary>,
         functions: &FunctionTable,
     ) {
-        for ((program, step, rank), mut brief) in briefs {
+        for ((program, step, rank), mut summary) in stall_summaries {
             let open = self.programs.entry(program).or_default();
-            let host = std::mem::take(&mut brief.host);
+            let host = std::mem::take(&mut summary.host);
             if !host.is_empty() && open.hosts.get(&rank) != Some(&host) {
                 open.hosts.insert(rank, host);
                 open.revision += 1;
             }
-            if brief.is_empty() {
+            if summary.is_empty() {
                 continue;
             }
             let is_late = open.closed_until.is_some_and(|closed| step <= closed);
-            if is_late || open.briefs.contains_key(&(step, rank)) {
+            if is_late || open.stall_summaries.contains_key(&(step, rank)) {
                 continue;
             }
             open.revision += 1;
-            open.weight += brief.weight();
-            open.briefs.insert((step, rank), brief);
+            open.weight += summary.weight();
+            open.stall_summaries.insert((step, rank), summary);
             if open.weight > MAX_WEIGHT {
                 open.close_older(program, functions);
             }
         }
     }
 
-    /// The incidents that are complete, or waited for long enough, and those that were told before; with their
-    /// programs, in order.
+    /// Returns the incidents that are complete, timed out or reported before, with their programs, in order.
     pub(crate) fn due(
         &mut self,
         progress: &RankProgress,
@@ -118,43 +118,48 @@ impl IncidentBook {
         due
     }
 
-    /// How many incidents of each program were reported and are neither withdrawn nor joined to others.
+    /// Returns the number of reported incidents of each program, without those withdrawn or joined to others.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (ProgramId, u64)> {
         let programs = self.programs.iter();
         programs.map(|(&program, open)| (program, open.num_reported))
     }
 
-    /// Whether the database has a document of an incident already, by its hash.
+    /// Returns whether the database already has this document of an incident, by its hash.
     pub(crate) fn has(&self, program: ProgramId, id: ExecLabel, hash: u64) -> bool {
         let open = self.programs.get(&program);
-        open.and_then(|open| open.told.get(&id)) == Some(&hash)
+        open.and_then(|open| open.stored_hashes.get(&id)) == Some(&hash)
     }
 
-    /// The database has all documents that were due.
+    /// Records that the database has all documents that were due.
     pub(crate) fn confirm_all(&mut self) {
         for open in self.programs.values_mut() {
             open.stored_at = open.due_at;
         }
     }
 
-    /// The database has a document now.
+    /// Records that the database has a document.
     pub(crate) fn confirm(&mut self, program: ProgramId, id: ExecLabel, hash: u64) {
         let Some(open) = self.programs.get_mut(&program) else {
             return;
         };
         open.closed.retain(|closed| closed.id != id);
         if open.ids.contains(&id) {
-            open.told.insert(id, hash);
+            open.stored_hashes.insert(id, hash);
         } else {
-            open.told.remove(&id);
+            open.stored_hashes.remove(&id);
         }
     }
 }
 
 impl OpenSteps {
-    /// All incidents of the open steps, each under its name if it has one, and the steps of its members.
+    /// Returns all incidents of the open steps, each with its identifier if it has one, and the steps of its members.
     fn joined(&self, program: ProgramId, functions: &FunctionTable) -> Vec<JoinedIncident> {
-        joined(&Excerpt::new(program, &self.briefs, &self.hosts, functions))
+        joined(&Excerpt::new(
+            program,
+            &self.stall_summaries,
+            &self.hosts,
+            functions,
+        ))
     }
 
     fn due(
@@ -166,16 +171,16 @@ impl OpenSteps {
         if self.stored_at == Some(self.revision) {
             return Vec::new();
         }
-        for &key in self.briefs.keys() {
-            self.heard_ms.entry(key).or_insert(progress.now_ms);
+        for &key in self.stall_summaries.keys() {
+            self.first_seen_ms.entry(key).or_insert(progress.now_ms);
         }
         let mut due = Vec::new();
         let mut is_all = true;
         let joined = self.joined(program, functions);
         self.withdraw(&joined);
         for mut incident in joined {
-            let is_told = incident.members.iter().any(|it| self.ids.contains(it));
-            if is_told || self.is_due(program, &incident, progress) {
+            let was_reported = incident.members.iter().any(|it| self.ids.contains(it));
+            if was_reported || self.is_due(program, &incident, progress) {
                 self.name(&mut incident);
                 due.push(incident);
             } else {
@@ -188,7 +193,7 @@ impl OpenSteps {
         due
     }
 
-    /// Whether every live rank has told the step after the last one of an incident, or was waited for.
+    /// Returns whether every live rank has reported the step after the incident's last one, or the wait has timed out.
     fn is_due(
         &self,
         program: ProgramId,
@@ -198,22 +203,23 @@ impl OpenSteps {
         let of_program = progress
             .live
             .range((program, RankId(0))..=(program, RankId(u32::MAX)));
-        let mut last_told = of_program.map(|(_, &told)| told);
-        let heard = incident.ranks.iter().filter_map(|&rank| {
+        let mut last_steps = of_program.map(|(_, &last)| last);
+        let first_seen = incident.ranks.iter().filter_map(|&rank| {
             let key = (incident.step, rank);
-            self.heard_ms.get(&key).copied()
+            self.first_seen_ms.get(&key).copied()
         });
-        let heard_ms = heard.max().unwrap_or(progress.now_ms);
+        let first_seen_ms = first_seen.max().unwrap_or(progress.now_ms);
         if progress.unjudged.contains(&program) && !progress.is_last {
             return false;
         }
         progress.is_last
-            || last_told.all(|told| told > Some(incident.step))
-            || progress.now_ms.saturating_sub(heard_ms) >= PATIENCE_MS
+            || last_steps.all(|last| last > Some(incident.step))
+            || progress.now_ms.saturating_sub(first_seen_ms) >= RANK_TIMEOUT_MS
     }
 
-    /// Gives an incident its name: the one that it was told under, so that it changes in place. Two that turned out to
-    /// be one keep the first one's name, and the other's document says so.
+    /// Gives an incident its identifier. A reported incident keeps it, so that its document changes in place. If two
+    /// reported incidents turn out to be one, it keeps the first one's identifier, and the other's document refers to
+    /// it.
     fn name(&mut self, incident: &mut JoinedIncident) {
         let known = incident.members.iter().copied();
         let mut known = known.filter(|it| self.ids.contains(it));
@@ -221,7 +227,7 @@ impl OpenSteps {
         let others: Vec<ExecLabel> = known.collect();
         incident.id = name.unwrap_or(incident.id);
         if self.ids.insert(incident.id) {
-            // It may have lost the name to another one before.
+            // It may have lost this identifier to another incident before.
             self.closed.retain(|it| it.id != incident.id);
             self.num_reported += 1;
         }
@@ -235,7 +241,7 @@ impl OpenSteps {
         }
     }
 
-    /// What was reported later can show that executions did not belong together after all: then their incident is
+    /// Withdraws reported incidents whose executions no longer belong together after later reports: their documents are
     /// written once more, without executions.
     fn withdraw(&mut self, joined: &[JoinedIncident]) {
         let members: BTreeSet<ExecLabel> =
@@ -244,10 +250,13 @@ impl OpenSteps {
         for id in withdrawn {
             self.ids.remove(&id);
             self.num_reported = self.num_reported.saturating_sub(1);
-            let mut reported = self.briefs.iter().flat_map(|(&(step, _), brief)| {
-                let stalls = brief.stalls.iter();
-                stalls.map(move |stall| (step, stall))
-            });
+            let mut reported = self
+                .stall_summaries
+                .iter()
+                .flat_map(|(&(step, _), summary)| {
+                    let stalls = summary.stalls.iter();
+                    stalls.map(move |stall| (step, stall))
+                });
             let stall = reported.find(|(_, stall)| stall.label == id);
             let (step, start_us, end_us) = stall.map_or((id.step, 0, 0), |(step, stall)| {
                 (step, stall.from_us, stall.to_us)
@@ -257,44 +266,48 @@ impl OpenSteps {
         }
     }
 
-    /// Closes the older half of the steps, with all incidents that have members there.
+    /// Closes the older half of the steps, with all incidents that have members in them.
     fn close_older(&mut self, program: ProgramId, functions: &FunctionTable) {
-        let mut kept = self.weight;
+        let mut kept_weight = self.weight;
         let mut last = None;
-        for (&(step, _), brief) in &self.briefs {
-            if kept <= MAX_WEIGHT / 2 && last != Some(step) {
+        for (&(step, _), summary) in &self.stall_summaries {
+            if kept_weight <= MAX_WEIGHT / 2 && last != Some(step) {
                 break;
             }
-            kept = kept.saturating_sub(brief.weight());
+            kept_weight = kept_weight.saturating_sub(summary.weight());
             last = Some(step);
         }
         let Some(last) = last else { return };
         let closing: BTreeSet<ExecLabel> = self
-            .briefs
+            .stall_summaries
             .range(..=(last, RankId(u32::MAX)))
-            .flat_map(|(_, brief)| brief.stalls.iter().map(|it| it.label))
+            .flat_map(|(_, summary)| summary.stalls.iter().map(|it| it.label))
             .collect();
-        let mut gone = BTreeSet::new();
+        let mut closed_members = BTreeSet::new();
         for mut incident in self.joined(program, functions) {
             if incident.members.iter().any(|it| closing.contains(it)) {
                 self.name(&mut incident);
-                gone.extend(incident.members.iter().copied());
+                closed_members.extend(incident.members.iter().copied());
                 self.ids.remove(&incident.id);
                 self.closed.push_back(incident);
             }
         }
         let num_lost = self.closed.len().saturating_sub(MAX_CLOSED);
         self.closed.drain(..num_lost);
-        self.briefs.retain(|&(step, _), brief| {
-            brief
+        self.stall_summaries.retain(|&(step, _), summary| {
+            summary
                 .stalls
-                .retain(|it: &StallBrief| !gone.contains(&it.label));
+                .retain(|it: &StallEntry| !closed_members.contains(&it.label));
             step > last
         });
-        self.heard_ms.retain(|&(step, _), _| step > last);
+        self.first_seen_ms.retain(|&(step, _), _| step > last);
         let ids = &self.ids;
-        self.told.retain(|id, _| ids.contains(id));
+        self.stored_hashes.retain(|id, _| ids.contains(id));
         self.closed_until = self.closed_until.max(Some(last));
-        self.weight = self.briefs.values().map(StepBrief::weight).sum();
+        self.weight = self
+            .stall_summaries
+            .values()
+            .map(StallSummary::weight)
+            .sum();
     }
 }

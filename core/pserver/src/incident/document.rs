@@ -3,22 +3,22 @@
 use callgrove_model::{ExecLabel, FuncId, ProgramId, fnv1a};
 use serde_json::json;
 
-use super::joined::{IncidentHop, JoinedIncident, MatedMessage};
+use super::joined::{IncidentHop, JoinedIncident, MatchedMessage};
 use crate::functions::FunctionTable;
 use crate::record::{
     INCIDENT_VERSION, IncidentHopRecord, IncidentMessageRecord, IncidentRecord, MessageEnd,
 };
 
-/// An incident as it is stored.
+/// An incident as stored in the database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IncidentDocument {
     /// Program.
     pub program: ProgramId,
-    /// What names it in the program: `rank:step:row` of one of its executions.
+    /// Its identifier in the program: `rank:step:row` of one of its executions.
     pub id: ExecLabel,
-    /// What is stored.
+    /// The stored record.
     pub record: IncidentRecord,
-    /// Of its text.
+    /// Hash of the record's JSON text.
     pub(crate) hash: u64,
 }
 
@@ -87,7 +87,7 @@ fn hop(hop: &IncidentHop, functions: &FunctionTable) -> IncidentHopRecord {
     }
 }
 
-fn message(message: &MatedMessage) -> IncidentMessageRecord {
+fn message(message: &MatchedMessage) -> IncidentMessageRecord {
     let end = |(timestamp_us, call): (u64, Option<ExecLabel>)| MessageEnd {
         timestamp_us,
         event_id: label(call),

@@ -1,8 +1,9 @@
-//! The open briefs of a program as a small trace, in which the engine of recorded runs (`core/patterns`) finds causes.
+//! The open stall summaries of a program as a small trace, in which the engine of recorded runs (`core/patterns`) finds
+//! causes.
 //!
-//! Each thread of a rank is a lane of the calls that are known: those that stalled, and those that sent or received. A call
-//! in which a lane can wait is as long as it was, another one as long as it stalled. Messages are mates by sender,
-//! receiver, tag and number, since their order is not complete.
+//! Each thread of a rank is a lane with its known calls: those that stalled, and those that sent or received. A call in
+//! which a lane can wait has its full duration, any other call the duration of its stall. Messages are matched by
+//! sender, receiver, tag and number, since their order is incomplete.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +13,17 @@ use callgrove_model::{
 };
 use callgrove_patterns::can_wait;
 
-use super::brief::{MessageBrief, StallBrief, StepBrief};
 use super::nested_calls::{KnownCall, NestedCalls, ReportedStall};
+use super::stall_summary::{MessageEntry, StallEntry, StallSummary};
 use crate::functions::FunctionTable;
 
-/// Around all that is known of a lane: the rest of the program.
+/// Function name of the call that encloses everything known of a lane.
 const PROGRAM: &str = "program";
-/// A call of which only the message is known.
+/// Function name of a call of which only a message is known.
 const MESSAGE: &str = "MPI_Message()";
 
-/// A message: sender, receiver, tag, number. MPI keeps the order of messages with the first three in common, so the SEND
-/// and the RECV with one number are mates.
+/// Key of a message: sender, receiver, tag, number. MPI keeps the order of messages with equal sender, receiver and
+/// tag, so the SEND and the RECV with the same number match.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct MessageKey {
     pub(super) source: RankId,
@@ -31,48 +32,48 @@ pub(super) struct MessageKey {
     pub(super) number: u64,
 }
 
-/// A message of which both ends were reported.
+/// A message with both ends reported.
 pub(super) struct ReportedMessage<'a> {
     pub(super) key: MessageKey,
-    pub(super) send: &'a MessageBrief,
-    pub(super) recv: &'a MessageBrief,
+    pub(super) send: &'a MessageEntry,
+    pub(super) recv: &'a MessageEntry,
 }
 
-/// What the open briefs of a program say of its run.
+/// The excerpt of a program's run, built from its open stall summaries.
 pub(super) struct Excerpt<'a> {
     pub(super) trace: Trace,
-    /// In order of the trace's messages.
+    /// In the order of the trace's messages.
     pub(super) messages: Vec<ReportedMessage<'a>>,
-    /// By call, places among the messages, in order.
+    /// Indices of the messages of each call, ascending.
     messages_of: BTreeMap<ExecLabel, Vec<usize>>,
     /// By lane and execution.
     stalls: Vec<Vec<Option<ReportedStall<'a>>>>,
-    /// Whether it, or a call of the library within it, stalled; by lane and execution.
+    /// True if the execution, or a library call within it, stalled; by lane and execution.
     is_stalled: Vec<Vec<bool>>,
 }
 
-/// What is known of a lane.
+/// The known facts of a lane.
 #[derive(Default)]
 struct LaneFacts<'a> {
     spans: Vec<KnownCall<'a>>,
-    /// The time of each end of a message, whether it is received, and the place among the messages.
+    /// For each end of a message: its time, whether it is a receive, and the message's index.
     ends: Vec<(TimeNs, bool, usize)>,
 }
 
 impl<'a> Excerpt<'a> {
-    /// Of briefs, and the hosts of ranks. What was reported twice counts once; times that are impossible are left out. Cost:
-    /// O(n log n) in entries.
+    /// Builds the excerpt from stall summaries and the hosts of ranks. Duplicate reports count once; impossible times
+    /// are left out. Cost: O(n log n) in the number of entries.
     pub(super) fn new(
         program: ProgramId,
-        briefs: &'a BTreeMap<(StepId, RankId), StepBrief>,
+        stall_summaries: &'a BTreeMap<(StepId, RankId), StallSummary>,
         hosts: &BTreeMap<RankId, String>,
         functions: &FunctionTable,
     ) -> Self {
         let mut names = NameTable::default();
         let program_func = names.intern(PROGRAM);
         let message_func = names.intern(MESSAGE);
-        let stalls = stalls(briefs);
-        let messages = mated(briefs);
+        let stalls = stalls(stall_summaries);
+        let messages = matched(stall_summaries);
         let mut lanes = KnownLanes::new();
         add_stalls(&mut lanes, &stalls, functions, &mut names);
         add_messages(&mut lanes, &messages, &stalls, message_func);
@@ -108,7 +109,7 @@ impl<'a> Excerpt<'a> {
         excerpt
     }
 
-    /// Returns whether an execution stalled, or another one within this call of the library.
+    /// Returns whether an execution, or another one within this library call, stalled.
     pub(super) fn is_stalled(&self, it: ExecRef) -> bool {
         let of_lane = self.is_stalled.get(it.lane.index());
         of_lane
@@ -116,13 +117,13 @@ impl<'a> Excerpt<'a> {
             .is_some_and(|it| *it)
     }
 
-    /// The stall that an execution is.
+    /// Returns the stall of an execution.
     pub(super) fn stall(&self, it: ExecRef) -> Option<ReportedStall<'a>> {
         let of_lane = self.stalls.get(it.lane.index())?;
         *of_lane.get(it.exec.index())?
     }
 
-    /// The stalls in an execution that stalled: itself, and those within.
+    /// Returns the stalls of a stalled execution: its own, and those within it.
     pub(super) fn stalls_in(
         &self,
         it: ExecRef,
@@ -140,7 +141,7 @@ impl<'a> Excerpt<'a> {
         })
     }
 
-    /// The messages with an end in a call, places among [`Excerpt::messages`].
+    /// Returns the messages with an end in a call, as indices into [`Excerpt::messages`].
     pub(super) fn messages_of(&self, call: ExecLabel) -> &[usize] {
         self.messages_of.get(&call).map_or(&[], Vec::as_slice)
     }
@@ -156,7 +157,7 @@ impl<'a> Excerpt<'a> {
     ) {
         let lane = LaneIdx::from_index(self.trace.lanes.len());
         let LaneFacts { spans, mut ends } = facts;
-        // A thread that neither sends nor receives has its work from the first one.
+        // A thread that neither sends nor receives gets its work from the first one.
         let is_whole = thread == ThreadId(0) || !ends.is_empty();
         let calls = NestedCalls::new(spans, is_whole.then_some(program_func));
         ends.sort_unstable();
@@ -192,7 +193,7 @@ impl<'a> Excerpt<'a> {
         });
     }
 
-    /// Makes the ends mates, in order of sending.
+    /// Links the two ends of each message, in order of sending.
     fn add_messages(
         &mut self,
         messages: Vec<ReportedMessage<'a>>,
@@ -228,7 +229,7 @@ impl<'a> Excerpt<'a> {
 
 type KnownLanes<'a> = BTreeMap<(RankId, ThreadId), LaneFacts<'a>>;
 
-/// Adds the calls that stalled to their lanes.
+/// Adds the stalled calls to their lanes.
 fn add_stalls<'a>(
     lanes: &mut KnownLanes<'a>,
     stalls: &BTreeMap<ExecLabel, ReportedStall<'a>>,
@@ -237,13 +238,13 @@ fn add_stalls<'a>(
 ) {
     let mut known: BTreeMap<FuncId, (FuncId, bool)> = BTreeMap::new();
     for (&label, &stall) in stalls {
-        let fid = stall.brief.fid;
+        let fid = stall.entry.fid;
         let (func, can_wait) = *known.entry(fid).or_insert_with(|| {
             let name = functions.get(fid).map_or("", |(_, name)| name);
             (names.intern(name), can_wait(name))
         });
-        if let Some((start, end)) = span_of(stall.brief, can_wait) {
-            let lane = lanes.entry((label.rank, stall.brief.thread)).or_default();
+        if let Some((start, end)) = span_of(stall.entry, can_wait) {
+            let lane = lanes.entry((label.rank, stall.entry.thread)).or_default();
             lane.spans.push(KnownCall {
                 start,
                 end,
@@ -256,7 +257,7 @@ fn add_stalls<'a>(
     }
 }
 
-/// Adds the ends of messages to their lanes, and as calls of a function those that did not stall.
+/// Adds the ends of messages to their lanes; those outside stalled calls become calls of a function.
 fn add_messages(
     lanes: &mut KnownLanes<'_>,
     messages: &[ReportedMessage<'_>],
@@ -270,7 +271,7 @@ fn add_messages(
             (message.key.destination, message.recv),
         ] {
             let stall = end.call.and_then(|call| stalls.get(&call));
-            let thread = stall.map_or(end.thread, |stall| stall.brief.thread);
+            let thread = stall.map_or(end.thread, |stall| stall.entry.thread);
             let Some(time) = TimeNs::from_us(end.time_us) else {
                 continue;
             };
@@ -298,7 +299,7 @@ fn add_messages(
     }
 }
 
-/// What names a call of which only messages are known: its label, or the message where it has none.
+/// Identifies a call of which only messages are known: its label, or the message if it has none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CallKey {
     Labelled(ExecLabel),
@@ -306,7 +307,7 @@ enum CallKey {
 }
 
 impl CallKey {
-    fn of(end: &MessageBrief, message: MessageKey) -> Self {
+    fn of(end: &MessageEntry, message: MessageKey) -> Self {
         end.call.map_or(Self::Message(message), Self::Labelled)
     }
 
@@ -318,22 +319,22 @@ impl CallKey {
     }
 }
 
-/// All stalls, each as it was reported first.
+/// Returns all stalls, each as first reported.
 fn stalls(
-    briefs: &BTreeMap<(StepId, RankId), StepBrief>,
+    stall_summaries: &BTreeMap<(StepId, RankId), StallSummary>,
 ) -> BTreeMap<ExecLabel, ReportedStall<'_>> {
     let mut found = BTreeMap::new();
-    for (&(step, _), brief) in briefs {
-        for stall in &brief.stalls {
-            let reported = ReportedStall { step, brief: stall };
+    for (&(step, _), summary) in stall_summaries {
+        for stall in &summary.stalls {
+            let reported = ReportedStall { step, entry: stall };
             found.entry(stall.label).or_insert(reported);
         }
     }
     found
 }
 
-/// From when to when the call of a stall is on its lane.
-fn span_of(stall: &StallBrief, can_wait: bool) -> Option<(TimeNs, TimeNs)> {
+/// Returns start and end of a stall's call on its lane.
+fn span_of(stall: &StallEntry, can_wait: bool) -> Option<(TimeNs, TimeNs)> {
     let is_whole = stall.entry_us <= stall.from_us && stall.to_us <= stall.exit_us;
     let (start_us, end_us) = if can_wait && is_whole {
         (stall.entry_us, stall.exit_us)
@@ -344,11 +345,11 @@ fn span_of(stall: &StallBrief, can_wait: bool) -> Option<(TimeNs, TimeNs)> {
     (start < end).then_some((start, end))
 }
 
-/// The messages of which both ends were reported, by key, but those that a rank sent to itself.
-fn mated(briefs: &BTreeMap<(StepId, RankId), StepBrief>) -> Vec<ReportedMessage<'_>> {
-    let mut ends: BTreeMap<MessageKey, [Option<&MessageBrief>; 2]> = BTreeMap::new();
-    for (&(_, rank), brief) in briefs {
-        for end in &brief.messages {
+/// Returns the messages with both ends reported, by key, except those that a rank sent to itself.
+fn matched(stall_summaries: &BTreeMap<(StepId, RankId), StallSummary>) -> Vec<ReportedMessage<'_>> {
+    let mut ends: BTreeMap<MessageKey, [Option<&MessageEntry>; 2]> = BTreeMap::new();
+    for (&(_, rank), summary) in stall_summaries {
+        for end in &summary.messages {
             let (source, destination) = match end.kind {
                 CommKind::Send => (rank, end.partner),
                 CommKind::Recv => (end.partner, rank),

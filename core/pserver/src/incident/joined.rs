@@ -1,4 +1,4 @@
-//! Incidents of several ranks among the open steps, as the engine of recorded runs finds them in their excerpt.
+//! Incidents of several ranks among the open steps, found by the engine of recorded runs in their excerpt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,51 +11,51 @@ use serde::{Deserialize, Serialize};
 use super::excerpt::{Excerpt, MessageKey};
 use super::nested_calls::ReportedStall;
 
-/// Most messages of an incident.
+/// Maximum number of messages of an incident.
 const MAX_MESSAGES: usize = 4096;
-/// Most executions of all incidents together that are asked what they waited for.
+/// Maximum number of executions, of all incidents together, whose waits are looked up.
 const MAX_HOPS: usize = 1 << 14;
 
 /// Executions of several ranks that stalled together. Times are microseconds since the epoch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct JoinedIncident {
-    /// Its name; that of its earliest member until it has been given another.
+    /// Its identifier: the label of its earliest member until it is given another.
     pub(super) id: ExecLabel,
-    /// The incident that it turned out to be part of.
+    /// The incident that contains this one, if they turned out to be one.
     pub(super) joined_to: Option<ExecLabel>,
     /// The last step in which one of its members was reported.
     pub(super) step: StepId,
     pub(super) start_us: u64,
     pub(super) end_us: u64,
     pub(super) kind: CauseKind,
-    /// `None` where it is no rank's doing, or unknown.
+    /// `None` if no single rank is the cause, or the cause is unknown.
     pub(super) root: Option<IncidentRoot>,
-    /// How much its root was late by itself; `None` where the root is unknown.
+    /// The root's own delay; `None` if the root is unknown.
     #[serde(default)]
     pub(super) own_us: Option<u64>,
-    /// In how many of a hundred such cases the root is the right one; `None` in states of earlier releases.
+    /// Confidence that the root is right, in percent; `None` in states of earlier releases.
     #[serde(default)]
     pub(super) confidence_percent: Option<u8>,
-    /// The rank that it is if it is not the root's.
+    /// The most likely alternative to the root's rank.
     #[serde(default)]
     pub(super) next_best: Option<RankId>,
-    /// The busy host.
+    /// The overloaded host.
     #[serde(default)]
     pub(super) host: Option<String>,
-    /// How long all ranks together were held up, the root's own delay among it.
+    /// The summed delay of all ranks, including the root's own.
     pub(super) delay_us: u64,
-    /// Those of members and root, ascending.
+    /// Ranks of members and root, ascending.
     pub(super) ranks: Vec<RankId>,
-    /// In the order in which they began to stall.
+    /// In the order of the start of their stalls.
     pub(super) members: Vec<ExecLabel>,
-    /// Members that the detector found.
+    /// Number of members that the detector found.
     pub(super) num_anomalies: usize,
     pub(super) hops: Vec<IncidentHop>,
-    pub(super) messages: Vec<MatedMessage>,
+    pub(super) messages: Vec<MatchedMessage>,
 }
 
 impl JoinedIncident {
-    /// One that has no executions any more.
+    /// Returns an incident that has no executions any more.
     pub(super) fn empty(id: ExecLabel, step: StepId, start_us: u64, end_us: u64) -> Self {
         Self {
             id,
@@ -79,15 +79,15 @@ impl JoinedIncident {
     }
 }
 
-/// Where an incident came from.
+/// The origin of an incident.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct IncidentRoot {
     pub(super) rank: RankId,
-    /// Its stall; `None` if none was reported.
+    /// Its stalled call; `None` if none was reported.
     pub(super) call: Option<RootCall>,
 }
 
-/// The stall that an incident came from.
+/// The stalled call at the origin of an incident.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct RootCall {
     pub(super) label: ExecLabel,
@@ -102,12 +102,12 @@ pub(crate) struct IncidentHop {
     pub(super) label: ExecLabel,
     pub(super) fid: FuncId,
     pub(super) waited_us: u64,
-    /// Earlier releases said only whether it waited to receive.
+    /// Earlier releases only recorded whether it waited to receive.
     #[serde(default = "late_sender")]
     pub(super) kind: WaitKind,
     pub(super) peer: RankId,
     pub(super) peer_label: Option<ExecLabel>,
-    /// Place in the messages of the incident; `None` where no message between the two is known.
+    /// Index into the messages of the incident; `None` if no message between the two is known.
     pub(super) message: Option<usize>,
 }
 
@@ -115,9 +115,9 @@ fn late_sender() -> WaitKind {
     WaitKind::LateSender
 }
 
-/// A message of which both ends are known: when, and the execution that each is in.
+/// A message with both ends known: the time of each, and the execution that contains it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct MatedMessage {
+pub(crate) struct MatchedMessage {
     pub(super) source: RankId,
     pub(super) destination: RankId,
     pub(super) tag: u64,
@@ -126,7 +126,7 @@ pub(crate) struct MatedMessage {
     pub(super) received: (u64, Option<ExecLabel>),
 }
 
-/// The incidents of several ranks, in order of their beginning. Cost: that of [`Causes::of_stalls`].
+/// Returns the incidents of several ranks, in order of their start. Cost: that of [`Causes::of_stalls`].
 pub(super) fn joined(excerpt: &Excerpt<'_>) -> Vec<JoinedIncident> {
     let is_stalled = |it: ExecRef| excerpt.is_stalled(it);
     let Ok(causes) = Causes::of_stalls(&excerpt.trace, is_stalled, Progress::none()) else {
@@ -138,18 +138,18 @@ pub(super) fn joined(excerpt: &Excerpt<'_>) -> Vec<JoinedIncident> {
         taken: BTreeSet::new(),
         num_hops: 0,
     };
-    // The costliest first: what two have in common belongs to that.
+    // The costliest first: members shared by two incidents belong to the costlier one.
     let all = causes.incidents().all().iter();
     let mut incidents: Vec<JoinedIncident> = all.filter_map(|it| join.incident(it)).collect();
     incidents.sort_by_key(|it| (it.start_us, it.id));
     incidents
 }
 
-/// From the engine's incidents to those that are recorded.
+/// Converts the engine's incidents to recorded ones.
 struct Join<'a> {
     excerpt: &'a Excerpt<'a>,
     causes: &'a Causes,
-    /// Members of the incidents so far.
+    /// Members of the incidents converted so far.
     taken: BTreeSet<ExecLabel>,
     num_hops: usize,
 }
@@ -160,11 +160,11 @@ impl Join<'_> {
             .members
             .iter()
             .flat_map(|&it| self.excerpt.stalls_in(it))
-            .filter(|(_, stall)| !self.taken.contains(&stall.brief.label))
+            .filter(|(_, stall)| !self.taken.contains(&stall.entry.label))
             .collect();
-        members.sort_by_key(|(_, stall)| (stall.brief.from_us, stall.brief.label));
-        members.dedup_by_key(|(_, stall)| stall.brief.label);
-        let of_members = || members.iter().map(|(_, stall)| stall.brief);
+        members.sort_by_key(|(_, stall)| (stall.entry.from_us, stall.entry.label));
+        members.dedup_by_key(|(_, stall)| stall.entry.label);
+        let of_members = || members.iter().map(|(_, stall)| stall.entry);
         let mut ranks: BTreeSet<RankId> = of_members().map(|it| it.label.rank).collect();
         if ranks.len() < 2 {
             return None;
@@ -213,8 +213,8 @@ impl Join<'_> {
         IncidentRoot {
             rank: root.rank,
             call: call.map(|(_, stall)| RootCall {
-                label: stall.brief.label,
-                fid: stall.brief.fid,
+                label: stall.entry.label,
+                fid: stall.entry.fid,
                 stalled_us: length_us(root.own_delay.as_us()),
             }),
         }
@@ -226,7 +226,7 @@ impl Join<'_> {
         (incident.kind == CauseKind::BusyHost).then(|| host.host.clone())
     }
 
-    /// Whom each member waited for, with the message where one is known; a place among the messages of the excerpt.
+    /// Returns the wait of each member, with the message (an index into those of the excerpt) if one is known.
     fn hops(
         &mut self,
         members: &[(ExecRef, ReportedStall<'_>)],
@@ -238,14 +238,14 @@ impl Join<'_> {
             .filter_map(|&(call, stall)| {
                 let cause = self.causes.of(&self.excerpt.trace, call);
                 let hop = cause.hops.first()?;
-                let is_other = hop.peer_rank != stall.brief.label.rank;
+                let is_other = hop.peer_rank != stall.entry.label.rank;
                 (cause.role == DelayRole::Victim && is_other).then(|| self.hop(stall, hop))
             })
             .collect()
     }
 
     fn hop(&self, stall: ReportedStall<'_>, hop: &Hop) -> (IncidentHop, Option<usize>) {
-        let label = stall.brief.label;
+        let label = stall.entry.label;
         let waits = self.causes.waits().of_call(hop.call);
         let waits = waits.filter(|it| it.peer == Some(hop.peer));
         let mut waited_for = waits.filter_map(|it| match it.waited_for {
@@ -266,29 +266,30 @@ impl Join<'_> {
             .and_then(|it| self.excerpt.stalls_in(it).next());
         let hop = IncidentHop {
             label,
-            fid: stall.brief.fid,
+            fid: stall.entry.fid,
             waited_us: length_us(hop.handed_on.as_us()),
             kind: hop.kind,
             peer: hop.peer_rank,
-            peer_label: peer_call.map(|(_, stall)| stall.brief.label),
+            peer_label: peer_call.map(|(_, stall)| stall.entry.label),
             message: None,
         };
         (hop, waited_for.next().or_else(|| between.next()))
     }
 
-    /// The messages of the members, by key: those of hops in any case. And where each is, by its place in the excerpt.
+    /// Returns the messages of the members, by key, including those of all hops; and each one's index by its index in
+    /// the excerpt.
     fn messages(
         &self,
         members: &[(ExecRef, ReportedStall<'_>)],
         hops: &[(IncidentHop, Option<usize>)],
-    ) -> (Vec<MatedMessage>, BTreeMap<usize, usize>) {
+    ) -> (Vec<MatchedMessage>, BTreeMap<usize, usize>) {
         let all = &self.excerpt.messages;
         let of_hops = hops.iter().filter_map(|(_, message)| *message);
         let keyed = |at: usize| all.get(at).map(|it| (it.key, at));
         let mut keys: BTreeMap<MessageKey, usize> = of_hops.filter_map(keyed).collect();
         let of_members = members
             .iter()
-            .flat_map(|(_, stall)| self.excerpt.messages_of(stall.brief.label));
+            .flat_map(|(_, stall)| self.excerpt.messages_of(stall.entry.label));
         for &at in of_members {
             if keys.len() < MAX_MESSAGES {
                 keys.extend(keyed(at));
@@ -296,7 +297,7 @@ impl Join<'_> {
         }
         let places = keys.values().enumerate().map(|(place, &at)| (at, place));
         let places = places.collect();
-        let mated = keys.into_iter().map(|(key, at)| MatedMessage {
+        let matched = keys.into_iter().map(|(key, at)| MatchedMessage {
             source: key.source,
             destination: key.destination,
             tag: key.tag,
@@ -304,7 +305,7 @@ impl Join<'_> {
             sent: (all[at].send.time_us, all[at].send.call),
             received: (all[at].recv.time_us, all[at].recv.call),
         });
-        (mated.collect(), places)
+        (matched.collect(), places)
     }
 }
 
@@ -312,7 +313,7 @@ fn as_us(time: TimeNs) -> u64 {
     length_us(time.as_us())
 }
 
-/// What is negative counts as none.
+/// Negative lengths become 0.
 fn length_us(length_us: i64) -> u64 {
     u64::try_from(length_us).unwrap_or(0)
 }

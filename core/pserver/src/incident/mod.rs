@@ -1,32 +1,33 @@
-//! Incidents: executions of several ranks that stalled together, and where that came from, while the run goes on.
+//! Incidents of a running job: executions of several ranks that stalled together, and their origin.
 //!
 //! ```text
-//! StepBrief of every rank ─ IncidentBook ─ Excerpt: a small ─ Causes::of_stalls ─ JoinedIncident ─ documents
-//! (with its step report)    (a window of   trace of stalls    (core/patterns)
-//!                            open steps)   and messages
+//! StallSummary of every rank ─ IncidentBook ─ Excerpt: a small ─ Causes::of_stalls ─ JoinedIncident ─ documents
+//! (with its step report)       (a window of   trace of stalls    (core/patterns)
+//!                               open steps)   and messages
 //! ```
 //!
-//! The engine is that of recorded runs (`core/patterns`), and so are the kinds of causes and their confidence. What is compared is
-//! the longest time in which an execution stalled: nothing happened on its thread while it was on top of the stack. Anomalies
-//! are reported, and all else that stalled longer than all but one in a thousand gaps of its rank: a rank that is stopped
-//! makes so many others stall that none of them need be rare for the detector. The briefs are too few to say what is
-//! usual, so all of a stall is a delay that no message explains; and a rank that was waited for without a stall of its own
-//! was slow. Where the messages of a call are not known, the cause is unknown.
+//! The engine, the kinds of causes and their confidence are those of recorded runs (`core/patterns`). The engine
+//! compares the longest stall of each execution: the longest interval without any event on its thread while it was on
+//! top of the stack. Instances report anomalies, and every other stall that is longer than all but one in a thousand
+//! gaps of its rank: a stopped rank stalls such a number of others that none of them need be rare for the detector. Stall
+//! summaries are too few to know what is usual, so a stall counts in full as delay unless a message explains it. A rank
+//! that others waited for without a stall of its own was slow. If the messages of a call are unknown, the cause is
+//! unknown.
 //!
-//! The steps of two ranks cover different times, so they are joined across steps. An incident is written when every
-//! live rank has reported the step after its last one, or has kept it waiting for ten seconds; what comes later changes
-//! the document under the same key. An incident whose stalls are all of one rank is not recorded.
+//! Steps of different ranks cover different times, so stalls are joined across steps. An incident is written when every
+//! live rank has reported the step after its last one, or after ten seconds; later reports change the document under
+//! the same key. An incident whose stalls are all of one rank is not recorded.
 
 mod book;
-mod brief;
 mod document;
 mod excerpt;
 mod joined;
 mod nested_calls;
+mod stall_summary;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use book::{IncidentBook, RankProgress};
-pub(crate) use brief::bound_briefs;
-pub use brief::{BriefKey, MessageBrief, OwnTimeBrief, StallBrief, StepBrief};
 pub use document::IncidentDocument;
+pub(crate) use stall_summary::bound_stall_summaries;
+pub use stall_summary::{MessageEntry, OwnTimeEntry, StallEntry, StallSummary, StallSummaryKey};

@@ -1,19 +1,19 @@
-//! The known calls of one lane, nested by their times as executions.
+//! The known calls of one lane, nested by their times.
 
 use std::cmp::Reverse;
 
 use callgrove_model::{DurationNs, ExecIdx, ExecLabel, Executions, FuncId, StepId, TimeNs};
 
-use super::brief::StallBrief;
+use super::stall_summary::StallEntry;
 
-/// By this the program begins before its first known call, and ends after its last one.
-const AROUND: DurationNs = DurationNs(1);
+/// Time by which the enclosing program call begins before its first known call, and ends after its last one.
+const PROGRAM_MARGIN: DurationNs = DurationNs(1);
 
 /// A stall, and the step in which it was reported.
 #[derive(Clone, Copy)]
 pub(super) struct ReportedStall<'a> {
     pub(super) step: StepId,
-    pub(super) brief: &'a StallBrief,
+    pub(super) entry: &'a StallEntry,
 }
 
 /// A call of a lane.
@@ -32,21 +32,22 @@ pub(super) struct NestedCalls<'a> {
     pub(super) executions: Executions,
     /// By execution.
     pub(super) stalls: Vec<Option<ReportedStall<'a>>>,
-    /// Whether it, or a call of the library within it, stalled; by execution.
+    /// True if the execution, or a library call within it, stalled; by execution.
     pub(super) is_stalled: Vec<bool>,
 }
 
 impl<'a> NestedCalls<'a> {
-    /// Of calls in any order; what begins in another call ends with that at the latest. With `around`, all are in a call of it.
+    /// Nests calls given in any order; a call that begins in another one is cut off at its end. With `around`, one call
+    /// of that function encloses all of them.
     pub(super) fn new(mut spans: Vec<KnownCall<'a>>, around: Option<FuncId>) -> Self {
-        // What took no time was over before what begins then.
+        // A call of length zero ended before the calls that begin at the same time.
         spans.sort_unstable_by_key(|it| (it.start, it.start < it.end, Reverse(it.end), it.label));
         let mut found = Self::default();
         let mut open: Vec<(usize, TimeNs)> = Vec::new();
         let first = spans.iter().map(|it| it.start).min();
         let last = spans.iter().map(|it| it.end).max();
         if let (Some(func), Some(first), Some(last)) = (around, first, last) {
-            let (start, end) = (first + DurationNs(-AROUND.0), last + AROUND);
+            let (start, end) = (first + DurationNs(-PROGRAM_MARGIN.0), last + PROGRAM_MARGIN);
             found.begin(&[], func, (start, end), None, None);
             open.push((0, end));
         }

@@ -1,4 +1,5 @@
-//! Incidents by hand: two and three ranks, collectives, numbers that are lost, reports that come late, restarts, any order.
+//! Incidents built by hand: two and three ranks, collectives, unknown message numbers, late reports, restarts, any
+//! order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, Th
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::brief::{MessageBrief, StallBrief, StepBrief};
+use super::stall_summary::{MessageEntry, StallEntry, StallSummary};
 use crate::{
     FunctionRequest, Hello, ModelExchange, Retention, ServerState, StateOptions, StepReport,
     TreePValues,
@@ -23,9 +24,9 @@ fn label(rank: u32, step: u32, row: u32) -> ExecLabel {
     }
 }
 
-/// An anomaly that stalled, in µs.
-fn stall(rank: u32, step: u32, row: u32, (from_us, to_us): (u64, u64)) -> StallBrief {
-    StallBrief {
+/// Returns a stalled anomaly; times in µs.
+fn stall(rank: u32, step: u32, row: u32, (from_us, to_us): (u64, u64)) -> StallEntry {
+    StallEntry {
         label: label(rank, step, row),
         fid: FuncId(0),
         thread: ThreadId(0),
@@ -37,15 +38,15 @@ fn stall(rank: u32, step: u32, row: u32, (from_us, to_us): (u64, u64)) -> StallB
     }
 }
 
-/// A message of a call, entered at a time, with its number; the event itself comes at another one.
+/// Returns a message of a call, entered at `called_us`, with its number; the event itself has another time.
 fn message(
     kind: CommKind,
     partner: u32,
     number: u64,
     call: ExecLabel,
     (called_us, time_us): (u64, u64),
-) -> MessageBrief {
-    MessageBrief {
+) -> MessageEntry {
+    MessageEntry {
         kind,
         partner: RankId(partner),
         tag: 9,
@@ -57,9 +58,9 @@ fn message(
     }
 }
 
-/// Rank 1 stands in a call and then sends to rank 0, which waits in a receive meanwhile; its step is 4.
-fn late_sender() -> Vec<(u32, StepBrief)> {
-    let waits = StepBrief {
+/// Rank 1 stalls in a call and then sends to rank 0, which meanwhile waits in a receive. The step is 4.
+fn late_sender() -> Vec<(u32, StallSummary)> {
+    let waits = StallSummary {
         stalls: vec![stall(0, 4, 10, (1_000, 51_000))],
         messages: vec![message(
             CommKind::Recv,
@@ -68,9 +69,9 @@ fn late_sender() -> Vec<(u32, StepBrief)> {
             label(0, 4, 10),
             (1_000, 51_000),
         )],
-        ..StepBrief::default()
+        ..StallSummary::default()
     };
-    let late = StepBrief {
+    let late = StallSummary {
         stalls: vec![stall(1, 4, 3, (900, 50_900))],
         messages: vec![message(
             CommKind::Send,
@@ -79,17 +80,17 @@ fn late_sender() -> Vec<(u32, StepBrief)> {
             label(1, 4, 20),
             (50_950, 50_950),
         )],
-        ..StepBrief::default()
+        ..StallSummary::default()
     };
     vec![(0, waits), (1, late)]
 }
 
-/// And rank 2 waits for a message of rank 0.
-fn chain() -> Vec<(u32, StepBrief)> {
-    let mut briefs = late_sender();
+/// The late sender, and rank 2, which waits for a message of rank 0.
+fn chain() -> Vec<(u32, StallSummary)> {
+    let mut stall_summaries = late_sender();
     let sent = message(CommKind::Send, 2, 0, label(0, 4, 12), (51_050, 51_050));
-    briefs[0].1.messages.push(sent);
-    let waits = StepBrief {
+    stall_summaries[0].1.messages.push(sent);
+    let waits = StallSummary {
         stalls: vec![stall(2, 3, 99, (1_500, 51_100))],
         messages: vec![message(
             CommKind::Recv,
@@ -98,13 +99,13 @@ fn chain() -> Vec<(u32, StepBrief)> {
             label(2, 3, 99),
             (1_500, 51_100),
         )],
-        ..StepBrief::default()
+        ..StallSummary::default()
     };
-    briefs.push((2, waits));
-    briefs
+    stall_summaries.push((2, waits));
+    stall_summaries
 }
 
-/// A server with a session of each rank.
+/// A server with a session for each rank.
 struct TestRun {
     state: Arc<ServerState>,
     sessions: Vec<Box<dyn ModelExchange>>,
@@ -152,14 +153,14 @@ impl TestRun {
         Self { state, sessions }
     }
 
-    fn tell(&mut self, rank: u32, step: u32, brief: StepBrief) {
+    fn report(&mut self, rank: u32, step: u32, summary: StallSummary) {
         let report = StepReport {
             program: PROGRAM,
             rank: RankId(rank),
             step: StepId(step),
             functions: Vec::new(),
             counters: Vec::new(),
-            brief,
+            stall_summary: summary,
             tree_p_values: TreePValues::new(),
         };
         let session = &mut self.sessions[rank as usize];
@@ -168,7 +169,7 @@ impl TestRun {
             .expect("nothing is refused");
     }
 
-    /// What a database would be given now, by name.
+    /// Stores the documents that are due in a database; returns their number.
     fn save(&self, database: &mut BTreeMap<ExecLabel, Value>) -> usize {
         let documents = self.state.incidents(now_ms(), false);
         for document in &documents {
@@ -179,21 +180,25 @@ impl TestRun {
     }
 }
 
-/// Sessions in the process go by the clock.
+/// Returns the time now: sessions in the process use the real clock.
 fn now_ms() -> u64 {
     crate::MonotonicClock::new().now_ms()
 }
 
-/// Tells all briefs, and then of an empty step, so that they are complete; the documents.
-fn all_told(briefs: Vec<(u32, StepBrief)>) -> BTreeMap<ExecLabel, Value> {
+/// Reports all summaries and then an empty step, so that they are complete; returns the documents.
+fn documents_of(stall_summaries: Vec<(u32, StallSummary)>) -> BTreeMap<ExecLabel, Value> {
     let mut run = TestRun::new(3);
     let mut database = BTreeMap::new();
-    for (rank, brief) in briefs {
-        run.tell(rank, 4, brief);
+    for (rank, summary) in stall_summaries {
+        run.report(rank, 4, summary);
     }
-    assert_eq!(run.save(&mut database), 0, "no rank has told the next step");
+    assert_eq!(
+        run.save(&mut database),
+        0,
+        "no rank has reported the next step"
+    );
     for rank in 0..3 {
-        run.tell(rank, 5, StepBrief::default());
+        run.report(rank, 5, StallSummary::default());
     }
     run.save(&mut database);
     assert_eq!(run.save(&mut database), 0, "nothing is written twice");
@@ -202,7 +207,7 @@ fn all_told(briefs: Vec<(u32, StepBrief)>) -> BTreeMap<ExecLabel, Value> {
 
 #[test]
 fn a_late_sender_is_the_root_and_the_message_has_both_ends() {
-    let database = all_told(late_sender());
+    let database = documents_of(late_sender());
     let expected = json!({
         "version": 2, "incident_id": "1:4:3", "joined_to": null, "pid": 0, "io_step": 4, "start": 900, "end": 51_000,
         "kind": "stalled", "rid": 1, "fid": 0, "func": "MPI_Wait()", "event_id": "1:4:3", "own_delay": 50_000,
@@ -222,8 +227,8 @@ fn a_late_sender_is_the_root_and_the_message_has_both_ends() {
 }
 
 #[test]
-fn a_chain_of_waits_leads_to_the_rank_that_waited_for_nobody() {
-    let database = all_told(chain());
+fn a_chain_of_waits_leads_to_the_rank_that_did_not_wait() {
+    let database = documents_of(chain());
     assert_eq!(database.len(), 1);
     let incident = &database[&label(1, 4, 3)];
     assert_eq!(incident["rid"], 1);
@@ -238,10 +243,13 @@ fn a_chain_of_waits_leads_to_the_rank_that_waited_for_nobody() {
 
 #[test]
 fn a_rank_that_came_late_without_a_stall_was_slow() {
-    let mut briefs = chain();
-    briefs[1].1.stalls.clear();
-    // Rank 2 falls silent together with rank 0, and rank 1 is heard of by its message only.
-    let incident = all_told(briefs).into_values().next().expect("one");
+    let mut stall_summaries = chain();
+    stall_summaries[1].1.stalls.clear();
+    // Rank 2 falls silent together with rank 0; rank 1 is known only from its message.
+    let incident = documents_of(stall_summaries)
+        .into_values()
+        .next()
+        .expect("one");
     assert_eq!(incident["kind"], "slow");
     assert_eq!(
         (&incident["rid"], &incident["event_id"]),
@@ -252,11 +260,14 @@ fn a_rank_that_came_late_without_a_stall_was_slow() {
 
 #[test]
 fn without_messages_the_cause_is_unknown() {
-    let mut briefs = chain();
-    for (_, brief) in &mut briefs {
-        brief.messages.clear();
+    let mut stall_summaries = chain();
+    for (_, summary) in &mut stall_summaries {
+        summary.messages.clear();
     }
-    let incident = all_told(briefs).into_values().next().expect("one");
+    let incident = documents_of(stall_summaries)
+        .into_values()
+        .next()
+        .expect("one");
     assert_eq!(incident["kind"], "unknown");
     assert_eq!(incident["rid"], Value::Null);
     assert_eq!(
@@ -271,55 +282,55 @@ fn without_messages_the_cause_is_unknown() {
 fn a_report_that_comes_late_changes_the_document_under_its_name() {
     let mut run = TestRun::new(3);
     let mut database = BTreeMap::new();
-    for (rank, brief) in late_sender() {
-        run.tell(rank, 4, brief);
+    for (rank, summary) in late_sender() {
+        run.report(rank, 4, summary);
     }
     let late = chain().pop().expect("three");
     assert_eq!(run.save(&mut database), 0);
-    // Rank 2 is silent for too long.
+    // Rank 2 is silent past the timeout.
     let waited = run.state.incidents(now_ms() + 60_000, false);
     assert_eq!(waited.len(), 1);
     for (rank, step) in [(0, 5), (1, 5), (2, 3)] {
-        run.tell(rank, step, StepBrief::default());
+        run.report(rank, step, StallSummary::default());
     }
     assert_eq!(run.save(&mut database), 1);
     assert_eq!(database[&label(1, 4, 3)]["num_ranks"], 2);
-    run.tell(late.0, 4, late.1.clone());
+    run.report(late.0, 4, late.1.clone());
     assert_eq!(run.save(&mut database), 1);
     assert_eq!(database.len(), 1);
     assert_eq!(database[&label(1, 4, 3)]["num_ranks"], 3);
-    // Told once more, it counts once.
-    run.tell(late.0, 4, late.1);
+    // A repeated report counts once.
+    run.report(late.0, 4, late.1);
     assert_eq!(run.save(&mut database), 0);
 }
 
 #[test]
-fn two_that_turn_out_to_be_one_say_so() {
+fn two_incidents_that_turn_out_to_be_one_are_joined() {
     let pair = |ranks: [u32; 2], at: (u64, u64)| {
         ranks.map(|rank| {
             let stall = stall(rank, 4, rank, at);
             (
                 rank,
-                StepBrief {
+                StallSummary {
                     stalls: vec![stall],
                     messages: Vec::new(),
-                    ..StepBrief::default()
+                    ..StallSummary::default()
                 },
             )
         })
     };
     let mut run = TestRun::new(5);
     let mut database = BTreeMap::new();
-    for (rank, brief) in pair([0, 1], (1_000, 11_000))
+    for (rank, summary) in pair([0, 1], (1_000, 11_000))
         .into_iter()
         .chain(pair([2, 3], (12_000, 22_000)))
     {
-        run.tell(rank, 4, brief);
+        run.report(rank, 4, summary);
     }
-    let told = run.state.incidents(now_ms() + 60_000, true);
-    assert_eq!(told.len(), 2);
-    for (rank, brief) in pair([4, 4], (5_000, 18_000)).into_iter().take(1) {
-        run.tell(rank, 4, brief);
+    let due = run.state.incidents(now_ms() + 60_000, true);
+    assert_eq!(due.len(), 2);
+    for (rank, summary) in pair([4, 4], (5_000, 18_000)).into_iter().take(1) {
+        run.report(rank, 4, summary);
     }
     assert_eq!(run.save(&mut database), 2);
     let (first, second) = (&database[&label(0, 4, 0)], &database[&label(2, 4, 2)]);
@@ -338,11 +349,11 @@ fn two_that_turn_out_to_be_one_say_so() {
 fn a_restarted_server_goes_on_with_the_same_names() {
     let mut run = TestRun::new(3);
     let mut database = BTreeMap::new();
-    for (rank, brief) in late_sender() {
-        run.tell(rank, 4, brief);
+    for (rank, summary) in late_sender() {
+        run.report(rank, 4, summary);
     }
     for rank in 0..2 {
-        run.tell(rank, 5, StepBrief::default());
+        run.report(rank, 5, StallSummary::default());
     }
     run.sessions
         .pop()
@@ -360,8 +371,8 @@ fn a_restarted_server_goes_on_with_the_same_names() {
         "in case it was not stored before"
     );
     assert_eq!(database, before);
-    for (rank, brief) in chain() {
-        again.tell(rank, 4, brief);
+    for (rank, summary) in chain() {
+        again.report(rank, 4, summary);
     }
     again.save(&mut database);
     assert_eq!(database.len(), 1);
@@ -372,27 +383,27 @@ fn a_restarted_server_goes_on_with_the_same_names() {
 fn old_steps_are_closed_and_stay_as_they_are() {
     let mut run = TestRun::new(3);
     let mut database = BTreeMap::new();
-    for (rank, brief) in chain() {
-        run.tell(rank, 4, brief);
+    for (rank, summary) in chain() {
+        run.report(rank, 4, summary);
     }
-    let filler = |rank: u32, step: u32| StepBrief {
+    let filler = |rank: u32, step: u32| StallSummary {
         stalls: Vec::new(),
         messages: vec![message(CommKind::Send, rank, 0, label(rank, step, 0), (0, 0)); 1 << 14],
-        ..StepBrief::default()
+        ..StallSummary::default()
     };
     for step in 5..40 {
-        run.tell(0, step, filler(0, step));
+        run.report(0, step, filler(0, step));
         run.state.fold();
     }
     run.save(&mut database);
     let before = database.clone();
     assert_eq!(before[&label(1, 4, 3)]["num_ranks"], 3);
-    let late = StepBrief {
+    let late = StallSummary {
         stalls: vec![stall(1, 4, 77, (1_000, 51_000))],
         messages: Vec::new(),
-        ..StepBrief::default()
+        ..StallSummary::default()
     };
-    run.tell(1, 4, late);
+    run.report(1, 4, late);
     run.save(&mut database);
     assert_eq!(database, before);
 }
@@ -412,27 +423,27 @@ proptest! {
             let mut database = BTreeMap::new();
             let mut next = [0_u32; 4];
             for (&at, &is_saved) in order.iter().zip(saves) {
-                // Each rank tells its steps in order.
+                // Each rank reports its steps in order.
                 let rank = at as u32 % 4;
                 let step = next[rank as usize];
                 next[rank as usize] += 1;
-                run.tell(rank, step, steps[&(rank, step)].clone());
+                run.report(rank, step, steps[&(rank, step)].clone());
                 if is_saved {
                     run.save(&mut database);
                 }
             }
             for rank in 0..4 {
-                run.tell(rank, 9, StepBrief::default());
+                run.report(rank, 9, StallSummary::default());
             }
             run.save(&mut database);
-            // Neither those that are part of another, nor those that turned out to be none.
+            // Leave out incidents that were joined to others, and withdrawn ones.
             database.retain(|_, incident| incident["num_executions"] != 0);
             database
         };
         let in_order: Vec<usize> = (0..16).collect();
         let expected = documents(&in_order, &[false; 16]);
         prop_assert_eq!(&documents(&order, &[false; 16]), &expected);
-        // What is told early may have another name in the end, and is the same otherwise.
+        // An incident that was reported early may end up with another identifier, and is otherwise equal.
         let contents = |database: &BTreeMap<ExecLabel, Value>| {
             let mut all: Vec<Value> = database.values().cloned().collect();
             for incident in &mut all {
@@ -446,21 +457,23 @@ proptest! {
 }
 
 /// Four steps of four ranks; each call receives from a rank whose next call has sent.
-fn random_steps(stalls: &[(u32, u32, u64, u64, u32)]) -> BTreeMap<(u32, u32), StepBrief> {
-    let mut steps: BTreeMap<(u32, u32), StepBrief> = BTreeMap::new();
+fn random_steps(stalls: &[(u32, u32, u64, u64, u32)]) -> BTreeMap<(u32, u32), StallSummary> {
+    let mut steps: BTreeMap<(u32, u32), StallSummary> = BTreeMap::new();
     for key in (0..4).flat_map(|rank| (0..4).map(move |step| (rank, step))) {
-        steps.insert(key, StepBrief::default());
+        steps.insert(key, StallSummary::default());
     }
     let mut free_from = [0_u64; 4];
     for (at, &(rank, step, after_us, length_us, peer)) in stalls.iter().enumerate() {
         let (row, number) = (at as u32, at as u64);
-        // Those of one lane do not overlap.
+        // Calls on one lane do not overlap.
         let from_us = free_from[rank as usize] + after_us * 1_000;
         let length_us = length_us * 1_000;
         let to_us = from_us + length_us;
         free_from[rank as usize] = to_us;
-        let brief = steps.entry((rank, step)).or_default();
-        brief.stalls.push(stall(rank, step, row, (from_us, to_us)));
+        let summary = steps.entry((rank, step)).or_default();
+        summary
+            .stalls
+            .push(stall(rank, step, row, (from_us, to_us)));
         let received = message(
             CommKind::Recv,
             peer,
@@ -468,7 +481,7 @@ fn random_steps(stalls: &[(u32, u32, u64, u64, u32)]) -> BTreeMap<(u32, u32), St
             label(rank, step, row),
             (from_us, to_us),
         );
-        brief.messages.push(received);
+        summary.messages.push(received);
         let sent_us = to_us.saturating_sub(length_us / 3);
         let sent = message(
             CommKind::Send,
@@ -482,9 +495,9 @@ fn random_steps(stalls: &[(u32, u32, u64, u64, u32)]) -> BTreeMap<(u32, u32), St
     steps
 }
 
-/// All of three ranks stall in a collective that rank 1 came late to.
-fn in_collective(is_reported: bool) -> Vec<(u32, StepBrief)> {
-    let brief = |rank: u32, fid: u32, at: (u64, u64)| {
+/// All three ranks stall in a collective that rank 1 entered late.
+fn in_collective(is_reported: bool) -> Vec<(u32, StallSummary)> {
+    let summary = |rank: u32, fid: u32, at: (u64, u64)| {
         let mut stall = stall(rank, 4, rank, at);
         stall.fid = FuncId(fid);
         let stalls = if rank == 1 && !is_reported {
@@ -492,22 +505,22 @@ fn in_collective(is_reported: bool) -> Vec<(u32, StepBrief)> {
         } else {
             vec![stall]
         };
-        StepBrief {
+        StallSummary {
             stalls,
             host: format!("n{rank}"),
-            ..StepBrief::default()
+            ..StallSummary::default()
         }
     };
     vec![
-        (0, brief(0, 1, (1_000, 51_000))),
-        (1, brief(1, 2, (900, 50_950))),
-        (2, brief(2, 1, (1_010, 51_005))),
+        (0, summary(0, 1, (1_000, 51_000))),
+        (1, summary(1, 2, (900, 50_950))),
+        (2, summary(2, 1, (1_010, 51_005))),
     ]
 }
 
 #[test]
 fn a_rank_that_stalled_in_its_work_is_what_a_collective_waited_for() {
-    let incident = all_told(in_collective(true)).into_values().next();
+    let incident = documents_of(in_collective(true)).into_values().next();
     let incident = incident.expect("one");
     assert_eq!(
         (&incident["kind"], &incident["rid"]),
@@ -515,8 +528,8 @@ fn a_rank_that_stalled_in_its_work_is_what_a_collective_waited_for() {
     );
     assert_eq!(incident["ranks"], json!([0, 1, 2]));
     assert_eq!(incident["func"], "work");
-    // Without it, one of those that waited is named, and the document says how little that means.
-    let incident = all_told(in_collective(false)).into_values().next();
+    // Without it, one of the waiting ranks is named, and the document states the low confidence.
+    let incident = documents_of(in_collective(false)).into_values().next();
     let incident = incident.expect("one");
     assert_eq!(
         (&incident["kind"], &incident["confidence"]),
@@ -529,21 +542,21 @@ fn any_times_and_labels_do_no_harm() {
     let odd = [0, 1, 50_000, u64::MAX / 2_000, u64::MAX / 1_000, u64::MAX];
     let mut run = TestRun::new(3);
     for rank in 0..3 {
-        let mut brief = StepBrief::default();
+        let mut summary = StallSummary::default();
         for (row, (from_us, to_us)) in (0..).zip(odd.into_iter().flat_map(|a| odd.map(|b| (a, b))))
         {
             let mut it = stall(rank, 4, row / 2, (from_us, to_us));
             (it.fid, it.thread) = (FuncId(row % 3), ThreadId(row % 2));
             (it.entry_us, it.exit_us) = (to_us, from_us);
-            brief.stalls.push(it);
+            summary.stalls.push(it);
             for (kind, partner) in [(CommKind::Send, row % 4), (CommKind::Recv, (row + 1) % 4)] {
                 let call = label(rank, 4, row);
                 let message = message(kind, partner, (row % 5).into(), call, (from_us, to_us));
-                brief.messages.push(message);
+                summary.messages.push(message);
             }
         }
-        brief.host = format!("n{}", rank % 2);
-        run.tell(rank, 4, brief);
+        summary.host = format!("n{}", rank % 2);
+        run.report(rank, 4, summary);
     }
     let documents = run.state.incidents(now_ms(), true);
     for document in &documents {

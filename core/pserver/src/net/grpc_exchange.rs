@@ -1,4 +1,4 @@
-//! The client's side of the protocol, for threads that wait: an AD instance's.
+//! The blocking gRPC client of an AD instance.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callgrove_model::{FuncId, ProgramId, RankId, fnv1a};
-use callgrove_net::{Credential, GrpcLine, GrpcTarget, innermost_cause, is_break};
+use callgrove_net::{Credential, GrpcChannel, GrpcTarget, innermost_cause, is_connection_failure};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tonic::{Code, Response, Status};
@@ -21,37 +21,38 @@ use crate::{
     SyncRequest, Transport,
 };
 
-/// An AD instance's exchange with a server elsewhere.
+/// An AD instance's exchange with a remote server.
 pub type GrpcExchange = ExchangeSession<Grpc>;
 
-/// Time between signs of life: four fit into a lease.
-const HEARTBEAT: Duration = Duration::from_millis(LEASE_MS / 4);
-/// Time before the first attempt to connect again, doubled after each up to [`MAX_BACKOFF`].
+/// Interval between heartbeats: four fit into a lease.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(LEASE_MS / 4);
+/// Delay before the first attempt to reconnect, doubled after each attempt up to [`MAX_BACKOFF`].
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
+/// Maximum delay before an attempt to reconnect.
 const MAX_BACKOFF: Duration = Duration::from_secs(3);
-/// Time between attempts to register for the first time.
-const REGISTER_AGAIN: Duration = Duration::from_millis(500);
+/// Interval between attempts to register for the first time.
+const REGISTER_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Where the server is and how patient the client.
+/// The address of the server, the credential and the timeouts of a client.
 #[derive(Clone, Debug)]
 pub struct ExchangeOptions {
     /// `host:port`, `http://host:port` or `https://host:port`.
     pub address: String,
-    /// What the server is shown.
+    /// The credential shown to the server.
     pub credential: Option<Credential>,
-    /// Certificate of the authority that signed the server's, as PEM; `https` needs it.
+    /// Certificate of the authority that signed the server's, in PEM format; required for `https`.
     pub ca_file: Option<PathBuf>,
-    /// Longest time for a connection to come about.
+    /// Timeout for establishing a connection.
     pub connect_timeout: Duration,
-    /// Longest time that a call takes, whatever happens.
+    /// Timeout of a call, reconnecting included.
     pub deadline: Duration,
-    /// How long the first registration waits for a server that is not there yet, or for a rank whose former
-    /// instance has died but has not been silent for long enough.
+    /// Timeout of the first registration. Until then it waits for a server that has not started yet, and for a rank
+    /// whose former instance has died but whose lease is not over.
     pub startup_wait: Duration,
 }
 
 impl ExchangeOptions {
-    /// Usual patience: connections 3 s, calls 5 s, the start 15 s.
+    /// Returns options with the usual timeouts: 3 s for connections, 5 s for calls, 15 s for the start.
     pub fn new(address: impl Into<String>) -> Self {
         Self {
             address: address.into(),
@@ -64,7 +65,7 @@ impl ExchangeOptions {
     }
 }
 
-/// The exchange with the server of the options. Connects when it registers.
+/// Creates the exchange with the server of the options. It connects when it registers.
 ///
 /// # Errors
 /// [`PserverError::BadOption`] for an address or certificate file that cannot be used.
@@ -72,11 +73,11 @@ pub fn connect(options: ExchangeOptions) -> Result<GrpcExchange, PserverError> {
     Ok(ExchangeSession::new(Grpc::new(options)?))
 }
 
-type Connection = PserverClient<GrpcLine>;
+type Connection = PserverClient<GrpcChannel>;
 
-/// Carries requests over gRPC. A task of its own gives signs of life, and looks for the server while it is away.
+/// A transport over gRPC. A background task sends heartbeats, and tries to reconnect while the server is away.
 pub struct Grpc {
-    // Before the runtime, for it is dropped first.
+    // Declared before the runtime, so that it is dropped first.
     connection: Connection,
     runtime: Runtime,
     shared: Arc<Shared>,
@@ -85,7 +86,7 @@ pub struct Grpc {
     is_known: bool,
 }
 
-/// What the background task and the calls tell each other.
+/// The state shared by the background task and the calls.
 #[derive(Debug, Default)]
 struct Shared {
     is_down: AtomicBool,
@@ -114,7 +115,7 @@ impl Grpc {
         };
         let (runtime, line) =
             target
-                .line("pserver-client")
+                .channel("pserver-client")
                 .map_err(|cause| PserverError::BadOption {
                     option: format!("the parameter server's address {}", options.address),
                     cause,
@@ -157,7 +158,7 @@ impl Grpc {
     }
 
     fn error_of(&self, status: &Status) -> PserverError {
-        if is_break(status) {
+        if is_connection_failure(status) {
             return self.down(innermost_cause(status));
         }
         if status.code() == Code::FailedPrecondition {
@@ -220,10 +221,10 @@ impl Transport for Grpc {
                 Err(PserverError::Refused { about, .. }) => *about == Refusal::Rank,
                 Err(_) => false,
             };
-            if self.is_known || !may_wait || Instant::now() + REGISTER_AGAIN > give_up {
+            if self.is_known || !may_wait || Instant::now() + REGISTER_RETRY_INTERVAL > give_up {
                 return result;
             }
-            std::thread::sleep(REGISTER_AGAIN);
+            std::thread::sleep(REGISTER_RETRY_INTERVAL);
             self.begin_call();
         }
     }
@@ -279,7 +280,7 @@ impl Shared {
     }
 }
 
-/// Gives signs of life while the server is there, and looks for it, ever less often, while it is not.
+/// Sends heartbeats while the server is up, and tries to reconnect, at growing intervals, while it is down.
 async fn watch(mut connection: Connection, shared: Arc<Shared>, deadline: Duration) {
     let mut backoff = MIN_BACKOFF;
     loop {
@@ -294,7 +295,7 @@ async fn watch(mut connection: Connection, shared: Arc<Shared>, deadline: Durati
             }
             continue;
         }
-        if tokio::time::timeout(HEARTBEAT, shared.went_down.notified())
+        if tokio::time::timeout(HEARTBEAT_INTERVAL, shared.went_down.notified())
             .await
             .is_ok()
             || instance.is_empty()
@@ -303,15 +304,18 @@ async fn watch(mut connection: Connection, shared: Arc<Shared>, deadline: Durati
         }
         let beat = connection.heartbeat(proto::HeartbeatRequest { instance });
         match tokio::time::timeout(deadline, beat).await {
-            Ok(Err(status)) if is_break(&status) => shared.go_down(innermost_cause(&status)),
-            Err(_) => shared.go_down(format!("no sign of life within {deadline:?}")),
-            // That the server has forgotten the instance shows with the next request.
+            Ok(Err(status)) if is_connection_failure(&status) => {
+                shared.go_down(innermost_cause(&status))
+            }
+            Err(_) => shared.go_down(format!("no heartbeat reply within {deadline:?}")),
+            // If the server has forgotten the instance, the next request shows it.
             Ok(_) => {}
         }
     }
 }
 
-/// Half to all of a time, another share for each instance, so that not all come at once.
+/// Returns half to all of a time, by a fraction that depends on the instance, so that instances do not reconnect all at
+/// once.
 fn spread(time: Duration, instance: &str) -> Duration {
     let share = fnv1a(instance.as_bytes()) % 512;
     time * (512 + share as u32) / 1024

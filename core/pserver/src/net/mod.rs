@@ -11,7 +11,7 @@ pub use grpc_exchange::{ExchangeOptions, Grpc, GrpcExchange, connect};
 pub use poster::{Poster, PosterOptions, PosterStatus};
 pub use service::{PserverService, service};
 
-/// Larger messages are refused. Sessions and the state split what they send well below.
+/// Maximum size of a message in bytes; larger ones are refused. Sessions and the state split their data well below it.
 pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
 /// The messages, server and client, generated from `proto/pserver.proto`.

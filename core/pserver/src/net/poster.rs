@@ -1,4 +1,4 @@
-//! Posts packets as JSON to a URL, for ever.
+//! Posts packets as JSON to a URL until it is stopped.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,23 +13,24 @@ use ureq::tls::{RootCerts, TlsConfig};
 use crate::PserverError;
 use crate::packet::Packet;
 
-/// Where packets go.
+/// The receiver of packets, the credential and the timeouts.
 #[derive(Clone, Debug)]
 pub struct PosterOptions {
     /// `http://` or `https://`, with any path.
     pub url: String,
-    /// What the receiver is shown.
+    /// The credential shown to the receiver.
     pub credential: Option<Credential>,
-    /// Certificate of the authority that signed the receiver's, as PEM; without it, the public authorities count.
+    /// Certificate of the authority that signed the receiver's, in PEM format; without it the public authorities are
+    /// trusted.
     pub ca_file: Option<PathBuf>,
-    /// Longest time for one packet.
+    /// Timeout for one packet.
     pub timeout: Duration,
-    /// Time from a failure to the next attempt.
+    /// Delay from a failure to the next attempt.
     pub retry_after: Duration,
 }
 
 impl PosterOptions {
-    /// Options without a credential; packets take 10 s at most, and the next attempt comes 1 s after a failure.
+    /// Returns options without a credential, with a timeout of 10 s and a retry 1 s after a failure.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -41,9 +42,8 @@ impl PosterOptions {
     }
 }
 
-/// Posts packets on a thread of its own. A packet that cannot be delivered waits, becomes one with those that
-/// follow, and is tried again, however long that takes. The receiver gets each step's data at least once:
-/// if its answer is lost, twice.
+/// Posts packets on its own thread. A packet that cannot be delivered waits, is merged with those that follow, and is
+/// retried without limit. The receiver gets each step's data at least once; twice if its answer is lost.
 #[derive(Debug)]
 pub struct Poster {
     url: String,
@@ -51,14 +51,14 @@ pub struct Poster {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the poster has done so far.
+/// Counts of the poster so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PosterStatus {
     /// Requests that were answered with success.
     pub num_delivered: u64,
     /// Requests that failed.
     pub num_failed: u64,
-    /// Why the last one failed; `None` after success.
+    /// The reason of the last failure; `None` after success.
     pub failure: Option<String>,
 }
 
@@ -93,7 +93,7 @@ impl Poster {
         Ok(Self { url, slot, thread })
     }
 
-    /// Gives it the next packet; never waits.
+    /// Hands over the next packet; never blocks.
     pub fn post(&self, packet: Packet) {
         let mut inner = self.slot.lock();
         inner.waiting = Some(match inner.waiting.take() {
@@ -103,17 +103,17 @@ impl Poster {
         self.slot.changed.notify_all();
     }
 
-    /// What it has done so far.
+    /// Returns its counts so far.
     pub fn status(&self) -> PosterStatus {
         self.slot.lock().status.clone()
     }
 
-    /// Where it posts to.
+    /// Returns the URL that it posts to.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Tries once more to deliver what waits, and ends; the answer tells what became of it.
+    /// Tries once more to deliver what is pending, then ends; returns the final status.
     pub fn finish(mut self) -> PosterStatus {
         self.end();
         self.status()
@@ -125,7 +125,7 @@ impl Poster {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            let failure = "the thread that posts packets has ended early".to_owned();
+            let failure = "the thread that posts packets ended early".to_owned();
             self.slot.lock().status.failure = Some(failure);
         }
     }
@@ -142,7 +142,7 @@ impl Slot {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a packet; with `None` there is nothing more to do. The flag tells that this is the last attempt.
+    /// Waits for a packet; `None` means that there is nothing more to do. The flag is true for the last attempt.
     fn next(&self) -> Option<(Packet, bool)> {
         let mut inner = self.lock();
         loop {
@@ -159,7 +159,7 @@ impl Slot {
         }
     }
 
-    /// Puts a packet back before those that came meanwhile, and waits for the time of the next attempt.
+    /// Puts a packet back, merged with those that came meanwhile, and waits until the next attempt.
     fn put_back(&self, packet: Packet, failure: String, retry_after: Duration) {
         let mut inner = self.lock();
         inner.waiting = Some(match inner.waiting.take() {
@@ -205,7 +205,7 @@ fn post(agent: &Agent, options: &PosterOptions, packet: &Packet) -> Result<(), S
     let answer = request
         .send_json(packet)
         .map_err(|error| error.to_string())?;
-    // The rest of the answer is of no interest; with it unread, the connection is not used again if it is long.
+    // The rest of the answer is ignored. An unread long body only means that the connection is not reused.
     drop(answer);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The server's side of the protocol: calls to a [`ServerState`].
+//! The server's side of the protocol: forwards calls to a [`ServerState`].
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,14 +10,14 @@ use super::proto::pserver_server::{Pserver, PserverServer};
 use super::{MAX_MESSAGE_BYTES, proto, wire};
 use crate::{MonotonicClock, PserverError, ServerState};
 
-/// Answers calls. Each works on the thread that received it: what it waits for are short locks.
+/// The gRPC service. Calls run on the thread that received them: they only wait for short locks.
 #[derive(Clone, Debug)]
 pub struct PserverService {
     state: Arc<ServerState>,
     clock: MonotonicClock,
 }
 
-/// The gRPC service of a state, to be mounted on a server. It neither folds nor makes packets: whoever mounts it does
+/// Returns the gRPC service of a state, to be mounted on a server. It neither folds nor makes packets: the caller does
 /// so about once a second.
 pub fn service(state: Arc<ServerState>) -> PserverServer<PserverService> {
     let clock = MonotonicClock::new();
@@ -26,7 +26,7 @@ pub fn service(state: Arc<ServerState>) -> PserverServer<PserverService> {
         .max_encoding_message_size(MAX_MESSAGE_BYTES)
 }
 
-/// The status of an error, as `proto/pserver.proto` has them.
+/// Returns the status code of an error, as documented in `proto/pserver.proto`.
 fn status(error: &PserverError) -> Status {
     let code = match error {
         PserverError::RankTaken { .. } => Code::AlreadyExists,
@@ -79,11 +79,11 @@ impl Pserver for PserverService {
         &self,
         request: Request<proto::SyncRequest>,
     ) -> Result<Response<proto::SyncReply>, Status> {
-        let begun = Instant::now();
+        let start = Instant::now();
         let synced = wire::request_from_wire(request.into_inner())
             .and_then(|request| self.state.sync(request, self.clock.now_ms()));
         let reply = reply(synced.map(|synced| wire::reply_to_wire(&synced)));
-        self.state.count_exchange(begun.elapsed());
+        self.state.count_exchange(start.elapsed());
         reply
     }
 

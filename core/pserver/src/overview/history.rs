@@ -1,4 +1,4 @@
-//! Anomalies per I/O step of one rank, in memory that does not grow with the run.
+//! Anomalies per I/O step of one rank, in bounded memory.
 
 use std::collections::VecDeque;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::packet::StepAnomalies;
 
-/// That many of the last steps are known one by one.
+/// Number of most recent steps that are kept individually.
 pub const RECENT_STEPS: u64 = 4_096;
-/// Older steps are told apart in at most that many stretches.
+/// Maximum number of spans into which older steps are folded.
 pub const MAX_FOLDED: usize = 1_024;
 
-/// Anomalies of a stretch of steps; of one step where it is recent.
+/// Anomalies of a span of steps; a recent span is one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepSpan {
     /// First step.
@@ -28,12 +28,12 @@ pub struct StepSpan {
     pub last_time_us: u64,
 }
 
-/// Anomalies of one rank, step by step: the last [`RECENT_STEPS`] exactly, older ones in stretches of 2^k
-/// steps, k as small as [`MAX_FOLDED`] allows. Steps without anomalies take no room.
+/// Anomalies of one rank, step by step: the last [`RECENT_STEPS`] exactly, older ones in spans of 2^k steps, k as small
+/// as [`MAX_FOLDED`] allows. Steps without anomalies take no memory.
 ///
-/// What it holds depends only on which steps were reported, not on their order, because stretches are nested.
-/// A recent step that is reported again replaces what was known of it (a detector that returned begins at a
-/// step it may have sent already); an old one adds to its stretch.
+/// The content depends only on which steps were reported, not on their order, because spans are nested. A recent step
+/// that is reported again replaces its old data (a restarted detector begins at a step that it may have sent already);
+/// an old step adds to its span.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepHistory {
     reported: Option<(u64, u64)>,
@@ -43,7 +43,7 @@ pub struct StepHistory {
 }
 
 impl StepSpan {
-    /// Last step.
+    /// Returns the last step.
     pub fn last_step(&self) -> u64 {
         self.first_step.saturating_add(self.num_steps.max(1) - 1)
     }
@@ -66,7 +66,7 @@ impl StepSpan {
         self.last_time_us = self.last_time_us.max(other.last_time_us);
     }
 
-    /// The stretch of 2^shift steps that it lies in.
+    /// Returns the span of 2^shift steps that contains it.
     fn widened(self, shift: u32) -> Self {
         Self {
             first_step: self.first_step >> shift << shift,
@@ -77,24 +77,24 @@ impl StepSpan {
 }
 
 impl StepHistory {
-    /// First and last step that were reported, with or without anomalies.
+    /// Returns the first and last reported step, with or without anomalies.
     pub fn reported(&self) -> Option<(u64, u64)> {
         self.reported
     }
 
-    /// Stretches and steps with anomalies, in order.
+    /// Returns the spans and steps with anomalies, in order.
     pub fn spans(&self) -> impl DoubleEndedIterator<Item = &StepSpan> + Clone {
         self.folded.iter().chain(&self.recent)
     }
 
-    /// Number of anomalies in all steps.
+    /// Returns the number of anomalies in all steps.
     pub fn num_anomalies(&self) -> u64 {
         self.spans()
             .map(|span| span.num_anomalies)
             .fold(0, u64::saturating_add)
     }
 
-    /// Takes over what is known of a step.
+    /// Records the anomalies of a step.
     pub fn report(&mut self, step: &StepAnomalies) {
         let (first, last) = self.reported.unwrap_or((step.step, step.step));
         let last = last.max(step.step);

@@ -1,4 +1,4 @@
-//! Laws of the overview: what packets say does not depend on how it was packed.
+//! Laws of the overview: its content does not depend on how data are distributed over packets.
 
 use callgrove_detect::RunStats;
 use callgrove_model::RunIdentity;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::packet::{StepAnomalies, VERSION};
 
-/// Statistics of values, straight from the definitions.
+/// Returns the statistics of values, straight from the definitions.
 fn stats_of(values: &[f64]) -> RunStats {
     if values.is_empty() {
         return RunStats::default();
@@ -130,13 +130,13 @@ fn assert_alike(a: &RunStats, b: &RunStats) {
     }
 }
 
-/// Steps of three ranks, each at most once, in any order.
+/// Generates steps of three ranks, each at most once, in any order.
 fn steps() -> impl Strategy<Value = Vec<StepAnomalies>> {
     let keys = proptest::collection::btree_set((0_u32..3, 0_u64..20_000), 0..300);
     keys.prop_shuffle_with_counts()
 }
 
-/// Shuffles, and gives every step its number of anomalies.
+/// Shuffles the steps, and gives each a number of anomalies.
 trait ShuffledSteps: Strategy<Value = BTreeSet<(u32, u64)>> + Sized + 'static {
     fn prop_shuffle_with_counts(self) -> BoxedStrategy<Vec<StepAnomalies>> {
         self.prop_map(|keys| keys.into_iter().collect::<Vec<_>>())
@@ -154,7 +154,7 @@ impl<S: Strategy<Value = BTreeSet<(u32, u64)>> + 'static> ShuffledSteps for S {}
 
 proptest! {
     #[test]
-    fn one_packet_or_many_in_any_order_say_the_same(
+    fn one_packet_or_many_in_any_order_give_the_same_overview(
         (data, shuffled, cut) in steps().prop_flat_map(|data| {
             let len = data.len();
             (Just(data.clone()), Just(data).prop_shuffle(), 0..=len)
@@ -179,7 +179,7 @@ proptest! {
     ) {
         let values: Vec<f64> = values.into_iter().map(f64::from).collect();
         let (a, b) = values.split_at(cut.min(values.len()));
-        assert_alike(&summed_stats(&stats_of(a), &stats_of(b)), &stats_of(&values));
+        assert_alike(&merged_stats(&stats_of(a), &stats_of(b)), &stats_of(&values));
     }
 
     #[test]
@@ -252,7 +252,7 @@ fn the_last_steps_are_exact_and_memory_is_bounded_however_long_the_run() {
 }
 
 #[test]
-fn a_step_reported_again_replaces_what_was_known_of_it() {
+fn a_step_reported_again_replaces_its_old_data() {
     let mut history = StepHistory::default();
     for count in [5, 2] {
         history.report(&step(0, 0, 7, count));
@@ -264,7 +264,7 @@ fn a_step_reported_again_replaces_what_was_known_of_it() {
 }
 
 #[test]
-fn a_step_number_out_of_all_bounds_does_no_harm() {
+fn a_huge_step_number_does_no_harm() {
     let mut history = StepHistory::default();
     for number in [0, u64::MAX, 3, u64::MAX - 1] {
         history.report(&step(0, 0, number, 1));
@@ -278,7 +278,7 @@ fn a_step_number_out_of_all_bounds_does_no_harm() {
 }
 
 #[test]
-fn an_entry_without_a_rank_is_counted_and_the_others_are_kept() {
+fn an_entry_without_a_rank_is_counted_and_skipped() {
     let mut packet = packet(&[step(2, 3, 1, 4)], Vec::new());
     let stats = packet.anomaly_stats.as_mut().unwrap();
     stats.anomaly[0].key = "two:three".to_owned();

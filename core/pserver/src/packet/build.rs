@@ -1,4 +1,4 @@
-//! Builds the packets that a server streams, from its state.
+//! Builds the packets that a server streams from its state.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::state::{ServerState, lock};
 use crate::statistics::{Metrics, RankKey, StepSummary};
 
 impl ServerState {
-    /// What is new since the packet before, and the totals. `now_ms` is milliseconds since the epoch.
+    /// Returns what is new since the previous packet, and the totals. `now_ms` is milliseconds since the epoch.
     pub fn take_packet(&self, now_ms: u64) -> Packet {
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
@@ -37,13 +37,13 @@ impl ServerState {
     }
 }
 
-/// The name of a function; every index in the state has one.
+/// Returns the name of a function; every index in the state has one.
 pub(crate) fn name_of(functions: &FunctionTable, fid: FuncId) -> String {
     let name = functions.get(fid).map(|(_, name)| name.to_owned());
     name.unwrap_or_default()
 }
 
-/// The statistics of every counter, over the run.
+/// Returns the statistics of every counter over the run.
 pub(crate) fn counters(global: &GlobalState) -> Vec<CounterStats> {
     let counters = global.total.counters.iter();
     counters

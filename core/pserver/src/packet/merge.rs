@@ -1,15 +1,16 @@
-//! Two packets as one: what is sent when the first could not be.
+//! Merges two packets into one, for when the first could not be sent.
 
 use std::collections::BTreeMap;
 
 use super::{AnomalyMetrics, AnomalyStats, Packet, RankAnomalies};
-use crate::overview::summed_metrics;
+use crate::overview::merged_metrics;
 
-/// Most steps in a packet that stands for many; older ones are in the totals only.
+/// Maximum number of steps in a merged packet; older ones are in the totals only.
 const MAX_STEPS: usize = 1 << 16;
 
 impl Packet {
-    /// This packet and the next of the same server as one: totals are the newer ones, what is new is that of both.
+    /// Merges this packet with the next one of the same server: totals are the newer ones, and new data are
+    /// concatenated.
     #[must_use]
     pub fn followed_by(self, next: Self) -> Self {
         Self {
@@ -53,7 +54,7 @@ fn joined_stats(older: AnomalyStats, newer: AnomalyStats) -> AnomalyStats {
     }
 }
 
-/// Program and rank of a key `program:rank`.
+/// Returns program and rank of a key `program:rank`.
 fn sort_key(key: &str) -> (u64, u64) {
     let (program, rank) = key.split_once(':').unwrap_or((key, ""));
     let number = |text: &str| text.parse().unwrap_or(u64::MAX);
@@ -65,7 +66,7 @@ fn joined_metrics(older: Vec<AnomalyMetrics>, newer: Vec<AnomalyMetrics>) -> Vec
     for mut metrics in older.into_iter().chain(newer) {
         let key = (metrics.app, metrics.rank, metrics.fid);
         if let Some(before) = joined.get(&key) {
-            metrics.new_data = summed_metrics(&before.new_data, &metrics.new_data);
+            metrics.new_data = merged_metrics(&before.new_data, &metrics.new_data);
         }
         joined.insert(key, metrics);
     }

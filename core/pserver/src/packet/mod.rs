@@ -1,7 +1,7 @@
 //! The packets that the parameter server streams to viewers, as the Chimbuko schemas define them
 //! ("Parameter Server Streaming Output"). Times of anomalies are microseconds since the epoch.
 //!
-//! The schema is here; `build.rs` makes a packet of a server's state, `merge.rs` one of two.
+//! The schema is here; `build.rs` builds a packet from a server's state, `merge.rs` merges two packets.
 
 pub(crate) mod build;
 mod merge;
@@ -13,23 +13,23 @@ use serde::{Deserialize, Serialize};
 /// Version of the schema.
 pub const VERSION: u32 = 2;
 
-/// One packet: what is new since the packet before, and totals over the run.
+/// One packet: what is new since the previous packet, and totals over the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Packet {
     /// [`VERSION`].
     pub version: u32,
-    /// When it was made, in milliseconds since the epoch.
+    /// Creation time in milliseconds since the epoch.
     pub created_at: u64,
-    /// The run; empty if no AD instance has said which.
+    /// The run; empty if no AD instance has identified it.
     #[serde(skip_serializing_if = "RunIdentity::is_empty", default)]
     pub run: RunIdentity,
-    /// Absent if no AD instance has sent anything since the packet before.
+    /// Absent if no AD instance has sent anything since the previous packet.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub anomaly_stats: Option<AnomalyStats>,
-    /// Per program, rank and function with anomalies since the packet before.
+    /// One entry per program, rank and function with anomalies since the previous packet.
     pub anomaly_metrics: Vec<AnomalyMetrics>,
-    /// Absent if no counter was ever collected.
+    /// Absent if no counter was ever reported.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counter_stats: Option<Vec<CounterStats>>,
 }
@@ -40,7 +40,7 @@ pub struct Packet {
 pub struct AnomalyStats {
     /// Milliseconds since the epoch.
     pub created_at: u64,
-    /// By rank, in order of program and rank; only ranks with data since the packet before.
+    /// By rank, in order of program and rank; only ranks with data since the previous packet.
     pub anomaly: Vec<RankAnomalies>,
     /// By function, in order of program and function, over the run.
     pub func: Vec<FuncAnomalies>,
@@ -50,7 +50,7 @@ pub struct AnomalyStats {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RankAnomalies {
-    /// One entry for each I/O step since the packet before.
+    /// One entry for each I/O step since the previous packet.
     pub data: Vec<StepAnomalies>,
     /// `program:rank`.
     pub key: String,
@@ -64,10 +64,10 @@ pub struct RankAnomalies {
 pub struct StepAnomalies {
     /// Program.
     pub app: u32,
-    /// Latest time of an anomaly in the step (exit); 0 without one.
+    /// Exit time of the latest anomaly in the step; 0 without one.
     #[serde(rename = "max_timestamp")]
     pub max_timestamp_us: u64,
-    /// Earliest time of an anomaly in the step (entry); 0 without one.
+    /// Entry time of the earliest anomaly in the step; 0 without one.
     #[serde(rename = "min_timestamp")]
     pub min_timestamp_us: u64,
     /// Number of anomalies.
@@ -86,7 +86,7 @@ pub struct StepAnomalies {
 pub struct FuncAnomalies {
     /// Program.
     pub app: u32,
-    /// GlobalState index of the function.
+    /// Global index of the function.
     pub fid: u32,
     /// Name.
     pub name: String,
@@ -110,13 +110,13 @@ pub struct AnomalyMetrics {
     pub app: u32,
     /// Rank.
     pub rank: u32,
-    /// GlobalState index of the function.
+    /// Global index of the function.
     pub fid: u32,
     /// Name.
     pub fname: String,
     /// Index of this (program, rank, function), the same in every packet of the run.
     pub _id: u64,
-    /// Since the packet before.
+    /// New data since the previous packet.
     pub new_data: MetricsData,
     /// Since the beginning of the run.
     pub all_data: MetricsData,
@@ -130,17 +130,17 @@ pub struct MetricsData {
     pub first_io_step: u64,
     /// Last step with an anomaly.
     pub last_io_step: u64,
-    /// Latest time of an anomaly (exit).
+    /// Exit time of the latest anomaly.
     #[serde(rename = "max_timestamp")]
     pub max_timestamp_us: u64,
-    /// Earliest time of an anomaly (entry).
+    /// Entry time of the earliest anomaly.
     #[serde(rename = "min_timestamp")]
     pub min_timestamp_us: u64,
     /// Severity, in microseconds.
     pub severity: RunStats,
     /// Score.
     pub score: RunStats,
-    /// Number per step with anomalies.
+    /// Number of anomalies per step that has any.
     pub count: RunStats,
 }
 

@@ -1,9 +1,9 @@
-//! Counters that every exchange adds to. They are atomics, so that counting makes no instance wait for another.
+//! Counters of exchanges. They are atomics, so that counting never makes an instance wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds of the buckets of exchange times, in order; longer exchanges are in one more bucket.
+/// Upper bounds of the buckets of exchange times, ascending; longer exchanges go to one more bucket.
 pub const EXCHANGE_BOUNDS: [Duration; 12] = [
     Duration::from_micros(100),
     Duration::from_micros(500),
@@ -19,21 +19,22 @@ pub const EXCHANGE_BOUNDS: [Duration; 12] = [
     Duration::from_secs(5),
 ];
 
+/// Number of buckets of exchange times.
 const NUM_BUCKETS: usize = EXCHANGE_BOUNDS.len() + 1;
 
-/// What exchanges add to.
+/// The counters.
 #[derive(Debug, Default)]
 pub(crate) struct ExchangeCounters {
     counts: [AtomicU64; NUM_BUCKETS],
     sum_ns: AtomicU64,
-    /// 0 before the first report.
+    /// Time of the last report; 0 before the first.
     last_report_ms: AtomicU64,
 }
 
-/// The exchanges so far, by the time that the server took to answer.
+/// A histogram of the time that the server took to answer exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExchangeTimes {
-    /// Number in each bucket of [`EXCHANGE_BOUNDS`], those of the other buckets not included; the last one is of longer
+    /// Number of exchanges in each bucket of [`EXCHANGE_BOUNDS`], not cumulative; the last bucket holds longer
     /// exchanges.
     pub counts: [u64; NUM_BUCKETS],
     /// Sum over all exchanges.
@@ -49,12 +50,12 @@ impl ExchangeCounters {
         self.sum_ns.fetch_add(time_ns, Ordering::Relaxed);
     }
 
-    /// Notes that a step was reported.
+    /// Records that a step was reported.
     pub(crate) fn note_report(&self, now_ms: u64) {
         self.last_report_ms.fetch_max(now_ms, Ordering::Relaxed);
     }
 
-    /// The time since the last step was reported; `None` before the first.
+    /// Returns the time since the last reported step; `None` before the first.
     pub(crate) fn report_age(&self, now_ms: u64) -> Option<Duration> {
         let last_report_ms = self.last_report_ms.load(Ordering::Relaxed);
         (last_report_ms > 0).then(|| Duration::from_millis(now_ms.saturating_sub(last_report_ms)))

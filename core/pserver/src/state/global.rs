@@ -15,8 +15,8 @@ use crate::statistics::{
 use crate::trend::TrendBook;
 use crate::{CodedModel, Contribution, FinalAnomalies};
 
-/// Most steps that wait for a packet, should nobody take packets: half an hour of 64 ranks with two steps a second
-/// would be 230,400, but whoever waits so long sees the totals anyway.
+/// Maximum number of steps that wait for a packet, in case packets are not taken. For comparison, half an hour of 64
+/// ranks with two steps a second would be 230,400; beyond the limit only the totals are complete.
 const MAX_PENDING_STEPS: usize = 1 << 16;
 
 /// A model, and the version of the global model in which it last changed.
@@ -24,7 +24,7 @@ const MAX_PENDING_STEPS: usize = 1 << 16;
 pub(crate) struct VersionedModel {
     pub(crate) version: u64,
     pub(crate) model: Arc<FuncModel>,
-    /// Of this version, shared with all answers that have it.
+    /// The encoded model of this version, shared by all replies.
     pub(crate) coded: CodedModel,
 }
 
@@ -38,45 +38,46 @@ impl VersionedModel {
     }
 }
 
-/// Metrics of anomalies by rank and function.
+/// Metrics of anomalies by program, rank and function.
 pub(crate) type MetricsMap = BTreeMap<(ProgramId, RankId, FuncId), Metrics>;
 
 /// The sum of all partial states.
 #[derive(Debug, Default)]
 pub(crate) struct GlobalState {
-    /// How many times the partial states were folded in.
+    /// How many times partial states were folded in.
     pub(crate) version: u64,
     pub(crate) models: BTreeMap<FuncId, VersionedModel>,
-    /// Over the run; without steps.
+    /// Over the run; without individual steps.
     pub(crate) total: Statistics,
-    /// The last request of each instance that is in here.
+    /// The last request of each instance that is included.
     pub(crate) sequences: BTreeMap<String, u64>,
     /// The `_id` of each rank and function with anomalies, in order of appearance.
     pub(crate) metric_ids: BTreeMap<(ProgramId, RankId, FuncId), u64>,
-    /// What is new since the last packet.
+    /// The changes since the last packet.
     pub(crate) delta: PacketDelta,
     pub(crate) incidents: IncidentBook,
     pub(crate) trends: TrendBook,
-    /// The last step of each rank that the models hold.
+    /// The last step of each rank that is in the models.
     pub(crate) learnt: BTreeMap<RankKey, StepId>,
-    /// The version in which the models of a program learnt last.
+    /// The version in which the models of a program last learnt.
     pub(crate) learnt_in: BTreeMap<ProgramId, u64>,
-    /// The ranks of which the models hold all that there is.
+    /// The ranks whose data are completely in the models.
     pub(crate) ended: BTreeSet<RankKey>,
-    /// The ranks that were judged by complete models, and what `learnt_in` was of these; 0 where not all executions were.
+    /// The ranks that were judged by complete models, with `learnt_in` of those models; 0 unless they judged all
+    /// executions.
     pub(crate) judged_in: BTreeMap<RankKey, u64>,
-    /// The version in which anything came last.
+    /// The version of the last change.
     pub(crate) changed_in: u64,
 }
 
-/// What came since the last packet.
+/// The changes since the last packet.
 #[derive(Debug, Default)]
 pub(crate) struct PacketDelta {
-    /// Anything at all.
+    /// True if there is anything new.
     pub(crate) any: bool,
     pub(crate) metrics: MetricsMap,
     pub(crate) steps: Vec<StepSummary>,
-    /// Ranks whose totals are others now, also without a step.
+    /// Ranks whose totals changed, with or without a step.
     pub(crate) ranks: BTreeSet<RankKey>,
 }
 
@@ -89,12 +90,12 @@ impl GlobalState {
         for (fid, delta) in partial.models {
             self.add_model(fid, delta, version);
         }
-        let mut briefs = partial.briefs;
-        for (&key, brief) in &mut briefs {
-            let own_times = std::mem::take(&mut brief.own_times);
-            self.trends.take_in(key, &brief.host, own_times);
+        let mut stall_summaries = partial.stall_summaries;
+        for (&key, summary) in &mut stall_summaries {
+            let own_times = std::mem::take(&mut summary.own_times);
+            self.trends.take_in(key, &summary.host, own_times);
         }
-        self.incidents.take_in(briefs, functions);
+        self.incidents.take_in(stall_summaries, functions);
         for (rank, step) in &partial.learnt {
             if self.learnt.get(rank) < Some(step) {
                 self.learnt_in.insert(rank.0, version);
@@ -121,13 +122,13 @@ impl GlobalState {
         self.conclude(partial.final_anomalies);
     }
 
-    /// Whether a rank was judged by models that have learnt nothing since.
+    /// Returns whether a rank was judged by models that have learnt nothing since.
     pub(crate) fn is_final(&self, rank: RankKey) -> bool {
         let judged_in = self.judged_in.get(&rank);
         judged_in.is_some_and(|it| Some(it) == self.learnt_in.get(&rank.0))
     }
 
-    /// Takes the anomalies of ranks in place of those that were told of them before.
+    /// Replaces the reported anomalies of ranks by the final ones.
     fn conclude(&mut self, final_anomalies: BTreeMap<RankKey, FinalAnomalies>) {
         if final_anomalies.is_empty() {
             return;
@@ -147,7 +148,7 @@ impl GlobalState {
                 }
                 self.total.metrics.insert(place, metrics);
             }
-            // What is no anomaly any more is told once, as none.
+            // A function that is no longer anomalous is reported once more, without anomalies.
             for place in before.into_keys() {
                 self.delta.metrics.entry(place).or_default();
             }
@@ -183,7 +184,7 @@ impl GlobalState {
     }
 }
 
-/// Moments as they are after a way over the wire, or from a file: the same, whichever way they came.
+/// Returns moments as they are after transfer or saving, so that both paths give the same values.
 fn as_on_the_wire(moments: &Moments) -> Moments {
     match moments.exact_sums() {
         Some(_) => *moments,

@@ -24,7 +24,7 @@ pub struct GlobalDocuments {
 }
 
 impl ServerState {
-    /// The documents of everything up to now, without the `__id` that a database assigns.
+    /// Returns the documents of everything so far, without the `__id` that a database assigns.
     pub fn documents(&self) -> GlobalDocuments {
         let mut global = lock(&self.global);
         self.fold_into(&mut global);

@@ -4,9 +4,9 @@ use super::{ServerState, lock};
 use crate::incident::{IncidentDocument, RankProgress};
 
 impl ServerState {
-    /// The incidents that are complete and those that changed since they were told, as far as
-    /// [`ServerState::confirm_incidents`] does not say that they are stored. Saving the state first keeps their names
-    /// over a restart. With `is_last`, nobody is waited for.
+    /// Returns the incidents that are complete, and those that changed since they were reported, except those that
+    /// [`ServerState::confirm_incidents`] recorded as stored. Save the state first, so that their identifiers survive a
+    /// restart. With `is_last`, incidents wait for no rank.
     pub fn incidents(&self, now_ms: u64, is_last: bool) -> Vec<IncidentDocument> {
         let mut progress = RankProgress {
             is_last,
@@ -23,14 +23,15 @@ impl ServerState {
         }
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
-        for (rank, told) in &mut progress.live {
-            *told = global.total.ranks.get(rank).map(|totals| totals.last_step);
+        for (rank, last_step) in &mut progress.live {
+            *last_step = global.total.ranks.get(rank).map(|totals| totals.last_step);
         }
-        // Of a recorded run, more is learnt than told until all is judged.
-        let told = |rank| global.total.ranks.get(rank).map(|totals| totals.last_step);
-        let untold = global.ended.iter();
-        let untold = untold.filter(|rank| told(rank) < global.learnt.get(rank).copied());
-        progress.unjudged = untold.map(|&(program, _)| program).collect();
+        // In a recorded run, the models are ahead of the reports until everything is judged.
+        let last_reported = |rank| global.total.ranks.get(rank).map(|totals| totals.last_step);
+        let unreported = global.ended.iter();
+        let unreported =
+            unreported.filter(|rank| last_reported(rank) < global.learnt.get(rank).copied());
+        progress.unjudged = unreported.map(|&(program, _)| program).collect();
         let functions = self.function_table();
         let due = global.incidents.due(&progress, &functions);
         let documents = due
@@ -41,7 +42,7 @@ impl ServerState {
             .collect()
     }
 
-    /// Tells that all documents of [`ServerState::incidents`] are safe in the database.
+    /// Records that all documents of [`ServerState::incidents`] are safe in the database.
     pub fn confirm_incidents(&self, documents: &[IncidentDocument]) {
         let mut global = lock(&self.global);
         for document in documents {

@@ -1,5 +1,5 @@
-//! The state of the server, without any network: what instances add goes to one of several partial states, which are
-//! folded into the global one now and then.
+//! The state of the server, independent of any network. Contributions of instances go to one of several partial states,
+//! which are folded into the global one periodically.
 //!
 //! ```text
 //! sync ─ partial state 0 ─┐
@@ -7,9 +7,9 @@
 //! sync ─ partial state 2 ─┘                                       └─ packets, documents, incidents, trends, saved state
 //! ```
 //!
-//! An instance always goes to the same partial state, so its requests are counted where they are merged. No lock is taken by
-//! all instances except to read the pointer of the published models and the table of functions; whoever
-//! writes these does so in a moment.
+//! An instance always uses the same partial state, so its requests are counted where they are merged. All instances
+//! share only the locks on the pointer to the published models and on the table of functions; both are mostly read, and
+//! writes are short.
 
 mod exchange_counters;
 pub(crate) mod global;
@@ -46,27 +46,27 @@ use global::GlobalState;
 use partial::PartialState;
 use published_models::PublishedModels;
 
-/// Most counters of a run.
+/// Maximum number of counters of a run.
 const MAX_COUNTERS: usize = 1 << 16;
 
-/// How a server works.
+/// Options of a server.
 #[derive(Clone, Debug)]
 pub struct StateOptions {
-    /// Partial states; 1 to 1,024. As many as there are cores is enough.
+    /// Number of partial states, 1 to 1,024; the number of cores is enough.
     pub num_workers: usize,
     /// Parameters of the detector for all instances.
     pub params: Option<Params>,
-    /// The models take no data.
+    /// True if the models take no data.
     pub frozen: bool,
     /// Shards of the provenance database, for the instances.
     pub num_shards: Option<u32>,
-    /// A number that no other life of this server has, for example the time.
+    /// Identifies the epoch of the server; no other start of it has the same number. For example the time.
     pub epoch: u64,
-    /// What survives a restart.
+    /// The data that survive a restart.
     pub retention: Retention,
-    /// Fold on every request: the published model is never old, at the cost of a lock that all share. For one process.
+    /// Fold on every request: the published model is always current, at the cost of a shared lock. For one process.
     pub fold_on_sync: bool,
-    /// Join anomalies to incidents. Without a database, nobody takes them.
+    /// Join stalls to incidents. Pointless without a database that stores them.
     pub joins_incidents: bool,
 }
 
@@ -85,18 +85,17 @@ impl Default for StateOptions {
     }
 }
 
-/// The state of a server; all methods may be called by many threads at once. Times are milliseconds of any
-/// clock that never jumps.
+/// The state of a server. All methods are thread-safe. Times are milliseconds of any monotonic clock.
 #[derive(Debug)]
 pub struct ServerState {
     options: StateOptions,
     partial_states: Vec<Mutex<PartialState>>,
-    /// The run that all this is of: the first instance says which.
+    /// The run; the first instance identifies it.
     run: Mutex<RunIdentity>,
     claims: Mutex<BTreeMap<RankKey, String>>,
-    /// The ranks that instances had before a restart, until an instance has them again.
+    /// The ranks of instances before a restart, until an instance claims them again.
     former_ranks: Mutex<BTreeSet<RankKey>>,
-    /// Ranks have come or gone, or their number was stated, since the state was saved.
+    /// True if claimed or announced ranks have changed since the state was saved.
     has_unsaved_ranks: AtomicBool,
     functions: RwLock<FunctionTable>,
     counters: RwLock<BTreeSet<(ProgramId, String)>>,
@@ -106,12 +105,12 @@ pub struct ServerState {
     model_kind: ModelKind,
     tree_models: SharedTreeModels,
     exchanges: ExchangeCounters,
-    /// The numbers of ranks that recorded runs state.
+    /// The numbers of ranks that recorded runs announce.
     announced_ranks: Mutex<BTreeMap<ProgramId, u32>>,
 }
 
 impl ServerState {
-    /// Without any data.
+    /// Creates an empty state.
     pub fn new(options: StateOptions) -> Self {
         let num_workers = options.num_workers.clamp(1, 1024);
         let new_state = |_| Mutex::new(PartialState::default());
@@ -134,17 +133,17 @@ impl ServerState {
         }
     }
 
-    /// How it works.
+    /// Returns its options.
     pub fn options(&self) -> &StateOptions {
         &self.options
     }
 
-    /// The run that it serves; empty before the first instance.
+    /// Returns the run that it serves; empty before the first instance.
     pub fn run(&self) -> RunIdentity {
         lock(&self.run).clone()
     }
 
-    /// The global indices of functions, in order of the requests.
+    /// Returns the global indices of functions, in the order of the requests.
     ///
     /// # Errors
     /// [`PserverError::Limit`].
@@ -163,7 +162,7 @@ impl ServerState {
             .collect()
     }
 
-    /// Adds what an instance brings, unless it is a repetition, and answers with the models that it lacks.
+    /// Adds the contribution of an instance, unless it is a repetition, and returns the models that it lacks.
     ///
     /// # Errors
     /// [`PserverError::NotRegistered`], [`PserverError::UnknownFunction`], [`PserverError::ForeignRank`],
@@ -211,7 +210,7 @@ impl ServerState {
         self.fold_into(&mut global);
     }
 
-    /// The version in which anything came last, if that is not saved; as far as it is folded.
+    /// Returns the version of the last folded change, unless it is saved.
     pub fn unsaved_version(&self) -> Option<u64> {
         let changed_in = lock(&self.global).changed_in;
         (changed_in > self.saved_version.load(Ordering::Acquire)).then_some(changed_in)
@@ -223,12 +222,12 @@ impl ServerState {
         for partial_state in &self.partial_states {
             let mut contribution = lock(partial_state).take(next, &mut global.sequences);
             if !self.options.joins_incidents {
-                contribution.briefs.clear();
+                contribution.stall_summaries.clear();
             }
             changed |= !contribution.is_empty();
             global.add(contribution, next, &self.function_table());
         }
-        // The version counts in any case: a partial taken while empty is complete up to it.
+        // Count the version even so: a partial state that was empty when taken is complete up to it.
         global.version = next;
         let published = if changed {
             PublishedModels::of(global)
@@ -292,7 +291,7 @@ impl ServerState {
 
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "a part of a hash is one as well"
+        reason = "a truncated hash is still a hash"
     )]
     fn partial_state(&self, instance: &str) -> &Mutex<PartialState> {
         let index = fnv1a(instance.as_bytes()) as usize % self.partial_states.len();
@@ -300,8 +299,7 @@ impl ServerState {
     }
 }
 
-/// The data behind a lock. A thread that panicked while it held the lock left nothing half done that
-/// would be worse than no server at all.
+/// Locks a mutex and ignores poisoning: state left by a thread that panicked under the lock is better than no server.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,33 +2,33 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::incident::bound_briefs;
+use crate::incident::bound_stall_summaries;
 use crate::protocol::LEASE_MS;
 use crate::statistics::{RankKey, bound_steps};
 use crate::{Contribution, PserverError};
 
-/// Most steps that wait for a fold, until the next fold.
+/// Maximum number of steps that wait for the next fold.
 const MAX_WAITING_STEPS: usize = 1 << 16;
-/// Most anomalies and messages of briefs that wait for a fold.
-const MAX_WAITING_BRIEFS: usize = 1 << 17;
+/// Maximum number of stalls and messages that wait for the next fold.
+const MAX_WAITING_STALL_ENTRIES: usize = 1 << 17;
 
 /// A partial state behind a lock of its own.
 #[derive(Debug, Default)]
 pub(super) struct PartialState {
     partial: Contribution,
-    /// How many times the partial state was taken, in step with the global version.
+    /// How many times the partial state was taken; in step with the global version.
     version: u64,
     registrations: BTreeMap<String, Registration>,
 }
 
-/// The registration of one instance, and which of its requests were counted.
+/// The registration of one instance, and its last counted request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Registration {
-    /// The ranks it reads; empty once it has gone or others took them.
+    /// Its ranks; empty after it has left or others took them.
     pub(super) ranks: BTreeSet<RankKey>,
-    /// Whether it may add: it has registered with this life of the server, has not said goodbye, and kept its ranks.
+    /// True if it may add data: it registered in this epoch, has not signed off, and kept its ranks.
     pub(super) registered: bool,
-    /// It came in this life of the server, not only in one before.
+    /// True if it ever registered in this epoch of the server.
     pub(super) was_registered: bool,
     last_seen_ms: u64,
     last_sequence: u64,
@@ -46,7 +46,7 @@ impl Registration {
 }
 
 impl PartialState {
-    /// Adds a contribution unless its sequence number was seen; returns the version that will hold it.
+    /// Adds a contribution unless its sequence number was seen; returns the version that will include it.
     pub(super) fn add(
         &mut self,
         instance: &str,
@@ -73,17 +73,17 @@ impl PartialState {
         registration.last_included_in = version + 1;
         self.partial.merge(contribution);
         bound_steps(&mut self.partial.statistics.steps, MAX_WAITING_STEPS);
-        bound_briefs(&mut self.partial.briefs, MAX_WAITING_BRIEFS);
+        bound_stall_summaries(&mut self.partial.stall_summaries, MAX_WAITING_STALL_ENTRIES);
         Ok(version + 1)
     }
 
-    /// Notes a sign of life.
+    /// Records a heartbeat.
     pub(super) fn touch(&mut self, instance: &str, now_ms: u64) -> Result<(), PserverError> {
         self.registered(instance)?.last_seen_ms = now_ms;
         Ok(())
     }
 
-    /// Takes the partial state out, for `version`, and notes which requests are in it.
+    /// Takes the partial state for `version`, and records which requests are in it.
     pub(super) fn take(
         &mut self,
         version: u64,
@@ -101,7 +101,7 @@ impl PartialState {
         std::mem::take(&mut self.partial)
     }
 
-    /// Takes an instance in; returns the last sequence number of it.
+    /// Registers an instance; returns its last sequence number.
     pub(super) fn register(
         &mut self,
         instance: &str,
@@ -116,12 +116,12 @@ impl PartialState {
         registration.last_sequence
     }
 
-    /// Begins with a partial state that is empty and belongs after `version`.
+    /// Starts with an empty partial state that follows `version`.
     pub(super) fn start_at(&mut self, version: u64) {
         self.version = version;
     }
 
-    /// Remembers the last sequence number of an instance of a former life.
+    /// Restores the last sequence number of an instance of an earlier epoch.
     pub(super) fn restore(&mut self, instance: String, last_sequence: u64) {
         let registration = Registration {
             last_sequence,

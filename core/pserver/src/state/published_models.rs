@@ -1,4 +1,4 @@
-//! The models as the answers to requests read them: immutable, replaced as a whole by each fold.
+//! The models that replies read: immutable, replaced as a whole by each fold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::global::{GlobalState, VersionedModel};
 use crate::contribution::model_wire_bytes;
 use crate::protocol::{Cursor, PublishedModel};
 
-/// Models of at most about so many bytes go into one answer, and at least one model.
+/// Approximate maximum size of the models in one reply, in bytes; a reply has at least one model.
 const MAX_REPLY_BYTES: usize = 1 << 20;
 
 /// The models of one version.
@@ -20,7 +20,7 @@ pub(super) struct PublishedModels {
 }
 
 impl PublishedModels {
-    /// The models of the global state.
+    /// Returns the models of the global state.
     pub(super) fn of(global: &GlobalState) -> Self {
         Self {
             version: global.version,
@@ -28,7 +28,7 @@ impl PublishedModels {
         }
     }
 
-    /// The same models, which are those of another version, too.
+    /// Returns the same models for another version.
     pub(super) fn at(&self, version: u64) -> Self {
         Self {
             version,
@@ -36,7 +36,7 @@ impl PublishedModels {
         }
     }
 
-    /// The models beyond a cursor, in order of version and function; the cursor after them; whether more follow.
+    /// Returns the models after a cursor, in order of version and function; the next cursor; and whether more follow.
     pub(super) fn since(&self, cursor: Cursor) -> (Vec<PublishedModel>, Cursor, bool) {
         let end = Cursor {
             version: self.version,

@@ -1,4 +1,4 @@
-//! Registrations of instances and their ranks: leases, claims, goodbyes.
+//! Registrations of instances and their ranks: leases, claims, sign-offs.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -12,17 +12,17 @@ use crate::protocol::Registered;
 use crate::statistics::RankKey;
 use crate::{Hello, PserverError, RunProgress, Welcome};
 
-/// Longest name of an instance, in bytes.
+/// Maximum length of an instance's name in bytes.
 const MAX_INSTANCE_BYTES: usize = 1 << 10;
-/// Most ranks of one instance.
+/// Maximum number of ranks of one instance.
 const MAX_RANKS: usize = 1 << 16;
-/// A program has at most so many ranks that are waited for though nobody reads them.
-const MAX_WORLD: u32 = 1 << 20;
-/// Most instances that a server remembers: far more than any machine has, and each costs some hundred bytes.
+/// Maximum announced number of ranks of a program.
+const MAX_ANNOUNCED_RANKS: u32 = 1 << 20;
+/// Maximum number of instances that a server remembers: more than any machine runs, at some hundred bytes each.
 const MAX_INSTANCES: usize = 1 << 20;
 
 impl ServerState {
-    /// Takes an instance in. Repetitions are harmless.
+    /// Registers an instance. Repetitions are harmless.
     ///
     /// # Errors
     /// [`PserverError::OtherRun`]; [`PserverError::RankTaken`] if another live instance has one of the ranks;
@@ -51,7 +51,7 @@ impl ServerState {
         })
     }
 
-    /// A sign of life of an instance without anything new.
+    /// Renews the lease of an instance that has nothing new.
     ///
     /// # Errors
     /// [`PserverError::NotRegistered`].
@@ -59,10 +59,10 @@ impl ServerState {
         lock(self.partial_state(instance)).touch(instance, now_ms)
     }
 
-    /// How far the ranks of a program are: those that an instance reads or has read, also before a restart, and all up to
-    /// `num_ranks`.
+    /// Returns the progress of a program's ranks: those that an instance reads or has read, also before a restart, and
+    /// all below `num_ranks`.
     pub fn progress(&self, program: ProgramId, num_ranks: u32, now_ms: u64) -> RunProgress {
-        let num_ranks = num_ranks.min(MAX_WORLD);
+        let num_ranks = num_ranks.min(MAX_ANNOUNCED_RANKS);
         if num_ranks > 0 {
             let mut announced = lock(&self.announced_ranks);
             let announced = announced.entry(program).or_default();
@@ -98,7 +98,7 @@ impl ServerState {
         }
     }
 
-    /// Frees the ranks of an instance. Repetitions are harmless.
+    /// Releases the ranks of an instance. Repetitions are harmless.
     pub fn goodbye(&self, instance: &str) {
         let mut claims = lock(&self.claims);
         for rank in lock(self.partial_state(instance)).leave(instance) {
@@ -110,7 +110,7 @@ impl ServerState {
         self.forget_tree_generation(instance);
     }
 
-    /// Instances that are at work.
+    /// Returns the number of live instances.
     pub fn num_live(&self, now_ms: u64) -> usize {
         let num_live = |partial_state: &Mutex<PartialState>| {
             let held = lock(partial_state);
@@ -119,7 +119,7 @@ impl ServerState {
         self.partial_states.iter().map(num_live).sum()
     }
 
-    /// Instances were there, and all have said goodbye or are dead: the server may end.
+    /// Returns true if there were instances, and all of them have signed off or are dead: the server may end.
     pub fn is_abandoned(&self, now_ms: u64) -> bool {
         let mut any = false;
         for partial_state in &self.partial_states {
@@ -133,7 +133,7 @@ impl ServerState {
         any
     }
 
-    /// Gives the ranks to the instance; those that had them before are gone.
+    /// Assigns the ranks to the instance; their former holders lose them.
     fn claim(
         &self,
         hello: &Hello,
@@ -177,18 +177,18 @@ impl ServerState {
         Ok(())
     }
 
-    /// Whether the run is a recorded one, as far as its instances have said so before they judge.
+    /// Returns whether the run is a recorded one, as far as its instances have said before they judge.
     pub fn is_recorded(&self) -> bool {
         !lock(&self.announced_ranks).is_empty()
     }
 
-    /// Whether a state should be saved soon, since ranks have come or gone: a server that is started again waits for the
-    /// ranks that it knows of.
+    /// Returns whether the state should be saved soon because claimed ranks changed: a restarted server waits for the
+    /// ranks that it knows.
     pub fn has_unsaved_ranks(&self) -> bool {
         self.has_unsaved_ranks.load(Ordering::Acquire)
     }
 
-    /// The ranks that instances have, or had before a restart.
+    /// Returns the ranks that instances have, or had before a restart.
     pub(super) fn ranks_to_save(&self) -> BTreeSet<RankKey> {
         self.has_unsaved_ranks.store(false, Ordering::Release);
         let claims = lock(&self.claims);
@@ -198,7 +198,7 @@ impl ServerState {
 
     fn welcome(&self, ranks: &BTreeSet<RankKey>) -> Welcome {
         let mut global = lock(&self.global);
-        // The last steps of an instance that had the ranks before may wait in a partial state.
+        // The last steps of an earlier holder of the ranks may still be in a partial state.
         self.fold_into(&mut global);
         let last_step = |key: &RankKey| {
             let totals = global.total.ranks.get(key)?;

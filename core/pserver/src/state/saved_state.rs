@@ -1,4 +1,4 @@
-//! The state as a file: exact, versioned JSON. Loading what was saved gives the same bits again.
+//! The state as a file of exact, versioned JSON. A saved and loaded state is equal bit for bit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::incident::IncidentBook;
 use crate::statistics::{RankKey, Statistics, pairs};
 use crate::trend::TrendBook;
 
-/// What the file calls itself.
+/// Name of the file format.
 const FORMAT: &str = "callgrove parameter server";
 /// Version of the file.
 const VERSION: u32 = 1;
@@ -26,7 +26,7 @@ const VERSION: u32 = 1;
 /// A saved state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedGlobalState {
-    /// The file.
+    /// The JSON text.
     pub json: String,
     /// Version of the global model in it, for [`ServerState::confirm_saved`].
     pub version: u64,
@@ -38,7 +38,7 @@ struct File {
     format: String,
     version: u32,
     model_version: u64,
-    /// Earlier releases did not save it.
+    /// Missing in files of earlier releases.
     #[serde(default)]
     run: RunIdentity,
     functions: Vec<(FuncId, ProgramId, String)>,
@@ -48,35 +48,35 @@ struct File {
     metric_ids: BTreeMap<(ProgramId, RankId, FuncId), u64>,
     #[serde(with = "pairs")]
     sequences: BTreeMap<String, u64>,
-    /// Earlier releases had none.
+    /// Missing in files of earlier releases.
     #[serde(default)]
     incidents: IncidentBook,
-    /// Earlier releases had none.
+    /// Missing in files of earlier releases.
     #[serde(default)]
     trends: TrendBook,
-    /// Earlier releases did not say.
+    /// Missing in files of earlier releases.
     #[serde(default, with = "pairs")]
     learnt: BTreeMap<RankKey, StepId>,
-    /// Earlier releases knew nothing of complete models.
+    /// Missing in files of earlier releases, as are the next two.
     #[serde(default)]
     learnt_in: BTreeMap<ProgramId, u64>,
     #[serde(default)]
     ended: BTreeSet<RankKey>,
     #[serde(default, with = "pairs")]
     judged_in: BTreeMap<RankKey, u64>,
-    /// The ranks that instances had. Earlier releases did not save them.
+    /// The ranks claimed by instances. Missing in files of earlier releases.
     #[serde(default)]
     registered: BTreeSet<RankKey>,
-    /// The numbers of ranks that recorded runs state. Earlier releases did not save them.
+    /// The numbers of ranks that recorded runs announce. Missing in files of earlier releases.
     #[serde(default)]
     announced: BTreeMap<ProgramId, u32>,
 }
 
 impl ServerState {
-    /// Everything up to now.
+    /// Returns everything so far.
     ///
     /// # Errors
-    /// [`PserverError::Damaged`] if a number is not finite, which only values beyond all measure can cause.
+    /// [`PserverError::Damaged`] if a number is not finite, which only absurdly large values can cause.
     pub fn save(&self) -> Result<SavedGlobalState, PserverError> {
         let registered = self.ranks_to_save();
         let announced = lock(&self.announced_ranks).clone();
@@ -116,21 +116,21 @@ impl ServerState {
         })
     }
 
-    /// Tells that a saved state is safe on disk: instances no longer keep what is in it.
+    /// Records that a saved state is safe on disk: instances no longer keep what is in it.
     pub fn confirm_saved(&self, version: u64) {
         self.saved_version.fetch_max(version, Ordering::AcqRel);
     }
 
-    /// Goes on from a saved state, as if the server had never ended.
+    /// Continues from a saved state, as if the server had never stopped.
     ///
     /// # Errors
-    /// [`PserverError::Damaged`] if this is no saved state, one of another version, or of a run that it does not name.
+    /// [`PserverError::Damaged`] if the text is not a saved state, or of another version, or does not identify its run.
     pub fn restored(options: StateOptions, json: &str) -> Result<Self, PserverError> {
         let file = File::parse(json)?;
         if file.run.is_empty() && !file.statistics.is_empty() {
             return Err(PserverError::Damaged {
                 what: "the saved state of the parameter server",
-                cause: "it does not say of which run it is, for an earlier release saved it"
+                cause: "it was saved by an earlier release and does not identify its run"
                     .to_owned(),
                 remedy: "name another provenance database, or begin with its models alone",
             });
@@ -168,14 +168,14 @@ impl ServerState {
         Ok(state)
     }
 
-    /// Begins with the functions and models of a saved state, but with no statistics: for another run of the program.
+    /// Starts with the functions and models of a saved state, but without statistics: for another run of the program.
     ///
     /// # Errors
     /// As [`ServerState::restored`].
     pub fn with_models(options: StateOptions, json: &str) -> Result<Self, PserverError> {
         let file = File::parse(json)?;
         let state = Self::new(options);
-        // Version 0 is what an instance has that has nothing.
+        // An instance that has nothing is at version 0.
         for partial_state in &state.partial_states {
             lock(partial_state).start_at(1);
         }
@@ -184,7 +184,7 @@ impl ServerState {
             ..GlobalState::default()
         };
         let models = file.models.into_iter();
-        let models = models.map(|(fid, model)| (fid, model.before_the_run()));
+        let models = models.map(|(fid, model)| (fid, model.for_next_run()));
         state.begin_with(global, file.functions, models.collect())?;
         Ok(state)
     }
@@ -242,7 +242,7 @@ impl File {
         let header: Header = serde_json::from_str(json).map_err(|error| damaged(&error))?;
         if header.format != FORMAT || header.version != VERSION {
             return Err(damaged(&format!(
-                "it is of format `{}`, version {}, not `{FORMAT}`, version {VERSION}",
+                "it has format `{}`, version {}, not `{FORMAT}`, version {VERSION}",
                 header.format, header.version
             )));
         }

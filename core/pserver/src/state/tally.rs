@@ -1,4 +1,4 @@
-//! The counts of a run that an operator asks for.
+//! Counts of a run for the operator.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,35 +15,36 @@ use crate::functions::FunctionTable;
 pub struct RunTally {
     /// By program, in order.
     pub programs: BTreeMap<ProgramId, ProgramTally>,
-    /// AD instances that are connected.
+    /// Number of connected AD instances.
     pub num_instances: usize,
-    /// Time since the last step was reported to this process, if any was.
+    /// Time since the last step was reported to this process; `None` before the first.
     pub report_age: Option<Duration>,
     /// Exchanges with instances.
     pub exchanges: ExchangeTimes,
-    /// Grows with every change of a tree model.
+    /// Incremented with every change of a tree model.
     pub tree_generation: u64,
 }
 
-/// The counts of one program. Anomalies and incidents can become fewer when they are judged again.
+/// The counts of one program. Anomalies and incidents can decrease when steps are judged again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProgramTally {
-    /// Steps that were reported, of all ranks together.
+    /// Number of reported steps, of all ranks together.
     pub steps: u64,
-    /// Executions in these.
+    /// Number of executions in these.
     pub executions: u64,
-    /// Those that are anomalies.
+    /// Number of these that are anomalies.
     pub anomalies: u64,
-    /// Incidents that are recorded.
+    /// Number of recorded incidents.
     pub incidents: u64,
-    /// Ranks of which a step was reported.
+    /// Number of ranks with a reported step.
     pub reported_ranks: usize,
-    /// These, the other ranks that instances read, and all up to the number that a recorded run states.
+    /// Number of these, of the other ranks that instances read, and of all up to the number that a recorded run
+    /// announces.
     pub expected_ranks: usize,
 }
 
 impl ServerState {
-    /// The counts up to the last fold. Times are of the clock of [`ServerState::sync`].
+    /// Returns the counts up to the last fold. `now_ms` is of the clock of [`ServerState::sync`].
     pub fn tally(&self, now_ms: u64) -> RunTally {
         let mut programs = BTreeMap::new();
         let claimed: Vec<_> = lock(&self.claims).keys().copied().collect();

@@ -1,4 +1,4 @@
-//! The tree models of a server: published by people, kept with the run, told to instances with their next answer.
+//! The tree models of a server: published by users, saved with the run, sent to instances with the next reply.
 
 use std::collections::BTreeMap;
 use std::sync::MutexGuard;
@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use super::{ServerState, lock};
 use crate::{ModelPublication, PserverError, TreeModelBook, TreeModelInfo, TreeModelUpdate};
 
-/// Tree models of about so many bytes go into one answer, and at least one.
+/// Approximate maximum size of the tree models in one reply, in bytes; a reply has at least one.
 const MAX_REPLY_BYTES: usize = 1 << 20;
 
 impl ServerState {
-    /// Publishes a model as the next version of its name, in force from the next step of every instance on. The answer is
-    /// the version, and the generation that [`ServerState::has_saved_tree_models`] takes.
+    /// Publishes a model as the next version of its name, in force from the next step of every instance on. Returns the
+    /// version, and the generation for [`ServerState::has_saved_tree_models`].
     ///
     /// # Errors
     /// Those of [`TreeModelBook::publish`]; [`PserverError::RunIsOver`].
@@ -27,7 +27,7 @@ impl ServerState {
         Ok((version, book.generation()))
     }
 
-    /// Puts a version in force again, or takes the model out of force. The answer is the version that was, and the
+    /// Puts a version in force again, or takes the model out of force. Returns the version that was in force, and the
     /// generation.
     ///
     /// # Errors
@@ -42,14 +42,13 @@ impl ServerState {
         Ok((before, book.generation()))
     }
 
-    /// Tells that nobody judges by tree models any more, nor will save them after this: what is changed from now on would
-    /// be lost.
+    /// Closes the tree models: no instance uses them any more, and later changes would not be saved.
     pub fn close_tree_models(&self) {
         let _held = lock(&self.tree_models.book);
         self.tree_models.is_closed.store(true, Ordering::Release);
     }
 
-    /// The book, if it may be changed.
+    /// Returns the book, if it may be changed.
     fn open_book(&self) -> Result<MutexGuard<'_, TreeModelBook>, PserverError> {
         let book = lock(&self.tree_models.book);
         if self.tree_models.is_closed.load(Ordering::Acquire) {
@@ -58,13 +57,13 @@ impl ServerState {
         Ok(book)
     }
 
-    /// All tree models in order of their names, and the generation.
+    /// Returns all tree models ordered by name, and the generation.
     pub fn tree_models(&self) -> (Vec<TreeModelInfo>, u64) {
         let book = lock(&self.tree_models.book);
         (book.list(), book.generation())
     }
 
-    /// A tree model and its number: a version, or the one in force.
+    /// Returns a tree model and its version: a given one, or the one in force.
     ///
     /// # Errors
     /// [`PserverError::UnknownTreeModel`].
@@ -78,41 +77,41 @@ impl ServerState {
         Ok((version, model.to_owned()))
     }
 
-    /// What changed since the generation that an instance has, and up to which that is.
+    /// Returns the changes since the generation that an instance has, and the generation that they reach.
     pub(super) fn tree_models_since(
         &self,
         instance: &str,
         generation: u64,
     ) -> (Vec<TreeModelUpdate>, u64) {
-        let mut told = lock(&self.tree_models.told);
-        match told.get_mut(instance) {
-            Some(told) => *told = generation,
+        let mut sent = lock(&self.tree_models.sent_generations);
+        match sent.get_mut(instance) {
+            Some(sent) => *sent = generation,
             None => {
-                told.insert(instance.to_owned(), generation);
+                sent.insert(instance.to_owned(), generation);
             }
         }
-        drop(told);
+        drop(sent);
         lock(&self.tree_models.book).since(generation, MAX_REPLY_BYTES)
     }
 
-    /// The generation that each live instance had when it asked last.
+    /// Returns the generation that each live instance had when it last asked.
     pub fn tree_generations(&self) -> BTreeMap<String, u64> {
-        lock(&self.tree_models.told).clone()
+        lock(&self.tree_models.sent_generations).clone()
     }
 
-    /// An instance takes leave.
+    /// Removes an instance that signs off.
     pub(super) fn forget_tree_generation(&self, instance: &str) {
-        lock(&self.tree_models.told).remove(instance);
+        lock(&self.tree_models.sent_generations).remove(instance);
     }
 
-    /// Whether the run has called functions, but none of these.
+    /// Returns whether the run has called functions, but none of these.
     pub fn lacks_all(&self, names: &[String]) -> bool {
         let table = self.function_table();
         let mut known = table.iter().map(|(_, _, name)| name).peekable();
         known.peek().is_some() && !known.any(|known| names.iter().any(|name| name == known))
     }
 
-    /// The book to be saved, and its generation, if it changed since it was saved last.
+    /// Returns the book to be saved, and its generation, if it changed since the last save.
     pub fn unsaved_tree_models(&self) -> Option<(TreeModelBook, u64)> {
         let book = lock(&self.tree_models.book);
         let generation = book.generation();
@@ -120,19 +119,19 @@ impl ServerState {
         (!is_saved).then(|| (book.clone(), generation))
     }
 
-    /// Tells that a book is safe on disk.
+    /// Records that a book is safe on disk.
     pub fn confirm_saved_tree_models(&self, generation: u64) {
         self.tree_models
             .saved
             .fetch_max(generation, Ordering::AcqRel);
     }
 
-    /// Whether a generation is safe on disk.
+    /// Returns whether a generation is safe on disk.
     pub fn has_saved_tree_models(&self, generation: u64) -> bool {
         self.tree_models.saved.load(Ordering::Acquire) >= generation
     }
 
-    /// Goes on from a saved book.
+    /// Continues from a saved book.
     pub fn restore_tree_models(&self, book: TreeModelBook) {
         self.confirm_saved_tree_models(book.generation());
         *lock(&self.tree_models.book) = book;

@@ -1,4 +1,4 @@
-//! The own times of a run so far, and which of its trends the database has.
+//! The exclusive times of a run so far, and which of its trends the database has.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,24 +9,25 @@ use serde::{Deserialize, Serialize};
 
 use super::document::{FoundTrends, TrendDocument};
 use crate::functions::FunctionTable;
-use crate::incident::{BriefKey, OwnTimeBrief};
+use crate::incident::{OwnTimeEntry, StallSummaryKey};
 use crate::record::TrendRecord;
 use crate::statistics::pairs;
 
-/// Windows of a function on a rank; when there are more, neighbours are joined. Twice as many as the engine compares, so that
-/// those which it compares have about equally many calls.
+/// Maximum number of windows of a function on a rank; beyond it, neighbours are joined. Twice the number that the
+/// engine compares, so that the compared windows have about equal numbers of calls.
 const MAX_WINDOWS: usize = 40;
-/// Windows of a program, about 6 MB in the saved state; beyond that the functions of least own time are dropped.
+/// Maximum number of windows of a program, about 6 MB in the saved state; beyond it the functions with the least
+/// exclusive time are dropped.
 const MAX_ALL_WINDOWS: usize = 1 << 16;
-/// Windows below which a rank is not compared: the engine requires that nine of ten windows agree.
-const LEAST_WINDOWS: usize = 10;
-/// Tracers of running jobs write times in microseconds.
-const TICK: DurationNs = DurationNs(1_000);
+/// Minimum number of windows for a rank to be compared: the engine requires that nine of ten windows agree.
+const MIN_WINDOWS: usize = 10;
+/// Resolution of the timestamps that tracers of running jobs write.
+const CLOCK_RESOLUTION: DurationNs = DurationNs(1_000);
 
 /// A function under its caller.
 type Context = (FuncId, Option<FuncId>);
 
-/// The own times of all programs of a run.
+/// The exclusive times of all programs of a run.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TrendBook {
@@ -37,21 +38,21 @@ pub(crate) struct TrendBook {
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProgramTimes {
-    /// The last step of each rank that is in here.
+    /// The last step of each rank that is included.
     #[serde(with = "pairs")]
     last_step: BTreeMap<RankId, StepId>,
     #[serde(with = "pairs")]
     hosts: BTreeMap<RankId, String>,
     #[serde(with = "pairs")]
     times: BTreeMap<(Context, RankId), RankTimes>,
-    /// What the database has, by the names of the trends.
+    /// The records that the database has, by the identifiers of the trends.
     stored: BTreeMap<String, TrendRecord>,
-    /// Whether anything came since trends were looked for.
+    /// True if data came since trends were last computed.
     #[serde(skip)]
     is_new: bool,
 }
 
-/// The own times of a function on one rank.
+/// The exclusive times of a function on one rank.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct RankTimes {
@@ -59,7 +60,8 @@ struct RankTimes {
 }
 
 impl RankTimes {
-    /// Adds the next window. Of too many the two neighbours with the fewest calls are joined, so that all have about equally many.
+    /// Appends a window. Beyond the limit, the two neighbours with the fewest calls are joined, so that all have about
+    /// equal numbers.
     fn push(&mut self, window: TimeWindow) {
         self.windows.push(window);
         if self.windows.len() > MAX_WINDOWS {
@@ -79,12 +81,13 @@ impl RankTimes {
 }
 
 impl TrendBook {
-    /// Takes in what a rank reported of a step. A step that is not after those in here is left out: it was reported before.
+    /// Adds the report of a rank on a step. A step that is not after the included ones is ignored: it was reported
+    /// before.
     pub(crate) fn take_in(
         &mut self,
-        (program, step, rank): BriefKey,
+        (program, step, rank): StallSummaryKey,
         host: &str,
-        own_times: Vec<OwnTimeBrief>,
+        own_times: Vec<OwnTimeEntry>,
     ) {
         if own_times.is_empty() {
             return;
@@ -107,8 +110,8 @@ impl TrendBook {
         of_program.is_new = true;
     }
 
-    /// The documents of trends that are new or others than those which the database has; a trend that is not seen any more
-    /// is among them once.
+    /// Returns the documents of trends that are new or differ from those in the database; a trend that is not found any
+    /// more is included once.
     pub(crate) fn due(&mut self, functions: &FunctionTable) -> Vec<TrendDocument> {
         let mut due = Vec::new();
         for (&program, times) in &mut self.programs {
@@ -119,7 +122,7 @@ impl TrendBook {
         due
     }
 
-    /// The database has these documents now.
+    /// Records that the database has these documents.
     pub(crate) fn confirm(&mut self, documents: &[TrendDocument]) {
         for document in documents {
             if let Some(times) = self.programs.get_mut(&document.program) {
@@ -133,8 +136,8 @@ impl TrendBook {
         }
     }
 
-    /// The database did not take them: trends are looked for again.
-    pub(crate) fn look_again(&mut self) {
+    /// Records that the database did not take the documents: trends are computed again.
+    pub(crate) fn invalidate(&mut self) {
         for times in self.programs.values_mut() {
             times.is_new = true;
         }
@@ -142,7 +145,7 @@ impl TrendBook {
 }
 
 impl ProgramTimes {
-    /// Drops the functions of least own time until half as many are left.
+    /// Drops the functions with the least exclusive time until half as many windows are left.
     fn drop_least(&mut self) {
         let mut totals: BTreeMap<Context, (DurationNs, usize)> = BTreeMap::new();
         for ((context, _), times) in &self.times {
@@ -164,8 +167,8 @@ impl ProgramTimes {
             dropped.push(context);
         }
         dropped.sort_unstable();
-        let is_kept = |context: &Context| dropped.binary_search(context).is_err();
-        self.times.retain(|(context, _), _| is_kept(context));
+        let is_retained = |context: &Context| dropped.binary_search(context).is_err();
+        self.times.retain(|(context, _), _| is_retained(context));
     }
 
     fn due(&self, program: ProgramId, functions: &FunctionTable) -> Vec<TrendDocument> {
@@ -177,7 +180,13 @@ impl ProgramTimes {
         });
         let lanes: Vec<TrendLane> = lanes.collect();
         let names = |fid: FuncId| functions.get(fid).map_or("", |(_, name)| name);
-        let trends = Trends::of_windows(self.contexts(program), &lanes, names, self.span(), TICK);
+        let trends = Trends::of_windows(
+            self.contexts(program),
+            &lanes,
+            names,
+            self.span(),
+            CLOCK_RESOLUTION,
+        );
         let found = FoundTrends {
             program,
             last_step: self.last_step.values().max().copied().unwrap_or_default(),
@@ -186,7 +195,7 @@ impl ProgramTimes {
         found.documents(&trends, &self.stored, names)
     }
 
-    /// The own times as the engine takes them.
+    /// Returns the exclusive times in the form that the engine takes.
     fn contexts(&self, program: ProgramId) -> Vec<OwnTimeWindows> {
         let ranks = self.last_step.keys().enumerate();
         let lanes: BTreeMap<RankId, LaneIdx> = ranks
@@ -194,7 +203,7 @@ impl ProgramTimes {
             .collect();
         let mut contexts: BTreeMap<Context, Vec<LaneWindows>> = BTreeMap::new();
         for ((context, rank), times) in &self.times {
-            if times.windows.len() >= LEAST_WINDOWS
+            if times.windows.len() >= MIN_WINDOWS
                 && let Some(&lane) = lanes.get(rank)
             {
                 contexts.entry(*context).or_default().push(LaneWindows {
@@ -213,7 +222,7 @@ impl ProgramTimes {
         .collect()
     }
 
-    /// From the start of the first window to that of the last one.
+    /// Returns the range from the start of the first window to that of the last one.
     fn span(&self) -> Range<TimeNs> {
         let windows = || self.times.values().flat_map(|times| &times.windows);
         let first = windows().map(|window| window.start).min();
@@ -245,12 +254,12 @@ mod tests {
         table
     }
 
-    /// Steps of 8 ranks on hosts of two; `usual_us` gives the time of the kernel by rank and step.
-    fn tell(book: &mut TrendBook, steps: Range<u32>, usual_us: impl Fn(u32, u32) -> i64) {
+    /// Reports steps of 8 ranks on hosts of two; `usual_us` gives the time of the kernel by rank and step.
+    fn report_steps(book: &mut TrendBook, steps: Range<u32>, usual_us: impl Fn(u32, u32) -> i64) {
         for step in steps {
             for rank in 0..8 {
                 let noise_us = i64::from((step * 7 + rank * 3) % 11);
-                let own = |fid: u32, usual_us: i64| OwnTimeBrief {
+                let own = |fid: u32, usual_us: i64| OwnTimeEntry {
                     fid: FuncId(fid),
                     caller: Some(FuncId(0)),
                     window: window(step.into(), usual_us + noise_us),
@@ -291,7 +300,7 @@ mod tests {
     fn a_slow_host_is_reported_once_and_its_end_is_too() {
         let mut book = TrendBook::default();
         let slow = |rank: u32, _: u32| if rank / 2 == 2 { 1_300 } else { 1_000 };
-        tell(&mut book, 0..100, slow);
+        report_steps(&mut book, 0..100, slow);
         let [record] = &due(&mut book)[..] else {
             panic!("one trend");
         };
@@ -301,12 +310,12 @@ mod tests {
         );
         assert_eq!((record.holds, record.ranks.as_slice()), (true, &[4, 5][..]));
         assert_eq!(due(&mut book), [], "it is stored");
-        tell(&mut book, 0..100, slow);
+        report_steps(&mut book, 0..100, slow);
         assert_eq!(due(&mut book), [], "it was reported before");
         let saved = serde_json::to_string(&book).unwrap();
         let mut restored: TrendBook = serde_json::from_str(&saved).unwrap();
         assert_eq!(restored, book);
-        tell(&mut restored, 100..400, |_, _| 1_000);
+        report_steps(&mut restored, 100..400, |_, _| 1_000);
         let ended = due(&mut restored);
         assert!(
             ended.iter().any(|it| it.kind == "slow" && !it.holds),
@@ -317,7 +326,7 @@ mod tests {
     #[test]
     fn growth_is_found_on_the_rank_that_grows_and_a_clean_run_has_no_trend() {
         let mut book = TrendBook::default();
-        tell(&mut book, 0..200, |rank, step| match rank {
+        report_steps(&mut book, 0..200, |rank, step| match rank {
             6 => 1_000 + 5 * i64::from(step),
             _ => 1_000,
         });
@@ -328,7 +337,7 @@ mod tests {
             .collect();
         assert_eq!(kinds, [("growth", vec![6])]);
         let mut book = TrendBook::default();
-        tell(&mut book, 0..200, |_, _| 1_000);
+        report_steps(&mut book, 0..200, |_, _| 1_000);
         assert_eq!(due(&mut book), []);
     }
 }

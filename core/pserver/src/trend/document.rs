@@ -7,16 +7,16 @@ use callgrove_patterns::trend::{Trend, TrendDoubt, TrendKind, TrendLane, Trends}
 
 use crate::record::{TREND_VERSION, TrendRecord};
 
-/// A trend as it is stored.
+/// A trend as stored in the database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrendDocument {
     /// Program.
     pub program: ProgramId,
-    /// What is stored.
+    /// The stored record.
     pub record: TrendRecord,
 }
 
-/// Where trends were found.
+/// The context in which trends were found: program, last step and lanes.
 pub(super) struct FoundTrends<'a> {
     pub(super) program: ProgramId,
     pub(super) last_step: StepId,
@@ -24,7 +24,7 @@ pub(super) struct FoundTrends<'a> {
 }
 
 impl FoundTrends<'_> {
-    /// The documents that are others than the `stored` ones, and those that are not found any more.
+    /// Returns the documents that differ from the `stored` ones, and those of trends that are not found any more.
     pub(super) fn documents<'a>(
         &self,
         trends: &Trends,
@@ -35,7 +35,7 @@ impl FoundTrends<'_> {
         let mut records = Vec::new();
         for trend in trends.all() {
             let mut record = self.record(trend, &names);
-            // Two changes of a function on one rank.
+            // Two changes of a function on one rank need different identifiers.
             while !ids.insert(record.trend_id.clone()) {
                 record.trend_id.push('+');
             }
@@ -97,7 +97,7 @@ impl FoundTrends<'_> {
             peers: trend.peer_ranks.iter().map(|rank| rank.0).collect(),
             cost: trend.cost.as_us(),
             evidence: trend.evidence,
-            doubt: trend.doubt.map(TrendDoubt::in_words).map(str::to_owned),
+            doubt: trend.doubt.map(TrendDoubt::reason).map(str::to_owned),
             words: trend.sentence(names, lane),
         }
     }

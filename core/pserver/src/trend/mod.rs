@@ -1,12 +1,13 @@
-//! Trends of a running job: ranks that are slower than their peers, growth, and changes for good, while the run goes on.
+//! Trends of a running job: ranks that are slower than their peers, growth, and permanent changes.
 //!
 //! ```text
-//! StepBrief of every rank ─ TrendBook: windows of own times ─ callgrove_patterns::trend ─ documents
+//! StallSummary of every rank ─ TrendBook: windows of own times ─ callgrove_patterns::trend ─ documents
 //! ```
 //!
-//! An instance reports with each step the own times of the functions under their callers that took most of it: number,
-//! quantile .40 and sum. The server keeps up to 40 windows of each on each rank; when there are more, neighbours are joined,
-//! so that memory does not grow with the number of steps. What is a trend, the engine for recorded runs says.
+//! With each step an instance reports the exclusive times of the functions (under their callers) that took most of it:
+//! number, 0.40 quantile and sum. The server keeps up to 40 windows of each function on each rank; beyond that,
+//! neighbours are joined, so that memory does not grow with the number of steps. The engine for recorded runs decides
+//! what is a trend.
 
 mod book;
 mod document;

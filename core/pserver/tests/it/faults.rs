@@ -1,4 +1,4 @@
-//! Whatever the network and the server do, everything counts once.
+//! Whatever the network and the server do, every contribution counts once.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use callgrove_pserver::{
 };
 use proptest::prelude::*;
 
-/// What happens to one request.
+/// The outcome of one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Arrives,
@@ -20,7 +20,7 @@ enum Fate {
     ServerIsAway,
 }
 
-/// A server that can be replaced, and a network with a plan.
+/// A server that can be replaced, and a network that fails by plan.
 #[derive(Debug, Default)]
 struct World {
     server: Mutex<Option<Arc<ServerState>>>,
@@ -162,7 +162,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 const NAMES: [&str; 4] = ["main", "solve", "MPI_Allreduce()", "write"];
 
-/// The run so far, as it really was.
+/// The true content of the run so far.
 #[derive(Default)]
 struct Truth {
     all: [Vec<u64>; 4],
@@ -186,7 +186,7 @@ impl Run {
             ..StateOptions::default()
         };
         let world = Arc::<World>::default();
-        *world.server.lock().expect("nobody else has it") = Some(new_state(options.clone()));
+        *world.server.lock().expect("no other thread holds it") = Some(new_state(options.clone()));
         let mut sessions = Vec::new();
         for rank in 0..3 {
             let mut session = ExchangeSession::new(Unreliable(Arc::clone(&world)));
@@ -225,7 +225,8 @@ impl Run {
     }
 
     fn step(&mut self, instance: usize, function: usize, values: &[u64], fates: &[Fate]) {
-        *self.world.plan.lock().expect("nobody else has it") = fates.iter().copied().collect();
+        *self.world.plan.lock().expect("no other thread holds it") =
+            fates.iter().copied().collect();
         let session = &mut self.sessions[instance];
         let fid = session
             .functions(PROGRAM, &names(&[NAMES[function]]))
@@ -234,7 +235,7 @@ impl Run {
         let reports = [report(instance as u32, step, fid, values)];
         let synced = session
             .sync_and_report(vec![(fid, model(values))], &reports)
-            .expect("absence is no error");
+            .expect("absence is not an error");
         self.truth.num_steps += 1;
         self.truth.all[function].extend(values);
         self.truth.own[instance][function].extend(values);
@@ -252,11 +253,15 @@ impl Run {
             }
             _ => ServerState::new(options),
         };
-        *self.world.server.lock().expect("nobody else has it") = Some(Arc::new(server));
+        *self.world.server.lock().expect("no other thread holds it") = Some(Arc::new(server));
     }
 
     fn finish(mut self) {
-        self.world.plan.lock().expect("nobody else has it").clear();
+        self.world
+            .plan
+            .lock()
+            .expect("no other thread holds it")
+            .clear();
         for session in &mut self.sessions {
             let synced = session
                 .sync_and_report(Vec::new(), &[])
@@ -310,22 +315,26 @@ proptest! {
 }
 
 #[test]
-fn what_is_told_is_settled_once_it_is_saved() {
+fn reports_are_settled_once_saved() {
     let mut run = Run::new(Retention::Saved);
-    let unsettled = |run: &mut Run| run.sessions[0].unsettled().expect("absence is no error");
-    assert_eq!(unsettled(&mut run), None, "nothing was told yet");
+    let unsettled = |run: &mut Run| {
+        run.sessions[0]
+            .unsettled()
+            .expect("absence is not an error")
+    };
+    assert_eq!(unsettled(&mut run), None, "nothing was sent yet");
     run.step(0, 0, &[1], &[]);
-    assert!(unsettled(&mut run).is_some(), "told");
+    assert!(unsettled(&mut run).is_some(), "sent");
     run.crash();
     assert!(
         unsettled(&mut run).is_some(),
-        "told again to a server that had lost it"
+        "sent again to a server that had lost it"
     );
     run.apply(&Event::Save);
     run.world
         .plan
         .lock()
-        .expect("nobody else has it")
+        .expect("no other thread holds it")
         .push_back(Fate::ServerIsAway);
     assert!(unsettled(&mut run).expect("away").contains("by plan"));
     assert_eq!(unsettled(&mut run), None, "saved");
@@ -335,7 +344,7 @@ fn what_is_told_is_settled_once_it_is_saved() {
 }
 
 #[test]
-fn function_indices_stay_when_a_server_forgets_and_others_come_first() {
+fn function_indices_stay_the_same_when_a_server_loses_its_state() {
     let mut run = Run::new(Retention::Nothing);
     run.step(0, 0, &[1], &[]);
     run.step(0, 1, &[1], &[]);
@@ -357,7 +366,7 @@ fn function_indices_stay_when_a_server_forgets_and_others_come_first() {
 }
 
 #[test]
-fn a_name_that_appears_while_the_server_is_away_has_one_index_everywhere() {
+fn a_name_first_seen_while_the_server_is_away_has_one_index_everywhere() {
     let mut run = Run::new(Retention::Nothing);
     run.step(0, 2, &[1], &[Fate::ServerIsAway, Fate::ServerIsAway]);
     run.step(1, 2, &[1], &[Fate::ServerIsAway, Fate::ServerIsAway]);
@@ -452,7 +461,7 @@ fn reports_on_ranks_of_others_and_unknown_functions_are_refused() {
 #[test]
 fn a_server_is_abandoned_when_the_last_instance_has_gone_or_is_dead() {
     let state = new_state(StateOptions::default());
-    assert!(!state.is_abandoned(0), "nobody has come yet");
+    assert!(!state.is_abandoned(0), "no instance has registered yet");
     state.register(&hello(0), 0).expect("the rank is free");
     state.register(&hello(1), 0).expect("the rank is free");
     state.goodbye("test:0");
@@ -461,7 +470,7 @@ fn a_server_is_abandoned_when_the_last_instance_has_gone_or_is_dead() {
 }
 
 #[test]
-fn what_a_session_keeps_does_not_grow_while_the_server_is_away() {
+fn the_outbox_is_bounded_while_the_server_is_away() {
     let mut run = Run::new(Retention::Nothing);
     for _ in 0..5_000 {
         run.step(0, 0, &[1, 2000], &[Fate::ServerIsAway, Fate::ServerIsAway]);
@@ -471,7 +480,7 @@ fn what_a_session_keeps_does_not_grow_while_the_server_is_away() {
 }
 
 #[test]
-fn names_and_ranks_beyond_measure_are_refused() {
+fn names_and_ranks_beyond_the_limits_are_refused() {
     let state = new_state(StateOptions::default());
     let mut session = state.session();
     session.register(&hello(0)).expect("the rank is free");
@@ -514,7 +523,7 @@ fn a_server_that_has_everything_need_not_hear_the_goodbye() {
     plan(&[Fate::RequestIsLost]);
     let lost = session.sync_and_report(vec![(fid, model(&[1]))], &[]);
     assert!(matches!(
-        lost.expect("absence is no error").link,
+        lost.expect("absence is not an error").link,
         Link::Down { .. }
     ));
     plan(&[Fate::ServerIsAway]);

@@ -1,4 +1,4 @@
-//! The parameter server from outside: its laws, its faults, its records, and over the network.
+//! Integration tests of the parameter server: merging, faults, records and the network.
 
 mod faults;
 mod merging;

@@ -1,4 +1,4 @@
-//! However data are spread over instances, workers and folds, the server ends with the same.
+//! The server's state does not depend on how data are distributed over instances, workers and folds.
 
 use crate::support::{PROGRAM, assert_close, global_model, hello, model, names, new_state, report};
 use callgrove_pserver::{ModelExchange, StateOptions};
@@ -55,12 +55,12 @@ proptest! {
         prop_assert_eq!(merged.distribution(), whole.distribution());
         assert_close(merged.moments(), whole.moments());
         let packet = state.take_packet(0);
-        let told = packet.anomaly_stats.map_or(0.0, |stats| {
+        let reported = packet.anomaly_stats.map_or(0.0, |stats| {
             let ranks = stats.anomaly.iter();
             assert_eq!(ranks.clone().map(|rank| rank.stats.count).sum::<u64>(), num_steps);
             ranks.map(|rank| rank.stats.accumulate).sum()
         });
-        prop_assert!((told - num_anomalies as f64).abs() < 1e-6);
+        prop_assert!((reported - num_anomalies as f64).abs() < 1e-6);
         let profile = &state.documents().func_stats;
         prop_assert_eq!(profile.is_empty(), num_steps == 0);
     }
@@ -142,7 +142,7 @@ fn a_frozen_server_keeps_its_models_and_counts_on() {
             .sync_and_report(deltas, &reports)
             .expect("it is in this process");
         assert_eq!(synced.models.len(), 1, "the unknown function has no model");
-        assert_eq!(*synced.models[0].1, model(&[7; 100]).before_the_run());
+        assert_eq!(*synced.models[0].1, model(&[7; 100]).for_next_run());
         state.fold();
     }
     let documents = state.documents();

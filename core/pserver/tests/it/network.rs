@@ -17,7 +17,7 @@ use tonic::{Request, Status};
 
 use crate::support::{PROGRAM, global_model, hello, model, names, new_state, report};
 
-/// A server whose connections break when it is dropped.
+/// A server whose connections are closed when it is dropped.
 struct TestServer {
     address: SocketAddr,
     // Dropped with all its connections, as if the process had been killed.
@@ -36,7 +36,7 @@ impl TestServer {
     ) -> Self {
         let runtime = Runtime::new().expect("threads can be started");
         let in_runtime = runtime.enter();
-        // The former server's port may take a moment to be free.
+        // The port of the former server may take a moment to be free.
         let incoming = (0..100).find_map(|_| {
             let bound = TcpIncoming::bind(address).ok();
             if bound.is_none() {
@@ -175,14 +175,14 @@ fn survives_a_restart(retention: Retention) {
                 .expect("short")[0];
             let values = [u64::from(step) * 10 + rank as u64, 3];
             all.extend(values);
-            let begun = Instant::now();
+            let start = Instant::now();
             let synced = session
                 .sync_and_report(
                     vec![(fid, model(&values))],
                     &[report(rank as u32, step, fid, &values)],
                 )
-                .expect("absence is no error");
-            assert!(begun.elapsed() < Duration::from_secs(4));
+                .expect("absence is not an error");
+            assert!(start.elapsed() < Duration::from_secs(4));
             assert!(synced.models[0].1.moments().count() >= 2);
             was_down |= synced.link != Link::Up;
         }
@@ -194,7 +194,7 @@ fn survives_a_restart(retention: Retention) {
         let back = (0..200).any(|_| {
             std::thread::sleep(Duration::from_millis(50));
             let synced = session.sync_and_report(Vec::new(), &[]);
-            synced.expect("absence is no error").link == Link::Up
+            synced.expect("absence is not an error").link == Link::Up
         });
         assert!(back, "the client has found the server again");
         session.goodbye().expect("the server is there");
@@ -234,16 +234,16 @@ fn a_rank_in_use_is_refused_with_the_holders_name() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_from_a_wrong_option() {
-    let nobody = std::net::TcpListener::bind(any_port()).expect("a port is free");
-    let address = nobody.local_addr().expect("it is bound");
-    drop(nobody);
-    let mut lonely = connect(ExchangeOptions {
+fn an_absent_server_is_distinguished_from_an_invalid_option() {
+    let unused = std::net::TcpListener::bind(any_port()).expect("a port is free");
+    let address = unused.local_addr().expect("it is bound");
+    drop(unused);
+    let mut client = connect(ExchangeOptions {
         startup_wait: Duration::ZERO,
         ..ExchangeOptions::new(address.to_string())
     })
     .expect("the address is one");
-    let error = lonely.register(&hello(0)).expect_err("nobody is there");
+    let error = client.register(&hello(0)).expect_err("no server is there");
     let text = error.to_string();
     assert!(matches!(error, PserverError::NotConnected { .. }), "{text}");
     assert!(
@@ -258,7 +258,7 @@ fn a_server_that_is_not_there_is_told_from_a_wrong_option() {
             ..ExchangeOptions::new("https://localhost:1")
         },
         ExchangeOptions {
-            credential: Some(Credential::stated("with\nnewline")),
+            credential: Some(Credential::explicit("with\nnewline")),
             ..ExchangeOptions::new("localhost:1")
         },
     ];
@@ -278,22 +278,22 @@ fn a_silent_server_costs_no_more_than_the_deadline() {
         ..ExchangeOptions::new(address.to_string())
     })
     .expect("the address is one");
-    let begun = Instant::now();
+    let start = Instant::now();
     let error = client.register(&hello(0)).expect_err("it says nothing");
     assert!(
         matches!(error, PserverError::NotConnected { .. }),
         "{error}"
     );
-    assert!(begun.elapsed() < Duration::from_secs(2));
-    // From now on it does not even try.
-    let begun = Instant::now();
+    assert!(start.elapsed() < Duration::from_secs(2));
+    // From now on it does not even try to call.
+    let start = Instant::now();
     let fid = client.functions(PROGRAM, &names(&["f"])).expect("short")[0];
     let synced = client
         .sync_and_report(vec![(fid, model(&[1]))], &[])
-        .expect("absence is no error");
+        .expect("absence is not an error");
     assert!(matches!(synced.link, Link::Down { .. }));
     assert_eq!(synced.models[0].1.moments().count(), 1);
-    assert!(begun.elapsed() < Duration::from_millis(100));
+    assert!(start.elapsed() < Duration::from_millis(100));
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn the_token_goes_with_every_call_and_a_wrong_one_is_refused() {
     });
     let with_token = |token: &str| {
         connect(ExchangeOptions {
-            credential: Some(Credential::stated(token)),
+            credential: Some(Credential::explicit(token)),
             ..ExchangeOptions::new(server.address.to_string())
         })
         .expect("the address is one")

@@ -1,4 +1,4 @@
-//! Packets and documents, field by field against the schemas.
+//! Packets and documents, checked field by field against the schemas.
 
 use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::packet::Packet;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::support::{PROGRAM, hello, model, moments, names, new_state, report};
 
 #[test]
-fn a_packet_tells_what_is_new_and_the_totals() {
-    // Ids are given in order of workers, then of appearance.
+fn a_packet_holds_new_data_and_totals() {
+    // Ids are assigned in the order of workers, then of appearance.
     let state = new_state(StateOptions {
         num_workers: 1,
         ..StateOptions::default()
@@ -93,7 +93,7 @@ fn a_packet_tells_what_is_new_and_the_totals() {
 
 fn state_funcs(packet: &Value) -> Vec<Value> {
     let func = packet["anomaly_stats"]["func"].as_array();
-    let func = func.expect("all functions are told each time").clone();
+    let func = func.expect("all functions are in every packet").clone();
     assert_eq!(func.len(), 2);
     func
 }
@@ -216,7 +216,7 @@ fn steps_wait_for_a_packet_in_bounded_number() {
 }
 
 #[test]
-fn two_packets_as_one_tell_the_same() {
+fn a_merged_packet_equals_the_packet_of_both() {
     let runs: Vec<_> = (0..2)
         .map(|takes_early| {
             let state = new_state(StateOptions::default());
@@ -256,18 +256,20 @@ fn two_packets_as_one_tell_the_same() {
 }
 
 #[test]
-fn final_anomalies_take_the_place_of_what_was_told_before() {
+fn final_anomalies_replace_those_reported_before() {
     let state = new_state(StateOptions::default());
     let mut session = state.session();
     session.register(&hello(0)).expect("the rank is free");
     let fid = session.functions(PROGRAM, &names(&["f"])).expect("short")[0];
-    let told = [
+    let reported = [
         report(0, 0, fid, &[5, 1500]),
         report(0, 1, fid, &[5]),
         report(0, 2, fid, &[2000, 3000]),
     ];
     session.learn_steps(&[(RankId(0), StepId(2))]);
-    session.sync_and_report(Vec::new(), &told).expect("taken");
+    session
+        .sync_and_report(Vec::new(), &reported)
+        .expect("taken");
     state.take_packet(1);
     let learnt_in = session.progress(0).expect("up").expect("up").learnt_in;
     let kept = Metrics::of_step(

@@ -76,10 +76,10 @@ fn three_packets() -> Vec<Packet> {
 }
 
 fn wait_until(condition: impl Fn() -> bool) {
-    let begun = Instant::now();
+    let start = Instant::now();
     while !condition() {
         assert!(
-            begun.elapsed() < Duration::from_secs(20),
+            start.elapsed() < Duration::from_secs(20),
             "it took too long"
         );
         std::thread::sleep(Duration::from_millis(5));
@@ -90,7 +90,7 @@ fn wait_until(condition: impl Fn() -> bool) {
 fn a_packet_arrives_as_json_with_the_token() {
     let (listener, url) = listen();
     let poster = Poster::start(PosterOptions {
-        credential: Some(Credential::stated("secret")),
+        credential: Some(Credential::explicit("secret")),
         ..PosterOptions::new(url)
     })
     .expect("the URL is one");
@@ -110,7 +110,7 @@ fn a_packet_arrives_as_json_with_the_token() {
 }
 
 #[test]
-fn what_could_not_be_delivered_arrives_later_as_one_packet() {
+fn undelivered_packets_arrive_later_as_one() {
     let (listener, url) = listen();
     let poster = Poster::start(PosterOptions {
         timeout: Duration::from_millis(500),
@@ -131,12 +131,12 @@ fn what_could_not_be_delivered_arrives_later_as_one_packet() {
             .is_some_and(|failure| failure.contains("500"))
     );
     poster.post(packets[1].clone());
-    // This time it says nothing at all.
+    // This time the receiver does not answer.
     let (silent, _) = listener.accept().expect("the poster connects");
     wait_until(|| poster.status().num_failed == 2);
     drop(silent);
     poster.post(packets[2].clone());
-    // The third packet may be late for the next request, but not for the one after.
+    // The third packet may miss the next request, but not the one after it.
     let mut steps = Vec::new();
     while steps.len() < 3 {
         let (mut stream, _) = listener.accept().expect("the poster connects");
@@ -174,7 +174,7 @@ fn the_last_packet_is_delivered_before_the_end() {
 }
 
 #[test]
-fn a_url_that_is_none_is_refused() {
+fn an_invalid_url_is_refused() {
     let error = Poster::start(PosterOptions::new("viewer:80")).expect_err("no scheme");
     assert!(matches!(error, PserverError::BadOption { .. }));
     assert!(error.to_string().contains("http://"), "{error}");

@@ -1,4 +1,4 @@
-//! The saved state: exact, and refused when it is something else.
+//! The saved state is exact, and invalid files are refused.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn busy_state() -> (Arc<ServerState>, ExchangeSession<InProcess>) {
 }
 
 #[test]
-fn what_is_saved_and_loaded_has_the_same_bits() {
+fn a_saved_and_loaded_state_is_equal_bit_for_bit() {
     let (state, _) = busy_state();
     let saved = state.save().expect("all numbers are finite");
     let options = StateOptions {
@@ -47,7 +47,7 @@ fn what_is_saved_and_loaded_has_the_same_bits() {
     assert_eq!(restored.documents(), state.documents());
     let again = restored.save().expect("all numbers are finite");
     let (first, second) = (&saved.json, &again.json);
-    // Only the count of folds goes on.
+    // Only the number of folds differs.
     let body = |json: &str| {
         json.split_once("\"functions\"")
             .map(|(_, body)| body.to_owned())
@@ -57,7 +57,7 @@ fn what_is_saved_and_loaded_has_the_same_bits() {
 }
 
 #[test]
-fn a_restored_server_goes_on_with_the_ids_it_gave() {
+fn a_restored_server_continues_its_ids() {
     let (state, mut session) = busy_state();
     let before = session
         .functions(PROGRAM, &names(&["main"]))
@@ -71,7 +71,9 @@ fn a_restored_server_goes_on_with_the_ids_it_gave() {
     let restored = ServerState::restored(options, &saved.json).expect("it was just saved");
     let restored = Arc::new(restored);
     let mut session = restored.session();
-    let welcome = session.register(&hello(0)).expect("nobody is registered");
+    let welcome = session
+        .register(&hello(0))
+        .expect("no instance is registered");
     assert_eq!(welcome.last_steps.len(), 1);
     let after = session
         .functions(PROGRAM, &names(&["new", "main"]))
@@ -87,7 +89,7 @@ fn a_restored_server_goes_on_with_the_ids_it_gave() {
 }
 
 #[test]
-fn what_is_no_saved_state_is_refused() {
+fn a_file_that_is_no_saved_state_is_refused() {
     let (state, _) = busy_state();
     let good = state.save().expect("all numbers are finite").json;
     let damages = [
@@ -96,8 +98,8 @@ fn what_is_no_saved_state_is_refused() {
         good.replace("\"version\":1", "\"version\":2"),
         good.replace("callgrove parameter server", "another program"),
         good.replace("\"functions\":[[", "\"functions\":[], \"others\":[["),
-        good.replace("\"functions\":[[", "\"functions\":[[7,0,\"nobody\"],[")
-            .replacen(",0,\"main\"],", ",0,\"nobody\"],", 1),
+        good.replace("\"functions\":[[", "\"functions\":[[7,0,\"unknown\"],[")
+            .replacen(",0,\"main\"],", ",0,\"unknown\"],", 1),
         good.replace("\"precision\":", "\"precision\":7"),
         good[..good.len() / 2].to_owned(),
     ];
@@ -109,7 +111,7 @@ fn what_is_no_saved_state_is_refused() {
 }
 
 #[test]
-fn a_saved_state_goes_on_with_its_own_run_only() {
+fn a_saved_state_continues_only_its_own_run() {
     let (state, _) = busy_state();
     let json = state.save().expect("finite").json;
     let restored = ServerState::restored(StateOptions::default(), &json).expect("its own");

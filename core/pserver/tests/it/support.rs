@@ -1,12 +1,12 @@
-//! What the tests share: models and reports of made-up steps, and a look at what a server has.
+//! Support of the tests: models and reports of made-up steps, and access to a server's models.
 
 use std::sync::Arc;
 
 use callgrove_detect::{FuncModel, Moments, Params, ValidParams};
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::{
-    AnomalySummary, CounterReport, FunctionReport, Hello, ModelExchange, ServerState, StateOptions,
-    StepBrief, StepReport, TreePValues,
+    AnomalySummary, CounterReport, FunctionReport, Hello, ModelExchange, ServerState, StallSummary,
+    StateOptions, StepReport, TreePValues,
 };
 use serde_json::json;
 
@@ -25,7 +25,7 @@ pub(crate) fn hello(rank: u32) -> Hello {
     }
 }
 
-/// What one rank tells of a run whose processes have the pids from `first_pid` on.
+/// Returns what one rank knows about a run whose processes have the pids from `first_pid` on.
 pub(crate) fn run(rank: u32, first_pid: u32) -> RunIdentity {
     let process =
         json!({"host": "vm", "pid": first_pid + rank, "start": 1_793_787_072_034_000_000_i64});
@@ -50,7 +50,7 @@ pub(crate) fn moments(values: &[u64]) -> Moments {
     moments
 }
 
-/// A report on one function, of whose times those over 1,000 µs are anomalies, and on one counter.
+/// Returns a report on one function, whose times over 1,000 µs are anomalies, and on one counter.
 pub(crate) fn report(rank: u32, step: u32, fid: FuncId, values: &[u64]) -> StepReport {
     let mut anomalies = AnomalySummary::default();
     for &value in values.iter().filter(|&&value| value > 1000) {
@@ -76,7 +76,7 @@ pub(crate) fn report(rank: u32, step: u32, fid: FuncId, values: &[u64]) -> StepR
             name: String::from("Memory Footprint (VmRSS) (KB)"),
             values: moments(values),
         }],
-        brief: StepBrief::default(),
+        stall_summary: StallSummary::default(),
         tree_p_values: TreePValues::new(),
     }
 }
@@ -85,7 +85,7 @@ pub(crate) fn new_state(options: StateOptions) -> Arc<ServerState> {
     Arc::new(ServerState::new(options))
 }
 
-/// The server's model of a function, as a newcomer gets it.
+/// Returns the server's model of a function, as a new instance receives it.
 pub(crate) fn global_model(state: &Arc<ServerState>, name: &str) -> FuncModel {
     state.fold();
     let mut session = state.session();

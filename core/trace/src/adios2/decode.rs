@@ -436,7 +436,7 @@ mod tests {
                 );
                 format!("{row} t{thread} {kind:?} {func} +{time_us}")
             };
-            let stretches = batch.funcs.stretches();
+            let stretches = batch.funcs.segments();
             let events =
                 stretches.flat_map(|(thread, events)| events.iter().map(move |it| (thread, it)));
             events.map(line).collect()

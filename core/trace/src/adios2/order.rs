@@ -35,7 +35,7 @@ impl TimeOrder {
 pub(super) fn mend(events: &mut FuncEvents) -> Vec<usize> {
     let mut threads: BTreeMap<ThreadId, Vec<usize>> = BTreeMap::new();
     let mut start = 0;
-    for (thread, stretch) in events.stretches() {
+    for (thread, stretch) in events.segments() {
         let places = start..start + stretch.len();
         start = places.end;
         threads.entry(thread).or_default().extend(places);

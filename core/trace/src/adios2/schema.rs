@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use callgrove_adios2_sys::Adios2Error;
 use callgrove_model::{
     CounterId, FuncId, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Metadata, Name, NameTable, RankId,
-    ThreadId, keepable,
+    ThreadId, storable_text,
 };
 
 use super::step_origin::StepOrigin;
@@ -173,9 +173,9 @@ impl AnnouncedNames {
         let mut news = self.news.take();
         let mut text_of = |attribute: &T, name: &str, max_bytes| {
             let text = text(attribute)?;
-            let kept = keepable(&text, max_bytes);
+            let kept = storable_text(&text, max_bytes);
             if let Cow::Owned(_) = kept {
-                changed.push(keepable(name, MAX_NAME_BYTES).into_owned());
+                changed.push(storable_text(name, MAX_NAME_BYTES).into_owned());
             }
             let kept = kept.into_owned();
             if let Some(news) = &mut news {
@@ -203,7 +203,7 @@ impl AnnouncedNames {
                     }
                 }
                 Key::Metadata(rank, thread, key) if !self.metadata.contains(name) => {
-                    let key = keepable(key, MAX_NAME_BYTES).into_owned();
+                    let key = storable_text(key, MAX_NAME_BYTES).into_owned();
                     let value = text_of(attribute, name, MAX_VALUE_BYTES)?;
                     metadata.push(Metadata {
                         rank,

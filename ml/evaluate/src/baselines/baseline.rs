@@ -14,7 +14,7 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::Real;
 
-/// A method to compare with.
+/// A method for comparison.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Baseline {
     /// The one-class SVM with u = 1.
@@ -43,7 +43,7 @@ pub enum Baseline {
 }
 
 impl Baseline {
-    /// All of them.
+    /// All baselines.
     pub const ALL: &[Self] = &[
         Self::Ocsvm,
         Self::Lof,
@@ -60,7 +60,7 @@ impl Baseline {
         Self::Svm,
     ];
 
-    /// Its name, which stays the same in all versions.
+    /// Returns its name, which stays the same in all versions.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ocsvm => "ocsvm",
@@ -79,7 +79,7 @@ impl Baseline {
         }
     }
 
-    /// The baseline of a name.
+    /// Returns the baseline with a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL
             .iter()
@@ -94,12 +94,12 @@ impl fmt::Display for Baseline {
     }
 }
 
-/// Scores rows by a baseline, shape `[num_rows]`; the smallest score is the most abnormal.
+/// Returns the scores of rows by a baseline, shape `[num_rows]`; the smallest score is the most abnormal.
 ///
-/// `is_anomaly`, shape `[num_rows]`, is the truth as far as it is known; only the supervised SVM looks
-/// at it, so the others take an empty one too. `seed` is for its folds and the isolation forest. The one-class SVM's scores are
-/// signed as the detector's are, those of the supervised SVM are its decision values (negative =
-/// anomaly); the scores of all others are the negative of what their functions return.
+/// `is_anomaly`, shape `[num_rows]`, is the truth as far as it is known; only the supervised SVM uses it, so the
+/// others accept an empty one too. `seed` is for its folds and the isolation forest. The one-class SVM's scores are
+/// signed like the detector's, those of the supervised SVM are its decision values (negative = anomaly); the scores
+/// of all others are the negative of the results of their functions.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::Cancelled`]; [`callgrove_trees::MlError::TooFewExamples`] and

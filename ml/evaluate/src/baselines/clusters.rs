@@ -1,4 +1,4 @@
-//! Clusters for collective anomalies: trees that are many, alike, and unlike all others.
+//! Clusters for collective anomalies: trees that are many, alike, and dissimilar to all others.
 
 use callgrove_model::Progress;
 use ndarray_of_clusters::Array2;
@@ -10,32 +10,30 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::Real;
 
-/// Which rows belong together.
+/// The clusters of rows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Clusters {
-    /// Cluster of each row, shape `[num_rows]`, numbered from 0 in order of their first rows; `None` for
-    /// noise.
+    /// Cluster of each row, shape `[num_rows]`, numbered from 0 in order of their first rows; `None` for noise.
     pub cluster: Vec<Option<u32>>,
-    /// Rows of each cluster, shape `[num_clusters]`.
+    /// Number of rows of each cluster, shape `[num_clusters]`.
     pub sizes: Vec<usize>,
-    /// How anomalous each row is, shape `[num_rows]`: ln(n / size) in a cluster, so that small clusters
-    /// stand out; ln n + g for noise, where g (0..=1) is the outlier score of its surroundings.
+    /// Anomaly of each row, shape `[num_rows]`: ln(n / size) in a cluster, so that small clusters have high
+    /// values; ln n + g for noise, where g (0..=1) is the outlier score of its surroundings.
     pub anomaly: Vec<f64>,
 }
 
-/// Section 6.6 of the paper wants clusters reported whose average is unusual, and leaves open what that
-/// is; here it is that they are small.
+/// Section 6.6 of the paper reports clusters whose average is unusual, without a definition of unusual; here it means
+/// small.
 ///
 /// Finds clusters by HDBSCAN on Euclidean distances, with
 /// [`super::BaselineParams::min_cluster_size`]; fewer rows than two clusters need are all noise.
 ///
-/// R. Campello et al.: Hierarchical density estimates for data clustering, visualization, and outlier
-/// detection, 2015 (doi:10.1145/2733381), whose GLOSH score is g. HDBSCAN rather than DBSCAN because it
-/// needs no radius. Rows become a dense matrix; the time grows like n ln n for few columns and like n²
-/// for many.
+/// R. Campello et al.: Hierarchical density estimates for data clustering, visualization, and outlier detection, 2015
+/// (doi:10.1145/2733381), whose GLOSH score is g. We use HDBSCAN instead of DBSCAN because it needs no radius. Rows
+/// become a dense matrix; the time grows like n ln n for few columns and like n² for many.
 ///
 /// # Errors
-/// [`callgrove_trees::MlError::Cancelled`] before it begins: the crate that does it cannot be stopped.
+/// [`callgrove_trees::MlError::Cancelled`] before it begins: the external crate cannot be interrupted.
 pub fn clusters(
     rows: &Rows,
     params: &ValidBaselineParams,

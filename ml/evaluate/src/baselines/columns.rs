@@ -7,10 +7,10 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::fraction;
 
-/// Columns that are worked on at once, which bounds the memory; the result does not depend on it.
+/// Number of columns that are processed at once, which bounds the memory; the result does not depend on it.
 const COLUMNS_PER_TASK: usize = 16;
 
-/// Adds up what `score_column` gives to each number of each column, in order of columns, shape
+/// Returns the sums of the results of `score_column` for each number of each column, in order of columns, shape
 /// `[num_rows]`.
 ///
 /// # Errors

@@ -7,8 +7,8 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::Real;
 
-/// Euclidean distance of each row to its k-th nearest other row (to the farthest if there are fewer),
-/// shape `[num_rows]`; a lonely row has 0. O(n²) distances.
+/// Returns the Euclidean distance of each row to its k-th nearest other row (to the farthest if there are fewer),
+/// shape `[num_rows]`; a single row has 0. O(n²) distances.
 ///
 /// S. Ramaswamy, R. Rastogi, K. Shim: Efficient algorithms for mining outliers from large data sets,
 /// 2000 (doi:10.1145/335191.335437).
@@ -21,11 +21,11 @@ pub fn kth_distances(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Ve
     Ok((0..rows.len()).map(kth).collect())
 }
 
-/// Mean Euclidean distance of each row to its k nearest other rows, shape `[num_rows]`; a lonely row
-/// has 0. O(n²) distances.
+/// Returns the mean Euclidean distance of each row to its k nearest other rows, shape `[num_rows]`; a single row has
+/// 0. O(n²) distances.
 ///
-/// F. Angiulli, C. Pizzuti: Fast outlier detection in high dimensional spaces, 2002
-/// (doi:10.1007/3-540-45681-3_2), who add up where this divides by k.
+/// F. Angiulli, C. Pizzuti: Fast outlier detection in high dimensional spaces, 2002 (doi:10.1007/3-540-45681-3_2),
+/// who use the sum instead of the mean.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::Cancelled`].

@@ -10,25 +10,23 @@ use super::ValidBaselineParams;
 use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::{MlError, Result};
 
-/// Rows of more columns are looked at along this many random directions.
+/// Maximum number of columns; rows with more are projected on this number of random directions.
 const NUM_DIRECTIONS: usize = 128;
 
-/// Isolation score of each row, shape `[num_rows]`, from 0 to 1; the larger, the more anomalous. Rows that
-/// are all equal have ½ each.
+/// Returns the isolation score of each row, shape `[num_rows]`, from 0 to 1; the larger, the more anomalous. If all
+/// rows are equal, each has ½.
 ///
-/// [`super::BaselineParams::num_isolation_trees`] trees, each of at most
-/// [`super::BaselineParams::isolation_sample`] rows drawn by chance, split a column drawn by chance between
-/// its smallest and largest number. Most columns of our rows are 0 in most rows, which leaves nothing to
-/// split; so rows of more than 128 columns are projected on 128 random (normal) directions first, and the
-/// splits are random hyperplanes as those of the extended isolation forest.
+/// [`super::BaselineParams::num_isolation_trees`] trees, each of at most [`super::BaselineParams::isolation_sample`]
+/// randomly drawn rows, split a randomly drawn column between its smallest and largest number. Most columns of our
+/// rows are 0 in most rows, which leaves nothing to split; so rows of more than 128 columns are projected on 128
+/// random (normal) directions first, and the splits are random hyperplanes as those of the extended isolation forest.
 ///
 /// F. T. Liu, K. M. Ting, Z.-H. Zhou: Isolation forest, 2008 (doi:10.1109/ICDM.2008.17), computed by
 /// rustyml; S. Hariri, M. Carrasco Kind, R. Brunner: Extended isolation forest, 2019
 /// (doi:10.1109/TKDE.2019.2947676).
 ///
 /// # Errors
-/// [`MlError::PeerFailed`]; [`MlError::Cancelled`] before it begins: the crate that does it cannot be
-/// stopped.
+/// [`MlError::PeerFailed`]; [`MlError::Cancelled`] before it begins: the external crate cannot be interrupted.
 pub fn isolation_forest(
     rows: &Rows,
     params: &ValidBaselineParams,
@@ -50,7 +48,7 @@ pub fn isolation_forest(
     Ok(scores.iter().map(|score| -score).collect())
 }
 
-/// The columns, or the rows along random directions.
+/// Returns the columns, or the projections of the rows on random directions.
 fn directions(rows: &Rows, seed: u64) -> Array2<f64> {
     let num_columns = rows.num_columns();
     if num_columns <= NUM_DIRECTIONS {
@@ -78,7 +76,7 @@ fn directions(rows: &Rows, seed: u64) -> Array2<f64> {
     matrix
 }
 
-/// A normal number by Box and Muller's rule.
+/// Returns a normally distributed number by the Box-Muller method.
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
     radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()

@@ -7,14 +7,14 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::Real;
 
-/// Keeps the density of rows that equal all their neighbours finite, as scikit-learn does.
+/// Minimum mean reach, which keeps the density of rows that equal all their neighbours finite, as in scikit-learn.
 const SMALLEST_REACH: f64 = 1e-10;
 
-/// Local outlier factor of each row, shape `[num_rows]`: about 1 within a cluster, the larger the more
+/// Returns the local outlier factor of each row, shape `[num_rows]`: about 1 within a cluster, the larger the more
 /// anomalous. O(n²) distances.
 ///
-/// With N(p) the k nearest rows of p (itself left out), kdist(o) the distance of o to its k-th nearest
-/// row and d the Euclidean distance:
+/// With N(p) the k nearest rows of p (without itself), kdist(o) the distance of o to its k-th nearest row and d the
+/// Euclidean distance:
 ///
 /// ```text
 /// reach(p, o) = max(kdist(o), d(p, o))
@@ -22,10 +22,10 @@ const SMALLEST_REACH: f64 = 1e-10;
 /// factor(p)   = mean over o in N(p) of density(o) / density(p)
 /// ```
 ///
-/// M. Breunig et al.: LOF, 2000 (doi:10.1145/342009.335388). They take all rows as far as the k-th
-/// into N(p); here, as in scikit-learn, it has exactly k rows, ties in order of index. Rows with k or
-/// more duplicates have density 1e10, and rows next to them factors up to 1e9 and more. With fewer
-/// than k other rows all of them count; a lonely row has factor 1.
+/// M. Breunig et al.: LOF, 2000 (doi:10.1145/342009.335388). They include all rows at the distance of the k-th in
+/// N(p); here, as in scikit-learn, it has exactly k rows, ties in order of index. Rows with k or more duplicates have
+/// density 1e10, and rows next to them factors up to 1e9 and more. With fewer than k other rows all of them count; a
+/// single row has factor 1.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::Cancelled`].

@@ -1,5 +1,5 @@
-//! What Callgrove's detector is compared with: methods that users know, on the same rows, and one-line
-//! rules on the trees.
+//! Baselines for comparison with Callgrove's detector: established methods on the same rows, and one-line rules on
+//! the trees.
 //!
 //! | name | method | source |
 //! |---|---|---|
@@ -12,10 +12,10 @@
 //! | `ecod` | the same, largest tail | Li et al. 2022, as PyOD computes it |
 //! | `iforest` | isolation forest | Liu, Ting, Zhou 2008, by rustyml |
 //! | `clusters` | size of the tree's cluster: collective anomalies, section 6.6 of the paper | HDBSCAN, Campello et al. 2015 |
-//! | `svm` | supervised SVM in cross-validation: what full labelling would give | linfa-svm |
+//! | `svm` | supervised SVM in cross-validation: the result of labelling every tree | linfa-svm |
 //!
-//! [`score`] runs each by its name. The last three need crates of others and exist with the feature
-//! `peers` only; the browser does without. [`time_rows`] are the rows that the paper calls "Time".
+//! [`score`] runs each by its name. The last three need external crates and exist with the feature `peers` only; the
+//! browser version lacks them. [`time_rows`] are the rows that the paper calls "Time".
 //!
 //! | rule | number |
 //! |---|---|
@@ -26,10 +26,9 @@
 //!
 //! [`rule_scores`] runs a [`Rule`].
 //!
-//! Each method has its own file, which returns what its authors return: the larger, the more
-//! anomalous. [`score`] alone turns that round, so that everywhere else the smallest score is the most
-//! abnormal, as it is with [`callgrove_judge::detector`]. Only the one-class and the supervised SVM have a
-//! meaning of the sign; for the others only the order counts.
+//! Each method has its own file, which returns the values of its authors: the larger, the more anomalous. [`score`]
+//! inverts them, so that everywhere else the smallest score is the most abnormal, as in [`callgrove_judge::detector`]. The sign
+//! has a meaning only for the one-class and the supervised SVM; for the others only the order counts.
 
 mod baseline;
 #[cfg(feature = "peers")]

@@ -4,33 +4,33 @@ use callgrove_learn::features::GammaRule;
 use callgrove_trees::error::{Result, check_param};
 use callgrove_trees::real::Real;
 
-/// Settings of the baselines. The defaults are those of the libraries that users know them from, but for
-/// `min_cluster_size`: with the 5 of HDBSCAN's authors, two of the three traces of the study fell into
-/// a hundred small clusters and noise.
+/// Settings of the baselines. The defaults are those of the established libraries, except `min_cluster_size`: with
+/// the 5 of HDBSCAN's authors, two of the three traces of the study were split into a hundred small clusters and
+/// noise.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BaselineParams {
-    /// Nearest neighbours of `lof`, `knn` and `mean-knn`, from 1 on; with fewer other rows, all of them.
+    /// Number of nearest neighbours of `lof`, `knn` and `mean-knn`, from 1 on; with fewer other rows, all of them.
     pub num_neighbours: usize,
-    /// Bins of `hbos`, from 1 on.
+    /// Number of bins of `hbos`, from 1 on.
     pub num_bins: usize,
     /// Expected share of outliers of `ocsvm`, above 0 up to 1.
     pub nu: f64,
     /// Width of the kernel of `ocsvm`.
     pub ocsvm_gamma: GammaRule,
-    /// Trees that make a cluster of `clusters`, from 2 on; also the neighbours that say how dense the
-    /// surroundings of a tree are.
+    /// Minimum number of trees of a cluster of `clusters`, from 2 on; also the number of neighbours that determine
+    /// the density around a tree.
     pub min_cluster_size: usize,
-    /// Trees of `iforest`, from 1 on,
+    /// Number of trees of `iforest`, from 1 on.
     pub num_isolation_trees: usize,
-    /// and rows that each learns from, from 2 on.
+    /// Number of rows from which each tree of `iforest` learns, from 2 on.
     pub isolation_sample: usize,
-    /// C of `svm` > 0, before it is shared out to the classes so that both weigh the same.
+    /// C of `svm` > 0, before it is divided between the classes so that both weigh the same.
     pub svm_c: f64,
     /// Width of the kernel of `svm`.
     pub svm_gamma: GammaRule,
-    /// Folds of its cross-validation, from 2 on.
+    /// Number of folds of its cross-validation, from 2 on.
     pub num_folds: usize,
-    /// Most trees it learns from in a fold, from 2 on: the solver keeps a full matrix of them (16
+    /// Maximum number of trees it learns from in a fold, from 2 on: the solver stores a full matrix of them (16
     /// million numbers for 4,000).
     pub max_training: usize,
 }
@@ -64,8 +64,8 @@ impl BaselineParams {
     /// # Errors
     /// [`callgrove_trees::MlError::InvalidParam`].
     pub fn check(self) -> Result<ValidBaselineParams> {
-        let at_least = |name, value: usize, least: usize, wanted| {
-            check_param(name, value.real(), value >= least, wanted)
+        let at_least = |name, value: usize, min: usize, wanted| {
+            check_param(name, value.real(), value >= min, wanted)
         };
         at_least("num_neighbours", self.num_neighbours, 1, "1 or more")?;
         at_least("num_bins", self.num_bins, 1, "1 or more")?;
@@ -90,7 +90,7 @@ impl BaselineParams {
 }
 
 impl ValidBaselineParams {
-    /// The checked settings.
+    /// Returns the checked settings.
     pub fn get(&self) -> &BaselineParams {
         &self.0
     }

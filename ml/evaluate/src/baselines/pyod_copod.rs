@@ -1,4 +1,4 @@
-//! Copula-based outlier detection as PyOD computes it; that of the detectors of executions is in `core/detect`.
+//! Copula-based outlier detection as in PyOD; the variant for executions is in `core/detect`.
 
 use callgrove_model::Progress;
 
@@ -7,14 +7,14 @@ use super::tails::Tails;
 use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 
-/// COPOD score of each row, shape `[num_rows]`; the larger, the more anomalous. No settings.
+/// Returns the COPOD score of each row, shape `[num_rows]`; the larger, the more anomalous. It has no settings.
 ///
 /// With L = −ln P(X ≤ x), R = −ln P(X ≥ x) by the empirical distribution of a column and S that of
 /// the two to which the column's skewness points (L + R if it is 0), the score is the sum over columns
 /// of max(S, (L + R) / 2). A constant column adds 0.
 ///
-/// Z. Li et al.: COPOD, 2020 (doi:10.1109/ICDM50108.2020.00135). They sum each of the three over
-/// columns first and take the largest sum; this is what PyOD computes.
+/// Z. Li et al.: COPOD, 2020 (doi:10.1109/ICDM50108.2020.00135). They sum each of the three over columns first and
+/// use the largest sum; PyOD computes the formula above.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::Cancelled`].

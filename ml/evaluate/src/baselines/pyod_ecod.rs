@@ -1,4 +1,4 @@
-//! Outlier detection by empirical cumulative distributions as PyOD computes it.
+//! Outlier detection by empirical cumulative distributions as in PyOD.
 
 use callgrove_model::Progress;
 
@@ -7,13 +7,13 @@ use super::tails::Tails;
 use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 
-/// ECOD score of each row, shape `[num_rows]`; the larger, the more anomalous. No settings.
+/// Returns the ECOD score of each row, shape `[num_rows]`; the larger, the more anomalous. It has no settings.
 ///
 /// With L, R and S as in [`super::pyod_copod()`], the score is the sum over columns of max(L, R, S). A
 /// constant column adds 0.
 ///
-/// Z. Li et al.: ECOD, 2022 (doi:10.1109/TKDE.2022.3159580). They sum each of the three over columns
-/// first and take the largest sum; this is what PyOD computes.
+/// Z. Li et al.: ECOD, 2022 (doi:10.1109/TKDE.2022.3159580). They sum each of the three over columns first and use
+/// the largest sum; PyOD computes the formula above.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::Cancelled`].

@@ -1,4 +1,4 @@
-//! Histogram-based outlier score as PyOD computes it; that of the detectors of executions is in `core/detect`.
+//! Histogram-based outlier score as in PyOD; the variant for executions is in `core/detect`.
 
 use callgrove_model::Progress;
 
@@ -7,18 +7,17 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::Real;
 
-/// Added to a density, so that its logarithm is finite; PyOD's default.
+/// Term added to a density, so that its logarithm is finite; PyOD's default.
 const ALPHA: f64 = 0.1;
 
-/// HBOS score of each row, shape `[num_rows]`; the larger, the more anomalous.
+/// Returns the HBOS score of each row, shape `[num_rows]`; the larger, the more anomalous.
 ///
 /// The sum over columns of −log2(density + 0.1), where density is that of the column's histogram of
 /// `num_bins` bins of equal width between its smallest and largest number. A constant column has bins
 /// from ½ below to ½ above its value and adds the same to each row.
 ///
-/// M. Goldstein, A. Dengel: Histogram-based outlier score, 2012. This is what PyOD computes: densities
-/// depend on the unit of a column, and a number on an edge counts in the bin above it but is scored
-/// by the bin below.
+/// M. Goldstein, A. Dengel: Histogram-based outlier score, 2012. As in PyOD, densities depend on the unit of a
+/// column, and a number on an edge counts in the bin above it but is scored by the bin below.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::Cancelled`].
@@ -30,7 +29,7 @@ fn score_column(column: &[f64], num_bins: usize) -> Vec<f64> {
     let edges = edges(column, num_bins);
     let mut counts = vec![0_usize; num_bins];
     for value in column {
-        // Bins hold their lower edge; the last one holds its upper edge too.
+        // Bins include their lower edge; the last one includes its upper edge too.
         let num_edges = edges.partition_point(|edge| edge <= value);
         counts[num_edges.clamp(1, num_bins) - 1] += 1;
     }

@@ -1,4 +1,4 @@
-//! One-line rules: what anybody would try first, on the trees themselves.
+//! One-line rules on the trees, as the simplest methods to compare with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,30 +9,30 @@ use callgrove_trees::error::Result;
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{WlParams, relabel};
 
-/// Trees that a structure needs for a median of its own; smaller ones share that of all trees.
+/// Minimum number of trees of a structure with its own median; smaller ones use that of all trees.
 const MIN_CLASS_SIZE: usize = 8;
-/// Windows of a lane, of equally many trees, in which the rarity of a structure is counted.
+/// Number of windows of a lane, with equal numbers of trees, in which the rarity of a structure is counted.
 const WINDOWS_PER_LANE: usize = 16;
-/// Weight of the rarity beside the logarithm of the ratio.
+/// Weight of the rarity relative to the logarithm of the ratio.
 const RARITY_WEIGHT: f64 = 2.0;
 
-/// A rule that gives each tree a number without learning anything else.
+/// A rule that computes a number for each tree without learning anything else.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Rule {
     /// Duration of the tree.
     Duration,
     /// ln(duration / median duration of the trees of the same structure), repeats counted in powers of two;
-    /// structures of fewer than 8 trees share the median of all trees.
+    /// structures of fewer than 8 trees use the median of all trees.
     ClassRatio,
-    /// That + 2 ln(windows of the lanes that have the structure / windows that have it), where a lane has
-    /// 16 windows of equally many trees.
+    /// The class ratio + 2 ln(windows of the lanes that have the structure / windows that have it), where a lane has
+    /// 16 windows with equal numbers of trees.
     RatioRarity,
     /// Largest exclusive time of a vertex.
     Largest,
 }
 
 impl Rule {
-    /// All of them.
+    /// All rules.
     pub const ALL: &[Self] = &[
         Self::Duration,
         Self::ClassRatio,
@@ -40,7 +40,7 @@ impl Rule {
         Self::Largest,
     ];
 
-    /// Its name, which stays the same in all versions.
+    /// Returns its name, which stays the same in all versions.
     pub fn name(self) -> &'static str {
         match self {
             Self::Duration => "duration",
@@ -50,7 +50,7 @@ impl Rule {
         }
     }
 
-    /// The rule of a name.
+    /// Returns the rule with a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|rule| rule.name() == name)
     }
@@ -62,8 +62,8 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Scores trees by a rule, shape `[n_trees]`: the negative of its number, so that the smallest score is
-/// the most abnormal.
+/// Returns the scores of trees by a rule, shape `[n_trees]`: the negative of its number, so that the smallest score
+/// is the most abnormal.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::EmptyForest`], [`callgrove_trees::MlError::Cancelled`].
@@ -100,7 +100,7 @@ fn largest(forest: &Forest, tree: TreeIdx) -> f64 {
     exclusive.iter().copied().max().map_or(0.0, in_ns)
 }
 
-/// Trees of each structure.
+/// Returns the trees of each structure.
 fn classes(forest: &Forest, progress: Progress<'_>) -> Result<Vec<Vec<usize>>> {
     let subtrees = relabel(forest, WlParams::default().check()?, progress)?;
     let mut classes: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -110,7 +110,7 @@ fn classes(forest: &Forest, progress: Progress<'_>) -> Result<Vec<Vec<usize>>> {
     Ok(classes.into_values().collect())
 }
 
-/// ln(duration / median of the class) + weight · rarity of the class.
+/// Returns ln(duration / median of the class) + weight · rarity of the class.
 fn log_ratios(
     forest: &Forest,
     durations: &[f64],
@@ -135,7 +135,7 @@ fn log_ratios(
     anomaly
 }
 
-/// Which window of which lane each tree stands in.
+/// The window and lane of each tree.
 struct Windows {
     places: Vec<(LaneIdx, usize)>,
     of_lane: BTreeMap<LaneIdx, usize>,
@@ -175,7 +175,7 @@ impl Windows {
     }
 }
 
-/// The upper median of one number and more.
+/// Returns the upper median of at least one number.
 fn median(mut values: Vec<f64>) -> f64 {
     let middle = values.len() / 2;
     *values.select_nth_unstable_by(middle, f64::total_cmp).1

@@ -1,4 +1,4 @@
-//! The supervised SVM: what a model would find that was told everything.
+//! The supervised SVM: the result of a model that knows all labels.
 
 use callgrove_model::Progress;
 use linfa::prelude::{Dataset, Fit};
@@ -15,21 +15,21 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::{MlError, Result};
 use callgrove_trees::real::{Real, fraction, whole};
 
-/// Where the solver stops, in units of the decision value.
+/// Tolerance at which the solver stops, in units of the decision value.
 const TOLERANCE: f64 = 1e-3;
 
-/// Decision value of each row, shape `[num_rows]`, by a two-class SVM that did not see it; the larger,
-/// the more anomalous, with 0 as the border.
+/// Returns the decision value of each row, shape `[num_rows]`, by a two-class SVM that was not trained on it; the
+/// larger, the more anomalous, with the decision boundary at 0.
 ///
-/// The rows are dealt out to folds by chance, each class evenly, and each fold is scored by an SVM that
-/// learned from the others. Kernel exp(−γ d²) with [`super::BaselineParams::svm_gamma`]. C of a class is
-/// `svm_c` · n / (2 n_class), so that both weigh the same in sum. Of more than `max_training` rows a
-/// sample is learned from, drawn by chance with each class in proportion, because linfa-svm keeps the
-/// full kernel matrix. Rows without truth are scored and never learned from. With fewer examples of a
-/// class than folds, there are as many folds as examples.
+/// The rows are randomly divided into folds, each class evenly, and each fold is scored by an SVM that learned from
+/// the others. Kernel exp(−γ d²) with [`super::BaselineParams::svm_gamma`]. C of a class is `svm_c` · n / (2
+/// n_class), so that both classes have the same total weight. If there are more than `max_training` rows, it learns
+/// from a random sample with each class in proportion, because linfa-svm stores the full kernel matrix. Rows without
+/// truth are scored and never learned from. With fewer examples of a class than folds, there are as many folds as
+/// examples.
 ///
-/// The row "SVM" of Table 3 of the paper. Solver: linfa-svm's C-SVC, without shrinking (which is broken
-/// there), to a tolerance of 1e-3 as libsvm's.
+/// This is the row "SVM" of Table 3 of the paper. Solver: linfa-svm's C-SVC, without shrinking (which is broken
+/// there), to a tolerance of 1e-3 as in libsvm.
 ///
 /// # Errors
 /// [`MlError::LengthMismatch`] unless `is_anomaly` has an entry per row, [`MlError::TooFewExamples`] if
@@ -74,7 +74,7 @@ pub fn supervised_svm(
         progress.at(fraction(fold, num_folds))?;
         let seen = [0, 1].map(|class: usize| {
             let dealt = classes[class].iter().enumerate();
-            let others = dealt.filter(|(place, _)| place % num_folds != fold);
+            let others = dealt.filter(|(index, _)| index % num_folds != fold);
             others.map(|(_, &row)| row).collect::<Vec<_>>()
         });
         let seen = limited(seen, settings.max_training);
@@ -102,7 +102,7 @@ fn dense(rows: &Rows) -> Array2<f64> {
     matrix
 }
 
-/// At most about `most` rows, the classes in proportion and neither of them empty.
+/// Returns at most about `most` rows, the classes in proportion and neither of them empty.
 fn limited(classes: [Vec<usize>; 2], most: usize) -> [Vec<usize>; 2] {
     let total = classes[0].len() + classes[1].len();
     if total <= most {
@@ -116,7 +116,7 @@ fn limited(classes: [Vec<usize>; 2], most: usize) -> [Vec<usize>; 2] {
     })
 }
 
-/// Learns normal rows (first) against anomalies (second); positive decisions mean anomalies.
+/// Trains normal rows (first) against anomalies (second); positive decisions mean anomalies.
 fn train(
     matrix: &Array2<f64>,
     classes: &[Vec<usize>; 2],
@@ -127,13 +127,13 @@ fn train(
     let records: Vec<ArrayView1<'_, f64>> = chosen.iter().map(|&row| matrix.row(row)).collect();
     let records = ndarray::stack(ndarray::Axis(0), &records)
         .map_err(|error| MlError::PeerFailed(error.to_string()))?;
-    let targets = (0..chosen.len()).map(|place| place >= classes[0].len());
+    let targets = (0..chosen.len()).map(|index| index >= classes[0].len());
     let c_of = |class: usize| c * chosen.len().real() / (2.0 * classes[class].len().real());
     Svm::<f64, bool>::params()
         .shrinking(false)
         .eps(TOLERANCE)
         .pos_neg_weights(c_of(1), c_of(0))
-        // Its kernel is exp(−d² / width).
+        // linfa's kernel is exp(−d² / width).
         .gaussian_kernel(1.0 / gamma)
         .fit(&Dataset::new(records, targets.collect::<Array1<bool>>()))
         .map_err(|error| MlError::PeerFailed(error.to_string()))

@@ -1,10 +1,10 @@
-//! How far out in the tails of a column its numbers lie: what COPOD and ECOD share.
+//! Tail probabilities of the numbers of a column, which COPOD and ECOD share.
 
 use callgrove_trees::real::Real;
 use std::cmp::Ordering;
 
-/// A variance of at most this times the mean, squared, is rounding: the column is constant (the bound
-/// that scipy takes).
+/// Relative bound of rounding: a variance of at most this times the mean, squared, means that the column is constant
+/// (the bound of scipy).
 const RESOLUTION: f64 = 1e-15;
 
 /// The tails of a column of n numbers.
@@ -18,7 +18,7 @@ pub(super) struct Tails {
 }
 
 impl Tails {
-    /// Sorts a column of finite numbers.
+    /// Computes the tails of a column of finite numbers.
     pub(super) fn new(column: &[f64]) -> Self {
         let mut order: Vec<usize> = (0..column.len()).collect();
         order.sort_unstable_by(|&a, &b| column[a].total_cmp(&column[b]));
@@ -42,7 +42,7 @@ impl Tails {
         }
     }
 
-    /// The tail that the skewness points to, of each number; both together if it points to none.
+    /// Returns the tail to which the skewness points, for each number; the sum of both if the skewness is 0.
     pub(super) fn by_skew(&self, row: usize) -> f64 {
         match self.skew {
             Ordering::Less => self.left[row],

@@ -1,4 +1,4 @@
-//! The rows that the paper calls "Time": what is known of an execution without its call stacks.
+//! The rows that the paper calls "Time": the properties of an execution without its call stacks.
 
 use callgrove_model::{ExecIdx, Forest, TreeIdx};
 
@@ -9,8 +9,8 @@ use callgrove_trees::real::Real;
 /// Number of columns.
 const NUM_COLUMNS: usize = 4;
 
-/// Duration, time of exit, number of messages (sent and received within the execution) and rank of
-/// each tree, section 6.4.1 of the paper; shape [num_trees, 4].
+/// Returns duration, time of exit, number of messages (sent and received within the execution) and rank of each tree,
+/// section 6.4.1 of the paper; shape [num_trees, 4].
 ///
 /// Each column is standardised: mean 0 and (population) standard deviation 1. A constant column is 0.
 ///
@@ -39,9 +39,9 @@ pub fn time_rows(forest: &Forest) -> Result<Rows> {
     Ok(Rows::Dense(DenseRows::new(NUM_COLUMNS, values)?))
 }
 
-/// Messages within each tree.
+/// Returns the number of messages within each tree.
 fn message_counts(forest: &Forest) -> Vec<u64> {
-    // Messages before each row of each lane, made when the first tree of the lane comes.
+    // Prefix sums of the messages of each lane, computed at the first tree of the lane.
     let mut before: Vec<Vec<u64>> = vec![Vec::new(); forest.trace().lanes.len()];
     let trees = forest.trees().iter().enumerate();
     trees

@@ -1,4 +1,4 @@
-//! The learning curve: a simulated person who always knows the answer.
+//! The learning curve with a simulated person who always knows the right label.
 
 use callgrove_model::{Label, Progress};
 
@@ -51,29 +51,29 @@ impl CurveParams {
 /// The state at a checkpoint.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CurvePoint {
-    /// Labels given.
+    /// Number of labels given.
     pub num_labels: usize,
-    /// Anomalies among them.
+    /// Number of anomalies among them.
     pub num_found: usize,
-    /// What is called abnormal.
+    /// The trees that are classified as abnormal.
     pub alarms: Alarms,
-    /// Labels that disagree with their neighbourhood.
+    /// Number of labels that contradict their neighbourhood.
     pub num_doubtful: usize,
-    /// Quality over all trees; `None` as [`Quality::of_all`] says.
+    /// Quality over all trees; `None` as for [`Quality::of_all`].
     pub all: Option<Quality>,
     /// Quality over trees without label; `None` once all of a class have one.
     pub unlabelled: Option<Quality>,
 }
 
-/// Trains the detector of `embedding`, asks for a tree by `query`, labels it with the truth, and so on
-/// to the last checkpoint.
+/// Trains the detector of `embedding`, asks for a tree by `query`, labels it with the truth, and repeats this up to
+/// the last checkpoint.
 ///
-/// Trees whose class is unknown are never asked about. The curve ends early, with a last point, when
-/// no other tree is left.
+/// Trees whose class is unknown are never asked about. The curve ends early, with a last point, when no other tree is
+/// left.
 ///
 /// # Errors
-/// [`MlError::LengthMismatch`] if the truth is about another number of trees, those of
-/// [`Detector::train`], [`MlError::Cancelled`].
+/// [`MlError::LengthMismatch`] if the truth has another number of trees, those of [`Detector::train`],
+/// [`MlError::Cancelled`].
 pub fn learning_curve(
     embedding: &Embedding,
     truth: &Truth,

@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use crate::baselines::{Baseline, Rule};
 
-/// The rows that a baseline works on.
+/// The rows that a baseline uses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RowsOf {
-    /// What our detector sees; its name is left out.
+    /// The rows of our detector; their name is empty.
     Excess,
     /// The paper's embedding, `stack2vec+`.
     Stack2vec,
@@ -16,24 +16,24 @@ pub enum RowsOf {
     Time,
 }
 
-/// A way to score trees. Its name is `ours`, `paper`, that of a rule (`duration`), or that of a baseline after
-/// that of its rows: `lof`, `stack2vec+lof`, `time+lof`.
+/// A way to score trees. Its name is `ours`, `paper`, that of a rule (`duration`), or the name of its rows followed
+/// by that of a baseline: `lof`, `stack2vec+lof`, `time+lof`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Method {
     /// Our detector, which learns from labels.
     Ours,
     /// The detector with the settings of the paper, which learns from labels.
     Paper,
-    /// A rule, which does not.
+    /// A rule, which does not learn.
     Rule(Rule),
-    /// A baseline, which does not (or from all at once).
+    /// A baseline, which does not learn (or from all labels at once).
     Baseline(RowsOf, Baseline),
 }
 
 /// A name that no method has.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "no method is called `{name}`; there are ours, paper, {} and, alone or after stack2vec+ or time+, {}",
+    "unknown method `{name}`; there are ours, paper, {} and, alone or after stack2vec+ or time+, {}",
     rule_names(),
     baseline_names()
 )]
@@ -56,7 +56,7 @@ fn baseline_names() -> String {
 }
 
 impl Method {
-    /// Whether it can learn from a few labels.
+    /// Returns whether it can learn from a few labels.
     pub fn learns(self) -> bool {
         matches!(self, Self::Ours | Self::Paper)
     }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_there_and_back() {
+    fn names_round_trip() {
         let rows = [RowsOf::Excess, RowsOf::Stack2vec, RowsOf::Time];
         let baselines = rows.into_iter().flat_map(|rows| {
             let of_rows = move |&baseline: &Baseline| Method::Baseline(rows, baseline);

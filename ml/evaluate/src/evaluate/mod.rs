@@ -1,10 +1,9 @@
-//! Table 3 of the paper for one's own data: how well methods find known anomalies, and how labels help.
+//! Table 3 of the paper for other data: how well methods find known anomalies, and how much labels help.
 //!
-//! [`Truth`] says what each tree is. [`Workbench`] gives the scores of a [`Method`]: of our detector, of
-//! the paper's, or of a baseline on one of three kinds of rows. [`Quality`] rates scores: over all trees,
-//! over those without a label, and for each kind of anomaly against the normal trees.
-//! [`learning_curve`] lets an oracle that knows the truth answer one question after another and trains
-//! after each.
+//! [`Truth`] holds the class of each tree. [`Workbench`] returns the scores of a [`Method`]: of our detector, of the
+//! paper's, or of a baseline on one of three kinds of rows. [`Quality`] rates scores: over all trees, over those
+//! without a label, and for each kind of anomaly against the normal trees. In [`learning_curve`] an oracle that knows
+//! the truth answers one question after another, and the detector is trained after each.
 
 mod curve;
 mod method;

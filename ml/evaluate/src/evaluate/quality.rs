@@ -1,4 +1,4 @@
-//! How well scores rank known anomalies.
+//! Quality of scores: how well they rank known anomalies.
 
 use callgrove_model::{Label, TreeIdx};
 
@@ -6,31 +6,32 @@ use super::{Class, Truth};
 use callgrove_judge::detector::{is_alarm, order_step};
 use callgrove_learn::metrics::{RankingQuality, precision_at, ranking_quality};
 
-/// How well scores rank some trees.
+/// The quality of the scores of some trees.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Quality {
-    /// Anomalies among them.
+    /// Number of anomalies among them.
     pub num_positive: usize,
-    /// Normal trees among them.
+    /// Number of normal trees among them.
     pub num_negative: usize,
     /// Areas under curves.
     pub ranking: RankingQuality,
-    /// Share of anomalies among the first n trees, where n is the number of anomalies; of trees that are
-    /// tied at the end of the n, the mean over all orders.
+    /// Share of anomalies among the first n trees, where n is the number of anomalies; for trees that are tied at the
+    /// end of the n, the mean over all orders.
     pub precision_at_n: f64,
 }
 
-/// What a detector calls abnormal, against what is.
+/// Errors of a detector's classification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alarms {
-    /// Anomalies that are called normal.
+    /// Number of anomalies that are classified as normal.
     pub num_missed: usize,
-    /// Normal trees that are called abnormal.
+    /// Number of normal trees that are classified as abnormal.
     pub num_false: usize,
 }
 
 impl Alarms {
-    /// Counts them for the numbers of a detector's list ([`callgrove_judge::detector::listed_scores`]), shape `[n_trees]`; trees of unknown class do not count.
+    /// Counts the errors in the numbers of a detector's list ([`callgrove_judge::detector::listed_scores`]), shape `[n_trees]`;
+    /// trees of unknown class do not count.
     pub fn of(truth: &Truth, scores: &[f64]) -> Self {
         let count = |wanted: fn(Class, bool) -> bool| {
             let trees = truth.classes().iter().zip(scores);
@@ -46,23 +47,23 @@ impl Alarms {
 }
 
 impl Quality {
-    /// Rates `scores`, shape `[n_trees]`, of all trees whose class is known; the smallest score stands
-    /// first. Scores that the list of candidates takes for equal (to 1e-9) are ties. `None` if a class
-    /// does not occur, a score is NaN, or there is not one per tree.
+    /// Rates `scores`, shape `[n_trees]`, of all trees whose class is known; the smallest score ranks first. Scores
+    /// that the list of candidates treats as equal (to 1e-9) are ties. `None` if a class does not occur, a score is
+    /// NaN, or there is not one score per tree.
     pub fn of_all(truth: &Truth, scores: &[f64]) -> Option<Self> {
         Self::of(truth, scores, |_, _| true)
     }
 
-    /// The same without labelled trees; `labels` has shape `[n_trees]`. Also `None` if all anomalies or
-    /// all normal trees are labelled.
+    /// Does the same without labelled trees; `labels` has shape `[n_trees]`. Also `None` if all anomalies or all
+    /// normal trees are labelled.
     pub fn of_unlabelled(truth: &Truth, scores: &[f64], labels: &[Option<Label>]) -> Option<Self> {
         Self::of(truth, scores, |tree, _| {
             labels.get(tree.index()).is_some_and(Option::is_none)
         })
     }
 
-    /// Rates how well anomalies of one kind are told from all normal trees. Also `None` if there is no
-    /// anomaly of this kind.
+    /// Rates how well anomalies of one kind are separated from all normal trees. Also `None` if there is no anomaly
+    /// of this kind.
     pub fn of_kind(truth: &Truth, scores: &[f64], kind: usize) -> Option<Self> {
         Self::of(truth, scores, |_, class| match class {
             Class::Positive(other) => other == kind,
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn labelled_trees_are_left_out_where_asked() {
+    fn labelled_trees_can_be_left_out() {
         let truth = truth();
         let scores = [-3.0, 0.5, -1.0, -9.0, -2.0, 1.0];
         let mut labels = vec![None; 6];

@@ -1,4 +1,4 @@
-//! What each tree is.
+//! The true class of each tree.
 
 use callgrove_model::Label;
 
@@ -7,15 +7,15 @@ use callgrove_trees::error::{MlError, Result};
 /// The true class of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// Not known: it is ranked with the others, but neither counted nor asked for.
+    /// Unknown: the tree is ranked with the others, but neither counted nor asked about.
     Unknown,
-    /// It is normal.
+    /// A normal tree.
     Negative,
-    /// It is an anomaly of a kind, a place in [`Truth::kinds`].
+    /// An anomaly of a kind, an index into [`Truth::kinds`].
     Positive(usize),
 }
 
-/// The true classes of all trees, as far as they are known; both occur.
+/// The true classes of all trees, as far as they are known; there is at least one normal tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Truth {
     classes: Vec<Class>,
@@ -23,11 +23,11 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// The classes of all trees, shape `[n_trees]`, and the names of the kinds of anomalies.
+    /// Creates the truth from the classes of all trees, shape `[n_trees]`, and the names of the kinds of anomalies.
     ///
     /// # Errors
     /// [`MlError::TooFewExamples`] unless there is a normal tree (a run without anomalies has false alarms),
-    /// [`MlError::LengthMismatch`] if a class names a kind that is not there.
+    /// [`MlError::LengthMismatch`] if a class names a kind that does not exist.
     pub fn new(classes: Vec<Class>, kinds: Vec<String>) -> Result<Self> {
         let largest = classes.iter().filter_map(|class| match class {
             Class::Positive(kind) => Some(*kind),
@@ -53,45 +53,45 @@ impl Truth {
         Ok(truth)
     }
 
-    /// Number of trees.
+    /// Returns the number of trees.
     pub fn len(&self) -> usize {
         self.classes.len()
     }
 
-    /// Never true: there is a normal tree.
+    /// Returns false: there is always a normal tree.
     pub fn is_empty(&self) -> bool {
         self.classes.is_empty()
     }
 
-    /// The class of each tree.
+    /// Returns the class of each tree.
     pub fn classes(&self) -> &[Class] {
         &self.classes
     }
 
-    /// Names of the kinds of anomalies.
+    /// Returns the names of the kinds of anomalies.
     pub fn kinds(&self) -> &[String] {
         &self.kinds
     }
 
-    /// Number of anomalies.
+    /// Returns the number of anomalies.
     pub fn num_positive(&self) -> usize {
         let is_positive = |class: &&Class| matches!(class, Class::Positive(_));
         self.classes.iter().filter(is_positive).count()
     }
 
-    /// Number of normal trees.
+    /// Returns the number of normal trees.
     pub fn num_negative(&self) -> usize {
         let is_negative = |class: &&Class| **class == Class::Negative;
         self.classes.iter().filter(is_negative).count()
     }
 
-    /// Number of anomalies of a kind.
+    /// Returns the number of anomalies of a kind.
     pub fn num_of_kind(&self, kind: usize) -> usize {
         let is_kind = |class: &&Class| **class == Class::Positive(kind);
         self.classes.iter().filter(is_kind).count()
     }
 
-    /// Whether each tree is an anomaly; `None` where nothing is known.
+    /// Returns whether each tree is an anomaly; `None` where it is unknown.
     pub fn is_anomaly(&self) -> Vec<Option<bool>> {
         let known = |class: &Class| match class {
             Class::Unknown => None,
@@ -101,7 +101,7 @@ impl Truth {
         self.classes.iter().map(known).collect()
     }
 
-    /// What the oracle says of a tree.
+    /// Returns the oracle's label of a tree.
     pub(super) fn label(&self, tree: usize) -> Option<Label> {
         match self.classes.get(tree)? {
             Class::Unknown => None,

@@ -1,4 +1,4 @@
-//! Scores of any method, with all that methods share made once.
+//! Scores of any method; the parts that methods share are computed once.
 
 use callgrove_model::{Forest, Progress};
 
@@ -11,7 +11,7 @@ use callgrove_judge::detector::{
 use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::{MlError, Result};
 
-/// A forest and the truth about it.
+/// A forest and the true classes of its trees.
 #[derive(Debug)]
 pub struct Workbench<'a> {
     forest: &'a Forest,
@@ -20,17 +20,16 @@ pub struct Workbench<'a> {
     ours: ValidDetectorParams,
     paper: ValidDetectorParams,
     seed: u64,
-    ours_made: Option<Embedding>,
-    paper_made: Option<Embedding>,
-    time_made: Option<Rows>,
+    our_embedding: Option<Embedding>,
+    paper_embedding: Option<Embedding>,
+    time_rows: Option<Rows>,
 }
 
 impl<'a> Workbench<'a> {
-    /// Nothing is done yet. `ours` are the settings of [`Method::Ours`].
+    /// Creates a workbench without any results. `ours` are the settings of [`Method::Ours`].
     ///
     /// # Errors
-    /// [`MlError::LengthMismatch`] if the truth is about another number of trees,
-    /// [`MlError::InvalidParam`].
+    /// [`MlError::LengthMismatch`] if the truth has another number of trees, [`MlError::InvalidParam`].
     pub fn new(
         forest: &'a Forest,
         truth: &'a Truth,
@@ -52,14 +51,14 @@ impl<'a> Workbench<'a> {
             ours: ours.check()?,
             paper: DetectorParams::paper().check()?,
             seed,
-            ours_made: None,
-            paper_made: None,
-            time_made: None,
+            our_embedding: None,
+            paper_embedding: None,
+            time_rows: None,
         })
     }
 
-    /// Scores of all trees without labels, shape `[n_trees]`; the smallest is the most abnormal. Those of a
-    /// detector are as the list has them: what the tracer's writes explain is no alarm ([`listed_scores`]).
+    /// Returns the scores of all trees without labels, shape `[n_trees]`; the smallest is the most abnormal. Those of
+    /// a detector are the listed ones: trees explained by the tracer's writes are not alarms ([`listed_scores`]).
     ///
     /// # Errors
     /// Those of the method.
@@ -83,7 +82,7 @@ impl<'a> Workbench<'a> {
         }
     }
 
-    /// The learning curve of a method; `None` if it cannot learn from a few labels.
+    /// Returns the learning curve of a method; `None` if it cannot learn from a few labels.
     ///
     /// # Errors
     /// Those of the method, and of [`learning_curve`].
@@ -102,7 +101,7 @@ impl<'a> Workbench<'a> {
         learning_curve(embedding, truth, params, query, progress.part(0.3, 1.0)).map(Some)
     }
 
-    /// The rows that baselines work on.
+    /// Returns the rows that baselines use.
     ///
     /// # Errors
     /// [`MlError::EmptyForest`], [`MlError::Cancelled`].
@@ -111,20 +110,20 @@ impl<'a> Workbench<'a> {
             RowsOf::Excess => Ok(self.embedding(false, progress)?.rows()),
             RowsOf::Stack2vec => Ok(self.embedding(true, progress)?.rows()),
             RowsOf::Time => {
-                let made = match self.time_made.take() {
+                let made = match self.time_rows.take() {
                     Some(made) => made,
                     None => baselines::time_rows(self.forest)?,
                 };
-                Ok(self.time_made.insert(made))
+                Ok(self.time_rows.insert(made))
             }
         }
     }
 
     fn embedding(&mut self, is_paper: bool, progress: Progress<'_>) -> Result<&Embedding> {
         let (made, params) = if is_paper {
-            (&mut self.paper_made, &self.paper)
+            (&mut self.paper_embedding, &self.paper)
         } else {
-            (&mut self.ours_made, &self.ours)
+            (&mut self.our_embedding, &self.ours)
         };
         let embedding = match made.take() {
             Some(embedding) => embedding,

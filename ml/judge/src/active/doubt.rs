@@ -1,4 +1,4 @@
-//! Labels that disagree with their neighbourhood.
+//! Labels that contradict their neighbourhood.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +8,10 @@ use crate::decision::prior;
 use crate::detector::{Detector, Embedding};
 use callgrove_map::knn::nearest;
 
-/// Probability of the other class from which on a label is doubted.
+/// Probability of the other class from which on a label is doubtful.
 const DOUBTFUL: f64 = 0.9;
 
-/// A label that trees nearby contradict: a slip, or a difference that the rows do not show.
+/// A label that contradicts nearby trees: a mistake, or a difference that the rows do not show.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Doubt {
     /// The labelled tree.
@@ -20,15 +20,15 @@ pub struct Doubt {
     pub label: Label,
     /// Probability that the other label is right, .9..=1.
     pub strength: f64,
-    /// The nearest other tree that has the other label, or is called that.
+    /// The nearest other tree that has the other label, or is classified as such.
     pub witness: TreeIdx,
 }
 
-/// Labels that their neighbourhood contradicts, the most doubtful first; equal ones by tree.
+/// Returns the labels that contradict their neighbourhood, the most doubtful first; equal ones by tree.
 ///
-/// A label is doubtful where p-value and the other labels nearby say with a probability of .9 that the tree
-/// is of the other class ([`crate::decision::LabelReach`], without the label itself). A doubtful label costs
-/// the distances to n trees.
+/// A label is doubtful if the p-value and the other labels nearby give the tree a probability of .9 to be of the
+/// other class ([`crate::decision::LabelReach`], without the label itself). Each doubtful label costs the distances
+/// to n trees.
 pub fn doubtful_labels(embedding: &Embedding, detector: &Detector) -> Vec<Doubt> {
     let labels = detector.labels();
     let decision = embedding.decision();

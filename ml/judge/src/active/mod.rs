@@ -1,4 +1,4 @@
-//! Active learning: which tree to ask about next, and which labels to look at again.
+//! Active learning: which tree to ask about next, and which labels to review.
 
 mod doubt;
 mod query_strategy;

@@ -1,4 +1,4 @@
-//! Query strategies: which tree a person should judge next.
+//! Query strategies: which tree a person should label next.
 
 use callgrove_model::{Label, TreeIdx};
 use serde::{Deserialize, Serialize};
@@ -7,21 +7,21 @@ use crate::detector::{Detector, Embedding, order_by_score};
 use callgrove_learn::ocsvm::exp_of_negative;
 use callgrove_trees::real::Real;
 
-/// Which unlabelled tree comes next. Equal trees come in order of tree.
+/// The order in which unlabelled trees are asked about. Equal trees come in order of tree.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueryStrategy {
-    /// What the run needs: the most anomalous until a label says that what stands out is abnormal indeed,
-    /// then the most uncertain. On a run without anomalies the first ones are false alarms, and labels
-    /// for them clear all like them; on a run with many the first ones teach nothing.
+    /// The most anomalous tree until a label confirms that an outlying tree is abnormal, then the most uncertain. On
+    /// a run without anomalies the first trees are false alarms, and labels for them clear all similar ones; on a run
+    /// with many anomalies the first trees add no information.
     #[default]
     Automatic,
-    /// The lowest score. It finds anomalies soonest; on a good ranking it teaches least, since the
-    /// first ones are all abnormal (section 5.1 of the paper).
+    /// The lowest score. It finds anomalies soonest. On a good ranking its labels add the least information, since
+    /// the first trees are all abnormal (section 5.1 of the paper).
     MostAnomalous,
     /// The score nearest to the threshold of the decision (uncertainty sampling, Lewis and Gale 1994).
     MostUncertain,
-    /// Near the threshold and unlike all that has a label already: one question for each kind of tree.
+    /// Near the threshold and dissimilar to all labelled trees: one question for each kind of tree.
     Diverse,
 }
 
@@ -37,7 +37,7 @@ impl QueryStrategy {
         Self::Diverse,
     ];
 
-    /// Its name in commands and files.
+    /// Returns its name in commands and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Automatic => "automatic",
@@ -48,12 +48,12 @@ impl QueryStrategy {
     }
 }
 
-/// The next trees to ask about, at most `count`, in order.
+/// Returns the next trees to ask about, at most `count`, in order.
 ///
-/// [`QueryStrategy::Diverse`] takes abnormal trees while there are some, then the most uncertain: of the
-/// former each time the one of largest (1 − k) / (|s − t| + b), with k its kernel with the nearest labelled
-/// or chosen tree (that of labels, see [`crate::decision::LabelReach`]), s its score, t the threshold and b
-/// 0.4 of the mean |s − t|.
+/// [`QueryStrategy::Diverse`] takes abnormal trees while there are any, then the most uncertain. Among the abnormal
+/// ones it takes the tree with the largest (1 − k) / (|s − t| + b), with k its kernel with the nearest labelled or
+/// chosen tree (the label kernel, see [`crate::decision::LabelReach`]), s its score, t the threshold and b 0.4 of the
+/// mean |s − t|.
 pub fn next_queries(
     query: QueryStrategy,
     embedding: &Embedding,
@@ -98,7 +98,7 @@ fn by_uncertainty(detector: &Detector) -> Vec<TreeIdx> {
     order_by_score(&distances(detector))
 }
 
-/// Distances of scores to the threshold.
+/// Returns the distances of scores to the threshold.
 fn distances(detector: &Detector) -> Vec<f64> {
     let scores = detector.scores().iter();
     scores
@@ -131,12 +131,12 @@ fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<Tree
     }
     let mut chosen = Vec::new();
     while chosen.len() < count.min(candidates.len()) {
-        let value = |place: usize| (1.0 - known[place]) / (far[candidates[place]] + near);
+        let value = |index: usize| (1.0 - known[index]) / (far[candidates[index]] + near);
         let best = (0..candidates.len())
-            .filter(|place| !chosen.contains(place))
-            .reduce(|best, place| {
-                if value(place) > value(best) {
-                    place
+            .filter(|index| !chosen.contains(index))
+            .reduce(|best, index| {
+                if value(index) > value(best) {
+                    index
                 } else {
                     best
                 }
@@ -149,6 +149,6 @@ fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<Tree
     }
     chosen
         .into_iter()
-        .map(|place| TreeIdx::from_index(candidates[place]))
+        .map(|index| TreeIdx::from_index(candidates[index]))
         .collect()
 }

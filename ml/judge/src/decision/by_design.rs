@@ -1,4 +1,4 @@
-//! What is rare or long by design, with the evidence for it: a class of its own that is no alarm.
+//! Executions that are rare or long by design, with the evidence for it: a separate class that raises no alarm.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use callgrove_trees::wl::SubtreeIdx;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ByDesign {
     classes: Vec<DesignClass>,
-    /// Index into `classes`, shape `[n_trees]`; empty if nothing is known of structures.
+    /// Index into `classes`, shape `[n_trees]`; empty if structures are unknown.
     of_tree: Vec<Option<u32>>,
 }
 
@@ -24,23 +24,23 @@ pub struct DesignClass {
     pub kind: DesignKind,
     /// The ranks that have such executions, ascending.
     pub ranks: Vec<RankId>,
-    /// Whether these are all ranks.
+    /// True if these are all ranks.
     pub is_everywhere: bool,
 }
 
-/// Why executions are rare or long by design.
+/// The reason why executions are rare or long by design.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum DesignKind {
     /// Most lanes begin or end with a structure that is not common.
     End {
         /// The execution, from 0 on, counted from the start of the lane or from its end.
         nth: u32,
-        /// Whether it is counted from the start.
+        /// True if it is counted from the start.
         is_start: bool,
     },
     /// The first or last execution takes longer on most lanes.
     LongEnd {
-        /// Whether it is the first.
+        /// True if it is the first.
         is_start: bool,
     },
     /// Most lanes have the structure at the same executions.
@@ -56,18 +56,19 @@ pub enum DesignKind {
 }
 
 impl ByDesign {
-    /// The classes.
+    /// Returns the classes.
     pub fn classes(&self) -> &[DesignClass] {
         &self.classes
     }
 
-    /// The class of a tree; `None` for one that is not by design.
+    /// Returns the class of a tree; `None` for one that is not by design.
     pub fn of(&self, tree: TreeIdx) -> Option<&DesignClass> {
         let class = self.of_tree.get(tree.index()).copied().flatten()?;
         self.classes.get(usize::try_from(class).ok()?)
     }
 
-    /// Of trees with these roots and excesses of the whole, in usual durations; both have shape `[n_trees]`.
+    /// Finds the classes of trees with these roots and total excesses, in usual durations; both have shape
+    /// `[n_trees]`.
     pub(crate) fn new(
         roots: &[SubtreeIdx],
         structures: &Structures,
@@ -119,7 +120,7 @@ impl ByDesign {
     }
 }
 
-/// Which of the first or last executions of its lane a tree is.
+/// Returns which of the first or last executions of its lane a tree is.
 fn end(placement: &Placement, tree: usize) -> DesignKind {
     let place = placement.places[tree];
     let from_end = placement.lane_len[place.lane].saturating_sub(place.position + 1);
@@ -131,7 +132,8 @@ fn end(placement: &Placement, tree: usize) -> DesignKind {
     }
 }
 
-/// How many separate times most lanes have a structure at once; neighbouring executions are one time.
+/// Returns the number of separate times at which most lanes have a structure at once; adjacent executions are one
+/// time.
 fn num_times(
     roots: &[SubtreeIdx],
     kinds: &[StructureKind],
@@ -181,7 +183,7 @@ mod tests {
         }
     }
 
-    /// What is found where `root` gives the structure, and `share` the excess, by rank and position.
+    /// Returns the result if `root` gives the structure, and `share` the excess, by rank and position.
     fn found(root: impl Fn(u32, u32) -> u32, share: impl Fn(u32, u32) -> f64) -> ByDesign {
         let placement = placement();
         let places = || (0..NUM_RANKS).flat_map(|rank| (0..LEN).map(move |at| (rank, at)));
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_and_ends_come_with_their_ranks() {
+    fn periods_and_ends_have_their_ranks() {
         let root = |rank, at| match (rank, at) {
             (_, 0) => 1,
             (0, at) if at % 25 == 10 => 2,
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_most_ranks_do_together_and_what_is_long_at_the_end_are_named() {
+    fn structures_of_most_ranks_and_long_ends_are_by_design() {
         let at_once = [21, 90, 91, 174, 270];
         let root = |rank, at| u32::from(rank != 3 && at_once.contains(&at));
         let share = |_, at| if at + 1 == LEN { 0.5 } else { 0.0 };

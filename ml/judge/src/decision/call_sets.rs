@@ -1,4 +1,4 @@
-//! What structures call, however often.
+//! Call sets: the call paths of structures, without their counts.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use callgrove_model::{CsTree, Forest, FuncId, TreeIdx};
 use callgrove_trees::wl::mixing::chain;
 use callgrove_trees::wl::{SubtreeHash, SubtreeIdx, Vocabulary};
 
-/// The call paths of each structure of a forest as one hash: the same in every run and process for
-/// structures that differ only in how often paths are taken.
+/// The call paths of each structure of a forest as one hash: the same in every run and process for structures that
+/// differ only in how often paths are taken.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct CallSets {
     of_root: BTreeMap<SubtreeIdx, SubtreeHash>,
 }
 
 impl CallSets {
-    /// Of the trees of a forest with these structures. One tree of each structure is read.
+    /// Computes the call sets of the trees of a forest with these structures. One tree of each structure is read.
     pub(crate) fn of(forest: &Forest, roots: &[SubtreeIdx], vocabulary: &Vocabulary) -> Self {
-        // Functions by their labels, which hold across runs.
+        // Functions are identified by their labels, which are the same in all runs.
         let functions = vocabulary.iter().filter(|(_, it)| it.degree == 0);
         let label_of: BTreeMap<_, u128> = functions.map(|(_, it)| (it.func, it.hash.0)).collect();
         let mut of_root = BTreeMap::new();
@@ -32,7 +32,7 @@ impl CallSets {
         Self { of_root }
     }
 
-    /// Of structures by number.
+    /// Creates call sets from structures by number.
     #[cfg(test)]
     pub(super) fn new(of_root: impl IntoIterator<Item = (u32, u128)>) -> Self {
         let of_root = of_root.into_iter();
@@ -43,7 +43,7 @@ impl CallSets {
         }
     }
 
-    /// That of a structure.
+    /// Returns the call set of a structure.
     pub(crate) fn get(&self, root: SubtreeIdx) -> SubtreeHash {
         self.of_root.get(&root).copied().unwrap_or(SubtreeHash(0))
     }

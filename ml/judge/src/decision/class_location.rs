@@ -1,4 +1,4 @@
-//! How long like executions take: the location and scale of each part of trees of one structure.
+//! Usual times of like executions: the location and scale of each part of trees of one structure.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,13 @@ use super::quantiles::{ascending, lower_scale, quantile};
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::SubtreeIdx;
 
-/// The quantile that says how a cell differs from its class: two thirds of its trees may be late.
+/// Quantile by which a cell is compared with its class: two thirds of its trees may be late.
 const LOWER_THIRD: f64 = 0.33;
-/// Trees of a cell that count as much as its class for where it is.
+/// Number of trees of a cell that weigh as much as its class for its location.
 const LOCATION_PRIOR: f64 = 3.0;
-/// The same for its scale.
+/// Number of trees of a cell that weigh as much as its class for its scale.
 const SCALE_PRIOR: f64 = 24.0;
-/// Trees that a cell needs for a scale of its own.
+/// Minimum number of trees of a cell with its own scale.
 const MIN_IN_CELL: usize = 8;
 
 /// Like executions within a structure class: one lane and one phase of the class's cycle.
@@ -32,11 +32,11 @@ pub(super) struct LikeCell {
 pub(super) struct PartLocation {
     /// Median of the class.
     pub(super) location: f64,
-    /// Scale about it, whatever the lane; above 0.
+    /// Scale of the deviations, whatever the lane; above 0.
     pub(super) scale: f64,
-    /// How much later than the class each cell is, and its scale; shape `[n_cells]`.
+    /// Offset of each cell from the class, and its scale; shape `[n_cells]`.
     pub(super) cells: Vec<(f64, f64)>,
-    /// How it changes over the run; a model does not keep it.
+    /// Its change over the run; not stored in a model.
     #[serde(skip)]
     pub(super) drift: Drift,
 }
@@ -47,15 +47,15 @@ pub(super) struct PartLocation {
 pub(super) struct ClassLocation {
     /// The structure.
     pub(super) root: SubtreeIdx,
-    /// Median duration, and 20 ticks of the clock at least; nanoseconds.
+    /// Median duration, at least 20 ticks of the clock; nanoseconds.
     pub(super) usual_ns: f64,
-    /// Length of the cycle, 1 for none.
+    /// Length of the cycle; 1 without a cycle.
     pub(super) period: u32,
-    /// Ascending.
+    /// Cells, ascending.
     pub(super) cells: Vec<LikeCell>,
-    /// Of the whole tree.
+    /// Location of the complete tree.
     pub(super) whole: PartLocation,
-    /// Of its subtrees, ascending.
+    /// Locations of its subtrees, ascending.
     pub(super) parts: Vec<ClassPart>,
 }
 
@@ -65,14 +65,14 @@ pub(super) struct ClassLocation {
 pub(super) struct ClassPart {
     /// The subtree.
     pub(super) subtree: SubtreeIdx,
-    /// How often it occurs in the first of the trees.
+    /// Number of occurrences in the first of the trees.
     pub(super) count: u64,
-    /// `None` where too few trees have it.
+    /// Its location; `None` if too few trees have it.
     pub(super) location: Option<PartLocation>,
 }
 
 impl PartLocation {
-    /// Fits `values` of trees, with their places in lanes, in the cells `cell_of`, of which there are `num_cells`.
+    /// Fits `values` of trees, with their indices in lanes, in the cells `cell_of`, of which there are `num_cells`.
     ///
     /// ```text
     /// location of a cell = median of the class + (q.33 of the cell − q.33 of the class) n / (n + 3)
@@ -80,7 +80,7 @@ impl PartLocation {
     /// scale of a cell    = √((n s_cell² + 24 s²) / (n + 24))
     /// ```
     ///
-    /// Neither the lower third nor the lower half is moved by a third of late trees; delays only add.
+    /// A third of late trees moves neither the lower third nor the lower half; delays only increase times.
     pub(super) fn fit(
         (values, index): (&[f64], &[u32]),
         cell_of: &[usize],
@@ -125,7 +125,7 @@ impl PartLocation {
             let own = lower_scale(cell, floor);
             ((num * own * own + SCALE_PRIOR * of_class * of_class) / (num + SCALE_PRIOR)).sqrt()
         };
-        // Whole nanoseconds: more say nothing, and a model file would be three times as long.
+        // Whole nanoseconds: fractions are insignificant, and would make a model file three times as long.
         let cells = offsets.iter().zip(&by_cell);
         let cells = cells.map(|(offset, cell)| (offset.round(), scale_of(cell).round().max(1.0)));
         Self {
@@ -136,7 +136,7 @@ impl PartLocation {
         }
     }
 
-    /// Location and scale in a cell, or in the class for a cell that it does not know, at a place of its lane.
+    /// Returns location and scale in a cell, or in the class for an unknown cell, at an index in its lane.
     pub(super) fn at(&self, cell: Option<usize>, index: u32) -> (f64, f64) {
         let location = self.location + self.drift.at(f64::from(index));
         let known = cell.and_then(|cell| self.cells.get(cell));
@@ -145,8 +145,8 @@ impl PartLocation {
         })
     }
 
-    /// Whether its numbers can be those of a fit.
-    fn is_whole(&self, num_cells: usize) -> bool {
+    /// Returns whether its numbers can be the result of a fit.
+    fn is_valid(&self, num_cells: usize) -> bool {
         let scales = self.cells.iter().map(|cell| cell.1).chain([self.scale]);
         let offsets = self.cells.iter().map(|cell| cell.0).chain([self.location]);
         let cells_fit = self.cells.len() == num_cells;
@@ -156,22 +156,22 @@ impl PartLocation {
 }
 
 impl ClassLocation {
-    /// Those of the whole and of its parts.
+    /// Returns the locations of the complete tree and of its parts.
     pub(super) fn locations(&mut self) -> impl Iterator<Item = &mut PartLocation> {
         let parts = self.parts.iter_mut();
         let parts = parts.filter_map(|part| part.location.as_mut());
         std::iter::once(&mut self.whole).chain(parts)
     }
 
-    /// The place of a cell among the known ones.
+    /// Returns the index of a cell among the known ones.
     pub(super) fn cell(&self, lane: Option<usize>, index: u32) -> Option<usize> {
         let phase = index % self.period;
         let lane = lane?;
         self.cells.binary_search(&LikeCell { lane, phase }).ok()
     }
 
-    /// How alike its trees and a bag are: weighted Jaccard similarity over the counts of subtrees, 0..=1.
-    pub(super) fn likeness(&self, bag: impl Iterator<Item = (SubtreeIdx, u64)>) -> f64 {
+    /// Returns the similarity of its trees and a bag: weighted Jaccard similarity over the counts of subtrees, 0..=1.
+    pub(super) fn similarity(&self, bag: impl Iterator<Item = (SubtreeIdx, u64)>) -> f64 {
         let (mut shared, mut sum) = (0, 0);
         for (subtree, count) in bag {
             sum += count;
@@ -184,8 +184,8 @@ impl ClassLocation {
         shared.real() / (sum + own - shared).max(1).real()
     }
 
-    /// Whether its numbers can be those of a fit to a vocabulary of this length.
-    pub(super) fn is_whole(&self, vocabulary_len: usize) -> bool {
+    /// Returns whether its numbers can be the result of a fit to a vocabulary of this length.
+    pub(super) fn is_valid(&self, vocabulary_len: usize) -> bool {
         let num_cells = self.cells.len();
         let parts = self.parts.iter();
         let is_known = |subtree: SubtreeIdx| subtree.index() < vocabulary_len;
@@ -194,12 +194,12 @@ impl ClassLocation {
             && self.usual_ns > 0.0
             && is_known(self.root)
             && self.cells.is_sorted_by(|a, b| a < b)
-            && self.whole.is_whole(num_cells)
+            && self.whole.is_valid(num_cells)
             && self.parts.is_sorted_by(|a, b| a.subtree < b.subtree)
             && parts.clone().all(|part| is_known(part.subtree))
             && parts
                 .filter_map(|part| part.location.as_ref())
-                .all(|location| location.is_whole(num_cells))
+                .all(|location| location.is_valid(num_cells))
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_with_a_third_of_its_trees_late_stays_where_it_was() {
+    fn late_trees_up_to_a_third_do_not_move_a_cell() {
         let wobble = |at: u32| f64::from(at * 37 % 29);
         let values: Vec<f64> = (0..400)
             .map(|at| {

@@ -1,21 +1,21 @@
-//! Which p-values are discoveries: the false discovery rate.
+//! The false discovery rate: the p-values that are discoveries.
 
 use callgrove_trees::real::Real;
 
 /// The decision about a set of p-values.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Discoveries {
-    /// Whether each is a discovery, shape `[n]`.
+    /// True for each discovery, shape `[n]`.
     pub is_discovery: Vec<bool>,
-    /// Least rate at which each would be one, 0..=1, shape `[n]`.
+    /// Smallest rate at which each would be a discovery, 0..=1, shape `[n]`.
     pub q_values: Vec<f64>,
     /// ln of the largest p-value that is a discovery, or would be the first.
     pub ln_threshold: f64,
 }
 
-/// Decides about the set of p-values whose logarithms are `ln_p`, such that a share `rate` of the
-/// discoveries is expected to be false (Benjamini and Hochberg 1995; for conformal p-values, which are
-/// positively dependent, Bates et al. 2023). Of no p-values there are none.
+/// Decides about the set of p-values whose logarithms are `ln_p`, such that a share `rate` of the discoveries is
+/// expected to be false (Benjamini and Hochberg 1995; for conformal p-values, which are positively dependent, Bates
+/// et al. 2023). Without p-values there are no discoveries.
 pub fn discoveries(ln_p: &[f64], rate: f64) -> Discoveries {
     let mut order: Vec<usize> = (0..ln_p.len()).collect();
     order.sort_by(|&a, &b| ln_p[a].total_cmp(&ln_p[b]));
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_those_of_benjamini_and_hochberg() {
+    fn agrees_with_benjamini_and_hochberg() {
         // The example of their paper of 1995: 4 of 15 at a rate of .05.
         let p_values: [f64; 15] = [
             0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,

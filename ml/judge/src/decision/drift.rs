@@ -1,29 +1,30 @@
-//! Whether executions become steadily longer or shorter over a run.
+//! Drift: a steady change of the durations of executions over a run.
 
 use super::quantiles::{ascending, quantile};
 
-/// Stretches of a cell whose usual times are compared, and executions that each needs.
-const NUM_STRETCHES: usize = 6;
-const LEAST_IN_STRETCH: usize = 6;
-/// The quantile of a stretch that is compared: two thirds of it may be late.
+/// Number of segments of a cell whose usual times are compared.
+const NUM_SEGMENTS: usize = 6;
+/// Minimum number of executions of a segment.
+const MIN_IN_SEGMENT: usize = 6;
+/// Quantile of a segment that is compared: two thirds of it may be late.
 const LOWER_THIRD: f64 = 0.33;
-/// Share of the spread without drift that it must come down to.
+/// Maximum spread with the drift, as a share of the spread without it.
 const REDUCED: f64 = 0.6;
 
 /// A steady change of a time over the executions of a lane; none by default.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Drift {
-    /// Nanoseconds for each execution.
+    /// Nanoseconds per execution.
     slope_ns: f64,
-    /// Where it is nothing.
+    /// Index at which the change is zero.
     middle: f64,
 }
 
 impl Drift {
-    /// The drift that explains the values of executions in their cells, of which there are `num_cells`; `index` is the
-    /// place of each in its lane.
+    /// Fits the drift of the values of executions in their cells, of which there are `num_cells`; `index` is the
+    /// index of each in its lane.
     ///
-    /// The slope is the median over pairs of stretches of a cell (Theil 1950, Sen 1968). It counts where the median
+    /// The slope is the median over pairs of segments of a cell (Theil 1950, Sen 1968). It counts if the median
     /// absolute deviation about the medians of cells falls to 60 % or less.
     pub(super) fn of(values: &[f64], index: &[u32], cell_of: &[usize], num_cells: usize) -> Self {
         let mut cells: Vec<Vec<(f64, f64)>> = vec![Vec::new(); num_cells];
@@ -33,10 +34,10 @@ impl Drift {
         let mut slopes = Vec::new();
         for cell in &mut cells {
             cell.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-            if cell.len() < NUM_STRETCHES * LEAST_IN_STRETCH {
+            if cell.len() < NUM_SEGMENTS * MIN_IN_SEGMENT {
                 continue;
             }
-            let stretches = cell.chunks(cell.len().div_ceil(NUM_STRETCHES));
+            let stretches = cell.chunks(cell.len().div_ceil(NUM_SEGMENTS));
             let points: Vec<(f64, f64)> = stretches
                 .map(|stretch| {
                     let times = ascending(stretch.iter().map(|point| point.1).collect());
@@ -73,7 +74,7 @@ impl Drift {
         }
     }
 
-    /// How much longer than in the middle of the run executions of this place are, nanoseconds.
+    /// Returns how much longer than in the middle of the run executions at this index are, nanoseconds.
     pub(super) fn at(self, index: f64) -> f64 {
         self.slope_ns * (index - self.middle)
     }
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_found_and_noise_and_a_late_third_are_none() {
+    fn finds_growth_but_not_noise_or_a_late_third() {
         let grown = drift_of(|at| 1_000.0 + 3.0 * f64::from(at));
         assert!((grown.slope_ns - 3.0).abs() < 0.2, "{grown:?}");
         assert_eq!(drift_of(|_| 1_000.0), Drift::default());

@@ -1,4 +1,4 @@
-//! What speaks against each tree, and how rare that is.
+//! The evidence against each tree, and its rarity.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,28 +14,28 @@ use callgrove_trees::dataset::{RowRef, Rows};
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{Bags, SubtreeIdx};
 
-/// Least scale of the tail in decisions: 6 % of the usual duration in quiet programs.
+/// Minimum scale of the tail in decisions: 6 % of the usual duration in quiet programs.
 const CAUTIOUS_SCALE: f64 = 0.6;
-/// The same in the p-values of another run: a decision is more cautious than a p-value.
-const SHOWN_SCALE: f64 = 0.3;
-/// Least excess of an alarm, in usual durations: a third more than usual.
-const LEAST_EXCESS: f64 = 0.35;
-/// Least unit of surprise, nats.
-const LEAST_SURPRISE: f64 = 0.5;
+/// Minimum scale of the tail in the p-values of another run: a decision is more cautious than a p-value.
+const P_VALUE_SCALE: f64 = 0.3;
+/// Minimum excess of an alarm, in usual durations: a third more than usual.
+const MIN_EXCESS: f64 = 0.35;
+/// Minimum unit of surprise, nats.
+const MIN_SURPRISE: f64 = 0.5;
 /// p-values between which the weight of a tree in the one-class SVM rises from 0 to 1.
 const WEIGHTS: (f64, f64) = (0.001, 0.05);
-/// A smaller weight carries nothing.
-const LEAST_WEIGHT: f64 = 0.02;
-/// Share of a score that the statistic itself has, so that equal p-values have an order.
+/// Weight below which a tree has weight 0.
+const MIN_WEIGHT: f64 = 0.02;
+/// Share of the statistic itself in a score, so that equal p-values have an order.
 const TIE_BREAK: f64 = 1e-3;
 
-/// What trees are compared with.
+/// The reference that trees are compared with.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expectation {
     /// The times of like executions.
     Times(Box<Locations>),
-    /// The norms of rows of surprises, where nearly every tree has a structure of its own.
+    /// The norms of rows of surprises, if nearly every tree has its own structure.
     Surprise {
         /// Their median.
         middle: f64,
@@ -44,34 +44,34 @@ pub enum Expectation {
     },
 }
 
-/// What speaks against each tree; all have shape `[n_trees]`.
+/// The evidence against each tree; all lists have shape `[n_trees]`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TreeEvidence {
     /// The statistic: larger is more abnormal.
     pub statistics: Vec<f64>,
-    /// Largest excess of the whole or a part in usual durations; infinite where there are no durations.
+    /// Largest excess of the complete tree or a part in usual durations; infinite if there are no durations.
     pub excesses: Vec<f64>,
-    /// ln of the p-value of the structure, 0 where that is not odd; where parts are compared, of the most
-    /// surprising part.
+    /// ln of the p-value of the structure, 0 if it is not odd; if parts are compared, that of the most surprising
+    /// part.
     pub structure_ln_p: Vec<f64>,
-    /// Whether a tree is long by design.
+    /// True if a tree is long by design.
     pub is_by_design: Vec<bool>,
-    /// Which trees are rare or long by design, and why.
+    /// The trees that are rare or long by design, and the reasons.
     pub design: ByDesign,
 }
 
 impl Expectation {
-    /// The expectation of surprises with these norms.
+    /// Returns the expectation of surprises with these norms.
     pub(crate) fn of_norms(norms: Vec<f64>) -> Self {
         let sorted = ascending(norms);
         Self::Surprise {
             middle: quantile(&sorted, 0.5),
-            scale: lower_scale(&sorted, LEAST_SURPRISE),
+            scale: lower_scale(&sorted, MIN_SURPRISE),
         }
     }
 
-    /// What speaks against trees of this expectation, structures aside; `known` gives a subtree its number
-    /// in the training. The second answer is the excess of the whole in usual durations.
+    /// Returns the evidence against trees with this expectation, without structures; `known` maps a subtree to its
+    /// number in the training. The second value is the total excess in usual durations.
     pub(crate) fn evidence(
         &self,
         bags: &Bags,
@@ -110,24 +110,24 @@ impl Expectation {
         }
     }
 
-    /// Whether structures recur, so that a rare one says something.
+    /// Returns whether structures recur, so that a rare one is informative.
     pub fn has_structures(&self) -> bool {
         matches!(self, Self::Times(_))
     }
 
-    /// The same as a model keeps it.
+    /// Returns the expectation as stored in a model.
     #[must_use]
-    pub fn kept(&self) -> Self {
+    pub fn stored(&self) -> Self {
         match self {
-            Self::Times(locations) => Self::Times(Box::new(locations.kept())),
+            Self::Times(locations) => Self::Times(Box::new(locations.stored())),
             Self::Surprise { .. } => self.clone(),
         }
     }
 
-    /// Whether its numbers can be those of a training with a vocabulary of this length.
-    pub(crate) fn is_whole(&self, vocabulary_len: usize) -> bool {
+    /// Returns whether its numbers can be those of a training with a vocabulary of this length.
+    pub fn is_valid(&self, vocabulary_len: usize) -> bool {
         match self {
-            Self::Times(locations) => locations.is_whole(vocabulary_len),
+            Self::Times(locations) => locations.is_valid(vocabulary_len),
             Self::Surprise { middle, scale } => {
                 middle.is_finite() && scale.is_finite() && *scale > 0.0
             }
@@ -136,29 +136,25 @@ impl Expectation {
 }
 
 impl TreeEvidence {
-    /// Adds what the structures of the run say.
+    /// Adds the evidence of the structures of the run.
     pub fn add_structures(&mut self, structures: Structures, design: ByDesign) {
         self.design = design;
         self.structure_ln_p = structures.ln_p;
         self.is_by_design = structures.is_late_end;
     }
 
-    /// The statistics of the trees of `is_usual` with their times, to fit a tail to.
-    pub(crate) fn observations(
-        &self,
-        placement: &Placement,
-        is_usual: &[bool],
-    ) -> Vec<Observation> {
+    /// Returns the statistics of the trees of `is_usual` with their times, for the fit of a tail.
+    pub fn observations(&self, placement: &Placement, is_usual: &[bool]) -> Vec<Observation> {
         observations(&self.statistics, placement, is_usual)
     }
 
-    /// ln of the p-value that trees are ordered by, shape `[n_trees]`.
+    /// Returns ln of the p-value by which trees are ordered, shape `[n_trees]`.
     fn ranking_ln_p(&self, tail: &NullTail) -> Vec<f64> {
         self.ln_p(tail, CAUTIOUS_SCALE)
     }
 
-    /// ln of the p-value that decides about each tree: that of what is long by design, or hardly longer
-    /// than usual, is 0. Of several tails the one that speaks loudest counts, times their number (Bonferroni).
+    /// Returns ln of the p-value for the decision about each tree; it is 0 for a tree that is long by design, or
+    /// hardly longer than usual. With several tails the smallest p-value counts, times their number (Bonferroni).
     pub fn decision_ln_p(&self, tails: &[&NullTail]) -> Vec<f64> {
         let of_tail = |value: f64, tail: &NullTail| tail.ln_p(value, CAUTIOUS_SCALE);
         let num = tails.len().real().ln();
@@ -170,7 +166,7 @@ impl TreeEvidence {
             if self.is_by_design[tree] {
                 return 0.0;
             }
-            let excess = if self.excesses[tree] >= LEAST_EXCESS {
+            let excess = if self.excesses[tree] >= MIN_EXCESS {
                 ln_p(self.statistics[tree])
             } else {
                 0.0
@@ -180,9 +176,9 @@ impl TreeEvidence {
         (0..self.statistics.len()).map(of).collect()
     }
 
-    /// Decides about the trees, such that a share `rate` of the alarms is expected to be false. What
-    /// `is_explained` otherwise is not part of the set, but is called abnormal where it would be a discovery.
-    /// Of too few trees none is.
+    /// Decides about the trees, such that a share `rate` of the alarms is expected to be false. Trees that
+    /// `is_explained` otherwise are not part of the set, but are classified as abnormal if they would be discoveries.
+    /// If there are too few trees, none is abnormal.
     pub fn decide(&self, tails: &[&NullTail], is_explained: &[bool], rate: f64) -> Discoveries {
         let ln_p = self.decision_ln_p(tails);
         if tails.iter().all(|tail| tail.is_too_small()) {
@@ -203,7 +199,7 @@ impl TreeEvidence {
         decided
     }
 
-    /// ln of the p-value of the excess alone, shape `[n_trees]`.
+    /// Returns ln of the p-value of the excess alone, shape `[n_trees]`.
     pub fn excess_ln_p(&self, tail: &NullTail) -> Vec<f64> {
         let excess = self.statistics.iter();
         excess
@@ -211,12 +207,12 @@ impl TreeEvidence {
             .collect()
     }
 
-    /// The share of normal trees that stand out as much or more, in (0, 1], shape `[n_trees]`; `is_abnormal`
-    /// says which trees of these are not normal.
+    /// Returns the share of normal trees that deviate at least as much, in (0, 1], shape `[n_trees]`; `is_abnormal`
+    /// marks the abnormal trees.
     ///
-    /// Of a normal tree it is its place among the normal ones (conformal, Bates et al. 2023), so that p-values
-    /// of a run in which nothing is abnormal are uniform whatever its noise is. No place is as rare as an
-    /// abnormal tree may be: its p-value is that of the tail, where that is smaller.
+    /// For a normal tree it is its rank among the normal ones (conformal, Bates et al. 2023), so that p-values of a
+    /// run without abnormal trees are uniform whatever its noise is. A rank cannot be as rare as an abnormal tree:
+    /// the p-value of such a tree is that of the tail, if that is smaller.
     pub fn p_values_within(&self, tail: &NullTail, is_abnormal: &[bool]) -> Vec<f64> {
         let ln_p = self.ranking_ln_p(tail);
         let normal = ln_p.iter().zip(is_abnormal).filter(|(_, it)| !**it);
@@ -233,26 +229,26 @@ impl TreeEvidence {
         ln_p.iter().zip(is_abnormal).map(of).collect()
     }
 
-    /// The share of normal trees of the training that stand out as much or more, in (0, 1], shape `[n_trees]`.
+    /// Returns the share of normal trees of the training that deviate at least as much, in (0, 1], shape `[n_trees]`.
     pub fn p_values(&self, tail: &NullTail) -> Vec<f64> {
-        let ln_p = self.ln_p(tail, SHOWN_SCALE).into_iter();
+        let ln_p = self.ln_p(tail, P_VALUE_SCALE).into_iter();
         ln_p.map(|ln_p| ln_p.exp().max(f64::MIN_POSITIVE)).collect()
     }
 
-    /// Weights of unlabelled trees in the one-class SVM: what is wrong weighs nothing, however many of it
-    /// there are. Shape `[n_trees]`.
+    /// Returns the weights of unlabelled trees in the one-class SVM: abnormal trees have weight 0, however many there
+    /// are. Shape `[n_trees]`.
     pub fn weights(&self, tail: &NullTail) -> Vec<f64> {
         let weight = |ln_p: f64| {
             let (none, full) = WEIGHTS;
             let weight = ((ln_p.exp() - none) / (full - none)).clamp(0.0, 1.0);
-            if weight < LEAST_WEIGHT { 0.0 } else { weight }
+            if weight < MIN_WEIGHT { 0.0 } else { weight }
         };
         self.excess_ln_p(tail).into_iter().map(weight).collect()
     }
 
-    /// Scores of trees, the smallest the most abnormal: ln of the harmonic mean of the p-value that they
-    /// are ordered by and that of the one-class SVM (Wilson, PNAS 2019). Of too few trees for p-values it is the
-    /// statistic alone, with its sign turned. Shape `[n_trees]`.
+    /// Returns the scores of trees, the smallest the most abnormal: ln of the harmonic mean of the p-value that they
+    /// are ordered by and that of the one-class SVM (Wilson, PNAS 2019). If there are too few trees for p-values it
+    /// is the negative statistic alone. Shape `[n_trees]`.
     pub fn scores(&self, tail: &NullTail, svm_ln_p: &[f64]) -> Vec<f64> {
         if tail.is_too_small() {
             return self.statistics.iter().map(|statistic| -statistic).collect();
@@ -264,15 +260,15 @@ impl TreeEvidence {
             .collect()
     }
 
-    fn ln_p(&self, tail: &NullTail, least_scale: f64) -> Vec<f64> {
+    fn ln_p(&self, tail: &NullTail, min_scale: f64) -> Vec<f64> {
         let pairs = self.statistics.iter().zip(&self.structure_ln_p);
         pairs
-            .map(|(&value, structure)| tail.ln_p(value, least_scale).min(*structure))
+            .map(|(&value, structure)| tail.ln_p(value, min_scale).min(*structure))
             .collect()
     }
 }
 
-/// Values of some trees with their times, to fit a tail to.
+/// Returns values of some trees with their times, for the fit of a tail.
 pub(crate) fn observations(
     values: &[f64],
     placement: &Placement,
@@ -289,22 +285,22 @@ pub(crate) fn observations(
         .collect()
 }
 
-/// ln of the harmonic mean of two p-values, from their logarithms.
+/// Returns ln of the harmonic mean of two p-values, from their logarithms.
 fn harmonic_mean(a: f64, b: f64) -> f64 {
     let (smaller, larger) = (a.min(b), a.max(b));
     2.0_f64.ln() + smaller - (smaller - larger).exp().ln_1p()
 }
 
-/// ln of the p-value of the most surprising part of a tree, from its row: that of its kind times the number
-/// of kinds, and times 2, since the norm of the row speaks as well (Bonferroni). A tail that is fitted to
-/// norms is wide where many trees are abnormal; that of a kind, which few of them concern, is not.
+/// Returns ln of the p-value of the most surprising part of a tree, from its row: that of its kind times the number
+/// of kinds, and times 2, since the norm of the row is tested as well (Bonferroni). A tail that is fitted to norms is
+/// wide if many trees are abnormal; that of one kind, which few of them affect, is not.
 fn part_ln_p(row: RowRef<'_>) -> f64 {
     let largest = row.entries().map(|(_, surprise)| surprise);
     let num_looked_at = 2.0 * NUM_KINDS.real();
     (num_looked_at.ln() - largest.fold(0.0, f64::max)).min(0.0)
 }
 
-/// The norm that a share of the rows which look normal reaches: their scale.
+/// Returns the norm that a share of the apparently normal rows does not exceed: their scale.
 pub fn normal_norm(norms: &[f64], ln_p: &[f64], share: f64) -> f64 {
     let normal = norms
         .iter()
@@ -348,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn p_values_of_a_run_are_places_among_its_normal_trees_whatever_the_noise() {
+    fn p_values_of_a_run_are_ranks_among_its_normal_trees() {
         // Heavy noise, the last three far out.
         let noise = (0..1_000).map(|at| (1.0 - f64::from(at) / 1_000.0).powi(-2));
         let (evidence, tail) = observed(noise.chain([1e9; 3]).collect());
@@ -369,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_tails_the_louder_speaks_at_half_its_voice() {
+    fn two_tails_double_the_smaller_p_value() {
         let (evidence, quiet) = observed((0..500).map(|at| f64::from(at) / 500.0).collect());
         let (_, noisy) = observed((0..500).map(f64::from).collect());
         let alone = evidence.decision_ln_p(&[&quiet]);

@@ -1,4 +1,4 @@
-//! What labels say about the trees around them.
+//! The effect of labels on the trees around them.
 
 use std::sync::Arc;
 
@@ -10,31 +10,33 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::{Real, whole};
 
-/// Labels that the decision without labels counts as.
+/// Number of labels as which the decision without labels counts.
 const PRIOR: f64 = 3.0;
-/// What a label counts for a row that equals its own, where few rows do: it outweighs the decision without labels.
+/// Weight of a label for a row that equals its own, if few rows do: it outweighs the decision without labels.
 const OWN: f64 = 4.0;
-/// Rows near a labelled one from which on it counts no more at its own place than elsewhere: normal rows have
-/// that many, and a label that is wrong must not carry to all of them.
-const CROWD: usize = 10;
-/// Kernels of rows that are near.
+/// Number of rows near a labelled one from which on its label has the normal weight at its own row: normal rows have
+/// this number of neighbours, and a wrong label must not affect all of them.
+const MIN_CROWD: usize = 10;
+/// Minimum kernel of rows that are near.
 const NEAR: f64 = 0.5;
-/// Kernels of rows that are equal up to rounding.
+/// Minimum kernel of rows that are equal up to rounding.
 const EQUAL: f64 = 1.0 - 1e-9;
-/// The doubt that a decision leaves at least.
-const LEAST_DOUBT: f64 = 0.05;
-/// Probability of a tree that is called abnormal, at least, and of one that is not, at most.
-const CALLED: f64 = 0.6;
-const NOT_CALLED: f64 = 0.25;
-/// Kernels are summed in steps of 2⁻³⁶, so that sums up to 2¹⁷ are exact and do not depend on the order.
+/// Minimum doubt about a decision.
+const MIN_DOUBT: f64 = 0.05;
+/// Minimum probability of a tree that is classified as abnormal.
+const MIN_ABNORMAL: f64 = 0.6;
+/// Maximum probability of a tree that is not classified as abnormal.
+const MAX_NORMAL: f64 = 0.25;
+/// Kernels are summed in multiples of 2⁻³⁶, so that sums up to 2¹⁷ are exact and do not depend on the order.
 const STEPS: f64 = 68_719_476_736.0;
-/// Normal rows whose neighbourhood is measured, and rows that they are compared with, at most.
+/// Maximum number of normal rows whose neighbourhood is measured.
 const MAX_MEASURED: usize = 60;
+/// Maximum number of rows that they are compared with.
 const MAX_COMPARED: usize = 6_000;
-/// The neighbour that a label reaches.
-const NEIGHBOUR: f64 = 10.0;
-/// Squared distance that two rows differ by at least.
-const LEAST_DISTANCE: f64 = 0.02;
+/// Rank of the neighbour that is at the distance h.
+const NEIGHBOUR_RANK: f64 = 10.0;
+/// Minimum squared distance of two rows.
+const MIN_DISTANCE: f64 = 0.02;
 
 /// The evidence of labels near each tree.
 ///
@@ -43,22 +45,22 @@ const LEAST_DISTANCE: f64 = 0.02;
 /// P_t  = (a_t + 3 π_t) / (a_t + b_t + 3)  a, b: sums of k over labels "abnormal" and "normal"; π: the decision without labels
 /// ```
 ///
-/// A row that equals a labelled one counts its label four times, unless ten rows are near: an execution that
-/// a job judges again is called what the person said. A tree is abnormal if P > 1/2, and its score moves by
-/// ln((a + 3/2) / (b + 3/2)). So a few labels that agree carry over to the trees like them, and three wrong
-/// ones do not outweigh the rest. One new label costs n kernels.
+/// A row that equals a labelled one counts its label four times, unless ten rows are near: so an execution that is
+/// judged again gets its label. A tree is abnormal if P > 1/2, and its score moves by ln((a + 3/2) / (b + 3/2)). So a
+/// few consistent labels affect similar trees, and three wrong ones do not outweigh the rest. One new label costs n
+/// kernels.
 #[derive(Clone, Debug, Default)]
 pub struct LabelReach {
     gamma: f64,
     labels: Vec<Option<Label>>,
-    /// Sums of kernels, shape `[n_trees]`.
+    /// Sums of kernels of labels "abnormal", shape `[n_trees]`.
     abnormal: Arc<Vec<f64>>,
     normal: Arc<Vec<f64>>,
-    /// What the label of each tree counts at its own place, 1 or [`OWN`]; shape `[n_trees]`.
+    /// Weight of the label of each tree at its own row, 1 or [`OWN`]; shape `[n_trees]`.
     own: Arc<Vec<f64>>,
 }
 
-/// What the labels around a tree say.
+/// The sums of the labels around a tree.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Votes {
     /// Sum of the kernels of labels "abnormal".
@@ -71,15 +73,15 @@ pub struct Votes {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelledRows {
-    /// Rows labelled abnormal, each with what its label counts at its own place as factor.
+    /// Rows labelled abnormal, each with the weight of its label at its own row as factor.
     pub abnormal: KernelSum,
-    /// The same of rows labelled normal.
+    /// Rows labelled normal, with their factors.
     pub normal: KernelSum,
 }
 
 impl LabelReach {
-    /// The evidence of `labels`, shape `[n_trees]`. `warm` is that of other labels of the same rows; it
-    /// makes this faster and changes nothing else.
+    /// Computes the evidence of `labels`, shape `[n_trees]`. `warm` is that of other labels of the same rows; it
+    /// makes this faster and does not change the result.
     pub fn new(rows: &Rows, gamma: f64, labels: &[Option<Label>], warm: Option<&Self>) -> Self {
         let usable = warm.filter(|warm| {
             warm.labels.len() == labels.len() && warm.gamma.to_bits() == gamma.to_bits()
@@ -98,7 +100,7 @@ impl LabelReach {
             }
             let column = kernel_columns(rows, gamma, &[tree]).swap_remove(0);
             let num_near = column.iter().filter(|kernel| **kernel >= NEAR).count();
-            let own = if num_near < CROWD { OWN } else { 1.0 };
+            let own = if num_near < MIN_CROWD { OWN } else { 1.0 };
             Arc::make_mut(&mut reach.own)[tree] = own;
             for (label, is_new) in [(was, false), (label, true)] {
                 let sums = match label {
@@ -116,14 +118,14 @@ impl LabelReach {
         reach
     }
 
-    /// What the labels say of each tree, shape `[n_trees]`.
+    /// Returns the votes for each tree, shape `[n_trees]`.
     pub fn votes(&self) -> Vec<Votes> {
         let sums = self.abnormal.iter().zip(self.normal.iter());
         sums.map(|(&abnormal, &normal)| Votes { abnormal, normal })
             .collect()
     }
 
-    /// The same of one labelled tree without its own label.
+    /// Returns the probability for one labelled tree without its own label.
     pub fn without_own(&self, tree: usize, prior: f64) -> f64 {
         let own = evidence(1.0, self.own[tree]);
         let (mut abnormal, mut normal) = (self.abnormal[tree], self.normal[tree]);
@@ -135,7 +137,7 @@ impl LabelReach {
         Votes { abnormal, normal }.probability(prior)
     }
 
-    /// What a model keeps of the labels; `rows` are those of the training.
+    /// Returns the labelled rows that a model stores; `rows` are those of the training.
     pub fn model(&self, rows: &Rows) -> LabelledRows {
         let of = |wanted: Label| {
             let labelled = self.labels.iter().enumerate();
@@ -157,12 +159,12 @@ impl LabelReach {
 }
 
 impl Votes {
-    /// Probability that the tree is abnormal, given that before any label.
+    /// Returns the probability that the tree is abnormal, given that before any label.
     pub fn probability(self, prior: f64) -> f64 {
         (self.abnormal + PRIOR * prior) / (self.abnormal + self.normal + PRIOR)
     }
 
-    /// How much more abnormal the tree is for them, nats. Unlike a prior it does not depend on other trees.
+    /// Returns the change of the score towards abnormal, nats. Unlike a prior it does not depend on other trees.
     pub fn log_odds(self) -> f64 {
         let half = PRIOR / 2.0;
         ((self.abnormal + half) / (self.normal + half)).ln()
@@ -170,7 +172,7 @@ impl Votes {
 }
 
 impl LabelledRows {
-    /// What the labels say of each row, shape `[n_rows]`.
+    /// Returns the votes for each row, shape `[n_rows]`.
     ///
     /// # Errors
     /// [`callgrove_trees::MlError::BadNumber`] if a row is not finite, [`callgrove_trees::MlError::Cancelled`].
@@ -201,28 +203,28 @@ impl LabelledRows {
             .collect())
     }
 
-    /// The two sums.
+    /// Returns the sums of both labels.
     pub(crate) fn sums(&self) -> [&KernelSum; 2] {
         [&self.abnormal, &self.normal]
     }
 }
 
-/// Probability that a tree is abnormal before any label, from its decision and q-value.
-pub(crate) fn prior(is_called: bool, q_value: f64) -> f64 {
-    let probability = (1.0 - q_value).clamp(LEAST_DOUBT, 1.0 - LEAST_DOUBT);
-    if is_called {
-        probability.max(CALLED)
+/// Returns the probability that a tree is abnormal before any label, from its decision and q-value.
+pub(crate) fn prior(is_abnormal: bool, q_value: f64) -> f64 {
+    let probability = (1.0 - q_value).clamp(MIN_DOUBT, 1.0 - MIN_DOUBT);
+    if is_abnormal {
+        probability.max(MIN_ABNORMAL)
     } else {
-        probability.min(NOT_CALLED)
+        probability.min(MAX_NORMAL)
     }
 }
 
-/// γ of labels for rows of which `normal` are so: that of the distance to their 10th neighbour.
+/// Returns γ of labels for rows of which `normal` are normal, from the distance to their 10th neighbour.
 pub(crate) fn gamma_of_labels(rows: &Rows, normal: &[usize]) -> f64 {
     let compared: Vec<usize> = evenly(normal, MAX_COMPARED).collect();
     let share = compared.len().real() / normal.len().max(1).real();
-    // The place of itself is 0.
-    let place = whole((NEIGHBOUR * share).round())
+    // The row itself has rank 0.
+    let place = whole((NEIGHBOUR_RANK * share).round())
         .max(1)
         .min(compared.len().saturating_sub(1));
     let others = rows.select(&compared);
@@ -234,11 +236,11 @@ pub(crate) fn gamma_of_labels(rows: &Rows, normal: &[usize]) -> f64 {
         })
         .collect();
     if distances.is_empty() {
-        return 1.0 / (4.0 * LEAST_DISTANCE);
+        return 1.0 / (4.0 * MIN_DISTANCE);
     }
     let middle = distances.len() / 2;
     let median = *distances.select_nth_unstable_by(middle, f64::total_cmp).1;
-    1.0 / (4.0 * median.max(LEAST_DISTANCE))
+    1.0 / (4.0 * median.max(MIN_DISTANCE))
 }
 
 fn evenly(values: &[usize], most: usize) -> impl Iterator<Item = usize> + '_ {
@@ -246,7 +248,7 @@ fn evenly(values: &[usize], most: usize) -> impl Iterator<Item = usize> + '_ {
     values.iter().step_by(step).copied()
 }
 
-/// What a label counts for a row at this kernel of its own; `own` is what it counts at its own place.
+/// Returns the weight of a label for a row at this kernel of its own; `own` is its weight at its own row.
 fn evidence(kernel: f64, own: f64) -> f64 {
     let kernel = (kernel.clamp(0.0, 1.0) * STEPS).round() / STEPS;
     if kernel >= EQUAL { own } else { kernel }
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_labels_carry_over_to_trees_alike_and_to_no_other() {
+    fn a_few_labels_affect_similar_trees_only() {
         let rows = line(400);
         let mut labels = vec![None; 400];
         let reach = |labels: &[Option<Label>]| LabelReach::new(&rows, 50.0, labels, None);
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_equals_a_labelled_one_is_what_the_label_says_but_not_a_crowd_of_them() {
+    fn a_label_decides_equal_rows_unless_they_are_many() {
         let mut values = vec![0.0; 400];
         values[398..].fill(9.0);
         let rows = Rows::Dense(DenseRows::new(1, values).unwrap());

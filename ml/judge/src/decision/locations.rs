@@ -1,4 +1,4 @@
-//! How much longer than like executions each tree took.
+//! The excess of each tree over like executions.
 
 use std::collections::BTreeMap;
 
@@ -14,57 +14,57 @@ use super::quantiles::{ascending, quantile};
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{Bag, Bags, SubtreeIdx};
 
-/// Trees that a structure class needs for medians of its own.
+/// Minimum number of trees of a structure class with its own medians.
 const MIN_CLASS: usize = 8;
-/// Least unit of excess in usual durations.
-const LEAST_UNIT: f64 = 0.1;
-/// Ticks of the clock that a usual duration counts as at least.
+/// Minimum unit of excess in usual durations.
+const MIN_UNIT: f64 = 0.1;
+/// Minimum number of clock ticks that a usual duration counts as.
 const SHORTEST_TICKS: f64 = 20.0;
-/// A tick that is a larger share of the median duration makes ties, which are spread.
+/// Tick of the clock, as a share of the median duration, above which ties are spread.
 const COARSE_TICK: f64 = 0.003;
-/// Trees of a small class from which on their own lower third counts.
+/// Number of trees of a small class from which on their own lower third counts.
 const MIN_OF_SMALL: usize = 3;
-/// What the scale of an unknown structure is multiplied by.
+/// Factor of the scale of an unknown structure.
 const UNKNOWN_STRUCTURE: f64 = 2.0;
-/// Cells of all parts that a model keeps at most; of more it keeps the classes only.
+/// Maximum number of cells of all parts that a model stores; beyond it the model stores the classes only.
 const MAX_CELLS: usize = 200_000;
 
-/// Where the durations of like executions lie: same structure, lane and phase of a cycle.
+/// The usual durations of like executions: those of the same structure, lane and phase of a cycle.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Locations {
     /// Tick of the clock, nanoseconds.
     tick_ns: f64,
-    /// By how much times are spread to undo rounding; 0 where the tick is fine.
+    /// Range by which times are spread to undo rounding; 0 if the tick is fine.
     spread_ns: f64,
-    /// Of program, rank and thread, ascending.
+    /// Program, rank and thread of each lane, ascending.
     lanes: Vec<LaneKey>,
-    /// Classes with medians of their own, ordered by root.
+    /// Classes with their own medians, ordered by root.
     classes: Vec<ClassLocation>,
-    /// The others, ordered by root.
+    /// The other classes, ordered by root.
     small: Vec<SmallClass>,
     /// All trees together, for a forest without large classes.
     all: PartLocation,
 }
 
-/// A class of too few trees, which has the times of the large class most like it.
+/// A class with too few trees, which uses the times of the most similar large class.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SmallClass {
     root: SubtreeIdx,
-    /// Lower thirds of its own trees, from three trees on: of the whole, then by subtree.
+    /// Lower thirds of its own trees, from three trees on: of the complete tree, then by subtree.
     own: Option<(f64, Vec<(SubtreeIdx, f64)>)>,
 }
 
-/// How much longer than like executions a tree took.
+/// The excess of a tree over like executions.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Deviation {
-    /// Mean of the standardised excess of the whole and the largest one of a part.
+    /// Mean of the standardised excess of the complete tree and the largest one of a part.
     ///
-    /// The largest part finds a local delay that another part absorbs; the whole is not fooled by time
+    /// The largest part detects a local delay that another part absorbs; the complete tree is not affected by time
     /// that only moved from one part to another.
     pub statistic: f64,
-    /// Excess of the whole in usual durations.
+    /// Excess of the complete tree in usual durations.
     pub whole_share: f64,
     /// Excess of that part in usual durations.
     pub part_share: f64,
@@ -128,10 +128,10 @@ impl Locations {
         built
     }
 
-    /// The same as a model keeps it: without what depends on where in its run a tree is, which a stream does
-    /// not know, and without lanes where these are too many.
+    /// Returns the locations as stored in a model: without numbers that depend on the position in the run, which a
+    /// stream does not know, and without lanes if there are too many.
     #[must_use]
-    pub fn kept(&self) -> Self {
+    pub fn stored(&self) -> Self {
         let cells_of = |class: &ClassLocation| class.cells.len() * (1 + class.parts.len());
         let mut kept = self.clone();
         kept.spread_ns = 0.0;
@@ -151,8 +151,8 @@ impl Locations {
         kept
     }
 
-    /// Deviations of all trees; `known` gives a subtree its number in the fit, `None` for one that was
-    /// not in it. Each depends on nothing but the tree.
+    /// Returns the deviations of all trees; `known` maps a subtree to its number in the fit, `None` for one that was
+    /// not in it. Each deviation depends on its tree only.
     pub fn deviations(
         &self,
         bags: &Bags,
@@ -174,7 +174,7 @@ impl Locations {
             .collect()
     }
 
-    /// The large class with this structure.
+    /// Returns the large class with this structure.
     fn large(&self, root: SubtreeIdx) -> Option<&ClassLocation> {
         let found = self.classes.binary_search_by_key(&root, |class| class.root);
         found.ok().map(|place| &self.classes[place])
@@ -190,7 +190,7 @@ impl Locations {
     ) -> Deviation {
         let root = known(bag.root);
         let own_class = root.and_then(|root| self.large(root));
-        let like = own_class.or_else(|| self.most_alike(bag, known));
+        let like = own_class.or_else(|| self.most_similar(bag, known));
         let Some(class) = like else {
             let (location, scale) = self.all.at(None, index);
             let usual = self.shown(location);
@@ -245,8 +245,8 @@ impl Locations {
         }
     }
 
-    /// The large class whose trees have most in common with a bag; of equals the first.
-    fn most_alike(
+    /// Returns the large class whose trees are the most similar to a bag; among equal ones the first.
+    fn most_similar(
         &self,
         bag: &Bag<'_>,
         known: &impl Fn(SubtreeIdx) -> Option<SubtreeIdx>,
@@ -258,25 +258,25 @@ impl Locations {
         };
         let mut best: Option<(f64, &ClassLocation)> = None;
         for class in &self.classes {
-            let likeness = class.likeness(counts());
-            if best.is_none_or(|best| likeness > best.0) {
-                best = Some((likeness, class));
+            let similarity = class.similarity(counts());
+            if best.is_none_or(|best| similarity > best.0) {
+                best = Some((similarity, class));
             }
         }
         best.map(|(_, class)| class)
     }
 
-    /// The least difference that means anything.
+    /// Returns the smallest significant difference.
     fn floor(&self, usual_ns: f64, count: u64) -> f64 {
-        (LEAST_UNIT * usual_ns).max(self.tick_ns * count.real().sqrt())
+        (MIN_UNIT * usual_ns).max(self.tick_ns * count.real().sqrt())
     }
 
-    /// A usual duration, and 20 ticks of the clock at least.
+    /// Returns a usual duration of at least 20 ticks of the clock.
     fn shown(&self, usual_ns: f64) -> f64 {
         usual_ns.max(SHORTEST_TICKS * self.tick_ns).max(1.0)
     }
 
-    /// Times in which a fixed sequence of low discrepancy undoes the rounding of a coarse clock, so that
+    /// Returns the times, with the rounding of a coarse clock undone by a fixed low-discrepancy sequence, so that
     /// ties make no steps in the tail.
     fn times(&self, bag: &Bag<'_>, tree: usize, placement: &Placement) -> Times {
         let whole = bag.duration_ns.real();
@@ -407,8 +407,8 @@ impl Locations {
         }
     }
 
-    /// Whether its numbers can be those of a fit to a vocabulary of this length.
-    pub(crate) fn is_whole(&self, vocabulary_len: usize) -> bool {
+    /// Returns whether its numbers can be the result of a fit to a vocabulary of this length.
+    pub fn is_valid(&self, vocabulary_len: usize) -> bool {
         let numbers = [
             self.tick_ns,
             self.spread_ns,
@@ -424,7 +424,7 @@ impl Locations {
             && self
                 .classes
                 .iter()
-                .all(|class| class.is_whole(vocabulary_len))
+                .all(|class| class.is_valid(vocabulary_len))
     }
 }
 
@@ -448,7 +448,8 @@ impl Column {
 }
 
 impl ClassLocation {
-    /// The times of a subtree; `from` is where it was found last, since bags and parts have one order.
+    /// Returns the times of a subtree; `from` is the index of the last one found, since bags and parts have the same
+    /// order.
     fn find(&self, subtree: SubtreeIdx, from: &mut usize) -> Option<&PartLocation> {
         if self
             .parts

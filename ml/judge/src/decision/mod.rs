@@ -1,20 +1,20 @@
-//! Which trees are abnormal: a statistic, its p-value and a false discovery rate.
+//! Decisions which trees are abnormal: a statistic, its p-value and a false discovery rate.
 //!
-//! Three things are kept apart. The **score** orders trees. The **p-value** is the share of normal trees
-//! that stand out as much or more. The **decision** calls trees abnormal such that about a given share of
-//! these is normal (Benjamini and Hochberg 1995), over the set of trees that is looked at. No threshold is
-//! kept: another set has another one.
+//! Three values are separate. The **score** orders trees. The **p-value** is the share of normal trees that deviate
+//! at least as much. The **decision** classifies trees as abnormal such that about a given share of these is normal
+//! (Benjamini and Hochberg 1995), over the set of examined trees. No threshold is stored: another set has another
+//! one.
 //!
 //! | step | module |
 //! |---|---|
-//! | how much longer than *like* executions: same structure, lane and phase | [`Locations`] |
-//! | which structures are rare by design, and how rare the others are | [`Structures`] |
-//! | why they are so, to be shown | [`ByDesign`] |
-//! | how rare an excess is where nothing is wrong | [`NullTail`] |
-//! | which p-values are discoveries | [`discoveries`] |
-//! | what labels say about the trees around them | [`LabelReach`] |
+//! | excess over *like* executions: same structure, lane and phase | [`Locations`] |
+//! | structures that are rare by design, and the rarity of the others | [`Structures`] |
+//! | the reasons, for display | [`ByDesign`] |
+//! | rarity of an excess in normal trees | [`NullTail`] |
+//! | p-values that are discoveries | [`discoveries`] |
+//! | effect of labels on the trees around them | [`LabelReach`] |
 //!
-//! All of it is deterministic: sums have a fixed order, and parts that run in parallel are independent.
+//! Everything is deterministic: sums have a fixed order, and parts that run in parallel are independent.
 
 mod by_design;
 mod call_sets;

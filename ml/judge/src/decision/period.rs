@@ -1,17 +1,17 @@
-//! Whether executions of a lane differ by their place in a cycle.
+//! Cycles: executions of a lane that differ by their position in a cycle.
 
 use rayon::prelude::*;
 
 use super::quantiles::{ascending, quantile};
 use callgrove_trees::real::Real;
 
-/// The longest cycle that is looked for, in executions.
-const LONGEST_CYCLE: u32 = 32;
-/// Executions of a lane in a phase, in the median, that a cycle needs.
-const LEAST_IN_PHASE: usize = 12;
-/// Share of the spread with a shorter cycle that a longer one must come down to.
+/// Maximum length of a cycle, in executions.
+const MAX_CYCLE: u32 = 32;
+/// Minimum median number of executions of a lane in a phase of a cycle.
+const MIN_IN_PHASE: usize = 12;
+/// Maximum spread with a longer cycle, as a share of that with a shorter one.
 const REDUCED: f64 = 0.6;
-/// Executions that are looked at, at most; whole lanes, evenly chosen.
+/// Maximum number of executions that are examined; complete lanes, evenly chosen.
 const MAX_EXECUTIONS: usize = 20_000;
 
 /// The value of an execution, its lane and its index in it.
@@ -22,13 +22,13 @@ pub(super) struct Timed {
     pub(super) value: f64,
 }
 
-/// The shortest cycle that explains the values: from 1 on, where 1 means none.
+/// Returns the shortest cycle that explains the values: from 1 on, where 1 means no cycle.
 ///
-/// A cycle of P executions replaces a shorter one where the median absolute deviation about the medians
-/// of lane and phase (index modulo P) falls to 60 % or less. n executions, 32 sorts of n.
+/// A cycle of P executions replaces a shorter one if the median absolute deviation about the medians of lane and
+/// phase (index modulo P) falls to 60 % or less. n executions, 32 sorts of n.
 pub(super) fn period(executions: &[Timed]) -> u32 {
     let chosen = chosen(executions);
-    let spreads: Vec<Option<f64>> = (1..=LONGEST_CYCLE)
+    let spreads: Vec<Option<f64>> = (1..=MAX_CYCLE)
         .into_par_iter()
         .map(|period| spread(&chosen, period))
         .collect();
@@ -44,7 +44,7 @@ pub(super) fn period(executions: &[Timed]) -> u32 {
     best.0
 }
 
-/// The executions of evenly chosen lanes, and no more of one lane than fit.
+/// Returns the executions of evenly chosen lanes, up to the maximum for each lane.
 fn chosen(executions: &[Timed]) -> Vec<Timed> {
     let mut sorted = executions.to_vec();
     sorted.sort_unstable_by_key(|timed| (timed.lane, timed.index));
@@ -59,8 +59,8 @@ fn chosen(executions: &[Timed]) -> Vec<Timed> {
         .collect()
 }
 
-/// The median absolute deviation about the medians of lane and phase, with the degrees of freedom that
-/// these cost; `None` where phases have too few executions.
+/// Returns the median absolute deviation about the medians of lane and phase, corrected for their degrees of freedom;
+/// `None` if phases have too few executions.
 fn spread(executions: &[Timed], period: u32) -> Option<f64> {
     let mut keyed: Vec<(usize, u32, f64)> = executions
         .iter()
@@ -76,7 +76,7 @@ fn spread(executions: &[Timed], period: u32) -> Option<f64> {
     }
     let num_phases = sizes.len();
     sizes.sort_unstable();
-    if *sizes.get(num_phases / 2)? < LEAST_IN_PHASE {
+    if *sizes.get(num_phases / 2)? < MIN_IN_PHASE {
         return None;
     }
     let num = deviations.len();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_found_and_noise_has_none() {
+    fn finds_a_cycle_but_none_in_noise() {
         assert_eq!(period(&executions(|_| 100.0)), 1);
         assert_eq!(period(&executions(|index| 100.0 * f64::from(index % 4))), 4);
         assert_eq!(period(&[]), 1);

@@ -1,42 +1,42 @@
-//! Where in a run its trees are: lane, position and time.
+//! The placement of trees in a run: lane, position and time.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::{Forest, LaneIdx, TreeIdx};
 use serde::{Deserialize, Serialize};
 
-/// A lane by the numbers that it has in every run: program, rank and thread.
+/// A lane, identified by its numbers in every run: program, rank and thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(super) struct LaneKey(pub(super) u32, pub(super) u32, pub(super) u64);
 
-/// Where in a run a tree is.
+/// The place of a tree in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TreePlace {
     /// Number of the lane, in order of program, rank and thread.
     pub lane: usize,
     /// Position among the trees of the lane, from 0 on.
     pub position: usize,
-    /// Position among the trees of the rank in the whole run, as its name has it.
+    /// Index among the trees of the rank in the complete run, as in its tree code.
     pub index: u32,
-    /// Entry of the root, nanoseconds; 0 for all trees where their times are unknown.
+    /// Entry of the root, nanoseconds; 0 for all trees if their times are unknown.
     pub entry_ns: i64,
-    /// Exit of the root, nanoseconds; 0 for all trees where their times are unknown.
+    /// Exit of the root, nanoseconds; 0 for all trees if their times are unknown.
     pub exit_ns: i64,
 }
 
-/// Where in a run each of its trees is.
+/// The place of each tree in a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Placement {
-    /// Shape `[n_trees]`.
+    /// Places, shape `[n_trees]`.
     pub places: Vec<TreePlace>,
-    /// Trees of each lane, shape `[n_lanes]`.
+    /// Number of trees of each lane, shape `[n_lanes]`.
     pub lane_len: Vec<usize>,
-    /// Shape `[n_lanes]`.
+    /// Lane keys, shape `[n_lanes]`.
     pub(super) keys: Vec<LaneKey>,
 }
 
 impl Placement {
-    /// Of the trees of a forest.
+    /// Returns the placement of the trees of a forest.
     pub fn of(forest: &Forest) -> Self {
         let mut trees_of: BTreeMap<LaneIdx, Vec<usize>> = BTreeMap::new();
         for (tree, found) in forest.trees().iter().enumerate() {
@@ -86,7 +86,8 @@ impl Placement {
             placed.keys.push(key);
             placed.lane_len.push(trees.len());
         }
-        // Most trees of a lane cannot run at once, and a weight that is no time says nothing of an exit.
+        // Most trees of a lane cannot run at once, so such times are unknown; weights that are not times give no
+        // exits.
         if !forest.unit().is_time() || 2 * num_overlapping > forest.len() {
             for place in &mut placed.places {
                 (place.entry_ns, place.exit_ns) = (0, 0);
@@ -95,7 +96,7 @@ impl Placement {
         placed
     }
 
-    /// Number of lanes.
+    /// Returns the number of lanes.
     pub fn num_lanes(&self) -> usize {
         self.lane_len.len()
     }

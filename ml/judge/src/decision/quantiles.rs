@@ -1,8 +1,8 @@
-//! Quantiles, and a scale that late trees do not move.
+//! Quantiles, and a scale that is robust to late trees.
 
 use callgrove_trees::real::{Real, whole};
 
-/// The quantile of values in ascending order, interpolated between the nearest two; 0 of none.
+/// Returns the quantile of values in ascending order, interpolated between the nearest two; 0 without values.
 pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share.clamp(0.0, 1.0) * sorted.len().saturating_sub(1).real();
     let below = whole(place);
@@ -13,14 +13,14 @@ pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
     low + (place - below.real()) * (high - low)
 }
 
-/// Values in ascending order.
+/// Returns values in ascending order.
 pub(super) fn ascending(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_unstable_by(f64::total_cmp);
     values
 }
 
-/// The scale of values in ascending order by their lower half and middle, which a third of late values
-/// does not move; together with `floor`, the least difference that means anything.
+/// Returns the scale of values in ascending order from their lower half and middle, which a third of late values does
+/// not move; at least `floor`, the smallest significant difference.
 pub(super) fn lower_scale(sorted: &[f64], floor: f64) -> f64 {
     let (low, middle, upper) = (
         quantile(sorted, 0.159),

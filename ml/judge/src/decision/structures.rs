@@ -1,4 +1,4 @@
-//! Which structures a run has by design, and how rare the others are.
+//! The structures that a run has by design, and the rarity of the others.
 
 use std::collections::BTreeMap;
 
@@ -9,83 +9,84 @@ use super::placement::Placement;
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{SubtreeHash, SubtreeIdx};
 
-/// Share of the trees, and trees, from which on a structure is common.
+/// Share of the trees from which on a structure is common.
 const COMMON_SHARE: f64 = 0.02;
+/// Number of trees from which on a structure is common.
 const COMMON_TREES: f64 = 8.0;
-/// Share of the trees up to which odd events are what is wrong rather than how the run varies.
-const FEW_ODD: f64 = 0.005;
-/// Positions at either end of a lane in which set-up and end are.
+/// Maximum share of odd events in the trees for them to be anomalies rather than the variation of the run.
+const MAX_ODD_SHARE: f64 = 0.005;
+/// Number of positions at either end of a lane that are set-up and end.
 const NUM_ENDS: usize = 2;
-/// Share of the lanes that do the same at once where it is by design.
-const MOST_LANES: f64 = 0.5;
-/// Lanes that are enough to say so.
+/// Minimum share of the lanes that have a structure at once for it to be by design.
+const MIN_LANE_SHARE: f64 = 0.5;
+/// Minimum number of such lanes.
 const MIN_LANES: usize = 3;
-/// Separate stretches of what recurs on most lanes.
-const MIN_STRETCHES: usize = 4;
-/// Stretches of what recurs on one lane at equal distances.
+/// Minimum number of separate times of a structure that recurs on most lanes.
+const MIN_RECURRENCES: usize = 4;
+/// Minimum number of occurrences of a structure that recurs on one lane at equal distances.
 const MIN_REGULAR: usize = 3;
 /// Largest standard deviation of equal distances, in means.
-const REGULAR: f64 = 0.1;
-/// Share of the run that recurring structures span.
-const SPANNED: f64 = 0.5;
+const MAX_DEVIATION: f64 = 0.1;
+/// Minimum share of the run that recurring structures span.
+const MIN_SPAN: f64 = 0.5;
 /// Excess that the first or last executions of most lanes have by design.
 pub(super) const LATE_START: f64 = 0.1;
 
-/// What the structure of a tree is in its run.
+/// The kind of a tree's structure in its run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StructureKind {
     /// Many trees have it.
     Common,
     /// Most lanes begin or end with a structure that is not common.
     Ends,
-    /// Most lanes have it at once, again and again.
+    /// Most lanes have it at once, repeatedly.
     Recurring,
     /// A lane has it once every this many trees.
     Every(u32),
-    /// None of these: the fewer there are, the rarer.
+    /// None of the other kinds: the fewer there are, the rarer.
     Odd,
 }
 
 /// The structures of the trees of a run; lists have shape `[n_trees]`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Structures {
-    /// What each is.
+    /// The kind of each structure.
     pub kinds: Vec<StructureKind>,
-    /// ln of the share of trees whose structures are odd and as rare or rarer, 0 for those that are not odd.
+    /// ln of the share of trees whose structures are odd and at least as rare, 0 for those that are not odd.
     pub ln_p: Vec<f64>,
-    /// Whether a tree is one of the first or last, which take longer on most lanes.
+    /// True if a tree is one of the first or last, which take longer on most lanes.
     pub is_late_end: Vec<bool>,
-    /// Odd structures that occur in one event only.
+    /// Number of odd structures that occur in one event only.
     pub num_seen_once: usize,
-    /// Call sets whose counts vary, ascending.
+    /// Call sets with varying counts, ascending.
     varied: Vec<SubtreeHash>,
 }
 
-/// What a model knows of structures.
+/// The structures that a model knows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownStructures {
     /// Structures that are odd in the training, each with the ln of its p-value; ordered.
     odd: Vec<(SubtreeIdx, f64)>,
-    /// Call sets whose counts vary in the training, ascending.
+    /// Call sets with varying counts in the training, ascending.
     varied: Vec<SubtreeHash>,
-    /// The same of a structure that the training lacks: such are as likely as those that it has once (Good,
-    /// Biometrika 1953).
+    /// ln of the p-value of a structure that the training lacks: such structures are as likely as those that it has
+    /// once (Good, Biometrika 1953).
     unknown_ln_p: f64,
 }
 
 impl Structures {
-    /// Of trees with these roots and excesses of the whole, in usual durations.
+    /// Finds the structures of trees with these roots and total excesses, in usual durations.
     ///
-    /// The p-value of an odd structure counts events: trees of one structure that follow each other on a lane are one
-    /// event, and so are such stretches that most lanes have at once. While events are few, each is as rare as one event:
-    /// 1 / (n + 1). A run in which nothing is wrong has hardly any, since what the program does by design is not odd. Where
-    /// they are many, the run varies by itself, and one says little: W / (n + 1), with W the events of the run.
+    /// The p-value of an odd structure counts events: consecutive trees of one structure on a lane are one event, and
+    /// so are those that most lanes have at once. While events are few, each is as rare as one event: 1 / (n + 1). A
+    /// run without anomalies has hardly any, since structures by design are not odd. If they are many, the run varies
+    /// by itself, and one is not informative: W / (n + 1), with W the events of the run.
     ///
-    /// How often a path is taken may vary with the work. Where it does (of the trees of a lane that call the same, 2 % or
-    /// more are of another structure than most), no structure is odd for its counts.
+    /// How often a path is taken may vary with the work. If it does (of the trees of a lane with the same calls, 2 %
+    /// or more are of another structure than most), no structure is odd for its counts.
     ///
-    /// What is not odd in the training `reference` is not odd here.
+    /// A structure that is not odd in the training `reference` is not odd here.
     pub(crate) fn of(
         roots: &[SubtreeIdx],
         call_sets: &CallSets,
@@ -127,7 +128,7 @@ impl Structures {
             num_seen_once += usize::from((0.5..1.5).contains(&of_class));
         }
         let share = num_events / (roots.len().real() + 1.0);
-        let of_odd = if share <= FEW_ODD {
+        let of_odd = if share <= MAX_ODD_SHARE {
             1.0 / (roots.len().real() + 1.0)
         } else {
             share
@@ -150,7 +151,7 @@ impl Structures {
         }
     }
 
-    /// For `num_trees` trees whose structures say nothing.
+    /// Returns structures of `num_trees` trees without information.
     pub fn none(num_trees: usize) -> Self {
         Self {
             kinds: vec![StructureKind::Common; num_trees],
@@ -161,7 +162,7 @@ impl Structures {
         }
     }
 
-    /// What a model keeps of them; `roots` are those of the trees.
+    /// Returns the structures that a model stores; `roots` are those of the trees.
     pub fn known(&self, roots: &[SubtreeIdx]) -> KnownStructures {
         let mut by_root: BTreeMap<SubtreeIdx, (bool, f64)> = BTreeMap::new();
         for ((&root, &kind), &ln_p) in roots.iter().zip(&self.kinds).zip(&self.ln_p) {
@@ -181,7 +182,7 @@ impl Structures {
 }
 
 impl KnownStructures {
-    /// ln of the p-value of a structure: one of the training, or else with this call set.
+    /// Returns ln of the p-value of a structure of the training, or of an unknown one with this call set.
     pub(crate) fn ln_p(&self, root: Option<SubtreeIdx>, call_set: Option<SubtreeHash>) -> f64 {
         let Some(root) = root else {
             let is_varied = call_set.is_some_and(|it| self.varied.binary_search(&it).is_ok());
@@ -191,13 +192,13 @@ impl KnownStructures {
         found.map_or(0.0, |place| self.odd[place].1)
     }
 
-    /// ln of the p-value of a structure that the training lacks.
+    /// Returns ln of the p-value of a structure that the training lacks.
     pub(crate) fn unknown_ln_p(&self) -> f64 {
         self.unknown_ln_p
     }
 
-    /// Whether its numbers can be those of a training.
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Returns whether its numbers can be those of a training.
+    pub fn is_valid(&self) -> bool {
         let ln_p = self.odd.iter().map(|odd| odd.1);
         let is_ln_p = |ln_p: f64| ln_p.is_finite() && ln_p <= 0.0;
         self.odd.is_sorted_by(|a, b| a.0 < b.0)
@@ -206,29 +207,29 @@ impl KnownStructures {
     }
 }
 
-/// A training, seen from the structures of another run.
+/// The structures of a training, as a reference for another run.
 pub(crate) struct StructureReference<'a> {
     pub(crate) structures: &'a KnownStructures,
-    /// The place of a structure in the training.
+    /// Returns the number of a structure in the training.
     pub(crate) known: &'a dyn Fn(SubtreeIdx) -> Option<SubtreeIdx>,
 }
 
 impl StructureReference<'_> {
-    /// Whether a structure is not odd there.
+    /// Returns whether a structure is known there as not odd.
     fn has(&self, root: SubtreeIdx, call_set: SubtreeHash) -> bool {
         let ln_p = self.structures.ln_p((self.known)(root), Some(call_set));
         ln_p >= 0.0
     }
 }
 
-/// Call sets whose counts vary, ascending: on the lanes that have them more than a few trees are of another
-/// structure than most of that lane.
+/// Returns the call sets with varying counts, ascending: on the lanes that have them more than a few trees are of
+/// another structure than most of that lane.
 fn varied(
     trees_of: &BTreeMap<SubtreeIdx, Vec<usize>>,
     call_sets: &CallSets,
     placement: &Placement,
 ) -> Vec<SubtreeHash> {
-    /// Trees of a lane with one call set: all, and those of one structure at most.
+    /// Trees of a lane with one call set: all, and those of its most frequent structure.
     type Counts = (usize, usize);
     let mut counts: BTreeMap<SubtreeHash, BTreeMap<usize, Counts>> = BTreeMap::new();
     for (&root, trees) in trees_of {
@@ -252,15 +253,15 @@ fn varied(
     varied.map(|(call_set, _)| call_set).collect()
 }
 
-/// The lanes of a run, with how many of them reach each position.
+/// The lanes of a run, with the number of them that reach each position.
 struct Lanes<'a> {
     placement: &'a Placement,
     longest: usize,
-    /// Lanes that have a tree at a position, shape `[longest]`.
+    /// Number of lanes that have a tree at a position, shape `[longest]`.
     num_at: Vec<usize>,
 }
 
-/// Trees that are not common by their place from the beginning and from the end of their lanes.
+/// Numbers of trees that are not common, by position from the beginning and from the end of their lanes.
 #[derive(Default)]
 struct NumRare {
     first: [usize; NUM_ENDS],
@@ -305,13 +306,13 @@ impl<'a> Lanes<'a> {
         self.placement.lane_len[self.placement.places[tree].lane]
     }
 
-    /// How many trees of its lane come after one.
+    /// Returns the number of trees of its lane after a tree.
     fn num_after(&self, tree: usize) -> usize {
         self.len_of(tree) - self.position(tree) - 1
     }
 
-    /// Whether a tree is one of the first or last of its lane, where most lanes begin or end with structures that are not
-    /// common. Lanes may have different numbers of trees: their ends are counted from the end.
+    /// Returns whether a tree is one of the first or last of its lane, and most lanes begin or end with structures
+    /// that are not common. Lanes may have different numbers of trees: their ends are counted from the end.
     fn is_end_by_design(&self, tree: usize, num_rare: &NumRare) -> bool {
         let has_peers = self.placement.num_lanes() >= MIN_LANES;
         let is_of_most = |at: usize, num_rare: &[usize; NUM_ENDS]| {
@@ -320,24 +321,24 @@ impl<'a> Lanes<'a> {
             };
             let num_lanes = self.num_at[at];
             !has_peers
-                || (num_lanes >= MIN_LANES && num_rare.real() >= MOST_LANES * num_lanes.real())
+                || (num_lanes >= MIN_LANES && num_rare.real() >= MIN_LANE_SHARE * num_lanes.real())
         };
         is_of_most(self.position(tree), &num_rare.first)
             || is_of_most(self.num_after(tree), &num_rare.last)
     }
 
-    /// How many trees at a position are those of most lanes.
+    /// Returns the number of trees at a position that is most lanes.
     fn most_at(&self, position: usize) -> f64 {
-        (MOST_LANES * self.num_at[position].real()).max(MIN_LANES.real())
+        (MIN_LANE_SHARE * self.num_at[position].real()).max(MIN_LANES.real())
     }
 
-    /// The same, where all of fewer lanes will do.
+    /// Returns that number, capped so that all of fewer lanes suffice.
     fn nearly_all_at(&self, position: usize) -> f64 {
         let num = self.num_at[position].real();
-        (MOST_LANES * num).max(num.min(MIN_LANES.real()))
+        (MIN_LANE_SHARE * num).max(num.min(MIN_LANES.real()))
     }
 
-    /// Says what the trees of a class that is not common are; they are in order of lane and position.
+    /// Assigns kinds to the trees of a class that is not common; they are in order of lane and position.
     fn judge(&self, trees: &[usize], num_rare: &NumRare, kinds: &mut [StructureKind]) {
         for &tree in trees {
             kinds[tree] = if self.is_end_by_design(tree, num_rare) {
@@ -362,7 +363,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Positions at which most lanes have a class, if these are spread over the run; ascending.
+    /// Returns the positions at which most lanes have a class, if these are spread over the run; ascending.
     fn recurring(&self, trees: &[usize]) -> Vec<usize> {
         let mut positions: Vec<usize> = trees.iter().map(|&tree| self.position(tree)).collect();
         positions.sort_unstable();
@@ -376,15 +377,15 @@ impl<'a> Lanes<'a> {
             .last()
             .zip(together.first())
             .map(|(last, first)| last - first);
-        let is_spread = span.is_some_and(|span| span.real() >= SPANNED * self.longest.real());
-        if num_stretches >= MIN_STRETCHES && is_spread {
+        let is_spread = span.is_some_and(|span| span.real() >= MIN_SPAN * self.longest.real());
+        if num_stretches >= MIN_RECURRENCES && is_spread {
             together
         } else {
             Vec::new()
         }
     }
 
-    /// The distance at which a class comes back on a lane, if it is always the same.
+    /// Returns the distance at which a class recurs on a lane, if it is always the same.
     fn regular(&self, of_lane: &[usize]) -> Option<u32> {
         let positions = of_lane
             .iter()
@@ -402,13 +403,14 @@ impl<'a> Lanes<'a> {
         let mean = gaps.iter().sum::<f64>() / gaps.len().real();
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len().real();
         let span = (starts[starts.len() - 1] - starts[0]).real() + mean;
-        let is_regular = variance.sqrt() <= REGULAR * mean;
-        let is_spread = span >= SPANNED * self.len_of(of_lane[0]).real();
+        let is_regular = variance.sqrt() <= MAX_DEVIATION * mean;
+        let is_spread = span >= MIN_SPAN * self.len_of(of_lane[0]).real();
         let period = u32::try_from(callgrove_trees::real::whole(mean.round())).unwrap_or(u32::MAX);
         (is_regular && is_spread).then_some(period)
     }
 
-    /// Events among the odd trees of a class: stretches of positions, of a lane or of most lanes at once.
+    /// Returns the number of events among the odd trees of a class: runs of consecutive positions, of a lane or of
+    /// most lanes at once.
     fn num_events(&self, odd: &[usize]) -> f64 {
         let place = |tree: usize| (self.position(tree), self.placement.places[tree].lane);
         let mut places: Vec<(usize, usize)> = odd.iter().map(|&tree| place(tree)).collect();
@@ -426,7 +428,7 @@ impl<'a> Lanes<'a> {
         events.sum()
     }
 
-    /// The first or last trees of lanes, where most of these take longer than usual.
+    /// Returns the first or last trees of lanes, if most of these take longer than usual.
     fn late_ends(&self, whole_shares: &[f64]) -> Vec<bool> {
         let mut is_late = vec![false; whole_shares.len()];
         if self.placement.num_lanes() < MIN_LANES {
@@ -438,7 +440,8 @@ impl<'a> Lanes<'a> {
         let lasts: Vec<usize> = (0..whole_shares.len()).filter(is_last).collect();
         for ends in [firsts, lasts] {
             let late = ends.iter().filter(|&&tree| whole_shares[tree] > LATE_START);
-            if ends.len() >= MIN_LANES && late.count().real() >= MOST_LANES * ends.len().real() {
+            if ends.len() >= MIN_LANES && late.count().real() >= MIN_LANE_SHARE * ends.len().real()
+            {
                 for tree in ends {
                     is_late[tree] = true;
                 }
@@ -453,7 +456,7 @@ mod tests {
     use super::super::placement::{LaneKey, TreePlace};
     use super::*;
 
-    /// Trees of `num_lanes` lanes of `len`, lane by lane; `root` gives the structure by lane and position.
+    /// Returns trees of `num_lanes` lanes of `len`, lane by lane; `root` gives the structure by lane and position.
     fn run(
         num_lanes: u32,
         len: u32,
@@ -486,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn set_up_output_and_checkpoints_are_by_design_and_one_odd_tree_is_not() {
+    fn recurring_structures_are_by_design_and_one_odd_tree_is_not() {
         let found = kinds_of(8, 400, |lane, position| match (lane, position) {
             (_, 0) => 1,
             (_, at) if at % 100 == 50 => 2,
@@ -529,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_ranks_do_once_is_one_event() {
+    fn simultaneous_trees_of_all_ranks_are_one_event() {
         let found = kinds_of(16, 100, |_, position| u32::from(position == 40));
         let p_value = found.ln_p[40].exp();
         assert!((p_value - 1.0 / 1_601.0).abs() < 1e-12, "{p_value}");
@@ -545,28 +548,28 @@ mod tests {
     }
 
     #[test]
-    fn a_model_knows_what_was_odd_in_its_training() {
+    fn a_model_stores_the_odd_structures_of_its_training() {
         let (roots, placement) = run(4, 100, |lane, position| {
             u32::from((lane, position) == (1, 60))
         });
         let shares = vec![0.0; roots.len()];
         let known =
             Structures::of(&roots, &CallSets::default(), &placement, &shares, None).known(&roots);
-        assert!(known.is_whole());
+        assert!(known.is_valid());
         assert!(known.ln_p(Some(SubtreeIdx(0)), None).abs() < 1e-12);
         assert!(known.ln_p(Some(SubtreeIdx(1)), None) < -5.0);
-        // One structure was seen once: one more is as likely as that.
+        // One structure occurred once: an unknown one is as likely as that.
         assert!((known.unknown_ln_p() - (2.0_f64 / 401.0).ln()).abs() < 1e-12);
         assert!((known.ln_p(None, None) - known.unknown_ln_p()).abs() < 1e-12);
     }
 
-    /// Structures 0 to 49 differ in counts only; 60 calls something else.
+    /// Structures 0 to 49 differ in counts only; 60 calls another function.
     fn call_sets() -> CallSets {
         CallSets::new((0..50).map(|root| (root, 1)).chain([(60, 2)]))
     }
 
     #[test]
-    fn a_structure_is_not_odd_for_counts_that_vary_anyway_but_for_what_it_calls() {
+    fn structures_with_varying_counts_are_odd_only_for_their_calls() {
         let root = |lane: u32, position: u32| match (lane, position) {
             (3, 111) => 60,
             (_, position) if position % 20 < 12 => 0,
@@ -579,7 +582,7 @@ mod tests {
             .filter(|&tree| found.kinds[tree] == StructureKind::Odd)
             .collect();
         assert_eq!(odd, [3 * 200 + 111]);
-        // In a run that never varied, the reference says that counts may.
+        // In a run that never varied, the reference determines that counts may.
         let known = found.known(&roots);
         let steady = run(8, 200, |lane, position| {
             5 * u32::from((lane, position) == (2, 50))

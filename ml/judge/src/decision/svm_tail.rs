@@ -1,15 +1,15 @@
-//! How rare a score of the one-class SVM is.
+//! The tail distribution of the scores of the one-class SVM.
 
 use serde::{Deserialize, Serialize};
 
 use super::quantiles::{ascending, lower_scale, quantile};
 use super::tail::{NullTail, Observation};
 
-/// The least p-value that the one-class SVM alone gives: it says what is unlike the rest, not how far.
-const LEAST_P_VALUE: f64 = 0.001;
+/// Minimum p-value of the one-class SVM alone: it detects dissimilarity, but does not measure it.
+const MIN_P_VALUE: f64 = 0.001;
 
-/// The distribution of the scores of the one-class SVM when nothing is wrong: those of the trees that it
-/// was trained on, before labels.
+/// The distribution of the scores of the one-class SVM for normal trees: those of the trees that it was trained on,
+/// before labels.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SvmTail {
@@ -19,7 +19,7 @@ pub struct SvmTail {
 }
 
 impl SvmTail {
-    /// Fits scores, of which the smallest are the most abnormal, with when their trees ran.
+    /// Fits scores, of which the smallest are the most abnormal, with the times of their trees.
     pub fn fit(scores: &[Observation]) -> Self {
         let sorted = ascending(scores.iter().map(|seen| -seen.value).collect());
         let middle = quantile(&sorted, 0.5);
@@ -35,18 +35,19 @@ impl SvmTail {
         }
     }
 
-    /// ln of the share of normal trees with such a score or a smaller one.
+    /// Returns ln of the share of normal trees with such a score or a smaller one.
     pub fn ln_p(&self, score: f64) -> f64 {
         let value = (-score - self.middle) / self.scale;
-        self.tail.ln_p(value, 0.0).max(LEAST_P_VALUE.ln())
+        self.tail.ln_p(value, 0.0).max(MIN_P_VALUE.ln())
     }
 
-    /// Whether its numbers can be those of a fit.
-    pub(crate) fn is_whole(&self) -> bool {
-        // Scores are differences of kernels, so between -1 and 1, and those of labelled ones are brought to that scale.
+    /// Returns whether its numbers can be the result of a fit.
+    pub fn is_valid(&self) -> bool {
+        // Scores are differences of kernels, so between -1 and 1, and those of labelled trees are scaled to that
+        // range.
         (-1.0..=1.0).contains(&self.middle)
             && self.scale > 0.0
             && self.scale <= 8.0
-            && self.tail.is_whole()
+            && self.tail.is_valid()
     }
 }

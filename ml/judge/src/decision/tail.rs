@@ -1,4 +1,4 @@
-//! How rare an excess is where nothing is wrong.
+//! The tail distribution of the excess of normal trees.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,8 +6,8 @@ use super::quantiles::{ascending, lower_scale, quantile};
 use super::tail_fit::{LARGEST_SCALE, LARGEST_SHAPE, fit_pareto};
 use callgrove_trees::real::{Real, whole};
 
-/// Quantiles that may be trusted, each with the one at which its tail begins and that of a standard
-/// normal distribution.
+/// Quantiles that may be reliable, each with the one at which its tail begins and that of a standard normal
+/// distribution.
 const WINDOWS: [(f64, f64, f64); 6] = [
     (0.99, 0.90, 2.326),
     (0.97, 0.85, 1.881),
@@ -16,43 +16,42 @@ const WINDOWS: [(f64, f64, f64); 6] = [
     (0.80, 0.66, 0.842),
     (0.72, 0.59, 0.583),
 ];
-/// The last window: up to a third is wrong.
+/// The last window: up to a third of the values is abnormal.
 const LAST_WINDOW: (f64, f64) = (0.67, 0.55);
-/// A quantile further out than this many times that of a normal distribution is taken for contamination.
-const HEAVIEST: f64 = 5.0;
-/// What is less far out than this may be noise: 20 % of the usual duration in quiet programs.
+/// Multiple of the quantile of a normal distribution above which a quantile counts as contaminated.
+const MAX_HEAVINESS: f64 = 5.0;
+/// Values below this may be noise: 20 % of the usual duration in quiet programs.
 const HARMLESS: f64 = 2.0;
-/// Expectation number of normal values as far out as one that the second fit leaves out.
+/// Expected number of normal values as large as one that the second fit leaves out.
 const BEYOND_DOUBT: f64 = 0.01;
-/// Values that are needed before a tail is believed.
+/// Minimum number of values from which a tail is usable.
 const MIN_VALUES: usize = 30;
-/// Numbers of a fit that differ by less were written by rounding.
+/// Maximum difference by rounding between the stored numbers of a fit.
 const ROUNDING: f64 = 1e-6;
-/// Quantiles of the body that are kept, beside the least value.
+/// Number of stored quantiles of the body, in addition to the smallest value.
 const NUM_BODY: usize = 64;
 
-/// The distribution of a statistic when nothing is wrong: its body by quantiles, its tail by a generalised
-/// Pareto distribution (peaks over threshold, Siffer et al., KDD 2017).
+/// The distribution of a statistic for normal trees: its body by quantiles, its tail by a generalised Pareto
+/// distribution (peaks over threshold, Siffer et al., KDD 2017).
 ///
 /// # Fit
 ///
-/// The tail is fitted between a threshold and the largest quantile that may be trusted: one that is no
-/// further out than five times that of a normal distribution with the scale of the lower half. So
-/// contamination of up to a third has no say. What is beyond doubt is then left out, and the fit is
-/// repeated on the rest.
+/// The tail is fitted between a threshold and the largest reliable quantile: the largest one that is at most five
+/// times that of a normal distribution with the scale of the lower half. So contamination of up to a third has no
+/// effect. Values that are certainly abnormal are then left out, and the fit is repeated on the rest.
 ///
-/// Exceedances of one moment are one: with b of B bins of the run hit (a bin is as long as the median
-/// duration), k_eff = ln(1 − b/B) / ln(1 − 1/B), which plays the part of the extremal index (Ferro and
-/// Segers 2003). Few exceedances make the tail heavier: the predictive survival of an exponential
-/// distribution with unknown scale is a Pareto distribution of shape 1/k, so the shape used is ξ + 1/k_eff.
+/// Exceedances at one time are one: with b of B bins of the run hit (a bin is as long as the median duration), k_eff
+/// = ln(1 − b/B) / ln(1 − 1/B), which takes the role of the extremal index (Ferro and Segers 2003). Few exceedances
+/// make the tail heavier: the predictive survival of an exponential distribution with unknown scale is a Pareto
+/// distribution of shape 1/k, so the shape used is ξ + 1/k_eff.
 ///
-/// NaN is as common as the least value. n values: a sort, and 660 points of a grid.
+/// NaN is as common as the smallest value. n values: a sort, and 660 points of a grid.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NullTail {
     /// Quantiles in equal steps of probability, ascending.
     body: Vec<f64>,
-    /// Where the tail begins.
+    /// Start of the tail.
     threshold: f64,
     /// Share of the values above it, above 0 and below 1.
     tail_share: f64,
@@ -60,25 +59,25 @@ pub struct NullTail {
     scale: f64,
     /// Shape of the tail, from 0 on.
     shape: f64,
-    /// Independent exceedances.
+    /// Number of independent exceedances.
     num_effective: f64,
-    /// Values that it was fitted to.
+    /// Number of values that it was fitted to.
     num_values: usize,
 }
 
-/// A value with the time in which it came to be, nanoseconds.
+/// A value with the time range in which it occurred, nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Observation {
     /// The statistic.
     pub value: f64,
-    /// When it began.
+    /// Start of the time range.
     pub entry_ns: i64,
-    /// When it ended.
+    /// End of the time range.
     pub exit_ns: i64,
 }
 
 impl NullTail {
-    /// Fits the tail of `observations`, in any order, of which up to a third may be wrong.
+    /// Fits the tail of `observations`, in any order, of which up to a third may be abnormal.
     pub fn fit(observations: &[Observation]) -> Self {
         let first = Self::fit_once(observations);
         let most = (BEYOND_DOUBT / observations.len().max(1).real()).ln();
@@ -96,7 +95,7 @@ impl NullTail {
         let middle = at(0.5);
         let scale = lower_scale(&sorted, 1e-9);
         let is_trusted = |&&(share, _, normal): &&(f64, f64, f64)| {
-            at(share) - middle <= (HEAVIEST * normal * scale).max(HARMLESS)
+            at(share) - middle <= (MAX_HEAVINESS * normal * scale).max(HARMLESS)
         };
         let window = WINDOWS.iter().find(is_trusted);
         let (trusted, begin) = window.map_or(LAST_WINDOW, |window| (window.0, window.1));
@@ -119,12 +118,12 @@ impl NullTail {
         }
     }
 
-    /// ln of the share of normal values that are as large or larger, up to 0. `least_scale` is the least
-    /// scale of the tail: the larger, the more cautious.
-    pub fn ln_p(&self, value: f64, least_scale: f64) -> f64 {
+    /// Returns ln of the share of normal values that are at least as large, up to 0. `min_scale` is the minimum scale
+    /// of the tail: the larger, the more cautious.
+    pub fn ln_p(&self, value: f64, min_scale: f64) -> f64 {
         if value > self.threshold {
             let shape = self.shape + 1.0 / self.num_effective;
-            let excess = (value - self.threshold) / self.scale.max(least_scale);
+            let excess = (value - self.threshold) / self.scale.max(min_scale);
             return self.tail_share.ln() - (shape * excess).ln_1p() / shape;
         }
         let above = self.body.partition_point(|&knot| knot < value);
@@ -141,18 +140,18 @@ impl NullTail {
         (1.0 - below).clamp(self.tail_share, 1.0).ln()
     }
 
-    /// Whether it was fitted to too few values to judge any.
+    /// Returns whether it was fitted to too few values to judge any.
     pub fn is_too_small(&self) -> bool {
         self.num_values < MIN_VALUES
     }
 
-    /// Number of values that it was fitted to.
+    /// Returns the number of values that it was fitted to.
     pub fn num_values(&self) -> usize {
         self.num_values
     }
 
-    /// Whether its numbers can be those of a fit.
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Returns whether its numbers can be the result of a fit.
+    pub fn is_valid(&self) -> bool {
         let is_finite = |number: &f64| number.is_finite();
         let numbers = [self.threshold, self.scale, self.num_effective];
         let is_sorted = self.body.len() == NUM_BODY + 1 && self.body.is_sorted();
@@ -175,7 +174,7 @@ impl NullTail {
     }
 }
 
-/// Exceedances that count as independent: those within one median duration are one.
+/// Returns the number of independent exceedances: those within one median duration are one.
 fn num_independent(beyond: &[Observation], all: &[Observation]) -> f64 {
     let num = beyond.len().real();
     let durations = all.iter().map(|seen| (seen.exit_ns - seen.entry_ns).real());
@@ -217,7 +216,7 @@ mod tests {
 
     /// Evenly by probability: half a logistic body, an exponential tail.
     fn body(num: u32) -> impl Iterator<Item = f64> {
-        // 7919 is prime, so that all places come in a mixed order.
+        // 7919 is prime, so the indices come in a mixed order.
         (0..num).map(move |at| {
             let share = (f64::from(at * 7_919 % num) + 0.5) / f64::from(num);
             (share / (1.0 - share)).ln()
@@ -230,7 +229,7 @@ mod tests {
         for share in [0.5_f64, 0.1, 0.01, 0.001] {
             let value = ((1.0 - share) / share).ln();
             let p_value = tail.ln_p(value, 0.0).exp();
-            // Where few data are, it is on the safe side.
+            // With few data, the estimate is on the safe side.
             assert!(
                 (0.5..5.0).contains(&(p_value / share)),
                 "{share}: {p_value}"
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_third_of_wrong_values_is_still_beyond_doubt() {
+    fn a_third_of_abnormal_values_is_still_certain() {
         let wrong = (0..1_800).map(|at| 80.0 + f64::from(at) / 10.0);
         let tail = NullTail::fit(&observed(body(4_000).chain(wrong)));
         assert!(tail.ln_p(80.0, 0.6) < -9.0, "{tail:?}");
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn exceedances_of_one_moment_count_once() {
+    fn simultaneous_exceedances_count_once() {
         let mut together = observed(body(4_000));
         for (at, seen) in together.iter_mut().enumerate() {
             let moment = i64::try_from(at / 16).unwrap() * 100;
@@ -268,10 +267,10 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_and_no_values_are_no_trouble() {
+    fn handles_equal_values_and_no_values() {
         for values in [vec![], vec![0.0], vec![1.0; 50], vec![0.0; 500]] {
             let tail = NullTail::fit(&observed(values));
-            assert!(tail.is_whole(), "{tail:?}");
+            assert!(tail.is_valid(), "{tail:?}");
             assert!(tail.ln_p(100.0, 0.6) <= 0.0);
         }
     }
@@ -283,7 +282,7 @@ mod tests {
             (near, step) in (-9.0..60.0_f64, 0.0..10.0_f64),
         ) {
             let tail = NullTail::fit(&observed(values));
-            prop_assert!(tail.is_whole(), "{:?}", tail);
+            prop_assert!(tail.is_valid(), "{:?}", tail);
             let (p_near, p_far) = (tail.ln_p(near, 0.6), tail.ln_p(near + step, 0.6));
             prop_assert!(p_far <= p_near + 1e-12, "{} {}", p_near, p_far);
             prop_assert!(p_far.is_finite() && p_near <= 0.0);

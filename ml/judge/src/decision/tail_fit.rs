@@ -5,22 +5,25 @@ use rayon::prelude::*;
 use super::quantiles::quantile;
 use callgrove_trees::real::Real;
 
-/// Prior mean of the shape, its standard deviation, its largest value and the step of its grid.
+/// Prior mean of the shape.
 const SHAPE: f64 = 0.15;
+/// Prior standard deviation of the shape.
 const SHAPE_DEVIATION: f64 = 0.1;
+/// Number of shapes of the grid.
 const NUM_SHAPES: u32 = 11;
+/// Step of the shapes of the grid.
 const SHAPE_STEP: f64 = 0.05;
 /// The largest shape of a fit.
 pub(super) const LARGEST_SHAPE: f64 = 0.5;
-/// The largest scale of a fit in ranges of the values: 12.2 times their mean excess is tried.
+/// The largest scale of a fit in ranges of the values; the grid ends at 12.2 times their mean excess.
 pub(super) const LARGEST_SCALE: f64 = 13.0;
-/// Scales that are tried for each shape.
+/// Number of scales of the grid for each shape.
 const NUM_SCALES: u32 = 60;
-/// Exceedances that the likelihood looks at; of more, evenly spaced ones stand for all.
+/// Maximum number of exceedances in the likelihood; if there are more, evenly spaced ones represent all.
 const MAX_EXCEEDANCES: usize = 1_000;
-/// Exceedances that a fit needs.
+/// Minimum number of exceedances of a fit.
 const MIN_EXCEEDANCES: usize = 3;
-/// Shape where there are too few.
+/// Shape if there are too few exceedances.
 const UNKNOWN_SHAPE: f64 = 0.3;
 
 /// Scale and shape of a generalised Pareto distribution.
@@ -28,12 +31,12 @@ const UNKNOWN_SHAPE: f64 = 0.3;
 pub(super) struct Pareto {
     pub(super) scale: f64,
     pub(super) shape: f64,
-    /// Exceedances that were fitted.
+    /// Number of exceedances that were fitted.
     pub(super) num: usize,
 }
 
-/// Fits the values between two of their quantiles: what lies beyond `limit` has no say, however much of
-/// it there is. `sorted` ascends.
+/// Fits the values between two of their quantiles: values beyond `limit` have no effect, however many there are.
+/// `sorted` ascends.
 ///
 /// ```text
 /// log posterior(σ, ξ) = Σ ln f(x) − k ln F(w) − (ξ − 0.15)² / (2 · 0.1²),   f, F of the GPD, w = limit − threshold
@@ -42,9 +45,9 @@ pub(super) struct Pareto {
 /// (doubly truncated; Hosking and Wallis, Technometrics 1987, for the family). 660 points of a grid times
 /// at most 1,000 exceedances.
 ///
-/// Where the density hardly falls within the window, as where most noise is an interruption of some length,
-/// the likelihood hardly falls with σ. But what is wrong only adds to what lies beyond `limit`, so that a tail
-/// with more there than was seen is not possible: of each shape, larger scales are left out.
+/// If the density hardly falls within the window, as when most noise is an interruption of some length, the
+/// likelihood hardly falls with σ. But anomalies only add to the values beyond `limit`, so a tail with more values
+/// there than observed is impossible: for each shape, larger scales are left out.
 pub(super) fn fit_pareto(sorted: &[f64], threshold: f64, limit: f64, fallback: f64) -> Pareto {
     let first = sorted.partition_point(|&value| value <= threshold);
     let last = sorted.partition_point(|&value| value <= limit);
@@ -66,7 +69,7 @@ pub(super) fn fit_pareto(sorted: &[f64], threshold: f64, limit: f64, fallback: f
             .map(|at| quantile(all, share(at)) - threshold)
             .collect()
     };
-    // One more of each: where nothing was seen beyond, something may be.
+    // One more of each: if none was observed beyond the limit, there may still be one.
     let seen_beyond = (sorted.len() - last + 1).real() / (sorted.len() - first + 1).real();
     let weight = all.len().real() / excesses.len().real();
     let mean = excesses.iter().sum::<f64>() / excesses.len().real();
@@ -99,7 +102,7 @@ pub(super) fn fit_pareto(sorted: &[f64], threshold: f64, limit: f64, fallback: f
     }
 }
 
-/// The scale with which the share `beyond` of a distribution of a shape above 0 is larger than `width`.
+/// Returns the scale with which the share `beyond` of a distribution of a shape above 0 is larger than `width`.
 fn largest_scale(width: f64, shape: f64, beyond: f64) -> f64 {
     shape * width / (-shape * beyond.ln()).exp_m1()
 }
@@ -119,7 +122,7 @@ mod tests {
 
     #[test]
     fn scale_and_shape_of_a_cut_off_tail_are_found() {
-        // Quantiles of a GPD of scale 2 and shape 0.2, of which a fifth is wrong.
+        // Quantiles of a GPD of scale 2 and shape 0.2, of which a fifth is abnormal.
         let mut sorted: Vec<f64> = (0..4_000)
             .map(|at| {
                 let share = (f64::from(at) + 0.5) / 5_000.0;
@@ -135,8 +138,8 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_has_no_more_beyond_the_limit_than_was_seen() {
-        // Evenly up to 1.2, as where most noise is an interruption of some length, and one in 20 is wrong.
+    fn a_tail_has_no_more_values_beyond_the_limit_than_observed() {
+        // Evenly up to 1.2, as when most noise is an interruption of some length, and one in 20 is abnormal.
         let even = (0..3_000).map(|at| f64::from(at) / 2_500.0);
         let sorted: Vec<f64> = even.chain([30.0; 158]).collect();
         let Pareto { scale, shape, .. } = fit_pareto(&sorted, 0.9, 1.2, 1.0);

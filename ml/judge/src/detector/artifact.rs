@@ -1,4 +1,4 @@
-//! A trained model as a file: what is needed to score trees of another run.
+//! A trained model as a file, with everything needed to score trees of another run.
 
 use callgrove_model::{Forest, Label, Progress, RunIdentity, TreeIdx, WeightUnit};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use callgrove_trees::error::{MlError, Result};
 use callgrove_trees::explain::{CallPaths, UsualArtifact, UsualTrees};
 use callgrove_trees::wl::SubtreeHash;
 
-/// Version of the files that this program writes.
+/// Version of the model files that this program writes.
 pub const MODEL_VERSION: u32 = 6;
 
 /// A trained model. It holds no trees, only subtree labels, usual times and support vectors.
@@ -25,9 +25,9 @@ pub const MODEL_VERSION: u32 = 6;
 pub struct ModelArtifact {
     /// Version of the format.
     pub version: u32,
-    /// The run that it was trained on, as far as the trace says.
+    /// The run that it was trained on, as far as the trace identifies it.
     pub run: RunIdentity,
-    /// Programs it was trained on, by the names of their files, ascending; empty if the trace does not say.
+    /// Programs it was trained on, by the names of their files, ascending; empty if the trace does not name them.
     pub programs: Vec<String>,
     /// Names of the root functions that it was trained for.
     pub functions: Vec<String>,
@@ -44,9 +44,9 @@ pub struct ModelArtifact {
     pub seed: u64,
     /// Number of trees it was trained on.
     pub num_trees: usize,
-    /// Number of them that it calls abnormal.
+    /// Number of them that it classifies as abnormal.
     pub num_abnormal: usize,
-    /// What they were labelled.
+    /// Digest of their labels.
     pub labels: LabelDigest,
     /// Names of all functions of its trees, ascending.
     pub function_names: Vec<String>,
@@ -58,25 +58,25 @@ pub struct ModelArtifact {
     pub features: FeatureArtifact,
     /// The one-class SVM.
     pub svm: Ocsvm,
-    /// What its scores are multiplied by, above 0.
+    /// Factor of the SVM's scores, above 0.
     pub scale: f64,
-    /// How rare its scores are.
+    /// Tail distribution of the SVM's scores.
     pub svm_tail: SvmTail,
-    /// What trees are compared with.
+    /// The times that trees are compared with.
     pub expected: Expectation,
-    /// Structures of the training.
+    /// The structures of the training.
     pub structures: KnownStructures,
-    /// How rare an excess is where nothing is wrong.
+    /// Tail distribution of the excess of normal trees.
     pub tail: NullTail,
-    /// The same of trees that are judged one by one, whatever cycle or drift their run has.
+    /// The same for trees that are judged individually, whatever cycle or drift their run has.
     pub tail_of_one: NullTail,
-    /// What labels say about the trees around them.
+    /// The labelled rows, which affect the trees near them.
     pub labelled: LabelledRows,
-    /// What is usual in its training, to explain trees by.
+    /// The usual trees of the training, with which trees are explained.
     pub usual: UsualArtifact,
 }
 
-/// What any version says first.
+/// The first fields of a model file of any version.
 #[derive(Deserialize)]
 struct Head {
     version: u32,
@@ -95,7 +95,7 @@ pub enum FeatureArtifact {
 }
 
 impl FeatureArtifact {
-    /// Columns of the rows that it makes, as far as the training had them.
+    /// Returns the number of columns of its rows that the training had.
     pub fn num_columns(&self) -> usize {
         match self {
             Self::Excess(model) => model.num_columns(),
@@ -106,7 +106,7 @@ impl FeatureArtifact {
 }
 
 impl ModelArtifact {
-    /// The model of a detector; `forest` and `embedding` are those it was trained on.
+    /// Creates the model of a detector; `forest` and `embedding` are those it was trained on.
     ///
     /// # Errors
     /// [`MlError::Cancelled`].
@@ -163,7 +163,7 @@ impl ModelArtifact {
         })
     }
 
-    /// The model of a file.
+    /// Parses a model file.
     ///
     /// # Errors
     /// [`MlError::NoModel`], [`MlError::ModelVersion`].
@@ -174,27 +174,27 @@ impl ModelArtifact {
         serde_json::from_slice(bytes).map_err(no_model)
     }
 
-    /// Whether this program can use it.
+    /// Checks that this program can use the model.
     pub(super) fn check(&self) -> Result<()> {
         check_version(self.version)?;
         let damaged = |reason| Err(MlError::DamagedModel { reason });
         if self.num_abnormal > self.num_trees || !self.labels.is_of(self.num_trees) {
-            return damaged("its numbers of trees and labels do not fit together");
+            return damaged("its numbers of trees and labels are inconsistent");
         }
         self.usual.check()?;
         let is_positive = self.scale.is_finite() && self.scale > 0.0;
-        let tails_are_whole = self.tail.is_whole() && self.tail_of_one.is_whole();
-        if !tails_are_whole || !self.svm_tail.is_whole() || !is_positive {
+        let tails_are_valid = self.tail.is_valid() && self.tail_of_one.is_valid();
+        if !tails_are_valid || !self.svm_tail.is_valid() || !is_positive {
             return damaged("its tails are not finite numbers in order");
         }
-        if !self.expected.is_whole(self.vocabulary.len()) || !self.structures.is_whole() {
+        if !self.expected.is_valid(self.vocabulary.len()) || !self.structures.is_valid() {
             return damaged("its usual times and structures are not finite numbers in order");
         }
         let num_words = match &self.features {
             FeatureArtifact::Excess(model) => model.vocabulary_len(),
             FeatureArtifact::Context(model) => {
-                if !model.is_whole() {
-                    return damaged("its contexts do not fit together");
+                if !model.is_valid() {
+                    return damaged("its contexts are inconsistent");
                 }
                 self.vocabulary.len()
             }
@@ -204,7 +204,7 @@ impl ModelArtifact {
             }
         };
         if num_words != self.vocabulary.len() {
-            return damaged("its vocabulary does not fit its features");
+            return damaged("its vocabulary and features are inconsistent");
         }
         let num_columns = self.features.num_columns();
         let labelled = self.labelled.sums();
@@ -218,7 +218,7 @@ impl ModelArtifact {
             if !std::iter::once(gamma).chain(alphas).all(is_possible) {
                 return damaged("its support vectors are not finite numbers from 0 on");
             }
-            let is_whole = |term: &SupportVector| {
+            let is_valid = |term: &SupportVector| {
                 let columns = &term.row.columns;
                 columns.len() == term.row.values.len()
                     && columns.is_sorted_by(|a, b| a < b)
@@ -226,25 +226,25 @@ impl ModelArtifact {
                         .last()
                         .is_none_or(|&last| (last as usize) < num_columns)
             };
-            if !terms.iter().all(is_whole) {
-                return damaged("a support vector has columns that cannot be");
+            if !terms.iter().all(is_valid) {
+                return damaged("a support vector has impossible columns");
             }
         }
         if !self.params.gamma.can_give(self.svm.gamma) {
-            return damaged("its gamma is larger than a training can give");
+            return damaged("its gamma is too large for the result of a training");
         }
         if !self.svm.is_optimal(num_columns, Progress::none())? {
             return damaged("its support vectors, gamma and rho are not the result of a training");
         }
         // The scale brings rho to that of a training without labels, which is 1 at most.
         if self.scale * self.svm.rho > 1.0 + 1e-6 {
-            return damaged("its scale is larger than a training can give");
+            return damaged("its scale is too large for the result of a training");
         }
         Ok(())
     }
 }
 
-/// Names of all functions of the trees of a forest, ascending.
+/// Returns the names of all functions of the trees of a forest, ascending.
 fn function_names(forest: &Forest) -> Vec<String> {
     let names = &forest.trace().names;
     let is_used = used_functions(forest);
@@ -254,7 +254,7 @@ fn function_names(forest: &Forest) -> Vec<String> {
     used
 }
 
-/// Whether each function of a trace occurs in a tree of the forest.
+/// Returns whether each function of a trace occurs in a tree of the forest.
 pub(super) fn used_functions(forest: &Forest) -> Vec<bool> {
     let mut is_used = vec![false; forest.trace().names.len()];
     for tree in 0..forest.len() {
@@ -274,7 +274,7 @@ fn check_version(found: u32) -> Result<()> {
     }
 }
 
-/// What is usual: the trees that are labelled normal, or called so without a label.
+/// Returns the usual trees: those that are labelled normal, or classified as normal without a label.
 fn usual(
     forest: &Forest,
     embedding: &Embedding,

@@ -1,4 +1,4 @@
-//! What is learned from a forest before any label: subtrees, rows, kernel width, map.
+//! The embedding of a forest, learned before any label: subtrees, rows, kernel width, map.
 
 use std::borrow::Cow;
 
@@ -22,13 +22,14 @@ use callgrove_trees::error::Result;
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{Bags, Subtrees, relabel};
 
-/// Neighbours and rows for the quality number of the map.
+/// Number of neighbours for the trustworthiness of the map.
 const TRUST_NEIGHBOURS: usize = 12;
+/// Maximum number of rows for the trustworthiness of the map.
 const TRUST_ROWS: usize = 1_000;
-/// Share of the trees in structure classes too small for medians, above which a forest is varied: its
-/// trees are compared part by part.
+/// Share of the trees in structure classes too small for medians, above which a forest is varied: its trees are
+/// compared part by part.
 const VARIED_SHARE: f64 = 1.0 / 3.0;
-/// A forest as the detector sees it.
+/// A forest prepared for the detector.
 #[derive(Clone, Debug)]
 pub struct Embedding {
     params: ValidDetectorParams,
@@ -56,18 +57,18 @@ pub struct Embedding {
 pub enum Features {
     /// Excess time and rarity.
     Excess(ExcessModel),
-    /// Surprise of parts in context, where nearly every tree has its own structure.
+    /// Surprise of parts in context, for forests in which nearly every tree has its own structure.
     Context(Box<ContextModel>),
     /// The stack2vec network.
     Stack2vec(Box<Stack2vec>),
 }
 
 impl Embedding {
-    /// Learns what is usual from the sample of a forest ([`Forest::sample`]), mostly all of its trees; the others get
-    /// rows, and weigh something once they are labelled.
+    /// Learns the usual times and structures from the sample of a forest ([`Forest::sample`]), mostly all of its
+    /// trees. The other trees get rows, and have weights once they are labelled.
     ///
-    /// The same forest, settings and seed give the same embedding on every machine of one kind and
-    /// for any number of threads.
+    /// The same forest, settings and seed give the same embedding on every machine of one kind and for any number of
+    /// threads.
     ///
     /// # Errors
     /// [`callgrove_trees::MlError::EmptyForest`], [`callgrove_trees::MlError::Cancelled`].
@@ -140,10 +141,10 @@ impl Embedding {
         })
     }
 
-    /// The same embedding with another ν, kernel width and decision; rows and map stay.
+    /// Changes ν, kernel width and decision of the embedding; rows and map stay.
     ///
     /// # Errors
-    /// [`callgrove_trees::MlError::InvalidParam`], [`callgrove_trees::MlError::Cancelled`]; nothing is changed then.
+    /// [`callgrove_trees::MlError::InvalidParam`], [`callgrove_trees::MlError::Cancelled`]; the embedding is unchanged then.
     pub fn tune(
         &mut self,
         nu: f64,
@@ -173,103 +174,103 @@ impl Embedding {
         Ok(())
     }
 
-    /// Number of trees.
+    /// Returns the number of trees.
     pub fn num_trees(&self) -> usize {
         self.rows.len()
     }
 
-    /// The settings it was made with; the largest degree of subtrees is the one that they have.
+    /// Returns the settings it was made with; the largest degree of subtrees is the actual one.
     pub fn params(&self) -> &ValidDetectorParams {
         &self.params
     }
 
-    /// The seed it was made with.
+    /// Returns the seed it was made with.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The subtree corpus and the bags.
+    /// Returns the subtree corpus and the bags.
     pub fn subtrees(&self) -> &Subtrees {
         &self.subtrees
     }
 
-    /// What is usual: times and structures.
+    /// Returns the usual times and structures.
     pub fn reference(&self) -> &Reference {
         &self.reference
     }
 
-    /// What the tracer's writes explain of each tree, shape `[n_trees]`.
+    /// Returns the share of each tree that the tracer's writes explain, shape `[n_trees]`.
     pub fn write_shares(&self) -> &[Option<WriteShare>] {
         &self.usual.write_shares
     }
 
-    /// Trees that are learned from whether or not they have a label, shape `[n_trees]`: see [`Forest::sample`].
+    /// Returns the trees that are learned from with or without a label, shape `[n_trees]`: see [`Forest::sample`].
     pub fn sample(&self) -> &[bool] {
         &self.usual.sample
     }
 
-    /// The learned part of the representation.
+    /// Returns the learned part of the representation.
     pub fn features(&self) -> &Features {
         &self.features
     }
 
-    /// The rows that the one-class SVM sees.
+    /// Returns the rows of the one-class SVM.
     pub fn rows(&self) -> &Rows {
         &self.rows
     }
 
-    /// Weights of unlabelled trees.
+    /// Returns the weights of unlabelled trees.
     pub fn prior(&self) -> &[f64] {
         &self.prior
     }
 
-    /// The one-class SVM without labels.
+    /// Returns the one-class SVM without labels.
     pub(super) fn unlabelled(&self) -> &Trained {
         &self.unlabelled
     }
 
-    /// What trees are compared with, as a model keeps it.
+    /// Returns the times that trees are compared with, as stored in a model.
     pub fn expected(&self) -> &Expectation {
         &self.run.expected
     }
 
-    /// What is known of structures.
+    /// Returns the known structures.
     pub fn structures(&self) -> &KnownStructures {
         &self.run.structures
     }
 
-    /// What speaks against each tree before any label.
+    /// Returns the evidence against each tree before any label.
     pub fn evidence(&self) -> &TreeEvidence {
         &self.run.evidence
     }
 
-    /// The same as a model of this run has it; scores come from it, so that a model gives the same.
+    /// Returns the evidence as a model of this run computes it; scores come from it, so that a model gives the same.
     pub fn evidence_of_model(&self) -> &TreeEvidence {
         &self.run.of_model
     }
 
-    /// How rare an excess is where nothing is wrong.
+    /// Returns the tail distribution of the excess of normal trees.
     pub fn tail(&self) -> &NullTail {
         &self.run.tail
     }
 
-    /// The same of [`Embedding::evidence_of_model`].
+    /// Returns the tail distribution of [`Embedding::evidence_of_model`].
     pub fn tail_of_model(&self) -> &NullTail {
         &self.run.tail_of_model
     }
 
-    /// How rare a score of the one-class SVM is.
+    /// Returns the tail distribution of the scores of the one-class SVM.
     pub fn svm_tail(&self) -> &SvmTail {
         &self.svm_tail
     }
 
-    /// What is called abnormal before any label.
+    /// Returns the decision before any label.
     pub fn decision(&self) -> &Discoveries {
         &self.decision
     }
 
-    /// Share of normal trees that stand out as much as each or more, in (0, 1], shape `[n_trees]`; `None`
-    /// for too few trees to judge any. Labels do not change it.
+    /// Returns the share of normal trees that deviate at least as much as each tree, in (0, 1], shape `[n_trees]`;
+    /// `None` if there are too few trees to judge any. Labels do not change it.
     pub fn p_values(&self) -> Option<Vec<f64>> {
         let run = &self.run;
         let of_run = || {
@@ -279,8 +280,8 @@ impl Embedding {
         (!run.tail.is_too_small()).then(of_run)
     }
 
-    /// Brings the scores of a training to the scale of the one without labels. A label for a tree far out
-    /// takes a part of the whole mass of a small forest, so that f and ρ shrink together.
+    /// Returns the factor that brings the scores of a training to the scale of the one without labels. A label for a
+    /// distant tree takes a part of the total mass of a small forest, so that f and ρ shrink together.
     pub(super) fn scale(&self, trained: &Trained) -> f64 {
         match self.params.get().decision {
             DecisionRule::Rho => 1.0,
@@ -288,18 +289,18 @@ impl Embedding {
         }
     }
 
-    /// Kernel width and C.
+    /// Returns kernel width and C.
     pub fn ocsvm(&self) -> &ValidOcsvmParams {
         &self.ocsvm
     }
 
-    /// The trees that the one-class SVM looks at; `None` if it looks at all.
+    /// Returns the trees that the one-class SVM is restricted to; `None` if it uses all.
     pub fn anchors(&self) -> Option<&Anchors> {
         self.anchors.as_ref()
     }
 
-    /// γ of the kernel in which labels have neighbours: that of [`crate::decision::LabelReach`], or that of
-    /// the one-class SVM where labels are weights only.
+    /// Returns γ of the kernel that relates labels to their neighbours: that of [`crate::decision::LabelReach`], or
+    /// that of the one-class SVM if labels are weights only.
     pub fn reach_of_labels(&self) -> f64 {
         match self.params.get().labels {
             LabelRule::Weights { .. } => self.ocsvm.gamma(),
@@ -307,18 +308,18 @@ impl Embedding {
         }
     }
 
-    /// Points of the map, one per tree.
+    /// Returns the points of the map, one per tree.
     pub fn map(&self) -> &Map {
         &self.map
     }
 
-    /// Trustworthiness of the map, 0..=1, for 12 neighbours of at most 1,000 trees.
+    /// Returns the trustworthiness of the map, 0..=1, for 12 neighbours of at most 1,000 trees.
     pub fn trustworthiness(&self) -> f64 {
         self.trustworthiness
     }
 
-    /// The tree in the middle of a group: the one with the least sum of squared distances to the
-    /// others; between equals the first. `None` for an empty group.
+    /// Returns the tree in the centre of a group: the one with the smallest sum of squared distances to the others;
+    /// among equal ones the first. `None` for an empty group.
     pub fn centre_of(&self, group: &[TreeIdx]) -> Option<TreeIdx> {
         let mut mean = vec![0.0; self.rows.num_columns()];
         for tree in group {
@@ -346,7 +347,7 @@ impl Embedding {
     }
 }
 
-/// The trees of the sample and their bags.
+/// Returns the trees of the sample and their bags.
 fn sampled<'a>(
     forest: &'a Forest,
     bags: &'a Bags,
@@ -360,7 +361,7 @@ fn sampled<'a>(
     }
 }
 
-/// The learned part of the representation, and the rows of all trees; `sampled` are those that it learns from.
+/// Returns the learned part of the representation, and the rows of all trees; it learns from `sampled`.
 fn represent(
     forest: &Forest,
     sampled: &Forest,
@@ -390,14 +391,14 @@ fn represent(
     })
 }
 
-/// Whether trees are compared part by part: where hardly two are alike, and where weights are no times. Times
-/// add up to how long a run takes, so a share of an execution says how much a delay matters; a share of a
-/// tree's bytes or votes does not, and each kind of vertex has a scale of its own.
+/// Returns whether trees are compared part by part: if hardly two are alike, or if weights are not times. Times add
+/// up to the duration of a run, so a share of an execution measures the importance of a delay; a share of a tree's
+/// bytes or votes does not, and each kind of vertex has a scale of its own.
 fn are_parts_compared(forest: &Forest, reference: &Reference) -> bool {
     !forest.unit().is_time() || reference.varied_share() > VARIED_SHARE
 }
 
-/// γ by its rule, and C = ν · sum of the prior weights.
+/// Returns γ by its rule, and C = ν · sum of the prior weights.
 fn ocsvm_params(
     settings: &DetectorParams,
     rows: &Rows,
@@ -408,7 +409,7 @@ fn ocsvm_params(
     OcsvmParams::new(settings.gamma.gamma(rows, normal_norm), c).check()
 }
 
-/// The one-class SVM before any label.
+/// Trains the one-class SVM before any label.
 fn train_unlabelled(
     rows: &Rows,
     prior: &[f64],
@@ -422,7 +423,7 @@ fn train_unlabelled(
     }
 }
 
-/// How the usual times are found, also where only explanations use them.
+/// Returns the settings for usual times, also for representations that use them in explanations only.
 fn excess_params(settings: &DetectorParams) -> ExcessParams {
     match settings.representation {
         Representation::ExcessRarity(excess) => excess,

@@ -1,4 +1,4 @@
-//! What a model says of a forest, and whether it is made for it.
+//! The judgement of a forest by a model, and whether the model suits it.
 
 use std::collections::HashMap;
 
@@ -27,50 +27,50 @@ use callgrove_trees::function_match::{FunctionMatch, MatchedFunctions, is_same_f
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel_as};
 
-/// Share of the trees whose structure a model must know.
-const LEAST_KNOWN: f64 = 0.5;
-/// Trees that say what is usual in a run; fewer are judged by the training alone.
+/// Minimum share of the trees whose structure a model must know.
+const MIN_KNOWN_SHARE: f64 = 0.5;
+/// Minimum number of trees from which usual times of a run are estimated; fewer are judged by the training alone.
 const MIN_TREES: usize = 30;
 
 /// ln of the p-value of a decision that labels or the one-class SVM make.
 const CERTAIN_LN_P: f64 = -700.0;
 
-/// What a model takes from its training when it judges a forest.
+/// The parts of its training that a model uses when it judges a forest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Yardstick {
-    /// Everything: each tree is judged for itself, whatever trees are beside it.
+    /// All parts: each tree is judged individually, independently of the other trees.
     Training,
-    /// How rare an excess is, labels and structures. How long like executions take, the forest says, so
-    /// that the speed of a machine or the size of the input are no anomaly.
+    /// The tail distribution of excesses, labels and structures. The usual times of like executions come from the
+    /// forest, so that the speed of a machine or the size of the input are not anomalies.
     Run,
-    /// Labels and structures. The forest says also how rare an excess is.
+    /// Labels and structures. The tail distribution of excesses comes from the forest, too.
     RunAlone,
 }
 
-/// What a model says of a forest.
+/// The judgement of a forest by a model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judgement {
-    /// Shape `[n_trees]`; the smallest is the most abnormal.
+    /// Score of each tree, shape `[n_trees]`; the smallest is the most abnormal.
     pub scores: Vec<f64>,
-    /// Whether each is called abnormal in the set of these trees, shape `[n_trees]`.
+    /// True for each tree that is abnormal in the set of these trees, shape `[n_trees]`.
     pub abnormal: Vec<bool>,
-    /// ln of the p-value that decides about each, labels included, shape `[n_trees]`.
+    /// ln of the p-value on which each decision is based, labels included, shape `[n_trees]`.
     pub decision_ln_p: Vec<f64>,
-    /// Share of normal trees that stand out as much or more, shape `[n_trees]`.
+    /// Share of normal trees that deviate at least as much, shape `[n_trees]`.
     pub p_values: Vec<f64>,
-    /// What explains each abnormal tree, where that is known; shape `[n_trees]`.
+    /// The known cause of each abnormal tree, shape `[n_trees]`.
     pub causes: Vec<Option<Cause>>,
-    /// Which trees are rare or long by design in this forest.
+    /// The trees that are rare or long by design in this forest.
     pub design: ByDesign,
-    /// How much of each tree the training never saw, shape `[n_trees]`.
+    /// The part of each tree that was not in the training, shape `[n_trees]`.
     pub unseen: Vec<Unseen>,
-    /// How many functions are those of the training.
+    /// Numbers of functions that match those of the training.
     pub functions: MatchedFunctions,
-    /// Why the model should not be used for it, if so.
+    /// The reason why the model should not be used for the forest, if there is one.
     pub misfit: Option<Misfit>,
 }
 
-/// Why a model should not be used for a forest.
+/// A reason why a model should not be used for a forest.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, thiserror::Error)]
 pub enum Misfit {
     /// It was trained on another program.
@@ -97,17 +97,17 @@ pub enum Misfit {
     },
 }
 
-/// What the training of a model never saw of a tree. Its score says so too: such parts are excess from zero, and
-/// such a structure is rarer than all others.
+/// The part of a tree that was not in the training of a model. Its score reflects this, too: all time of such parts
+/// is excess, and such a structure is rarer than all others.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Unseen {
     /// Share of its time in functions that no tree of the training called, 0..=1.
     pub time_share: f64,
-    /// Whether no tree of the training had its structure.
+    /// True if no tree of the training had its structure.
     pub is_new_structure: bool,
 }
 
-/// A model made ready to judge.
+/// A model that is ready to judge trees.
 #[derive(Debug)]
 pub struct TreeModel {
     artifact: ModelArtifact,
@@ -117,7 +117,7 @@ pub struct TreeModel {
 }
 
 impl TreeModel {
-    /// Makes a model ready.
+    /// Prepares a model.
     ///
     /// # Errors
     /// [`MlError::ModelVersion`] and [`MlError::DamagedModel`] for a model that this program cannot use.
@@ -139,15 +139,15 @@ impl TreeModel {
         })
     }
 
-    /// The model as it is kept.
+    /// Returns the model as it is stored.
     pub fn artifact(&self) -> &ModelArtifact {
         &self.artifact
     }
 
     /// Judges the trees of a forest, of this or another run.
     ///
-    /// The score of a tree is bit by bit the same whatever other trees are judged with it, and so are its
-    /// p-values with [`Yardstick::Training`].
+    /// The score of a tree is bit by bit the same whatever other trees are judged with it, and so are its p-values
+    /// with [`Yardstick::Training`].
     ///
     /// # Errors
     /// [`MlError::EmptyForest`], [`MlError::Cancelled`].
@@ -170,7 +170,7 @@ impl TreeModel {
         for score in &mut svm {
             *score *= model.scale;
         }
-        let shares = shares_of(forest, &subtrees);
+        let shares = write_shares_of(forest, &subtrees);
         let is_explained = explained(&shares);
         let by = if forest.len() < MIN_TREES {
             Yardstick::Training
@@ -184,12 +184,12 @@ impl TreeModel {
             Yardstick::Training => alone,
             Yardstick::Run | Yardstick::RunAlone => evidence(by),
         };
-        // Noise of the run may be another; what is wrong in it may be so much that its own tail says little.
+        // The noise of the run may differ, and if many trees are abnormal, the tail of the run alone is not reliable.
         let tails = match by {
             Yardstick::Training | Yardstick::RunAlone => vec![&tail],
             Yardstick::Run => vec![&model.tail, &tail],
         };
-        let mut found = Found::new(model, (&evidence, &tails), (svm, ranking), &is_explained);
+        let mut found = Scored::new(model, (&evidence, &tails), (svm, ranking), &is_explained);
         let p_values = match by {
             Yardstick::Training => evidence.p_values(&tail),
             Yardstick::Run => evidence.p_values(&model.tail),
@@ -211,13 +211,13 @@ impl TreeModel {
         })
     }
 
-    /// ln of the p-values of scores of the one-class SVM.
+    /// Returns ln of the p-values of scores of the one-class SVM.
     fn svm_ln_p(&self, scores: &[f64]) -> Vec<f64> {
         let tail = &self.artifact.svm_tail;
         scores.iter().map(|&score| tail.ln_p(score)).collect()
     }
 
-    /// What speaks against each tree, and how rare that is.
+    /// Returns the evidence against each tree, and its rarity.
     fn evidence(
         &self,
         forest: &Forest,
@@ -268,7 +268,7 @@ impl TreeModel {
                 structures.ln_p = roots.iter().map(of_training).collect();
                 structures.is_late_end = vec![false; roots.len()];
             } else {
-                // What the training may just have missed is no rarer because this run has it once.
+                // A structure that the training may have missed by chance is not rarer because this run has it once.
                 let of_training = model.structures.unknown_ln_p();
                 for ln_p in &mut structures.ln_p {
                     if *ln_p < 0.0 {
@@ -287,7 +287,7 @@ impl TreeModel {
         (evidence, tail)
     }
 
-    /// Why a forest is not what the model is for, if so.
+    /// Returns the reason why the model does not suit a forest, if there is one.
     fn misfit(
         &self,
         forest: &Forest,
@@ -313,14 +313,14 @@ impl TreeModel {
             });
         }
         let known_share = self.known_share(subtrees, translation);
-        if known_share < LEAST_KNOWN {
+        if known_share < MIN_KNOWN_SHARE {
             return Some(Misfit::Structure { known_share });
         }
         None
     }
 
-    /// Share of the trees whose whole structure the training saw; where nearly every tree has its own,
-    /// of the functions of the trees.
+    /// Returns the share of the trees whose complete structure was in the training; if nearly every tree has its own
+    /// structure, the share of the functions of the trees.
     fn known_share(&self, subtrees: &Subtrees, translation: &Translation) -> f64 {
         let share = |found: &mut dyn Iterator<Item = SubtreeIdx>| {
             let (mut num_known, mut num_all) = (0_usize, 0_usize);
@@ -370,23 +370,23 @@ impl TreeModel {
                 Ok(Rows::Dense(DenseRows::new(output.dims, values)?))
             }
             _ => Err(MlError::DamagedModel {
-                reason: "its features are not those of its settings",
+                reason: "its features differ from those of its settings",
             }),
         }
     }
 }
 
 /// Scores and decisions of a model.
-struct Found {
+struct Scored {
     scores: Vec<f64>,
     abnormal: Vec<bool>,
     q_values: Vec<f64>,
     decision_ln_p: Vec<f64>,
 }
 
-impl Found {
-    /// Without labels, from evidence with its tails, and the scores of the one-class SVM alone and with the
-    /// evidence of the training.
+impl Scored {
+    /// Computes scores without labels, from evidence with its tails, and the scores of the one-class SVM alone and
+    /// with the evidence of the training.
     fn new(
         model: &ModelArtifact,
         (evidence, tails): (&TreeEvidence, &[&NullTail]),
@@ -414,7 +414,7 @@ impl Found {
         }
     }
 
-    /// Moves scores and decisions by what the labels of the training say.
+    /// Adjusts scores and decisions by the labels of the training.
     fn apply_labels(
         &mut self,
         model: &ModelArtifact,
@@ -436,14 +436,14 @@ impl Found {
     }
 }
 
-/// The subtrees that are single functions.
+/// Returns the subtrees that are single functions.
 fn functions_of(subtrees: &Subtrees) -> impl Iterator<Item = SubtreeIdx> {
     let all = subtrees.vocabulary.iter();
     all.filter(|(_, subtree)| subtree.degree == 0)
         .map(|(idx, _)| idx)
 }
 
-/// What a model with this translation never saw of each tree.
+/// Returns the part of each tree that is unknown to a model with this translation.
 fn unseen(subtrees: &Subtrees, translation: &Translation) -> Vec<Unseen> {
     let is_new = |&subtree: &SubtreeIdx| !translation.is_known(subtree);
     let new_functions: Vec<SubtreeIdx> = functions_of(subtrees).filter(is_new).collect();
@@ -453,7 +453,7 @@ fn unseen(subtrees: &Subtrees, translation: &Translation) -> Vec<Unseen> {
         let of_new = times.filter(|(subtree, _)| new_functions.binary_search(subtree).is_ok());
         let time: i64 = of_new.map(|(_, &time)| time).sum();
         Unseen {
-            // What new functions call of one another counts twice.
+            // Calls between new functions count twice.
             time_share: (time.real() / bag.duration_ns.max(1).real()).clamp(0.0, 1.0),
             is_new_structure: is_new(&bag.root),
         }
@@ -461,8 +461,8 @@ fn unseen(subtrees: &Subtrees, translation: &Translation) -> Vec<Unseen> {
     (0..subtrees.bags.len()).map(of_tree).collect()
 }
 
-/// What writes explain of each tree; how long trees usually take, their own run says.
-fn shares_of(forest: &Forest, subtrees: &Subtrees) -> Vec<Option<WriteShare>> {
+/// Returns the share of each tree that writes explain; usual durations come from the trees' own run.
+fn write_shares_of(forest: &Forest, subtrees: &Subtrees) -> Vec<Option<WriteShare>> {
     if forest.trace().writes.is_empty() {
         return vec![None; forest.len()];
     }

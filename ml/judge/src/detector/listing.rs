@@ -1,14 +1,14 @@
-//! Anomalies with a known cause, which is not the program's, and where they stand in the list.
+//! Anomalies with a known cause outside the program, and their rank in the list.
 //!
-//! Such a tree is as unlike the usual as its score says, so the score stays. But nobody looks for it: it is
-//! tagged, is no alarm, and stands behind the anomalies that nothing explains ([`listed_scores`]).
+//! Such a tree deviates as much as its score says, so the score stays. But it needs no attention: it is tagged, is
+//! not an alarm, and ranks after the unexplained anomalies ([`listed_scores`]).
 
 use callgrove_model::Label;
 use serde::{Deserialize, Serialize};
 
 use callgrove_learn::cause::WriteShare;
 
-/// What explains an anomaly.
+/// The known cause of an anomaly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Cause {
     /// The tracer wrote its own data: see [`callgrove_learn::cause::write_shares`].
@@ -17,7 +17,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// In words.
+    /// Returns its name for users.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TraceWrite => "trace write",
@@ -25,9 +25,9 @@ impl Cause {
     }
 }
 
-/// The cause of each abnormal tree that has a known one. All have shape `[n_trees]`.
+/// Returns the cause of each abnormal tree that has a known one. All have shape `[n_trees]`.
 ///
-/// What a person called abnormal is abnormal, whatever explains it.
+/// A tree that a person labelled abnormal is abnormal, whatever its cause.
 pub fn causes(
     abnormal: &[bool],
     labels: &[Option<Label>],
@@ -41,8 +41,8 @@ pub fn causes(
     abnormal.iter().zip(labels).zip(shares).map(cause).collect()
 }
 
-/// Numbers that rank trees as the list does, shape `[n_trees]`: abnormal trees without a cause lie below 0,
-/// those with one between 0 and 1, normal trees above 1; each in the order of the scores.
+/// Returns numbers that rank trees as in the list, shape `[n_trees]`: abnormal trees without a cause are below 0,
+/// those with one between 0 and 1, normal trees above 1; each group is in the order of the scores.
 pub fn listed_scores(scores: &[f64], abnormal: &[bool], causes: &[Option<Cause>]) -> Vec<f64> {
     let finite = || scores.iter().copied().filter(|score| score.is_finite());
     let lowest = finite().fold(f64::INFINITY, f64::min).min(0.0);
@@ -60,7 +60,7 @@ pub fn listed_scores(scores: &[f64], abnormal: &[bool], causes: &[Option<Cause>]
         .collect()
 }
 
-/// Whether one of [`listed_scores`] is that of an alarm.
+/// Returns whether one of [`listed_scores`] is that of an alarm.
 pub fn is_alarm(listed: f64) -> bool {
     listed < 0.0
 }
@@ -73,7 +73,7 @@ mod tests {
     use crate::detector::trained::order_by_score;
 
     #[test]
-    fn explained_trees_stand_between_the_abnormal_and_the_normal_ones() {
+    fn explained_trees_rank_between_the_abnormal_and_the_normal_ones() {
         let share = |covered| {
             Some(WriteShare {
                 excess: DurationNs(100),

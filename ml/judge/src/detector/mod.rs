@@ -1,4 +1,4 @@
-//! The detector: a forest becomes an embedding once; an embedding and labels become scores quickly.
+//! The detector: a forest is embedded once; then scores follow quickly from the embedding and labels.
 //!
 //! ```text
 //! Forest ─ Embedding::fit (slow, once) ─┬─ Detector::train (fast, after each label) ─ ModelArtifact

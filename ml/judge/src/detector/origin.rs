@@ -1,4 +1,4 @@
-//! Where a forest comes from, as models say it.
+//! The origin of a forest, as recorded in models.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use callgrove_model::{Forest, Label, TimeNs, TreeIdx};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Where a forest comes from.
+/// The origin of a forest.
 pub(super) struct Origin {
-    /// Names of the programs' files, ascending; empty if the trace does not say.
+    /// Names of the programs' files, ascending; empty if the trace does not name them.
     pub(super) programs: Vec<String>,
     /// Names of the root functions.
     pub(super) functions: Vec<String>,
     pub(super) num_ranks: usize,
-    /// Of the trees, nanoseconds.
+    /// Median duration of the trees, nanoseconds.
     pub(super) median_duration_ns: i64,
 }
 
@@ -43,22 +43,22 @@ impl Origin {
     }
 }
 
-/// The labels that a model was trained with, in short: two models with one hash learned from the same labels.
+/// Digest of the labels that a model was trained with: two models with one hash learned from the same labels.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelDigest {
-    /// Trees labelled normal.
+    /// Number of trees labelled normal.
     pub num_normal: usize,
-    /// Trees labelled abnormal.
+    /// Number of trees labelled abnormal.
     pub num_abnormal: usize,
     /// The first half of the SHA-256 of a line for each labelled tree, sorted: program, event label of the root, label.
     pub hash: String,
-    /// Entry of the newest labelled tree; none without labels.
+    /// Entry of the newest labelled tree; `None` without labels.
     pub newest: Option<TimeNs>,
 }
 
 impl LabelDigest {
-    /// Of the labels of a forest, shape `[n_trees]`.
+    /// Returns the digest of the labels of a forest, shape `[n_trees]`.
     pub(super) fn of(forest: &Forest, labels: &[Option<Label>]) -> Self {
         let mut digest = Self::default();
         let mut lines: Vec<String> = Vec::new();
@@ -84,7 +84,7 @@ impl LabelDigest {
         digest
     }
 
-    /// Whether it can be that of so many trees.
+    /// Returns whether it can be the digest of `num_trees` trees.
     pub(super) fn is_of(&self, num_trees: usize) -> bool {
         let num_labels = self.num_normal.checked_add(self.num_abnormal);
         let is_hash = self.hash.len() == 32 && self.hash.bytes().all(|it| it.is_ascii_hexdigit());

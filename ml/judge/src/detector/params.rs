@@ -1,4 +1,4 @@
-//! Settings of the detector: the one place of all defaults.
+//! Settings of the detector, with all defaults.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,39 +12,39 @@ use callgrove_trees::wl::WlParams;
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectorParams {
-    /// Subtrees.
+    /// Settings of the relabelling into subtrees.
     pub wl: WlParams,
-    /// What goes into the one-class SVM.
+    /// Representation of trees for the one-class SVM.
     pub representation: Representation,
-    /// Width of its kernel.
+    /// Rule for the width of its kernel.
     pub gamma: GammaRule,
-    /// Expectation share of outliers, above 0 up to 1: C = ν · sum of the prior weights. C stays the
-    /// same while labels change.
+    /// Expected share of outliers, above 0 up to 1: C = ν · sum of the prior weights. C stays the same while labels
+    /// change.
     pub nu: f64,
-    /// Weights of unlabelled trees.
+    /// Rule for the weights of unlabelled trees.
     pub prior: Prior,
-    /// What is called abnormal.
+    /// Rule for the decision which trees are abnormal.
     pub decision: DecisionRule,
-    /// What labels do.
+    /// Rule for the effect of labels.
     pub labels: LabelRule,
-    /// What the map shows.
+    /// The rows that the map shows.
     pub map_of: MapOf,
-    /// How it is made.
+    /// Settings of the map.
     pub map: MdsParams,
 }
 
-/// What is called abnormal.
+/// The rule by which trees are classified as abnormal.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionRule {
-    /// What has a negative score of the one-class SVM, as in the paper: a share ν of the weight.
+    /// Trees with a negative score of the one-class SVM, as in the paper: a share ν of the weight.
     Rho,
-    /// As many of the least p-values that about this share of them, above 0 and below 1, is of normal trees:
-    /// see [`crate::decision`].
+    /// The trees with the smallest p-values, as many as keep the expected share of normal trees among them at this
+    /// value, above 0 and below 1: see [`crate::decision`].
     FalseDiscovery(f64),
 }
 
-/// What labels do to the scores. A tree labelled abnormal has weight 0 with either rule.
+/// The effect of labels on the scores. A tree labelled abnormal has weight 0 with either rule.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LabelRule {
@@ -53,18 +53,18 @@ pub enum LabelRule {
         /// Weight of a tree labelled normal in units of C, at least 1 (the paper: larger than C).
         normal: f64,
     },
-    /// A tree labelled normal has weight 1, and labels decide together with the p-values about the trees like
-    /// theirs: see [`crate::decision::LabelReach`].
+    /// A tree labelled normal has weight 1, and labels decide together with the p-values about similar trees: see
+    /// [`crate::decision::LabelReach`].
     Reach,
 }
 
-/// What the map shows.
+/// The rows that the map shows.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapOf {
-    /// The rows that the one-class SVM sees.
+    /// The rows of the one-class SVM.
     Representation,
-    /// stack2vec vectors, whatever the one-class SVM sees.
+    /// stack2vec vectors, whatever rows the one-class SVM uses.
     Stack2vec(Stack2vecParams),
 }
 
@@ -74,7 +74,7 @@ pub enum MapOf {
 pub struct ValidDetectorParams(DetectorParams);
 
 impl Default for DetectorParams {
-    /// What ranks best on traces of real runs: see `ml/STUDY.md`.
+    /// Returns the settings that rank best on traces of real runs: see `ml/STUDY.md`.
     fn default() -> Self {
         Self {
             wl: WlParams::default(),
@@ -105,8 +105,8 @@ impl LabelRule {
 }
 
 impl DetectorParams {
-    /// The paper's settings: exact signatures, stack2vec, C = 0.02 n, u = 1. It leaves the width of its
-    /// Gaussian kernel open; γ = 1 / columns, which the libraries of its time took, ranks best.
+    /// Returns the paper's settings: exact signatures, stack2vec, C = 0.02 n, u = 1. The paper does not state the
+    /// width of its Gaussian kernel; γ = 1 / columns, the default of the libraries of its time, ranks best.
     pub fn paper() -> Self {
         Self {
             wl: WlParams::paper(),
@@ -157,7 +157,7 @@ impl DetectorParams {
 }
 
 impl ValidDetectorParams {
-    /// The checked settings.
+    /// Returns the checked settings.
     pub fn get(&self) -> &DetectorParams {
         &self.0
     }

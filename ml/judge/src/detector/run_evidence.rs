@@ -1,4 +1,4 @@
-//! What a forest says of its own trees before any label: evidence, its tail, and which trees are usual.
+//! The evidence of a forest about its own trees before any label, its tail distribution, and the usual trees.
 
 use callgrove_model::Forest;
 
@@ -11,25 +11,24 @@ use callgrove_learn::cause::WriteShare;
 use callgrove_trees::dataset::Rows;
 use callgrove_trees::wl::Subtrees;
 
-/// Scores of the one-class SVM from here up to 0 are rounding of 0, so no anomaly.
+/// Scores of the one-class SVM between this and 0 are rounding errors of 0, and so not anomalies.
 const BELOW_ZERO: f64 = -1e-6;
 /// Quantile of the norms of normal rows that is their scale.
 const SCALE_OF_NORMAL: f64 = 0.99;
-/// p-value of the excess above which a row is normal beyond doubt.
+/// p-value of the excess above which a row is certainly normal.
 const SURELY_NORMAL: f64 = 0.05;
 
-/// Which trees say what is usual: those of the sample that the tracer's writes do not explain.
+/// The trees from which usual times are learned: those of the sample that the tracer's writes do not explain.
 #[derive(Clone, Debug)]
 pub(super) struct Usual {
-    /// Shape `[n_trees]`.
+    /// True for each tree of the sample, shape `[n_trees]`.
     pub(super) sample: Vec<bool>,
-    /// Shape `[n_trees]`.
+    /// The share of each tree that writes explain, shape `[n_trees]`.
     pub(super) write_shares: Vec<Option<WriteShare>>,
 }
 
 impl Usual {
-    /// Whether each tree says what is usual; all of the sample, where everything is explained. Shape
-    /// `[n_trees]`.
+    /// Returns whether each tree is usual; all trees of the sample if writes explain all of them. Shape `[n_trees]`.
     fn flags(&self) -> Vec<bool> {
         let explained = self.explained().into_iter();
         let flags = self.sample.iter().zip(explained);
@@ -41,12 +40,12 @@ impl Usual {
         }
     }
 
-    /// Whether the tracer's writes explain each tree, shape `[n_trees]`.
+    /// Returns whether the tracer's writes explain each tree, shape `[n_trees]`.
     fn explained(&self) -> Vec<bool> {
         explained(&self.write_shares)
     }
 
-    /// Weights for unlabelled trees: none for those out of the sample.
+    /// Returns weights for unlabelled trees: 0 for those that are not in the sample.
     pub(super) fn weigh(&self, mut weights: Vec<f64>) -> Vec<f64> {
         for (weight, is_sampled) in weights.iter_mut().zip(&self.sample) {
             if !is_sampled {
@@ -57,7 +56,7 @@ impl Usual {
     }
 }
 
-/// Whether the tracer's writes explain each tree.
+/// Returns whether the tracer's writes explain each tree.
 pub(super) fn explained(shares: &[Option<WriteShare>]) -> Vec<bool> {
     let shares = shares.iter();
     shares
@@ -73,15 +72,15 @@ pub(super) struct RunEvidence {
     pub(super) expected: Expectation,
     pub(super) structures: KnownStructures,
     pub(super) evidence: TreeEvidence,
-    /// The same as a model of this run has it, wherever it judges: without what only the whole run says.
+    /// The evidence as a model of this run computes it for any run: without the parts that need the complete run.
     pub(super) of_model: TreeEvidence,
     pub(super) tail: NullTail,
     pub(super) tail_of_model: NullTail,
 }
 
 impl RunEvidence {
-    /// Of the trees of a forest with their rows; `tick_ns` is the tick of the clock, `is_varied` says that
-    /// nearly every tree has a structure of its own.
+    /// Computes the evidence of the trees of a forest with their rows; `tick_ns` is the tick of the clock.
+    /// `is_varied` is true if nearly every tree has its own structure.
     pub(super) fn fit(
         forest: &Forest,
         subtrees: &Subtrees,
@@ -114,7 +113,7 @@ impl RunEvidence {
         if expected.has_structures() {
             evidence.add_structures(structures, design);
         }
-        let kept = expected.kept();
+        let kept = expected.stored();
         let mut of_model = if kept == expected {
             evidence.clone()
         } else {
@@ -124,7 +123,7 @@ impl RunEvidence {
             let ln_p_of = |&root| known.ln_p(Some(root), None);
             of_model.structure_ln_p = bags.roots().iter().map(ln_p_of).collect();
         }
-        // What writes explain has a say here: slow moments that they explain in part occur without them, too.
+        // Explained trees are included here: slow phases that writes explain in part occur without writes, too.
         let tail_of =
             |it: &TreeEvidence| NullTail::fit(&it.observations(&placement, &usual.sample));
         let tail = tail_of(&evidence);
@@ -145,14 +144,14 @@ impl RunEvidence {
         }
     }
 
-    /// The norm that nearly all normal rows have at most.
+    /// Returns the norm that nearly all normal rows do not exceed.
     pub(super) fn normal_norm(&self, norms: &[f64]) -> f64 {
         let ln_p = self.evidence.excess_ln_p(&self.tail);
         let norms = selected(norms, &self.is_usual);
         normal_norm(&norms, &selected(&ln_p, &self.is_usual), SCALE_OF_NORMAL)
     }
 
-    /// γ of the kernel in which labels have neighbours.
+    /// Returns γ of the kernel that relates labels to their neighbours.
     pub(super) fn gamma_of_labels(&self, rows: &Rows) -> f64 {
         let ln_p = self.evidence.excess_ln_p(&self.tail);
         let is_normal = |tree: &usize| self.is_usual[*tree] && ln_p[*tree] > SURELY_NORMAL.ln();
@@ -160,13 +159,13 @@ impl RunEvidence {
         gamma_of_labels(rows, &normal)
     }
 
-    /// How rare scores of the one-class SVM are.
+    /// Returns the tail distribution of scores of the one-class SVM.
     pub(super) fn svm_tail(&self, scores: &[f64]) -> SvmTail {
         SvmTail::fit(&observations(scores, &self.placement, &self.is_usual))
     }
 
-    /// What is called abnormal before any label, with the scores of the one-class SVM. What the tracer's
-    /// writes explain is not part of the set, but is called so where it would be a discovery.
+    /// Returns the decision before any label, with the scores of the one-class SVM. Trees that the tracer's writes
+    /// explain are not part of the set, but are classified as abnormal if they would be discoveries.
     pub(super) fn decide(&self, rule: DecisionRule, usual: &Usual, svm: &[f64]) -> Discoveries {
         match rule {
             DecisionRule::Rho => by_svm(svm),
@@ -178,12 +177,12 @@ impl RunEvidence {
     }
 }
 
-/// Whether a score of the one-class SVM is negative by more than rounding.
+/// Returns whether a score of the one-class SVM is negative by more than rounding.
 pub(super) fn is_below_zero(score: f64) -> bool {
     score < BELOW_ZERO
 }
 
-/// The decision of the one-class SVM alone.
+/// Returns the decision of the one-class SVM alone.
 pub(super) fn by_svm(scores: &[f64]) -> Discoveries {
     Discoveries {
         is_discovery: scores.iter().map(|&score| is_below_zero(score)).collect(),
@@ -192,7 +191,7 @@ pub(super) fn by_svm(scores: &[f64]) -> Discoveries {
     }
 }
 
-/// The values that are wanted.
+/// Returns the selected values.
 fn selected(values: &[f64], is_wanted: &[bool]) -> Vec<f64> {
     let wanted = values.iter().zip(is_wanted).filter(|(_, wanted)| **wanted);
     wanted.map(|(&value, _)| value).collect()

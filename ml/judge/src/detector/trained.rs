@@ -9,11 +9,11 @@ use crate::decision::{LabelReach, Votes, prior};
 use callgrove_learn::ocsvm::{self, Trained, train_on_anchors};
 use callgrove_trees::error::{MlError, Result};
 
-/// Scores are ordered by multiples of this. Free support vectors all have score 0 up to rounding, so
-/// without it their order would flicker.
+/// Resolution of scores for their order. Free support vectors all have score 0 up to rounding, so without it their
+/// order would be random.
 const ORDER_STEP: f64 = 1e-9;
-/// Trees from the most abnormal to the most normal by `scores`, shape `[n_trees]`; scores that are
-/// equal up to rounding are ordered by tree.
+/// Returns trees from the most abnormal to the most normal by `scores`, shape `[n_trees]`; scores that are equal up
+/// to rounding are ordered by tree.
 pub fn order_by_score(scores: &[f64]) -> Vec<TreeIdx> {
     let mut order: Vec<TreeIdx> = (0..scores.len()).map(TreeIdx::from_index).collect();
     // Stable, so trees of equal score keep their order.
@@ -24,7 +24,7 @@ pub fn order_by_score(scores: &[f64]) -> Vec<TreeIdx> {
     order
 }
 
-/// What a score is ordered by: equal for scores that are equal up to rounding.
+/// Returns the sort key of a score, which is equal for scores that are equal up to rounding.
 pub fn order_step(score: f64) -> f64 {
     (score / ORDER_STEP).round() + 0.0 // no negative zero
 }
@@ -42,15 +42,14 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// Trains on all trees of `embedding` with `labels`, as [`LabelRule`] says.
+    /// Trains on all trees of `embedding` with `labels`, by the [`LabelRule`].
     ///
-    /// `warm` is a detector of the same embedding with other labels; it makes training faster and
-    /// changes nothing else.
+    /// `warm` is a detector of the same embedding with other labels; it makes training faster and does not change the
+    /// result.
     ///
     /// # Errors
-    /// [`MlError::LengthMismatch`] if there is not one label (or none) per tree;
-    /// [`MlError::NoPositiveWeight`] or [`MlError::Infeasible`] if too many trees are labelled
-    /// abnormal; [`MlError::Cancelled`].
+    /// [`MlError::LengthMismatch`] if there is not one entry per tree in `labels`; [`MlError::NoPositiveWeight`] or
+    /// [`MlError::Infeasible`] if too many trees are labelled abnormal; [`MlError::Cancelled`].
     pub fn train(
         embedding: &Embedding,
         labels: &[Option<Label>],
@@ -118,39 +117,38 @@ impl Detector {
         })
     }
 
-    /// What the scores of the one-class SVM were multiplied by.
+    /// Returns the factor of the scores of the one-class SVM.
     pub fn scale(&self) -> f64 {
         self.scale
     }
 
-    /// Score of each tree, the smallest the most abnormal, shape `[n_trees]`: ln of a p-value, or with
-    /// [`DecisionRule::Rho`] that of the one-class SVM. It orders trees; which are abnormal,
-    /// [`Detector::abnormal`] says.
+    /// Returns the score of each tree, the smallest the most abnormal, shape `[n_trees]`: ln of a p-value, or with
+    /// [`DecisionRule::Rho`] that of the one-class SVM. It orders trees; [`Detector::abnormal`] holds the decisions.
     pub fn scores(&self) -> &[f64] {
         &self.scores
     }
 
-    /// Whether each tree is called abnormal, shape `[n_trees]`. What a person labelled is what the label says.
+    /// Returns whether each tree is abnormal, shape `[n_trees]`. For a labelled tree the label decides.
     pub fn abnormal(&self) -> &[bool] {
         &self.abnormal
     }
 
-    /// The score about which decisions are uncertain.
+    /// Returns the score near which decisions are uncertain.
     pub fn threshold(&self) -> f64 {
         self.threshold
     }
 
-    /// The labels it was trained with.
+    /// Returns the labels it was trained with.
     pub fn labels(&self) -> &[Option<Label>] {
         &self.labels
     }
 
-    /// What the labels say about the trees around them.
+    /// Returns the effect of the labels on the trees around them.
     pub fn reach(&self) -> &LabelReach {
         &self.reach
     }
 
-    /// The one-class SVM.
+    /// Returns the one-class SVM.
     pub fn trained(&self) -> &Trained {
         &self.trained
     }
@@ -164,7 +162,7 @@ struct Decided {
 }
 
 impl Decided {
-    /// From the scores `svm` of the one-class SVM and labels.
+    /// Computes scores and decisions from the scores `svm` of the one-class SVM and labels.
     fn new(
         embedding: &Embedding,
         svm: Vec<f64>,
@@ -189,7 +187,7 @@ impl Decided {
         if params.labels == LabelRule::Reach && labels.iter().any(Option::is_some) {
             let q_values = &embedding.decision().q_values;
             apply_labels(&mut scores, &mut abnormal, q_values, &reach.votes());
-            hold_labels(&mut scores, &mut abnormal, labels);
+            pin_labelled(&mut scores, &mut abnormal, labels);
         }
         Self {
             scores,
@@ -199,8 +197,7 @@ impl Decided {
     }
 }
 
-/// Moves scores and decisions by what labels say; `q_values` are those of the decisions. All have shape
-/// `[n_trees]`.
+/// Adjusts scores and decisions by the labels; `q_values` are those of the decisions. All have shape `[n_trees]`.
 pub(super) fn apply_labels(
     scores: &mut [f64],
     abnormal: &mut [bool],
@@ -214,8 +211,8 @@ pub(super) fn apply_labels(
     }
 }
 
-/// What is labelled is what the label says, and first or last in order.
-fn hold_labels(scores: &mut [f64], abnormal: &mut [bool], labels: &[Option<Label>]) {
+/// Sets labelled trees to their label, and first or last in order.
+fn pin_labelled(scores: &mut [f64], abnormal: &mut [bool], labels: &[Option<Label>]) {
     let first = scores.iter().copied().fold(f64::INFINITY, f64::min) - 1.0;
     let last = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max) + 1.0;
     for ((score, is_called), label) in scores.iter_mut().zip(abnormal).zip(labels) {

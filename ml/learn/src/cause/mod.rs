@@ -1,4 +1,4 @@
-//! What explains that a tree took long and is not the program's doing: the tracer wrote its own data.
+//! Causes outside the program: the tracer writes its own data.
 
 mod spans;
 mod write_share;

@@ -1,13 +1,13 @@
-//! Stretches of time that do not overlap.
+//! Time ranges that do not overlap.
 
 use callgrove_model::{DurationNs, TimeNs};
 
-/// Stretches of time in order; none touches another.
+/// Time ranges in order; none touches another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spans(Vec<(TimeNs, TimeNs)>);
 
 impl Spans {
-    /// Joins stretches in any order.
+    /// Joins time ranges in any order.
     pub(super) fn join(mut parts: Vec<(TimeNs, TimeNs)>) -> Self {
         parts.sort_unstable();
         let mut joined: Vec<(TimeNs, TimeNs)> = Vec::new();
@@ -20,7 +20,7 @@ impl Spans {
         Self(joined)
     }
 
-    /// What of them lies between two times.
+    /// Returns the parts of the ranges between two times.
     pub(super) fn within(
         &self,
         from: TimeNs,
@@ -34,7 +34,7 @@ impl Spans {
             .map(move |span| (span.0.max(from), span.1.min(to)))
     }
 
-    /// Their length together.
+    /// Returns their total length.
     pub(super) fn length(&self) -> DurationNs {
         self.0.iter().map(|(from, to)| to.since(*from)).sum()
     }

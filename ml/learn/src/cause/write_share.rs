@@ -1,4 +1,4 @@
-//! How much of what makes a tree long the tracer's own writing explains.
+//! The share of a tree's excess that the tracer's own writes explain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,32 +15,30 @@ use callgrove_trees::wl::Bags;
 /// A rank of a program.
 type Rank = (ProgramId, RankId);
 
-/// The time of a tree beyond the usual, and how much of it the tracer's writes cover.
+/// The time of a tree beyond the usual, and the part of it that the tracer's writes cover.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WriteShare {
     /// Duration less the median of the tree's class; above 0.
     pub excess: DurationNs,
-    /// Time in the tree in which the tracer wrote, beyond what it writes at any time; above 0. It may be more
-    /// than the excess.
+    /// Time in the tree in which the tracer wrote, beyond the expected amount; above 0. It may exceed the excess.
     pub covered: DurationNs,
 }
 
 impl WriteShare {
-    /// Whether most of the excess is explained.
+    /// Returns whether most of the excess is explained.
     pub fn explains(&self) -> bool {
         self.covered.0 > self.excess.0 / 2
     }
 }
 
-/// What the tracer's writes explain of each tree, shape `[n_trees]`. `None` if nothing: the tree is no longer
-/// than usual, nobody that it depends on wrote, or its structure is rarer than that of most trees, which no write
-/// explains.
+/// Returns the share of each tree that the tracer's writes explain, shape `[n_trees]`. `None` if the tree is no
+/// longer than usual, if no rank that it depends on wrote, or if its structure is rarer than that of most trees,
+/// which no write explains.
 ///
-/// A rank that writes holds up more than itself: ranks beside it that share its cores, and those that wait for
-/// its messages. So writes count of all ranks on the same host, and of those that the tree exchanges messages
-/// with. Since among many ranks there is always one that writes, the share of the run in which they do is taken
-/// off. A write counts with at most the upper fence of all writes of the run: what takes longer was held up by
-/// something else.
+/// A rank that writes delays more than itself: ranks that share its cores, and those that wait for its messages. So
+/// the writes of all ranks on the same host count, and those of the ranks that the tree exchanges messages with.
+/// Since among many ranks there is always one that writes, the share of the run in which they write is subtracted. A
+/// write counts with at most the upper fence of all writes of the run: a longer one was delayed by something else.
 pub fn write_shares(
     forest: &Forest,
     bags: &Bags,
@@ -62,11 +60,11 @@ pub fn write_shares(
     bags.roots().iter().enumerate().map(share).collect()
 }
 
-/// When the ranks of a run wrote.
+/// The times in which the ranks of a run wrote.
 struct RunWrites<'a> {
     /// Length of the run.
     run: DurationNs,
-    /// Of ranks whose host is known.
+    /// Host by rank, for ranks with a known host.
     host: BTreeMap<RankId, &'a str>,
     of_host: BTreeMap<&'a str, Spans>,
     of_rank: BTreeMap<Rank, Spans>,
@@ -103,8 +101,8 @@ impl<'a> RunWrites<'a> {
         }
     }
 
-    /// Time between `from` and `to` in which a rank wrote that a tree on `lane` depends on, less what that is
-    /// in any stretch of this length.
+    /// Returns the time between `from` and `to` in which a rank wrote that a tree on `lane` depends on, less the
+    /// expected amount in a time range of this length.
     fn beyond_chance(&self, lane: &Lane, from: TimeNs, to: TimeNs) -> DurationNs {
         if self.of_rank.is_empty() {
             return DurationNs::ZERO;
@@ -128,7 +126,7 @@ impl<'a> RunWrites<'a> {
     }
 }
 
-/// The rank of a lane, and those that it exchanges messages with between two times.
+/// Returns the rank of a lane, and those that it exchanges messages with between two times.
 fn partners(lane: &Lane, from: TimeNs, to: TimeNs) -> BTreeSet<Rank> {
     let comms = &lane.comms;
     let first = comms.time.partition_point(|&time| time < from);

@@ -1,4 +1,4 @@
-//! Excess time and rarity: the detecting representation.
+//! Excess time and rarity: the default representation.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,15 +17,14 @@ use callgrove_trees::wl::{Bag, Bags, SubtreeHash, SubtreeIdx, Vocabulary};
 /// x_s  = sign(e) ln(1 + a |e|)
 /// ```
 ///
-/// where usual is the median over trees of the same structure that have s, less what the clock's
-/// resolution explains ([`Reference::excess`]), and a the gain; x_s = 0
-/// for subtrees that the tree lacks. One of the columns V..2V, that of the tree's own structure,
-/// holds its rarity ([`Reference::rarity`]) times its weight. So two rare structures are apart
-/// from the rest and from each other, and to learn that one of them is normal says nothing about the
-/// other.
+/// where the usual time is the median over trees of the same structure that have s, less the clock's resolution
+/// ([`Reference::excess`]), and a is the gain; x_s = 0 for subtrees that the tree lacks. One of the columns V..2V,
+/// that of the tree's own structure, holds its rarity ([`Reference::rarity`]) times its weight. So two rare
+/// structures are distant from the rest and from each other, and learning that one of them is normal does not affect
+/// the other.
 ///
-/// A long subtree shows up at every degree and in all its callers: what is deep in the tree weighs
-/// more, which is meant, since it says more precisely where the time went.
+/// A long subtree has an excess at every degree and in all its callers. Deep subtrees therefore weigh more, which is
+/// intended, since they locate the time more precisely.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExcessModel {
@@ -33,16 +32,16 @@ pub struct ExcessModel {
     vocabulary_len: usize,
 }
 
-/// Steps of a component of a row.
+/// Number of steps per unit of a component of a row.
 const STEPS: f64 = 1e4;
 
-/// To four digits behind the point: more say nothing, and a model file would be three times as long.
+/// Rounds to four digits after the point: more are insignificant, and would make a model file three times as long.
 pub(super) fn rounded(component: f64) -> f64 {
     (component * STEPS).round() / STEPS
 }
 
-/// Subtrees of another forest in the order of a model's vocabulary. Subtrees that the model does not
-/// know get numbers behind it.
+/// Maps subtrees of another forest to the order of a model's vocabulary. Subtrees that the model does not know get
+/// numbers after it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Translation {
     known: Vec<SubtreeIdx>,
@@ -50,7 +49,7 @@ pub struct Translation {
 }
 
 impl ExcessModel {
-    /// A model for a vocabulary of this size.
+    /// Returns a model for a vocabulary of this size.
     pub fn new(params: ValidExcessParams, vocabulary_len: usize) -> Self {
         Self {
             params,
@@ -58,17 +57,17 @@ impl ExcessModel {
         }
     }
 
-    /// Number of subtrees that have columns.
+    /// Returns the number of subtrees that have columns.
     pub fn vocabulary_len(&self) -> usize {
         self.vocabulary_len
     }
 
-    /// Number of columns of subtrees that the model knows.
+    /// Returns the number of columns of subtrees that the model knows.
     pub fn num_columns(&self) -> usize {
         2 * self.vocabulary_len
     }
 
-    /// Rows of all trees.
+    /// Returns the rows of all trees.
     ///
     /// # Errors
     /// [`callgrove_trees::MlError::BadNumber`] if a row is not finite.
@@ -84,7 +83,7 @@ impl ExcessModel {
         SparseRows::new(self.num_columns(), rows)
     }
 
-    /// The subtree whose excess, or whose rarity as a structure, a column of the vocabulary holds.
+    /// Returns the subtree whose excess, or whose rarity as a structure, a column of the vocabulary holds.
     pub fn subtree_of_column(&self, column: usize) -> SubtreeIdx {
         SubtreeIdx::from_index(column % self.vocabulary_len.max(1))
     }
@@ -110,7 +109,7 @@ impl ExcessModel {
         SparseRow { columns, values }
     }
 
-    /// Columns of unknown subtrees lie behind those of the vocabulary, two for each.
+    /// Returns the column; those of unknown subtrees follow the vocabulary, two for each.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "two for each of some millions of subtrees at most"
@@ -127,7 +126,7 @@ impl ExcessModel {
 }
 
 impl Translation {
-    /// The forest that the model was made of.
+    /// Returns the translation of the forest that the model was made of.
     pub fn identity(vocabulary_len: usize) -> Self {
         Self {
             known: (0..vocabulary_len).map(SubtreeIdx::from_index).collect(),
@@ -135,8 +134,8 @@ impl Translation {
         }
     }
 
-    /// From the vocabulary of a forest to that of a model: `find` looks a label up in the model's. Labels that it lacks
-    /// are numbered in their own order, so that the row of a tree is the same, whatever trees are beside it.
+    /// Maps the vocabulary of a forest to that of a model: `find` looks a label up in the model's. Unknown labels are
+    /// numbered in their own order, so that the row of a tree is the same whatever other trees there are.
     pub fn new(
         vocabulary: &Vocabulary,
         model_len: usize,
@@ -166,12 +165,12 @@ impl Translation {
         Self { known, model_len }
     }
 
-    /// Whether the model knows a subtree.
+    /// Returns whether the model knows a subtree.
     pub fn is_known(&self, subtree: SubtreeIdx) -> bool {
         self.known[subtree.index()].index() < self.model_len
     }
 
-    /// The number of a subtree in the model.
+    /// Returns the number of a subtree in the model.
     pub fn get(&self, subtree: SubtreeIdx) -> SubtreeIdx {
         self.known[subtree.index()]
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::stack2vec::Stack2vecParams;
 use callgrove_trees::error::{Result, check_param};
 
-/// What goes into the one-class SVM.
+/// The representation of trees for the one-class SVM.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Representation {
@@ -25,10 +25,10 @@ pub struct ExcessParams {
     pub gain: f64,
     /// Weight ≥ 0 of the rarity of the tree's structure: see [`crate::features::Reference::rarity`].
     pub rarity_weight: f64,
-    /// Windows that a lane (rank and thread) is cut into, in which the rarity of a structure is
+    /// Number of windows of a lane (rank and thread), in which the rarity of a structure is
     /// counted: see [`crate::features::Windows`]. From 1 on; with 1 nothing is rare.
     pub windows_per_lane: u32,
-    /// A structure class with fewer trees has no medians of its own and takes those of all trees.
+    /// Minimum number of trees of a structure class with its own medians; smaller ones use those of all trees.
     pub min_class_size: usize,
 }
 
@@ -37,7 +37,7 @@ pub struct ExcessParams {
 #[serde(transparent)]
 pub struct ValidExcessParams(ExcessParams);
 
-/// How wide the kernel is: γ from the rows.
+/// The rule for the width of the kernel: γ from the rows.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GammaRule {
@@ -45,23 +45,23 @@ pub enum GammaRule {
     MeanDistance(f64),
     /// γ = factor / median squared distance (of at most 2,000 evenly spaced rows).
     MedianDistance(f64),
-    /// γ = factor / number of columns: what libsvm takes where nothing is said.
+    /// γ = factor / number of columns: the default of libsvm.
     NumColumns(f64),
     /// γ = factor / r², with r the norm that one in 100 normal rows reaches, those with p > .05
-    /// (`callgrove_judge::decision`): the scale of what is normal, whatever share of the rows is not.
+    /// ([`callgrove_judge::decision`]): the scale of the normal rows, whatever the share of abnormal ones.
     NormalNorm(f64),
 }
 
 /// Weight u of a tree without a label.
 ///
-/// The SVM of Eq. 1 with u = 1 encloses anomalies that are many or alike. So what is wrong beyond doubt
-/// weighs nothing, however large a share of the run it is.
+/// The SVM of Eq. 1 with u = 1 encloses anomalies that are many or alike. So trees that are certainly abnormal have
+/// weight 0, however large their share of the run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Prior {
     /// u = 1, as in the paper.
     Uniform,
-    /// u rises from 0 at p = .001 to 1 at p = .05, with the p-values of the excess (`callgrove_judge::decision`).
+    /// u rises from 0 at p = .001 to 1 at p = .05, with the p-values of the excess ([`callgrove_judge::decision`]).
     PValues,
 }
 
@@ -109,13 +109,14 @@ impl ValidExcessParams {
         &self.0
     }
 
-    /// Trees that a structure class needs for medians of its own.
+    /// Returns the number of trees that a structure class needs for its own medians.
     pub fn min_class_size(&self) -> usize {
         self.0.min_class_size
     }
 }
 
-/// The factors of the rules for γ that leave a kernel: below, all rows are alike to it, above, each is like itself only.
+/// Factors of the rules for γ that give a useful kernel: below, all rows are alike to it, above, each is similar only
+/// to itself.
 const FACTORS: RangeInclusive<f64> = 1e-3..=1e3;
 
 impl GammaRule {
@@ -131,7 +132,7 @@ impl GammaRule {
 }
 
 impl GammaRule {
-    /// The factor of the rule.
+    /// Returns the factor of the rule.
     pub fn factor(self) -> f64 {
         let (Self::MeanDistance(factor)
         | Self::MedianDistance(factor)
@@ -140,7 +141,7 @@ impl GammaRule {
         factor
     }
 
-    /// The same rule with another factor.
+    /// Returns the rule with another factor.
     #[must_use]
     pub fn with_factor(self, factor: f64) -> Self {
         match self {

@@ -4,31 +4,31 @@ use super::params::GammaRule;
 use callgrove_trees::dataset::Rows;
 use callgrove_trees::real::Real;
 
-/// Rows whose distances are looked at for a median.
+/// Maximum number of rows whose distances are used for a median.
 const MAX_SAMPLED_ROWS: usize = 2_000;
-/// Norm that nearly all normal rows have at least.
-const LEAST_NORM: f64 = 1e-3;
+/// Minimum of the norm that nearly all normal rows do not exceed.
+const MIN_NORM: f64 = 1e-3;
 
 impl GammaRule {
-    /// γ for these rows, of which nearly all normal ones have at most `normal_norm`; 1 if all rows are equal,
+    /// Returns γ for these rows, of which nearly all normal ones have at most `normal_norm`; 1 if all rows are equal,
     /// since then it does not matter.
     pub fn gamma(self, rows: &Rows, normal_norm: f64) -> f64 {
         let (factor, typical) = match self {
             Self::MeanDistance(factor) => (factor, rows.mean_squared_distance()),
             Self::MedianDistance(factor) => (factor, median_squared_distance(rows)),
             Self::NumColumns(factor) => (factor, rows.num_columns().real()),
-            Self::NormalNorm(factor) => (factor, normal_norm.max(LEAST_NORM).powi(2)),
+            Self::NormalNorm(factor) => (factor, normal_norm.max(MIN_NORM).powi(2)),
         };
         let gamma = factor / typical;
         if gamma.is_finite() { gamma } else { 1.0 }
     }
 
-    /// Whether it can be the γ of some rows: no column count is below 1 and no norm is taken for less than
-    /// [`LEAST_NORM`]; distances may be as small as they like.
+    /// Returns whether it can be the γ of some rows: no column count is below 1 and no norm counts as less than
+    /// [`MIN_NORM`]; distances may be arbitrarily small.
     pub fn can_give(self, gamma: f64) -> bool {
         let most = match self {
             Self::NumColumns(factor) => factor,
-            Self::NormalNorm(factor) => factor / LEAST_NORM.powi(2),
+            Self::NormalNorm(factor) => factor / MIN_NORM.powi(2),
             Self::MeanDistance(_) | Self::MedianDistance(_) => f64::MAX,
         };
         gamma <= most.max(1.0) * (1.0 + 1e-9)

@@ -1,4 +1,4 @@
-//! What is usual: median times per structure class, and how often a structure comes back.
+//! Usual times and structures: median times per structure class, and how often a structure recurs.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +9,33 @@ use super::windows::Windows;
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{Bag, Bags, SubtreeIdx};
 
-/// Ticks of the clock that a duration counts as at least, when something is compared with it.
+/// Minimum number of clock ticks that a duration counts as, when something is compared with it.
 const SHORTEST_TICKS: f64 = 20.0;
 
-/// What is usual in a forest: how long each subtree takes in a tree (medians over the trees of the
-/// same structure, that is, the same subtree of largest degree at the root), and how often in the
-/// run each structure comes back.
+/// The usual times and structures of a forest: the time of each subtree in a tree (medians over the trees of the same
+/// structure, that is, the same subtree of largest degree at the root), and how often in the run each structure
+/// recurs.
 ///
-/// A class smaller than the minimum takes the medians over all trees, and for subtrees that fewer
-/// trees than that have, 0: such a subtree is excess as a whole. Times in nanoseconds.
+/// A class smaller than the minimum uses the medians over all trees, and 0 for subtrees that fewer trees than the
+/// minimum have: all time of such a subtree is excess. Times in nanoseconds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
-    /// Rarity of a structure never seen.
+    /// Rarity of an unknown structure.
     unseen_rarity: f64,
-    /// The largest time that all times are multiples of: the tick of the clock.
+    /// The tick of the clock: the greatest common divisor of all times.
     tick_ns: f64,
     pooled: Medians,
-    /// Ordered by root.
+    /// Classes ordered by root.
     classes: Vec<StructureClass>,
 }
 
 /// The usual time of a subtree in a tree.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct UsualTime {
-    /// Median of the subtree's total time in a tree; 0 for a subtree never seen.
+    /// Median of the subtree's total time in a tree; 0 for an unknown subtree.
     pub total_ns: f64,
-    /// Median duration of the whole tree.
+    /// Median duration of the complete tree.
     pub tree_ns: f64,
 }
 
@@ -44,9 +44,9 @@ pub struct UsualTime {
 struct StructureClass {
     root: SubtreeIdx,
     num_trees: usize,
-    /// Less the median of all trees and not below 0.
+    /// Rarity less the median of all trees, and not below 0.
     rarity: f64,
-    /// `None` if the class is too small.
+    /// Medians of the class; `None` if it is too small.
     medians: Option<Medians>,
 }
 
@@ -54,12 +54,12 @@ struct StructureClass {
 #[serde(deny_unknown_fields)]
 struct Medians {
     duration_ns: f64,
-    /// Ordered by subtree; 0 where it is not usual at all.
+    /// Usual times ordered by subtree; 0 for an unusual one.
     total_ns: Vec<(SubtreeIdx, f64)>,
 }
 
 impl Reference {
-    /// What is usual in `bags`, whose trees stand in `windows`.
+    /// Computes the usual times and structures in `bags`, whose trees are in `windows`.
     pub fn fit(bags: &Bags, windows: &Windows, min_class_size: usize) -> Self {
         let mut trees_of_root: BTreeMap<SubtreeIdx, Vec<usize>> = BTreeMap::new();
         for (tree, &root) in bags.roots().iter().enumerate() {
@@ -96,9 +96,9 @@ impl Reference {
         }
     }
 
-    /// How much longer than usual the calls of `subtree` took in a tree with this structure, as a share of
-    /// the tree's usual duration; negative for shorter. What the clock's resolution explains counts for
-    /// nothing: a tick for one call, as random errors add up for several. A duration of a few ticks counts as 20.
+    /// Returns how much longer than usual the calls of `subtree` took in a tree with this structure, as a share of
+    /// the tree's usual duration; negative for shorter. Differences within the clock's resolution count as zero: a
+    /// tick for one call, with random errors added up for several. A duration of a few ticks counts as 20.
     pub fn excess(&self, root: SubtreeIdx, subtree: SubtreeIdx, total_ns: i64, count: u64) -> f64 {
         let usual = self.usual(root, subtree);
         let difference = total_ns.real() - usual.total_ns;
@@ -107,12 +107,12 @@ impl Reference {
         beyond.copysign(difference) / duration
     }
 
-    /// The largest time that all times are multiples of, nanoseconds: the tick of the clock.
+    /// Returns the tick of the clock in nanoseconds: the greatest common divisor of all times.
     pub fn tick_ns(&self) -> f64 {
         self.tick_ns
     }
 
-    /// Share of the trees whose structure has too few trees for medians of its own, 0..=1.
+    /// Returns the share of the trees whose structure has too few trees for its own medians, 0..=1.
     pub fn varied_share(&self) -> f64 {
         let num_of = |of_varied: bool| -> usize {
             let classes = self.classes.iter();
@@ -122,20 +122,20 @@ impl Reference {
         num_of(true).real() / num_of(false).max(1).real()
     }
 
-    /// How much rarer than that of most trees a structure is, from 0 on: [`Windows::rarity`] less its
-    /// median over all trees. So where every tree has a structure of its own, that is nothing special.
-    /// A structure never seen counts as seen once.
+    /// Returns how much rarer than that of most trees a structure is, from 0 on: [`Windows::rarity`] less its median
+    /// over all trees. So if every tree has its own structure, that is not rare. An unknown structure counts as one
+    /// that occurred once.
     pub fn rarity(&self, root: SubtreeIdx) -> f64 {
         self.class(root)
             .map_or(self.unseen_rarity, |class| class.rarity)
     }
 
-    /// Number of trees with this structure; 0 for one never seen.
+    /// Returns the number of trees with this structure; 0 for an unknown one.
     pub fn num_trees_like(&self, root: SubtreeIdx) -> usize {
         self.class(root).map_or(0, |class| class.num_trees)
     }
 
-    /// The usual time of `subtree` in a tree with this structure.
+    /// Returns the usual time of `subtree` in a tree with this structure.
     pub fn usual(&self, root: SubtreeIdx, subtree: SubtreeIdx) -> UsualTime {
         let own = self.class(root).and_then(|class| class.medians.as_ref());
         let total_ns = own
@@ -148,14 +148,14 @@ impl Reference {
     }
 
     fn class(&self, root: SubtreeIdx) -> Option<&StructureClass> {
-        let place = self.classes.binary_search_by_key(&root, |class| class.root);
-        place.ok().map(|place| &self.classes[place])
+        let index = self.classes.binary_search_by_key(&root, |class| class.root);
+        index.ok().map(|index| &self.classes[index])
     }
 }
 
 impl Medians {
-    /// Of subtrees that fewer than `least` trees have the usual time is 0: they are not usual at all.
-    fn new<'a>(trees: impl Iterator<Item = Bag<'a>>, least: usize) -> Self {
+    /// Computes medians. Subtrees that fewer than `min_trees` trees have get the usual time 0, as they are not usual.
+    fn new<'a>(trees: impl Iterator<Item = Bag<'a>>, min_trees: usize) -> Self {
         let mut totals: BTreeMap<SubtreeIdx, Vec<i64>> = BTreeMap::new();
         let mut durations = Vec::new();
         for bag in trees {
@@ -169,7 +169,7 @@ impl Medians {
             total_ns: totals
                 .into_iter()
                 .map(|(subtree, totals)| {
-                    let is_usual = totals.len() >= least;
+                    let is_usual = totals.len() >= min_trees;
                     (subtree, if is_usual { median(totals) } else { 0.0 })
                 })
                 .collect(),
@@ -177,14 +177,14 @@ impl Medians {
     }
 
     fn total_of(&self, subtree: SubtreeIdx) -> Option<f64> {
-        let place = self
+        let index = self
             .total_ns
             .binary_search_by_key(&subtree, |entry| entry.0);
-        place.ok().map(|place| self.total_ns[place].1)
+        index.ok().map(|index| self.total_ns[index].1)
     }
 }
 
-/// Of values in ascending order, each as many times as it says, the one in the middle; 0 of none.
+/// Returns the weighted median of values in ascending order with their multiplicities; 0 without values.
 fn weighted_middle(values: &[(f64, usize)]) -> f64 {
     let half = values.iter().map(|value| value.1).sum::<usize>() / 2;
     let mut seen = 0;
@@ -195,7 +195,7 @@ fn weighted_middle(values: &[(f64, usize)]) -> f64 {
     values.iter().find(is_middle).map_or(0.0, |value| value.0)
 }
 
-/// Median; the mean of the middle two of an even number; 0 of none.
+/// Returns the median; the mean of the middle two of an even number; 0 without values.
 fn median(mut values: Vec<i64>) -> f64 {
     if values.is_empty() {
         return 0.0;
@@ -209,7 +209,7 @@ fn median(mut values: Vec<i64>) -> f64 {
     }
 }
 
-/// The greatest common divisor of all times of trees, nanoseconds: the tick of the clock; 0 of none.
+/// Returns the tick of the clock: the greatest common divisor of all times of trees, nanoseconds; 0 without trees.
 pub fn tick(bags: &Bags) -> f64 {
     let gcd = |a: u64, b: u64| {
         let (mut a, mut b) = (a, b);

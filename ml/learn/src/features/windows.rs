@@ -1,38 +1,38 @@
-//! When in the run a tree happened: windows of time, and how rare in them a structure is.
+//! Windows of time in a run, and the rarity of a structure in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{Forest, LaneIdx};
 use callgrove_trees::real::Real;
 
-/// Where each tree stands in the run: every lane (program, rank, thread) cut into windows that hold
-/// equally many of its trees, in order of entry.
+/// The position of each tree in the run: every lane (program, rank, thread) is divided into windows with equal
+/// numbers of its trees, in order of entry.
 ///
-/// Counting windows instead of trees tells what comes back by design (output every hundred steps) from
-/// what happened in one stretch only, however many trees that has. What a run begins with on most of
-/// its lanes (set-up, warm-up) is there by design, too.
+/// Counting windows instead of trees distinguishes structures that recur by design (output every hundred steps) from
+/// those of one time range only, however many trees that has. The structures with which a run begins on most of its
+/// lanes (set-up, warm-up) are by design, too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Windows {
-    /// Shape `[n_trees]`.
+    /// Lane of each tree, shape `[n_trees]`.
     lane: Vec<u32>,
     /// Window in the lane, shape `[n_trees]`.
     window: Vec<u32>,
-    /// Windows of each lane, shape `[n_lanes]`.
+    /// Number of windows of each lane, shape `[n_lanes]`.
     of_lane: Vec<u32>,
-    /// Whether it is one of the first executions on its rank, shape `[n_trees]`.
+    /// True for the first executions on a rank, shape `[n_trees]`.
     is_first: Vec<bool>,
 }
 
-/// Executions that a rank begins with.
+/// Number of executions of the beginning of a rank.
 const NUM_FIRST: u32 = 2;
-/// Share of the lanes that must begin with a structure, so that it is there by design.
-const MOST_LANES: f64 = 2.0 / 3.0;
-/// Share of a lane's windows up to which a stretch of them counts as one: what is wrong may last for a
-/// third of the run. From twice that on it counts in full.
-const LONGEST_STRETCH: f64 = 1.0 / 3.0;
+/// Minimum share of the lanes that begin with a structure that is by design.
+const MIN_LANE_SHARE: f64 = 2.0 / 3.0;
+/// Maximum share of a lane's windows that consecutive ones have to count as one: an anomaly may last for a third of
+/// the run. From twice that on they count in full.
+const MAX_JOINED_SHARE: f64 = 1.0 / 3.0;
 
 impl Windows {
-    /// Cuts every lane of `forest` into `per_lane` windows; a lane with fewer trees has one for each.
+    /// Divides every lane of `forest` into `per_lane` windows; a lane with fewer trees has one for each.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a lane has at most `per_lane` windows"
@@ -63,10 +63,10 @@ impl Windows {
         built
     }
 
-    /// How rare what these trees have in common is: ln(windows of the lanes that have it / windows
-    /// that have it), from 0 on. What a single rank does all the time is not rare, nor what most lanes
-    /// begin with. A stretch of windows one after the other counts as one window, so that what lasts
-    /// long, but not for most of the run, does not become usual by that.
+    /// Returns the rarity of what these trees have in common: ln(windows of the lanes that have it / windows that
+    /// have it), from 0 on. A structure that a single rank has all the time is not rare, nor is one that most lanes
+    /// begin with. Consecutive windows count as one, so that an anomaly that lasts long, but not for most of the run,
+    /// does not become usual.
     pub fn rarity(&self, trees: &[usize]) -> f64 {
         if self.is_beginning(trees) {
             return 0.0;
@@ -82,24 +82,24 @@ impl Windows {
             let num_stretches = lane.chunk_by(|a, b| a.1 + 1 == b.1).count().real();
             let num_found = lane.len().real();
             let share = num_found / num_windows;
-            let in_full = ((share - LONGEST_STRETCH) / LONGEST_STRETCH).clamp(0.0, 1.0);
+            let in_full = ((share - MAX_JOINED_SHARE) / MAX_JOINED_SHARE).clamp(0.0, 1.0);
             all += num_windows;
             found += num_stretches.powf(1.0 - in_full) * num_found.powf(in_full);
         }
         if found > 0.0 { (all / found).ln() } else { 0.0 }
     }
 
-    /// Whether most lanes begin with one of these trees.
+    /// Returns whether most lanes begin with one of these trees.
     fn is_beginning(&self, trees: &[usize]) -> bool {
         let begun: BTreeSet<u32> = trees
             .iter()
             .filter(|&&tree| self.is_first[tree])
             .map(|&tree| self.lane[tree])
             .collect();
-        begun.len().real() > MOST_LANES * self.of_lane.len().real()
+        begun.len().real() > MIN_LANE_SHARE * self.of_lane.len().real()
     }
 
-    /// The rarity of what happened once, in the lane with most windows.
+    /// Returns the rarity of a structure that occurred once, in the lane with the most windows.
     pub fn largest_rarity(&self) -> f64 {
         let most = self.of_lane.iter().max();
         most.map_or(0.0, |&windows| f64::from(windows).ln())

@@ -1,11 +1,11 @@
-//! The part of the problem that is solved at a time.
+//! The part of the problem that is solved in one round.
 
 use super::expansion::Expansion;
 use super::kernel::{Kernel, KernelRow, RowCache};
 use super::problem::UpperBounds;
 
-/// Rows whose α may move, in ascending order: all with α > 0 and some of small f. The others have
-/// α = 0 and, once the active ones are at their optimum, are checked against it.
+/// Rows whose α may move, in ascending order: all with α > 0 and some of small f. The others have α = 0 and are
+/// checked against the optimum of the active ones.
 pub(super) struct Active<'a> {
     kernel: Kernel<'a>,
     whole_rows: &'a mut RowCache,
@@ -14,7 +14,7 @@ pub(super) struct Active<'a> {
     pub(super) indices: Vec<usize>,
     /// α of the active rows, and f = Kα there.
     pub(super) expansion: Expansion,
-    /// UpperBounds of the active rows.
+    /// Upper bounds of the active rows.
     pub(super) upper: Vec<f64>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Active<'a> {
         }
     }
 
-    /// K(x_i, ·) over the active rows; `index` counts among them.
+    /// Returns K(x_i, ·) over the active rows; `index` counts among them.
     pub(super) fn kernel_row(&mut self, index: usize) -> KernelRow {
         if let Some(row) = self.parts.get(index) {
             return row;
@@ -56,7 +56,7 @@ impl<'a> Active<'a> {
     }
 }
 
-/// All rows with α > 0, and of the others that have room the `num_more` of smallest f.
+/// Returns all rows with α > 0, and of the others below their bounds the `num_more` of smallest f.
 pub(super) fn choose(expansion: &Expansion, bounds: &UpperBounds, num_more: usize) -> Vec<usize> {
     let alpha = expansion.alpha();
     let (mut chosen, mut others): (Vec<usize>, Vec<usize>) = (0..alpha.len())

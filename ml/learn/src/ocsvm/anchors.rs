@@ -1,38 +1,37 @@
-//! Rows that stand for others, where there are too many to train on all.
+//! Anchors: rows that represent others, if there are too many to train on all.
 
 use callgrove_trees::dataset::Rows;
 use callgrove_trees::real::{Real, whole};
 
-/// Different rows that a training takes as they are; beyond, anchors stand for them.
+/// Maximum number of different rows that a training uses directly; beyond it, anchors represent them.
 const MAX_ROWS: usize = 20_000;
-/// Anchors at most.
+/// Maximum number of anchors.
 const NUM_ANCHORS: usize = 4_096;
 
-/// A weighted coreset: rows that the training looks at, each with the weight of those it stands for.
+/// A weighted coreset: the rows that the training uses, each with the weight of those it represents.
 ///
-/// The support vectors of Eq. 1 are the rows furthest out that make up the share ν of all weight, and ρ
-/// is the value of f where that share ends. Rows further in have α = 0 and matter as nothing but
-/// weight. So rows are put in order of their distance from the weighted mean and cut into groups,
-/// narrow ones far out and wide ones further in: with t the share of the weight that lies further out,
-/// cuts are evenly spaced in ln(t + ν), which puts some 15 % of the anchors into the outermost share
-/// ν = 0.01, and a group there has a thousandth of that share. The row in the middle of a group's
-/// weight is its anchor. Rows far out whose weight is nearly 0 share one group with many others.
+/// The support vectors of Eq. 1 are the outermost rows that make up the share ν of all weight, and ρ is the value of
+/// f at the end of that share. Rows further in have α = 0 and matter only by their weight. So rows are ordered by
+/// their distance from the weighted mean and divided into groups, narrow ones far out and wide ones further in: with
+/// t the share of the weight that is further out, the cuts are evenly spaced in ln(t + ν), which puts some 15 % of
+/// the anchors into the outermost share ν = 0.01, and a group there has a thousandth of that share. The row at the
+/// middle of a group's weight is its anchor. Outer rows whose weight is nearly 0 share one group with many others.
 ///
-/// Nothing is drawn at random. The anchors depend on rows and weights alone, so those of the
-/// unlabelled forest serve for all labels. How much scores differ from the exact ones: `docs/performance.md`.
+/// Nothing is drawn at random. The anchors depend on rows and weights alone, so those of the unlabelled forest are
+/// valid for all labels. The difference of the scores from the exact ones is in `ml/README.md`.
 ///
 /// Cost: rows × (columns + ln rows).
 #[derive(Clone, Debug)]
 pub struct Anchors {
-    /// Which anchor stands for a row, shape `[n_rows]`.
+    /// The anchor of each row, shape `[n_rows]`.
     anchor_of: Vec<u32>,
-    /// Their rows.
+    /// Row of each anchor.
     row_of: Vec<u32>,
 }
 
 impl Anchors {
-    /// Anchors of `rows` with `weights` ≥ 0 (both `[n_rows]`) for a training with C = ν · sum of the
-    /// weights; `None` where 20,000 different rows or fewer need none.
+    /// Returns anchors of `rows` with `weights` ≥ 0 (both `[n_rows]`) for a training with C = ν · sum of the weights;
+    /// `None` for 20,000 different rows or fewer, which need none.
     pub fn needed(rows: &Rows, weights: &[f64], nu: f64) -> Option<Self> {
         if rows.len() <= MAX_ROWS {
             return None;
@@ -46,7 +45,8 @@ impl Anchors {
         (num_distinct.count() > MAX_ROWS).then(|| Self::choose(rows, weights, nu, NUM_ANCHORS))
     }
 
-    /// At most `num_wanted` anchors of `rows`, however many there are; without weight the first row alone.
+    /// Returns at most `num_wanted` anchors of `rows`, however many there are; if all weights are 0, the first row
+    /// alone.
     pub fn choose(rows: &Rows, weights: &[f64], nu: f64, num_wanted: usize) -> Self {
         let total: f64 = weights.iter().sum();
         let order = outermost_first(rows, weights, total);
@@ -77,17 +77,17 @@ impl Anchors {
         anchors
     }
 
-    /// Number of anchors.
+    /// Returns the number of anchors.
     pub fn len(&self) -> usize {
         self.row_of.len()
     }
 
-    /// Whether there are no anchors, because there are no rows.
+    /// Returns whether there are no anchors, because there are no rows.
     pub fn is_empty(&self) -> bool {
         self.row_of.is_empty()
     }
 
-    /// One more anchor: of these rows the one in the middle of their weight.
+    /// Adds an anchor: the one of these rows at the middle of their weight.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "rows are counted in 32 bits"
@@ -105,27 +105,27 @@ impl Anchors {
         }
     }
 
-    /// The rows that a training sees: the anchors, then `apart`.
+    /// Returns the rows that a training uses: the anchors, then `apart`.
     pub(super) fn seen(&self, apart: &[usize]) -> Vec<usize> {
         let anchors = self.row_of.iter().map(|&row| row as usize);
         anchors.chain(apart.iter().copied()).collect()
     }
 
-    /// The place of each row among the rows that a training sees; `apart` stand for themselves.
+    /// Returns the index of each row among the rows that a training uses; the rows `apart` represent themselves.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "rows are counted in 32 bits"
     )]
-    pub(super) fn places(&self, apart: &[usize]) -> Vec<u32> {
-        let mut places = self.anchor_of.clone();
-        for (place, &row) in apart.iter().enumerate() {
-            places[row] = (self.len() + place) as u32;
+    pub(super) fn indices(&self, apart: &[usize]) -> Vec<u32> {
+        let mut indices = self.anchor_of.clone();
+        for (index, &row) in apart.iter().enumerate() {
+            indices[row] = (self.len() + index) as u32;
         }
-        places
+        indices
     }
 }
 
-/// Rows by their distance from the weighted mean, the largest first; equally far ones by row.
+/// Returns rows by their distance from the weighted mean, the largest first; equally distant ones by row.
 fn outermost_first(rows: &Rows, weights: &[f64], total: f64) -> Vec<usize> {
     let mut mean = vec![0.0; rows.num_columns()];
     for (row, weight) in weights.iter().enumerate().filter(|it| *it.1 > 0.0) {

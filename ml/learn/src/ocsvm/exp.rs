@@ -15,17 +15,18 @@ const COEFFICIENTS: [f64; 12] = [
     0.166_666_666_666_666_66,
     0.5,
 ];
-/// 1.5 · 2⁵²: adding it rounds to an integer, which then stands in the low bits.
+/// 1.5 · 2⁵²: adding it rounds to an integer, which is then in the low bits.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
-/// ln 2 in two parts; the first has zeros at its end, so that products with small integers are exact.
+/// The high part of ln 2, with zeros at its end, so that products with small integers are exact.
 const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
+/// The low part of ln 2.
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-/// Below, the result would not be a normal number.
+/// Argument below which the result would not be a normal number.
 const SMALLEST: f64 = -708.0;
 
-/// e^x for x ≤ 0 within 4·10⁻¹⁶ of its size (at least 3·10⁻³⁰⁸).
+/// Returns e^x for x ≤ 0 with a relative error of at most 4·10⁻¹⁶ (at least 3·10⁻³⁰⁸).
 ///
-/// Without a branch or call, so loops of it are vectorised, and without the platform's libm, so the
+/// It has no branch or call, so that loops of it are vectorised, and does not use the platform's libm, so that the
 /// kernel is the same on every machine: x = k ln 2 + r, and e^r is its Taylor series up to r¹³.
 #[inline(always)]
 pub fn exp_of_negative(x: f64) -> f64 {
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_exact_but_for_the_last_bits() {
+    fn is_exact_up_to_the_last_bits() {
         for step in 0..708_000 {
             let x = -f64::from(step) / 1_000.0;
             let error = (exp_of_negative(x) / x.exp() - 1.0).abs();

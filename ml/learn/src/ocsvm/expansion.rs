@@ -4,13 +4,13 @@ use callgrove_trees::real::Real;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-/// Places of f that one task moves; the result does not depend on it.
+/// Number of values of f that one task updates; the result does not depend on it.
 const PLACES_PER_TASK: usize = 4096;
 
-/// α and f(x_t) = Σ α_j K(x_j, x_t), where every term is rounded to a multiple of 2⁻⁵⁰ before it is
-/// added. Sums of such terms are exact, so f depends on α alone, not on the way there.
+/// α and f(x_t) = Σ α_j K(x_j, x_t), where every term is rounded to a multiple of 2⁻⁵⁰ before it is added. Sums of
+/// such terms are exact, so f depends on α alone, not on the order of updates.
 ///
-/// Each term is off by at most 2⁻⁵¹ ≈ 4·10⁻¹⁶; a thousand support vectors make 10⁻¹⁴ typically.
+/// Each term has an error of at most 2⁻⁵¹ ≈ 4·10⁻¹⁶; a thousand support vectors typically give 10⁻¹⁴.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Expansion {
     alpha: Vec<f64>,
@@ -33,12 +33,12 @@ impl Expansion {
         from_scaled(self.scaled_f[index])
     }
 
-    /// f as a multiple of 2⁻⁵⁰.
+    /// Returns f as a multiple of 2⁻⁵⁰.
     pub(super) fn scaled_f(&self, index: usize) -> i64 {
         self.scaled_f[index]
     }
 
-    /// All f in order.
+    /// Returns all f in order.
     pub(super) fn all_f(&self) -> Vec<f64> {
         self.scaled_f.iter().map(|&f| from_scaled(f)).collect()
     }
@@ -48,7 +48,7 @@ impl Expansion {
         self.set_all(&[(index, alpha, kernel_row)]);
     }
 
-    /// Sets several α, given their kernel rows; no index comes twice.
+    /// Sets several α, given their kernel rows; indices are distinct.
     pub(super) fn set_all(&mut self, changes: &[(usize, f64, &[f64])]) {
         let changes: Vec<(usize, f64, f64, &[f64])> = changes
             .iter()
@@ -79,7 +79,7 @@ impl Expansion {
         }
     }
 
-    /// The same sum over some of the places only.
+    /// Returns the sum over some of the rows only.
     pub(super) fn select(&self, places: &[usize]) -> Self {
         Self {
             alpha: places.iter().map(|&place| self.alpha[place]).collect(),
@@ -88,7 +88,7 @@ impl Expansion {
     }
 }
 
-/// The change of f by one α, for pulp to compile per vector width.
+/// The change of f by one α, compiled by pulp per vector width.
 pub(super) struct AlphaMove<'a> {
     pub(super) f: &'a mut [i64],
     pub(super) old: f64,
@@ -109,10 +109,10 @@ impl WithSimd for AlphaMove<'_> {
 
 /// 1.5 · 2⁵²: adding it to |x| ≤ 2⁵¹ leaves x, rounded to an integer, in the low bits.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
-/// 2⁵⁰.
+/// 2⁵⁰, the factor of scaled values.
 const SCALE: f64 = 1_125_899_906_842_624.0;
 
-/// A term of f in −1..=1 as a multiple of 2⁻⁵⁰, without a branch so that loops of it are vectorised.
+/// Returns a term of f in −1..=1 as a multiple of 2⁻⁵⁰, without a branch so that loops of it are vectorised.
 #[inline(always)]
 pub(super) fn to_scaled(term: f64) -> i64 {
     let bits = (term * SCALE + MAGIC).to_bits();
@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn f_does_not_depend_on_the_way(
+        fn f_does_not_depend_on_the_order(
             path in prop::collection::vec((0_usize..4, 0.0..1.0_f64), 1..40),
         ) {
             let kernel = |row: usize| KERNEL[row];

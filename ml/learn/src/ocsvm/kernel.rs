@@ -1,4 +1,4 @@
-//! Rows of the RBF kernel, computed when asked for and kept while there is room.
+//! Rows of the RBF kernel, computed on demand and cached.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,20 +10,21 @@ use super::exp::exp_of_negative;
 use super::problem::Problem;
 use callgrove_trees::dataset::{DenseRows, RowRef, Rows};
 
-/// Kernel rows that are computed side by side, one in each lane of a vector.
+/// Number of kernel rows that are computed at once, one in each lane of a vector.
 pub(super) const LANES: usize = 8;
-/// Numbers of a kernel row that one task computes; the result does not depend on it.
+/// Number of values of a kernel row that one task computes; the result does not depend on it.
 const TARGETS_PER_TASK: usize = 2048;
-/// Numbers whose products are found before their exponentials.
+/// Number of values whose products are computed before their exponentials.
 const TARGETS_PER_TILE: usize = 64;
-/// Dense rows that go through the columns together, so that sums need not wait for each other.
+/// Number of dense rows that are processed together, so that their sums run in parallel.
 const ROWS_PER_STEP: usize = 8;
+/// Number of columns that are processed together.
 const COLUMNS_PER_CHUNK: usize = 4;
 
 /// One row of the kernel, or a part of one.
 pub(super) type KernelRow = Arc<Vec<f64>>;
 
-/// Kernel rows by index; the one that was used longest ago goes first. Clones share the rows.
+/// A cache of kernel rows by index; evicts the least recently used one. Clones share the rows.
 #[derive(Clone, Debug)]
 pub(super) struct RowCache {
     max_rows: usize,
@@ -32,7 +33,7 @@ pub(super) struct RowCache {
 }
 
 impl RowCache {
-    /// Room for rows of `row_len` numbers in `max_bytes`, but for at least two.
+    /// Returns a cache for rows of `row_len` numbers in `max_bytes`, but for at least two rows.
     pub(super) fn new(row_len: usize, max_bytes: usize) -> Self {
         let row_bytes = row_len.max(1) * size_of::<f64>();
         Self {
@@ -70,8 +71,8 @@ pub(super) struct Kernel<'a> {
 }
 
 impl Kernel<'_> {
-    /// K(x_i, ·) over all distinct rows for each of `indices`, in their order; those that `cache`
-    /// lacks are computed together and kept there.
+    /// Returns K(x_i, ·) over all distinct rows for each of `indices`, in their order; those that `cache` lacks are
+    /// computed together and added to it.
     pub(super) fn rows(&self, cache: &mut RowCache, indices: &[usize]) -> Vec<KernelRow> {
         let mut found: Vec<Option<KernelRow>> =
             indices.iter().map(|&index| cache.get(index)).collect();
@@ -91,7 +92,7 @@ impl Kernel<'_> {
         found.into_iter().flatten().collect()
     }
 
-    /// K(x_i, ·) over the distinct rows `targets`, taken from the whole row if `cache` has it.
+    /// Returns K(x_i, ·) over the distinct rows `targets`, taken from the complete row if `cache` has it.
     pub(super) fn part(&self, cache: &mut RowCache, index: usize, targets: &[usize]) -> Vec<f64> {
         if let Some(row) = cache.get(index) {
             return targets.iter().map(|&target| row[target]).collect();
@@ -100,7 +101,7 @@ impl Kernel<'_> {
         rows.swap_remove(0)
     }
 
-    /// K of one to [`LANES`] rows against `len` distinct rows; `target` says which.
+    /// Returns K of one to [`LANES`] rows with `len` distinct rows; `target` maps an index to a row.
     fn compute(
         &self,
         indices: &[usize],
@@ -142,8 +143,7 @@ impl Kernel<'_> {
     }
 }
 
-/// The rows that distances are measured from, at most [`LANES`]: column by column their values side by
-/// side.
+/// The rows that distances are measured from, at most [`LANES`]: column by column with their values adjacent.
 #[derive(Debug)]
 pub(super) struct KernelSources {
     by_column: Vec<f64>,
@@ -151,7 +151,7 @@ pub(super) struct KernelSources {
 }
 
 impl KernelSources {
-    /// Of rows and their squared norms. Columns beyond `num_columns` count in the norms only.
+    /// Creates sources from rows and their squared norms. Columns beyond `num_columns` count in the norms only.
     pub(super) fn new<'a>(
         num_columns: usize,
         rows: impl Iterator<Item = (RowRef<'a>, f64)>,
@@ -170,17 +170,17 @@ impl KernelSources {
     }
 }
 
-/// One chunk of some kernel rows, compiled by pulp for each width of vectors.
+/// One chunk of some kernel rows, compiled by pulp for each vector width.
 ///
-/// A number does not depend on the width or the lane: products are summed up in order of columns,
-/// each rounded by itself (no fused multiply-add).
+/// A value does not depend on the width or the lane: products are summed in order of columns, each rounded separately
+/// (no fused multiply-add).
 pub(super) struct Fill<'a, 'b, F> {
     pub(super) rows: &'a Rows,
     pub(super) gamma: f64,
     pub(super) from: &'a KernelSources,
-    /// The row of `rows` that each place of the chunks is about.
+    /// Returns the row of `rows` for each index of the chunks.
     pub(super) row_of: F,
-    /// One for each source.
+    /// One chunk for each source.
     pub(super) chunks: &'a mut [&'b mut [f64]],
 }
 
@@ -219,8 +219,8 @@ impl<F: Fn(usize) -> usize> WithSimd for Fill<'_, '_, F> {
 
 /// Products of some rows with all lanes.
 ///
-/// The loops that make them count by hand: adapters of iterators and arrays that are not inlined would
-/// pass wide vectors through memory, which makes this five times slower.
+/// The loops that compute them use indices: iterator and array adapters that are not inlined would pass wide vectors
+/// through memory, which is five times slower.
 type Products = [[f64; LANES]; ROWS_PER_STEP];
 
 #[inline(always)]
@@ -281,7 +281,7 @@ fn sparse_products<S: Simd>(
         let RowRef::Sparse(columns, values) = rows.row(target) else {
             continue;
         };
-        // Rows of other runs may have columns that no source has, behind those of the matrix.
+        // Rows of other runs may have columns that no source has; their numbers follow those of the matrix.
         let known = match columns.last() {
             Some(&last) if last as usize >= num_columns => {
                 columns.partition_point(|&column| (column as usize) < num_columns)

@@ -1,4 +1,4 @@
-//! Sums of kernels at support vectors, at rows of any run.
+//! Sums of kernels with support vectors, at rows of any run.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,12 +13,12 @@ use callgrove_trees::dataset::{RowRef, Rows, SparseRow, SparseRows, check_norms}
 use callgrove_trees::error::Result;
 use callgrove_trees::real::fraction;
 
-/// Memory for the factors' rows, column by column, that are held at a time.
+/// Maximum memory in bytes for the rows of the factors, column by column.
 const MAX_SOURCE_BYTES: usize = 32 << 20;
-/// Rows that one task sums up for; the result does not depend on it.
+/// Number of rows of one task; the result does not depend on it.
 const ROWS_PER_TASK: usize = 1_024;
 
-/// A row with its factor. Of a one-class SVM that is α > 0; equal training rows are one support vector.
+/// A row with its factor. In a one-class SVM that is α > 0; equal training rows are one support vector.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SupportVector {
@@ -50,7 +50,7 @@ impl KernelSum {
         for (group, terms) in self.terms.chunks(LANES).enumerate() {
             progress.at(fraction(group * LANES, self.terms.len()))?;
             let from = |lane: usize| terms[lane.min(terms.len() - 1)].row.as_ref();
-            // One after the other, so that the sums are those of a training bit by bit.
+            // One after the other, so that the sums equal those of a training bit by bit.
             let add = |value: &mut f64, distances: &[f64; LANES]| {
                 for (term, distance) in terms.iter().zip(distances) {
                     *value += term.alpha * exp_of_negative(-self.gamma * distance);
@@ -62,13 +62,13 @@ impl KernelSum {
     }
 }
 
-/// Kernels at the rows `from`, of all `rows`: for each of `from` exp(−γ d²), shape `[n_rows]`.
+/// Returns the kernels of the rows `from` with all `rows`: for each of `from` exp(−γ d²), shape `[n_rows]`.
 pub fn kernel_columns(rows: &Rows, gamma: f64, from: &[usize]) -> Vec<Vec<f64>> {
     let column = |distances: &Vec<f64>| {
         let kernel = |&distance: &f64| exp_of_negative(-gamma * distance);
         distances.iter().map(kernel).collect()
     };
-    // One more label asks for one column.
+    // One more label needs one column.
     if let [from] = from {
         return vec![column(&rows.squared_distances(rows.row(*from)))];
     }
@@ -83,12 +83,12 @@ pub fn kernel_columns(rows: &Rows, gamma: f64, from: &[usize]) -> Vec<Vec<f64>> 
     columns
 }
 
-/// Σ α_i exp(−γ |x − x_i|²) at any row x, rounded the way the training rounds. Made once for rows that come few at
-/// a time.
+/// The sum Σ α_i exp(−γ |x − x_i|²) at any row x, rounded as in training. Prepared once for rows that are scored in
+/// small batches.
 #[derive(Debug)]
 pub(super) struct PreparedSum {
     gamma: f64,
-    /// New number of each column; of those that no term has, none: they count in the norms only.
+    /// New number of each column; `None` for columns that no term has, which count in the norms only.
     place_of_column: Vec<Option<u32>>,
     groups: Vec<(KernelSources, Vec<f64>)>,
 }
@@ -107,17 +107,17 @@ impl PreparedSum {
         let place_of_column: Vec<Option<u32>> = is_used
             .into_iter()
             .map(|is_used| {
-                let place = num_used;
+                let index = num_used;
                 num_used += u32::from(is_used);
-                is_used.then_some(place)
+                is_used.then_some(index)
             })
             .collect();
         let rows = terms.iter().map(|term| term.row.clone());
         let rows = Rows::Sparse(SparseRows::new(num_columns, rows)?).within(&place_of_column);
         let groups = terms.chunks(LANES).enumerate().map(|(group, terms)| {
             let first = group * LANES;
-            let places = first..first + terms.len();
-            let sources = places.map(|place| (rows.row(place), norms[place]));
+            let indices = first..first + terms.len();
+            let sources = indices.map(|index| (rows.row(index), norms[index]));
             let alphas = terms.iter().map(|term| term.alpha).collect();
             (KernelSources::new(num_used as usize, sources), alphas)
         });
@@ -146,16 +146,15 @@ impl PreparedSum {
     }
 }
 
-/// A factor that changes.
+/// A change of a factor.
 pub(super) struct FactorChange<'a> {
     pub(super) row: RowRef<'a>,
     pub(super) old: f64,
     pub(super) new: f64,
 }
 
-/// What `changes` of factors do to the sums of kernels at all rows, which are multiples of 2⁻⁵⁰ as in
-/// [`super::expansion::Expansion`]: they depend on the factors alone, not on the way there. Shape
-/// `[n_rows]`.
+/// Adds the effect of `changes` of factors to the sums of kernels at all rows, which are multiples of 2⁻⁵⁰ as in
+/// [`super::expansion::Expansion`]: they depend on the factors alone, not on the order of changes. Shape `[n_rows]`.
 pub(super) fn change_sums(
     sums: &mut [i64],
     rows: &Rows,
@@ -223,7 +222,7 @@ fn add_steps(
                 rows,
                 gamma,
                 from: sources,
-                row_of: |place: usize| first + place,
+                row_of: |index: usize| first + index,
                 chunks: &mut chunks,
             });
             for (&(old, new), chunk) in moves.iter().zip(&chunks) {

@@ -13,7 +13,7 @@ use super::solver::solve;
 use callgrove_trees::dataset::{Rows, SparseRows};
 use callgrove_trees::error::Result;
 
-/// What is needed to score rows of another run.
+/// A trained one-class SVM, with everything needed to score rows of another run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ocsvm {
@@ -25,18 +25,18 @@ pub struct Ocsvm {
     pub support: Vec<SupportVector>,
 }
 
-/// The result of a training: scores of the training rows, and all that a warm start needs.
+/// The result of a training: scores of the training rows, and the state for a warm start.
 #[derive(Clone, Debug)]
 pub struct Trained {
     pub(super) params: ValidOcsvmParams,
-    pub(super) way: TrainingState,
-    /// Of the training rows.
+    pub(super) state: TrainingState,
+    /// α of the training rows.
     pub(super) alpha: Vec<f64>,
     pub(super) rho: f64,
     pub(super) scores: Vec<f64>,
 }
 
-/// How it was trained, and what the next training takes on from there.
+/// The state of a training, from which the next one continues.
 #[derive(Clone, Debug)]
 pub(super) enum TrainingState {
     Exact {
@@ -49,11 +49,11 @@ pub(super) enum TrainingState {
 
 /// Solves Eq. 1 for `rows` with `weights` u.
 ///
-/// `warm` is a training on the same rows with other weights: it saves time and changes nothing else,
-/// not even the last bit. One that was made with another γ or number of rows is not used.
+/// `warm` is a training on the same rows with other weights: it saves time and does not change the result, not even
+/// the last bit. One with another γ or number of rows is not used.
 ///
 /// # Errors
-/// Weights that are not finite, negative, all zero, or sum to less than C; [`Cancelled`].
+/// An error for weights that are not finite, negative, all zero, or sum to less than C; [`Cancelled`].
 ///
 /// [`Cancelled`]: callgrove_trees::MlError::Cancelled
 pub fn train(
@@ -65,7 +65,7 @@ pub fn train(
 ) -> Result<Trained> {
     let known = warm
         .filter(|warm| warm.is_of(rows, params))
-        .and_then(|warm| match &warm.way {
+        .and_then(|warm| match &warm.state {
             TrainingState::Exact {
                 problem,
                 expansion,
@@ -94,7 +94,7 @@ pub fn train(
         progress.part(0.0, 0.95),
     )?;
     let f = expansion.all_f();
-    let alpha = share_out(
+    let alpha = distribute(
         &problem,
         expansion.alpha(),
         &bounds.upper,
@@ -107,7 +107,7 @@ pub fn train(
     progress.at(1.0)?;
     Ok(Trained {
         params: *params,
-        way: TrainingState::Exact {
+        state: TrainingState::Exact {
             problem,
             expansion,
             cache,
@@ -119,30 +119,30 @@ pub fn train(
 }
 
 impl Trained {
-    /// Scores of the training rows: negative = abnormal. Free support vectors have 0 up to rounding,
-    /// so signs mean nothing below 10⁻⁶.
+    /// Returns the scores of the training rows: negative = abnormal. Free support vectors have 0 up to rounding, so
+    /// signs are meaningless below 10⁻⁶.
     pub fn scores(&self) -> &[f64] {
         &self.scores
     }
 
-    /// α of the training rows; equal rows share theirs in proportion to their weights.
+    /// Returns α of the training rows; equal rows share theirs in proportion to their weights.
     pub fn alpha(&self) -> &[f64] {
         &self.alpha
     }
 
-    /// Offset ρ.
+    /// Returns the offset ρ.
     pub fn rho(&self) -> f64 {
         self.rho
     }
 
-    /// Whether it is a training on as many rows with the same kernel.
+    /// Returns whether it is a training on the same number of rows with the same kernel.
     pub(super) fn is_of(&self, rows: &Rows, params: &ValidOcsvmParams) -> bool {
         self.alpha.len() == rows.len() && self.params.gamma().to_bits() == params.gamma().to_bits()
     }
 
-    /// The support vectors: rows, of equal ones the first, with α.
+    /// Returns the support vectors: rows, of equal ones the first, with α.
     pub(super) fn support(&self) -> Vec<(usize, f64)> {
-        match &self.way {
+        match &self.state {
             TrainingState::Exact {
                 problem, expansion, ..
             } => {
@@ -155,7 +155,7 @@ impl Trained {
         }
     }
 
-    /// The model without what only a warm start needs; `rows` are those it was trained on.
+    /// Returns the model without the state for a warm start; `rows` are those it was trained on.
     pub fn model(&self, rows: &Rows) -> Ocsvm {
         let vector = |(row, alpha)| SupportVector {
             alpha,
@@ -169,13 +169,14 @@ impl Trained {
     }
 }
 
-/// What rounding may do to Σ α, and to a score against ρ.
+/// Maximum rounding error of Σ α, and of a score relative to ρ.
 const ROUNDING: f64 = 1e-6;
 
 impl Ocsvm {
-    /// Whether it can be the solution of Eq. 1 on some rows: γ ≥ 0, all α > 0 with sum 1, and the conditions of the
-    /// optimum at its support vectors, f ≤ ρ for all and ρ no larger than twice the largest f. (ρ is the f of those between their
-    /// bounds; where there are none, it lies above the largest.) One kernel for each two support vectors.
+    /// Returns whether it can be the solution of Eq. 1 on some rows: γ ≥ 0, all α > 0 with sum 1, and the conditions
+    /// of the optimum at its support vectors, f ≤ ρ for all and ρ no larger than twice the largest f. (ρ is the f of
+    /// those between their bounds; without any, it is above the largest.) One kernel for each two support
+    /// vectors.
     ///
     /// # Errors
     /// [`callgrove_trees::MlError::BadNumber`] if a support vector is not finite, [`callgrove_trees::MlError::Cancelled`].
@@ -198,7 +199,7 @@ impl Ocsvm {
         Ok((-self.rho / 2.0..=ROUNDING * self.rho.max(ROUNDING)).contains(&largest))
     }
 
-    /// Scores of rows: negative = abnormal. A row of the training gets its training score.
+    /// Returns the scores of rows: negative = abnormal. A row of the training gets its training score.
     ///
     /// # Errors
     /// [`callgrove_trees::MlError::BadNumber`] if a support vector is not finite, [`callgrove_trees::MlError::Cancelled`].
@@ -206,7 +207,7 @@ impl Ocsvm {
         self.scorer(rows.num_columns())?.scores(rows, progress)
     }
 
-    /// The same, made ready for rows of so many columns.
+    /// Prepares the SVM for rows of `num_columns` columns.
     ///
     /// # Errors
     /// [`callgrove_trees::MlError::BadNumber`] if a support vector is not finite.
@@ -217,7 +218,7 @@ impl Ocsvm {
     }
 }
 
-/// A one-class SVM made ready to score rows that come few at a time.
+/// A one-class SVM that is prepared to score rows in small batches.
 #[derive(Debug)]
 pub struct Scorer {
     sums: PreparedSum,
@@ -225,7 +226,7 @@ pub struct Scorer {
 }
 
 impl Scorer {
-    /// Scores of rows, as [`Ocsvm::scores`].
+    /// Returns the scores of rows, as [`Ocsvm::scores`].
     ///
     /// # Errors
     /// [`callgrove_trees::MlError::Cancelled`].
@@ -238,7 +239,13 @@ impl Scorer {
     }
 }
 
-fn share_out(problem: &Problem, alpha: &[f64], upper: &[f64], weights: &[f64], c: f64) -> Vec<f64> {
+fn distribute(
+    problem: &Problem,
+    alpha: &[f64],
+    upper: &[f64],
+    weights: &[f64],
+    c: f64,
+) -> Vec<f64> {
     weights
         .iter()
         .enumerate()

@@ -12,18 +12,18 @@ use super::row_sums::RowSums;
 use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 
-/// [`train`] where only `anchors` of `rows` are looked at, each with the weights of the rows that it
-/// stands for. Those `apart` (ascending, each once) stand for themselves: rows whose weight is another
-/// one than when the anchors were chosen, because somebody labelled them.
+/// Does the same as [`train`] with only the `anchors` of `rows`, each with the weights of the rows that it
+/// represents. The rows `apart` (ascending, each once) represent themselves: their weight has changed since the
+/// anchors were chosen, because they were labelled.
 ///
-/// The scores of all rows are exact for the support vectors found. `warm` saves time and changes
-/// nothing else, not even the last bit.
+/// The scores of all rows are exact for the support vectors found. `warm` saves time and does not change the result,
+/// not even the last bit.
 ///
-/// Cost: a cold start on the anchors, and rows × columns for each support vector, of a warm start for each
-/// whose α changed.
+/// Cost: a cold start on the anchors, and rows × columns for each support vector, with a warm start for each whose α
+/// changed.
 ///
 /// # Errors
-/// As [`train`].
+/// See [`train`].
 pub fn train_on_anchors(
     rows: &Rows,
     weights: &[f64],
@@ -35,10 +35,10 @@ pub fn train_on_anchors(
 ) -> Result<Trained> {
     check_weights(weights, rows.len())?;
     let seen = anchors.seen(apart);
-    let places = anchors.places(apart);
+    let indices = anchors.indices(apart);
     let mut seen_weights = vec![0.0; seen.len()];
-    for (&place, weight) in places.iter().zip(weights) {
-        seen_weights[place as usize] += weight;
+    for (&index, weight) in indices.iter().zip(weights) {
+        seen_weights[index as usize] += weight;
     }
     let seen_rows = rows.select(&seen);
     let found = train(
@@ -49,20 +49,20 @@ pub fn train_on_anchors(
         progress.part(0.0, 0.4),
     )?;
     let support = found.support().into_iter();
-    let alpha: BTreeMap<usize, f64> = support.map(|(place, alpha)| (seen[place], alpha)).collect();
+    let alpha: BTreeMap<usize, f64> = support.map(|(index, alpha)| (seen[index], alpha)).collect();
     let mut sums = warm
         .filter(|warm| warm.is_of(rows, params))
-        .and_then(|warm| match &warm.way {
+        .and_then(|warm| match &warm.state {
             TrainingState::OnAnchors(sums) => Some(sums.clone()),
             TrainingState::Exact { .. } => None,
         })
         .unwrap_or_else(|| RowSums::zero(rows.len()));
     sums.change_to(alpha, rows, params.gamma(), progress.part(0.4, 1.0))?;
     let f: Vec<f64> = sums.all_f();
-    let share = |(&place, &weight): (&u32, &f64)| {
-        let place = place as usize;
+    let share = |(&index, &weight): (&u32, &f64)| {
+        let index = index as usize;
         if weight > 0.0 {
-            found.alpha[place] * (weight / seen_weights[place])
+            found.alpha[index] * (weight / seen_weights[index])
         } else {
             0.0
         }
@@ -71,7 +71,7 @@ pub fn train_on_anchors(
         params: *params,
         rho: found.rho,
         scores: f.iter().map(|f| f - found.rho).collect(),
-        alpha: places.iter().zip(weights).map(share).collect(),
-        way: TrainingState::OnAnchors(sums),
+        alpha: indices.iter().zip(weights).map(share).collect(),
+        state: TrainingState::OnAnchors(sums),
     })
 }

@@ -12,7 +12,7 @@ pub struct OcsvmParams {
     pub gamma: f64,
     /// Regularisation C > 0 of Eq. 1, the expected total weight of outliers.
     pub c: f64,
-    /// Memory for kernel rows; two rows are kept whatever it says.
+    /// Memory for kernel rows in bytes; at least two rows are cached.
     pub cache_bytes: usize,
 }
 
@@ -22,10 +22,10 @@ pub struct OcsvmParams {
 pub struct ValidOcsvmParams(OcsvmParams);
 
 impl OcsvmParams {
-    /// Memory for kernel rows if nothing else is asked: half a GiB, so that all support vectors of 50,000 rows fit.
+    /// Default memory for kernel rows in bytes: half a GiB, which suffices for all support vectors of 50,000 rows.
     pub const DEFAULT_CACHE_BYTES: usize = 512 << 20;
 
-    /// A kernel width and C, with the default cache.
+    /// Returns settings with a kernel width and C, and the default cache.
     pub fn new(gamma: f64, c: f64) -> Self {
         Self {
             gamma,
@@ -56,12 +56,12 @@ impl OcsvmParams {
 }
 
 impl ValidOcsvmParams {
-    /// Width γ of the kernel.
+    /// Returns the width γ of the kernel.
     pub fn gamma(&self) -> f64 {
         self.0.gamma
     }
 
-    /// Regularisation C.
+    /// Returns the regularisation C.
     pub fn c(&self) -> f64 {
         self.0.c
     }

@@ -1,4 +1,4 @@
-//! The exact optimum from a near one: an active-set method on the optimality conditions.
+//! The exact optimum from an approximate one: an active-set method on the optimality conditions.
 
 use super::active::Active;
 use super::expansion::{Expansion, from_scaled, to_scaled};
@@ -6,10 +6,10 @@ use super::kernel::KernelRow;
 use crate::cholesky::Cholesky;
 use callgrove_trees::real::Real;
 
-/// Violations of the optimality conditions up to this size are rounding.
+/// Maximum violation of the optimality conditions by rounding.
 pub(super) const TOLERANCE: f64 = 1e-12;
 
-/// Where the α of a row lies between its bounds.
+/// The position of a row's α between its bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BoundState {
     Zero,
@@ -17,12 +17,12 @@ pub(super) enum BoundState {
     Upper,
 }
 
-/// Brings the active rows to their optimum and answers where they lie.
+/// Brings the active rows to their optimum and returns their bound states.
 ///
-/// Rows are free (0 < α < bound) or at a bound. Each round solves for the α of the free rows at
-/// which all their f are equal (and Σ α = 1), goes there as far as the bounds allow, and then frees
-/// the row that violates its condition most. The objective falls with every round, so no set comes
-/// twice; the cap on rounds only guards against endless rounding.
+/// Rows are free (0 < α < bound) or at a bound. Each round solves for the α of the free rows at which all their f are
+/// equal (and Σ α = 1), moves towards that solution as far as the bounds allow, and then frees the row with the
+/// largest violation. The objective falls with every round, so no set occurs twice; the cap on rounds only prevents
+/// endless rounding.
 pub(super) fn polish(active: &mut Active<'_>) -> Vec<BoundState> {
     let mut state: Vec<BoundState> = active
         .upper
@@ -43,7 +43,7 @@ pub(super) fn polish(active: &mut Active<'_>) -> Vec<BoundState> {
         let free: Vec<usize> = (0..state.len())
             .filter(|&index| state[index] == BoundState::Free)
             .collect();
-        if let Some(blocking) = go_to_solution(active, &free) {
+        if let Some(blocking) = move_to_solution(active, &free) {
             state[blocking.0] = blocking.1;
             continue;
         }
@@ -58,9 +58,9 @@ pub(super) fn polish(active: &mut Active<'_>) -> Vec<BoundState> {
     state
 }
 
-/// Moves the α of free rows to the solution of their equations, or to the first bound on the way,
-/// which is answered with the row it belongs to.
-fn go_to_solution(active: &mut Active<'_>, free: &[usize]) -> Option<(usize, BoundState)> {
+/// Moves the α of free rows to the solution of their equations, or to the first bound on the way; in that case
+/// returns that bound with its row.
+fn move_to_solution(active: &mut Active<'_>, free: &[usize]) -> Option<(usize, BoundState)> {
     if free.is_empty() {
         return None;
     }
@@ -103,9 +103,9 @@ fn go_to_solution(active: &mut Active<'_>, free: &[usize]) -> Option<(usize, Bou
     blocking
 }
 
-/// The α of the free rows F with K_FF α_F + f_B = ρ 1 and Σ α = 1, where f_B comes from the rows at
-/// their upper bounds. The right-hand sides are exact sums over rows in order of index, so the
-/// answer depends on which rows are free and at the bound alone.
+/// Returns the α of the free rows F with K_FF α_F + f_B = ρ 1 and Σ α = 1, where f_B comes from the rows at their
+/// upper bounds. The right-hand sides are exact sums over rows in order of index, so the result depends only on which
+/// rows are free and at the bound.
 fn solve(
     upper: &[f64],
     expansion: &Expansion,
@@ -148,8 +148,8 @@ fn solve(
         .collect()
 }
 
-/// The row at 0 or at its upper bound whose f is furthest on the wrong side of the free rows' f.
-/// With no free row, the pair that is furthest apart the wrong way.
+/// Returns the row at 0 or at its upper bound whose f is furthest on the wrong side of the free rows' f. If no row is
+/// free, returns the pair with the largest violation.
 fn worst_violators(expansion: &Expansion, state: &[BoundState], upper: &[f64]) -> Vec<usize> {
     let mut low = None::<(f64, usize)>;
     let mut high = None::<(f64, usize)>;
@@ -187,7 +187,7 @@ fn worst_violators(expansion: &Expansion, state: &[BoundState], upper: &[f64]) -
         .collect()
 }
 
-/// ρ of an optimum, as the module says.
+/// Returns ρ of an optimum, as defined in the module's documentation.
 pub(super) fn rho(expansion: &Expansion, state: &[BoundState], upper: &[f64]) -> f64 {
     let (mut free_sum, mut num_free) = (0.0, 0_usize);
     let (mut most_at_upper, mut least_at_zero) = (f64::NEG_INFINITY, f64::INFINITY);

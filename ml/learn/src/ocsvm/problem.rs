@@ -4,23 +4,23 @@ use super::params::ValidOcsvmParams;
 use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::{MlError, Result};
 
-/// Σ u = C within this share counts as equal: then every α is at its bound.
+/// Relative tolerance within which Σ u equals C: then every α is at its bound.
 const EQUALITY_TOLERANCE: f64 = 1e-12;
 
-/// Which rows are equal; depends on the rows only.
+/// The groups of equal rows; depends on the rows only.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
     distinct_of: Vec<u32>,
     row_of: Vec<u32>,
 }
 
-/// The upper bounds u/C, summed up over equal rows.
+/// The upper bounds u/C, summed over equal rows.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct UpperBounds {
     pub(super) upper: Vec<f64>,
     /// The bound of a row of weight 1.
     pub(super) unit: f64,
-    /// Whether the bounds leave no choice.
+    /// True if the bounds determine all α.
     pub(super) is_tight: bool,
 }
 
@@ -56,17 +56,17 @@ impl Problem {
         self.row_of.len()
     }
 
-    /// The first row of a distinct row.
+    /// Returns the first row of a distinct row.
     pub(super) fn row_of(&self, distinct: usize) -> usize {
         self.row_of[distinct] as usize
     }
 
-    /// The distinct row that a row equals.
+    /// Returns the distinct row that a row equals.
     pub(super) fn distinct_of(&self, row: usize) -> usize {
         self.distinct_of[row] as usize
     }
 
-    /// Checks the weights and sums their bounds up.
+    /// Checks the weights and sums their bounds.
     pub(super) fn bounds(&self, weights: &[f64], params: &ValidOcsvmParams) -> Result<UpperBounds> {
         check_weights(weights, self.distinct_of.len())?;
         let weight_sum: f64 = weights.iter().sum();
@@ -89,7 +89,7 @@ impl Problem {
     }
 }
 
-/// One finite weight from 0 on for each row.
+/// Returns an error unless there is one finite weight from 0 on for each row.
 pub(super) fn check_weights(weights: &[f64], num_rows: usize) -> Result<()> {
     if weights.len() != num_rows {
         return Err(MlError::LengthMismatch {

@@ -14,12 +14,12 @@ use callgrove_trees::error::Result;
 pub(super) struct RowSums {
     /// α by row.
     alpha: BTreeMap<usize, f64>,
-    /// Shape `[n_rows]`.
+    /// f in multiples of 2⁻⁵⁰, shape `[n_rows]`.
     scaled_f: Vec<i64>,
 }
 
 impl RowSums {
-    /// α = 0 everywhere.
+    /// Returns sums with α = 0 everywhere.
     pub(super) fn zero(num_rows: usize) -> Self {
         Self {
             alpha: BTreeMap::new(),
@@ -27,17 +27,17 @@ impl RowSums {
         }
     }
 
-    /// f of all rows in order.
+    /// Returns f of all rows in order.
     pub(super) fn all_f(&self) -> Vec<f64> {
         self.scaled_f.iter().map(|&f| from_scaled(f)).collect()
     }
 
-    /// Rows and their α in ascending order.
+    /// Returns rows and their α in ascending order.
     pub(super) fn factors(&self) -> impl Iterator<Item = (usize, f64)> {
         self.alpha.iter().map(|(&row, &alpha)| (row, alpha))
     }
 
-    /// Takes other α > 0 by row; f changes by those that are not the same.
+    /// Replaces the α > 0 by row; updates f by those that differ.
     pub(super) fn change_to(
         &mut self,
         alpha: BTreeMap<usize, f64>,

@@ -6,13 +6,14 @@ use pulp::{Simd, WithSimd};
 use super::active::Active;
 use callgrove_trees::error::Result;
 
-/// Largest violation of the optimality conditions that is left to the polish, in units of f ∈ 0..1.
+/// Maximum violation of the optimality conditions that is left to the polish, in units of f ∈ 0..1.
 const TOLERANCE: f64 = 1e-7;
-/// Smallest curvature along a pair, for rows that are equal but for rounding.
+/// Minimum curvature along a pair, for rows that are equal up to rounding.
 const MIN_CURVATURE: f64 = 1e-12;
+/// Number of iterations between two reports of progress.
 const ITERATIONS_PER_REPORT: usize = 512;
 
-/// Moves the α of the active rows near their optimum, with the others fixed.
+/// Moves the α of the active rows close to their optimum, with the others fixed.
 pub(super) fn descend(active: &mut Active<'_>, progress: Progress<'_>) -> Result<()> {
     let mut alpha = active.expansion.alpha().to_vec();
     let mut f = active.expansion.all_f();
@@ -37,10 +38,10 @@ pub(super) fn descend(active: &mut Active<'_>, progress: Progress<'_>) -> Result
         let down_row = active.kernel_row(down);
         let curvature = (2.0 - 2.0 * up_row[down]).max(MIN_CURVATURE);
         let wanted = (f[down] - f[up]) / curvature;
-        let room = active.upper[up] - alpha[up];
-        let step = wanted.min(room).min(alpha[down]);
+        let slack = active.upper[up] - alpha[up];
+        let step = wanted.min(slack).min(alpha[down]);
         // Bounds are met exactly, so that later comparisons with them are exact too.
-        alpha[up] = if step < room {
+        alpha[up] = if step < slack {
             alpha[up] + step
         } else {
             active.upper[up]
@@ -63,7 +64,7 @@ pub(super) fn descend(active: &mut Active<'_>, progress: Progress<'_>) -> Result
     Ok(())
 }
 
-/// The change of f by a step along a pair, for pulp to compile per vector width.
+/// The change of f by a step along a pair, compiled by pulp per vector width.
 struct MovePair<'a> {
     f: &'a mut [f64],
     step: f64,
@@ -82,7 +83,7 @@ impl WithSimd for MovePair<'_> {
     }
 }
 
-/// The row of smallest f that is below its bound; the first of equals.
+/// Returns the row of smallest f that is below its bound; among equal ones the first.
 fn select_up(alpha: &[f64], upper: &[f64], f: &[f64]) -> Option<usize> {
     let mut best = None;
     let mut smallest_f = f64::INFINITY;
@@ -95,8 +96,8 @@ fn select_up(alpha: &[f64], upper: &[f64], f: &[f64]) -> Option<usize> {
     best
 }
 
-/// The largest violation against a row of value `f_up`, and the row whose pair with it promises the
-/// largest descent.
+/// Returns the largest violation relative to a row of value `f_up`, and the row whose pair with it has the largest
+/// predicted descent.
 fn select_down(alpha: &[f64], f: &[f64], f_up: f64, up_row: &[f64]) -> (f64, Option<usize>) {
     let mut largest_f = f64::NEG_INFINITY;
     let mut best = (0.0, None);

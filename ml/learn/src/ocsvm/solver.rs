@@ -1,4 +1,4 @@
-//! The way to the optimum: a feasible start, then parts of the problem until no row is violated.
+//! The solver: a feasible start, then parts of the problem until no row is violated.
 
 use callgrove_model::Progress;
 
@@ -11,18 +11,18 @@ use super::smo::descend;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::Real;
 
-/// Active rows beyond those with α > 0, at first; twice as many in every further round.
+/// Number of active rows beyond those with α > 0 in the first round; it doubles in every further round.
 const MIN_MORE_ROWS: usize = 192;
 
-/// Brings `expansion` to the optimum of the dual problem and answers ρ.
+/// Brings `expansion` to the optimum of the dual problem and returns ρ.
 ///
-/// It starts from the α that `expansion` has, cut to the bounds; what is missing of Σ α = 1 goes
-/// piece by piece to where f is smallest. From α = 0 this is the cold start: it picks rows far from
-/// those already picked, most of which stay support vectors.
+/// It starts from the α of `expansion`, cut to the bounds; the remainder of Σ α = 1 is added piece by piece where f
+/// is smallest. From α = 0 this is the cold start: it selects rows far from those already selected, most of which
+/// stay support vectors.
 ///
-/// Then α of active rows is optimised by SMO and made exact by the polish, on the kernel between
-/// active rows only. What changed is added to f of all rows, and rows whose f came to lie below ρ
-/// become active in another round. The active rows double in number, so this ends.
+/// Then α of active rows is optimised by SMO and made exact by the polish, on the kernel between active rows only.
+/// The changes are added to f of all rows, and rows whose f is now below ρ become active in another round. The active
+/// rows double in number, so this ends.
 pub(super) fn solve(
     kernel: Kernel<'_>,
     cache: &mut RowCache,
@@ -82,7 +82,7 @@ pub(super) fn solve(
     }
 }
 
-/// Below this f a row at α = 0 violates its condition.
+/// Returns the f below which a row at α = 0 violates its condition.
 fn threshold(expansion: &Expansion, place: &[BoundState]) -> f64 {
     let f_of = |wanted: BoundState| {
         let at = (0..place.len()).filter(move |&t| place[t] == wanted);
@@ -96,7 +96,7 @@ fn threshold(expansion: &Expansion, place: &[BoundState]) -> f64 {
     }
 }
 
-/// Sets α of some rows in f of all.
+/// Applies α of some rows to f of all.
 fn apply(
     kernel: Kernel<'_>,
     cache: &mut RowCache,
@@ -142,11 +142,11 @@ fn fill_up(
         #[expect(clippy::cast_possible_truncation, reason = "a share is in range")]
         progress.at((1.0 - missing) as f32)?;
         let mut pieces = Vec::with_capacity(LANES);
-        for index in lowest_with_room(expansion, upper) {
+        for index in lowest_below_bound(expansion, upper) {
             let old = expansion.alpha()[index];
-            let room = upper[index] - old;
-            let piece = room.min(missing).min(bounds.unit);
-            let alpha = if piece < room {
+            let slack = upper[index] - old;
+            let piece = slack.min(missing).min(bounds.unit);
+            let alpha = if piece < slack {
                 old + piece
             } else {
                 upper[index]
@@ -165,8 +165,8 @@ fn fill_up(
     Ok(())
 }
 
-/// The rows of smallest f that are below their bounds, at most [`LANES`], the smallest first.
-fn lowest_with_room(expansion: &Expansion, upper: &[f64]) -> Vec<usize> {
+/// Returns the rows of smallest f that are below their bounds, at most [`LANES`], the smallest first.
+fn lowest_below_bound(expansion: &Expansion, upper: &[f64]) -> Vec<usize> {
     let f = |index| expansion.scaled_f(index);
     let mut lowest: Vec<usize> = Vec::with_capacity(LANES + 1);
     let mut largest = i64::MAX;

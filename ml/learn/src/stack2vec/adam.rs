@@ -2,8 +2,11 @@
 
 use pulp::{Simd, WithSimd};
 
+/// Decay rate of the first moment.
 const BETA_1: f32 = 0.9;
+/// Decay rate of the second moment.
 const BETA_2: f32 = 0.999;
+/// Term that keeps the divisor of a step above 0.
 const EPSILON: f32 = 1e-8;
 
 /// Running moments of the gradient of a block of parameters.
@@ -13,7 +16,7 @@ pub(super) struct GradientMoments {
     second: Vec<f32>,
 }
 
-/// Correction of the step for moments that began at 0.
+/// Correction of the step for moments that start at 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BiasCorrection {
     decayed_1: f32,
@@ -28,7 +31,7 @@ impl GradientMoments {
         }
     }
 
-    /// The moments, for [`step`].
+    /// Returns the moments, for [`step`].
     pub(super) fn as_mut(&mut self) -> (&mut [f32], &mut [f32]) {
         (&mut self.first, &mut self.second)
     }
@@ -42,7 +45,7 @@ impl BiasCorrection {
         }
     }
 
-    /// The size of the next step. Powers are built up one factor a step: `powi` may round
+    /// Returns the size of the next step. Powers are computed by one multiplication a step: `powi` may round
     /// differently from call to call.
     pub(super) fn next(&mut self, learning_rate: f32) -> f32 {
         self.decayed_1 *= BETA_1;
@@ -51,7 +54,7 @@ impl BiasCorrection {
     }
 }
 
-/// values −= step of gradient + decay · values; all slices have one length.
+/// Computes values −= step of gradient + decay · values; all slices have the same length.
 pub(super) fn step(
     values: &mut [f32],
     (first, second): (&mut [f32], &mut [f32]),
@@ -69,7 +72,7 @@ pub(super) fn step(
     });
 }
 
-/// For pulp to compile per vector width.
+/// A step, which pulp compiles per vector width.
 struct Step<'a> {
     values: &'a mut [f32],
     first: &'a mut [f32],

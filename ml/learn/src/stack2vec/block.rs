@@ -7,7 +7,7 @@ use super::corpus::Corpus;
 use super::loss::{logistic_errors, softmax_errors};
 use super::noise::{Noise, Words};
 
-/// Trees of a block; their predictions are held at once.
+/// Number of trees of a block; their predictions are stored together.
 pub(super) const TREES_PER_BLOCK: usize = 128;
 
 /// The output layer while it is trained or used: O [V, d] and c [V].
@@ -15,7 +15,7 @@ pub(super) const TREES_PER_BLOCK: usize = 128;
 pub(super) struct Layer {
     pub(super) output: Array2<f32>,
     pub(super) offsets: Vec<f32>,
-    /// Of negative sampling; without it the objective is the full softmax.
+    /// Noise of negative sampling; without it the objective is the full softmax.
     pub(super) noise: Option<Noise>,
 }
 
@@ -28,8 +28,8 @@ pub(super) struct Slopes {
 }
 
 impl Layer {
-    /// Slopes with respect to `vectors` of `trees`, shape [trees, d]. `chosen` are the rows of O
-    /// that `words` says, if not all.
+    /// Returns the slopes with respect to `vectors` of `trees`, shape [trees, d]. `chosen` are the rows of O for
+    /// `words`, if not all.
     pub(super) fn slopes(
         &self,
         corpus: &Corpus,
@@ -63,7 +63,7 @@ impl Layer {
         }
     }
 
-    /// The rows of O for `words`; empty for all.
+    /// Returns the rows of O for `words`; empty for all.
     pub(super) fn choose(&self, words: &Words) -> Array2<f32> {
         match words {
             Words::All => Array2::zeros((0, self.output.ncols())),
@@ -76,12 +76,12 @@ impl Layer {
 }
 
 impl Slopes {
-    /// Slopes with respect to the rows of O, in order of the words.
+    /// Returns the slopes with respect to the rows of O, in order of the words.
     pub(super) fn output(&self, vectors: ArrayView2<'_, f32>) -> Array2<f32> {
         self.errors.t().dot(&vectors)
     }
 
-    /// Slopes with respect to the offsets.
+    /// Returns the slopes with respect to the offsets.
     pub(super) fn offsets(&self) -> Vec<f32> {
         self.errors.sum_axis(Axis(0)).to_vec()
     }

@@ -3,7 +3,7 @@
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::Bags;
 
-/// Sum of the shares of one tree. It sets the pull of the data against weight decay.
+/// Sum of the shares of one tree. It balances the data against weight decay.
 pub const WEIGHT_PER_TREE: f32 = 10.0;
 
 /// Compressed rows: per tree its subtrees (columns ascend) and their shares, which sum to
@@ -17,7 +17,7 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Rows of (word, weight ≥ 0); a row without weight has no shares.
+    /// Creates a corpus from rows of (word, weight ≥ 0); a row without weight has no shares.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "shares are in single precision"
@@ -44,7 +44,7 @@ impl Corpus {
         built
     }
 
-    /// The paper's frequencies: total durations of subtrees. `column_of` numbers the subtrees;
+    /// Creates a corpus with the paper's frequencies: total durations of subtrees. `column_of` numbers the subtrees;
     /// numbers beyond `num_words` are left out.
     pub fn from_bags(
         bags: &Bags,
@@ -65,28 +65,28 @@ impl Corpus {
         Self::new(num_words, rows)
     }
 
-    /// Number of trees.
+    /// Returns the number of trees.
     pub fn len(&self) -> usize {
         self.row_start.len() - 1
     }
 
-    /// Whether there are no trees.
+    /// Returns whether there are no trees.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Number of different subtrees.
+    /// Returns the number of different subtrees.
     pub fn num_words(&self) -> usize {
         self.num_words
     }
 
-    /// Words and shares of a tree.
+    /// Returns the words and shares of a tree.
     pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
         let range = self.row_start[row]..self.row_start[row + 1];
         (&self.word[range.clone()], &self.share[range])
     }
 
-    /// Total share of each word, added in order of rows.
+    /// Returns the total share of each word, added in order of rows.
     pub(super) fn word_totals(&self) -> Vec<f64> {
         let mut totals = vec![0.0; self.num_words];
         for (&word, &share) in self.word.iter().zip(&self.share) {

@@ -18,13 +18,13 @@ use super::params::ValidStack2vecParams;
 use callgrove_trees::error::{MlError, Result};
 use callgrove_trees::real::fraction;
 
-/// Steps of ADAM for one vector.
+/// Number of steps of ADAM for one vector.
 const NUM_STEPS: usize = 50;
 
 /// Embeds trees, shape [num_trees, dims]. The words of `corpus` are those of the output layer.
 ///
-/// The search starts from 0, so the answer for a tree depends on nothing but the tree and the layer
-/// (and, with negative sampling, on which words are drawn for it and the trees next to it).
+/// The search starts from 0, so the vector of a tree depends only on the tree and the layer (and, with negative
+/// sampling, on the words that are drawn for it and the adjacent trees).
 ///
 /// # Errors
 /// [`MlError::LengthMismatch`] if the words are not those of the layer, [`MlError::Cancelled`].

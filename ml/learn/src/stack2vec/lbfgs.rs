@@ -1,8 +1,7 @@
-//! Vectors of trees with a softmax layer fixed: for each tree a convex problem of d numbers.
+//! Vectors of trees with a fixed softmax layer: for each tree a convex problem of d numbers.
 //!
-//! L-BFGS (Nocedal 1980; Liu and Nocedal 1989) from 0, with a line search that only steps back. Every
-//! tree has its own steps; the trees of a block share the matrix products that give loss and slopes,
-//! and leave them when they are done.
+//! L-BFGS (Nocedal 1980; Liu and Nocedal 1989) from 0, with a backtracking line search. Every tree has its own steps;
+//! the trees of a block share the matrix products that compute loss and slopes, and leave them when they are done.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayViewMut2};
@@ -12,21 +11,22 @@ use super::block::{Layer, TREES_PER_BLOCK};
 use super::corpus::Corpus;
 use super::loss::softmax_errors;
 
-/// Places looked at for one vector.
-const MAX_PLACES: usize = 14;
-/// A tree is done when a step promises to lower its loss by less than this.
+/// Maximum number of points evaluated for one vector.
+const MAX_POINTS: usize = 14;
+/// Minimum predicted decrease of the loss; a tree with less is done.
 const MIN_GAIN: f32 = 3e-3;
-/// Steps that the curvature is known from.
+/// Number of steps from which the curvature is estimated.
 const MEMORY: usize = 8;
-/// Share of the promised gain that a step must bring (Armijo 1966), and rounding of the loss.
-const ENOUGH: f32 = 1e-4;
+/// Share of the predicted decrease that a step must achieve (Armijo 1966).
+const MIN_DECREASE_SHARE: f32 = 1e-4;
+/// Relative rounding error of the loss.
 const ROUNDING: f32 = 1e-6;
-/// Curvature below which a step teaches nothing.
+/// Minimum curvature of a step that is stored.
 const MIN_CURVATURE: f32 = 1e-10;
-/// Numbers added side by side, in a fixed order whatever the width of vectors.
+/// Number of sums that are added at once, in a fixed order whatever the vector width.
 const LANES: usize = 16;
 
-/// Finds the vectors of a block of trees, shape [trees, d]; that of a tree without weight is 0.
+/// Computes the vectors of a block of trees, shape [trees, d]; that of a tree without weight is 0.
 pub(super) fn infer_block(
     layer: &Layer,
     corpus: &Corpus,
@@ -41,7 +41,7 @@ pub(super) fn infer_block(
         .filter(|&tree| !corpus.row(tree).0.is_empty())
         .map(|tree| Search::new(tree, dims))
         .collect();
-    for _ in 0..MAX_PLACES {
+    for _ in 0..MAX_POINTS {
         if searches.is_empty() {
             break;
         }
@@ -67,7 +67,7 @@ pub(super) fn infer_block(
         for (index, mut search) in searches.into_iter().enumerate() {
             let place = places.row(index).to_vec();
             let slopes = slopes.row(index).to_vec();
-            let is_open = simd.dispatch(Look {
+            let is_open = simd.dispatch(Evaluation {
                 loss: losses[index],
                 search: &mut search,
                 decay,
@@ -90,11 +90,11 @@ pub(super) fn infer_block(
 /// The search for one vector.
 struct Search {
     tree: usize,
-    /// The best place so far, its loss and slopes.
+    /// The best point so far, its loss and slopes.
     x: Vec<f32>,
     loss: f32,
     slopes: Vec<f32>,
-    /// The next place is x + size · step.
+    /// The next point is x + size · step.
     step: Vec<f32>,
     size: f32,
     /// The latest steps, oldest first.
@@ -127,7 +127,7 @@ impl Search {
         }
     }
 
-    /// Keeps what the step to a better place says about the curvature.
+    /// Stores the curvature information of a step to a better point.
     #[inline(always)]
     fn learn(&mut self, slopes: &[f32]) {
         let step: Vec<f32> = self.step.iter().map(|step| self.size * step).collect();
@@ -146,7 +146,8 @@ impl Search {
         }
     }
 
-    /// −H⁻¹ ∇φ as the latest steps tell H; along the slopes, of length 1, before the first.
+    /// Returns −H⁻¹ ∇φ with H from the latest steps; before the first one, a step of length 1 along the negative
+    /// slopes.
     #[inline(always)]
     fn next_step(&self) -> Vec<f32> {
         let mut step: Vec<f32> = self.slopes.iter().map(|slope| -slope).collect();
@@ -170,18 +171,18 @@ impl Search {
     }
 }
 
-/// What a search does at the next place, given the loss and slopes there; pulp compiles it per width
-/// of vectors. It answers whether the search goes on.
-struct Look<'a> {
+/// One evaluation of a search at the next point, given the loss and slopes there; pulp compiles it per vector width.
+/// Returns whether the search continues.
+struct Evaluation<'a> {
     search: &'a mut Search,
     decay: f32,
     place: Vec<f32>,
-    /// Without the part of λ, which the slopes have.
+    /// The loss without the term of λ, which the slopes include.
     loss: f32,
     slopes: Vec<f32>,
 }
 
-impl WithSimd for Look<'_> {
+impl WithSimd for Evaluation<'_> {
     type Output = bool;
 
     #[inline(always)]
@@ -189,8 +190,8 @@ impl WithSimd for Look<'_> {
         let search = self.search;
         let loss = self.loss + 0.5 * self.decay * dot(&self.place, &self.place);
         let promised = search.size * dot(&search.slopes, &search.step);
-        if loss > search.loss + ENOUGH * promised + ROUNDING {
-            // The lowest point of the parabola through what is known.
+        if loss > search.loss + MIN_DECREASE_SHARE * promised + ROUNDING {
+            // The minimum of the parabola through the known values.
             let lowest = -0.5 * promised / (loss - search.loss - promised);
             search.size *= lowest.clamp(0.1, 0.5);
             return true;
@@ -221,7 +222,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
-/// a += factor · b
+/// Computes a += factor · b.
 #[inline(always)]
 fn add(a: &mut [f32], factor: f32, b: &[f32]) {
     for (a, b) in a.iter_mut().zip(b) {

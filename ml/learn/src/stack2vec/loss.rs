@@ -1,12 +1,12 @@
-//! Derivatives of the two objectives at given scores, in vectors as wide as the machine has.
+//! Derivatives of the two objectives at given scores, vectorised for the machine's vector width.
 
 use pulp::{Simd, WithSimd};
 
-/// Sums side by side, added up in a fixed order whatever the width of vectors.
+/// Number of sums that are added at once, in a fixed order whatever the vector width.
 const LANES: usize = 16;
 
-/// Turns the products x·o of a tree into (Σ_s p_s) softmax(x·o + c) − p, and answers
-/// −Σ_s p_s log softmax_s(x·o + c).
+/// Replaces the products x·o of a tree by (Σ_s p_s) softmax(x·o + c) − p, and returns −Σ_s p_s log softmax_s(x·o +
+/// c).
 pub(super) fn softmax_errors(
     row: &mut [f32],
     offsets: &[f32],
@@ -29,8 +29,8 @@ pub(super) fn softmax_errors(
     total * log_sum - wanted
 }
 
-/// Turns the products x·o of a tree, one for each of `words`, into σ(x·o) (p + n) − p, where n is
-/// the total share of the tree times the weight of the word as a negative.
+/// Replaces the products x·o of a tree, one for each of `words`, by σ(x·o) (p + n) − p, where n is the total share of
+/// the tree times the weight of the word as a negative.
 pub(super) fn logistic_errors(
     row: &mut [f32],
     words: &[u32],
@@ -39,18 +39,18 @@ pub(super) fn logistic_errors(
     shares: &[f32],
 ) {
     let total: f32 = shares.iter().sum();
-    let places = || own.iter().map(|word| words.binary_search(word));
-    let logits: Vec<f32> = places()
-        .map(|place| place.map_or(0.0, |place| row[place]))
+    let indices = || own.iter().map(|word| words.binary_search(word));
+    let logits: Vec<f32> = indices()
+        .map(|index| index.map_or(0.0, |index| row[index]))
         .collect();
     pulp::Arch::new().dispatch(Logistic {
         row: &mut *row,
         negative,
         total,
     });
-    for ((place, logit), share) in places().zip(logits).zip(shares) {
-        if let Ok(place) = place {
-            row[place] += share * (logistic(logit) - 1.0);
+    for ((index, logit), share) in indices().zip(logits).zip(shares) {
+        if let Ok(index) = index {
+            row[index] += share * (logistic(logit) - 1.0);
         }
     }
 }
@@ -128,11 +128,11 @@ fn logistic(x: f32) -> f32 {
     (if x >= 0.0 { 1.0 } else { small }) / (1.0 + small)
 }
 
-/// e^x for x ≤ 0 within 2·10⁻⁷, without a branch so that loops of it are vectorised: x is split into
-/// a whole power of two, set in the exponent bits, and a rest for a polynomial (that of Cephes' `expf`).
+/// Returns e^x for x ≤ 0 within 2·10⁻⁷, without a branch so that loops of it are vectorised: x is split into a whole
+/// power of two, set in the exponent bits, and a remainder for a polynomial (that of Cephes' `expf`).
 #[inline(always)]
 fn exp_of_negative(x: f32) -> f32 {
-    // 1.5 · 2²³: adding it rounds to an integer, which then stands in the low bits.
+    // 1.5 · 2²³: adding it rounds to an integer, which is then in the low bits.
     const MAGIC: f32 = 12_582_912.0;
     let x = x.max(-87.0);
     let shifted = x * std::f32::consts::LOG2_E + MAGIC;
@@ -161,16 +161,16 @@ mod tests {
         assert!(exp_of_negative(f32::NEG_INFINITY) < 1e-37);
     }
 
-    /// The slope of `loss` along each entry of `row`.
+    /// Returns the slope of `loss` along each entry of `row`.
     fn slopes(row: &[f64], loss: impl Fn(&[f64]) -> f64) -> Vec<f32> {
-        let moved = |place: usize, by: f64| {
+        let moved = |index: usize, by: f64| {
             let mut row = row.to_vec();
-            row[place] += by;
+            row[index] += by;
             loss(&row)
         };
         let step = 1e-5;
         (0..row.len())
-            .map(|place| ((moved(place, step) - moved(place, -step)) / (2.0 * step)) as f32)
+            .map(|index| ((moved(index, step) - moved(index, -step)) / (2.0 * step)) as f32)
             .collect()
     }
 

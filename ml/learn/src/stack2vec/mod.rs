@@ -13,18 +13,18 @@
 //! trained by ADAM (Kingma and Ba 2014), λ = 0.001. Negatives (Mikolov et al. 2013) are k for every pair of tree
 //! and subtree, with probability q ∝ frequency^0.75.
 //!
-//! # Where this deviates
+//! # Deviations
 //!
-//! * Batches of at most 1,024 trees, drawn once: a tree's vector moves once an epoch, the output layer
-//!   after each batch, with a step that falls to 0. Ten epochs do what fifty of whole batches did.
-//! * Negatives are not drawn pair by pair. The trees of a block of 128 share the words they look at: all
-//!   their own, with the expected weight k q_s, and 32 drawn from the rest of q with the weight of that
-//!   rest. So both objectives are products of small matrices: X O', then errors O and errors' X.
-//! * With negative sampling the offsets of a layer are not part of its answer: they hold ln q_s, so that
-//!   new trees see the negatives of the training.
-//! * The vectors are those that [`infer`] finds with the final output layer.
+//! * Batches of at most 1,024 trees, drawn once: a tree's vector moves once an epoch, the output layer after each
+//!   batch, with a step that falls to 0. Ten epochs achieve as much as fifty of whole batches.
+//! * Negatives are not drawn pair by pair. The trees of a block of 128 share their words: all words of the trees,
+//!   with the expected weight k q_s, and 32 drawn from the rest of q with the weight of that rest. So both objectives
+//!   are products of small matrices: X O', then errors O and errors' X.
+//! * With negative sampling the offsets of a layer are not part of its prediction: they hold ln q_s, so that new
+//!   trees use the negatives of the training.
+//! * The vectors are those that [`infer`] computes with the final output layer.
 //!
-//! # Cost, and which objective
+//! # Cost and choice of the objective
 //!
 //! The full softmax costs 6 n V d operations an epoch and 4 n V d a step of the inference (L-BFGS, at most
 //! 14), negative sampling the same (50 steps of ADAM) with the block's words (some 130) for V, and V d for
@@ -43,14 +43,14 @@
 //! | negative sampling, 20 epochs | 0.8 | .889/.171 .843/.236 | .863/.198 .841/.237 | .900/.140 .827/.148 |
 //! | gensim | 99 | .655/.079 .721/.132 | | |
 //!
-//! The second to fourth row have λ = 0.01, which generated forests do not mind and real traces do: with the seed
-//! of one run, average precision of the SVM .206 on a trace of stopped ranks that has .357 with 0.001.
+//! The second to fourth row have λ = 0.01, which suits generated forests but not real traces: with the seed of one
+//! run, the average precision of the SVM is .206 on a trace of stopped ranks, and .357 with 0.001.
 //!
-//! Longer training does not find more: it spends the dimensions on subtrees that only one tree has. The
-//! softmax is the default up to [`Stack2vecParams::softmax_up_to`] subtrees, since it ranks better;
-//! negative sampling finds nearly as much in less time, and its cost does not grow with V. Inference is
-//! 0.5 to 0.6 s of the default. 50 steps of ADAM took 1.7 s and ended further from the least loss, which
-//! ranked worse (first: .875/.242 with the SVM).
+//! Longer training does not find more: it spends the dimensions on subtrees that only one tree has. The softmax is
+//! the default up to [`Stack2vecParams::softmax_up_to`] subtrees, since it ranks better; negative sampling finds
+//! nearly as much in less time, and its cost does not grow with V. Inference takes 0.5 to 0.6 s of the default. 50
+//! steps of ADAM took 1.7 s and ended further from the minimum of the loss, which ranked worse (first: .875/.242 with
+//! the SVM).
 //!
 //! The result depends on rows, settings and seed, not on the number of threads: blocks are fixed, and
 //! their sums are added in order.

@@ -9,10 +9,10 @@ use callgrove_trees::error::{MlError, Result};
 /// Embedding vectors of the training trees and the output layer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stack2vec {
-    /// Vectors, shape [num_trees, dims], as [`super::infer`] finds them with the output layer fixed: a
-    /// tree of another run with the same shares has the same vector.
+    /// Vectors, shape [num_trees, dims], as [`super::infer`] computes them with the output layer fixed: a tree of
+    /// another run with the same shares has the same vector.
     pub vectors: Array2<f32>,
-    /// What new trees are embedded with, and importance is pushed through.
+    /// The output layer, which embeds new trees and maps importance to subtrees.
     pub output: OutputLayer,
 }
 
@@ -24,15 +24,15 @@ pub struct OutputLayer {
     pub dims: usize,
     /// Vectors of the subtrees, one after another.
     pub vectors: Vec<f32>,
-    /// Offsets of the subtrees; with negative sampling the logarithms of their shares of the negatives,
-    /// for the vectors of new trees.
+    /// Offsets of the subtrees; with negative sampling the logarithms of their shares of the negatives, which the
+    /// vectors of new trees need.
     pub offsets: Vec<f32>,
-    /// Whether it predicts a softmax (or independent logistic outputs).
+    /// True if it predicts a softmax, false for independent logistic outputs.
     pub is_softmax: bool,
 }
 
 impl Stack2vec {
-    /// The vectors as rows for the one-class SVM.
+    /// Returns the vectors as rows for the one-class SVM.
     ///
     /// # Errors
     /// [`MlError::BadNumber`] if the training diverged.
@@ -43,18 +43,18 @@ impl Stack2vec {
 }
 
 impl OutputLayer {
-    /// Number of subtrees.
+    /// Returns the number of subtrees.
     pub fn num_words(&self) -> usize {
         self.offsets.len()
     }
 
-    /// Vector of a subtree.
+    /// Returns the vector of a subtree.
     pub fn vector(&self, word: usize) -> &[f32] {
         &self.vectors[word * self.dims..(word + 1) * self.dims]
     }
 
-    /// The layer's answer to a hidden vector: the predicted share of each subtree (with a softmax they
-    /// sum to 1, else each lies between 0 and 1 for itself).
+    /// Returns the prediction for a hidden vector: the share of each subtree (with a softmax they sum to 1, else each
+    /// is between 0 and 1 independently).
     pub fn predict(&self, hidden: &[f64]) -> Vec<f64> {
         let mut answers: Vec<f64> = self
             .offsets
@@ -85,15 +85,15 @@ impl OutputLayer {
         answers
     }
 
-    /// Checks that the parts fit together, for layers that were read from a file.
+    /// Checks that the parts are consistent, for layers that were read from a file.
     ///
     /// # Errors
     /// [`MlError::DamagedModel`].
     pub fn check(&self) -> Result<()> {
         let num_values = self.dims.checked_mul(self.offsets.len());
-        let is_whole = self.dims > 0 && num_values == Some(self.vectors.len());
+        let is_complete = self.dims > 0 && num_values == Some(self.vectors.len());
         let mut numbers = self.vectors.iter().chain(&self.offsets);
-        if is_whole && numbers.all(|value| value.is_finite()) {
+        if is_complete && numbers.all(|value| value.is_finite()) {
             Ok(())
         } else {
             Err(MlError::DamagedModel {

@@ -1,4 +1,4 @@
-//! Which words a block sees as negatives, and how much each counts.
+//! The negatives of a block, and their weights.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -8,12 +8,12 @@ use callgrove_trees::real::Real;
 
 /// Frequencies are raised to this power (Mikolov et al. 2013).
 const FREQUENCY_POWER: f64 = 0.75;
-/// Words drawn for a block from those that none of its trees has.
+/// Number of words drawn for a block from those that none of its trees has.
 const NUM_DRAWN: usize = 32;
-/// Draws for them; those that hit a word of the block's trees do not count.
+/// Maximum number of draws for them; draws of a word of the block's trees do not count.
 const MAX_DRAWS: usize = 64 * NUM_DRAWN;
 
-/// The words that a block looks at.
+/// The words of a block.
 #[derive(Clone, Debug)]
 pub(super) enum Words {
     /// All of them.
@@ -27,8 +27,8 @@ pub(super) enum Words {
 pub(super) struct Noise {
     /// q_s, which sum to 1.
     share: Vec<f64>,
-    /// Sums of q up to each word.
-    cumulated: Vec<f64>,
+    /// Cumulative sums of q.
+    cumulative: Vec<f64>,
     num_negatives: f64,
 }
 
@@ -40,7 +40,7 @@ impl Noise {
         Self::from_shares(powers.collect(), num_negatives)
     }
 
-    /// The noise that a layer was trained with, from [`Noise::logarithms`].
+    /// Returns the noise that a layer was trained with, from [`Noise::logarithms`].
     pub(super) fn from_logarithms(logarithms: &[f32], num_negatives: usize) -> Self {
         let shares = logarithms
             .iter()
@@ -56,18 +56,18 @@ impl Noise {
             }
         }
         let mut sum = 0.0;
-        let cumulated = share.iter().map(|share| {
+        let cumulative = share.iter().map(|share| {
             sum += share;
             sum
         });
         Self {
-            cumulated: cumulated.collect(),
+            cumulative: cumulative.collect(),
             share,
             num_negatives: num_negatives.real(),
         }
     }
 
-    /// ln q_s; 10⁻³⁰ stands for 0.
+    /// Returns ln q_s; 10⁻³⁰ replaces 0.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "logarithms are in single precision"
@@ -79,9 +79,9 @@ impl Noise {
             .collect()
     }
 
-    /// The words of `trees` and some of the others. Every pair of a tree and a subtree shall see k
-    /// negatives drawn from q. In place of draws the expected count k q_s is the weight of each word
-    /// that is looked at anyway; the rest of q is shared out among [`NUM_DRAWN`] words of the others.
+    /// Returns the words of `trees` and some of the others. Every pair of a tree and a subtree should see k negatives
+    /// drawn from q. Instead of draws, the words of the trees have the expected count k q_s as their weight; the rest
+    /// of q is divided among [`NUM_DRAWN`] of the other words.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "words are counted in 32 bits, and weights are in single precision"
@@ -127,14 +127,14 @@ impl Noise {
         reason = "words are counted in 32 bits"
     )]
     fn draw(&self, rng: &mut ChaCha8Rng) -> u32 {
-        let total = self.cumulated.last().copied().unwrap_or(0.0);
+        let total = self.cumulative.last().copied().unwrap_or(0.0);
         let target = rng.random::<f64>() * total;
-        let word = self.cumulated.partition_point(|&upto| upto <= target);
-        word.min(self.cumulated.len().saturating_sub(1)) as u32
+        let word = self.cumulative.partition_point(|&upto| upto <= target);
+        word.min(self.cumulative.len().saturating_sub(1)) as u32
     }
 }
 
-/// The stream of random numbers of a block in an epoch.
+/// Returns the random number generator of a block in an epoch.
 pub(super) fn stream(seed: u64, epoch: usize, block: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(((epoch as u64) << 32) | block as u64);

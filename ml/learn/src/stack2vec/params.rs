@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use callgrove_trees::error::{Result, check_param};
 use callgrove_trees::real::Real;
 
-/// What the network learns to predict.
+/// The prediction target of the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
@@ -23,18 +23,18 @@ pub enum Objective {
 pub struct Stack2vecParams {
     /// Numbers in a vector, 1..=4096; the paper's 128.
     pub dims: usize,
-    /// Passes over all trees, from 1 on. The output layer moves after every 1,024 trees, so ten do what
-    /// fifty of whole batches did.
+    /// Passes over all trees, from 1 on. The output layer moves after every 1,024 trees, so ten epochs achieve as
+    /// much as fifty of whole batches.
     pub epochs: usize,
     /// Step of ADAM > 0.
     pub learning_rate: f32,
-    /// λ ≥ 0, pulls vectors to 0.
+    /// λ ≥ 0, which shrinks vectors towards 0.
     pub weight_decay: f32,
-    /// What the network learns to predict.
+    /// The prediction target of the network.
     pub objective: Objective,
-    /// Largest vocabulary for which [`Objective::Auto`] means the full softmax.
+    /// Largest vocabulary for which [`Objective::Auto`] selects the full softmax.
     pub softmax_up_to: usize,
-    /// Sampled subtrees per pair of tree and subtree, 1..=64.
+    /// Number of sampled subtrees per pair of tree and subtree, 1..=64.
     pub num_negatives: usize,
 }
 
@@ -97,7 +97,7 @@ impl ValidStack2vecParams {
         &self.0
     }
 
-    /// Whether the full softmax is trained for a vocabulary of this size.
+    /// Returns whether the full softmax is trained for a vocabulary of this size.
     pub(super) fn is_softmax(&self, vocabulary_len: usize) -> bool {
         match self.0.objective {
             Objective::Auto => vocabulary_len <= self.0.softmax_up_to,

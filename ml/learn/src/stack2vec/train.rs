@@ -17,15 +17,15 @@ use super::params::ValidStack2vecParams;
 use callgrove_trees::error::{MlError, Result};
 use callgrove_trees::real::{Real, fraction};
 
-/// Spread of the first random vectors.
+/// Standard deviation of the initial random vectors.
 const START_DEVIATION: f32 = 0.1;
-/// Keeps the logarithm of the frequency of a word without weight finite.
+/// Minimum frequency of a word, which keeps its logarithm finite.
 const MIN_FREQUENCY: f64 = 1e-8;
-/// Trees between two steps of the output layer, at most.
+/// Maximum number of trees between two steps of the output layer.
 const MAX_TREES_PER_BATCH: usize = 8 * TREES_PER_BLOCK;
-/// Steps of the output layer in an epoch, if there are as many trees: few trees need no more epochs.
+/// Minimum number of steps of the output layer in an epoch, if there are enough trees: few trees need no more epochs.
 const MIN_BATCHES: usize = 6;
-/// Numbers of the output layer that one task moves.
+/// Number of values of the output layer that one task updates.
 const VALUES_PER_TASK: usize = 1 << 14;
 
 /// Trains the network.
@@ -73,7 +73,7 @@ struct LayerSlopes {
     offsets: Vec<f32>,
 }
 
-/// All that moves while a network is trained.
+/// The state of a training.
 struct Training<'a> {
     corpus: &'a Corpus,
     settings: &'a ValidStack2vecParams,
@@ -124,7 +124,7 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// Moves the vectors of a batch and answers the slopes of the output layer, block by block.
+    /// Moves the vectors of a batch and returns the slopes of the output layer, block by block.
     fn vector_step(&mut self, epoch: usize, batch: usize, size: f32) -> Vec<LayerSlopes> {
         let dims = self.settings.get().dims;
         let decay = self.settings.get().weight_decay;
@@ -151,7 +151,7 @@ impl<'a> Training<'a> {
                     };
                     let chosen = layer.choose(&words);
                     let vectors = ArrayView2::from_shape((trees.len(), dims), &*values)
-                        .expect("a block has so many numbers");
+                        .expect("a block has this many numbers");
                     let slopes = layer.slopes(corpus, trees, &words, &chosen, vectors);
                     let of_layer = LayerSlopes {
                         output: slopes.output(vectors),
@@ -166,7 +166,7 @@ impl<'a> Training<'a> {
             .collect()
     }
 
-    /// Moves the output layer; slopes are added up in order of blocks.
+    /// Moves the output layer; slopes are added in order of blocks.
     fn layer_step(&mut self, batch: usize, slopes: &[LayerSlopes], learning_rate: f32) {
         let first = batch * self.trees_per_batch;
         let num_trees = self.trees_per_batch.min(self.trees.len() - first);
@@ -209,7 +209,7 @@ impl<'a> Training<'a> {
     }
 }
 
-/// Normally distributed numbers (Box and Muller 1958).
+/// Returns normally distributed numbers (Box and Muller 1958).
 fn random_numbers(num_values: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
     let mut draw = || {
         let radius = (-2.0 * (1.0 - rng.random::<f32>()).ln()).sqrt();

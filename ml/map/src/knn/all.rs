@@ -11,16 +11,17 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::fraction;
 
-/// Queries of one task, and rows that they are compared with in one product of matrices.
+/// Number of queries of one task.
 const TASK_QUERIES: usize = 256;
+/// Number of rows that are compared with the queries in one product of matrices.
 const TILE_ROWS: usize = 1_024;
-/// Tasks between two reports of progress.
+/// Number of tasks between two reports of progress.
 const WAVE_TASKS: usize = 32;
 
 /// The nearest neighbours of each query: tables of shape [num_queries, k].
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Neighbours {
-    /// Neighbours of each query, at most one less than there are rows.
+    /// Number of neighbours of each query, at most one less than there are rows.
     pub k: usize,
     /// Rows, nearest first; equally near ones ascend.
     pub indices: Vec<u32>,
@@ -29,31 +30,31 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Number of queries; 0 if k is 0.
+    /// Returns the number of queries; 0 if k is 0.
     pub fn len(&self) -> usize {
         self.indices.len().checked_div(self.k).unwrap_or(0)
     }
 
-    /// Whether nobody has a neighbour.
+    /// Returns whether there are no neighbours.
     pub fn is_empty(&self) -> bool {
         self.indices.is_empty()
     }
 
-    /// The neighbours of a query and their distances, nearest first.
+    /// Returns the neighbours of a query and their distances, nearest first.
     pub fn of(&self, query: usize) -> (&[u32], &[f64]) {
         let range = query * self.k..(query + 1) * self.k;
         (&self.indices[range.clone()], &self.distances[range])
     }
 }
 
-/// The `k` rows nearest to each row, itself left out: exactly what comparing all pairs in double
-/// precision gives. With fewer than k + 1 rows, `k` is one less than their number.
+/// Returns the `k` rows nearest to each row, without the row itself: exactly the result of comparing all pairs in
+/// double precision. With fewer than k + 1 rows, `k` is one less than their number.
 ///
-/// Squared distances |x|² + |y|² − 2 x·y come in tiles from products of matrices in single precision,
-/// of rows shifted by their mean. A bound of their rounding error tells which rows may be among the
-/// nearest; for those alone Σ (x − y)² is computed in double precision. So the result does not
-/// depend on the machine's matrix product, nor on the number of threads. Rows that are equal are
-/// compared once. Columns that are zero in most sparse rows are multiplied entry by entry.
+/// Squared distances |x|² + |y|² − 2 x·y are computed in tiles, by products of matrices in single precision, of rows
+/// shifted by their mean. A bound of their rounding error determines which rows may be among the nearest; for those
+/// alone Σ (x − y)² is computed in double precision. So the result does not depend on the machine's matrix product,
+/// nor on the number of threads. Equal rows are compared once. Columns that are zero in most sparse rows are
+/// multiplied entry by entry.
 ///
 /// Cost: rows² × columns multiplications at the speed of a matrix product; memory for the rows in
 /// single precision and a tile of 1 MB per thread.
@@ -67,8 +68,8 @@ pub fn all_nearest(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Neig
         return Search::new(rows, rows, true, k).run(progress);
     }
     let selected = rows.select(&distinct);
-    // The k nearest others among the distinct rows stand for k rows or more, and the first of each
-    // group of equal rows stands for the least index.
+    // The k nearest others among the distinct rows represent k rows or more, and the first of each group of equal
+    // rows represents the smallest index.
     let found = Search::new(&selected, &selected, true, k).run(progress)?;
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
     for (row, &first) in (0..).zip(&first) {
@@ -110,8 +111,8 @@ pub fn all_nearest(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Neig
     Ok(all)
 }
 
-/// The `k` of `rows` nearest to each of `queries`, which are other rows. Otherwise as
-/// [`all_nearest`]; columns that only one side has count as zero on the other.
+/// Returns the `k` of `rows` nearest to each of `queries`, which are other rows. Otherwise as [`all_nearest`];
+/// columns that only one side has count as zero on the other.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::Cancelled`].
@@ -124,7 +125,7 @@ pub fn nearest_among(
     Search::new(rows, queries, false, k).run(progress)
 }
 
-/// What all tasks share.
+/// The data that all tasks share.
 struct Search<'a> {
     rows: &'a Rows,
     queries: &'a Rows,
@@ -180,7 +181,7 @@ impl<'a> Search<'a> {
         Ok(found)
     }
 
-    /// Distances and rows of the nearest of some queries, one query after another.
+    /// Returns distances and rows of the nearest of some queries, one query after another.
     fn task(&self, start: usize, end: usize) -> Vec<(f64, u32)> {
         let queries = self.packed_queries.as_ref().unwrap_or(&self.packed);
         let wanted = queries.matrix.slice(s![start..end, ..]);

@@ -1,9 +1,10 @@
-//! The rows that may be among the nearest of one query, by bounds of their distances.
+//! The rows that may be among the nearest of one query, determined by bounds of their distances.
 
 use wide::f32x8;
 
-/// Bounds that are looked at together, and side by side.
+/// Number of bounds that are filtered together.
 const CHUNK: usize = 32;
+/// Number of bounds that are compared at once.
 const LANES: usize = 8;
 
 /// Collects rows whose lower bound does not exceed the k-th smallest upper bound so far.
@@ -19,7 +20,7 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// No candidates yet; `k` is 1 or more.
+    /// Returns an empty collection; `k` is 1 or more.
     pub(super) fn new(k: usize, margin: f32) -> Self {
         Self {
             k,
@@ -31,8 +32,8 @@ impl Candidates {
         }
     }
 
-    /// Looks at the lower bounds of the rows from `first` on. `margins`, one per row of all, are
-    /// their shares of the distance to the upper bounds.
+    /// Adds the rows from `first` on whose lower bounds qualify. `margins`, one per row of all, are their shares of
+    /// the distance to the upper bounds.
     pub(super) fn add(&mut self, lower_bounds: &[f32], first: usize, margins: &[f32]) {
         let (lanes, tail) = lower_bounds.as_chunks::<LANES>();
         let mut row = first;
@@ -42,21 +43,21 @@ impl Candidates {
                 smallest = smallest.fast_min(f32x8::new(*lanes));
             }
             if smallest.simd_le(f32x8::splat(self.threshold)).any() {
-                self.look_at(chunk.as_flattened(), row, margins);
+                self.add_chunk(chunk.as_flattened(), row, margins);
             }
             row += chunk.len() * LANES;
         }
-        self.look_at(tail, row, margins);
+        self.add_chunk(tail, row, margins);
     }
 
     #[expect(
         clippy::cast_possible_truncation,
         reason = "rows are counted in 32 bits"
     )]
-    fn look_at(&mut self, lower_bounds: &[f32], first: usize, margins: &[f32]) {
-        for (place, &bound) in lower_bounds.iter().enumerate() {
+    fn add_chunk(&mut self, lower_bounds: &[f32], first: usize, margins: &[f32]) {
+        for (index, &bound) in lower_bounds.iter().enumerate() {
             if bound <= self.threshold && bound < f32::INFINITY {
-                self.found.push((bound, (first + place) as u32));
+                self.found.push((bound, (first + index) as u32));
             }
         }
         if self.found.len() >= self.compact_at {
@@ -79,7 +80,7 @@ impl Candidates {
         self.compact_at = (2 * self.found.len()).max(4 * self.k + CHUNK);
     }
 
-    /// The rows that are left.
+    /// Returns the remaining rows.
     pub(super) fn finish(mut self, margins: &[f32]) -> impl Iterator<Item = u32> {
         self.compact(margins);
         self.found.into_iter().map(|(_, row)| row)

@@ -6,8 +6,8 @@ use wide::f64x4;
 
 use callgrove_trees::dataset::RowRef;
 
-/// Squared Euclidean distance Σ (a − b)²: 0 for equal rows, the same from both sides. Columns that
-/// only one row has count as zero on the other.
+/// Returns the squared Euclidean distance Σ (a − b)²: 0 for equal rows, and symmetric. Columns that only one row has
+/// count as zero on the other.
 pub(crate) fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> f64 {
     match (a, b) {
         (RowRef::Dense(a), RowRef::Dense(b)) if a.len() == b.len() => dense(a, b),
@@ -21,7 +21,7 @@ pub(crate) fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> f64 {
     }
 }
 
-/// Eight sums side by side, added up in a fixed order.
+/// Returns the distance of dense rows, from eight partial sums that are added in a fixed order.
 fn dense(a: &[f64], b: &[f64]) -> f64 {
     let (a, a_tail) = a.as_chunks::<8>();
     let (b, b_tail) = b.as_chunks::<8>();

@@ -2,10 +2,10 @@
 
 use callgrove_trees::dataset::Rows;
 
-/// The `k` rows nearest to row `from`, itself left out, nearest first; equally near rows in order of
-/// index. Only rows that `is_candidate` says yes to count; there may be fewer than `k`.
+/// Returns the `k` rows nearest to row `from`, without itself, nearest first; equally near rows in order of index.
+/// Only rows for which `is_candidate` is true count; there may be fewer than `k`.
 ///
-/// The answer holds rows and Euclidean distances.
+/// The result holds rows and Euclidean distances.
 pub fn nearest(
     rows: &Rows,
     from: usize,

@@ -1,4 +1,4 @@
-//! Rows as the tiles need them: shifted, scaled, in single precision, with rare columns apart.
+//! Rows as the tiles need them: shifted, scaled, in single precision, with rare columns stored separately.
 
 use ndarray::Array2;
 
@@ -8,15 +8,15 @@ use callgrove_trees::real::Real;
 /// A column is rare if fewer than one row in this many has a number other than zero there.
 const RARE: usize = 16;
 
-/// What absolute error underflow can cause, with norms of at most 1.
+/// Largest absolute error by underflow, with norms of at most 1.
 const UNDERFLOW: f32 = 1e-30;
 
-/// The common form of two sets of rows: which columns are multiplied as a matrix, which one by one,
-/// and how values are shifted and scaled so that no norm is above 1.
+/// The common layout of two sets of rows: the columns that are multiplied as a matrix, the ones that are multiplied
+/// one by one, and the shift and scale with which no norm is above 1.
 pub(super) struct PackedLayout {
-    /// Place among the matrix columns or the rare columns.
+    /// Index of each column among the matrix columns or the rare columns.
     columns: Vec<ColumnSlot>,
-    /// What is taken from each matrix column: its mean, which makes norms and so errors smaller.
+    /// The mean of each matrix column, which is subtracted: this makes norms and so errors smaller.
     shift: Vec<f64>,
     num_rare: usize,
     scale: f64,
@@ -30,7 +30,7 @@ enum ColumnSlot {
     Rare(usize),
 }
 
-/// Rows in the common form.
+/// Rows in the common layout.
 pub(super) struct Packed {
     /// Shape [num_rows, num_matrix_columns].
     pub(super) matrix: Array2<f32>,
@@ -85,14 +85,14 @@ impl PackedLayout {
         layout
     }
 
-    /// The largest norm of the shifted rows, and the largest number of rare values of a row.
+    /// Returns the largest norm of the shifted rows, and the largest number of rare values of a row.
     fn largest(&self, rows: &Rows) -> (f64, usize) {
         let (mut norm, mut num_rare) = (0.0_f64, 0);
         let mut values = vec![0.0; self.shift.len()];
         for row in 0..rows.len() {
             let mut rare = Vec::new();
             self.place(rows.row(row), &mut values, &mut rare);
-            // Twice scaled, so that the squares of large numbers do not overflow.
+            // Scaled twice, so that the squares of large numbers do not overflow.
             let all = || values.iter().chain(rare.iter().map(|(_, value)| value));
             let largest = all().fold(0.0_f64, |largest, value| largest.max(value.abs()));
             if largest > 0.0 {
@@ -104,7 +104,7 @@ impl PackedLayout {
         (norm, num_rare)
     }
 
-    /// The shifted and scaled values of a row.
+    /// Computes the shifted and scaled values of a row.
     fn place(&self, row: RowRef<'_>, values: &mut [f64], rare: &mut Vec<(usize, f64)>) {
         for (value, shift) in values.iter_mut().zip(&self.shift) {
             *value = -shift * self.scale;
@@ -161,15 +161,15 @@ impl PackedLayout {
         Postings(postings)
     }
 
-    /// A lower bound of each row's squared distance but for what depends on the query only, as far
-    /// as the row's norm sets it.
+    /// Returns the part of a lower bound of each row's squared distance that depends on the row's norm; the part that
+    /// depends on the query is left out.
     pub(super) fn lower_norms(&self, packed: &Packed) -> Vec<f32> {
         let lower = |&norm: &f32| norm * (1.0 - self.error) - UNDERFLOW;
         packed.norms.iter().map(lower).collect()
     }
 
-    /// Each row's share of how far the upper bound of a squared distance lies above the lower one; the
-    /// query's own is the other share.
+    /// Returns each row's share of the difference between the upper and the lower bound of a squared distance; the
+    /// query's margin is the other share.
     pub(super) fn margins(&self, packed: &Packed) -> Vec<f32> {
         let margin = |&norm: &f32| 2.0 * (self.error * norm + UNDERFLOW);
         packed.norms.iter().map(margin).collect()
@@ -183,8 +183,8 @@ impl Packed {
 }
 
 impl Postings {
-    /// Takes twice the products with the rare values of a query from `tile`, which holds the rows from
-    /// `first` on.
+    /// Subtracts twice the products with the rare values of a query from `tile`, which holds the rows from `first`
+    /// on.
     pub(super) fn subtract_products(
         &self,
         queries: &Packed,

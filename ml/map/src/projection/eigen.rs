@@ -3,18 +3,20 @@
 use callgrove_trees::dataset::dot;
 use callgrove_trees::real::Real;
 
-/// Vectors that are iterated: more than the two wanted, which makes the gap to the rest wider.
+/// Number of iterated vectors: more than the two wanted, which widens the gap to the other eigenvalues.
 const BLOCK: usize = 6;
+/// Maximum number of iterations.
 const MAX_ITERATIONS: usize = 3_000;
+/// Relative change of the eigenvalues at which the iteration ends.
 const TOLERANCE: f64 = 1e-13;
 
 /// An eigenvalue with its unit eigenvector.
 pub(super) type EigenPair = (f64, Vec<f64>);
 
-/// The two largest (by size) eigenvalues with their eigenvectors; `matrix` is symmetric, row by row.
+/// Returns the two largest eigenvalues (by magnitude) with their eigenvectors; `matrix` is symmetric, row by row.
 pub(super) fn two_largest(matrix: &[f64], num_rows: usize) -> [EigenPair; 2] {
     let block = BLOCK.min(num_rows.max(2));
-    // Cosines of different frequencies: never orthogonal to everything, and no random numbers.
+    // Cosines of different frequencies are never orthogonal to everything, and need no random numbers.
     let mut basis: Vec<Vec<f64>> = (0..block)
         .map(|vector| {
             let angle = |row: usize| ((row + 1) * (2 * vector + 1)).real();
@@ -41,7 +43,7 @@ pub(super) fn two_largest(matrix: &[f64], num_rows: usize) -> [EigenPair; 2] {
             .collect();
         orthonormalise(&mut basis);
         let scale = found.first().map_or(0.0, |value| value.abs());
-        let change = |place: usize| (found[place] - values[place]).abs();
+        let change = |index: usize| (found[index] - values[index]).abs();
         let is_done = change(0).max(change(1)) <= TOLERANCE * TOLERANCE.max(scale);
         values = found;
         if is_done {
@@ -61,19 +63,19 @@ fn multiply(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
 
 fn combine(vectors: &[Vec<f64>], weight: impl Fn(usize) -> f64) -> Vec<f64> {
     let mut sum = vec![0.0; vectors[0].len()];
-    for (place, vector) in vectors.iter().enumerate() {
+    for (index, vector) in vectors.iter().enumerate() {
         for (sum, value) in sum.iter_mut().zip(vector) {
-            *sum += weight(place) * value;
+            *sum += weight(index) * value;
         }
     }
     sum
 }
 
-/// Gram and Schmidt, twice for the sake of rounding. A vector within the span of those before it
-/// becomes zero.
+/// Orthonormalises by Gram-Schmidt, twice because of rounding. A vector within the span of those before it becomes
+/// zero.
 fn orthonormalise(basis: &mut [Vec<f64>]) {
-    for place in 0..basis.len() {
-        let (before, rest) = basis.split_at_mut(place);
+    for index in 0..basis.len() {
+        let (before, rest) = basis.split_at_mut(index);
         let vector = &mut rest[0];
         let first_norm = dot(vector, vector).sqrt();
         for _ in 0..2 {
@@ -96,13 +98,13 @@ fn orthonormalise(basis: &mut [Vec<f64>]) {
     }
 }
 
-/// Eigenvalues of a small symmetric matrix by Jacobi rotations, largest size first, and the
+/// Returns the eigenvalues of a small symmetric matrix by Jacobi rotations, largest magnitude first, and the
 /// eigenvectors as columns.
 fn jacobi(mut matrix: Vec<f64>, num_rows: usize) -> (Vec<f64>, Vec<f64>) {
     const MAX_SWEEPS: usize = 60;
     let mut vectors = vec![0.0; num_rows * num_rows];
-    for place in 0..num_rows {
-        vectors[place * num_rows + place] = 1.0;
+    for index in 0..num_rows {
+        vectors[index * num_rows + index] = 1.0;
     }
     for _ in 0..MAX_SWEEPS {
         let mut largest: f64 = 0.0;
@@ -121,17 +123,17 @@ fn jacobi(mut matrix: Vec<f64>, num_rows: usize) -> (Vec<f64>, Vec<f64>) {
     }
     let mut order: Vec<usize> = (0..num_rows).collect();
     order.sort_by(|&a, &b| {
-        let value = |place: usize| matrix[place * num_rows + place].abs();
+        let value = |index: usize| matrix[index * num_rows + index].abs();
         value(b).total_cmp(&value(a))
     });
     let values = order
         .iter()
-        .map(|&place| matrix[place * num_rows + place])
+        .map(|&index| matrix[index * num_rows + index])
         .collect();
     let mut sorted = vec![0.0; num_rows * num_rows];
-    for (column, &place) in order.iter().enumerate() {
+    for (column, &index) in order.iter().enumerate() {
         for row in 0..num_rows {
-            sorted[row * num_rows + column] = vectors[row * num_rows + place];
+            sorted[row * num_rows + column] = vectors[row * num_rows + index];
         }
     }
     (values, sorted)

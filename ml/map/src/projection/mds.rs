@@ -10,7 +10,7 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::{Real, fraction};
 
-/// Landmarks whose distances are computed together.
+/// Number of landmarks whose distances are computed together.
 const GROUP: usize = 8;
 
 /// A map: one point per row.
@@ -18,15 +18,14 @@ const GROUP: usize = 8;
 pub struct Map {
     /// Points [x, y] in the units of the distances.
     pub points: Vec<[f64; 2]>,
-    /// Variance along x and y: the eigenvalues of the landmarks' centred matrix (of all rows, with
-    /// pivots).
+    /// Variance along x and y: the eigenvalues of the landmarks' centred matrix (with pivots, of that of all rows).
     pub eigenvalues: [f64; 2],
 }
 
-/// Places rows so that distances on the map are near the Euclidean distances between rows.
+/// Places rows so that distances on the map approximate the Euclidean distances between rows.
 ///
-/// Landmarks are drawn at random. Signs are fixed: on each axis the point furthest from the middle
-/// is on the positive side, so the same rows always give the same map.
+/// Landmarks are drawn at random. Signs are fixed: on each axis the point furthest from the centre is on the positive
+/// side, so the same rows always give the same map.
 ///
 /// Cost: landmarks × rows distances, and a few hundred products with a landmarks² matrix.
 ///
@@ -42,7 +41,7 @@ pub fn landmark_mds(
     mds_with_landmarks(rows, &landmarks, progress)
 }
 
-/// [`landmark_mds`] with given landmarks.
+/// Computes [`landmark_mds`] with given landmarks.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::Cancelled`].
@@ -63,18 +62,18 @@ pub fn mds_with_landmarks(rows: &Rows, landmarks: &[usize], progress: Progress<'
     }
     let pairs = two_largest(&centred, size);
     progress.at(0.1)?;
-    // Group by group, so that the distances of all rows are never held together.
+    // Group by group, so that the distances of all rows are never stored together.
     let mut points = vec![[0.0; 2]; rows.len()];
     for first in (0..size).step_by(GROUP) {
         progress.at(0.1 + 0.85 * fraction(first, size))?;
         let num_places = GROUP.min(size - first);
         let from = |lane: usize| selected.row(first + lane.min(num_places - 1));
         let shares: [[f64; 2]; GROUP] = std::array::from_fn(|lane| {
-            let place = first + lane;
-            let is_one = place < size;
+            let index = first + lane;
+            let is_one = index < size;
             pairs
                 .each_ref()
-                .map(|pair| if is_one { pair.1[place] } else { 0.0 })
+                .map(|pair| if is_one { pair.1[index] } else { 0.0 })
         });
         let means: [f64; GROUP] =
             std::array::from_fn(|lane| means[first + lane.min(num_places - 1)]);
@@ -105,23 +104,23 @@ pub fn mds_with_landmarks(rows: &Rows, landmarks: &[usize], progress: Progress<'
     })
 }
 
-/// Some of the rows, drawn at random, in ascending order.
-#[expect(clippy::cast_possible_truncation, reason = "what is drawn is a row")]
+/// Returns some of the rows, drawn at random, in ascending order.
+#[expect(clippy::cast_possible_truncation, reason = "a drawn number is a row")]
 pub(super) fn draw(num_rows: usize, num_wanted: usize, seed: u64) -> Vec<usize> {
     let num_wanted = num_wanted.min(num_rows);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut drawn: Vec<usize> = (0..num_rows).collect();
-    for place in 0..num_wanted {
+    for index in 0..num_wanted {
         // As `u64`, so that 32-bit machines draw the same rows.
-        let other = rng.random_range(place as u64..num_rows as u64);
-        drawn.swap(place, other as usize);
+        let other = rng.random_range(index as u64..num_rows as u64);
+        drawn.swap(index, other as usize);
     }
     drawn.truncate(num_wanted);
     drawn.sort_unstable();
     drawn
 }
 
-/// The point furthest out decides; between equals, the first.
+/// Makes the coordinate of the point furthest out positive; among equal ones, the first decides.
 pub(super) fn fix_sign(points: &mut [[f64; 2]], axis: usize) {
     let mut furthest = 0.0_f64;
     for point in &*points {

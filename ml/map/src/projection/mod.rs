@@ -1,13 +1,13 @@
 //! Two-dimensional maps of the trees.
 //!
-//! * At once: classical multidimensional scaling (Torgerson 1952) of landmarks, and the other trees
-//!   placed by their distances to the landmarks (de Silva and Tenenbaum 2004), or by pivots (Brandes
-//!   and Pich 2006). With all trees as landmarks or pivots both are plain classical scaling.
-//! * Better distances: [`Smacof`] moves a map downhill in stress.
+//! * Directly: classical multidimensional scaling (Torgerson 1952) of landmarks, with the other trees placed by their
+//!   distances to the landmarks (de Silva and Tenenbaum 2004), or by pivots (Brandes and Pich 2006). With all trees
+//!   as landmarks or pivots both are plain classical scaling.
+//! * Better distances: [`Smacof`] reduces the stress of a map step by step.
 //! * Better neighbourhoods: [`Tsne`].
 //!
-//! The last two are objects that a caller steps, so that the map can be shown while it forms. How far
-//! a map can be trusted say [`trustworthiness`], [`neighbours_preserved`] and [`kruskal_stress`].
+//! The last two are objects that a caller steps, so that the map can be shown while it forms. [`trustworthiness`],
+//! [`neighbours_preserved`] and [`kruskal_stress`] measure how far a map can be trusted.
 //!
 //! ```
 //! use callgrove_trees::Progress;

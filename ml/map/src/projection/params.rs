@@ -9,8 +9,7 @@ use callgrove_trees::real::Real;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MdsParams {
-    /// Number of landmarks or pivots, at least 3; with as many as there are trees it is classical
-    /// scaling.
+    /// Number of landmarks or pivots, at least 3; with as many as there are trees the map is classical scaling.
     pub num_landmarks: usize,
 }
 
@@ -42,7 +41,7 @@ impl MdsParams {
 }
 
 impl ValidMdsParams {
-    /// Number of landmarks.
+    /// Returns the number of landmarks.
     pub fn num_landmarks(self) -> usize {
         self.0.num_landmarks
     }

@@ -10,7 +10,7 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::{Real, fraction};
 
-/// Pivots whose distances are computed together.
+/// Number of pivots whose distances are computed together.
 const GROUP: usize = 8;
 
 /// Places rows by their distances to pivots (Brandes and Pich 2006, doi:10.1007/978-3-540-70904-6_6).
@@ -19,13 +19,13 @@ const GROUP: usize = 8;
 /// C_ij = −½ (δ²_ij − mean_j δ²_ij − mean_i δ²_ij + mean_ij δ²_ij)     shape [num_rows, num_pivots]
 /// ```
 ///
-/// δ_ij is the Euclidean distance of row i to pivot j. With v a unit eigenvector of CᵀC and σ the root
-/// of its eigenvalue, an axis is C v. Unlike with landmarks, all rows have a say in the axes.
+/// δ_ij is the Euclidean distance of row i to pivot j. With v a unit eigenvector of CᵀC and σ the root of its
+/// eigenvalue, an axis is C v. Unlike with landmarks, all rows contribute to the axes.
 ///
-/// Pivots are drawn at random: those that lie furthest apart are outliers, and worse. Signs are fixed as
-/// for [`super::landmark_mds`]. Deviation: axes have the length of classical scaling, √λ with
-/// λ = σ √(num_rows / num_pivots), so that the map is in the units of the distances; with all rows as
-/// pivots it is classical scaling exactly.
+/// Pivots are drawn at random: those that are furthest apart are outliers, and worse. Signs are fixed as for
+/// [`super::landmark_mds`]. Deviation: axes have the length of classical scaling, √λ with λ = σ √(num_rows /
+/// num_pivots), so that the map is in the units of the distances; with all rows as pivots it is exactly classical
+/// scaling.
 ///
 /// Cost: pivots × rows distances and pivots² × rows multiplications.
 ///
@@ -41,7 +41,7 @@ pub fn pivot_mds(
     mds_with_pivots(rows, &pivots, progress)
 }
 
-/// [`pivot_mds`] with given pivots.
+/// Computes [`pivot_mds`] with given pivots.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::Cancelled`].
@@ -56,12 +56,12 @@ pub fn mds_with_pivots(rows: &Rows, pivots: &[usize], progress: Progress<'_>) ->
     let mut centred = Array2::<f64>::zeros((pivots.len(), rows.len()));
     for (group, pivots_of_group) in pivots.chunks(GROUP).enumerate() {
         progress.at(0.7 * fraction(group * GROUP, pivots.len()))?;
-        let from = |place: usize| rows.row(*pivots_of_group.get(place).unwrap_or(&pivots[0]));
+        let from = |index: usize| rows.row(*pivots_of_group.get(index).unwrap_or(&pivots[0]));
         let distances = rows.squared_distances_from::<GROUP>(std::array::from_fn(from));
-        for (place, distances) in distances.iter().take(pivots_of_group.len()).enumerate() {
-            // Less its mean: what is left to take are the means over pivots, whose mean is then zero.
+        for (index, distances) in distances.iter().take(pivots_of_group.len()).enumerate() {
+            // Subtracts the row's mean; the means over pivots, which remain to be subtracted, then have mean zero.
             let mean = distances.iter().sum::<f64>() / distances.len().real();
-            let mut targets = centred.row_mut(group * GROUP + place);
+            let mut targets = centred.row_mut(group * GROUP + index);
             for (target, distance) in targets.iter_mut().zip(distances) {
                 *target = -0.5 * (distance - mean);
             }

@@ -1,8 +1,8 @@
-//! Whether points belong to rows.
+//! Validation of points.
 
 use callgrove_trees::error::{MlError, Result};
 
-/// One finite point for each row.
+/// Returns an error unless there is one finite point for each row.
 pub(super) fn check_points(points: &[[f64; 2]], num_rows: usize) -> Result<()> {
     if points.len() != num_rows {
         return Err(MlError::LengthMismatch {

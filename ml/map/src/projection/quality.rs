@@ -1,4 +1,4 @@
-//! How far a map can be trusted.
+//! Quality of a map: how far it can be trusted.
 
 use callgrove_model::Progress;
 use rayon::prelude::*;
@@ -9,18 +9,18 @@ use callgrove_trees::dataset::{DenseRows, Rows};
 use callgrove_trees::error::Result;
 use callgrove_trees::real::Real;
 
-/// Rows whose distances are computed together.
+/// Number of rows whose distances are computed together.
 const GROUP: usize = 8;
 
-/// Trustworthiness (Venna and Kaski 2001), 0..=1: whether the `k` nearest on the map are also near
-/// among the rows. 1 if nobody is near on the map who is far in truth.
+/// Returns the trustworthiness (Venna and Kaski 2001), 0..=1: whether the `k` nearest on the map are also near among
+/// the rows. 1 if no distant rows are near each other on the map.
 ///
 /// ```text
 /// T = 1 − 2 / (n k (2n − 3k − 1)) Σ_i Σ_(j in the k nearest on the map, not in truth) (rank_ij − k)
 /// ```
 ///
-/// Equally distant rows rank in order of index. With fewer than 3k/2 + 1 rows it has no meaning and
-/// is 1. Cost: rows² distances, and k times as many comparisons.
+/// Equally distant rows rank in order of index. With fewer than 3k/2 + 1 rows it is undefined, and 1 is returned.
+/// Cost: rows² distances, and k times as many comparisons.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::BadNumber`] if a point is not finite, [`callgrove_trees::MlError::LengthMismatch`] if
@@ -52,10 +52,10 @@ pub fn trustworthiness(rows: &Rows, points: &[[f64; 2]], k: usize) -> Result<f64
     Ok(1.0 - 2.0 * penalty.real() / (n * k * (2.0 * n - 3.0 * k - 1.0)))
 }
 
-/// [`trustworthiness`] of every step-th row, so that at most `max_rows` count.
+/// Returns the [`trustworthiness`] of every step-th row, so that at most `max_rows` count.
 ///
 /// # Errors
-/// As [`trustworthiness`].
+/// See [`trustworthiness`].
 pub fn trustworthiness_sampled(
     rows: &Rows,
     points: &[[f64; 2]],
@@ -68,9 +68,9 @@ pub fn trustworthiness_sampled(
     trustworthiness(&rows.select(&sampled), &points, k)
 }
 
-/// Share of the `k` nearest rows that are also among the `k` nearest on the map, 0..=1: the mean over
-/// every step-th row, so that at most `max_rows` count; their neighbours are looked for among all
-/// rows. 1 where nobody has a neighbour.
+/// Returns the share of the `k` nearest rows that are also among the `k` nearest on the map, 0..=1: the mean over
+/// every step-th row, so that at most `max_rows` count; their neighbours are searched among all rows. 1 if there are
+/// no neighbours.
 ///
 /// Equally near rows come in order of index.
 ///
@@ -115,15 +115,15 @@ pub fn neighbours_preserved(
     Ok(num_kept.real() / (k * sampled.len()).real())
 }
 
-/// Kruskal's stress 1 of a map at its best scale, 0..=1: 0 if the distances on the map are those of the
-/// rows but for a factor.
+/// Returns Kruskal's stress 1 of a map at its best scale, 0..=1: 0 if the distances on the map are those of the rows
+/// up to a factor.
 ///
 /// ```text
 /// min_s √(Σ (s d_ij − δ_ij)² / Σ δ²_ij) = √(1 − (Σ d_ij δ_ij)² / (Σ d²_ij Σ δ²_ij))
 /// ```
 ///
-/// over the pairs of every step-th row, so that at most `max_rows` count. 0 if all rows are equal, 1 if
-/// all points are but not the rows.
+/// over the pairs of every step-th row, so that at most `max_rows` count. 0 if all rows are equal, 1 if all points
+/// are equal but not the rows.
 ///
 /// # Errors
 /// [`callgrove_trees::MlError::BadNumber`] if a point is not finite, [`callgrove_trees::MlError::LengthMismatch`] if
@@ -131,10 +131,10 @@ pub fn neighbours_preserved(
 pub fn kruskal_stress(rows: &Rows, points: &[[f64; 2]], max_rows: usize) -> Result<f64> {
     check_points(points, rows.len())?;
     let sampled = sample(rows.len(), max_rows);
-    let of_row = |place: usize| {
+    let of_row = |index: usize| {
         let mut sums = [0.0; 3];
-        let (row, point) = (rows.row(sampled[place]), points[sampled[place]]);
-        for &other in &sampled[place + 1..] {
+        let (row, point) = (rows.row(sampled[index]), points[sampled[index]]);
+        for &other in &sampled[index + 1..] {
             let in_truth = squared_distance(row, rows.row(other));
             let on_map = (point[0] - points[other][0]).hypot(point[1] - points[other][1]);
             sums[0] += on_map * in_truth.sqrt();
@@ -145,7 +145,7 @@ pub fn kruskal_stress(rows: &Rows, points: &[[f64; 2]], max_rows: usize) -> Resu
     };
     let by_row: Vec<[f64; 3]> = (0..sampled.len()).into_par_iter().map(of_row).collect();
     let [product, on_map, in_truth] =
-        [0, 1, 2].map(|place| by_row.iter().map(|sums| sums[place]).sum::<f64>());
+        [0, 1, 2].map(|index| by_row.iter().map(|sums| sums[index]).sum::<f64>());
     if in_truth <= 0.0 {
         return Ok(0.0);
     }
@@ -157,13 +157,13 @@ pub fn kruskal_stress(rows: &Rows, points: &[[f64; 2]], max_rows: usize) -> Resu
         .sqrt())
 }
 
-/// Every step-th row, at most `max_rows` of them.
+/// Returns every step-th row, at most `max_rows` of them.
 fn sample(num_rows: usize, max_rows: usize) -> Vec<usize> {
     let step = num_rows.div_ceil(max_rows.max(1)).max(1);
     (0..num_rows).step_by(step).collect()
 }
 
-/// Rank of a row by its distance, the nearest has 1.
+/// Returns the rank of a row by its distance; the nearest has 1.
 fn rank_of(row: usize, distances: &[f64]) -> usize {
     let distance = distances[row];
     let before = distances[..row].iter().filter(|&&other| other <= distance);

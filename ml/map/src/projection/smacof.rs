@@ -1,4 +1,4 @@
-//! Stress majorisation: a map moved until its distances are as near to those of the rows as they get.
+//! Stress majorisation: moves a map until its distances approximate those of the rows best.
 
 use std::sync::Arc;
 
@@ -12,34 +12,36 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::{MlError, Result};
 use callgrove_trees::real::{Real, fraction};
 
-/// Rows whose distances are kept in double precision, and rows that are taken at all: 16 and 134 MB.
+/// Maximum number of rows whose distances are stored in double precision, which takes 16 MB.
 const MAX_DOUBLE_ROWS: usize = 2_048;
+/// Maximum number of rows; their distances in single precision take 134 MB.
 const MAX_ROWS: usize = 8_192;
-/// Parts of the pairs, each summed up by itself; the same for any number of threads.
+/// Number of parts of the pairs that are summed separately; the same for any number of threads.
 const NUM_PARTS: usize = 16;
+/// Number of pairs that are summed at once.
 const LANES: usize = 4;
-/// Below, distances count as this; a square of less is 0 anyway.
+/// Smallest distance that counts; the square of a smaller one is 0.
 const SMALLEST_DISTANCE: f64 = 1e-150;
 
-/// A map that gets better with each step (SMACOF: de Leeuw 1977; de Leeuw and Mair 2009,
-/// doi:10.18637/jss.v031.i03), unweighted and metric.
+/// A map that improves with each step (SMACOF: de Leeuw 1977; de Leeuw and Mair 2009, doi:10.18637/jss.v031.i03),
+/// unweighted and metric.
 ///
 /// ```text
 /// stress = Σ_(i<j) (d_ij − δ_ij)²          d_ij on the map, δ_ij between rows
 /// y_i ← 1/n Σ_j δ_ij / d_ij (y_i − y_j)     (the Guttman transform; 0 where d_ij = 0)
 /// ```
 ///
-/// No step raises the stress, but for rounding. The caller steps as long as it gains: from a start by
-/// [`super::landmark_mds`] or [`super::pivot_mds`], 20 steps bring nine tenths of the gain.
+/// No step raises the stress, up to rounding. The caller steps as long as the stress falls: from a start by
+/// [`super::landmark_mds`] or [`super::pivot_mds`], 20 steps give nine tenths of the gain.
 ///
-/// Cost of a step: rows² / 2 distances in the plane. The rows' distances are computed once and kept:
-/// 4 bytes for each pair, 8 up to 2,048 rows. More than 8,192 rows are refused: take landmarks or
-/// t-SNE, whose cost does not grow with the square.
+/// Cost of a step: rows² / 2 distances in the plane. The rows' distances are computed once and stored: 4 bytes for
+/// each pair, 8 up to 2,048 rows. More than 8,192 rows are refused: use landmarks or t-SNE, whose cost does not grow
+/// with the square.
 #[derive(Clone, Debug)]
 pub struct Smacof {
     targets: Arc<Targets>,
     points: Vec<[f64; 2]>,
-    /// Where the next step leads.
+    /// The points after the next step.
     next: Vec<[f64; 2]>,
     stress: f64,
 }
@@ -52,7 +54,7 @@ enum Targets {
 }
 
 impl Smacof {
-    /// A map that begins with the points `start`, as they are.
+    /// Creates a map that begins with the points `start`.
     ///
     /// # Errors
     /// [`MlError::TooManyRows`] above 8,192; [`MlError::LengthMismatch`] if there is not one point for
@@ -71,7 +73,7 @@ impl Smacof {
         } else {
             #[expect(
                 clippy::cast_possible_truncation,
-                reason = "single precision is what is wanted"
+                reason = "single precision is intended"
             )]
             let single = |distance| distance as f32;
             Targets::Single(distances(rows, single, progress)?)
@@ -82,35 +84,35 @@ impl Smacof {
             points: start,
             stress: 0.0,
         };
-        map.look_ahead();
+        map.compute_next();
         Ok(map)
     }
 
-    /// Does `num_steps` steps and returns the stress.
+    /// Makes `num_steps` steps and returns the stress.
     ///
     /// # Errors
-    /// [`MlError::Cancelled`]; the map is then as far as it got.
+    /// [`MlError::Cancelled`]; the map then keeps the steps made so far.
     pub fn step(&mut self, num_steps: usize, progress: Progress<'_>) -> Result<f64> {
         for step in 0..num_steps {
             progress.at(fraction(step, num_steps))?;
             self.points = std::mem::take(&mut self.next);
-            self.look_ahead();
+            self.compute_next();
         }
         progress.at(1.0)?;
         Ok(self.stress)
     }
 
-    /// Points [x, y], one per row, in the unit of the rows' distances.
+    /// Returns points [x, y], one per row, in the unit of the rows' distances.
     pub fn points(&self) -> &[[f64; 2]] {
         &self.points
     }
 
-    /// The stress of the points as they are, in the squared unit of the rows' distances.
+    /// Returns the stress of the current points, in the squared unit of the rows' distances.
     pub fn stress(&self) -> f64 {
         self.stress
     }
 
-    fn look_ahead(&mut self) {
+    fn compute_next(&mut self) {
         (self.next, self.stress) = match &*self.targets {
             Targets::Double(targets) => transform(targets, &self.points),
             Targets::Single(targets) => transform(targets, &self.points),
@@ -142,14 +144,14 @@ fn distances<T: Send>(
     Ok(all)
 }
 
-/// Sums over the pairs of some rows with those after them.
+/// Sums over the pairs of some rows with the rows after them.
 struct Part {
     xs: Vec<f64>,
     ys: Vec<f64>,
     stress: f64,
 }
 
-/// Where the Guttman transform leads, and the stress before it.
+/// Returns the points after the Guttman transform, and the stress before it.
 fn transform<T: Copy + Into<f64> + Sync>(
     targets: &[T],
     points: &[[f64; 2]],
@@ -183,7 +185,7 @@ fn transform<T: Copy + Into<f64> + Sync>(
     (next, stress)
 }
 
-/// Ranges of rows with about equally many pairs each.
+/// Returns ranges of rows with about equally many pairs each.
 fn parts(num_rows: usize) -> Vec<std::ops::Range<usize>> {
     let num_pairs = num_rows * num_rows.saturating_sub(1) / 2;
     let (mut ranges, mut start, mut pairs) = (Vec::new(), 0, 0);
@@ -198,7 +200,7 @@ fn parts(num_rows: usize) -> Vec<std::ops::Range<usize>> {
 }
 
 impl Part {
-    /// The pairs of a row with those after it, at distances `targets`.
+    /// Adds the pairs of a row with the rows after it, at distances `targets`.
     fn add<T: Copy + Into<f64>>(&mut self, row: usize, targets: &[T], xs: &[f64], ys: &[f64]) {
         let after = row + 1;
         let (targets, last_targets) = targets.as_chunks::<LANES>();
@@ -215,7 +217,7 @@ impl Part {
             *out_y = (f64x4::new(*out_y) - pull_y).to_array();
         }
         if !last_targets.is_empty() {
-            // Filled up with the row itself, which is at distance 0 from itself.
+            // Padded with the row itself, which is at distance 0 from itself.
             let (mut targets, mut own_xs, mut own_ys) =
                 ([0.0; LANES], [xs[row]; LANES], [ys[row]; LANES]);
             own_xs[..last_xs.len()].copy_from_slice(last_xs);
@@ -237,7 +239,7 @@ impl Part {
     }
 }
 
-/// One row with others, and the sums over them.
+/// One row paired with others, and the sums over them.
 struct Pair {
     x: f64x4,
     y: f64x4,
@@ -257,7 +259,7 @@ impl Pair {
         }
     }
 
-    /// δ / d (y_i − y_j) of four others.
+    /// Adds δ / d (y_i − y_j) of four others.
     #[inline]
     fn with<T: Copy + Into<f64>>(
         &mut self,

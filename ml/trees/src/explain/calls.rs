@@ -1,5 +1,5 @@
-//! What is usual for single calls, wherever they are in a tree: for forests where no two trees are alike,
-//! so that trees as wholes say little.
+//! Usual times and callees of single calls, wherever they are in a tree: for forests in which no two trees are alike,
+//! so that complete trees are not comparable.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use super::merge::{CallPath, Merger};
 use super::paths::CallPaths;
 use crate::real::Real;
 
-/// Share of the calls of a function from which on what they call is expected of each.
+/// Minimum share of the calls of a function that call another one for it to be expected of each.
 const EXPECTED_SHARE: f64 = 0.9;
-/// Calls of a function from which on anything is expected of it.
-const LEAST_CALLS: u64 = 20;
+/// Minimum number of calls of a function for expectations.
+const MIN_CALLS: u64 = 20;
 
 /// Medians and fences over single calls.
 #[derive(Clone, Debug)]
 pub(super) struct UsualCalls {
-    /// By pair of caller's function and function.
+    /// Times by pair of caller's function and function.
     times: Vec<CallTime>,
-    /// What calls of a function are expected to call.
+    /// The functions that calls of a function are expected to call.
     expected: BTreeMap<FuncId, Vec<Expected>>,
 }
 
-/// How long the calls of a function by a caller's function usually take.
+/// The usual duration of the calls of a function by a caller's function.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CallTime {
@@ -37,41 +37,42 @@ pub(super) struct CallTime {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Expected {
     pub(super) func: FuncId,
-    /// How rare it is to go without, 0 to 1.
+    /// Rarity of a call without it, 0 to 1.
     pub(super) rarity: f64,
 }
 
-/// What is odd along one path.
+/// The odd calls along one path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct OddCalls {
-    /// Time above the median of those calls that are outliers.
+    /// Time above the median of the calls that are outliers.
     pub(super) excess_ns: i64,
-    /// Longest of them, in units of the fence; 0 if there is none.
+    /// Duration of the longest of them, in units of the fence; 0 without any.
     pub(super) ratio: f64,
-    /// Calls of the caller that are expected to call this, and do not.
+    /// Number of calls of the caller that are expected to call this function, and do not.
     pub(super) num_lacking: u64,
-    /// How rare that is, 0 to 1.
+    /// Rarity of that, 0 to 1.
     pub(super) rarity: f64,
 }
 
 impl UsualCalls {
-    /// Times by pair of caller's function and function, and what calls of functions are expected to call.
+    /// Returns usual calls from times by pair of caller's function and function, and the expected callees of
+    /// functions.
     pub(super) fn new(times: Vec<CallTime>, expected: BTreeMap<FuncId, Vec<Expected>>) -> Self {
         Self { times, expected }
     }
 
-    /// Times of a pair of caller's function and function: zeros where none was seen.
+    /// Returns the times of a pair of caller's function and function; zeros for an unknown pair.
     pub(super) fn time(&self, edge: usize) -> CallTime {
         self.times.get(edge).copied().unwrap_or_default()
     }
 
-    /// What calls of functions are expected to call, with the caller.
+    /// Returns the expected callees of functions, with the caller.
     pub(super) fn expected(&self) -> impl Iterator<Item = (FuncId, Expected)> {
         let all = self.expected.iter();
         all.flat_map(|(&caller, expected)| expected.iter().map(move |&it| (caller, it)))
     }
 
-    /// What is usual in some trees.
+    /// Computes the usual calls of some trees.
     pub(super) fn of(
         forest: &Forest,
         paths: &CallPaths,
@@ -102,7 +103,7 @@ impl UsualCalls {
         let mut expected: BTreeMap<FuncId, Vec<Expected>> = BTreeMap::new();
         for ((caller, func), num_with) in num_with {
             let all = num_calls[&caller];
-            if all >= LEAST_CALLS && num_with.real() >= EXPECTED_SHARE * all.real() {
+            if all >= MIN_CALLS && num_with.real() >= EXPECTED_SHARE * all.real() {
                 let without = (all - num_with + 1).real();
                 let most = (all + 1).real();
                 let rarity = (most / without).ln() / most.ln();
@@ -118,7 +119,7 @@ impl UsualCalls {
         }
     }
 
-    /// What is odd in a tree that `merger` has just merged, by path.
+    /// Returns the odd calls of a tree that `merger` has just merged, by path.
     pub(super) fn odd(
         &self,
         paths: &CallPaths,
@@ -158,15 +159,15 @@ impl UsualCalls {
         odd
     }
 
-    /// Median time of a call along a path.
+    /// Returns the median time of a call along a path.
     pub(super) fn median_ns(&self, paths: &CallPaths, path: CallPath) -> f64 {
         self.time(paths.edge(path)).median_ns
     }
 }
 
 impl CallTime {
-    /// Of times in ascending order. Times spread by factors, so the fence is Tukey's for far outliers of
-    /// the logarithms; a tick is added first, since many a time is 0.
+    /// Computes median and fence of times in ascending order. Times spread by factors, so the fence is Tukey's for
+    /// far outliers of the logarithms; a tick is added first, since many times are 0.
     fn of(times: &[(usize, i64)], tick_ns: f64) -> Self {
         let quartile = |quarter: usize| (times[(times.len() - 1) * quarter / 4].1).real();
         let [low, high] = [1, 3].map(|quarter| quartile(quarter) + tick_ns);
@@ -176,13 +177,13 @@ impl CallTime {
         }
     }
 
-    /// The numbers that it is made of.
+    /// Returns its numbers.
     pub(super) fn numbers(self) -> [f64; 2] {
         [self.median_ns, self.fence_ns]
     }
 }
 
-/// Which vertex calls which functions, each pair once, in ascending order.
+/// Returns the vertices and the functions that each calls, each pair once, in ascending order.
 fn callees(tree: CsTree<'_>) -> Vec<(usize, FuncId)> {
     let called =
         (1..tree.len()).filter_map(|vertex| Some((tree.parent(vertex)?, tree.funcs()[vertex])));

@@ -1,43 +1,47 @@
-//! A tree and the usual tree of its kind, path by path.
+//! Comparison of a tree with the usual tree of its kind, path by path.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::{DifferenceKind, DurationNs};
 
 use super::calls::OddCalls;
-use super::found::Found;
 use super::merge::{CallPath, PathTotal};
 use super::paths::CallPaths;
+use super::raw_difference::RawDifference;
 use super::usual::{UsualPath, UsualTree, UsualTrees};
 use crate::real::Real;
 
-/// Times that differ by less than this share of the usual duration of the tree are no difference.
-const LEAST_SHARE: f64 = 0.01;
-/// Nor are those that differ by this many ticks of the clock, times the root of the calls, or less.
-const LEAST_TICKS: f64 = 2.0;
-/// More time than this many times what the additional calls usually take is not only from them.
+/// Minimum difference of times, as a share of the usual duration of the tree.
+const MIN_SHARE: f64 = 0.01;
+/// Minimum difference of times in ticks of the clock, times the root of the number of calls.
+const MIN_TICKS: f64 = 2.0;
+/// Multiple of the usual time of the additional calls above which the extra time has other reasons, too.
 const BEYOND_CALLS: f64 = 2.0;
-/// Counts and times outside the quartiles by this many times their distance are unusual.
+/// Multiple of the interquartile range beyond the quartiles from which on counts and times are unusual.
 const FENCE: f64 = 1.5;
-/// Within something new, a path that is that much rarer than what it is in is named too.
+/// Rarity by which a path within something new must exceed that of its enclosing path to be named, too.
 const RARER: f64 = 0.25;
 
 /// A path of the tree, of the usual tree, or of both.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Both {
+pub(super) struct PathPair {
     path: CallPath,
     count: u64,
     exclusive_ns: i64,
     usual: UsualPath,
-    /// Place of the caller.
+    /// Index of the caller.
     caller: Option<usize>,
 }
 
-/// The paths of the tree and those that are usual, callers first.
-pub(super) fn side_by_side(paths: &CallPaths, totals: &[PathTotal], kind: &UsualTree) -> Vec<Both> {
-    let mut both: Vec<Both> = totals
+/// Returns the paths of the tree and the usual paths, callers first.
+pub(super) fn side_by_side(
+    paths: &CallPaths,
+    totals: &[PathTotal],
+    kind: &UsualTree,
+) -> Vec<PathPair> {
+    let mut both: Vec<PathPair> = totals
         .iter()
-        .map(|total| Both {
+        .map(|total| PathPair {
             path: total.path,
             count: total.count,
             exclusive_ns: total.exclusive_ns,
@@ -56,7 +60,7 @@ pub(super) fn side_by_side(paths: &CallPaths, totals: &[PathTotal], kind: &Usual
             .is_ok()
     };
     let lacking = kind.paths.iter().filter(|usual| !has(usual.path));
-    both.extend(lacking.map(|usual| Both {
+    both.extend(lacking.map(|usual| PathPair {
         path: usual.path,
         count: 0,
         exclusive_ns: 0,
@@ -64,21 +68,21 @@ pub(super) fn side_by_side(paths: &CallPaths, totals: &[PathTotal], kind: &Usual
         caller: None,
     }));
     both.sort_unstable_by_key(|row| row.path);
-    for place in 0..both.len() {
-        let caller = paths.caller(both[place].path);
-        both[place].caller =
+    for index in 0..both.len() {
+        let caller = paths.caller(both[index].path);
+        both[index].caller =
             caller.and_then(|caller| both.binary_search_by_key(&caller, |row| row.path).ok());
     }
     both
 }
 
-impl Both {
+impl PathPair {
     fn is_missing(&self) -> bool {
         self.count == 0 && self.usual.count[1] > 0
     }
 
-    fn found(&self, kind: DifferenceKind) -> Found {
-        Found {
+    fn found(&self, kind: DifferenceKind) -> RawDifference {
+        RawDifference {
             kind,
             path: self.path,
             count: self.count,
@@ -93,26 +97,26 @@ impl Both {
     }
 }
 
-/// A tree beside the usual tree of its kind.
+/// A tree and the usual tree of its kind.
 pub(super) struct Comparison<'a> {
     pub(super) paths: &'a CallPaths,
     pub(super) usual: &'a UsualTrees,
     pub(super) kind: &'a UsualTree,
-    /// Callers first.
-    pub(super) both: &'a [Both],
-    /// What is odd in single calls, by path; for trees of a shape that is no kind.
+    /// The paths of both, callers first.
+    pub(super) both: &'a [PathPair],
+    /// The odd single calls, by path; for trees whose shape is not a kind.
     pub(super) odd: &'a BTreeMap<CallPath, OddCalls>,
 }
 
 impl Comparison<'_> {
-    /// The least difference in time that is one, for so many calls.
-    pub(super) fn least_ns(&self, count: u64) -> f64 {
-        let by_clock = LEAST_TICKS * self.paths.tick_ns.real() * count.max(1).real().sqrt();
-        by_clock.max(LEAST_SHARE * self.kind.duration_ns.real())
+    /// Returns the minimum difference in time for `count` calls.
+    pub(super) fn min_difference_ns(&self, count: u64) -> f64 {
+        let by_clock = MIN_TICKS * self.paths.tick_ns.real() * count.max(1).real().sqrt();
+        by_clock.max(MIN_SHARE * self.kind.duration_ns.real())
     }
 
-    /// All differences, in no order that means anything.
-    pub(super) fn differences(&self) -> Vec<Found> {
+    /// Returns all differences, unsorted.
+    pub(super) fn differences(&self) -> Vec<RawDifference> {
         let mut found = Vec::new();
         self.new_and_missing(&mut found);
         for row in self.both {
@@ -126,18 +130,19 @@ impl Comparison<'_> {
         found
     }
 
-    /// Where trees are not of one shape, what hardly any tree has is new though the nearest have it.
-    fn is_new(&self, row: &Both) -> bool {
+    /// Returns whether a path is new. If trees are not of one shape, a path that hardly any tree has is new even if
+    /// the nearest ones have it.
+    fn is_new(&self, row: &PathPair) -> bool {
         let is_rare = || !self.kind.is_same_shape && self.usual.is_rare(self.paths, row.path);
         row.count > 0 && (row.usual.count[1] == 0 || is_rare())
     }
 
-    /// What is new or missing as a whole is one difference at its top.
-    fn new_and_missing(&self, found: &mut Vec<Found>) {
-        /// Place in `found` of what a row is part of.
+    /// Adds the new and missing paths; one that is new or missing as a whole is one difference at its top.
+    fn new_and_missing(&self, found: &mut Vec<RawDifference>) {
+        /// Index in `found` of the difference that a row is part of.
         type Top = Option<usize>;
         let mut top_of_row: Vec<Top> = vec![None; self.both.len()];
-        for (place, row) in self.both.iter().enumerate() {
+        for (index, row) in self.both.iter().enumerate() {
             let above = row.caller.and_then(|caller| top_of_row[caller]);
             let (kind, rarity) = if self.is_new(row) {
                 (DifferenceKind::New, self.usual.rarity(self.paths, row.path))
@@ -152,7 +157,7 @@ impl Comparison<'_> {
                 kind == DifferenceKind::Missing || novelty <= found[*above].novelty + RARER
             };
             let top = above.filter(is_part).unwrap_or_else(|| {
-                found.push(Found {
+                found.push(RawDifference {
                     time_ns: 0,
                     usual_ns: 0,
                     novelty,
@@ -163,7 +168,7 @@ impl Comparison<'_> {
             });
             found[top].time_ns += row.exclusive_ns;
             found[top].usual_ns += row.usual.exclusive_ns[1];
-            top_of_row[place] = Some(top);
+            top_of_row[index] = Some(top);
         }
         let mut longer = Vec::new();
         for (row, top) in self.both.iter().zip(&top_of_row) {
@@ -175,9 +180,9 @@ impl Comparison<'_> {
         found.extend(longer);
     }
 
-    /// A path within something new with calls that took far longer than such calls do elsewhere: the time
-    /// is told there, and no longer at the top.
-    fn heavy_in_new(&self, row: &Both, top: &mut Found) -> Option<Found> {
+    /// Returns the difference of a path within something new with calls that took much longer than such calls do
+    /// elsewhere. Its time is reported there and removed from the top.
+    fn heavy_in_new(&self, row: &PathPair, top: &mut RawDifference) -> Option<RawDifference> {
         let heavy = self.heavy(row)?;
         if top.kind != DifferenceKind::New || top.path == row.path {
             return None;
@@ -186,19 +191,19 @@ impl Comparison<'_> {
         Some(heavy)
     }
 
-    /// Calls along a path that took far longer than such calls do anywhere.
-    fn heavy(&self, row: &Both) -> Option<Found> {
+    /// Returns the difference of calls along a path that took much longer than such calls do anywhere.
+    fn heavy(&self, row: &PathPair) -> Option<RawDifference> {
         let odd = self.odd.get(&row.path)?;
-        let is_heavy = odd.excess_ns.real() > self.least_ns(row.count);
-        is_heavy.then(|| Found {
+        let is_heavy = odd.excess_ns.real() > self.min_difference_ns(row.count);
+        is_heavy.then(|| RawDifference {
             usual_ns: row.exclusive_ns - odd.excess_ns,
             novelty: 1.0 - 0.5 / odd.ratio,
             ..row.found(DifferenceKind::Longer)
         })
     }
 
-    /// Calls that lack what nearly all calls of their function call.
-    fn lacking(&self, found: &mut Vec<Found>) {
+    /// Adds calls that lack a callee of nearly all calls of their function.
+    fn lacking(&self, found: &mut Vec<RawDifference>) {
         for (&path, odd) in self.odd.iter().filter(|(_, odd)| odd.num_lacking > 0) {
             let novelty = odd.rarity.sqrt();
             if let Some(known) = found.iter_mut().find(|found| found.path == path) {
@@ -213,7 +218,7 @@ impl Comparison<'_> {
             });
             let call_ns = self.usual.calls.median_ns(self.paths, path);
             let lacking_ns = DurationNs::nearest(call_ns * odd.num_lacking.real()).0;
-            found.push(Found {
+            found.push(RawDifference {
                 kind: if count == 0 {
                     DifferenceKind::Missing
                 } else {
@@ -232,8 +237,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// What differs along a path that both have.
-    fn change(&self, row: &Both) -> Option<Found> {
+    /// Returns the change along a path that both have.
+    fn change(&self, row: &PathPair) -> Option<RawDifference> {
         if let Some(heavy) = self.heavy(row).filter(|_| !self.kind.is_kind) {
             return Some(heavy);
         }
@@ -243,7 +248,7 @@ impl Comparison<'_> {
         let of_extra_ns = extra * row.usual.exclusive_ns[1].real() / usual_count.real();
         let is_from_calls =
             extra * excess_ns > 0.0 && excess_ns.abs() <= BEYOND_CALLS * of_extra_ns.abs();
-        if excess_ns.abs() > self.least_ns(row.count.max(usual_count)) {
+        if excess_ns.abs() > self.min_difference_ns(row.count.max(usual_count)) {
             let kind = match (excess_ns > 0.0, is_from_calls) {
                 (true, true) => DifferenceKind::MoreCalls,
                 (true, false) => DifferenceKind::Longer,
@@ -251,7 +256,7 @@ impl Comparison<'_> {
                 (false, false) => DifferenceKind::Shorter,
             };
             let time_ns = row.exclusive_ns.real();
-            return Some(Found {
+            return Some(RawDifference {
                 is_ordinary: !self.kind.is_kind
                     || !is_outside(time_ns, row.usual.exclusive_ns.map(Real::real)),
                 ..row.found(kind)
@@ -265,22 +270,22 @@ impl Comparison<'_> {
         } else {
             DifferenceKind::FewerCalls
         };
-        // Twice as often says something, eight times as often as much as calls can say.
+        // Twice as often has some novelty; eight times as often has the maximum for a count.
         let doublings = (row.count.real() / usual_count.real()).log2().abs();
-        Some(Found {
+        Some(RawDifference {
             novelty: 0.5 * (doublings / 3.0).min(1.0),
             ..row.found(kind)
         })
     }
 
-    /// Whether the number of calls is outside what is usual, and not because the caller's is.
-    fn is_count_unusual(&self, row: &Both) -> bool {
+    /// Returns whether the number of calls is unusual, and not because the caller's is.
+    fn is_count_unusual(&self, row: &PathPair) -> bool {
         let quartiles = row.usual.count.map(Real::real);
         let (count, middle) = (row.count.real(), quartiles[1]);
         if !is_outside(count, quartiles) {
             return false;
         }
-        let follows = |caller: &Both| {
+        let follows = |caller: &PathPair| {
             let usual = caller.usual.count[1].real();
             let expected = middle * caller.count.real() / usual.max(1.0);
             usual > 0.0 && (count - expected).abs() <= 0.1 * expected
@@ -289,7 +294,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Whether a value is an outlier by Tukey's fences.
+/// Returns whether a value is an outlier by Tukey's fences.
 fn is_outside(value: f64, [low, _, high]: [f64; 3]) -> bool {
     let margin = FENCE * (high - low);
     value < low - margin || value > high + margin

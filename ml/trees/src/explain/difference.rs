@@ -1,4 +1,4 @@
-//! What sets one tree apart from the usual tree of its kind.
+//! The differences of one tree from the usual tree of its kind.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,57 +8,58 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::{Comparison, side_by_side};
 use super::merge::{CallPath, Merger};
-use super::order::in_order;
+use super::order::ranked;
 use super::paths::CallPaths;
 use super::usual::UsualTrees;
 use crate::real::Real;
 
-/// Why a tree stands out.
+/// The reasons why a tree is anomalous.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TreeExplanation {
-    /// What differs, the most important first.
+    /// The differences, the most important first.
     pub differences: Vec<Difference>,
-    /// The tree of the forest that is in the middle of those it was compared with; none where these are a model's.
+    /// The tree of the forest in the centre of those it was compared with; `None` if these are a model's.
     pub usual: Option<TreeIdx>,
     /// Number of trees that it was compared with.
     pub num_usual: usize,
-    /// Whether these have the same paths as the tree, about as often each.
+    /// True if these have the same paths as the tree, each about equally often.
     pub is_same_shape: bool,
 }
 
 /// One difference between a tree and the usual tree of its kind.
 ///
-/// Times are exclusive, but of something new or missing as a whole: that stands for everything below it.
+/// Times are exclusive, except for a path that is new or missing as a whole: its time includes everything below it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Difference {
-    /// What kind of difference.
+    /// The kind of difference.
     pub kind: DifferenceKind,
-    /// The function: the last of the path.
+    /// The function, which is the last of the path.
     pub func: FuncId,
     /// The functions from the root of the tree.
     pub path: Vec<FuncId>,
-    /// Calls in the tree.
+    /// Number of calls in the tree.
     pub count: u64,
-    /// Calls that are usual (a median).
+    /// Usual number of calls (a median).
     pub usual_count: u64,
-    /// Time in the tree, all calls together.
+    /// Time in the tree, of all calls together.
     pub time: DurationNs,
-    /// Time that is usual (a median).
+    /// Usual time (a median).
     pub usual_time: DurationNs,
     /// time − usual time.
     pub excess: DurationNs,
-    /// Share of the trees compared with that have the path.
+    /// Share of the compared trees that have the path.
     pub share: f64,
-    /// 0..=1; the first has 1. The larger of the share in all excess time and of how rare the structure is.
+    /// Importance, 0..=1; the first difference has 1. The larger of the share of all excess time and of the rarity of
+    /// the structure.
     pub importance: f64,
-    /// The vertices of the tree on this path, the longest first; none if it is missing.
+    /// The vertices of the tree on this path, the longest first; empty if the path is missing.
     pub vertices: Vec<u32>,
 }
 
-/// What sets `tree` apart. `paths` are of `forest`, and `usual` too, or both are what a model keeps with the paths of
-/// `forest` ([`super::UsualArtifact::of_forest`]). The cost is linear in the vertices of the
-/// tree and the paths of its kind, but where its shape is rare: then as many shapes are looked at as there
-/// are candidates, some thousand at most.
+/// Explains how `tree` differs from usual trees. `paths` are of `forest`, and `usual` too, or both are those stored
+/// in a model with the paths of `forest` ([`super::UsualArtifact::of_forest`]). The cost is linear in the vertices of
+/// the tree and the paths of its kind; if its shape is rare, all candidate shapes are examined, some thousand at
+/// most.
 pub fn explain(
     forest: &Forest,
     paths: &CallPaths,
@@ -82,14 +83,14 @@ pub fn explain(
         odd: &odd,
     };
     let slower_ns = cs_tree.duration().0 - kind.duration_ns;
-    let is_slower = slower_ns.real() > comparison.least_ns(1);
-    let found = in_order(comparison.differences(), is_slower);
+    let is_slower = slower_ns.real() > comparison.min_difference_ns(1);
+    let found = ranked(comparison.differences(), is_slower);
     let times = cs_tree.inclusive();
     let mut vertices: Vec<Vec<(Reverse<DurationNs>, u32)>> = vec![Vec::new(); found.len()];
     let mut place_of_path: Vec<(CallPath, usize)> = found
         .iter()
         .enumerate()
-        .map(|(place, found)| (found.path, place))
+        .map(|(index, found)| (found.path, index))
         .collect();
     place_of_path.sort_unstable();
     for ((vertex, path), &time) in (0..).zip(merger.path_of_vertex()).zip(times) {

@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize};
 /// A call path: the functions from a root to a vertex. Callers have smaller numbers.
 pub(super) type CallPath = usize;
 
-/// No path, as that of the caller of a root.
+/// The missing path, such as that of the caller of a root.
 pub(super) const NONE: usize = usize::MAX;
 
-/// What a tree does along one path.
+/// The calls of a tree along one path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PathTotal {
     pub(super) path: CallPath,
-    /// Calls.
+    /// Number of calls.
     pub(super) count: u64,
     /// Exclusive time of all of them, not below 0.
     pub(super) exclusive_ns: i64,
 }
 
-/// Merges trees by path; holds what is used again from tree to tree.
+/// Merges trees by path; reuses its buffers from tree to tree.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Merger {
-    /// Place of a path in `totals`, by path.
+    /// Index of a path in `totals`, by path.
     slot: Vec<usize>,
-    /// The callee seen last and its path, by path of the caller: runs of one function need no look-up.
+    /// The last callee and its path, by path of the caller: runs of one function need no look-up.
     recent: Vec<(FuncId, CallPath)>,
     path_of_vertex: Vec<CallPath>,
     totals: Vec<PathTotal>,
 }
 
 impl Merger {
-    /// The path of each vertex of the tree that was merged last.
+    /// Returns the path of each vertex of the tree that was merged last.
     pub(super) fn path_of_vertex(&self) -> &[CallPath] {
         &self.path_of_vertex
     }
 
-    /// The totals of a tree in order of path. `path_of` (path of the caller, function) gives paths.
+    /// Returns the totals of a tree in order of path. `path_of` (path of the caller, function) returns paths.
     pub(super) fn merge(
         &mut self,
         tree: CsTree<'_>,
@@ -57,7 +57,7 @@ impl Merger {
                 Some(&(_, path)) => path,
                 None => path_of(caller, func),
             };
-            self.make_room(path);
+            self.reserve(path);
             if caller != NONE {
                 self.recent[caller] = (func, path);
             }
@@ -79,7 +79,7 @@ impl Merger {
         &self.totals
     }
 
-    fn make_room(&mut self, path: CallPath) {
+    fn reserve(&mut self, path: CallPath) {
         let num_paths = path + 1;
         if self.slot.len() < num_paths {
             self.slot.resize(num_paths, NONE);

@@ -1,33 +1,33 @@
-//! The order of differences.
+//! The ranking of differences.
 
 use callgrove_model::DifferenceKind;
 
-use super::found::Found;
+use super::raw_difference::RawDifference;
 use crate::real::Real;
 
-/// Differences that are told; the rest is noise to a person.
-const MAX_TOLD: usize = 40;
-/// What is less than usual stands behind what is more by at least this factor in a tree that is slow.
-const BEHIND: f64 = 0.99;
-/// Weight of the time of what differs by no more than it does in normal trees now and then.
+/// Maximum number of reported differences; the rest is noise to a user.
+const MAX_DIFFERENCES: usize = 40;
+/// Maximum importance of a decrease relative to the first increase, in a tree that is slow.
+const DECREASE_LIMIT: f64 = 0.99;
+/// Weight of the time of a difference that normal trees sometimes have, too.
 const ORDINARY: f64 = 0.4;
-/// Weight of what is missing beside what is new and as rare: it says less.
+/// Weight of a missing path relative to a new one of equal rarity, which is more informative.
 const MISSING: f64 = 0.95;
 
 /// Sorts differences by importance, the most important first.
 ///
-/// The importance of a difference is the larger of two numbers: its share in all time above what is
-/// usual (in a tree that is not slower: in all time that differs), and its novelty, which for something new or missing is √rarity (1 if no normal tree has, or
-/// lacks, it). So at most one path is before something as rare as one tree in √n by its time alone, and
-/// where no structure differs the path with the largest excess comes first. In a tree that is slower than
-/// usual nothing that is less than usual is first. Equal ones in order of excess, then of path.
-pub(super) fn in_order(mut found: Vec<Found>, is_slower: bool) -> Vec<Found> {
+/// The importance of a difference is the larger of two numbers: its share of all time above the usual (in a tree that
+/// is not slower: of all time that differs), and its novelty, which for a new or missing path is √rarity (1 if no
+/// normal tree has, or lacks, it). So at most one path ranks before a path as rare as one tree in √n by its time
+/// alone. If no structure differs, the path with the largest excess comes first. In a tree that is slower than usual
+/// no decrease is first. Equal ones are in order of excess, then of path.
+pub(super) fn ranked(mut found: Vec<RawDifference>, is_slower: bool) -> Vec<RawDifference> {
     let total = |is_less: bool| -> f64 {
         let of_sign = found.iter().filter(|found| found.kind.is_less() == is_less);
         of_sign.map(|found| found.excess_ns().abs().real()).sum()
     };
     let more_ns = total(false);
-    // Where nothing took longer on the whole, more and less weigh the same.
+    // If nothing took longer in total, increases and decreases weigh the same.
     let all_ns = if is_slower {
         more_ns
     } else {
@@ -48,7 +48,7 @@ pub(super) fn in_order(mut found: Vec<Found>, is_slower: bool) -> Vec<Found> {
         let more = found.iter().filter(|found| !found.kind.is_less());
         let largest = more.map(|found| found.importance).fold(0.0, f64::max);
         for found in found.iter_mut().filter(|found| found.kind.is_less()) {
-            found.importance = found.importance.min(BEHIND * largest);
+            found.importance = found.importance.min(DECREASE_LIMIT * largest);
         }
     }
     let largest = found
@@ -65,6 +65,6 @@ pub(super) fn in_order(mut found: Vec<Found>, is_slower: bool) -> Vec<Found> {
         let by_excess = b.excess_ns().abs().cmp(&a.excess_ns().abs());
         by_importance.then(by_excess).then(a.path.cmp(&b.path))
     });
-    found.truncate(MAX_TOLD);
+    found.truncate(MAX_DIFFERENCES);
     found
 }

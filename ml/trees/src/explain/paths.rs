@@ -8,27 +8,27 @@ use crate::error::Result;
 use crate::real::fraction;
 use crate::wl::mixing::MixedMap;
 
-/// Trees between two reports of progress.
+/// Number of trees between two reports of progress.
 const TREES_PER_REPORT: usize = 1_024;
 
 /// All call paths of a forest and the shape of each tree.
 ///
-/// Made once for a forest, in time linear in its vertices; memory grows with the different paths and
-/// shapes, not with the vertices.
+/// Computed once for a forest, in time linear in its vertices; memory grows with the different paths and shapes, not
+/// with the vertices.
 #[derive(Clone, Debug)]
 pub struct CallPaths {
     pub(super) known: KnownPaths,
     pub(super) shapes: Shapes,
-    /// Greatest common divisor of all inclusive times: what the clock can tell apart, at least 1.
+    /// Greatest common divisor of all inclusive times, which is the resolution of the clock, at least 1.
     pub(super) tick_ns: i64,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownPaths {
     func: Vec<FuncId>,
-    /// Of a root: [`NONE`].
+    /// Caller of each path; [`NONE`] for a root.
     caller: Vec<CallPath>,
-    /// The pair of caller's function and function; that of a root is its own.
+    /// Number of the pair of caller's function and function; that of a root is its own.
     edge: Vec<usize>,
     paths: MixedMap<u64, CallPath>,
     edges: MixedMap<u64, usize>,
@@ -57,7 +57,7 @@ impl CallPaths {
         Ok(paths)
     }
 
-    /// Reads all trees of `forest`, the first whose shapes are asked for; the clock stays as it is.
+    /// Reads all trees of `forest`, whose shapes become the first ones; the resolution of the clock stays.
     pub(super) fn extend(&mut self, forest: &Forest, progress: Progress<'_>) -> Result<()> {
         let mut merger = Merger::default();
         for index in 0..forest.len() {
@@ -71,12 +71,12 @@ impl CallPaths {
         Ok(())
     }
 
-    /// Number of paths.
+    /// Returns the number of paths.
     pub(super) fn len(&self) -> usize {
         self.known.func.len()
     }
 
-    /// Number of different pairs of caller's function and function.
+    /// Returns the number of different pairs of caller's function and function.
     pub(super) fn num_edges(&self) -> usize {
         self.known.edges.len()
     }
@@ -85,22 +85,22 @@ impl CallPaths {
         self.known.func[path]
     }
 
-    /// The path of the caller; `None` for a root.
+    /// Returns the path of the caller; `None` for a root.
     pub(super) fn caller(&self, path: CallPath) -> Option<CallPath> {
         Some(self.known.caller[path]).filter(|&caller| caller != NONE)
     }
 
-    /// The path of what a path calls, if any tree has it.
+    /// Returns the path of a callee of a path, if any tree has it.
     pub(super) fn callee(&self, path: CallPath, func: FuncId) -> Option<CallPath> {
         self.known.find(path, func)
     }
 
-    /// The number of the pair of caller's function and function.
+    /// Returns the number of the pair of caller's function and function.
     pub(super) fn edge(&self, path: CallPath) -> usize {
         self.known.edge(path)
     }
 
-    /// The functions of a path, the root first.
+    /// Returns the functions of a path, the root first.
     pub(super) fn funcs(&self, path: CallPath) -> Vec<FuncId> {
         let mut funcs: Vec<FuncId> = std::iter::successors(Some(path), |&path| self.caller(path))
             .map(|path| self.func(path))
@@ -109,9 +109,9 @@ impl CallPaths {
         funcs
     }
 
-    /// The totals of a tree of the forest that the paths are of, in order of path.
+    /// Returns the totals of a tree of the forest that the paths belong to, in order of path.
     pub(super) fn merge<'a>(&self, merger: &'a mut Merger, tree: CsTree<'_>) -> &'a [PathTotal] {
-        // Each path of the forest is known; of another forest's tree the rest counts as its caller.
+        // Each path of the forest is known; in another forest's tree an unknown callee counts as its caller.
         merger.merge(tree, |caller, func| {
             let root = if caller == NONE { 0 } else { caller };
             self.known.find(caller, func).unwrap_or(root)
@@ -120,7 +120,7 @@ impl CallPaths {
 }
 
 impl KnownPaths {
-    /// The number of the pair of caller's function and function: the next one where it is new.
+    /// Returns the number of the pair of caller's function and function: the next one if it is new.
     pub(super) fn edge(&self, path: CallPath) -> usize {
         self.edge[path]
     }
@@ -129,7 +129,7 @@ impl KnownPaths {
         self.paths.get(&pair(caller, func)).copied()
     }
 
-    /// The path of what a path calls; a new one has the next number.
+    /// Returns the path of a callee of a path; a new one has the next number.
     pub(super) fn intern(&mut self, caller: CallPath, func: FuncId) -> CallPath {
         if let Some(path) = self.find(caller, func) {
             return path;
@@ -149,7 +149,7 @@ impl KnownPaths {
     }
 }
 
-/// A key for a table: paths and functions are fewer than 2^32, and no caller is the largest number.
+/// Returns a key for a table: paths and functions are fewer than 2^32, and a missing caller is the largest number.
 fn pair(caller: usize, func: FuncId) -> u64 {
     u64::try_from(caller).unwrap_or(u64::MAX) << 32 | u64::from(func.0)
 }

@@ -1,18 +1,18 @@
-//! Shapes: which paths a tree has, and about how often each.
+//! Shapes: the paths of a tree, and about how often each is called.
 
 use super::merge::{CallPath, PathTotal};
 use crate::real::Real;
 use crate::wl::mixing::{MixedMap, chain};
 
-/// What a difference in how often a path is called counts, a doubling of the number, beside a path that
-/// only one of two shapes has.
+/// Cost of a difference by a doubling in the number of calls of a path, relative to a path that only one of two
+/// shapes has.
 const LEVEL_COST: f64 = 0.25;
 
 /// The shapes of a forest, numbered by first appearance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shapes {
     of_tree: Vec<usize>,
-    /// Where each shape ends in `entries`.
+    /// End of each shape in `entries`.
     ends: Vec<usize>,
     entries: Vec<ShapeEntry>,
     known: MixedMap<u128, usize>,
@@ -22,18 +22,18 @@ pub(super) struct Shapes {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ShapeEntry {
     pub(super) path: CallPath,
-    /// How often it is called: counts from one power of two to the next are one level.
+    /// Level of the number of calls: counts from one power of two to the next are one level.
     level: u32,
 }
 
 impl Shapes {
-    /// Takes the next tree.
+    /// Adds the next tree.
     pub(super) fn push(&mut self, totals: &[PathTotal]) {
         let shape = self.intern(totals.iter().map(|total| (total.path, total.count)));
         self.of_tree.push(shape);
     }
 
-    /// The shape of paths, in ascending order, with the number of their calls.
+    /// Returns the shape of paths, in ascending order, with the number of their calls.
     pub(super) fn intern(
         &mut self,
         counts: impl Iterator<Item = (CallPath, u64)> + Clone,
@@ -56,24 +56,24 @@ impl Shapes {
         shape
     }
 
-    /// Number of shapes.
+    /// Returns the number of shapes.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The shape of each tree.
+    /// Returns the shape of each tree.
     pub(super) fn of_trees(&self) -> &[usize] {
         &self.of_tree
     }
 
-    /// The paths of a shape in ascending order.
+    /// Returns the paths of a shape in ascending order.
     pub(super) fn entries(&self, shape: usize) -> &[ShapeEntry] {
         let start = shape.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.entries[start..self.ends[shape]]
     }
 
-    /// How far two shapes are apart: the paths that only one has, and a little for each doubling of how
-    /// often the others are called.
+    /// Returns the distance of two shapes: the number of paths that only one has, and a small cost for each doubling
+    /// of the number of calls of the others.
     pub(super) fn distance(&self, a: usize, b: usize) -> f64 {
         let (a, b) = (self.entries(a), self.entries(b));
         let (mut at, mut other) = (0, 0);

@@ -1,4 +1,4 @@
-//! The usual trees: what a tree of a kind does along each path.
+//! The usual trees: usual counts and times along each path of a kind of tree.
 
 use callgrove_model::{Forest, TreeIdx};
 use serde::{Deserialize, Serialize};
@@ -8,30 +8,30 @@ use super::merge::{CallPath, Merger, PathTotal};
 use super::paths::CallPaths;
 use crate::real::Real;
 
-/// Normal trees from which on a shape is a kind of its own.
-const LEAST_OF_KIND: usize = 8;
-/// Trees of a kind that medians are taken of, spread evenly over the run.
+/// Minimum number of normal trees of a shape that is a kind of its own.
+const MIN_TREES_OF_KIND: usize = 8;
+/// Maximum number of trees of a kind whose medians are taken, spread evenly over the run.
 const MAX_SAMPLED: usize = 128;
-/// Kinds, the most common first, and trees of rarer shapes that are compared with a tree.
+/// Maximum number of kinds, the most common first, and trees of rarer shapes that are compared with a tree.
 const MAX_CANDIDATES: usize = 1_024;
-/// What fewer normal trees have than this share is rare.
+/// Share of the normal trees below which a path is rare.
 const RARE_SHARE: f64 = 0.1;
-/// Nearest trees that stand for a kind where there is none.
+/// Number of nearest trees that replace a missing kind.
 const NUM_NEAREST: usize = 12;
 
-/// What is usual in a forest, by the trees that are taken for normal.
+/// The usual trees of a forest, computed from the trees that are assumed to be normal.
 #[derive(Clone, Debug)]
 pub struct UsualTrees {
     pub(super) num_trees: usize,
-    /// Trees that have each path, of those taken for normal; none has those beyond.
+    /// Number of normal trees that have each path; 0 for paths beyond the end.
     pub(super) num_with_path: Vec<usize>,
-    /// Trees that have each pair of caller's function and function; none has those beyond.
+    /// Number of normal trees that have each pair of caller's function and function; 0 beyond the end.
     pub(super) num_with_edge: Vec<usize>,
-    /// What is usual for single calls.
+    /// Usual times and callees of single calls.
     pub(super) calls: UsualCalls,
-    /// The most common first.
+    /// Kinds of trees, the most common first.
     pub(super) kinds: Vec<UsualKind>,
-    /// Place in `kinds` of the shapes that are one; those beyond are none.
+    /// Index in `kinds` of each shape that is a kind; `None` beyond the end.
     pub(super) kind_of_shape: Vec<Option<usize>>,
     /// Trees of other shapes.
     pub(super) others: Vec<MergedTree>,
@@ -46,31 +46,31 @@ pub(super) struct UsualKind {
 /// A normal tree, path by path.
 #[derive(Clone, Debug)]
 pub(super) struct MergedTree {
-    /// Which it is, in a forest that is at hand.
+    /// The tree, in a forest that is loaded.
     pub(super) tree: Option<TreeIdx>,
     pub(super) shape: usize,
     pub(super) duration_ns: i64,
-    /// In order of path.
+    /// Totals in order of path.
     pub(super) totals: Vec<PathTotal>,
 }
 
 /// The medians of some trees.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct UsualTree {
-    /// In ascending order; all paths that any of the trees has.
+    /// All paths that any of the trees has, ascending.
     pub(super) paths: Vec<UsualPath>,
-    /// The tree whose duration is nearest to the median, in a forest that is at hand.
+    /// The tree whose duration is nearest to the median, in a forest that is loaded.
     pub(super) middle: Option<TreeIdx>,
     pub(super) duration_ns: i64,
-    /// How many trees it stands for.
+    /// Number of trees that it represents.
     pub(super) num_trees: usize,
-    /// Whether it is of the same shape as the tree that it is compared with.
+    /// True if it has the same shape as the tree that it is compared with.
     pub(super) is_same_shape: bool,
-    /// Whether the trees are of one shape.
+    /// True if the trees are of one shape.
     pub(super) is_kind: bool,
 }
 
-/// What is usual along a path; trees without the path count with zeros.
+/// Usual counts and times along a path; trees without the path count as zeros.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UsualPath {
@@ -84,10 +84,10 @@ pub(super) struct UsualPath {
 }
 
 impl UsualTrees {
-    /// What is usual in `forest`, whose paths are `paths`. `is_normal` has shape `[n_trees]`.
+    /// Computes the usual trees of `forest`, whose paths are `paths`. `is_normal` has shape `[n_trees]`.
     ///
-    /// A shape counts only if more than a third of its trees are normal: that share says what is usual in
-    /// `callgrove_judge::decision::Locations`, too. If no tree is left, all are taken.
+    /// A shape counts only if more than a third of its trees are normal, as in [`callgrove_judge::decision::Locations`]. If no
+    /// tree is left, all are used.
     pub fn of(forest: &Forest, paths: &CallPaths, is_normal: &[bool]) -> Self {
         let shapes = &paths.shapes;
         let normal = |tree: usize| is_normal.get(tree).copied().unwrap_or(true);
@@ -137,7 +137,7 @@ impl UsualTrees {
             }
         }
         let mut common: Vec<usize> = (0..trees_of_shape.len())
-            .filter(|&shape| trees_of_shape[shape].len() >= LEAST_OF_KIND)
+            .filter(|&shape| trees_of_shape[shape].len() >= MIN_TREES_OF_KIND)
             .collect();
         common.sort_by_key(|&shape| (std::cmp::Reverse(trees_of_shape[shape].len()), shape));
         common.truncate(MAX_CANDIDATES);
@@ -150,7 +150,7 @@ impl UsualTrees {
             let trees = &trees_of_shape[shape];
             let sampled = spread(trees, MAX_SAMPLED);
             let sampled = MergedTree::of_trees(forest, paths, &mut merger, &sampled);
-            samples.extend(spread(trees, LEAST_OF_KIND));
+            samples.extend(spread(trees, MIN_TREES_OF_KIND));
             kinds.push(UsualKind {
                 shape,
                 usual: UsualTree {
@@ -179,7 +179,7 @@ impl UsualTrees {
         }
     }
 
-    /// The usual tree of the kind of `tree`.
+    /// Returns the usual tree of the kind of `tree`.
     pub(super) fn of_kind(
         &self,
         forest: &Forest,
@@ -209,12 +209,12 @@ impl UsualTrees {
             .filter(|other| other.tree != Some(tree))
             .map(|other| (shapes.distance(shape, other.shape), other))
             .collect();
-        // Stable: of equally near ones the first.
+        // Stable: among equally near ones the first.
         nearest.sort_by(|a, b| a.0.total_cmp(&b.0));
         nearest.truncate(NUM_NEAREST);
         let num_nearest = nearest.len();
         let mean = nearest.iter().map(|near| near.0).sum::<f64>() / num_nearest.max(1).real();
-        let is_enough = num_nearest >= LEAST_OF_KIND.min(self.num_trees);
+        let is_enough = num_nearest >= MIN_TREES_OF_KIND.min(self.num_trees);
         match best {
             Some((least, kind)) if !is_enough || least <= cost(num_nearest, mean) => UsualTree {
                 is_same_shape: false,
@@ -228,22 +228,22 @@ impl UsualTrees {
         }
     }
 
-    /// How rare it is for a normal tree to have a path, 0 (all have it) to 1 (none has): logarithms of
-    /// shares. Mostly that of the pair of caller and function: where recursion goes deeper than ever
-    /// before, only the path is new.
+    /// Returns the rarity of a path in normal trees, from 0 (all have it) to 1 (none has), by logarithms of shares.
+    /// Most of it is that of the pair of caller and function: if recursion is deeper than ever before, only the path
+    /// is new.
     pub(super) fn rarity(&self, paths: &CallPaths, path: CallPath) -> f64 {
         let (edge, path) = self.num_with(paths, path);
         0.75 * self.rareness(edge) + 0.25 * self.rareness(path)
     }
 
-    /// How rare it is for a normal tree to lack a path, as [`Self::rarity`].
+    /// Returns the rarity of normal trees without a path, as [`Self::rarity`].
     pub(super) fn rarity_of_absence(&self, paths: &CallPaths, path: CallPath) -> f64 {
         let (edge, path) = self.num_with(paths, path);
         let without = |with: usize| self.rareness(self.num_trees - with);
         0.75 * without(edge) + 0.25 * without(path)
     }
 
-    /// Whether hardly any normal tree has the pair of caller's function and function.
+    /// Returns whether hardly any normal tree has the pair of caller's function and function.
     pub(super) fn is_rare(&self, paths: &CallPaths, path: CallPath) -> bool {
         let (edge, _) = self.num_with(paths, path);
         edge.real() < RARE_SHARE * self.num_trees.real()
@@ -282,7 +282,7 @@ impl MergedTree {
 }
 
 impl UsualTree {
-    /// The medians of `trees`, of which there is one at least.
+    /// Computes the medians of `trees`, of which there is at least one.
     fn of<'a>(trees: impl Iterator<Item = &'a MergedTree>) -> Self {
         let mut totals: Vec<PathTotal> = Vec::new();
         let mut durations: Vec<(i64, Option<TreeIdx>)> = Vec::new();
@@ -316,26 +316,26 @@ impl UsualTree {
         }
     }
 
-    /// The medians of a path, if it is one of these trees'.
+    /// Returns the medians of a path, if any of these trees has it.
     pub(super) fn path(&self, path: CallPath) -> Option<&UsualPath> {
-        let place = self.paths.binary_search_by_key(&path, |usual| usual.path);
-        place.ok().map(|place| &self.paths[place])
+        let index = self.paths.binary_search_by_key(&path, |usual| usual.path);
+        index.ok().map(|index| &self.paths[index])
     }
 }
 
-/// A quartile (the lower one of two) of sorted values and as many zeros as make them `num` values.
+/// Returns a quartile (of two values the lower one) of sorted values and as many zeros as make `num` values.
 fn quartile<T: Copy + Default>(sorted: &[T], num: usize, quarter: usize) -> T {
-    let place = (num - 1) * quarter / 4;
+    let index = (num - 1) * quarter / 4;
     let num_zeros = num - sorted.len();
-    place
+    index
         .checked_sub(num_zeros)
-        .map_or_else(T::default, |place| sorted[place])
+        .map_or_else(T::default, |index| sorted[index])
 }
 
-/// Up to `most` of some trees, spread evenly.
+/// Returns up to `most` of some trees, spread evenly.
 pub(super) fn spread<T: Copy>(trees: &[T], most: usize) -> Vec<T> {
     let num = trees.len().min(most);
     (0..num)
-        .map(|place| trees[place * trees.len() / num])
+        .map(|index| trees[index * trees.len() / num])
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Trees become the lanes of a trace, one after the other.
+//! Conversion of trees into the lanes of a trace.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use callgrove_model::{
 
 use super::error::TreeFault;
 
-/// Vertices of one rank; rows of a lane are counted in 32 bits, and one value means none.
+/// Maximum number of vertices of one rank; rows of a lane are counted in 32 bits, and one value means no row.
 const MAX_VERTICES: usize = u32::MAX as usize - 1;
 
-/// What the weights of vertices are.
+/// The meaning of the weights of vertices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weights {
-    /// Of the whole subtree, as a duration is; taken as they stand.
+    /// The weight of the complete subtree, as for a duration; used unchanged.
     #[default]
     Inclusive,
-    /// Of the vertex alone; subtrees get the sum of their vertices.
+    /// The weight of the vertex alone; subtrees get the sum of their vertices.
     Own,
 }
 
-/// One tree; lists of one length, the root first, parents before children.
+/// One tree as lists of equal length, the root first, parents before children.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainTree<'a> {
-    /// Its number, once in a forest.
+    /// Its number, unique in a forest.
     pub id: u32,
     /// The group it belongs to.
     pub rank: RankId,
-    /// When it began; `None` for with the tree before.
+    /// Its start; `None` for the same as that of the previous tree.
     pub entry: Option<TimeNs>,
     /// Its label.
     pub label: Option<Label>,
@@ -39,20 +39,20 @@ pub struct PlainTree<'a> {
     pub parent: &'a [i64],
     /// Name of each vertex, an id of the builder's table.
     pub func: &'a [FuncId],
-    /// Weight of each vertex from 0 on, in nanoseconds; what they stand for, [`WeightUnit`] says.
+    /// Weight of each vertex from 0 on, in nanoseconds; [`WeightUnit`] defines their unit.
     pub weight: &'a [i64],
 }
 
-/// A forest that was read or made, and what is known of its trees.
+/// A forest that was read or generated, and the labels of its trees.
 #[derive(Clone, Debug)]
 pub struct ForestFile {
-    /// The trees, ordered by rank, then as they came.
+    /// The trees, ordered by rank, then in their original order.
     pub forest: Forest,
-    /// What the file says of each tree, shape `[n_trees]`.
+    /// The label of each tree in the file, shape `[n_trees]`.
     pub labels: Vec<Option<Label>>,
 }
 
-/// Takes trees one by one and makes a [`Forest`] of them.
+/// Collects trees one by one and creates a [`Forest`] of them.
 #[derive(Clone, Debug, Default)]
 pub struct ForestBuilder {
     names: NameTable<FuncId>,
@@ -70,19 +70,19 @@ struct GrowingLane {
     last_entry: Option<TimeNs>,
 }
 
-/// Work space that is kept from tree to tree.
+/// Buffers that are reused from tree to tree.
 #[derive(Clone, Debug, Default)]
 struct PreOrder {
-    /// Vertices of the tree as it came, in pre-order.
+    /// Vertices of the original tree, in pre-order.
     vertex: Vec<usize>,
-    /// Place of each vertex in that order.
-    place: Vec<usize>,
+    /// Index of each vertex in that order.
+    index: Vec<usize>,
     next_sibling: Vec<usize>,
     first_child: Vec<usize>,
 }
 
 impl ForestBuilder {
-    /// An empty forest.
+    /// Creates an empty forest.
     pub fn new(weights: Weights) -> Self {
         Self {
             weights,
@@ -90,28 +90,28 @@ impl ForestBuilder {
         }
     }
 
-    /// The same with weights of this unit instead of times.
+    /// Returns the builder with weights of this unit instead of times.
     #[must_use]
     pub fn with_unit(self, unit: WeightUnit) -> Self {
         Self { unit, ..self }
     }
 
-    /// The id of a name.
+    /// Returns the id of a name.
     pub fn intern(&mut self, name: &str) -> FuncId {
         self.names.intern(name)
     }
 
-    /// Number of names.
+    /// Returns the number of names.
     pub fn num_names(&self) -> usize {
         self.names.len()
     }
 
-    /// Number of trees.
+    /// Returns the number of trees.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Whether there are no trees.
+    /// Returns whether there are no trees.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -119,7 +119,7 @@ impl ForestBuilder {
     /// Adds a tree.
     ///
     /// # Errors
-    /// [`TreeFault`] says what does not fit; the forest is as before.
+    /// [`TreeFault`] if the tree is invalid; the forest is unchanged then.
     pub fn push(&mut self, tree: &PlainTree<'_>) -> Result<(), TreeFault> {
         self.check(tree)?;
         self.ids.insert(tree.id);
@@ -132,7 +132,7 @@ impl ForestBuilder {
         Ok(())
     }
 
-    /// The forest.
+    /// Returns the forest.
     pub fn finish(self) -> ForestFile {
         let mut labels = Vec::with_capacity(self.ids.len());
         let lanes = self.lanes.into_iter().map(|(rank, lane)| {
@@ -216,8 +216,8 @@ impl GrowingLane {
     fn push(&mut self, tree: &PlainTree<'_>, entry: TimeNs, order: &PreOrder, weights: Weights) {
         let columns = &mut self.executions;
         let start = columns.len();
-        for (place, &vertex) in order.vertex.iter().enumerate() {
-            let parent = (place > 0).then(|| start + order.place[tree.parent[vertex] as usize]);
+        for (index, &vertex) in order.vertex.iter().enumerate() {
+            let parent = (index > 0).then(|| start + order.index[tree.parent[vertex] as usize]);
             let weight = DurationNs(tree.weight[vertex]);
             let depth = parent.map_or(0, |parent| columns.depth[parent].saturating_add(1));
             columns.func.push(tree.func[vertex]);
@@ -229,15 +229,15 @@ impl GrowingLane {
                 .push(parent.map(|parent| ExecIdx::from_index(parent).into()));
             columns
                 .subtree_end
-                .push(ExecIdx::from_index(start + place + 1));
+                .push(ExecIdx::from_index(start + index + 1));
             columns.depth.push(depth);
             columns.step.push(StepId::default());
             columns
                 .row
-                .push(if place == 0 { tree.id } else { vertex as u32 });
+                .push(if index == 0 { tree.id } else { vertex as u32 });
             columns.closed.push(true);
         }
-        // Children stand after their parents, so going back meets them first.
+        // Children come after their parents, so the backward loop visits them first.
         for row in (start + 1..columns.len()).rev() {
             let Some(parent) = columns.parent[row] else {
                 continue;
@@ -276,11 +276,11 @@ impl PreOrder {
             *first = vertex;
         }
         self.vertex.clear();
-        self.place.clear();
-        self.place.resize(len, 0);
+        self.index.clear();
+        self.index.resize(len, 0);
         let mut vertex = 0;
         while vertex != NONE {
-            self.place[vertex] = self.vertex.len();
+            self.index[vertex] = self.vertex.len();
             self.vertex.push(vertex);
             if self.first_child[vertex] != NONE {
                 vertex = self.first_child[vertex];

@@ -1,8 +1,8 @@
-//! What can be wrong with a forest file.
+//! Errors of forest files.
 
 use callgrove_model::Cancelled;
 
-/// Why a forest file is not used: the line, what is wrong there, and what to do about it.
+/// The reason why a forest file is invalid: the line, the fault, and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum ForestFileError {
     /// The caller asked to stop.
@@ -13,7 +13,7 @@ pub enum ForestFileError {
     Read {
         /// Line, counted from 1.
         line: u64,
-        /// What the reader says.
+        /// The error of the reader.
         cause: std::io::Error,
     },
     /// A line is longer than allowed.
@@ -24,40 +24,40 @@ pub enum ForestFileError {
         /// The longest line allowed.
         limit_bytes: usize,
     },
-    /// The first line is no header.
+    /// The first line is not a header.
     #[error(
-        "line {line} is no header ({cause}); a forest file begins with a line such as \
+        "line {line} is not a header ({cause}); a forest file begins with a line such as \
          {{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"ns\",\"functions\":[\"a\",\"b\"]}}"
     )]
     NoHeader {
         /// Line, counted from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The fault of the line.
         cause: String,
     },
-    /// The file has a newer version than this program knows.
+    /// The file has a newer version than this program supports.
     #[error("the file has version {found}, but only version 1 is known; use a newer Callgrove")]
     Version {
         /// Version of the file.
         found: u64,
     },
-    /// A line is no JSON object with the fields of a tree.
+    /// A line is not a JSON object with the fields of a tree.
     #[error(
-        "line {line} is no tree ({cause}); a tree is an object with lists of whole numbers, such as \
+        "line {line} is not a tree ({cause}); a tree is an object with lists of whole numbers, such as \
          {{\"parent\":[-1,0],\"fn\":[0,1],\"w\":[9,4]}}"
     )]
     NoTree {
         /// Line, counted from 1.
         line: u64,
-        /// What the parser says, with the column.
+        /// The error of the parser, with the column.
         cause: String,
     },
-    /// A tree whose fields do not fit together.
+    /// A tree has inconsistent fields.
     #[error("line {line}: {fault}")]
     BadTree {
         /// Line, counted from 1.
         line: u64,
-        /// What does not fit.
+        /// The inconsistency.
         fault: TreeFault,
     },
     /// There is a header and nothing else.
@@ -65,7 +65,7 @@ pub enum ForestFileError {
     NoTrees,
 }
 
-/// What does not fit in a tree.
+/// A fault of a tree.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TreeFault {
     /// No vertices.
@@ -86,7 +86,7 @@ pub enum TreeFault {
     /// Neither `fn` nor `names`, or both.
     #[error("a tree has either `fn` or `names`")]
     NamesOrFn,
-    /// The first vertex is no root.
+    /// The first vertex is not a root.
     #[error("the parent of vertex 0 is {parent}; the first vertex is the root, with parent -1")]
     Root {
         /// Its parent.
@@ -94,7 +94,7 @@ pub enum TreeFault {
     },
     /// A parent is not a vertex before its child.
     #[error(
-        "the parent of vertex {vertex} is {parent}; it must stand before its child (0 to {}), and \
+        "the parent of vertex {vertex} is {parent}; it must come before its child (0 to {}), and \
          only vertex 0 has none", vertex - 1
     )]
     Parent {
@@ -103,7 +103,7 @@ pub enum TreeFault {
         /// Its parent.
         parent: i64,
     },
-    /// A number that is no place in the header's table.
+    /// A number is not an index of the header's table.
     #[error(
         "vertex {vertex} has fn {func}, but `functions` of the header has {num_names} names, counted from 0"
     )]
@@ -112,12 +112,12 @@ pub enum TreeFault {
         vertex: usize,
         /// Its number.
         func: u64,
-        /// Names in the table.
+        /// Number of names in the table.
         num_names: usize,
     },
-    /// A weight that is negative or does not fit.
+    /// A weight is negative or too large.
     #[error(
-        "vertex {vertex} has weight {weight}; weights go from 0 to 2^62 ns (2^52 where the unit is no \
+        "vertex {vertex} has weight {weight}; weights go from 0 to 2^62 ns (2^52 if the unit is not a \
          time), so add or scale all of them"
     )]
     Weight {
@@ -126,38 +126,36 @@ pub enum TreeFault {
         /// Its weight.
         weight: i64,
     },
-    /// A time of entry that does not fit.
-    #[error("entry is {entry}, which is beyond 2^62 ns; count from a later beginning")]
+    /// A time of entry is out of range.
+    #[error("entry is {entry}, which is beyond 2^62 ns; count from a later start")]
     Entry {
-        /// The entry as it stands.
+        /// The entry in the file.
         entry: i64,
     },
     /// The trees of a rank are not in order of entry.
     #[error(
-        "the tree begins before the one above it on rank {rank}; sort the lines of a rank by entry"
+        "the tree begins before the previous one on rank {rank}; sort the lines of a rank by entry"
     )]
     EntryGoesBack {
         /// The rank.
         rank: u32,
     },
-    /// An id stands twice.
-    #[error("id {id} stands twice; give each tree its own, or leave all ids out")]
+    /// An id is not unique.
+    #[error("id {id} is not unique; give each tree its own id, or leave all ids out")]
     SameId {
         /// The id.
         id: u32,
     },
-    /// A label that is none.
+    /// A label is invalid.
     #[error("label is {label}; it is 1 or \"normal\", -1 or \"abnormal\", or left out")]
     Label {
-        /// What stands there.
+        /// The value in the file.
         label: String,
     },
     /// More names than allowed.
-    #[error(
-        "more than {limit} different names; a name says what kind of thing a vertex is, not which one"
-    )]
+    #[error("more than {limit} different names; a name is the kind of a vertex, not its identity")]
     TooManyNames {
-        /// The most names allowed.
+        /// The maximum number of names.
         limit: usize,
     },
     /// More vertices than a rank holds.
@@ -165,7 +163,7 @@ pub enum TreeFault {
     TooManyVertices {
         /// The rank.
         rank: u32,
-        /// The most vertices allowed.
+        /// The maximum number of vertices.
         limit: usize,
     },
 }

@@ -1,5 +1,5 @@
-//! Forests as text: any directed trees with weights, whatever they are trees of (section 6.6 of the
-//! paper), as JSON lines.
+//! Forests as text: any directed trees with weights, whatever they represent (section 6.6 of the paper), as JSON
+//! lines.
 //!
 //! The first line is a header, every other line is one tree:
 //!
@@ -13,31 +13,35 @@
 //! |---|---|
 //! | `format` | `callgrove-forest` or `cstree-forest` |
 //! | `version` | 1 |
-//! | `unit` | of all weights and entries: `ns`, `us`, `ms`, `s`, or any other word for what is not a time; `ns` if left out |
-//! | `weights` | `inclusive` (if left out): a weight is that of the whole subtree, as a duration is, and is taken as it stands. `own`: a weight is that of the vertex alone, and weights of subtrees are their sums |
+//! | `unit` | of all weights and entries: `ns`, `us`, `ms`, `s`, or any other word for a unit that is not a time;
+//! `ns` if left out |
+//! | `weights` | `inclusive` (if left out): a weight is that of the complete subtree, as for a duration, and is used
+//! unchanged. `own`: a weight is that of the vertex alone, and weights of subtrees are their sums |
 //! | `functions` | names that `fn` counts from 0; may be left out if every tree has `names` |
 //!
 //! | field of a tree | |
 //! |---|---|
-//! | `parent` | for each vertex the place of its parent, which stands before it; -1 for the root, which is first. The order of siblings is that of the lines' lists |
-//! | `fn` or `names` | what each vertex is: places in `functions`, or words. A name says what kind of thing a vertex is (a function, a field of research, a type of post), not which one |
+//! | `parent` | for each vertex the index of its parent, which comes before it; -1 for the root, which is first. The
+//! order of siblings is that of the lists |
+//! | `fn` or `names` | the kind of each vertex: indices in `functions`, or names. A name is a kind of vertex (a
+//! function, a field of research, a type of post), not its identity |
 //! | `w` | weight of each vertex, a whole number from 0 on. A parent may weigh less than its children |
-//! | `id` | number of the tree, each once; counted from 0 if left out |
+//! | `id` | number of the tree, unique; counted from 0 if left out |
 //! | `rank` (or `node`) | the group that the tree belongs to; 0 if left out |
-//! | `entry` | when it began; trees of a rank stand in order of entry. That of the tree before if left out |
-//! | `label` | what is known of it: 1 or `normal`, -1 or `abnormal`. It is kept for comparison ([`ForestFile::labels`]) and never learned |
+//! | `entry` | time of its start; trees of a rank are in order of entry. That of the previous tree if left out |
+//! | `label` | its known label: 1 or `normal`, -1 or `abnormal`. It is stored for comparison ([`ForestFile::labels`])
+//! and never used for learning |
 //!
-//! Other fields and empty lines are passed over. Trees may be of any depth. What does not fit is a
-//! [`ForestFileError`] with its line.
+//! Other fields and empty lines are ignored. Trees may be of any depth. An invalid line is a [`ForestFileError`] with
+//! its number.
 //!
 //! # As a forest of call stack trees
 //!
-//! Each tree becomes a tree of a [`Forest`](callgrove_model::Forest), each rank a lane. Vertices are
-//! put in pre-order. What is called inclusive time elsewhere is the weight of the subtree, exclusive
-//! time that less the weights of the children (0 if the children weigh more), all in nanoseconds; one of
-//! a unit that is no time is kept as a microsecond, and [`callgrove_model::WeightUnit`] says what it is.
-//! All vertices of a tree have the entry of the root. A tree's event label is
-//! `rank:0:id`, its code `#rank-n` for the n-th tree of the rank.
+//! Each tree becomes a tree of a [`Forest`](callgrove_model::Forest), each rank a lane. Vertices are put in
+//! pre-order. The inclusive time of a vertex is the weight of its subtree, and the exclusive time is that less the
+//! weights of the children (0 if the children weigh more), all in nanoseconds. A weight whose unit is not a time is
+//! stored as microseconds, and [`callgrove_model::WeightUnit`] holds its unit. All vertices of a tree have the entry
+//! of the root. A tree's event label is `rank:0:id`, its code `#rank-n` for the n-th tree of the rank.
 
 mod builder;
 mod error;

@@ -1,4 +1,4 @@
-//! Reads a forest line by line.
+//! Reader of forests, line by line.
 
 use std::io::{BufRead, Read};
 
@@ -10,24 +10,26 @@ use super::builder::{ForestBuilder, ForestFile, PlainTree, Weights};
 use super::error::{ForestFileError, TreeFault};
 use crate::real::fraction;
 
+/// The format names that a header may have.
 const FORMATS: [&str; 2] = ["callgrove-forest", "cstree-forest"];
+/// The supported version of the format.
 const VERSION: u64 = 1;
-/// The largest weight and time of entry.
+/// Maximum weight and time of entry.
 const MAX_NS: i64 = 1 << 62;
-/// Lines between two looks whether to stop.
+/// Number of lines between two checks for cancellation.
 const LINES_PER_REPORT: u64 = 256;
 
-/// How much a file may ask for.
+/// Limits of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ForestFileLimits {
-    /// The longest line. A line and its tree are all that is held besides the forest.
+    /// Maximum length of a line. A line and its tree are all that is stored in addition to the forest.
     pub line_bytes: usize,
-    /// The most different names.
+    /// Maximum number of different names.
     pub names: usize,
 }
 
 impl Default for ForestFileLimits {
-    /// 64 MiB (some 4 million vertices in a tree), and 2^17 names.
+    /// Returns 64 MiB (some 4 million vertices in a tree), and 2^17 names.
     fn default() -> Self {
         Self {
             line_bytes: 64 << 20,
@@ -67,10 +69,10 @@ fn nanoseconds() -> String {
     "ns".to_owned()
 }
 
-/// Reads a forest. `num_bytes` is the length of the text, for the progress; 0 if it is not known.
+/// Reads a forest. `num_bytes` is the length of the text, for the progress; 0 if it is unknown.
 ///
 /// # Errors
-/// [`ForestFileError`]: the first thing that is wrong.
+/// [`ForestFileError`]: the first error.
 pub fn read_forest(
     text: impl BufRead,
     num_bytes: u64,
@@ -110,7 +112,7 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Fills the buffer with the next line; false at the end.
+    /// Fills the buffer with the next line; returns false at the end.
     fn advance(&mut self) -> Result<bool, ForestFileError> {
         loop {
             self.line += 1;
@@ -142,7 +144,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// What is wrong with a line, before the number of the line is known.
+/// The fault of a line, before the number of the line is known.
 enum LineError {
     NoTree(serde_json::Error),
     Fault(TreeFault),
@@ -166,7 +168,7 @@ impl From<TreeFault> for LineError {
     }
 }
 
-/// The parser counts lines within one line; only the column says something.
+/// Removes the line number from a parser error, since the parser counts lines within one line.
 fn without_line(cause: &serde_json::Error) -> String {
     cause.to_string().replace(" at line 1 ", " at ")
 }
@@ -259,8 +261,8 @@ impl ForestReader {
         match (&tree.func, &tree.names) {
             (Some(func), None) => {
                 for (vertex, &func) in func.iter().enumerate() {
-                    let place = usize::try_from(func).unwrap_or(usize::MAX);
-                    let known = self.functions.get(place);
+                    let index = usize::try_from(func).unwrap_or(usize::MAX);
+                    let known = self.functions.get(index);
                     self.func.push(*known.ok_or(TreeFault::UnknownName {
                         vertex,
                         func,

@@ -8,9 +8,9 @@ use super::vocabulary::SubtreeIdx;
 
 /// The bags of all trees as a sparse matrix, shape [num_trees, num_subtrees].
 ///
-/// Columns of a row are in ascending order. Times are sums over the vertices where the subtree is
-/// rooted, in nanoseconds. Most trees have the subtrees of another, as often: such lists are kept once,
-/// so an entry costs the 8 bytes of its time.
+/// Columns of a row are in ascending order. Times are sums over the vertices where the subtree is rooted, in
+/// nanoseconds. Most trees have the same subtrees equally often as another tree: such lists are stored once, so an
+/// entry costs the 8 bytes of its time.
 #[derive(Clone, Debug)]
 pub struct Bags {
     lists: Lists,
@@ -22,7 +22,7 @@ pub struct Bags {
     duration_ns: Vec<i64>,
 }
 
-/// Different lists of subtrees and how often they occur, in the order in which they came.
+/// Different lists of subtrees and their counts, in order of appearance.
 #[derive(Clone, Debug)]
 struct Lists {
     start: Vec<usize>,
@@ -31,16 +31,16 @@ struct Lists {
     by_content: MixedMap<u128, u32>,
 }
 
-/// The bag of one tree: columns of one length.
+/// The bag of one tree: columns of equal length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bag<'a> {
     /// Subtrees in ascending order.
     pub subtree: &'a [SubtreeIdx],
-    /// Occurrences.
+    /// Number of occurrences.
     pub count: &'a [u64],
     /// Total inclusive time: the paper's aggregated weight.
     pub inclusive_ns: &'a [i64],
-    /// The subtree of largest degree at the tree's root: its structure as a whole.
+    /// The subtree of largest degree at the tree's root: the tree's complete structure.
     pub root: SubtreeIdx,
     /// Duration of the tree's root.
     pub duration_ns: i64,
@@ -50,7 +50,7 @@ pub struct Bag<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BagEntry {
     pub(super) subtree: SubtreeIdx,
-    /// The first vertex where it is rooted.
+    /// The first vertex at which it is rooted.
     pub(super) vertex: u32,
     count: u64,
     inclusive_ns: i64,
@@ -94,15 +94,15 @@ impl PartialEq for Bags {
 }
 
 impl Bags {
-    /// Gives subtrees other numbers in the same order.
+    /// Renumbers subtrees; their order stays.
     pub(super) fn renumber(&mut self, number_of: &[SubtreeIdx]) {
         for subtree in self.lists.subtree.iter_mut().chain(&mut self.root) {
             *subtree = number_of[subtree.index()];
         }
-        self.lists.find_again();
+        self.lists.rebuild_table();
     }
 
-    /// Leaves out all subtrees but the first `num_subtrees`; trees get other `roots`.
+    /// Removes all subtrees but the first `num_subtrees`; trees get other `roots`.
     pub(super) fn truncate(&mut self, num_subtrees: usize, roots: Vec<SubtreeIdx>) {
         let mut cut = Self {
             root: roots,
@@ -122,7 +122,7 @@ impl Bags {
         *self = cut;
     }
 
-    /// The bags of some trees, in their order.
+    /// Returns the bags of some trees, in their order.
     #[must_use]
     pub fn selected(&self, is_wanted: &[bool]) -> Self {
         let mut selected = Self::default();
@@ -150,27 +150,27 @@ impl Bags {
         self.duration_ns.push(duration_ns);
     }
 
-    /// Number of trees.
+    /// Returns the number of trees.
     pub fn len(&self) -> usize {
         self.root.len()
     }
 
-    /// Whether there are no trees.
+    /// Returns whether there are no trees.
     pub fn is_empty(&self) -> bool {
         self.root.is_empty()
     }
 
-    /// Number of entries of all rows together.
+    /// Returns the number of entries of all rows together.
     pub fn num_entries(&self) -> usize {
         self.inclusive_ns.len()
     }
 
-    /// The structure of each tree as a whole.
+    /// Returns the complete structure of each tree.
     pub fn roots(&self) -> &[SubtreeIdx] {
         &self.root
     }
 
-    /// The bag of a tree.
+    /// Returns the bag of a tree.
     pub fn bag(&self, tree: TreeIdx) -> Bag<'_> {
         let tree = tree.index();
         let (subtree, count) = self.lists.get(self.list_of[tree]);
@@ -183,14 +183,14 @@ impl Bags {
         }
     }
 
-    /// Bags of all trees in order.
+    /// Returns the bags of all trees in order.
     pub fn iter(&self) -> impl Iterator<Item = Bag<'_>> {
         (0..self.len()).map(|index| self.bag(TreeIdx::from_index(index)))
     }
 }
 
 impl Bag<'_> {
-    /// Place of a subtree in the columns of this bag.
+    /// Returns the index of a subtree in the columns of this bag.
     pub fn place_of(&self, subtree: SubtreeIdx) -> Option<usize> {
         self.subtree.binary_search(&subtree).ok()
     }
@@ -217,7 +217,7 @@ impl Lists {
         self.add_from(subtrees.iter().copied(), counts.iter().copied())
     }
 
-    /// The number of a list, which is added if it is new.
+    /// Returns the number of a list, which is added if it is new.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "lists are counted in 32 bits"
@@ -238,8 +238,8 @@ impl Lists {
         list
     }
 
-    /// Lists are found by content, which changed.
-    fn find_again(&mut self) {
+    /// Rebuilds the table of lists after their content changed.
+    fn rebuild_table(&mut self) {
         self.by_content.clear();
         for list in (0..).take(self.start.len() - 1) {
             let (subtrees, counts) = self.get(list);
@@ -250,7 +250,7 @@ impl Lists {
     }
 }
 
-/// A number for a list; different lists get different ones but for a chance of some 2^-128.
+/// Returns a hash of a list; different lists get different hashes except with a probability of about 2^-128.
 fn content(entries: impl Iterator<Item = (SubtreeIdx, u64)>) -> u128 {
     entries.fold(0, |state, (subtree, count)| {
         let number = number_of(subtree.0).wrapping_mul((u128::from(count) << 1) | 1);

@@ -1,23 +1,23 @@
-//! Repeats in lists of children: blocks that come several times in a row become one.
+//! Repeats in lists of children: a block that occurs several times in a row becomes one.
 
 use super::params::Signature;
 
-/// The longest block, in runs.
+/// Maximum length of a block, in runs.
 const MAX_BLOCK: usize = 16;
 
-/// A child that comes some times in a row, or the head of a block of the children after it.
+/// A child that occurs several times in a row, or the head of a block of the children after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Item<T> {
-    /// The child; of a head the number of items that its block has.
+    /// The child; for a head the number of items in its block.
     pub(super) what: T,
-    /// How often in a row, as the signature counts.
+    /// Number of times in a row, as the signature counts.
     pub(super) count: u64,
-    /// Whether it is a head.
+    /// True if it is a head.
     pub(super) is_block: bool,
 }
 
 impl<T> Item<T> {
-    /// A child that comes `count` times in a row.
+    /// Returns a child that occurs `count` times in a row.
     pub(super) fn run(what: T, count: u64) -> Self {
         Self {
             what,
@@ -27,8 +27,8 @@ impl<T> Item<T> {
     }
 }
 
-/// Finds repeated blocks from the left; where several begin, the one that covers most, and of those
-/// the shortest. Items that no block covers stay as they are.
+/// Finds repeated blocks from the left; if several begin at one item, the one that covers most, and of those the
+/// shortest. Items outside all blocks stay.
 pub(super) fn blocks(runs: &[Item<u32>], signature: Signature) -> Vec<Item<u32>> {
     let mut found = Vec::with_capacity(runs.len());
     let mut at = 0;
@@ -64,7 +64,7 @@ pub(super) fn blocks(runs: &[Item<u32>], signature: Signature) -> Vec<Item<u32>>
 mod tests {
     use super::*;
 
-    /// Letters as runs of one, `(n×block)` for blocks.
+    /// Formats letters as runs of one, and blocks as `(n×block)`.
     fn shown(letters: &str) -> String {
         let runs: Vec<Item<u32>> = letters.chars().map(|c| Item::run(c.into(), 1)).collect();
         let items = blocks(&runs, Signature::BucketedCounts);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_blocks_the_one_that_covers_most_is_taken() {
+    fn takes_the_block_that_covers_most() {
         assert_eq!(shown("ababcababcab"), "(2×ababc)ab");
         assert_eq!(shown("abababab"), "(4×ab)");
     }

@@ -1,4 +1,4 @@
-//! Classes of equal whole subtrees, with exact repeat counts.
+//! Classes of equal complete subtrees, with exact repeat counts.
 
 use std::ops::Range;
 
@@ -10,24 +10,25 @@ use super::params::Siblings;
 /// A class: a row of a [`ClassTable`].
 pub(super) type ClassId = u32;
 
+/// The missing class.
 const NONE: u32 = u32::MAX;
 
-/// Whole subtrees; children stand before parents.
+/// Complete subtrees; children come before parents.
 #[derive(Clone, Debug)]
 pub(super) struct ClassTable {
     siblings: Siblings,
     func: Vec<FuncId>,
     height: Vec<u16>,
-    /// [`number_of`] each class.
+    /// The [`number_of`] of each class.
     number: Vec<u128>,
     child_start: Vec<usize>,
     children: Vec<(ClassId, u64)>,
     by_key: MixedMap<ClassKey, ClassId>,
-    /// The class of each function alone: most vertices call nothing.
+    /// The class of each function without callees: most vertices call nothing.
     leaf_of_func: Vec<ClassId>,
 }
 
-/// How often a class occurs in one tree, and for how long.
+/// The number and total time of a class in one tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClassUse {
     pub(super) class: ClassId,
@@ -40,25 +41,25 @@ pub(super) struct ClassUse {
 /// The classes of some trees, one tree after the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UsesOfTrees {
-    /// Of each root.
+    /// Class of each root.
     pub(super) roots: Vec<ClassId>,
     uses: Vec<ClassUse>,
     ends: Vec<usize>,
 }
 
-/// The function and one number for all children: without order the sum of one for each child, else
-/// a [`chain`] from the last to the first. Equal for equal children, and different otherwise but for a
-/// chance of some 2^-128.
+/// The function and one number for all children: the sum of a number for each child if siblings are unordered, else a
+/// [`chain`] from the last to the first. Equal for equal children, and different otherwise, except with a probability
+/// of about 2^-128.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct ClassKey {
     func: u32,
     children: u128,
 }
 
-/// Work space that is kept from tree to tree.
+/// Buffers that are reused from tree to tree.
 #[derive(Debug, Default)]
 pub(super) struct Classifier {
-    /// By vertex, 0 when it is not in use.
+    /// Hash of the children by vertex, 0 when it is not in use.
     children: Vec<u128>,
     class_of: Vec<ClassId>,
     use_of_class: Vec<u32>,
@@ -83,7 +84,7 @@ impl ClassTable {
         self.func.len()
     }
 
-    /// The classes, children before parents.
+    /// Returns the classes, children before parents.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "MAX_LABELS, and those of a round"
@@ -100,14 +101,14 @@ impl ClassTable {
         self.height[class as usize]
     }
 
-    /// Child classes with their repeat counts: each once in ascending order, or runs in order of entry.
+    /// Returns child classes with their repeat counts: each once in ascending order, or runs in order of entry.
     pub(super) fn children(&self, class: ClassId) -> &[(ClassId, u64)] {
         let class = class as usize;
         let end = self.child_start.get(class + 1).copied();
         &self.children[self.child_start[class]..end.unwrap_or(self.children.len())]
     }
 
-    /// Adds the classes of `other`; the answer maps its ids to ids of this table.
+    /// Adds the classes of `other`; returns the map from its ids to ids of this table.
     pub(super) fn join(&mut self, other: &Self) -> Vec<ClassId> {
         let mut map: Vec<ClassId> = Vec::with_capacity(other.len());
         let mut children: Vec<(ClassId, u64)> = Vec::new();
@@ -133,7 +134,7 @@ impl ClassTable {
         map
     }
 
-    /// The class of a function that calls nothing.
+    /// Returns the class of a function that calls nothing.
     fn leaf(&mut self, func: FuncId) -> ClassId {
         if self.leaf_of_func.len() <= func.index() {
             self.leaf_of_func.resize(func.index() + 1, NONE);
@@ -144,7 +145,7 @@ impl ClassTable {
         self.leaf_of_func[func.index()]
     }
 
-    /// The number that stands for all children, when `child` comes before those that `state` stands for.
+    /// Returns the hash of all children, with `child` before those hashed in `state`.
     fn with_child(&self, state: u128, child: ClassId) -> u128 {
         let number = self.number[child as usize];
         match self.siblings {
@@ -188,7 +189,7 @@ impl ClassUse {
         }
     }
 
-    /// Adds a vertex that stands before those that were added.
+    /// Adds a vertex that comes before those that were added.
     fn add(&mut self, vertex: u32, inclusive_ns: i64) {
         self.vertex = vertex;
         self.count += 1;
@@ -197,7 +198,7 @@ impl ClassUse {
 }
 
 impl UsesOfTrees {
-    /// What each tree uses.
+    /// Returns the class uses of each tree.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[ClassUse]> {
         let starts = std::iter::once(&0).chain(&self.ends);
         starts
@@ -205,7 +206,7 @@ impl UsesOfTrees {
             .map(|(&start, &end)| &self.uses[start..end])
     }
 
-    /// Takes other ids: those of a joined table.
+    /// Replaces the ids by those of a joined table.
     pub(super) fn rename(&mut self, class_of: &[ClassId]) {
         let of_uses = self.uses.iter_mut().map(|found| &mut found.class);
         for class in of_uses.chain(&mut self.roots) {
@@ -215,8 +216,8 @@ impl UsesOfTrees {
 }
 
 impl Classifier {
-    /// Gives every vertex of `tree` its class and adds how each class occurs to `trees`. `ids` are
-    /// the table's ids of the functions.
+    /// Assigns every vertex of `tree` its class and adds the uses of each class to `trees`. `ids` are the table's ids
+    /// of the functions.
     pub(super) fn classify(
         &mut self,
         tree: CsTree<'_>,
@@ -232,7 +233,7 @@ impl Classifier {
         self.class_of.resize(len, 0);
         let start = trees.uses.len();
         let (inclusive, funcs) = (tree.inclusive(), tree.funcs());
-        // In pre-order every child stands after its parent, so going back meets children first.
+        // In pre-order every child comes after its parent, so the backward loop visits children first.
         for vertex in (0..len).rev() {
             let func = ids[funcs[vertex].index()];
             let class = if tree.subtree_end(vertex) == vertex + 1 {
@@ -253,7 +254,7 @@ impl Classifier {
                 clippy::cast_possible_truncation,
                 reason = "vertices of a tree are rows of a lane"
             )]
-            self.note_use(class, table.len(), &mut trees.uses, start)
+            self.use_of(class, table.len(), &mut trees.uses, start)
                 .add(vertex as u32, inclusive[vertex].0);
         }
         for found in &trees.uses[start..] {
@@ -263,8 +264,8 @@ impl Classifier {
         trees.roots.push(self.class_of[0]);
     }
 
-    /// The use of a class in the tree whose uses begin at `start`.
-    fn note_use<'a>(
+    /// Returns the use of a class in the tree whose uses begin at `start`.
+    fn use_of<'a>(
         &mut self,
         class: ClassId,
         num_classes: usize,
@@ -280,14 +281,14 @@ impl Classifier {
                 clippy::cast_possible_truncation,
                 reason = "a tree has no more classes than vertices"
             )]
-            let place = (uses.len() - start) as u32;
-            *slot = place;
+            let index = (uses.len() - start) as u32;
+            *slot = index;
             uses.push(ClassUse::none(class));
         }
         &mut uses[start + *slot as usize]
     }
 
-    /// The class of each vertex of the tree that was classified last.
+    /// Returns the class of each vertex of the tree that was classified last.
     pub(super) fn into_class_of(self) -> Vec<ClassId> {
         self.class_of
     }

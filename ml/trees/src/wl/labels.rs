@@ -1,4 +1,4 @@
-//! Labels of all degrees for each class of whole subtrees.
+//! Labels of all degrees for each class of complete subtrees.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::vocabulary::SubtreeHash;
 /// A label: a row of [`ClassLabels::labels`].
 pub(super) type LabelId = u32;
 
-/// What a label says.
+/// The content of a label.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SubtreeLabel {
     pub(super) hash: SubtreeHash,
@@ -29,7 +29,7 @@ pub(super) struct ClassLabels {
     pub(super) labels: Vec<SubtreeLabel>,
     class_start: Vec<usize>,
     label_of_degree: Vec<LabelId>,
-    /// By function and children: a label is hashed once, however many classes have it.
+    /// Labels by function and children: a label is hashed once, however many classes have it.
     by_content: MixedMap<(u32, u128), LabelId>,
 }
 
@@ -44,7 +44,7 @@ impl ClassLabels {
         }
     }
 
-    /// Labels of all classes together that [`ClassLabels::extend`] will have given.
+    /// Returns the number of labels of all classes together after [`ClassLabels::extend`].
     pub(super) fn num_after(&self, table: &ClassTable) -> u64 {
         let fresh = table.ids().skip(self.class_start.len() - 1);
         let degrees = fresh.map(|class| self.params.top_degree(table.height(class)));
@@ -79,14 +79,14 @@ impl ClassLabels {
         }
     }
 
-    /// Labels of a class: index = degree.
+    /// Returns the labels of a class: index = degree.
     pub(super) fn of_class(&self, class: ClassId) -> &[LabelId] {
         let class = class as usize;
         &self.label_of_degree[self.class_start[class]..self.class_start[class + 1]]
     }
 
-    /// SHA-256 of name and children, cut to 128 bits. Every field has a fixed size or its length
-    /// before it, so no name can imitate another structure; the domain keeps the settings apart.
+    /// Returns SHA-256 of name and children, truncated to 128 bits. Every field has a fixed size or is preceded by
+    /// its length, so no name can imitate another structure; the domain separates the settings.
     fn content_hash(&self, name: &str, items: &[Item<LabelId>]) -> SubtreeHash {
         let domain: &[u8; 16] = match (self.params.siblings(), self.params.signature()) {
             (Siblings::Unordered, Signature::Exact) => b"cg-subtree-exact",
@@ -94,7 +94,7 @@ impl ClassLabels {
             (Siblings::Ordered, Signature::Exact) => b"cg-ordered-exact",
             (Siblings::Ordered, Signature::BucketedCounts) => b"cg-ordered-bucks",
         };
-        // What begins a block stands for its length; it cannot be taken for a label, which is hashed.
+        // The head of a block represents its length; it cannot be confused with a label, which is hashed.
         let hash_of = |item: &Item<LabelId>| {
             if item.is_block {
                 u128::from(item.what)
@@ -125,9 +125,9 @@ impl ClassLabels {
     }
 }
 
-/// The largest degree up to which all classes together have at most `max_labels` different labels, but
-/// at least 1; `None` if they have no more of all degrees, or no more of the first `max_work` labels that are
-/// looked at. Cost: a pass over the classes for each degree up to the answer, and one more.
+/// Returns the largest degree up to which all classes together have at most `max_labels` different labels, but at
+/// least 1; `None` if they have no more with all degrees, or no more among the first `max_work` labels that are
+/// examined. Cost: a pass over the classes for each degree up to the result, and one more.
 pub(super) fn largest_degree_within(
     max_labels: u64,
     max_work: u64,
@@ -169,7 +169,7 @@ pub(super) fn largest_degree_within(
     None
 }
 
-/// The children's labels, as the settings tell them apart.
+/// Lists the children's labels, as the settings distinguish them.
 fn list_children(
     params: ValidWlParams,
     children: &[(ClassId, u64)],
@@ -182,7 +182,7 @@ fn list_children(
     if siblings == Siblings::Unordered {
         items.sort_unstable_by_key(|item| item.what);
     }
-    // Different whole subtrees may look the same down to this degree.
+    // Different complete subtrees may be equal down to this degree.
     items.dedup_by(|item, before| {
         let is_same = item.what == before.what;
         if is_same {
@@ -198,7 +198,7 @@ fn list_children(
     }
 }
 
-/// A number for the children of a label.
+/// Returns a hash of the children of a label.
 fn content(items: &[Item<LabelId>]) -> u128 {
     items.iter().fold(0, |state, item| {
         let number = number_of(item.what).wrapping_mul(u128::from(item.count) << 1 | 1);

@@ -1,11 +1,11 @@
-//! Fixed pseudo-random numbers and fast hashing for tables that only this process sees.
+//! Fixed pseudo-random numbers and fast hashing for tables inside this process.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map whose keys are mixed already.
 pub(crate) type MixedMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<MixedHasher>>;
 
-/// A fixed pseudo-random 128-bit number for a small one (SplitMix64 twice, Steele et al. 2014).
+/// Returns a fixed pseudo-random 128-bit number for a small one (SplitMix64 twice, Steele et al. 2014).
 pub(super) fn number_of(index: u32) -> u128 {
     let split_mix = |seed: u64| {
         let mut z = u64::from(index).wrapping_add(seed).wrapping_add(1);
@@ -17,8 +17,8 @@ pub(super) fn number_of(index: u32) -> u128 {
     (u128::from(split_mix(0)) << 64) | u128::from(split_mix(1 << 40))
 }
 
-/// Appends a number to a list that `state` stands for. Different lists get different states but for a
-/// chance of some 2^-128.
+/// Appends a number to the list with the hash `state`. Different lists get different states, except with a
+/// probability of about 2^-128.
 pub fn chain(state: u128, number: u128) -> u128 {
     // An odd number with mixed bits: twice the fraction of the golden ratio.
     const ODD: u128 = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;

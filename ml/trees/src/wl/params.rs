@@ -15,21 +15,19 @@ pub enum Signature {
     BucketedCounts,
 }
 
-/// What the order of children means.
+/// The meaning of the order of children.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Siblings {
-    /// Nothing, as in the paper: children are a multiset.
+    /// None, as in the paper: children are a multiset.
     #[default]
     Unordered,
-    /// Section 6.6 of the paper: children are a list in order of entry, as edges from each to the
-    /// next would make it.
+    /// Section 6.6 of the paper: children are a list in order of entry, as if edges led from each to the next.
     ///
-    /// With [`Signature::Exact`] two lists are equal if all their members are. With
-    /// [`Signature::BucketedCounts`] it is repeats in a row that count by buckets: first of one
-    /// child, then of a block of up to 16 such runs (`pack send wait pack send wait` is one block
-    /// twice). Blocks are taken from the left; where several begin, the one that covers most, and of
-    /// those the shortest.
+    /// With [`Signature::Exact`] two lists are equal if all their members are. With [`Signature::BucketedCounts`],
+    /// repeats in a row are counted by buckets: first of one child, then of a block of up to 16 such runs (`pack send
+    /// wait pack send wait` is one block twice). Blocks are found from the left; if several begin at one item, the
+    /// one that covers most, and of those the shortest.
     Ordered,
 }
 
@@ -39,17 +37,17 @@ pub enum Siblings {
 pub struct WlParams {
     /// How repeated children count.
     pub signature: Signature,
-    /// What the order of children means.
+    /// The meaning of the order of children.
     #[serde(default)]
     pub siblings: Siblings,
-    /// Largest degree (the paper's iteration cap N); `None` goes to the height of each tree, which
-    /// is the paper's default: maximum depth − 1. The number of subtrees grows with the square of
-    /// the depth, so very deep trees need a cap.
+    /// Largest degree (the paper's iteration cap N); `None` goes to the height of each tree, which is the paper's
+    /// default: maximum depth − 1. The number of subtrees grows with the square of the depth, so very deep trees need
+    /// a cap.
     pub max_degree: Option<u16>,
 }
 
 impl Default for WlParams {
-    /// Bucketed counts, no order, and a cap that call stacks do not reach.
+    /// Returns bucketed counts, no order, and a cap that call stacks do not reach.
     fn default() -> Self {
         Self {
             signature: Signature::BucketedCounts,
@@ -65,7 +63,7 @@ impl Default for WlParams {
 pub struct ValidWlParams(WlParams);
 
 impl WlParams {
-    /// The paper's settings.
+    /// Returns the paper's settings.
     pub fn paper() -> Self {
         Self {
             signature: Signature::Exact,
@@ -91,22 +89,22 @@ impl WlParams {
 }
 
 impl ValidWlParams {
-    /// How repeated children count.
+    /// Returns how repeated children count.
     pub fn signature(self) -> Signature {
         self.0.signature
     }
 
-    /// What the order of children means.
+    /// Returns the meaning of the order of children.
     pub fn siblings(self) -> Siblings {
         self.0.siblings
     }
 
-    /// The largest degree of any subtree, if there is a cap.
+    /// Returns the largest degree of any subtree, if there is a cap.
     pub fn max_degree(self) -> Option<u16> {
         self.0.max_degree
     }
 
-    /// The same settings with a cap, which is lower than the one before.
+    /// Returns the settings with a lower cap.
     pub(super) fn capped(self, max_degree: u16) -> Self {
         Self(WlParams {
             max_degree: Some(max_degree),
@@ -114,14 +112,14 @@ impl ValidWlParams {
         })
     }
 
-    /// The largest degree that a vertex of this height is relabelled to.
+    /// Returns the largest degree that a vertex of this height is relabelled to.
     pub(crate) fn top_degree(self, height: u16) -> u16 {
         self.0.max_degree.map_or(height, |cap| cap.min(height))
     }
 }
 
 impl Signature {
-    /// What a repeat count becomes in the label.
+    /// Returns a repeat count as it enters the label.
     pub(crate) fn bucket(self, count: u64) -> u64 {
         const EXACT_UP_TO: u64 = 8;
         match self {

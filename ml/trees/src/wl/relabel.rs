@@ -1,4 +1,4 @@
-//! A forest becomes a subtree corpus and bags of subtrees.
+//! Relabelling of a forest into a subtree corpus and bags of subtrees.
 
 use callgrove_model::{Forest, FuncId, Progress, TreeIdx};
 
@@ -17,10 +17,10 @@ pub struct TreeLabels {
     hashes_of_class: Vec<Vec<SubtreeHash>>,
 }
 
-/// Finds all subtrees of all degrees (section 4.1) and aggregates them to bags (section 4.2).
+/// Finds all subtrees of all degrees (section 4.1) and aggregates them into bags (section 4.2).
 ///
-/// Of a forest with more than [`super::MAX_SUBTREES`] different subtrees only those of small degree are
-/// found: [`Subtrees::max_degree`] says up to which.
+/// In a forest with more than [`super::MAX_SUBTREES`] different subtrees only those of small degree are found:
+/// [`Subtrees::max_degree`] is the limit.
 ///
 /// # Errors
 /// [`MlError::EmptyForest`], [`MlError::TooManySubtrees`], [`MlError::Cancelled`].
@@ -29,11 +29,11 @@ pub fn relabel(forest: &Forest, params: ValidWlParams, progress: Progress<'_>) -
     relabel_within(MAX_SUBTREES, forest, names, params, progress)
 }
 
-/// [`relabel`] with all subtrees of the degrees that the settings ask for, however many there are: for
-/// a forest that is compared with the subtrees of another.
+/// Does the same as [`relabel`] with all subtrees of the selected degrees, however many there are: for a forest that
+/// is compared with the subtrees of another.
 ///
 /// # Errors
-/// As [`relabel`].
+/// See [`relabel`].
 pub fn relabel_all(
     forest: &Forest,
     params: ValidWlParams,
@@ -43,10 +43,10 @@ pub fn relabel_all(
     relabel_within(MAX_LABELS, forest, names, params, progress)
 }
 
-/// [`relabel_all`] with other names of the functions, by id: those that a training has for them.
+/// Does the same as [`relabel_all`] with other names of the functions, by id: the names in a training.
 ///
 /// # Errors
-/// As [`relabel`].
+/// See [`relabel`].
 pub fn relabel_as(
     forest: &Forest,
     names: &[String],
@@ -73,8 +73,7 @@ fn relabel_within<'n>(
     Ok(relabeler.into_subtrees())
 }
 
-/// The labels of one tree, the same as [`relabel`] gives it with these settings (and
-/// [`Subtrees::max_degree`]).
+/// Returns the labels of one tree, equal to those of [`relabel`] with these settings (and [`Subtrees::max_degree`]).
 pub fn label_tree(forest: &Forest, tree: TreeIdx, params: ValidWlParams) -> TreeLabels {
     let names = &forest.trace().names;
     let ids: Vec<FuncId> = (0..names.len()).map(FuncId::from_index).collect();
@@ -96,12 +95,12 @@ pub fn label_tree(forest: &Forest, tree: TreeIdx, params: ValidWlParams) -> Tree
 }
 
 impl TreeLabels {
-    /// Labels of the subtrees rooted at a vertex; index = degree.
+    /// Returns the labels of the subtrees rooted at a vertex; index = degree.
     pub fn of_vertex(&self, vertex: usize) -> &[SubtreeHash] {
         &self.hashes_of_class[self.class_of[vertex] as usize]
     }
 
-    /// The vertices where a subtree is rooted, ascending.
+    /// Returns the vertices where a subtree is rooted, ascending.
     pub fn occurrences(&self, hash: SubtreeHash) -> impl Iterator<Item = usize> + '_ {
         (0..self.class_of.len()).filter(move |&vertex| self.of_vertex(vertex).contains(&hash))
     }

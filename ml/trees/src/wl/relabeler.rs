@@ -1,4 +1,4 @@
-//! A subtree corpus that grows: new trees join without redoing the old ones.
+//! A subtree corpus that grows: new trees join without recomputing the old ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,24 +15,25 @@ use super::vocabulary::{Subtree, SubtreeIdx};
 use crate::error::{MlError, Result};
 use crate::real::fraction;
 
-/// Labels that all classes together may have, one for each degree of each different whole subtree.
-/// Only forests of very deep trees come near: their labels may be few, but it takes too long to find them.
+/// Maximum number of labels of all classes together, one for each degree of each different complete subtree. Only
+/// forests of very deep trees approach it: they may have few different labels, but finding them takes too long.
 pub const MAX_LABELS: u64 = 1 << 25;
 
-/// Different subtrees of a forest; where there would be more, the largest degree is lowered.
+/// Maximum number of different subtrees of a forest; if there would be more, the largest degree is lowered.
 pub const MAX_SUBTREES: u64 = 1 << 20;
 
-/// Trees that one task takes; the result does not depend on it.
+/// Number of trees of one task; the result does not depend on it.
 const TREES_PER_TASK: usize = 256;
-/// Trees that are held between the steps of the work; the result does not depend on it.
+/// Number of trees that are processed together; the result does not depend on it.
 const TREES_PER_ROUND: usize = 64 * TREES_PER_TASK;
 
+/// The missing place.
 const NO_PLACE: SubtreeIdx = SubtreeIdx(u32::MAX);
 
-/// Relabels trees as they come.
+/// Relabels trees one after another.
 ///
-/// However the trees are divided into calls of [`Relabeler::join`], the corpus and the bags are those
-/// of all trees at once, in the order in which they joined. The number of threads changes nothing.
+/// However the trees are divided into calls of [`Relabeler::join`], the corpus and the bags are those of all trees at
+/// once, in the order in which they joined. The number of threads does not matter.
 #[derive(Clone, Debug)]
 pub struct Relabeler {
     max_subtrees: u64,
@@ -42,18 +43,18 @@ pub struct Relabeler {
     labels: ClassLabels,
     /// The subtree of each label.
     place: Vec<SubtreeIdx>,
-    /// Of each tree the class of its root.
+    /// Class of each tree's root.
     roots: Vec<ClassId>,
     subtrees: Subtrees,
 }
 
 impl Relabeler {
-    /// No trees yet.
+    /// Creates a relabeler without trees.
     pub fn new(params: ValidWlParams) -> Self {
         Self::with_at_most(MAX_SUBTREES, params)
     }
 
-    /// No trees yet, and another limit than [`MAX_SUBTREES`].
+    /// Creates a relabeler without trees, with another limit than [`MAX_SUBTREES`].
     pub fn with_at_most(max_subtrees: u64, params: ValidWlParams) -> Self {
         Self {
             max_subtrees,
@@ -70,35 +71,34 @@ impl Relabeler {
         }
     }
 
-    /// The settings; the largest degree is that of [`Subtrees::max_degree`].
+    /// Returns the settings; the largest degree is that of [`Subtrees::max_degree`].
     pub fn params(&self) -> ValidWlParams {
         self.params
     }
 
-    /// The names that [`Subtree::func`] counts: those of the forest that joined first, then whatever
-    /// others brought.
+    /// Returns the names that [`Subtree::func`] refers to: those of the forest that joined first, then those added by
+    /// others.
     pub fn names(&self) -> &NameTable {
         &self.names
     }
 
-    /// The corpus and the bags of all trees so far, numbered in the order in which they joined.
+    /// Returns the corpus and the bags of all trees so far, in the order in which they joined.
     pub fn subtrees(&self) -> &Subtrees {
         &self.subtrees
     }
 
-    /// The corpus and the bags of all trees.
+    /// Returns the corpus and the bags of all trees.
     pub fn into_subtrees(self) -> Subtrees {
         self.subtrees
     }
 
-    /// Takes in trees of a forest: new trees of one that grew, or trees of another run.
+    /// Adds trees of a forest: new trees of one that grew, or trees of another run.
     ///
-    /// Subtrees that were not there before move the numbers of others, since the corpus is ordered by
-    /// content; bags follow.
+    /// New subtrees change the numbers of others, since the corpus is ordered by content; bags are updated.
     ///
     /// # Errors
-    /// [`MlError::TooManySubtrees`], [`MlError::Cancelled`]; trees of full rounds (of 16,384) before it
-    /// have joined then.
+    /// [`MlError::TooManySubtrees`], [`MlError::Cancelled`]; the trees of earlier complete rounds (of 16,384) have
+    /// joined then.
     pub fn join(
         &mut self,
         forest: &Forest,
@@ -109,7 +109,7 @@ impl Relabeler {
         self.join_as(forest, names, trees, progress)
     }
 
-    /// [`Relabeler::join`] with other names of the functions, by id.
+    /// Does the same as [`Relabeler::join`] with other names of the functions, by id.
     pub(super) fn join_as<'n>(
         &mut self,
         forest: &Forest,
@@ -171,16 +171,16 @@ impl Relabeler {
         Ok(progress.at(1.0)?)
     }
 
-    /// The degree that it takes to keep within the limit, if it is a lower one.
+    /// Returns the degree that keeps within the limit, if it is a lower one.
     fn lower_degree(&self) -> Option<u16> {
-        // More labels of all classes than the limit are rarely as many different ones.
+        // If all classes have more labels than the limit, there are rarely that many different ones.
         let num_labels = self.labels.num_after(&self.table);
         let largest =
             || largest_degree_within(self.max_subtrees, MAX_LABELS, &self.table, self.params);
         (num_labels > self.max_subtrees).then(largest).flatten()
     }
 
-    /// Forgets subtrees of larger degree.
+    /// Removes subtrees of larger degree.
     fn lower_to(&mut self, max_degree: u16) {
         self.params = self.params.capped(max_degree);
         self.labels = ClassLabels::new(self.params);
@@ -200,13 +200,13 @@ impl Relabeler {
         self.subtrees.bags.truncate(num_subtrees, structures);
     }
 
-    /// The subtree of largest degree of a class.
+    /// Returns the subtree of largest degree of a class.
     fn structure(&self, class: ClassId) -> SubtreeIdx {
         let labels = self.labels.of_class(class);
         self.place[labels[labels.len() - 1] as usize]
     }
 
-    /// Classes of whole subtrees in the numbers of the table, task by task.
+    /// Returns classes of complete subtrees in the numbers of the table, task by task.
     fn classify(
         &mut self,
         forest: &Forest,
@@ -237,8 +237,8 @@ impl Relabeler {
         Ok(parts.into_iter().map(join).collect())
     }
 
-    /// Counts the trees of each subtree; labels that occur for the first time become subtrees. The
-    /// rows still name labels.
+    /// Counts the trees of each subtree; labels that occur for the first time become subtrees. The rows still contain
+    /// labels.
     fn name_subtrees(&mut self, rows: &[Rows]) {
         let vocabulary = &mut self.subtrees.vocabulary;
         let num_known = vocabulary.len();
@@ -280,7 +280,7 @@ impl Relabeler {
     }
 }
 
-/// Bags of some trees, one after the other.
+/// The bags of some trees, one after the other.
 #[derive(Debug, Default)]
 struct Rows {
     entries: Vec<BagEntry>,
@@ -295,7 +295,7 @@ impl Rows {
             .map(|(&start, &end)| &self.entries[start..end])
     }
 
-    /// Numbers entries by their subtrees instead of labels, and sorts each row.
+    /// Replaces the labels of entries by their subtrees, and sorts each row.
     fn order(&mut self, place: &[SubtreeIdx]) {
         for entry in &mut self.entries {
             entry.subtree = place[entry.subtree.index()];
@@ -308,7 +308,7 @@ impl Rows {
     }
 }
 
-/// Sums class uses up by label.
+/// Sums class uses by label.
 struct Aggregator {
     entry_of_label: Vec<u32>,
 }
@@ -320,7 +320,7 @@ impl Aggregator {
         }
     }
 
-    /// Rows in no order; the subtrees of entries are labels.
+    /// Returns unsorted rows; the subtrees of entries are labels.
     fn aggregate(&mut self, trees: &UsesOfTrees, labels: &ClassLabels) -> Rows {
         let mut rows = Rows::default();
         for uses in trees.iter() {

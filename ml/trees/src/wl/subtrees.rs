@@ -10,7 +10,7 @@ pub struct Subtrees {
     pub vocabulary: Vocabulary,
     /// A row per tree.
     pub bags: Bags,
-    /// Largest degree that subtrees were looked for up to: that of the settings, or a smaller one where
-    /// there would be more than [`super::MAX_SUBTREES`].
+    /// Largest degree of subtrees: that of the settings, or a smaller one if there would be more than
+    /// [`super::MAX_SUBTREES`].
     pub max_degree: Option<u16>,
 }

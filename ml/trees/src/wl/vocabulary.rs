@@ -23,8 +23,7 @@ pub struct Subtree {
     pub hash: SubtreeHash,
     /// Depth of the structure in edges: 0 is the function alone.
     pub degree: u16,
-    /// Function of the subtree's root, an id of the forest's own trace (of the first, where trees of
-    /// several joined).
+    /// Function of the subtree's root, an id of the forest's own trace (of the first, if trees of several joined).
     pub func: FuncId,
     /// Name of that function.
     pub name: Arc<str>,
@@ -44,12 +43,12 @@ pub struct Vocabulary {
 }
 
 impl SubtreeIdx {
-    /// The subtree as a column.
+    /// Returns the subtree as a column.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The subtree of a column; vocabularies hold fewer than 2^32.
+    /// Returns the subtree of a column; vocabularies hold fewer than 2^32.
     #[expect(clippy::cast_possible_truncation, reason = "as said above")]
     pub const fn from_index(index: usize) -> Self {
         Self(index as u32)
@@ -57,9 +56,8 @@ impl SubtreeIdx {
 }
 
 impl Vocabulary {
-    /// Adds new subtrees, each once and in any order. The answer maps the numbers before, and after
-    /// them those of the new ones in their order, to numbers of the vocabulary; those before keep
-    /// their order.
+    /// Adds new subtrees, each once and in any order. Returns a map from the previous numbers, followed by those of
+    /// the new ones in their order, to numbers of the vocabulary; the order of the previous ones stays.
     pub(super) fn insert(&mut self, fresh: Vec<Subtree>) -> Vec<SubtreeIdx> {
         let mut subtrees: Vec<(usize, Subtree)> = std::mem::take(&mut self.subtrees)
             .into_iter()
@@ -78,7 +76,7 @@ impl Vocabulary {
         place
     }
 
-    /// Leaves out subtrees of larger degree, which are the last ones.
+    /// Removes subtrees of larger degree, which are the last ones.
     pub(super) fn truncate(&mut self, max_degree: u16) {
         let is_kept = |subtree: &Subtree| subtree.degree <= max_degree;
         let len = self.subtrees.partition_point(is_kept);
@@ -88,32 +86,32 @@ impl Vocabulary {
         self.subtrees.shrink_to_fit();
     }
 
-    /// One more tree has a subtree.
+    /// Counts one more tree that has a subtree.
     pub(super) fn count_tree(&mut self, subtree: SubtreeIdx) {
         self.subtrees[subtree.index()].num_trees += 1;
     }
 
-    /// Number of subtrees.
+    /// Returns the number of subtrees.
     pub fn len(&self) -> usize {
         self.subtrees.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no subtrees.
     pub fn is_empty(&self) -> bool {
         self.subtrees.is_empty()
     }
 
-    /// A subtree.
+    /// Returns a subtree.
     pub fn get(&self, subtree: SubtreeIdx) -> &Subtree {
         &self.subtrees[subtree.index()]
     }
 
-    /// The subtree with a label.
+    /// Returns the subtree with a label.
     pub fn find(&self, hash: SubtreeHash) -> Option<SubtreeIdx> {
         self.by_hash.get(&hash).copied()
     }
 
-    /// Subtrees in order.
+    /// Returns the subtrees in order.
     pub fn iter(&self) -> impl Iterator<Item = (SubtreeIdx, &Subtree)> {
         self.subtrees
             .iter()
@@ -134,7 +132,7 @@ impl fmt::Debug for SubtreeHash {
     }
 }
 
-/// Written as 32 hexadecimal digits, since JSON numbers end at 2^53.
+/// Serialised as 32 hexadecimal digits, since JSON numbers are exact only up to 2^53.
 impl Serialize for SubtreeHash {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -1,4 +1,4 @@
-//! `callgrove evaluate`: methods against a known truth, and what labels do for them.
+//! `callgrove evaluate`: compares methods with a known truth, and measures the effect of labels.
 
 mod plot;
 mod report;
@@ -21,10 +21,10 @@ use super::forest::forest_of;
 use crate::args::{EvaluateArgs, EvaluateFormat, Strategy};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
-use crate::output::{Clock, complain, with_progress};
+use crate::output::{Clock, warn, with_progress};
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
-    // Small files and settings first: a mistake in them shows before the long work.
+    // Small files and settings are read first, so that mistakes in them show before the long work.
     let plot_file = args.plot.as_deref().map(PlotFile::new).transpose()?;
     let curve_params = curve_params(args)?;
     let table = TruthTable::read(&args.truth)?;
@@ -78,20 +78,20 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
     Ok(Exit::after(&forest.trace().warnings))
 }
 
-/// Where the curve is measured; `None` if no labels are given.
+/// Returns the numbers of labels at which to measure; `None` if no labels are given.
 fn curve_params(args: &EvaluateArgs) -> Result<Option<ValidCurveParams>> {
-    if args.labels_max == 0 {
+    if args.max_labels == 0 {
         return Ok(None);
     }
     let mut checkpoints = args.checkpoints.clone();
-    checkpoints.retain(|&checkpoint| checkpoint < args.labels_max);
-    checkpoints.push(args.labels_max);
+    checkpoints.retain(|&checkpoint| checkpoint < args.max_labels);
+    checkpoints.push(args.max_labels);
     checkpoints.sort_unstable();
     checkpoints.dedup();
     Ok(Some(CurveParams { checkpoints }.check()?))
 }
 
-/// Rates a method without labels; a baseline that cannot work on this truth is told and left out.
+/// Rates a method without labels. A baseline that does not work on this truth is reported and left out.
 fn rate(
     workbench: &mut Workbench<'_>,
     truth: &Truth,
@@ -101,7 +101,7 @@ fn rate(
     let scores = match with_progress(&format!("Scoring by {method}"), work) {
         Ok(scores) => scores,
         Err(error @ (MlError::TooFewExamples { .. } | MlError::PeerFailed(_))) => {
-            complain(&format!("{method} is left out: {error}"));
+            warn(&format!("{method} is left out: {error}"));
             return Ok(None);
         }
         Err(error) => return Err(error).with_context(|| format!("{method} failed")),

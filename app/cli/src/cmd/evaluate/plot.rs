@@ -1,4 +1,4 @@
-//! The quality over the labels given, as a picture.
+//! A plot of the quality against the number of labels.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use plotters::style::register_font;
 
 use super::report::{CurveReport, Report};
 
-/// Pixels.
+/// Width and height of the image, in pixels.
 const SIZE: (u32, u32) = (1_320, 520);
-/// Pixels of the list of methods.
+/// Width of the legend, in pixels.
 const LEGEND_WIDTH: u32 = 300;
-/// Pixels between two lines of it.
+/// Line height of the legend, in pixels.
 const LEGEND_STEP: i32 = 26;
-/// The colours of Okabe and Ito without yellow, which is hard to see on white: people with any colour
-/// vision tell them apart.
+/// The colours of Okabe and Ito without yellow, which is hard to see on white. They can be distinguished with any
+/// colour vision.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -30,35 +30,35 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
 ];
 
-/// A file to draw to; its ending says how.
+/// A plot file; its extension selects the format.
 pub(super) struct PlotFile {
     path: PathBuf,
     is_svg: bool,
 }
 
-/// A line of the picture.
+/// A line of the plot.
 struct Line {
     name: String,
     colour: RGBColor,
     dash: Dash,
-    /// Labels, average precision and ROC AUC.
+    /// Number of labels, average precision and ROC AUC of each point.
     points: Vec<(f64, [f64; 2])>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dash {
-    /// Learns from labels.
+    /// A method that learns from labels.
     Solid,
-    /// Learns; trees without label only.
+    /// A method that learns, on the trees without a label only.
     Dotted,
-    /// Does not learn.
+    /// A method that does not learn.
     Dashed,
-    /// The same, where the colours begin anew.
+    /// A method that does not learn, once the colours repeat.
     LongDashed,
 }
 
 impl PlotFile {
-    /// A file that ends in .svg or .png.
+    /// Checks that the path ends in .svg or .png.
     pub(super) fn new(path: &Path) -> Result<Self> {
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         let is_svg = ending == "svg";
@@ -71,14 +71,14 @@ impl PlotFile {
         })
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The content of the file.
+    /// Returns the content of the file.
     pub(super) fn draw(&self, report: &Report<'_>) -> Result<Vec<u8>> {
-        // The font is in the program, so the picture is the same on every machine.
+        // The font is embedded, so the plot is the same on every machine.
         register_font(
             "sans-serif",
             FontStyle::Normal,
@@ -114,14 +114,14 @@ fn encode_png(pixels: &[u8]) -> Result<Vec<u8>> {
     Ok(file)
 }
 
-/// A line per method: over the labels for those that learn, level for the others.
+/// Returns a line per method: a curve for those that learn, a level line for the others.
 fn lines(report: &Report<'_>) -> Vec<Line> {
     let measures = |quality: &Quality| {
         let ranking = quality.ranking;
         [ranking.average_precision, ranking.roc_auc]
     };
     let mut lines = Vec::new();
-    let mut place = 0;
+    let mut index = 0;
     for method in &report.methods {
         let name = method.method.to_string();
         let of_method = |curve: &&CurveReport| curve.method == method.method;
@@ -145,25 +145,25 @@ fn lines(report: &Report<'_>) -> Vec<Line> {
                 (name, Dash::Solid, points(|at| &at.all)),
                 (unlabelled, Dash::Dotted, points(|at| &at.unlabelled)),
             ] {
-                lines.push(Line::new(name, place, dash, points));
+                lines.push(Line::new(name, index, dash, points));
             }
-            place += 1;
+            index += 1;
         }
         if let Some(quality) = method.all.as_ref().filter(|_| curves.is_empty()) {
             let ends = [0.0, most_labels(report)].map(|labels| (labels, measures(quality)));
-            let dash = if place < COLOURS.len() {
+            let dash = if index < COLOURS.len() {
                 Dash::Dashed
             } else {
                 Dash::LongDashed
             };
-            lines.push(Line::new(name, place, dash, ends.to_vec()));
-            place += 1;
+            lines.push(Line::new(name, index, dash, ends.to_vec()));
+            index += 1;
         }
     }
     lines
 }
 
-/// Where the axis of labels ends.
+/// Returns the end of the axis of labels.
 fn most_labels(report: &Report<'_>) -> f64 {
     let points = report.curves.iter().flat_map(|curve| &curve.points);
     points.map(|at| at.num_labels).max().unwrap_or(0).max(1) as f64
@@ -184,8 +184,8 @@ where
         draw_chart(chart, titles[measure], measure, report, lines)?;
     }
     let font = ("sans-serif", 15).into_font();
-    for (place, line) in lines.iter().enumerate() {
-        let y = 50 + place as i32 * LEGEND_STEP;
+    for (index, line) in lines.iter().enumerate() {
+        let y = 50 + index as i32 * LEGEND_STEP;
         draw_stroke(&legend, line, vec![(5, y + 7), (46, y + 7)])?;
         legend.draw(&Text::new(line.name.clone(), (54, y), font.clone()))?;
     }
@@ -216,7 +216,7 @@ where
 {
     let values = lines.iter().flat_map(|line| &line.points);
     let lowest = values.map(|point| point.1[measure]).fold(1.0, f64::min);
-    // A tenth below the worst, so that lines at the top of the scale stay apart.
+    // A tenth below the lowest value, so that lines at the top of the scale stay apart.
     let bottom = ((lowest - 0.02) * 10.0).floor().max(0.0) / 10.0;
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 20))
@@ -228,7 +228,7 @@ where
         .configure_mesh()
         .light_line_style(TRANSPARENT)
         .bold_line_style(BLACK.mix(0.12))
-        .x_desc("Labels given")
+        .x_desc("Number of labels")
         .label_style(("sans-serif", 14))
         .axis_desc_style(("sans-serif", 15))
         .x_label_formatter(&|labels| format!("{labels:.0}"))
@@ -257,11 +257,11 @@ where
 }
 
 impl Line {
-    /// The line in that place; colours repeat when there are no more.
-    fn new(name: String, place: usize, dash: Dash, points: Vec<(f64, [f64; 2])>) -> Self {
+    /// A line with an index, which selects its colour; colours repeat.
+    fn new(name: String, index: usize, dash: Dash, points: Vec<(f64, [f64; 2])>) -> Self {
         Self {
             name,
-            colour: COLOURS[place % COLOURS.len()],
+            colour: COLOURS[index % COLOURS.len()],
             dash,
             points,
         }
@@ -274,7 +274,7 @@ impl Line {
 }
 
 impl Dash {
-    /// Pixels of a dash and a gap.
+    /// Returns the lengths of a dash and a gap, in pixels.
     fn lengths(self) -> Option<(i32, i32)> {
         match self {
             Self::Solid => None,

@@ -1,4 +1,4 @@
-//! What was measured, for people and for programs.
+//! The report of all measurements, as text or JSON.
 
 use std::io::{Result, Write};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::output::{TextTable, thousands};
 
-/// Everything that was measured.
+/// All measurements.
 pub(super) struct Report<'a> {
     pub(super) function: &'a str,
     pub(super) truth: &'a Truth,
@@ -16,17 +16,17 @@ pub(super) struct Report<'a> {
     pub(super) curves: Vec<CurveReport>,
 }
 
-/// A method without labels.
+/// The measurements of a method without labels.
 pub(super) struct MethodReport {
     pub(super) method: Method,
-    /// Of methods that draw a border.
+    /// Counts of alarms, for methods with a decision threshold.
     pub(super) alarms: Option<Alarms>,
     pub(super) all: Option<Quality>,
-    /// Shape `[n_kinds]`.
+    /// Quality for each kind of anomaly, shape `[n_kinds]`.
     pub(super) by_kind: Vec<Option<Quality>>,
 }
 
-/// A method with more and more labels.
+/// The measurements of a method with a growing number of labels.
 pub(super) struct CurveReport {
     pub(super) method: Method,
     pub(super) query: QueryStrategy,
@@ -58,7 +58,7 @@ impl Report<'_> {
         for curve in &self.curves {
             writeln!(
                 out,
-                "\n{} with labels, asking for the {}; the rest are the trees without a label",
+                "\n{} with labels, asking for the {}; \"the rest\" are the trees without a label",
                 curve.method,
                 curve.query.name()
             )?;
@@ -106,10 +106,9 @@ impl Report<'_> {
         table
     }
 
-    /// Prints one JSON object per line. `record` says what it is: `truth` (one line), `method` (one line
-    /// over all kinds, `kind` null and with counts of alarms if the method has a border, and one per
-    /// kind), `labels` (two lines per checkpoint: `trees` is
-    /// `all` or `unlabelled`). Measures that do not exist are null.
+    /// Prints one JSON object per line. `record` is its kind: `truth` (one line), `method` (one line over all kinds,
+    /// with `kind` null, and with counts of alarms if the method has a decision threshold, and one line per kind),
+    /// `labels` (two lines per checkpoint: `trees` is `all` or `unlabelled`). Measures that do not exist are null.
     pub(super) fn print_json(&self, out: &mut dyn Write) -> Result<()> {
         let truth = self.truth;
         let kinds = truth.kinds();

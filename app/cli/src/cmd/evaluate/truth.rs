@@ -1,4 +1,4 @@
-//! Files that tell what executions are.
+//! Files with the true labels of executions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,9 +8,9 @@ use callgrove_evaluate::evaluate::{Class, Truth};
 use callgrove_model::{Forest, TreeIdx};
 use callgrove_session::{EventKey, LabelCsvError, LabelKey, label_rows};
 
-use crate::output::complain;
+use crate::output::warn;
 
-/// Labels by tree, as the file has them.
+/// The labels by tree, as in the file.
 pub(crate) struct TruthTable {
     labels: BTreeMap<LabelKey, String>,
 }
@@ -23,8 +23,7 @@ impl TruthTable {
         Self::parse(&text).with_context(|| format!("cannot use the truth in {}", path.display()))
     }
 
-    /// The rows of [`label_rows`]. A tree that stands twice keeps its last label; an empty label is
-    /// none.
+    /// Parses the rows of [`label_rows`]. The last label of a tree counts; an empty label is ignored.
     fn parse(text: &[u8]) -> Result<Self, LabelCsvError> {
         let rows = label_rows(text)?.into_iter();
         let labels = rows
@@ -34,9 +33,9 @@ impl TruthTable {
         Ok(Self { labels })
     }
 
-    /// The truth about a forest. Labels in `negative` mean that a tree is normal; those in `positive`
-    /// (all others, if it is `None`) that it is an anomaly of that kind. What fits no tree, and trees
-    /// that are in neither class, are counted on standard error.
+    /// Returns the truth about a forest. Labels in `negative` mean that a tree is normal; those in `positive` (all
+    /// others, if it is `None`) that it is an anomaly of that kind. The numbers of labels that match no tree, and of
+    /// trees in neither class, are printed on standard error.
     pub(crate) fn truth(
         &self,
         forest: &Forest,
@@ -80,15 +79,15 @@ impl TruthTable {
             .collect();
         let num_labelled = labels.iter().flatten().count();
         let known = classes.iter().filter(|class| **class != Class::Unknown);
-        tell(
+        print_count(
             "labels of trees that this forest does not have",
             self.labels.len() - num_labelled,
         );
-        tell(
+        print_count(
             "trees whose label is neither positive nor negative, which are not counted",
             num_labelled - known.count(),
         );
-        tell(
+        print_count(
             "trees without a label, which are not counted",
             forest.len() - num_labelled,
         );
@@ -96,9 +95,9 @@ impl TruthTable {
     }
 }
 
-fn tell(what: &str, count: usize) {
+fn print_count(what: &str, count: usize) {
     if count > 0 {
-        complain(&format!("{what}: {count}"));
+        warn(&format!("{what}: {count}"));
     }
 }
 
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_of_the_file_are_understood() {
+    fn both_forms_of_the_file_are_parsed() {
         let expected = [("#0-1", "4"), ("#2-0", "slow")];
         let expected = expected.map(|(tree, label)| (tree.to_owned(), label.to_owned()));
         let expected = Vec::from(expected);
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_their_line() {
+    fn errors_name_their_line() {
         let error = |text: &str| parse(text).unwrap_err();
         assert!(error("rank,label\n").starts_with("no column `index`"));
         assert!(error("index,label\n").starts_with("no column `rank`"));

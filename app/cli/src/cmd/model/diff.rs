@@ -1,4 +1,4 @@
-//! What two models say of the executions of a run.
+//! Compares the results of two models on the executions of a run.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use serde_json::json;
 
 use crate::args::TableFormat;
 use crate::cmd::forest::forest_of;
-use crate::output::{Clock, complain, json_lines, print, thousands};
+use crate::output::{Clock, json_lines, print, thousands, warn};
 use crate::tree_models::read_model;
 
-/// Compares what two models say of the executions of a run.
+/// Compares the results of two models on the executions of a run.
 pub(super) fn diff(before: &Path, after: &Path, trace: &str, format: TableFormat) -> Result<()> {
     let (old, new) = (read_model(before)?, read_model(after)?);
     let function = new
         .functions()
         .first()
-        .context("the model is for no function")?;
+        .context("the model has no function")?;
     let function = FunctionName::parse(function).qualified.to_owned();
     let (forest, _) = forest_of(trace, Some(&function), None, &mut Clock::new(false))?;
     let (old, new) = (old.verdicts(&forest)?, new.verdicts(&forest)?);
@@ -61,7 +61,7 @@ pub(super) fn diff(before: &Path, after: &Path, trace: &str, format: TableFormat
     });
     crate::cmd::query::print_rows(format, &columns, cells.collect())?;
     let count = |all: &[TreeVerdict]| all.iter().filter(|it| it.is_abnormal).count();
-    complain(&format!(
+    warn(&format!(
         "of {} executions, the first model calls {} abnormal, the second {}; they differ on {}",
         thousands(forest.len()),
         thousands(count(&old)),

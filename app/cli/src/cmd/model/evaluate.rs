@@ -1,4 +1,4 @@
-//! What a model says of a run, and how right it is.
+//! Evaluates a model on a run.
 
 use std::io::{Result as IoResult, Write};
 
@@ -14,43 +14,43 @@ use crate::cmd::forest::forest_of;
 use crate::output::{Clock, json_lines, print, thousands, with_progress};
 use crate::tree_models::read_model;
 
-/// What a model says of the executions of a run.
+/// The results of a model on the executions of a run.
 #[derive(Serialize)]
 struct Evaluation {
     function: String,
     trees: usize,
     abnormal: usize,
-    /// Share of the trees that it calls abnormal, 0..=1.
+    /// Share of the trees that the model calls abnormal, 0..=1.
     share: f64,
-    /// The same of the trees that it was trained on.
+    /// The same share of the training's trees.
     share_in_training: f64,
-    /// Share of the trees whose structure the training never saw.
+    /// Share of the trees with a structure that the training does not have.
     new_structure_share: f64,
-    /// Share of the time of all trees in functions that the training never saw.
+    /// Share of the time of all trees in functions that the training does not have.
     unseen_time_share: f64,
-    /// Why it should not be used for this run, if so.
+    /// The reason why the model does not fit this run; `None` if it fits.
     misfit: Option<Misfit>,
     misfit_words: Option<String>,
-    /// How right it is, where the truth is known.
-    truth: Option<Against>,
+    /// The accuracy, if the truth is known.
+    truth: Option<Accuracy>,
 }
 
-/// What a model says against what is.
+/// The results of a model compared with the truth.
 #[derive(Serialize)]
-struct Against {
+struct Accuracy {
     positive: usize,
     negative: usize,
     missed: usize,
     false_alarms: usize,
-    /// Share of the abnormal ones that are anomalies; none where none is abnormal.
+    /// Share of the abnormal trees that are anomalies; `None` if no tree is abnormal.
     precision: Option<f64>,
-    /// Share of the anomalies that are abnormal; none where there is none.
+    /// Share of the anomalies that are called abnormal; `None` if there are no anomalies.
     recall: Option<f64>,
     roc_auc: Option<f64>,
     average_precision: Option<f64>,
 }
 
-/// Says what a model says of a run.
+/// Prints the evaluation of a model on a run.
 pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
     let model = read_model(&args.model)?;
     let model = model.tree_model();
@@ -59,7 +59,7 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
         function.clone()
     } else {
         let of_model = model.artifact().functions.first();
-        let of_model = of_model.context("the model is for no function")?;
+        let of_model = of_model.context("the model has no function")?;
         FunctionName::parse(of_model).qualified.to_owned()
     };
     let part = args.part.between;
@@ -77,7 +77,7 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
             let listed = listed_scores(&judged.scores, &judged.abnormal, &judged.causes);
             let alarms = Alarms::of(&truth, &listed);
             let quality = Quality::of_all(&truth, &listed);
-            Some(Against::new(
+            Some(Accuracy::new(
                 [truth.num_positive(), truth.num_negative()],
                 alarms,
                 quality,
@@ -90,7 +90,7 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
         ..Evaluation::new(function, &forest, judged, against)
     };
     print(|out| match args.format {
-        SummaryFormat::Table => evaluation.tell(out),
+        SummaryFormat::Table => evaluation.print(out),
         SummaryFormat::Json => json_lines(out, [&evaluation]),
     })
 }
@@ -100,7 +100,7 @@ fn share(part: usize, whole: usize) -> f64 {
 }
 
 impl Evaluation {
-    fn new(function: String, forest: &Forest, judged: Judgement, truth: Option<Against>) -> Self {
+    fn new(function: String, forest: &Forest, judged: Judgement, truth: Option<Accuracy>) -> Self {
         let abnormal = judged.abnormal.iter().filter(|&&it| it).count();
         let num_new = judged.unseen.iter().filter(|it| it.is_new_structure);
         let times = (0..forest.len()).map(callgrove_model::TreeIdx::from_index);
@@ -124,7 +124,7 @@ impl Evaluation {
         }
     }
 
-    fn tell(&self, out: &mut dyn Write) -> IoResult<()> {
+    fn print(&self, out: &mut dyn Write) -> IoResult<()> {
         writeln!(
             out,
             "{}: {} executions",
@@ -173,7 +173,7 @@ impl Evaluation {
     }
 }
 
-impl Against {
+impl Accuracy {
     fn new([positive, negative]: [usize; 2], alarms: Alarms, quality: Option<Quality>) -> Self {
         let found = positive - alarms.num_missed;
         let flagged = found + alarms.num_false;

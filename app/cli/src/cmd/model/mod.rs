@@ -1,4 +1,4 @@
-//! `callgrove model`: the tree models of a running job, without a screen.
+//! `callgrove model`: the tree models of a running job, on the command line.
 
 mod diff;
 mod evaluate;
@@ -21,7 +21,7 @@ use self::trial::DryRun;
 use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, SummaryFormat};
 use crate::connect::credential;
 use crate::files::{Readers, replace_file};
-use crate::follow::Reach;
+use crate::follow::ServerAccess;
 use crate::output::{TextTable, json_lines, print};
 use crate::tree_models::read_model;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<()> {
             None => show(&read_model(Path::new(model))?, model, *format),
             Some(url) => {
                 let client = client(url, &server.connect)?;
-                let name = known(&client, model)?.name;
+                let name = find_model(&client, model)?.name;
                 let found = client.tree_model(&name, *version)?;
                 if let Some(path) = save {
                     replace_file(path, found.model.as_bytes(), Readers::User)
@@ -71,14 +71,15 @@ fn of(server: &ServerArgs) -> Result<Client> {
 }
 
 fn client(url: &str, connect: &crate::args::ConnectArgs) -> Result<Client> {
-    let reach = Reach {
+    let access = ServerAccess {
         ca_file: connect.ca.ca_file.clone(),
         credential: credential(connect)?,
-        ..Reach::default()
+        ..ServerAccess::default()
     };
-    let client = reach.server(url)?;
-    client
-        .with_context(|| format!("{url} is no address of a server, such as http://127.0.0.1:5559"))
+    let client = access.server(url)?;
+    client.with_context(|| {
+        format!("{url} is not the address of a server, such as http://127.0.0.1:5559")
+    })
 }
 
 fn list(found: &TreeModelList, format: SummaryFormat) -> Result<()> {
@@ -104,7 +105,7 @@ fn list(found: &TreeModelList, format: SummaryFormat) -> Result<()> {
         table.print(out, 0)?;
         writeln!(
             out,
-            "{num_current} of {} AD instances have what is in force",
+            "{num_current} of {} AD instances have the models in force",
             found.instances.len()
         )
     })
@@ -118,7 +119,7 @@ fn publish(client: &Client, args: &PublishArgs) -> Result<()> {
     let name = args.name.clone().unwrap_or_else(|| model.default_name());
     if args.dry_run {
         let trial = DryRun::of(client, &model, &name, args)?;
-        return trial.tell(args.format);
+        return trial.print(args.format);
     }
     let publication = ModelPublication {
         name,
@@ -131,8 +132,8 @@ fn publish(client: &Client, args: &PublishArgs) -> Result<()> {
     print(|out| writeln!(out, "version {version} of {name} is in force"))
 }
 
-/// The model of a job that a person named as functions are named: by its name, or the end of it.
-fn known(client: &Client, named: &str) -> Result<TreeModelInfo> {
+/// Returns the tree model of a job by its name, or the end of its name.
+fn find_model(client: &Client, named: &str) -> Result<TreeModelInfo> {
     let pattern = FunctionPattern::new(named);
     let mut found: Vec<TreeModelInfo> = client.tree_models()?.models;
     if let Some(at) = found.iter().position(|model| model.name == named) {
@@ -141,15 +142,13 @@ fn known(client: &Client, named: &str) -> Result<TreeModelInfo> {
     found.retain(|model| pattern.matches(&FunctionName::parse(&model.name)));
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => bail!(
-            "the job has no tree model {named}; `callgrove model list` shows those that it has"
-        ),
-        several => bail!("{named} names {several} tree models of the job; say more of the name"),
+        0 => bail!("the job has no tree model {named}; `callgrove model list` lists its models"),
+        several => bail!("{named} matches {several} tree models of the job; give more of the name"),
     }
 }
 
 fn roll_back(client: &Client, named: &str, to: Option<u32>, is_off: bool) -> Result<()> {
-    let model = known(client, named)?;
+    let model = find_model(client, named)?;
     let name = &model.name;
     let version = match (is_off, to) {
         (true, _) => None,
@@ -159,9 +158,7 @@ fn roll_back(client: &Client, named: &str, to: Option<u32>, is_off: bool) -> Res
             let earlier = model.versions.iter().map(|version| version.version);
             let before = earlier.filter(|&version| version < in_force).max();
             Some(before.with_context(|| {
-                format!(
-                    "{name} has no version before the one in force; --off lets none be in force"
-                )
+                format!("{name} has no version before the one in force; --off puts none in force")
             })?)
         }
     };
@@ -169,16 +166,16 @@ fn roll_back(client: &Client, named: &str, to: Option<u32>, is_off: bool) -> Res
         name: name.clone(),
         version,
     })?;
-    let words = |version: Option<u32>| match version {
+    let text = |version: Option<u32>| match version {
         Some(version) => format!("version {version}"),
         None => "no version".to_owned(),
     };
     print(|out| {
         writeln!(
             out,
-            "{} of {name} is in force now, before it was {}",
-            words(version),
-            words(before)
+            "{} of {name} is in force now, previously {}",
+            text(version),
+            text(before)
         )
     })
 }

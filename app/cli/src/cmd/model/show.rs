@@ -1,4 +1,4 @@
-//! What a model was learned from.
+//! Prints what a model was learned from.
 
 use std::io::{Result as IoResult, Write};
 
@@ -11,11 +11,11 @@ use serde_json::json;
 use crate::args::SummaryFormat;
 use crate::output::{print, thousands};
 
-/// Says what a model was learned from.
+/// Prints what a model was learned from.
 pub(super) fn show(model: &SavedModel, name: &str, format: SummaryFormat) -> Result<()> {
     let model = model.tree_model().artifact();
     print(|out| match format {
-        SummaryFormat::Table => tell(out, model, name),
+        SummaryFormat::Table => print_table(out, model, name),
         SummaryFormat::Json => {
             let mut line = json!({
                 "name": name,
@@ -44,7 +44,7 @@ pub(super) fn show(model: &SavedModel, name: &str, format: SummaryFormat) -> Res
     })
 }
 
-fn tell(out: &mut dyn Write, model: &ModelArtifact, name: &str) -> IoResult<()> {
+fn print_table(out: &mut dyn Write, model: &ModelArtifact, name: &str) -> IoResult<()> {
     writeln!(out, "{name}")?;
     let mut line = |what: &str, text: String| writeln!(out, "  {what:<16} {text}");
     line("functions", model.functions.join(", "))?;

@@ -1,4 +1,4 @@
-//! What a publication would change, tried on what the job has recorded.
+//! A dry run of a publication, on the trees that the job has recorded.
 
 use std::collections::BTreeSet;
 
@@ -11,34 +11,34 @@ use callgrove_session::{LabelSet, SavedModel};
 use serde::Serialize;
 
 use crate::args::{PublishArgs, SummaryFormat};
-use crate::output::{complain, json_lines, print, thousands};
+use crate::output::{json_lines, print, thousands, warn};
 use crate::tree_models::recorded_trees;
 
-/// What a model says of the newest trees that a job has recorded, beside the one in force.
+/// The results of a model on the newest recorded trees of a job, compared with the model in force.
 #[derive(Serialize)]
 pub(super) struct DryRun {
-    /// Trees that both judged.
+    /// Number of trees.
     trees: usize,
-    /// The last steps that these ended in; none for all.
+    /// Number of last steps in which the trees ended; `None` for all.
     last_steps: Option<u64>,
-    /// Those that the model calls abnormal.
+    /// Number of trees that the model calls abnormal.
     abnormal: usize,
-    /// The version in force.
+    /// Version of the model in force.
     in_force: Option<u32>,
-    /// Those that only the model calls abnormal.
+    /// Number of trees that only the new model calls abnormal.
     new: usize,
-    /// Those that only the one in force calls abnormal.
+    /// Number of trees that only the model in force calls abnormal.
     gone: usize,
-    /// Those that a person called abnormal.
+    /// Number of trees labelled abnormal.
     labelled_abnormal: usize,
-    /// Those of these that the model does not call so.
+    /// Number of trees labelled abnormal that the model calls normal.
     missed: usize,
-    /// Those that a person called normal, and the model abnormal.
+    /// Number of trees labelled normal that the model calls abnormal.
     false_alarms: usize,
 }
 
 impl DryRun {
-    /// Tries a model out.
+    /// Runs a model on the recorded trees.
     pub(super) fn of(
         client: &Client,
         model: &SavedModel,
@@ -56,9 +56,9 @@ impl DryRun {
         };
         let current = in_force(client, name)?;
         let forest = recorded(client, model.functions(), args.last)?;
-        let flagged = flagged(model, &forest)?;
+        let flagged = abnormal_trees(model, &forest)?;
         let before = match &current {
-            Some((_, current)) => self::flagged(current, &forest)?,
+            Some((_, current)) => abnormal_trees(current, &forest)?,
             None => BTreeSet::new(),
         };
         let labels = labels.by_tree(&forest);
@@ -81,8 +81,8 @@ impl DryRun {
         })
     }
 
-    /// Says what was found.
-    pub(super) fn tell(&self, format: SummaryFormat) -> Result<()> {
+    /// Prints the results.
+    pub(super) fn print(&self, format: SummaryFormat) -> Result<()> {
         if format == SummaryFormat::Json {
             return print(|out| json_lines(out, [self]));
         }
@@ -100,7 +100,7 @@ impl DryRun {
             match self.in_force {
                 Some(version) => writeln!(
                     out,
-                    ": {} that version {version}, which is in force, does not, and not {} that it does",
+                    "; version {version}, which is in force, calls {} of these normal and {} others abnormal",
                     thousands(self.new),
                     thousands(self.gone)
                 )?,
@@ -109,7 +109,7 @@ impl DryRun {
             if self.labelled_abnormal > 0 {
                 writeln!(
                     out,
-                    "of the {} that you labelled abnormal it misses {}",
+                    "of the {} that you labelled abnormal, it misses {}",
                     thousands(self.labelled_abnormal),
                     thousands(self.missed)
                 )?;
@@ -117,7 +117,7 @@ impl DryRun {
             if self.false_alarms > 0 {
                 writeln!(
                     out,
-                    "{} that you labelled normal it calls abnormal",
+                    "it calls {} abnormal that you labelled normal",
                     thousands(self.false_alarms)
                 )?;
             }
@@ -126,7 +126,7 @@ impl DryRun {
     }
 }
 
-/// The version of a model in force.
+/// Returns the version of a model in force.
 fn in_force(client: &Client, name: &str) -> Result<Option<(u32, SavedModel)>> {
     let models = client.tree_models()?.models.into_iter();
     let in_force = models
@@ -139,7 +139,7 @@ fn in_force(client: &Client, name: &str) -> Result<Option<(u32, SavedModel)>> {
     Ok(Some((version, SavedModel::read(text.as_bytes())?)))
 }
 
-/// The trees of functions that a job has recorded, of its `last` steps.
+/// Returns the trees of functions that a job has recorded in its `last` steps.
 fn recorded(client: &Client, functions: &[String], last: Option<u64>) -> Result<Forest> {
     let mut records: Vec<TreeRecord> = Vec::new();
     for function in functions {
@@ -153,20 +153,20 @@ fn recorded(client: &Client, functions: &[String], last: Option<u64>) -> Result<
     }
     let (forest, num_left_out) = recorded_forest(&records, RunIdentity::default());
     if num_left_out > 0 {
-        complain(&format!(
-            "{num_left_out} recorded trees were too large to be kept, or damaged"
+        warn(&format!(
+            "{num_left_out} recorded trees were too large to be stored, or damaged"
         ));
     }
     if forest.is_empty() {
         bail!(
-            "the job has recorded no tree of {} so far: start it with --trees",
+            "the job has recorded no tree of {} yet: start it with --trees",
             functions.join(", ")
         );
     }
     Ok(forest)
 }
 
-fn flagged(model: &SavedModel, forest: &Forest) -> Result<BTreeSet<TreeIdx>> {
+fn abnormal_trees(model: &SavedModel, forest: &Forest) -> Result<BTreeSet<TreeIdx>> {
     let verdicts = model.verdicts(forest)?;
     let of_trees = verdicts.iter().enumerate();
     let abnormal = of_trees.filter(|(_, verdict)| verdict.is_abnormal);

@@ -1,6 +1,6 @@
-//! Where a person is in a run, as text: what a link leads to, and what going back goes back to.
+//! A location in a run as text: the target of a link, and an entry of the history.
 
-mod going;
+mod navigation;
 
 use std::fmt::Write as _;
 
@@ -9,33 +9,33 @@ use callgrove_session::{Analysis, Selection};
 
 use super::view::View;
 
-/// Where a person is.
+/// A location in a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Place {
     /// Root function.
     root: Option<String>,
     /// The selected trees.
     trees: Vec<(ProgramId, TreeCode)>,
-    /// The incident that is looked at.
+    /// The selected incident.
     incident: Option<usize>,
-    /// The trend that is looked at.
+    /// The selected trend.
     trend: Option<usize>,
     /// The views in front.
     views: Vec<View>,
-    /// What the timeline shows, in nanoseconds from the start of the run, unless it shows all.
+    /// The time range of the timeline, in nanoseconds since the start of the run; `None` for the whole run.
     time: Option<(i64, i64)>,
 }
 
-/// On the way to a place.
+/// A navigation in progress.
 #[derive(Default)]
-pub(super) struct WantedPlace {
+pub(super) struct Destination {
     place: Place,
-    /// Whether the forest of its root was asked for.
-    is_root_asked: bool,
+    /// Whether the forest of its root has been requested.
+    is_root_requested: bool,
 }
 
 impl Place {
-    /// The place as text for an address; empty where nothing is open.
+    /// Returns the location as text for an address; empty if nothing is open.
     pub fn to_text(&self) -> String {
         let trees = self.trees.iter().map(|(program, code)| match program.0 {
             0 => format!("{}-{}", code.rank, code.index),
@@ -65,7 +65,7 @@ impl Place {
         text
     }
 
-    /// The place that a text means; what is not understood is left out.
+    /// Parses a location; parts that cannot be parsed are left out.
     pub fn from_text(text: &str) -> Self {
         let mut place = Self::default();
         for (name, value) in text.split('&').filter_map(|part| part.split_once('=')) {
@@ -93,7 +93,7 @@ impl Place {
         place
     }
 
-    /// Whether only what the timeline shows is another.
+    /// Returns whether the locations differ only in the time range of the timeline.
     pub fn differs_in_time_alone(&self, other: &Self) -> bool {
         let without_time = |place: &Self| Self {
             time: None,
@@ -118,7 +118,7 @@ impl Place {
     }
 }
 
-/// `rank-index`, or `program/rank-index`.
+/// Parses `rank-index` or `program/rank-index`.
 fn tree_of(text: &str) -> Option<(ProgramId, TreeCode)> {
     let (program, code) = text.split_once('/').unwrap_or(("0", text));
     let (rank, index) = code.split_once('-')?;
@@ -129,7 +129,7 @@ fn tree_of(text: &str) -> Option<(ProgramId, TreeCode)> {
     Some((ProgramId(program.parse().ok()?), code))
 }
 
-/// A text as it may stand in an address.
+/// Returns the text escaped for an address.
 fn escaped(text: &str) -> String {
     percent_encoded(text.as_bytes(), |byte| {
         byte.is_ascii_alphanumeric() || b"-_.~:,/".contains(&byte)

@@ -1,20 +1,21 @@
-//! Pure geometry of a plot: an axis, round ticks, zoom.
+//! Geometry of a plot axis: range, round ticks, zoom.
 
 use crate::canvas::round_step;
 
-/// What an axis shows, in its own numbers, and how they are spread.
+/// The range of an axis in data units, and its scale.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Axis {
-    /// At the start.
+    /// Value at the start.
     pub from: f64,
-    /// At the end; more than `from`.
+    /// Value at the end; greater than `from`.
     pub to: f64,
-    /// Whether equal factors are equally long.
+    /// Whether the scale is logarithmic.
     pub is_log: bool,
 }
 
 impl Axis {
-    /// Holds all finite values with a margin. A logarithmic axis leaves out what is not positive.
+    /// Returns an axis over all finite values, with a margin. A logarithmic axis leaves out values that are not
+    /// positive.
     pub fn around(values: impl Iterator<Item = f64>, is_log: bool) -> Self {
         let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|value| value.is_finite() && !(is_log && *value <= 0.0)) {
@@ -45,7 +46,7 @@ impl Axis {
         }
     }
 
-    /// Where a value lies: 0 at the start, 1 at the end; not finite if it cannot be shown.
+    /// Returns the position of a value: 0 at the start, 1 at the end. Not finite if the value cannot be shown.
     pub fn share_of(self, value: f64) -> f64 {
         if self.is_log {
             (value / self.from).ln() / (self.to / self.from).ln()
@@ -54,7 +55,7 @@ impl Axis {
         }
     }
 
-    /// The value at a share of the axis.
+    /// Returns the value at a position of the axis.
     pub fn value_at(self, share: f64) -> f64 {
         if self.is_log {
             self.from * (share * (self.to / self.from).ln()).exp()
@@ -63,20 +64,20 @@ impl Axis {
         }
     }
 
-    /// `factor` > 1 shows less; the value at `anchor` (0 to 1) stays where it is.
+    /// Returns the axis zoomed in by `factor` > 1; the value at `anchor` (0 to 1) keeps its position.
     #[must_use]
     pub fn zoomed(self, factor: f64, anchor: f64) -> Self {
         let start = anchor - anchor / factor;
         self.part(start, start + 1.0 / factor)
     }
 
-    /// Moved by a share of its length.
+    /// Returns the axis moved by a fraction of its length.
     #[must_use]
     pub fn panned(self, share: f64) -> Self {
         self.part(share, 1.0 + share)
     }
 
-    /// From one share to another; itself where numbers could not be told apart any more.
+    /// Returns the part from one position to another; `self` if the values could no longer be distinguished.
     fn part(self, start: f64, end: f64) -> Self {
         let (from, to) = (self.value_at(start), self.value_at(end));
         let length = to - from;
@@ -91,7 +92,7 @@ impl Axis {
         }
     }
 
-    /// At most `max_count` round values on the axis, in order.
+    /// Returns at most `max_count` round values on the axis, in order.
     pub fn ticks(self, max_count: usize) -> Vec<f64> {
         let max_count = max_count.max(1);
         if self.is_log && self.to / self.from > 20.0 {
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn zooming_ends_where_numbers_cannot_be_told_apart() {
+    fn zooming_ends_where_values_cannot_be_distinguished() {
         let mut axis = Axis::around([1.8e15, 1.9e15].into_iter(), false);
         for _ in 0..200 {
             axis = axis.zoomed(2.0, 0.5);

@@ -1,10 +1,10 @@
-//! Many points as one picture: how many there are, and of which colours, on each spot of the plane.
+//! Many points as one picture: the number of points and their colours at each spot of the plane.
 //!
-//! Only points that do not stand out are counted together. A point alone on its spot is still seen.
+//! Only points that are not prominent are counted. A point alone on its spot is still seen.
 //!
-//! Spots lie still on the plane while it is moved, so that only what comes into view is counted. The
-//! texture is like a wheel: the place of a spot is its number modulo the side, and what comes into
-//! view takes the place of what left it longest ago.
+//! Spots do not move on the plane when the view pans, so only spots that come into view are counted. The texture is a
+//! ring buffer in both axes: the index of a spot is its number modulo the side, and a spot that comes into view
+//! replaces the one that left it longest ago.
 
 use std::ops::Range;
 
@@ -13,20 +13,20 @@ use egui::{Color32, ColorImage, Mesh, Painter, Pos2, Rect, Shape, TextureHandle,
 use super::cloud::PointCloud;
 use super::geometry::{Bounds, Transform};
 
-/// Side of a spot in points of the screen.
+/// Side of a spot, in points of the screen.
 const SPOT: f64 = 2.0;
-/// Spots that are counted ahead of what comes into view.
+/// Number of spots counted ahead of the visible part, on each side.
 const AHEAD: i64 = 24;
-/// Opacity of a spot with as many points as spots have on average.
+/// Opacity of a spot with the mean number of points.
 const MEAN_OPACITY: f32 = 0.6;
 /// Opacity of a spot with one point.
-const LEAST_OPACITY: f32 = 0.2;
-/// From this count on, opacity grows no more.
+const MIN_OPACITY: f32 = 0.2;
+/// Count from which on the opacity no longer grows.
 const MAX_COUNT: usize = 256;
-/// Relative error of a place in 32 bits, amply.
+/// Upper bound of the relative error of a position in 32 bits.
 const ROUNDING: f64 = 1e-6;
 
-/// Columns and rows of spots, from the middle of all points to the right and downwards.
+/// Columns and rows of spots, counted from the middle of all points to the right and downwards.
 type Region = [Range<i64>; 2];
 
 /// The picture at one scale.
@@ -35,32 +35,32 @@ pub(super) struct Density {
     texture: TextureHandle,
 }
 
-/// What a canvas shows, in spots.
-struct Seen {
-    /// Spots for one unit of each axis.
+/// The visible part of the plane, in spots.
+struct VisibleSpots {
+    /// Spots per unit of each axis.
     scale: [f64; 2],
     /// The upper left corner.
     corner: [f64; 2],
     size: [f64; 2],
 }
 
-/// Which spots are in the texture.
+/// The spots in the texture.
 struct Spots {
     scale: [f64; 2],
-    /// Of the texture.
+    /// Sides of the texture.
     sides: [i64; 2],
     counted: Region,
     /// Opacity by number of points.
     opacity: Vec<f32>,
 }
 
-/// A part of the texture and its place there.
+/// A part of the texture and its position there.
 struct Patch {
     at: [usize; 2],
     image: ColorImage,
 }
 
-/// Paints the points of `cloud` that do not stand out; `known` is the picture of the frame before.
+/// Paints the points of `cloud` that are not prominent; `known` is the picture of the previous frame.
 pub(super) fn paint(
     known: &mut Option<Density>,
     cloud: &PointCloud,
@@ -68,7 +68,7 @@ pub(super) fn paint(
     opacity: f32,
     painter: &Painter,
 ) {
-    let seen = Seen::new(cloud, transform);
+    let seen = VisibleSpots::new(cloud, transform);
     let mut density = known
         .take()
         .filter(|known| known.spots.sides == seen.sides())
@@ -88,7 +88,7 @@ pub(super) fn paint(
 }
 
 impl Density {
-    fn new(cloud: &PointCloud, seen: &Seen, ctx: &egui::Context) -> Self {
+    fn new(cloud: &PointCloud, seen: &VisibleSpots, ctx: &egui::Context) -> Self {
         let size = seen.sides().map(|side| side as usize);
         let image = ColorImage::filled(size, Color32::TRANSPARENT);
         Self {
@@ -98,7 +98,7 @@ impl Density {
     }
 }
 
-impl Seen {
+impl VisibleSpots {
     fn new(cloud: &PointCloud, transform: &Transform) -> Self {
         let rect = transform.rect();
         let (place, middle) = (transform.to_plane(rect.min), cloud.bounds().center());
@@ -111,7 +111,7 @@ impl Seen {
         }
     }
 
-    /// All spots that are seen in whole or in part, and those around them that they blend into.
+    /// Returns all spots that are at least partly visible, and the adjacent ones that they blend into.
     fn region(&self) -> Region {
         [0, 1].map(|axis| {
             let (start, end) = (self.corner[axis], self.corner[axis] + self.size[axis]);
@@ -119,7 +119,7 @@ impl Seen {
         })
     }
 
-    /// Sides of a texture for it: powers of two, without which some cards repeat none.
+    /// Returns the sides of a texture for it: powers of two, since some GPUs repeat no other texture.
     fn sides(&self) -> [i64; 2] {
         self.size
             .map(|length| (length.ceil() as u64 + 3 + 2 * AHEAD as u64).next_power_of_two() as i64)
@@ -127,7 +127,7 @@ impl Seen {
 }
 
 impl Spots {
-    fn new(cloud: &PointCloud, seen: &Seen) -> Self {
+    fn new(cloud: &PointCloud, seen: &VisibleSpots) -> Self {
         Self {
             scale: seen.scale,
             sides: seen.sides(),
@@ -136,7 +136,7 @@ impl Spots {
         }
     }
 
-    /// Counts what is seen and was not counted.
+    /// Counts the visible spots that have not been counted.
     fn follow(&mut self, cloud: &PointCloud, seen: &Region) -> Vec<Patch> {
         let mut patches = Vec::new();
         let overlaps = |axis: usize| {
@@ -168,7 +168,7 @@ impl Spots {
         patches
     }
 
-    /// Counts a region, cut where the texture ends and begins again.
+    /// Counts a region, cut where the texture wraps around.
     fn count(&self, cloud: &PointCloud, region: &Region, patches: &mut Vec<Patch>) {
         let [columns, rows] = [0, 1].map(|axis| pieces(region[axis].clone(), self.sides[axis]));
         for rows in rows {
@@ -183,7 +183,7 @@ impl Spots {
         }
     }
 
-    /// The mean colour of each spot, the more opaque the more points it has.
+    /// Returns the mean colour of each spot, more opaque with more points.
     fn picture(&self, cloud: &PointCloud, region: &Region) -> ColorImage {
         let size = [0, 1].map(|axis| (region[axis].end - region[axis].start) as usize);
         let color = |&[r, g, b, count]: &[u32; 4]| {
@@ -199,7 +199,7 @@ impl Spots {
         ColorImage::new(size, sums.iter().map(color).collect())
     }
 
-    /// Red, green, blue and how many points, of each spot.
+    /// Returns red, green, blue and the number of points of each spot.
     fn sums(
         &self,
         cloud: &PointCloud,
@@ -209,7 +209,7 @@ impl Spots {
         let mut sums = vec![[0_u32; 4]; width * height];
         let [x_scale, y_scale] = self.scale.map(|scale| scale as f32);
         for slots in cloud.grid().rows_in(self.plane(cloud, region)) {
-            for point in &cloud.crowd()[slots] {
+            for point in &cloud.ordinary()[slots] {
                 let x = floor(point.place[0] * x_scale).wrapping_sub(region[0].start);
                 let y = floor(-point.place[1] * y_scale).wrapping_sub(region[1].start);
                 let (x, y) = (x as usize, y as usize);
@@ -217,7 +217,7 @@ impl Spots {
                     continue;
                 }
                 let [r, g, b, a] = point.color.to_array();
-                // A point that stands out has no colour here and counts for nothing.
+                // A prominent point has no colour here and is not counted.
                 for (sum, part) in sums[y * width + x].iter_mut().zip([r, g, b, a.min(1)]) {
                     *sum += u32::from(part);
                 }
@@ -226,7 +226,7 @@ impl Spots {
         sums
     }
 
-    /// A box that holds all points of a region.
+    /// Returns a box that contains all points of a region.
     fn plane(&self, cloud: &PointCloud, region: &Region) -> Bounds {
         let middle = cloud.bounds().center();
         let place = |axis: usize, spot: i64, direction: f64| {
@@ -247,8 +247,8 @@ impl Spots {
         }
     }
 
-    /// What is seen, on the texture.
-    fn uv(&self, seen: &Seen) -> Rect {
+    /// Returns the texture coordinates of the visible part.
+    fn uv(&self, seen: &VisibleSpots) -> Rect {
         let sides = self.sides.map(|side| side as f64);
         let corner = [0, 1].map(|axis| seen.corner[axis].rem_euclid(sides[axis]));
         let at = |share: f64| {
@@ -259,7 +259,7 @@ impl Spots {
     }
 }
 
-/// Parts of `range` between multiples of `side`.
+/// Returns the parts of `range` between multiples of `side`.
 fn pieces(range: Range<i64>, side: i64) -> Vec<Range<i64>> {
     let cut = (range.start.div_euclid(side) + 1) * side;
     if cut < range.end {
@@ -269,19 +269,19 @@ fn pieces(range: Range<i64>, side: i64) -> Vec<Range<i64>> {
     }
 }
 
-/// The same as [`f32::floor`], which is a call of a function where the processor is not known.
+/// Same as [`f32::floor`], which is a function call unless the processor is known.
 fn floor(value: f32) -> i64 {
     let whole = value as i64;
     whole - i64::from(whole as f32 > value)
 }
 
-/// Points of a spot that has any, on average over the plane: what it would be if those of a cell of the
-/// grid were thrown evenly into it. It depends on the scale only, so that moving changes no colour.
+/// Returns the mean number of points of a non-empty spot, as if the points of each grid cell were spread evenly over
+/// it. It depends on the scale only, so that panning changes no colour.
 fn mean_count(cloud: &PointCloud, scale: [f64; 2]) -> f32 {
     let [width, height] = cloud.grid().cell_size();
     let spots_per_cell = width * scale[0] * height * scale[1];
     let (mut num_points, mut num_spots) = (0.0, 0.0);
-    for (&count, &num_cells) in cloud.crowding() {
+    for (&count, &num_cells) in cloud.cells_by_count() {
         let (count, num_cells) = (f64::from(count), f64::from(num_cells));
         num_points += num_cells * count;
         num_spots += num_cells * spots_per_cell * -(-count / spots_per_cell).exp_m1();
@@ -289,12 +289,12 @@ fn mean_count(cloud: &PointCloud, scale: [f64; 2]) -> f32 {
     (num_points / num_spots).max(1.0) as f32
 }
 
-/// Opacity by number of points: the more of them the less is seen through.
+/// Returns the opacity by number of points.
 fn opacities(mean_count: f32) -> Vec<f32> {
-    // What one point lets through, so that a mean number of them has the wanted opacity.
+    // The transmittance of one point, such that a mean number of points has the wanted opacity.
     let through = (1.0 - MEAN_OPACITY).powf(1.0 / mean_count);
     (0..MAX_COUNT)
-        .map(|count| (1.0 - through.powi(count as i32)).max(LEAST_OPACITY))
+        .map(|count| (1.0 - through.powi(count as i32)).max(MIN_OPACITY))
         .collect()
 }
 
@@ -307,12 +307,12 @@ mod tests {
     use super::super::geometry::{Aspect, PlaneView};
     use super::*;
 
-    fn cloud(places: Vec<[f64; 2]>, stands_out: impl Fn(usize) -> bool) -> PointCloud {
+    fn cloud(places: Vec<[f64; 2]>, is_prominent: impl Fn(usize) -> bool) -> PointCloud {
         let mark = |at: usize| PointMark {
             color: Color32::WHITE,
             ring: Color32::TRANSPARENT,
             shape: MarkShape::Disc,
-            stands_out: stands_out(at),
+            is_prominent: is_prominent(at),
         };
         let marks = (0..places.len()).map(mark).collect();
         PointCloud::new(places, marks)
@@ -323,10 +323,10 @@ mod tests {
         Transform::new(rect, cloud.bounds(), Aspect::Equal, view)
     }
 
-    /// How opaque the whole picture is at a place.
+    /// Returns the opacity of the whole picture at a position.
     fn ink(cloud: &PointCloud) -> impl Fn([f64; 2]) -> u8 {
         let transform = transform(cloud, PlaneView::default());
-        let seen = Seen::new(cloud, &transform);
+        let seen = VisibleSpots::new(cloud, &transform);
         let picture = Spots::new(cloud, &seen).picture(cloud, &seen.region());
         move |place| {
             let at = transform.to_screen(place) - transform.rect().min;
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn every_point_alone_or_not_leaves_ink_on_its_spot_and_those_that_stand_out_none() {
+    fn every_point_colours_its_spot_and_prominent_ones_do_not() {
         let cloud = cloud(spiral(500), |at| at % 9 == 4);
         let ink = ink(&cloud);
         for (point, &place) in cloud
@@ -356,11 +356,11 @@ mod tests {
             .filter(|(at, _)| at % 9 != 4)
         {
             assert!(
-                f32::from(ink(place)) >= LEAST_OPACITY * 250.0,
+                f32::from(ink(place)) >= MIN_OPACITY * 250.0,
                 "point {point}"
             );
         }
-        let seen = Seen::new(&cloud, &transform(&cloud, PlaneView::default()));
+        let seen = VisibleSpots::new(&cloud, &transform(&cloud, PlaneView::default()));
         let (region, spots) = (seen.region(), Spots::new(&cloud, &seen));
         let size = [0, 1].map(|axis| region[axis].clone().count());
         let sums = spots.sums(&cloud, &region, size);
@@ -380,19 +380,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn wherever_the_plane_was_moved_the_picture_is_that_of_a_fresh_one(
+        fn a_panned_picture_equals_a_fresh_one(
             moves in proptest::collection::vec((-400.0..400.0_f32, -300.0..300.0_f32), 1..12),
             zoom in 1.0..30.0_f64,
         ) {
             let cloud = cloud(spiral(3_000), |at| at % 50 == 0);
             let fitted = transform(&cloud, PlaneView::default());
             let mut view = PlaneView::default().zoomed(&fitted, fitted.rect().center(), [zoom; 2]);
-            let mut spots = Spots::new(&cloud, &Seen::new(&cloud, &transform(&cloud, view)));
+            let mut spots = Spots::new(&cloud, &VisibleSpots::new(&cloud, &transform(&cloud, view)));
             let size = spots.sides.map(|side| side as usize);
             let mut texture = ColorImage::filled(size, Color32::RED);
             for (x, y) in moves {
                 view = view.panned(&transform(&cloud, view), Vec2::new(x, y));
-                let region = Seen::new(&cloud, &transform(&cloud, view)).region();
+                let region = VisibleSpots::new(&cloud, &transform(&cloud, view)).region();
                 for Patch { at, image } in spots.follow(&cloud, &region) {
                     for (row, pixels) in image.pixels.chunks(image.width()).enumerate() {
                         let start = (at[1] + row) * size[0] + at[0];

@@ -1,26 +1,26 @@
-//! Pure geometry of a plane of points: its bounds, which part of it is seen, to the screen and back.
+//! Geometry of a plane of points: its bounds, the visible part, and the mapping to the screen and back.
 
 use egui::{Pos2, Rect, Vec2};
 
-/// Room left around the points of a fitted plane, in points of the screen.
+/// Margin around the points of a fitted plane, in points of the screen.
 const MARGIN: f32 = 24.0;
-/// Least magnification against the fitted plane.
+/// Smallest zoom, relative to the fitted plane.
 const MIN_ZOOM: f64 = 0.5;
-/// Most magnification where both axes have one scale: those positions are 32-bit numbers.
+/// Largest zoom where both axes share a scale: those positions are 32-bit numbers.
 const MAX_ZOOM: f64 = 1e5;
-/// Parts of the largest number on an axis that can be told apart on the screen.
+/// Number of parts of the largest number on an axis that the screen can distinguish.
 const PRECISION: f64 = 1e13;
 
-/// How the two axes are scaled.
+/// The scaling of the two axes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Aspect {
-    /// One scale for both: distances mean something.
+    /// One scale for both axes: distances are comparable.
     Equal,
-    /// Each fills the canvas.
+    /// Each axis fills the canvas.
     Free,
 }
 
-/// Smallest box around points; y points up.
+/// The smallest box around points; y points up.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bounds {
     /// Left and lower edge.
@@ -29,23 +29,23 @@ pub struct Bounds {
     pub max: [f64; 2],
 }
 
-/// Which part of the plane is seen, apart from the size of the canvas.
+/// The visible part of the plane, independent of the canvas size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PlaneView {
-    /// Where the middle of the canvas is, from the middle of the bounds.
+    /// Offset of the middle of the canvas from the middle of the bounds.
     offset: [f64; 2],
-    /// Magnification of each axis against the fitted plane.
+    /// Zoom of each axis, relative to the fitted plane.
     zoom: [f64; 2],
 }
 
-/// From the plane to the screen and back.
+/// The mapping from the plane to the screen and back.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Transform {
     rect: Rect,
     bounds: Bounds,
     aspect: Aspect,
     center: [f64; 2],
-    /// Points of the screen for one unit of each axis.
+    /// Points of the screen per unit of each axis.
     scale: [f64; 2],
     zoom: [f64; 2],
 }
@@ -60,7 +60,7 @@ impl Default for PlaneView {
 }
 
 impl Bounds {
-    /// The box of `places`; those that are not finite do not count. Of none: the unit box.
+    /// Returns the bounding box of `places`; positions that are not finite do not count. Without any: the unit box.
     pub fn of(places: impl IntoIterator<Item = [f64; 2]>) -> Self {
         let (mut min, mut max) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
         for place in places.into_iter().filter(|place| is_finite(*place)) {
@@ -79,12 +79,12 @@ impl Bounds {
         }
     }
 
-    /// The middle.
+    /// Returns the middle.
     pub fn center(&self) -> [f64; 2] {
         [0, 1].map(|axis| f64::midpoint(self.min[axis], self.max[axis]))
     }
 
-    /// Width and height, never 0.
+    /// Returns width and height, never 0.
     pub fn size(&self) -> [f64; 2] {
         [0, 1].map(|axis| {
             let length = self.max[axis] - self.min[axis];
@@ -99,7 +99,7 @@ impl Bounds {
 }
 
 impl PlaneView {
-    /// Zoomed by a factor for each axis, so that what is under `pointer` stays there.
+    /// Returns the view zoomed by a factor for each axis; the position under `pointer` does not move.
     #[must_use]
     pub fn zoomed(self, transform: &Transform, pointer: Pos2, factor: [f64; 2]) -> Self {
         let anchor = transform.to_plane(pointer);
@@ -115,7 +115,7 @@ impl PlaneView {
         next
     }
 
-    /// Moved by `delta` on the screen.
+    /// Returns the view moved by `delta` on the screen.
     #[must_use]
     pub fn panned(self, transform: &Transform, delta: Vec2) -> Self {
         let [x, y] = transform.scale;
@@ -128,7 +128,7 @@ impl PlaneView {
         }
     }
 
-    /// The same magnification with `place` in the middle.
+    /// Returns the view with the same zoom and `place` in the middle.
     #[must_use]
     pub fn centered(self, transform: &Transform, place: [f64; 2]) -> Self {
         let middle = transform.bounds.center();
@@ -138,7 +138,7 @@ impl PlaneView {
         }
     }
 
-    /// A view that is filled by `part` of what `transform` shows.
+    /// Returns the view that shows `part` of the canvas of `transform`.
     #[must_use]
     pub fn zoomed_to(self, transform: &Transform, part: Rect) -> Self {
         let whole = transform.rect.size();
@@ -153,11 +153,14 @@ impl PlaneView {
 }
 
 impl Transform {
-    /// The view of a plane with `bounds` on the canvas `rect`.
+    /// Returns the mapping of a plane with `bounds` on the canvas `rect`.
     pub fn new(rect: Rect, bounds: Bounds, aspect: Aspect, view: PlaneView) -> Self {
-        let room = (rect.size() - Vec2::splat(2.0 * MARGIN)).max(Vec2::splat(1.0));
+        let available = (rect.size() - Vec2::splat(2.0 * MARGIN)).max(Vec2::splat(1.0));
         let size = bounds.size();
-        let mut fit = [f64::from(room.x) / size[0], f64::from(room.y) / size[1]];
+        let mut fit = [
+            f64::from(available.x) / size[0],
+            f64::from(available.y) / size[1],
+        ];
         if aspect == Aspect::Equal {
             fit = [fit[0].min(fit[1]); 2];
         }
@@ -172,7 +175,7 @@ impl Transform {
         }
     }
 
-    /// How far each axis may be magnified; axes of one scale stop together.
+    /// Returns the largest zoom of each axis; axes that share a scale stop together.
     fn max_zoom(&self) -> [f64; 2] {
         let (bounds, size) = (self.bounds, self.bounds.size());
         let limits = [0, 1].map(|axis| {
@@ -185,29 +188,29 @@ impl Transform {
         }
     }
 
-    /// Points of the screen for one unit of each axis.
+    /// Returns the points of the screen per unit of each axis.
     pub fn scale(&self) -> [f64; 2] {
         self.scale
     }
 
-    /// Magnification against the fitted plane: the lesser of the two axes.
+    /// Returns the zoom relative to the fitted plane: the smaller one of the two axes.
     pub fn zoom(&self) -> f64 {
         self.zoom[0].min(self.zoom[1])
     }
 
-    /// The canvas.
+    /// Returns the canvas.
     pub fn rect(&self) -> Rect {
         self.rect
     }
 
-    /// Where a place of the plane is on the screen.
+    /// Returns the position on the screen of a position of the plane.
     pub fn to_screen(self, place: [f64; 2]) -> Pos2 {
         let x = (place[0] - self.center[0]) * self.scale[0];
         let y = (self.center[1] - place[1]) * self.scale[1];
         self.rect.center() + Vec2::new(x as f32, y as f32)
     }
 
-    /// The place of the plane at a place on the screen.
+    /// Returns the position of the plane at a position on the screen.
     pub fn to_plane(self, place: Pos2) -> [f64; 2] {
         let from_middle = place - self.rect.center();
         [
@@ -216,7 +219,7 @@ impl Transform {
         ]
     }
 
-    /// The part of the plane that is seen, and `margin` points of the screen around it.
+    /// Returns the visible part of the plane, extended by `margin` points of the screen.
     pub fn seen(&self, margin: f32) -> Bounds {
         let rect = self.rect.expand(margin);
         Bounds {
@@ -226,7 +229,7 @@ impl Transform {
     }
 }
 
-/// Whether `place` is inside the closed `polygon` (even-odd rule).
+/// Returns whether `place` is inside the closed `polygon` (even-odd rule).
 pub fn polygon_contains(polygon: &[[f64; 2]], place: [f64; 2]) -> bool {
     let mut is_inside = false;
     for (index, &a) in polygon.iter().enumerate() {
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_has_room_around_it() {
+    fn one_value_has_a_margin_around_it() {
         for value in [0.0, 1.8e15, -4.0] {
             let bounds = Bounds::of([[value, value]]);
             let transform = Transform::new(CANVAS, bounds, Aspect::Free, PlaneView::default());
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_of_a_short_run_lie_apart_though_they_count_from_the_epoch() {
+    fn times_of_a_short_run_are_distinct_though_they_count_from_the_epoch() {
         let places = [0.0, 20.0].map(|after_us| [1.8e15 + after_us * 1e3, 1.0]);
         let bounds = Bounds::of(places);
         let transform = Transform::new(CANVAS, bounds, Aspect::Free, PlaneView::default());
@@ -322,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn zooming_ends_where_numbers_cannot_be_told_apart() {
+    fn zooming_ends_where_values_cannot_be_distinguished() {
         let bounds = Bounds::of([[1.8e15, 0.0], [1.8e15 + 1e7, 1.0]]);
         let mut view = PlaneView::default();
         for _ in 0..300 {
@@ -366,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_polygon_contains_what_is_inside_its_bay_only() {
+    fn a_polygon_does_not_contain_its_bay() {
         // A square with a bay cut in from the right.
         let bay = [
             [0.0, 0.0],

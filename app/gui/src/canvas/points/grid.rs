@@ -1,34 +1,34 @@
-//! Points by cell of a grid: what is near a place, in a box or a polygon, without a look at all points.
+//! A spatial index: finds points near a position, in a box or in a polygon, without a scan of all points.
 
 use std::ops::Range;
 
 use super::geometry::{Bounds, is_finite, polygon_contains};
 
-/// Points in a cell of the grid, on average.
+/// Mean number of points in a cell of the grid.
 const POINTS_PER_CELL: usize = 4;
 
-/// An order of points by cell of a grid over their bounds. A slot is a place in that order.
+/// Points ordered by cell of a grid over their bounds. A slot is an index into that order.
 #[derive(Clone, Debug)]
 pub struct PointGrid {
     bounds: Bounds,
-    /// Cells along each axis.
+    /// Number of cells along each axis.
     side: usize,
-    /// Where the slots of a cell begin, shape `[n_cells + 1]`.
+    /// First slot of each cell, shape `[n_cells + 1]`.
     starts: Vec<u32>,
     /// The point of each slot.
     order: Vec<u32>,
 }
 
-/// What of the points near a place matters to a search.
+/// The centre and scale of a search.
 #[derive(Clone, Copy)]
-struct Near {
+struct PlaneSearch {
     place: [f64; 2],
-    /// Points of the screen for one unit of each axis.
+    /// Points of the screen per unit of each axis.
     scale: [f64; 2],
 }
 
 impl PointGrid {
-    /// Sorts `places` into cells; those that are not finite are left out.
+    /// Sorts `places` into cells; positions that are not finite are left out.
     pub fn new(places: &[[f64; 2]]) -> Self {
         let bounds = Bounds::of(places.iter().copied());
         let side = ((places.len() / POINTS_PER_CELL) as f64)
@@ -71,29 +71,29 @@ impl PointGrid {
         grid
     }
 
-    /// The box of the points.
+    /// Returns the bounding box of the points.
     pub fn bounds(&self) -> Bounds {
         self.bounds
     }
 
-    /// The point of each slot.
+    /// Returns the point of each slot.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// Width and height of a cell.
+    /// Returns width and height of a cell.
     pub fn cell_size(&self) -> [f64; 2] {
         self.bounds.size().map(|length| length / self.side as f64)
     }
 
-    /// Slots in the cells that a box touches: one range for each row of cells. Points near the box may
-    /// be among them.
+    /// Returns the slots in the cells that a box touches: one range for each row of cells. They may contain points
+    /// outside the box.
     pub fn rows_in(&self, part: Bounds) -> impl Iterator<Item = Range<usize>> + '_ {
         self.cells_in(part)
             .map(|(first, last)| self.starts[first] as usize..self.starts[last + 1] as usize)
     }
 
-    /// The same cell by cell.
+    /// Returns the same slots cell by cell.
     pub fn slots_by_cell(&self, part: Bounds) -> impl Iterator<Item = Range<usize>> + '_ {
         self.cells_in(part)
             .flat_map(|(first, last)| first..=last)
@@ -101,21 +101,21 @@ impl PointGrid {
             .filter(|slots| !slots.is_empty())
     }
 
-    /// Number of points in the cell of a place.
-    pub fn crowding(&self, place: [f64; 2]) -> usize {
+    /// Returns the number of points in the cell of a position.
+    pub fn num_in_cell(&self, place: [f64; 2]) -> usize {
         let cell = self.cell_index(self.cell(place));
         (self.starts[cell + 1] - self.starts[cell]) as usize
     }
 
-    /// First and last cell of each row of cells that a box touches.
+    /// Returns the first and last cell of each row of cells that a box touches.
     fn cells_in(&self, part: Bounds) -> impl Iterator<Item = (usize, usize)> + '_ {
         let (low, high) = (self.cell(part.min), self.cell(part.max));
         (low[1]..=high[1])
             .map(move |y| (self.cell_index([low[0], y]), self.cell_index([high[0], y])))
     }
 
-    /// The point nearest on the screen to `place`, at most `radius` points of the screen away, where a
-    /// unit of each axis has `scale` of them; of two at the same distance the lower index.
+    /// Returns the point closest on the screen to `place`, at most `radius` points of the screen away, where `scale` is
+    /// in points of the screen per unit of each axis. Of two at the same distance it returns the lower index.
     pub fn nearest(
         &self,
         places: &[[f64; 2]],
@@ -123,13 +123,13 @@ impl PointGrid {
         scale: [f64; 2],
         radius: f64,
     ) -> Option<usize> {
-        let near = Near { place, scale };
+        let near = PlaneSearch { place, scale };
         self.around(places, near, radius)
             .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
             .map(|(_, point)| point)
     }
 
-    /// The `count` points nearest to a point on the screen, the point itself first.
+    /// Returns the `count` points closest to a point on the screen, the point itself first.
     pub fn nearest_to(
         &self,
         places: &[[f64; 2]],
@@ -137,7 +137,7 @@ impl PointGrid {
         scale: [f64; 2],
         count: usize,
     ) -> Vec<usize> {
-        let near = Near {
+        let near = PlaneSearch {
             place: places[point],
             scale,
         };
@@ -160,8 +160,8 @@ impl PointGrid {
             .collect()
     }
 
-    /// The nearest point that lies in a direction of the screen (x to the right, y upwards) from a
-    /// point: ahead by more than it is aside.
+    /// Returns the closest point in a direction of the screen (x to the right, y upwards) from a point: its offset
+    /// along the direction exceeds the one across.
     pub fn nearest_toward(
         &self,
         places: &[[f64; 2]],
@@ -170,7 +170,7 @@ impl PointGrid {
         direction: [f64; 2],
     ) -> Option<usize> {
         let from = places[point];
-        let near = Near { place: from, scale };
+        let near = PlaneSearch { place: from, scale };
         let is_ahead = |other: usize| {
             let [dx, dy] = [0, 1].map(|axis| (places[other][axis] - from[axis]) * scale[axis]);
             let ahead = dx * direction[0] + dy * direction[1];
@@ -185,7 +185,7 @@ impl PointGrid {
         })
     }
 
-    /// The points inside `polygon`, ascending.
+    /// Returns the points inside `polygon`, ascending.
     pub fn in_polygon(&self, places: &[[f64; 2]], polygon: &[[f64; 2]]) -> Vec<usize> {
         if polygon.len() < 3 {
             return Vec::new();
@@ -205,11 +205,11 @@ impl PointGrid {
             .map(|&point| point as usize)
     }
 
-    /// Points at most `radius` away, each with its squared distance.
+    /// Returns the points at most `radius` away, each with its squared distance.
     fn around<'a>(
         &'a self,
         places: &'a [[f64; 2]],
-        near: Near,
+        near: PlaneSearch,
         radius: f64,
     ) -> impl Iterator<Item = (f64, usize)> + 'a {
         let reach = near.scale.map(|scale| radius / scale);
@@ -226,8 +226,8 @@ impl PointGrid {
             .filter(move |(squared, _)| *squared <= radius * radius)
     }
 
-    /// Radii on the screen from a cell up to all points.
-    fn growing(&self, near: Near) -> impl Iterator<Item = f64> + use<> {
+    /// Returns growing radii on the screen, from the size of a cell to one that covers all points.
+    fn growing(&self, near: PlaneSearch) -> impl Iterator<Item = f64> + use<> {
         let size = self.bounds.size();
         let cell = self.cell_size();
         let first = (cell[0] * near.scale[0]).min(cell[1] * near.scale[1]);
@@ -259,7 +259,7 @@ mod tests {
 
     const SCALE: [f64; 2] = [100.0, 40.0];
 
-    /// A spiral: no two points are equally far from anything.
+    /// A spiral: no two points have the same distance to another point.
     fn spiral() -> Vec<[f64; 2]> {
         (0..200)
             .map(|i| f64::from(i) * 0.1)
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_grid_finds_what_a_search_through_all_points_finds() {
+    fn the_grid_finds_the_same_as_a_scan_of_all_points() {
         let places = spiral();
         let grid = PointGrid::new(&places);
         for at in 0..400 {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_those_that_a_sort_of_all_points_finds() {
+    fn neighbours_equal_those_of_a_full_sort() {
         let places = spiral();
         let grid = PointGrid::new(&places);
         for point in [0, 57, 199] {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn points_without_a_place_are_never_found() {
+    fn points_without_a_position_are_never_found() {
         let places = [[f64::NAN, 0.0], [0.0, 0.0]];
         let grid = PointGrid::new(&places);
         assert_eq!(grid.nearest(&places, [0.0, 0.0], SCALE, 1.0), Some(1));
@@ -355,7 +355,7 @@ mod tests {
         }
 
         #[test]
-        fn a_lasso_takes_exactly_what_is_inside(places in any_places(), corners in any_places()) {
+        fn a_lasso_selects_exactly_the_points_inside(places in any_places(), corners in any_places()) {
             let expected: Vec<usize> = (0..places.len())
                 .filter(|&point| corners.len() > 2 && polygon_contains(&corners, places[point]))
                 .collect();

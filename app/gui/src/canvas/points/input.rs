@@ -1,18 +1,18 @@
-//! What pointer and keys do on a canvas of points.
+//! Pointer and keyboard input of a canvas of points.
 
 use egui::{Event, EventFilter, Key, Modifiers, PointerButton, Pos2, Response, Ui, Vec2};
 
 use super::geometry::{PlaneView, Transform};
-use super::select::{DrawingKind, Joining, SelectionDrawing, Taken, Tool};
+use super::select::{DrawingKind, PickedPoints, SelectionDrawing, SelectionMode, Tool};
 use super::state::PointsState;
 
-/// How far from a mark the pointer may be, in points of the screen.
+/// Largest distance from the pointer to a mark that it hits, in points of the screen.
 const HIT_RADIUS: f64 = 10.0;
-/// Magnification by one press of a key.
+/// Zoom factor of one key press.
 const KEY_ZOOM: f64 = 1.5;
-/// Share of the canvas that one press of a key moves.
+/// Fraction of the canvas that one key press pans.
 const KEY_PAN: f32 = 0.2;
-/// Points nearer to the edge than this are brought into view when the keyboard goes to them.
+/// Margin, in points, inside which the keyboard cursor scrolls its point into view.
 const EDGE: f32 = 24.0;
 
 /// Arrow keys with their directions; y points up.
@@ -23,23 +23,23 @@ const ARROWS: [(Key, [f64; 2]); 4] = [
     (Key::ArrowDown, [0.0, -1.0]),
 ];
 
-/// A frame's canvas: where it is, and what egui knows of it.
-pub(super) struct Touch<'a> {
+/// The input of one frame.
+pub(super) struct CanvasInput<'a> {
     pub(super) ui: &'a Ui,
     pub(super) response: &'a Response,
     pub(super) transform: Transform,
-    /// Whether keys are meant for this canvas before all others.
+    /// Whether the view of the canvas has the keyboard focus.
     pub(super) has_focus: bool,
 }
 
-impl Touch<'_> {
-    /// The pointer, if it is over the points.
+impl CanvasInput<'_> {
+    /// Returns the pointer position, if it is over the points.
     fn pointer(&self) -> Option<Pos2> {
         let rect = self.transform.rect();
         self.response.hover_pos().filter(|at| rect.contains(*at))
     }
 
-    /// The point under the pointer.
+    /// Returns the point under the pointer.
     pub(super) fn hit(&self, state: &PointsState) -> Option<usize> {
         let pointer = self.pointer().filter(|_| !self.response.dragged())?;
         let place = self.transform.to_plane(pointer);
@@ -49,7 +49,7 @@ impl Touch<'_> {
             .nearest(cloud.places(), place, scale, HIT_RADIUS)
     }
 
-    /// Whether keys are meant for this canvas.
+    /// Returns whether the canvas handles keys.
     pub(super) fn has_keys(&self) -> bool {
         (self.has_focus || self.response.hovered()) && !self.ui.ctx().text_edit_focused()
     }
@@ -58,7 +58,7 @@ impl Touch<'_> {
         self.ui.input_mut(|input| input.consume_key(modifiers, key))
     }
 
-    /// Zooms and moves by wheel, pinch, drag and keys.
+    /// Zooms and pans by wheel, pinch, drag and keys.
     pub(super) fn navigate(&self, state: &PointsState) -> PlaneView {
         let (transform, mut view) = (&self.transform, state.view);
         if let Some(pointer) = self.pointer() {
@@ -113,14 +113,14 @@ impl Touch<'_> {
         view
     }
 
-    /// Goes on with a lasso or box; the answer is what one that ended has taken.
-    pub(super) fn draw(&self, state: &mut PointsState) -> Option<Taken> {
+    /// Continues a lasso or box. Returns the points of one that ended.
+    pub(super) fn draw(&self, state: &mut PointsState) -> Option<PickedPoints> {
         let drawing = state.drawing.as_mut()?;
-        // All places that the pointer went through, since a frame may take long.
+        // Uses all positions that the pointer passed, since a frame may take long.
         self.ui.input(|input| {
             for event in &input.events {
                 if let Event::PointerMoved(place) = event {
-                    drawing.go_on(*place, &self.transform);
+                    drawing.extend(*place, &self.transform);
                 }
             }
         });
@@ -138,7 +138,7 @@ impl Touch<'_> {
         (!taken.points.is_empty()).then_some(taken)
     }
 
-    /// Begins a lasso or box where the button was pressed; from then on the drag moves nothing.
+    /// Starts a lasso or box where the button was pressed; until it ends, a drag does not pan.
     pub(super) fn begin_drawing(&self, state: &mut PointsState) {
         let (modifiers, origin) = self
             .ui
@@ -146,25 +146,25 @@ impl Touch<'_> {
         let Some(origin) = origin.filter(|at| self.transform.rect().contains(*at)) else {
             return;
         };
-        let joining = Joining::of(modifiers);
+        let mode = SelectionMode::of(modifiers);
         let kind = if self.response.drag_started_by(PointerButton::Secondary) {
             DrawingKind::Zoom
         } else if self.response.drag_started_by(PointerButton::Primary) {
-            match (state.tool, joining) {
+            match (state.tool, mode) {
                 _ if modifiers.command => DrawingKind::Zoom,
                 (Tool::Rectangle, _) => DrawingKind::Rectangle,
-                (Tool::Hand, Joining::Replace) => return,
+                (Tool::Hand, SelectionMode::Replace) => return,
                 _ => DrawingKind::Lasso,
             }
         } else {
             return;
         };
         let corner = self.transform.to_plane(origin);
-        state.drawing = Some(SelectionDrawing::new(kind, joining, corner));
+        state.drawing = Some(SelectionDrawing::new(kind, mode, corner));
     }
 
-    /// Moves the keyboard's point by the arrows; it begins at `focus`, or in the middle, and is there
-    /// until the pointer moves. The answer is where it is now.
+    /// Moves the keyboard cursor by the arrow keys and returns its point. It starts at `focus`, or in the middle, and
+    /// exists until the pointer moves.
     pub(super) fn move_cursor(
         &self,
         state: &mut PointsState,
@@ -211,10 +211,10 @@ impl Touch<'_> {
         state.cursor.map(|(point, _)| point)
     }
 
-    /// A click on a point, or Enter on the keyboard's.
-    pub(super) fn pick(&self, hit: Option<usize>, cursor: Option<usize>) -> Option<Taken> {
+    /// Returns the points picked by a click on a point, or by Enter on the keyboard cursor.
+    pub(super) fn pick(&self, hit: Option<usize>, cursor: Option<usize>) -> Option<PickedPoints> {
         let modifiers = self.ui.input(|input| input.modifiers);
-        // Enter makes a click too, but not of the pointer.
+        // Enter produces a click too, but without the pointer.
         let is_click = self.ui.input(|input| input.pointer.primary_clicked());
         let point = if is_click && self.response.clicked() {
             self.response.request_focus();
@@ -224,9 +224,9 @@ impl Touch<'_> {
         } else {
             None
         };
-        Some(Taken {
+        Some(PickedPoints {
             points: vec![point?],
-            joining: Joining::of(modifiers),
+            mode: SelectionMode::of(modifiers),
             is_drawn: false,
         })
     }

@@ -1,15 +1,14 @@
-//! A canvas of points: the map of trees, and any field of executions against any other.
+//! A canvas of points: the map of trees, and scatter plots of executions.
 //!
 //! ```text
-//! places, marks ──▶ PointCloud (grid index) ──▶ paint: marks │ density of many │ rings │ what stands out
+//! places, marks ──▶ PointCloud (grid index) ──▶ paint: marks │ density of many │ rings │ prominent marks
 //!                        ▲                        ▲
-//!        hit, lasso, arrows: input ──▶ PointsState: view, tool, keyboard's point
+//!        hit, lasso, arrows: input ──▶ PointsState: view, tool, keyboard cursor
 //! ```
 //!
-//! The plane has 64-bit coordinates and y upwards; a logarithmic axis has logarithms for coordinates
-//! (see [`plane_value`]). A frame costs what is seen: points are found through a grid, marks go into one
-//! mesh of textured squares, and of many points that do not stand out only a picture of their density is
-//! drawn.
+//! The plane has 64-bit coordinates and y upwards; the coordinates of a logarithmic axis are logarithms (see
+//! [`plane_value`]). The cost of a frame depends on the visible part: points are found through a grid, marks go into
+//! one mesh of textured squares, and many points that are not prominent are drawn only as a layers of their density.
 
 mod axis;
 mod cloud;
@@ -30,7 +29,7 @@ pub use cloud::{MarkShape, PointCloud, PointMark};
 pub use geometry::{Aspect, Bounds, PlaneView, Transform, polygon_contains};
 pub use grid::PointGrid;
 pub use rulers::{Ruler, axis_value, plane_value};
-pub use select::{Joining, Taken, Tool};
+pub use select::{PickedPoints, SelectionMode, Tool};
 pub use state::PointsState;
 
 use egui::{
@@ -39,51 +38,51 @@ use egui::{
 };
 
 use crate::theme::Theme;
-use input::Touch;
-use paint::Picture;
+use input::CanvasInput;
+use paint::PointLayers;
 use select::DrawingKind;
 
-/// What a canvas shows in a frame, besides the points of its [`PointsState`].
+/// The content of a canvas in a frame, in addition to the points of its [`PointsState`].
 pub struct PointScene<'a> {
-    /// Colours.
+    /// The colour theme.
     pub theme: &'a Theme,
-    /// What the canvas shows, in words.
+    /// A description of the canvas for screen readers.
     pub label: String,
-    /// Scales of the axes.
+    /// Scaling of the axes.
     pub aspect: Aspect,
-    /// The axes, where they have a meaning: x, then y.
+    /// The axes, x then y; `None` where coordinates have no meaning.
     pub rulers: Option<[Ruler<'a>; 2]>,
-    /// Room to the right of the points that the caller draws in, in points of the screen.
+    /// Width reserved to the right of the points for the caller, in points of the screen.
     pub right: f32,
     /// Selected points, ascending.
     pub selected: &'a [u32],
-    /// The selected point that stands for all.
+    /// The representative of the selected points.
     pub focus: Option<usize>,
-    /// Whether keys are meant for the view that the canvas is in.
+    /// Whether the view of the canvas has the keyboard focus.
     pub has_focus: bool,
-    /// The point that is pointed at in another view.
+    /// The point hovered in another view.
     pub pointed: Option<usize>,
 }
 
-/// What became of a canvas in a frame.
+/// The result of one frame of a canvas.
 pub struct PointsOutput {
-    /// The whole area.
+    /// Response of the whole area.
     pub response: Response,
-    /// Whether it took keys.
+    /// Whether the canvas handled keys.
     pub has_keys: bool,
-    /// To draw on it.
+    /// A painter for overlays on the canvas.
     pub painter: Painter,
-    /// From the plane to the screen.
+    /// The mapping from the plane to the screen.
     pub transform: Transform,
-    /// The point under the pointer or the keyboard's.
+    /// The point under the pointer or at the keyboard cursor.
     pub hovered: Option<usize>,
-    /// Where its mark is on the screen.
+    /// Position of its mark on the screen.
     pub hovered_at: Option<Pos2>,
     /// Points that were clicked or drawn around.
-    pub taken: Option<Taken>,
+    pub taken: Option<PickedPoints>,
 }
 
-/// Draws the points of `state` in the rest of `ui`, and takes pointer and keys.
+/// Draws the points of `state` in the remaining area of `ui`, and handles pointer and keys.
 pub fn points_ui(scene: &PointScene<'_>, state: &mut PointsState, ui: &mut Ui) -> PointsOutput {
     let (response, painter) = ui.allocate_painter(ui.available_size(), Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, &scene.label));
@@ -98,23 +97,23 @@ pub fn points_ui(scene: &PointScene<'_>, state: &mut PointsState, ui: &mut Ui) -
     let transform = |state: &PointsState| {
         Transform::new(rect, state.cloud().bounds(), scene.aspect, state.view)
     };
-    let mut touch = Touch {
+    let mut input = CanvasInput {
         ui,
         response: &response,
         transform: transform(state),
         has_focus: scene.has_focus || response.has_focus(),
     };
-    touch.begin_drawing(state);
-    state.view = touch.navigate(state);
-    touch.transform = transform(state);
-    let mut taken = touch.draw(state);
+    input.begin_drawing(state);
+    state.view = input.navigate(state);
+    input.transform = transform(state);
+    let mut taken = input.draw(state);
     let focus = scene.focus.filter(|&point| point < state.cloud().len());
-    let cursor = touch.move_cursor(state, focus);
-    touch.transform = transform(state);
-    let hit = touch.hit(state);
-    taken = taken.or_else(|| touch.pick(hit, cursor));
-    let (transform, has_keys) = (touch.transform, touch.has_keys());
-    paint::paint_ground(rect, touch.has_focus, scene.theme, &painter);
+    let cursor = input.move_cursor(state, focus);
+    input.transform = transform(state);
+    let hit = input.hit(state);
+    taken = taken.or_else(|| input.pick(hit, cursor));
+    let (transform, has_keys) = (input.transform, input.has_keys());
+    paint::paint_ground(rect, input.has_focus, scene.theme, &painter);
     let inner = painter.with_clip_rect(rect.intersect(painter.clip_rect()));
     if let Some(rulers) = &scene.rulers {
         rulers::paint(rulers, &transform, scene.theme, &painter);
@@ -148,17 +147,17 @@ fn paint_points(
         .get_or_insert_with(|| sprites::load(painter.ctx()))
         .id();
     let mut density = state.density.take();
-    let picture = Picture::new(
+    let layers = PointLayers::new(
         state.cloud(),
         transform,
         scene.theme,
         scene.selected,
         texture,
     );
-    picture.paint(&mut density, painter);
+    layers.paint(&mut density, painter);
     if let Some(focus) = scene.focus.filter(|&point| point < state.cloud().len()) {
         let place = transform.to_screen(state.cloud().places()[focus]);
-        let radius = picture.radius(focus) + 4.5;
+        let radius = layers.radius(focus) + 4.5;
         let theme = scene.theme;
         painter.circle_stroke(
             place,
@@ -170,7 +169,7 @@ fn paint_points(
     state.density = density;
 }
 
-/// A ring round the point that is pointed at, and its mark above all others.
+/// Draws a ring round the hovered point, and its mark above all others.
 fn paint_pointed(
     theme: &Theme,
     cloud: &PointCloud,
@@ -185,13 +184,13 @@ fn paint_pointed(
     }
 }
 
-/// The lasso or box on its way, or what to do with the tool in hand.
+/// Draws the current lasso or box, or a hint for the selected tool.
 fn paint_drawing(theme: &Theme, state: &PointsState, transform: &Transform, painter: &Painter) {
     let stroke = Stroke::new(1.5, theme.selection());
     let Some(drawing) = &state.drawing else {
         if state.tool != Tool::Hand {
             let at = transform.rect().center_top() + Vec2::new(0.0, 12.0);
-            let text = "Draw around points to select them; Shift adds, Alt takes away";
+            let text = "Draw around points to select them; Shift adds, Alt removes";
             painter.text(
                 at,
                 Align2::CENTER_TOP,
@@ -214,7 +213,7 @@ fn paint_drawing(theme: &Theme, state: &PointsState, transform: &Transform, pain
     }
 }
 
-/// A mark by itself, for a legend: its middle, half its size and its colour.
+/// Returns the shape of a mark alone, for a legend: its middle, half its size and its colour.
 pub fn mark_shape(shape: MarkShape, at: Pos2, radius: f32, color: Color32) -> Shape {
     let corners: &[[f32; 2]] = match shape {
         MarkShape::Disc => return Shape::circle_filled(at, radius, color),

@@ -1,76 +1,78 @@
-//! Draws points: sizes and opacities by how many there are, in layers that hide nothing that matters.
+//! Draws points in layers; their number determines sizes and opacities.
 //!
-//! From below: points that do not stand out, as marks or, when they are many, as a density; rings of
-//! what is selected; points that stand out; what is selected once more, so that no ring lies on it.
+//! From bottom to top: points that are not prominent, as marks or, if there are many, as a density; rings of selected
+//! points; prominent points; the selected points again, so that no ring covers them.
 
 use egui::{Painter, Pos2, Rect, Shape, Stroke, StrokeKind, TextureId};
 
 use super::cloud::PointCloud;
 use super::density::{self, Density};
 use super::geometry::{Bounds, Transform};
-use super::sprites::{Marks, Sprite};
+use super::sprites::{Sprite, SpriteMesh};
 use crate::theme::{RADIUS, Theme};
 
-/// Marks in one mesh; more become a density, or one square for each cell of the screen.
+/// Maximum number of marks in one mesh; more become a density, or one square for each cell of the screen.
 pub(super) const MAX_MARKS: usize = 40_000;
-/// Radii of marks that do not stand out, in points of the screen.
-const CROWD_RADII: std::ops::RangeInclusive<f32> = 1.5..=3.8;
-/// Radii of marks that do.
-const STANDING_RADII: std::ops::RangeInclusive<f32> = 2.4..=5.2;
-/// Share of its part of the screen that a mark may have.
-const SHARE: f32 = 0.3;
+/// Radii of marks that are not prominent, in points of the screen.
+const ORDINARY_RADII: std::ops::RangeInclusive<f32> = 1.5..=3.8;
+/// Radii of prominent marks, in points of the screen.
+const PROMINENT_RADII: std::ops::RangeInclusive<f32> = 2.4..=5.2;
+/// Fraction of its share of the screen that a mark may cover.
+const COVERED_SHARE: f32 = 0.3;
 /// Opacity of a mark that overlaps no other.
-const FULL: f32 = 0.9;
-/// Least opacity of a mark that does not stand out, of one that does, and of a ring.
-const LEAST_CROWD: f32 = 0.25;
-const LEAST_STANDING: f32 = 0.5;
-const LEAST_RING: f32 = 0.18;
-/// Opacity of the others while a group is selected.
+const FULL_OPACITY: f32 = 0.9;
+/// Smallest opacity of a mark that is not prominent.
+const MIN_ORDINARY_OPACITY: f32 = 0.25;
+/// Smallest opacity of a prominent mark.
+const MIN_PROMINENT_OPACITY: f32 = 0.5;
+/// Smallest opacity of a ring.
+const MIN_RING_OPACITY: f32 = 0.18;
+/// Opacity of the other points while a group is selected.
 const DIMMED: f32 = 0.5;
 
-/// What of a canvas is drawn.
-pub(super) struct Picture<'a> {
+/// Everything that a frame of a canvas draws.
+pub(super) struct PointLayers<'a> {
     pub(super) cloud: &'a PointCloud,
     pub(super) transform: &'a Transform,
     pub(super) theme: &'a Theme,
     /// Selected points.
     pub(super) selected: &'a [u32],
     texture: TextureId,
-    sizes: Sizes,
+    sizes: MarkSizes,
 }
 
-/// How many points are seen, and how large they are drawn.
+/// The number of visible points, and the radii that they are drawn with.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Sizes {
-    num_crowd: usize,
-    num_standing: usize,
-    crowd: f32,
-    standing: f32,
+pub(super) struct MarkSizes {
+    num_ordinary: usize,
+    num_prominent: usize,
+    ordinary: f32,
+    prominent: f32,
 }
 
-impl Sizes {
+impl MarkSizes {
     fn of(cloud: &PointCloud, transform: &Transform) -> Self {
-        let (mut num_points, mut num_standing) = (0, 0);
+        let (mut num_points, mut num_prominent) = (0, 0);
         for slots in cloud.grid().rows_in(transform.seen(0.0)) {
-            num_standing += cloud.standing_in(&slots).len();
+            num_prominent += cloud.prominent_in(&slots).len();
             num_points += slots.len();
         }
-        let num_crowd = num_points - num_standing;
+        let num_ordinary = num_points - num_prominent;
         let area = transform.rect().area();
         let radius = |count: usize, radii: &std::ops::RangeInclusive<f32>| {
-            let share = SHARE * (area / count.max(1) as f32).sqrt();
+            let share = COVERED_SHARE * (area / count.max(1) as f32).sqrt();
             share.clamp(*radii.start(), *radii.end())
         };
         Self {
-            num_crowd,
-            num_standing,
-            crowd: radius(num_crowd, &CROWD_RADII),
-            standing: radius(num_standing, &STANDING_RADII),
+            num_ordinary,
+            num_prominent,
+            ordinary: radius(num_ordinary, &ORDINARY_RADII),
+            prominent: radius(num_prominent, &PROMINENT_RADII),
         }
     }
 }
 
-impl<'a> Picture<'a> {
+impl<'a> PointLayers<'a> {
     pub(super) fn new(
         cloud: &'a PointCloud,
         transform: &'a Transform,
@@ -79,7 +81,7 @@ impl<'a> Picture<'a> {
         texture: TextureId,
     ) -> Self {
         Self {
-            sizes: Sizes::of(cloud, transform),
+            sizes: MarkSizes::of(cloud, transform),
             cloud,
             transform,
             theme,
@@ -88,44 +90,44 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Draws all layers.
+    /// Paints all layers.
     pub(super) fn paint(&self, known: &mut Option<Density>, painter: &Painter) {
         if self.is_density() {
             let opacity = if self.is_group() { DIMMED } else { 1.0 };
             density::paint(known, self.cloud, self.transform, opacity, painter);
         } else {
             *known = None;
-            painter.add(Shape::mesh(self.crowd().into_mesh()));
+            painter.add(Shape::mesh(self.ordinary().into_mesh()));
         }
-        for layer in [self.rings(), self.standing(), self.selected_crowd()] {
+        for layer in [self.rings(), self.prominent(), self.selected_ordinary()] {
             painter.add(Shape::mesh(layer.into_mesh()));
         }
     }
 
-    /// Radius of the mark of a point.
+    /// Returns the radius of the mark of a point.
     pub(super) fn radius(&self, point: usize) -> f32 {
-        if self.cloud.marks()[point].stands_out {
-            self.sizes.standing
+        if self.cloud.marks()[point].is_prominent {
+            self.sizes.prominent
         } else {
-            self.sizes.crowd
+            self.sizes.ordinary
         }
     }
 
     fn is_density(&self) -> bool {
-        self.sizes.num_crowd > MAX_MARKS
+        self.sizes.num_ordinary > MAX_MARKS
     }
 
     fn is_group(&self) -> bool {
         self.selected.len() > 1
     }
 
-    fn marks(&self) -> Marks {
-        Marks::new(self.texture, self.transform.rect())
+    fn marks(&self) -> SpriteMesh {
+        SpriteMesh::new(self.texture, self.transform.rect())
     }
 
-    /// What may reach into the canvas.
+    /// Returns the part of the plane whose marks may reach into the canvas.
     fn seen(&self) -> Bounds {
-        self.transform.seen(*STANDING_RADII.end() * 2.0)
+        self.transform.seen(*PROMINENT_RADII.end() * 2.0)
     }
 
     fn place(&self, point: u32) -> Pos2 {
@@ -133,25 +135,25 @@ impl<'a> Picture<'a> {
             .to_screen(self.cloud.places()[point as usize])
     }
 
-    /// Opacity of marks of `radius` where `count` of them share a cell of the grid.
+    /// Returns the opacity of marks of `radius` where `count` of them share a cell of the grid.
     fn opacity(&self, count: usize, radius: f32, least: f32) -> f32 {
         let [width, height] = self.cloud.grid().cell_size();
         let [x, y] = self.transform.scale();
         let area = (width * x * height * y) as f32;
         let overlap = count as f32 * std::f32::consts::PI * radius * radius / area;
-        (FULL / overlap.max(1.0).sqrt()).max(least)
+        (FULL_OPACITY / overlap.max(1.0).sqrt()).max(least)
     }
 
-    /// Points that do not stand out, one by one.
-    pub(super) fn crowd(&self) -> Marks {
+    /// Returns the points that are not prominent, one by one.
+    pub(super) fn ordinary(&self) -> SpriteMesh {
         let mut marks = self.marks();
-        let radius = self.sizes.crowd;
+        let radius = self.sizes.ordinary;
         let dimming = if self.is_group() { DIMMED } else { 1.0 };
         for slots in self.cloud.grid().slots_by_cell(self.seen()) {
-            let opacity = self.opacity(slots.len(), radius, LEAST_CROWD) * dimming;
+            let opacity = self.opacity(slots.len(), radius, MIN_ORDINARY_OPACITY) * dimming;
             for &point in &self.cloud.grid().order()[slots] {
                 let mark = self.cloud.marks()[point as usize];
-                if !mark.stands_out {
+                if !mark.is_prominent {
                     let color = mark.color.gamma_multiply(opacity);
                     marks.add(mark.shape.into(), self.place(point), radius, color);
                 }
@@ -160,11 +162,14 @@ impl<'a> Picture<'a> {
         marks
     }
 
-    /// Rings of selected points, below all marks that they could hide.
-    pub(super) fn rings(&self) -> Marks {
+    /// Returns the rings of selected points; they are below all marks that they could hide.
+    pub(super) fn rings(&self) -> SpriteMesh {
         let mut marks = self.marks();
         if self.selected.len() > MAX_MARKS {
-            let color = self.theme.selection().gamma_multiply(LEAST_RING * 2.0);
+            let color = self
+                .theme
+                .selection()
+                .gamma_multiply(MIN_RING_OPACITY * 2.0);
             let places = self.cloud.places();
             let points = self.selected.iter();
             let points = points.map(|&point| (point, places[point as usize]));
@@ -176,41 +181,41 @@ impl<'a> Picture<'a> {
             let count = self
                 .cloud
                 .grid()
-                .crowding(self.cloud.places()[point as usize]);
-            let opacity = self.opacity(count, radius, LEAST_RING);
+                .num_in_cell(self.cloud.places()[point as usize]);
+            let opacity = self.opacity(count, radius, MIN_RING_OPACITY);
             let color = self.theme.selection().gamma_multiply(opacity);
             marks.add(Sprite::Ring, self.place(point), radius, color);
         }
         marks
     }
 
-    /// Points that stand out, each with ink at its place whatever their number.
-    pub(super) fn standing(&self) -> Marks {
+    /// Returns the prominent points; each covers its position, whatever their number.
+    pub(super) fn prominent(&self) -> SpriteMesh {
         let mut marks = self.marks();
         let grid = self.cloud.grid();
-        if self.sizes.num_standing > MAX_MARKS {
+        if self.sizes.num_prominent > MAX_MARKS {
             let rows = grid.rows_in(self.seen());
-            let points = rows.flat_map(|slots| self.cloud.standing_at(&slots));
+            let points = rows.flat_map(|slots| self.cloud.prominent_at(&slots));
             let color = |point: u32| {
                 let color = self.cloud.marks()[point as usize].color;
-                color.gamma_multiply(FULL)
+                color.gamma_multiply(FULL_OPACITY)
             };
             self.thinned(points, &mut marks, color);
             return marks;
         }
-        let radius = self.sizes.standing;
+        let radius = self.sizes.prominent;
         for slots in grid.slots_by_cell(self.seen()) {
-            let standing = self.cloud.standing_in(&slots);
-            if standing.is_empty() {
+            let prominent = self.cloud.prominent_in(&slots);
+            if prominent.is_empty() {
                 continue;
             }
-            let opacity = self.opacity(standing.len(), radius, LEAST_STANDING);
-            // An edge keeps marks apart, but where they lie upon each other it would hide what is below.
+            let opacity = self.opacity(prominent.len(), radius, MIN_PROMINENT_OPACITY);
+            // An edge separates marks, but where they overlap it would hide the ones below.
             let edge = self
                 .theme
                 .canvas()
-                .gamma_multiply(if opacity < FULL { 0.0 } else { 0.8 });
-            for &point in standing {
+                .gamma_multiply(if opacity < FULL_OPACITY { 0.0 } else { 0.8 });
+            for &point in prominent {
                 let (mark, at) = (self.cloud.marks()[point as usize], self.place(point));
                 let sprite = mark.shape.into();
                 marks.add(sprite, at, radius + 1.2, edge);
@@ -222,17 +227,17 @@ impl<'a> Picture<'a> {
         marks
     }
 
-    /// Selected points that do not stand out, once more and above their rings.
-    pub(super) fn selected_crowd(&self) -> Marks {
+    /// Returns the selected points that are not prominent, again and above their rings.
+    pub(super) fn selected_ordinary(&self) -> SpriteMesh {
         let mut marks = self.marks();
         if self.selected.len() > MAX_MARKS {
             return marks;
         }
         for &point in self.selected.iter().filter(|&&point| self.is_seen(point)) {
             let mark = self.cloud.marks()[point as usize];
-            if !mark.stands_out {
-                let radius = self.sizes.crowd;
-                let color = mark.color.gamma_multiply(FULL);
+            if !mark.is_prominent {
+                let radius = self.sizes.ordinary;
+                let color = mark.color.gamma_multiply(FULL_OPACITY);
                 marks.add(mark.shape.into(), self.place(point), radius, color);
             }
         }
@@ -243,12 +248,12 @@ impl<'a> Picture<'a> {
         self.place(point).is_finite()
     }
 
-    /// One square for each cell of the screen that has any of `points`, in the colour of the first. The
-    /// cells lie still on the plane while it is moved.
+    /// Adds one square for each cell of the screen that contains any of `points`, in the colour of the first. The cells
+    /// do not move on the plane when the view pans.
     fn thinned(
         &self,
         points: impl Iterator<Item = (u32, [f64; 2])>,
-        marks: &mut Marks,
+        marks: &mut SpriteMesh,
         color: impl Fn(u32) -> egui::Color32,
     ) {
         let rect = self.transform.rect();
@@ -276,7 +281,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// The ground below all points.
+/// Paints the background below all points.
 pub(super) fn paint_ground(rect: Rect, has_focus: bool, theme: &Theme, painter: &Painter) {
     let outline = if has_focus {
         Stroke::new(2.0, theme.accent())

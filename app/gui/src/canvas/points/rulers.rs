@@ -6,23 +6,25 @@ use super::axis::Axis;
 use super::geometry::Transform;
 use crate::theme::Theme;
 
-/// Room for the numbers of the axes, in points of the screen.
+/// Width of the labels of the left axis, in points of the screen.
 const LEFT: f32 = 76.0;
+/// Height of the labels of the lower axis, in points of the screen.
 const BOTTOM: f32 = 22.0;
+/// Margin above the points, in points of the screen.
 const TOP: f32 = 4.0;
-/// Least room for a tick along each axis, in points of the screen.
+/// Minimum distance between ticks along each axis, in points of the screen.
 const TICK_SPACING: [f32; 2] = [110.0, 36.0];
 
-/// An axis whose numbers mean something.
+/// An axis with a unit.
 #[derive(Clone, Copy)]
 pub struct Ruler<'a> {
-    /// Whether equal factors are equally long.
+    /// Whether the scale is logarithmic.
     pub is_log: bool,
-    /// Writes a number of the axis, which now shows what is given beside it.
+    /// Formats a value of the axis, given its visible range.
     pub text: &'a dyn Fn(f64, Axis) -> String,
 }
 
-/// The coordinate of a value; not finite for one that cannot be shown.
+/// Returns the coordinate of a value; not finite for one that cannot be shown.
 pub fn plane_value(value: f64, is_log: bool) -> f64 {
     if !is_log {
         value
@@ -33,19 +35,19 @@ pub fn plane_value(value: f64, is_log: bool) -> f64 {
     }
 }
 
-/// The value at a coordinate.
+/// Returns the value at a coordinate.
 pub fn axis_value(coordinate: f64, is_log: bool) -> f64 {
     if is_log { coordinate.exp() } else { coordinate }
 }
 
-/// What rulers leave of an area for the points.
+/// Returns the part of an area that the rulers leave for the points.
 pub(super) fn inner(rect: Rect, right: f32) -> Rect {
     let min = Pos2::new(rect.left() + LEFT, rect.top() + TOP);
     let max = Pos2::new(rect.right() - right, rect.bottom() - BOTTOM);
     Rect::from_min_max(min, max.max(min + egui::Vec2::splat(1.0)))
 }
 
-/// Draws lines through the canvas at round numbers, and the numbers beside it.
+/// Draws grid lines at round numbers, and their labels next to the canvas.
 pub(super) fn paint(
     rulers: &[Ruler<'_>; 2],
     transform: &Transform,

@@ -1,14 +1,14 @@
-//! Groups of points: how they are taken, and how what is taken joins what is selected.
+//! Selection of points by click, lasso and box, and how it combines with the previous selection.
 
 use egui::{Modifiers, Pos2, Rect};
 
 use super::cloud::PointCloud;
 use super::geometry::Transform;
 
-/// What a drag with the primary button does.
+/// The action of a drag with the primary button.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Tool {
-    /// Moves the plane.
+    /// Pans the plane.
     #[default]
     Hand,
     /// Draws a line around points.
@@ -17,35 +17,34 @@ pub enum Tool {
     Rectangle,
 }
 
-/// How points that are taken join those that are selected.
+/// The rule that combines picked points with the selected ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Joining {
-    /// In their place.
+pub enum SelectionMode {
+    /// They replace the selection.
     Replace,
-    /// With them (Shift).
+    /// They are added (Shift).
     Add,
-    /// Out of them (Alt).
+    /// They are removed (Alt).
     Subtract,
 }
 
-/// Points that a person took, and how they join.
+/// Points that the user picked, and how they combine with the selection.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Taken {
+pub struct PickedPoints {
     /// Points, ascending.
     pub points: Vec<usize>,
-    /// How they join.
-    pub joining: Joining,
-    /// Whether they were drawn around, rather than clicked one by one.
+    /// The rule that combines them with the selection.
+    pub mode: SelectionMode,
+    /// Whether they were drawn around, rather than clicked.
     pub is_drawn: bool,
 }
 
-/// A line or box on its way.
+/// A lasso or box in progress.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct SelectionDrawing {
     pub(super) kind: DrawingKind,
-    pub(super) joining: Joining,
-    /// On the plane, so that it stays where it is while the plane is zoomed: all corners of a lasso,
-    /// two opposite ones of a box.
+    pub(super) mode: SelectionMode,
+    /// Positions on the plane, so that zooming does not move them: all corners of a lasso, two opposite ones of a box.
     pub(super) corners: Vec<[f64; 2]>,
 }
 
@@ -53,12 +52,12 @@ pub(super) struct SelectionDrawing {
 pub(super) enum DrawingKind {
     Lasso,
     Rectangle,
-    /// A box that is to fill the canvas.
+    /// A box that the view zooms to.
     Zoom,
 }
 
-impl Joining {
-    /// What the modifier keys ask for.
+impl SelectionMode {
+    /// Returns the mode for the pressed modifier keys.
     pub fn of(modifiers: Modifiers) -> Self {
         if modifiers.alt {
             Self::Subtract
@@ -69,7 +68,7 @@ impl Joining {
         }
     }
 
-    /// The selection, ascending, after `taken` (ascending) has joined `selected` (ascending).
+    /// Returns the selection, ascending, after `taken` (ascending) was combined with `selected` (ascending).
     pub fn join<T: Copy + Ord>(self, selected: &[T], taken: &[T]) -> Vec<T> {
         match self {
             Self::Replace => taken.to_vec(),
@@ -89,21 +88,21 @@ impl Joining {
 }
 
 impl SelectionDrawing {
-    /// Begins at a corner.
-    pub(super) fn new(kind: DrawingKind, joining: Joining, corner: [f64; 2]) -> Self {
+    /// Starts at a corner.
+    pub(super) fn new(kind: DrawingKind, mode: SelectionMode, corner: [f64; 2]) -> Self {
         let corners = match kind {
             DrawingKind::Lasso => vec![corner],
             DrawingKind::Rectangle | DrawingKind::Zoom => vec![corner; 2],
         };
         Self {
             kind,
-            joining,
+            mode,
             corners,
         }
     }
 
-    /// Goes on to a place of the screen.
-    pub(super) fn go_on(&mut self, pointer: Pos2, transform: &Transform) {
+    /// Continues to a position of the screen.
+    pub(super) fn extend(&mut self, pointer: Pos2, transform: &Transform) {
         let place = transform.to_plane(pointer);
         match self.kind {
             DrawingKind::Lasso => {
@@ -116,7 +115,7 @@ impl SelectionDrawing {
         }
     }
 
-    /// Its line on the screen; a box has all four corners.
+    /// Returns its outline on the screen; a box has all four corners.
     pub(super) fn line(&self, transform: &Transform) -> Vec<Pos2> {
         match self.kind {
             DrawingKind::Lasso => self
@@ -137,24 +136,24 @@ impl SelectionDrawing {
         }
     }
 
-    /// The box between the first corner and the last.
+    /// Returns the box between the first corner and the last.
     pub(super) fn rect(&self, transform: &Transform) -> Rect {
         let [first, last] = [self.corners.first(), self.corners.last()]
             .map(|corner| corner.map_or(Pos2::ZERO, |&corner| transform.to_screen(corner)));
         Rect::from_two_pos(first, last)
     }
 
-    /// The points inside.
-    pub(super) fn take(&self, cloud: &PointCloud) -> Taken {
+    /// Returns the points inside.
+    pub(super) fn take(&self, cloud: &PointCloud) -> PickedPoints {
         let polygon = match (self.kind, &self.corners[..]) {
             (DrawingKind::Rectangle, &[[x0, y0], [x1, y1]]) => {
                 vec![[x0, y0], [x1, y0], [x1, y1], [x0, y1]]
             }
             (_, corners) => corners.to_vec(),
         };
-        Taken {
+        PickedPoints {
             points: cloud.grid().in_polygon(cloud.places(), &polygon),
-            joining: self.joining,
+            mode: self.mode,
             is_drawn: true,
         }
     }
@@ -172,18 +171,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn groups_join_as_sets_do(selected in any_group(), taken in any_group()) {
-            let added = Joining::Add.join(&selected, &taken);
-            let left = Joining::Subtract.join(&selected, &taken);
+        fn groups_combine_like_sets(selected in any_group(), taken in any_group()) {
+            let added = SelectionMode::Add.join(&selected, &taken);
+            let left = SelectionMode::Subtract.join(&selected, &taken);
             prop_assert!(added.is_sorted() && left.is_sorted());
             for point in 0..40 {
                 let (was, is_taken) = (selected.contains(&point), taken.contains(&point));
                 prop_assert_eq!(added.contains(&point), was || is_taken);
                 prop_assert_eq!(left.contains(&point), was && !is_taken);
             }
-            prop_assert_eq!(Joining::Add.join(&added, &taken), added.clone());
-            prop_assert_eq!(Joining::Subtract.join(&added, &taken), left);
-            prop_assert_eq!(Joining::Replace.join(&selected, &taken), taken);
+            prop_assert_eq!(SelectionMode::Add.join(&added, &taken), added.clone());
+            prop_assert_eq!(SelectionMode::Subtract.join(&added, &taken), left);
+            prop_assert_eq!(SelectionMode::Replace.join(&selected, &taken), taken);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Marks of points as pictures in one texture: smooth edges at four corners a mark.
+//! Sprites of all mark shapes in one texture: smooth edges with four vertices a mark.
 
 use egui::{
     Color32, ColorImage, Context, Mesh, Pos2, Rect, TextureHandle, TextureId, TextureOptions, Vec2,
@@ -8,12 +8,12 @@ use super::cloud::MarkShape;
 
 /// Width of a sprite in texels; marks are drawn at about half of it.
 const SIDE: usize = 48;
-/// Half the width of the shape inside its sprite; the rest is a clear edge.
+/// Half the width of the shape inside its sprite, in texels; the rest is transparent.
 const HALF: f32 = 20.0;
-/// Width of the line of a ring.
+/// Line width of a ring, in texels.
 const RING: f32 = 6.0;
 
-/// A shape.
+/// The shape of a sprite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sprite {
     /// A filled circle.
@@ -48,7 +48,7 @@ impl From<MarkShape> for Sprite {
 }
 
 impl Sprite {
-    /// How much of a texel at `offset` from the middle is covered.
+    /// Returns the covered fraction of a texel at `offset` from the middle.
     fn coverage(self, offset: Vec2) -> f32 {
         let from_disc = offset.length() - HALF;
         // The distance to a side of the diamond, whose corners are HALF away.
@@ -63,11 +63,11 @@ impl Sprite {
             Self::Diamond => from_diamond,
             Self::Ring => (from_disc + RING / 2.0).abs() - RING / 2.0,
         };
-        // Two texels of edge, since sprites are drawn smaller than they are.
+        // The edge is two texels wide, since sprites are drawn smaller than their size in texels.
         (0.5 - outside / 2.0).clamp(0.0, 1.0)
     }
 
-    /// Its part of the texture.
+    /// Returns its part of the texture.
     pub(super) fn uv(self) -> Rect {
         let at = self as usize as f32 / ALL.len() as f32;
         Rect::from_min_max(
@@ -77,7 +77,7 @@ impl Sprite {
     }
 }
 
-/// Draws the texture.
+/// Loads the texture.
 pub(super) fn load(ctx: &Context) -> TextureHandle {
     let mut image = ColorImage::filled([SIDE * ALL.len(), SIDE], Color32::TRANSPARENT);
     for (at, sprite) in ALL.iter().enumerate() {
@@ -92,14 +92,14 @@ pub(super) fn load(ctx: &Context) -> TextureHandle {
     ctx.load_texture("marks of points", image, TextureOptions::LINEAR)
 }
 
-/// Marks on their way to the screen.
-pub(super) struct Marks {
+/// A mesh of marks under construction.
+pub(super) struct SpriteMesh {
     mesh: Mesh,
     clip: Rect,
 }
 
-impl Marks {
-    /// None yet; those outside `clip` and those without colour will be left out.
+impl SpriteMesh {
+    /// Creates an empty mesh; it leaves out marks outside `clip` and transparent ones.
     pub(super) fn new(texture: TextureId, clip: Rect) -> Self {
         Self {
             mesh: Mesh::with_texture(texture),
@@ -107,7 +107,7 @@ impl Marks {
         }
     }
 
-    /// A mark whose shape reaches `radius` points from its middle.
+    /// Adds a mark whose shape reaches `radius` points from its middle.
     pub(super) fn add(&mut self, sprite: Sprite, middle: Pos2, radius: f32, color: Color32) {
         let half = radius * SIDE as f32 / 2.0 / HALF;
         let rect = Rect::from_center_size(middle, Vec2::splat(2.0 * half));
@@ -116,13 +116,13 @@ impl Marks {
         }
     }
 
-    /// A square that fills `rect`.
+    /// Adds a square that fills `rect`.
     pub(super) fn add_square(&mut self, rect: Rect, color: Color32) {
         let inner = Sprite::Square.uv().scale_from_center(0.5);
         self.mesh.add_rect_with_uv(rect, inner, color);
     }
 
-    /// All in one mesh, the first below the others.
+    /// Returns all marks in one mesh, the first below the others.
     pub(super) fn into_mesh(self) -> Mesh {
         self.mesh
     }
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn marks_outside_the_canvas_are_left_out() {
         let canvas = Rect::from_min_size(Pos2::ZERO, Vec2::splat(100.0));
-        let mut marks = Marks::new(TextureId::default(), canvas);
+        let mut marks = SpriteMesh::new(TextureId::default(), canvas);
         marks.add(Sprite::Disc, Pos2::new(50.0, 50.0), 3.0, Color32::WHITE);
         marks.add(Sprite::Disc, Pos2::new(150.0, 50.0), 3.0, Color32::WHITE);
         assert_eq!(marks.into_mesh().vertices.len(), 4);

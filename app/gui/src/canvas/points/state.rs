@@ -1,4 +1,4 @@
-//! What a canvas of points remembers between frames.
+//! The state of a canvas of points between frames.
 
 use egui::TextureHandle;
 
@@ -7,13 +7,13 @@ use super::density::Density;
 use super::geometry::PlaneView;
 use super::select::{SelectionDrawing, Tool};
 
-/// The points, which part of their plane is seen, and the tool in hand.
+/// The points, the visible part of their plane, and the selected tool.
 pub struct PointsState {
     cloud: PointCloud,
     pub(crate) view: PlaneView,
     pub(super) tool: Tool,
     pub(super) drawing: Option<SelectionDrawing>,
-    /// The point that the keyboard is at, and the selected one that it set out from.
+    /// The point at the keyboard cursor, and the selected point where it started.
     pub(super) cursor: Option<(usize, Option<usize>)>,
     pub(super) wants_focus: bool,
     pub(super) sprites: Option<TextureHandle>,
@@ -36,43 +36,43 @@ impl Default for PointsState {
 }
 
 impl PointsState {
-    /// Takes over other points at `places` of the plane. Call [`Self::fit`] too if they are no later
-    /// state of the same points.
+    /// Replaces the points by others at `places` of the plane. Call [`Self::fit`] too unless they are a later state of
+    /// the same points.
     pub fn set_points(&mut self, places: Vec<[f64; 2]>, marks: Vec<PointMark>) {
         self.cloud = PointCloud::new(places, marks);
         self.density = None;
     }
 
-    /// Gives the points other looks, shape `[n_points]`.
+    /// Replaces the marks of the points, shape `[n_points]`.
     pub fn set_marks(&mut self, marks: Vec<PointMark>) {
         self.cloud.set_marks(marks);
         self.density = None;
     }
 
-    /// The points.
+    /// Returns the points.
     pub fn cloud(&self) -> &PointCloud {
         &self.cloud
     }
 
-    /// Shows all points and forgets what was being drawn.
+    /// Fits all points and discards any lasso or box in progress.
     pub fn fit(&mut self) {
         self.view = PlaneView::default();
         self.drawing = None;
         self.cursor = None;
     }
 
-    /// The tool in hand; after it has taken a group, the hand comes back.
+    /// Returns the selected tool; after it has taken a group, it is [`Tool::Pan`] again.
     pub fn tool(&self) -> Tool {
         self.tool
     }
 
-    /// Takes up a tool, or lays it down if it is in hand.
+    /// Selects a tool, or deselects it if it is selected.
     pub fn toggle(&mut self, tool: Tool) {
         self.tool = if self.tool == tool { Tool::Hand } else { tool };
         self.drawing = None;
     }
 
-    /// Lays down the tool and what it draws; `false` if there was neither.
+    /// Deselects the tool and discards its drawing; returns `false` if there was neither.
     pub fn cancel(&mut self) -> bool {
         let was_in_use = self.tool != Tool::Hand || self.drawing.is_some();
         self.tool = Tool::Hand;
@@ -80,7 +80,7 @@ impl PointsState {
         was_in_use
     }
 
-    /// Gives the canvas the keyboard in the next frame.
+    /// Requests the keyboard focus for the next frame.
     pub fn request_focus(&mut self) {
         self.wants_focus = true;
     }

@@ -1,9 +1,9 @@
-//! What a canvas promises: nothing that matters is ever without ink, and what is selected stays seen.
+//! Guarantees of a canvas: every prominent point is visible, and the selection stays visible.
 
 use egui::{Color32, Mesh, Pos2, Rect, TextureId, Vec2};
 use proptest::prelude::*;
 
-use super::paint::{MAX_MARKS, Picture};
+use super::paint::{MAX_MARKS, PointLayers};
 use super::*;
 
 const CANVAS: Rect = Rect {
@@ -11,30 +11,30 @@ const CANVAS: Rect = Rect {
     max: Pos2::new(640.0, 430.0),
 };
 
-fn mark(stands_out: bool) -> PointMark {
+fn mark(is_prominent: bool) -> PointMark {
     PointMark {
-        color: if stands_out {
+        color: if is_prominent {
             Color32::RED
         } else {
             Color32::GRAY
         },
         ring: Color32::TRANSPARENT,
-        shape: if stands_out {
+        shape: if is_prominent {
             MarkShape::Diamond
         } else {
             MarkShape::Disc
         },
-        stands_out,
+        is_prominent,
     }
 }
 
-/// A cloud whose points stand out where `stands_out` says so.
-fn cloud(places: Vec<[f64; 2]>, stands_out: impl Fn(usize) -> bool) -> PointCloud {
-    let marks = (0..places.len()).map(|at| mark(stands_out(at))).collect();
+/// A cloud whose points are prominent where `is_prominent` says so.
+fn cloud(places: Vec<[f64; 2]>, is_prominent: impl Fn(usize) -> bool) -> PointCloud {
+    let marks = (0..places.len()).map(|at| mark(is_prominent(at))).collect();
     PointCloud::new(places, marks)
 }
 
-/// Points thrown evenly into the unit square, the same in every test.
+/// Points spread evenly over the unit square, the same in every test.
 fn scattered(count: usize) -> Vec<[f64; 2]> {
     let at = |step: usize, factor: f64| (step as f64 * factor).fract();
     (0..count)
@@ -46,7 +46,7 @@ fn whole(cloud: &PointCloud) -> Transform {
     Transform::new(CANVAS, cloud.bounds(), Aspect::Free, PlaneView::default())
 }
 
-/// Squares of a mesh with their colours, from below.
+/// Squares of a mesh with their colours, from the bottom.
 fn squares(mesh: &Mesh) -> Vec<(Rect, Color32)> {
     mesh.vertices
         .chunks(4)
@@ -63,10 +63,10 @@ fn with_picture<R>(
     cloud: &PointCloud,
     transform: &Transform,
     selected: &[u32],
-    look: impl FnOnce(&Picture<'_>) -> R,
+    inspect: impl FnOnce(&PointLayers<'_>) -> R,
 ) -> R {
     let theme = Theme::new(true, None);
-    look(&Picture::new(
+    inspect(&PointLayers::new(
         cloud,
         transform,
         &theme,
@@ -75,7 +75,7 @@ fn with_picture<R>(
     ))
 }
 
-/// Whether some square of clearly visible colour has `place` well inside.
+/// Returns whether a square of clearly visible colour covers `place`, away from its edge.
 fn has_ink(squares: &[(Rect, Color32)], place: Pos2) -> bool {
     squares
         .iter()
@@ -86,7 +86,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_point_that_stands_out_is_ever_without_ink(
+    fn every_prominent_point_is_visible(
         count in 1_usize..400,
         zoom in 0.3..3_000.0_f64,
         middle in 0_usize..400,
@@ -98,7 +98,7 @@ proptest! {
         let place = cloud.places()[middle % count];
         let view = view.zoomed(&fitted, CANVAS.center(), [zoom; 2]).centered(&fitted, place);
         let transform = Transform::new(CANVAS, cloud.bounds(), Aspect::Free, view);
-        let squares = with_picture(&cloud, &transform, &[], |picture| squares(&picture.standing().into_mesh()));
+        let squares = with_picture(&cloud, &transform, &[], |picture| squares(&picture.prominent().into_mesh()));
         for point in (0..count).step_by(every) {
             let at = transform.to_screen(cloud.places()[point]);
             prop_assert!(!CANVAS.contains(at) || has_ink(&squares, at), "point {} at {:?}", point, at);
@@ -107,12 +107,12 @@ proptest! {
 }
 
 #[test]
-fn more_of_them_than_marks_fit_have_ink_too_and_cost_no_more() {
+fn prominent_points_beyond_the_mark_limit_are_visible_and_cost_no_more() {
     let num_points = 3 * MAX_MARKS;
     let cloud = cloud(scattered(num_points), |_| true);
     let transform = whole(&cloud);
     let mesh = with_picture(&cloud, &transform, &[], |picture| {
-        picture.standing().into_mesh()
+        picture.prominent().into_mesh()
     });
     let squares = squares(&mesh);
     assert!(squares.len() <= MAX_MARKS + 2_000, "{}", squares.len());
@@ -123,7 +123,7 @@ fn more_of_them_than_marks_fit_have_ink_too_and_cost_no_more() {
 }
 
 #[test]
-fn many_points_that_do_not_stand_out_are_no_marks_but_those_that_do_are() {
+fn many_ordinary_points_become_a_density_and_prominent_ones_stay_marks() {
     let cloud = cloud(scattered(MAX_MARKS * 2), |at| at % 1000 == 0);
     let transform = whole(&cloud);
     let ctx = egui::Context::default();
@@ -131,7 +131,7 @@ fn many_points_that_do_not_stand_out_are_no_marks_but_those_that_do_are() {
     let mut output = ctx.run_ui(egui::RawInput::default(), |ui| {
         with_picture(&cloud, &transform, &[], |picture| {
             picture.paint(&mut density, ui.painter());
-            assert_eq!(picture.standing().into_mesh().vertices.len() % 4, 0);
+            assert_eq!(picture.prominent().into_mesh().vertices.len() % 4, 0);
         });
     });
     output.textures_delta.clear();
@@ -149,7 +149,7 @@ fn many_points_that_do_not_stand_out_are_no_marks_but_those_that_do_are() {
 
 #[test]
 fn a_selected_group_stays_visible_under_its_rings() {
-    // A tight cluster: with full rings it would be one blob (557 of them were).
+    // A tight cluster: opaque rings would merge into one blob (557 of them did).
     let places: Vec<[f64; 2]> = scattered(3_000)
         .iter()
         .map(|[x, y]| [x * 0.05, y * 0.05])
@@ -163,10 +163,10 @@ fn a_selected_group_stays_visible_under_its_rings() {
         assert_eq!(rings.len(), selected.len());
         assert!(
             rings.iter().all(|(_, color)| color.a() < 128),
-            "rings that lie upon each other let through"
+            "overlapping rings are transparent"
         );
-        // Each selected point has its own ink above the rings.
-        let above: Vec<(Rect, Color32)> = [picture.standing(), picture.selected_crowd()]
+        // Each selected point is visible above the rings.
+        let above: Vec<(Rect, Color32)> = [picture.prominent(), picture.selected_ordinary()]
             .into_iter()
             .flat_map(|layer| squares(&layer.into_mesh()))
             .collect();
@@ -178,23 +178,23 @@ fn a_selected_group_stays_visible_under_its_rings() {
 }
 
 #[test]
-fn marks_shrink_and_let_through_where_there_are_many() {
+fn marks_shrink_and_become_transparent_where_there_are_many() {
     let (few, many) = (
         cloud(scattered(30), |_| false),
         cloud(scattered(30_000), |_| false),
     );
-    let look = |cloud: &PointCloud| {
+    let inspect = |cloud: &PointCloud| {
         with_picture(cloud, &whole(cloud), &[], |picture| {
-            squares(&picture.crowd().into_mesh())[0]
+            squares(&picture.ordinary().into_mesh())[0]
         })
     };
-    let (few, many) = (look(&few), look(&many));
+    let (few, many) = (inspect(&few), inspect(&many));
     assert!(few.0.width() > 1.5 * many.0.width());
     assert!(few.1.a() > many.1.a());
 }
 
 #[test]
-fn the_edge_of_a_mark_does_not_hide_what_lies_below_a_crowd_of_marks() {
+fn the_edges_of_dense_marks_do_not_hide_the_marks_below() {
     let near: Vec<[f64; 2]> = scattered(4_000)
         .iter()
         .map(|[x, y]| [x * 0.1, y * 0.1])
@@ -202,7 +202,7 @@ fn the_edge_of_a_mark_does_not_hide_what_lies_below_a_crowd_of_marks() {
         .collect();
     let cloud = cloud(near, |_| true);
     let squares = with_picture(&cloud, &whole(&cloud), &[], |picture| {
-        squares(&picture.standing().into_mesh())
+        squares(&picture.prominent().into_mesh())
     });
     let canvas = Theme::new(true, None).canvas();
     let num_edges = squares
@@ -214,7 +214,7 @@ fn the_edge_of_a_mark_does_not_hide_what_lies_below_a_crowd_of_marks() {
 
 struct Driven {
     state: PointsState,
-    output: Option<(Option<usize>, Option<Taken>)>,
+    output: Option<(Option<usize>, Option<PickedPoints>)>,
 }
 
 fn harness(places: Vec<[f64; 2]>) -> egui_kittest::Harness<'static, Driven> {
@@ -252,7 +252,7 @@ fn harness(places: Vec<[f64; 2]>) -> egui_kittest::Harness<'static, Driven> {
     harness
 }
 
-/// Where a point is on the screen of a harness.
+/// Returns the position of a point on the screen of a harness.
 fn place(harness: &egui_kittest::Harness<'_, Driven>, point: usize) -> Pos2 {
     let state = &harness.state().state;
     let rect = egui_kittest::kittest::Queryable::get_by_label(harness, "Points").rect();
@@ -260,7 +260,7 @@ fn place(harness: &egui_kittest::Harness<'_, Driven>, point: usize) -> Pos2 {
     transform.to_screen(state.cloud().places()[point])
 }
 
-fn taken(harness: &mut egui_kittest::Harness<'_, Driven>) -> Option<Taken> {
+fn taken(harness: &mut egui_kittest::Harness<'_, Driven>) -> Option<PickedPoints> {
     harness
         .state_mut()
         .output
@@ -311,7 +311,7 @@ fn every_point_is_hit_by_a_click_on_it() {
 }
 
 #[test]
-fn lasso_and_rectangle_take_what_they_enclose_and_modifiers_say_how_it_joins() {
+fn lasso_and_rectangle_select_by_area_and_modifiers_combine() {
     let mut harness = harness(scattered(200));
     let corners = [
         Pos2::new(150.0, 60.0),
@@ -330,30 +330,30 @@ fn lasso_and_rectangle_take_what_they_enclose_and_modifiers_say_how_it_joins() {
         &[corners[0], corners[2]],
         egui::Modifiers::NONE,
     );
-    let expected = Taken {
+    let expected = PickedPoints {
         points: inside,
-        joining: Joining::Replace,
+        mode: SelectionMode::Replace,
         is_drawn: true,
     };
     assert_eq!(taken(&mut harness), Some(expected.clone()));
     assert_eq!(
         harness.state().state.tool(),
         Tool::Hand,
-        "the hand comes back"
+        "the tool is deselected afterwards"
     );
     drag(&mut harness, &corners, egui::Modifiers::SHIFT);
     assert_eq!(
         taken(&mut harness),
-        Some(Taken {
-            joining: Joining::Add,
+        Some(PickedPoints {
+            mode: SelectionMode::Add,
             ..expected.clone()
         })
     );
     drag(&mut harness, &corners, egui::Modifiers::ALT);
     assert_eq!(
         taken(&mut harness),
-        Some(Taken {
-            joining: Joining::Subtract,
+        Some(PickedPoints {
+            mode: SelectionMode::Subtract,
             ..expected
         })
     );

@@ -1,11 +1,11 @@
-//! Round times for the axis, since the start of the run and as UTC.
+//! Ticks at round times, since the start of the run and in UTC.
 
 use callgrove_model::TimeNs;
 
 use super::window::Window;
 use crate::canvas::round_step;
 
-/// A mark on the axis.
+/// A tick of the axis.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Tick {
     pub(crate) time: TimeNs,
@@ -15,7 +15,7 @@ pub(crate) struct Tick {
     pub(crate) utc: String,
 }
 
-/// Marks at round times since `origin`, at least `spacing` of the window (a share) apart.
+/// Returns ticks at round times since `origin`, at least `spacing` (a fraction of the window) apart.
 pub(crate) fn ticks(window: Window, origin: TimeNs, spacing: f64) -> Vec<Tick> {
     let step_ns = round_step((window.length_ns() as f64 * spacing).max(1.0)) as i64;
     let (first_ns, last_ns) = (window.from.since(origin).0, window.to.since(origin).0);
@@ -36,7 +36,7 @@ pub(crate) fn ticks(window: Window, origin: TimeNs, spacing: f64) -> Vec<Tick> {
         .collect()
 }
 
-/// A moment relative to `origin`, as exactly as a pixel of `pixel_ns` can tell.
+/// Formats a time relative to `origin`, with the precision of a pixel of `pixel_ns`.
 pub(crate) fn relative_time(time: TimeNs, origin: TimeNs, pixel_ns: f64) -> String {
     let offset_ns = time.since(origin).0;
     let step_ns = step_of_pixel(pixel_ns);
@@ -44,7 +44,7 @@ pub(crate) fn relative_time(time: TimeNs, origin: TimeNs, pixel_ns: f64) -> Stri
     Unit::of(offset_ns.saturating_abs()).write(rounded_ns, step_ns)
 }
 
-/// The time of the day in UTC, as exactly as multiples of `step_ns` need: `19:05:04.123`.
+/// Formats the time of the day in UTC, with the decimals that multiples of `step_ns` need: `19:05:04.123`.
 pub(crate) fn utc_clock(time: TimeNs, step_ns: i64) -> String {
     const DAY_NS: i64 = 86_400_000_000_000;
     let in_day_ns = time.0.rem_euclid(DAY_NS);
@@ -64,7 +64,7 @@ pub(crate) fn utc_clock(time: TimeNs, step_ns: i64) -> String {
     )
 }
 
-/// The largest power of ten nanoseconds within a pixel.
+/// Returns the largest power of ten nanoseconds within a pixel.
 pub(crate) fn step_of_pixel(pixel_ns: f64) -> i64 {
     let mut step_ns = 1;
     while step_ns as f64 * 10.0 <= pixel_ns {
@@ -73,7 +73,7 @@ pub(crate) fn step_of_pixel(pixel_ns: f64) -> i64 {
     step_ns
 }
 
-/// A unit that keeps numbers short.
+/// A unit of time that keeps numbers short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Unit {
     name: &'static str,
@@ -91,7 +91,7 @@ impl Unit {
         Self { name, size_ns }
     }
 
-    /// With as many decimals as multiples of `step_ns` need.
+    /// Formats a time with the decimals that multiples of `step_ns` need.
     fn write(self, offset_ns: i64, step_ns: i64) -> String {
         let mut decimals = 0;
         let mut scale = 1;
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_tell_the_time_of_the_day_as_exactly_as_they_differ() {
+    fn ticks_show_the_time_of_day_with_the_precision_of_their_step() {
         let start = TimeNs(1_795_231_715_000_000_000);
         let window = |length_ns| Window {
             from: start,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_written_as_exactly_as_a_pixel_tells() {
+    fn a_time_is_written_with_the_precision_of_a_pixel() {
         let shown =
             |offset: i64, pixel_ns| relative_time(TimeNs(50 + offset), TimeNs(50), pixel_ns);
         assert_eq!(shown(1_234_567, 1.0), "1.234567 ms");

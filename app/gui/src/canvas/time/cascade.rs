@@ -1,4 +1,4 @@
-//! A delay as one path across the rows: where it began, whom it reached, and how much of it each was handed.
+//! Draws a delay as one path across the rows: where it began, which ranks it reached, and how much of it each received.
 
 use std::sync::Arc;
 
@@ -18,28 +18,32 @@ use crate::delay::kind_text;
 use crate::theme::{RADIUS, Theme};
 use crate::widgets::{SIGN_WIDTH, count_of, paint_kind, paint_role, pointer_card};
 
-/// The narrowest that a stretch of the path is drawn.
+/// Minimum width of an interval of the path, in points.
 const MIN_WIDTH: f32 = 4.0;
-/// Width of the path, and of the ground around it that sets it off from bars.
+/// Line width of the path, in points.
 const PATH: f32 = 2.0;
+/// Line width of the background that separates the path from bars, in points.
 const GROUND: f32 = 4.5;
+/// Length of an arrow head, in points.
 const HEAD: f32 = 8.0;
+/// Size of the texts on the path, in points.
 const TEXT_SIZE: f32 = 11.0;
+/// Radius of the sign of the root, in points.
 const SIGN_RADIUS: f32 = 4.5;
-/// How far from the path the pointer may be.
+/// Largest distance from the pointer to the path that it hits, in points.
 const HIT_RADIUS: f32 = 4.0;
-/// From a stretch to a text beside it.
+/// Distance from an interval to the text next to it, in points.
 const GAP: f32 = 4.0;
 
-/// A text on the path, and what it is of.
-struct Plate {
+/// A text on the path, with the part of the path that it labels.
+struct PathLabel {
     rect: Rect,
     galley: Arc<Galley>,
     color: Color32,
     of: Hovered,
 }
 
-/// A path in words, for those who do not see it.
+/// Returns the description of a path for screen readers.
 pub(super) fn cascade_text(cascade: &Cascade) -> String {
     let root = &cascade.root;
     let reached = count_of(cascade.steps.len(), "rank");
@@ -47,21 +51,21 @@ pub(super) fn cascade_text(cascade: &Cascade) -> String {
 }
 
 impl LaneDrawing<'_> {
-    /// Draws the path over the rows.
+    /// Paints the path over the rows.
     pub(super) fn paint_cascade(&self, hovered: Option<&Hovered>) {
         let Some(cascade) = self.shown.cascade else {
             return;
         };
         let theme = self.shown.theme;
         for step in &cascade.steps {
-            if let Some(rect) = self.stretch(step.to, (step.since, step.time)) {
-                self.paint_stretch(rect, theme.delay_victim(), is_of_step(hovered, step));
+            if let Some(rect) = self.range_rect(step.to, (step.since, step.time)) {
+                self.paint_interval(rect, theme.delay_victim(), is_of_step(hovered, step));
             }
         }
         let root = &cascade.root;
-        if let Some(rect) = self.stretch(root.lane, (root.start, root.end)) {
+        if let Some(rect) = self.range_rect(root.lane, (root.start, root.end)) {
             let is_hot = matches!(hovered, Some(Hovered::Root(_)));
-            self.paint_stretch(rect, theme.delay_root(), is_hot);
+            self.paint_interval(rect, theme.delay_root(), is_hot);
         }
         for step in &cascade.steps {
             if let Some(line) = self.step_line(step) {
@@ -69,18 +73,20 @@ impl LaneDrawing<'_> {
                 self.paint_step(line, is_hot);
             }
         }
-        for plate in self.plates() {
-            self.paint_plate(&plate);
+        for path_label in self.path_labels() {
+            self.paint_path_label(&path_label);
         }
     }
 
-    /// What of the path is under the pointer.
+    /// Returns the part of the path under the pointer.
     pub(super) fn cascade_at(&self, pointer: Pos2) -> Option<Hovered> {
         let cascade = self.shown.cascade?;
-        let plates = self.plates();
-        let plate = plates.iter().find(|plate| plate.rect.contains(pointer));
-        if let Some(plate) = plate {
-            return Some(plate.of);
+        let path_labels = self.path_labels();
+        let path_label = path_labels
+            .iter()
+            .find(|path_label| path_label.rect.contains(pointer));
+        if let Some(path_label) = path_label {
+            return Some(path_label.of);
         }
         let lines = cascade.steps.iter().enumerate();
         let lines = lines.filter_map(|(at, step)| Some((at, self.step_line(step)?)));
@@ -88,8 +94,8 @@ impl LaneDrawing<'_> {
         Some(Hovered::Step(cascade.steps[nearest]))
     }
 
-    /// Where a stretch of time is on the row of a lane, if any of it is in view.
-    fn stretch(&self, lane: LaneIdx, (from, to): (TimeNs, TimeNs)) -> Option<Rect> {
+    /// Returns the rectangle of a time range on the row of a lane, if any of it is in view.
+    fn range_rect(&self, lane: LaneIdx, (from, to): (TimeNs, TimeNs)) -> Option<Rect> {
         let row = self.row_in_view(lane)?;
         let window = self.canvas.view.window();
         if to < window.from || from > window.to {
@@ -107,7 +113,7 @@ impl LaneDrawing<'_> {
         self.in_view.contains(&at).then_some(row)
     }
 
-    fn paint_stretch(&self, rect: Rect, color: Color32, is_hot: bool) {
+    fn paint_interval(&self, rect: Rect, color: Color32, is_hot: bool) {
         let veil = color.gamma_multiply(if is_hot { 0.5 } else { 0.3 });
         self.painter.rect_filled(rect, 2.0, veil);
         let stroke = Stroke::new(PATH, color);
@@ -115,7 +121,7 @@ impl LaneDrawing<'_> {
             .rect_stroke(rect, 2.0, stroke, StrokeKind::Inside);
     }
 
-    /// From the row of who was late to that of who waited, when it could go on.
+    /// Returns the line from the row of the late rank to the row of the waiting rank, at the time when it could go on.
     fn step_line(&self, step: &CascadeStep) -> Option<[Pos2; 2]> {
         let window = self.canvas.view.window();
         if step.time < window.from || step.time > window.to {
@@ -149,51 +155,51 @@ impl LaneDrawing<'_> {
             .add(Shape::convex_polygon(corners, color, edge));
     }
 
-    /// The delay of each step on the row that waited, and what the root did on its own.
-    fn plates(&self) -> Vec<Plate> {
+    /// Returns the labels of the delay of each step, on the row that waited, and of the root's own delay.
+    fn path_labels(&self) -> Vec<PathLabel> {
         let Some(cascade) = self.shown.cascade else {
             return Vec::new();
         };
         let theme = self.shown.theme;
         let steps = cascade.steps.iter().filter_map(|step| {
-            let rect = self.stretch(step.to, (step.since, step.time))?;
+            let rect = self.range_rect(step.to, (step.since, step.time))?;
             let text = step.delay.to_string();
             let of = Hovered::Step(*step);
-            Some(self.plate(rect, (text, 0.0), theme.delay_victim(), of))
+            Some(self.path_label(rect, (text, 0.0), theme.delay_victim(), of))
         });
-        let mut plates: Vec<Plate> = steps.collect();
+        let mut path_labels: Vec<PathLabel> = steps.collect();
         let root = &cascade.root;
-        if let Some(rect) = self.stretch(root.lane, (root.start, root.end)) {
+        if let Some(rect) = self.range_rect(root.lane, (root.start, root.end)) {
             let text = format!("{} {}", kind_text(root.kind), root.own_delay);
             let of = Hovered::Root(*root);
-            plates.push(self.plate(rect, (text, SIGN_WIDTH), theme.delay_root(), of));
+            path_labels.push(self.path_label(rect, (text, SIGN_WIDTH), theme.delay_root(), of));
         }
-        plates
+        path_labels
     }
 
-    /// In the middle of a stretch, or beside it where it is too short.
-    fn plate(
+    /// Returns a label in the middle of an interval, or next to it where the interval is too short.
+    fn path_label(
         &self,
-        stretch: Rect,
+        range_rect: Rect,
         (text, before): (String, f32),
         color: Color32,
         of: Hovered,
-    ) -> Plate {
+    ) -> PathLabel {
         let font = FontId::proportional(TEXT_SIZE);
         let ink = self.shown.theme.text_on(color);
         let galley = self.painter.layout_no_wrap(text, font, ink);
         let size = galley.size() + Vec2::new(8.0 + before, 0.0);
-        let left = if size.x + 2.0 * GAP <= stretch.width() {
-            stretch.center().x - size.x / 2.0
-        } else if stretch.left() - GAP - size.x >= self.plot.left() {
-            stretch.left() - GAP - size.x
+        let left = if size.x + 2.0 * GAP <= range_rect.width() {
+            range_rect.center().x - size.x / 2.0
+        } else if range_rect.left() - GAP - size.x >= self.plot.left() {
+            range_rect.left() - GAP - size.x
         } else {
-            stretch.right() + GAP
+            range_rect.right() + GAP
         };
-        let height = size.y.min(stretch.height());
-        let top = stretch.top() + (stretch.height().min(2.0 * size.y) - height) / 2.0;
+        let height = size.y.min(range_rect.height());
+        let top = range_rect.top() + (range_rect.height().min(2.0 * size.y) - height) / 2.0;
         let rect = Rect::from_min_size(Pos2::new(left, top), Vec2::new(size.x, height));
-        Plate {
+        PathLabel {
             rect,
             galley,
             color,
@@ -201,26 +207,27 @@ impl LaneDrawing<'_> {
         }
     }
 
-    fn paint_plate(&self, plate: &Plate) {
-        let ink = self.shown.theme.text_on(plate.color);
+    fn paint_path_label(&self, path_label: &PathLabel) {
+        let ink = self.shown.theme.text_on(path_label.color);
         let ground = self.shown.theme.canvas();
         self.painter
-            .rect_filled(plate.rect.expand(1.0), RADIUS, ground);
-        self.painter.rect_filled(plate.rect, RADIUS, plate.color);
-        let mut left = plate.rect.left() + 4.0;
-        if let Hovered::Root(root) = plate.of {
-            let centre = Pos2::new(left + SIGN_RADIUS, plate.rect.center().y);
+            .rect_filled(path_label.rect.expand(1.0), RADIUS, ground);
+        self.painter
+            .rect_filled(path_label.rect, RADIUS, path_label.color);
+        let mut left = path_label.rect.left() + 4.0;
+        if let Hovered::Root(root) = path_label.of {
+            let centre = Pos2::new(left + SIGN_RADIUS, path_label.rect.center().y);
             paint_kind(self.painter, root.kind, centre, SIGN_RADIUS, ink);
             left += SIGN_WIDTH;
         }
-        let y = plate.rect.center().y - plate.galley.size().y / 2.0;
+        let y = path_label.rect.center().y - path_label.galley.size().y / 2.0;
         self.painter
-            .galley(Pos2::new(left, y), Arc::clone(&plate.galley), ink);
+            .galley(Pos2::new(left, y), Arc::clone(&path_label.galley), ink);
     }
 }
 
 impl LaneCanvas {
-    /// The sign of the root beside the name of its row.
+    /// Paints the sign of the root next to the name of its row.
     pub(super) fn paint_root_name(&self, cascade: &Cascade, gutter: Rect, theme: &Theme, ui: &Ui) {
         let row = self.row_of(cascade.root.lane);
         let Some(row) = row.and_then(|at| self.rows().get(at)) else {
@@ -237,7 +244,7 @@ fn is_of_step(hovered: Option<&Hovered>, step: &CascadeStep) -> bool {
     matches!(hovered, Some(Hovered::Step(other)) if other == step)
 }
 
-/// The call that a click on the path selects.
+/// Returns the call that a click on the path selects.
 pub(super) fn call_of(hovered: &Hovered) -> Option<ExecRef> {
     match hovered {
         Hovered::Step(step) => Some(step.call),
@@ -246,7 +253,7 @@ pub(super) fn call_of(hovered: &Hovered) -> Option<ExecRef> {
     }
 }
 
-/// What is told of a part of the path.
+/// Shows the tooltip of a part of the path.
 pub(super) fn cascade_tooltip(
     canvas: &LaneCanvas,
     hovered: &Hovered,
@@ -266,8 +273,8 @@ pub(super) fn cascade_tooltip(
                 }
                 None => waited.to_string(),
             });
-            ui.label(format!("{late} handed on {} of its delay", step.delay));
-            ui.weak("Click for the call that waited");
+            ui.label(format!("{late} passed on {} of its delay", step.delay));
+            ui.weak("Click to select the call that waited");
         }
         Hovered::Root(RootCause {
             rank,
@@ -283,7 +290,7 @@ pub(super) fn cascade_tooltip(
             ui.label(format!("{} {own_delay} in {func}", kind_text(*kind)));
             let others = count_of(*num_victims as usize, "other rank");
             ui.label(format!("Cost {caused} on {others}"));
-            ui.weak("Click for the call");
+            ui.weak("Click to select the call");
         }
         _ => {}
     });

@@ -1,4 +1,4 @@
-//! The program's iterations on the axis: where each begins, with as many numbers as there is room for.
+//! The program's iterations on the axis: ticks where each begins, and as many numbers as fit.
 
 use callgrove_model::{LaneIdx, TimeNs};
 use callgrove_session::{Calls, IterationAt, PatternList};
@@ -11,12 +11,14 @@ use crate::widgets::thousands;
 
 /// Height of the band below the times, in points.
 pub(super) const ITERATIONS_HEIGHT: f32 = 15.0;
-/// Least distance between two numbers, and between two ticks, in points.
+/// Minimum distance between two numbers, in points.
 const NUMBER_SPACING: f32 = 62.0;
+/// Minimum distance between two ticks, in points.
 const TICK_SPACING: f32 = 5.0;
+/// Font size of the numbers, in points.
 const NUMBER_SIZE: f32 = 11.0;
 
-/// Where an iteration begins.
+/// The tick at the beginning of an iteration.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct IterationTick {
     pub(super) iteration: usize,
@@ -24,8 +26,9 @@ pub(super) struct IterationTick {
     pub(super) has_number: bool,
 }
 
-/// Beginnings of iterations inside a window, thinned where they are dense; the iteration that the window begins in
-/// comes first, at its edge, if its number has room there. `bounds` are the beginnings of all and the end of the last.
+/// Returns ticks at the beginnings of iterations inside a window, thinned where they are dense. The iteration at the
+/// start of the window comes first, at the edge, if its number fits there. `bounds` are the beginnings of all
+/// iterations and the end of the last.
 pub(super) fn iteration_ticks(
     bounds: &[TimeNs],
     window: Window,
@@ -37,8 +40,8 @@ pub(super) fn iteration_ticks(
     let x = |time| plot.min + window.share_of(time) as f32 * plot.span();
     let first = starts.partition_point(|&start| start < window.from);
     let last = starts.partition_point(|&start| start <= window.to);
-    let room = plot.span() / (last - first).max(1) as f32;
-    let step = |spacing: f32| round_step(f64::from(spacing / room).max(1.0)) as usize;
+    let iteration_width = plot.span() / (last - first).max(1) as f32;
+    let step = |spacing: f32| round_step(f64::from(spacing / iteration_width).max(1.0)) as usize;
     let every = step(NUMBER_SPACING);
     let every_tick = step(TICK_SPACING).min(every);
     let mut ticks = Vec::new();
@@ -68,7 +71,7 @@ pub(super) fn iteration_ticks(
     ticks
 }
 
-/// The iteration that a lane is in at a time, in words; `None` outside the program's loop, and while nobody knows.
+/// Returns the iteration of a lane at a time as text; `None` outside the program's loop, and while it is unknown.
 pub(crate) fn iteration_text(
     (calls, patterns): (&Calls, Option<&PatternList>),
     lane: LaneIdx,
@@ -79,7 +82,7 @@ pub(crate) fn iteration_text(
     Some(format!("iteration {}", thousands(iteration)))
 }
 
-/// The axis without the band of iterations at its bottom, and the band.
+/// Splits the axis into the part for times and the band of iterations at its bottom.
 pub(super) fn split_axis(axis: Rect, has_iterations: bool) -> (Rect, Rect) {
     let height = if has_iterations {
         ITERATIONS_HEIGHT
@@ -90,7 +93,7 @@ pub(super) fn split_axis(axis: Rect, has_iterations: bool) -> (Rect, Rect) {
 }
 
 impl LaneDrawing<'_> {
-    /// Beginnings of all iterations and the end of the last.
+    /// Returns the beginnings of all iterations and the end of the last.
     pub(super) fn iteration_bounds(&self) -> &[TimeNs] {
         let patterns = self.shown.patterns;
         patterns.map_or(&[], PatternList::iteration_bounds)
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn inside_one_iteration_its_number_stands_at_the_edge() {
+    fn inside_one_iteration_its_number_is_at_the_edge() {
         let inside = ticks(50, 7_200_000, 7_300_000);
         assert_eq!(numbers(&inside), [7]);
         assert!((inside[0].x - PLOT.min).abs() < 1e-3);

@@ -1,6 +1,6 @@
-//! What the canvas remembers between frames: the rows, and what was laid out of them.
+//! The state of the canvas between frames: the rows and their layout.
 //!
-//! It asks for what it draws ([`Calls`]), and goes on with what it has while an answer is on its way.
+//! It queries what it draws ([`Calls`]), and shows the previous content while an answer is in flight.
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -21,33 +21,34 @@ use super::view::TimeView;
 use super::window::Window;
 use crate::theme::Theme;
 
-/// Messages drawn at most; more would be one grey surface.
+/// Maximum number of messages drawn; more would cover the rows.
 const MAX_ARROWS: usize = 1_000;
-/// Rows laid out in one frame where that is done here; the others show what they showed before until their turn comes.
+/// Number of rows laid out in one frame when this process computes the layout; the others show their previous layout
+/// until their turn.
 const ROWS_PER_FRAME: usize = 12;
-/// Rows that are asked for at once where others lay them out.
+/// Number of rows queried at once when a remote session computes the layout.
 const ROWS_ASKED: usize = 48;
-/// The same while all rows show what is in view.
+/// Number of rows laid out in advance in one frame, once all rows show the current window.
 const ROWS_AHEAD: usize = 1;
-/// Rows that stay laid out though they are not in view.
+/// Maximum number of rows out of view whose layout is kept.
 const MAX_KEPT: usize = 512;
-/// A row of innermost functions.
+/// The levels of a row of innermost functions.
 const STRIP: LaneLevels = LaneLevels {
     num: 1,
     top_depth: 0,
 };
-/// Messages that are not drawn are counted by columns of so many bars of the smallest width.
+/// Width of a column that counts messages that are not drawn, in bars of the smallest width.
 const BARS_PER_COLUMN: i64 = 4;
 
 /// Lanes of a trace over time, with the messages between them.
 pub(crate) struct LaneCanvas {
     calls: Arc<Calls>,
     names: LaneNames,
-    /// What is in view.
+    /// The visible window.
     pub(crate) view: TimeView,
-    /// Time is told from here on: the start of the run.
+    /// Time 0 of the axis: the start of the run.
     origin: TimeNs,
-    /// Rows that a person made a stack or a strip.
+    /// Rows that the user made a stack or a strip.
     folds: BTreeMap<LaneIdx, bool>,
     ordered: Option<(RowQuery, Arc<SpanIndex>, Vec<LaneRow>)>,
     is_placed: bool,
@@ -60,10 +61,10 @@ pub(crate) struct LaneCanvas {
     occurrences: KnownOccurrences,
     /// The selected call.
     call: Option<Arc<CallDetails>>,
-    /// The step to another call that a key asked for.
+    /// The step to another call that a key requested.
     pub(super) step: Option<StepFrom>,
     colors: Option<(bool, Vec<Color32>)>,
-    /// The call that was clicked here; it needs not be revealed.
+    /// The call that was clicked here; it need not be revealed.
     pub(super) clicked: Option<ExecRef>,
     /// The call that was revealed last.
     revealed: Option<ExecRef>,
@@ -71,7 +72,7 @@ pub(crate) struct LaneCanvas {
     pub(super) wants_top: bool,
     /// A row to scroll to.
     pub(super) scroll_to: Option<LaneIdx>,
-    /// Where a stretch of time that is being chosen began.
+    /// Start of the time range that is being dragged.
     pub(super) range_from: Option<TimeNs>,
 }
 
@@ -105,75 +106,75 @@ impl LaneCanvas {
         }
     }
 
-    /// Its calls.
+    /// Returns the calls of the run.
     pub(crate) fn calls(&self) -> &Arc<Calls> {
         &self.calls
     }
 
-    /// Names and lanes of the run.
+    /// Returns the trace, with its names and lanes.
     pub(crate) fn trace(&self) -> &Arc<Trace> {
         self.calls.trace()
     }
 
-    /// What its lanes are called.
+    /// Returns the names of the lanes.
     pub(crate) fn names(&self) -> &LaneNames {
         &self.names
     }
 
-    /// The start of the run.
+    /// Returns the start of the run.
     pub(crate) fn origin(&self) -> TimeNs {
         self.origin
     }
 
-    /// The rows from the top.
+    /// Returns the rows from the top.
     pub(crate) fn rows(&self) -> &[PlacedRow] {
         &self.rows
     }
 
-    /// Their height together.
+    /// Returns the height of all rows together.
     pub(super) fn height(&self) -> f32 {
         self.height
     }
 
-    /// The row of a lane.
+    /// Returns the row of a lane.
     pub(super) fn row_of(&self, lane: LaneIdx) -> Option<usize> {
         self.row_of_lane.get(lane.index()).copied().flatten()
     }
 
-    /// The bars of a lane as they were laid out last.
+    /// Returns the bars of a lane as laid out last.
     pub(super) fn bars(&self, lane: LaneIdx) -> &[Bar] {
         self.bars.get(&lane).map_or(&[], RowBars::bars)
     }
 
-    /// The underlined occurrences of a pattern on a lane.
+    /// Returns the underlined occurrences of a pattern on a lane.
     pub(super) fn occurrences(&self, lane: LaneIdx) -> &[Span] {
         self.occurrences.on_lane(lane)
     }
 
-    /// The messages that were found last.
+    /// Returns the messages of the last answer.
     pub(crate) fn messages(&self) -> Option<&MessagesInView> {
         self.found.as_ref().map(|(_, found)| &**found)
     }
 
-    /// The selected call, once it is known.
+    /// Returns the selected call, once it is known.
     pub(super) fn call(&self) -> Option<&CallDetails> {
         self.call.as_deref()
     }
 
-    /// The message that ended the waiting of the selected call.
+    /// Returns the message that ended the waiting of the selected call.
     pub(super) fn wait(&self) -> Option<usize> {
         let call = self.call()?;
         call.messages[call.wait?].message
     }
 
-    /// How deep on the call stack the topmost level of a row is.
+    /// Returns the call depth of the topmost level of a row.
     pub(super) fn top_depth(&self, lane: LaneIdx) -> usize {
         self.levels
             .get(&lane)
             .map_or(0, |(_, known)| known.top_depth)
     }
 
-    /// The stretch of time that the counts of messages are of.
+    /// Returns the time range of the message counts.
     pub(super) fn density_window(&self) -> Option<Window> {
         let (MessagesOf { query, .. }, _) = self.found.as_ref()?;
         Some(Window {
@@ -182,7 +183,7 @@ impl LaneCanvas {
         })
     }
 
-    /// Colours of functions by id.
+    /// Returns the colours of functions by id.
     pub(super) fn colors(&self) -> &[Color32] {
         self.colors.as_ref().map_or(&[], |(_, colors)| colors)
     }
@@ -193,7 +194,7 @@ impl LaneCanvas {
         self.is_placed = false;
     }
 
-    /// Puts the rows in order and in place, and looks a new call up.
+    /// Orders and places the rows, and queries a newly selected call.
     pub(super) fn arrange(
         &mut self,
         theme: &Theme,
@@ -225,7 +226,7 @@ impl LaneCanvas {
                 || (known.lifted != query.lifted && !query.lifted.is_empty())
         };
         if known.is_some_and(has_new_first) {
-            // The path of a delay is read from its root on, the first row; so is a trend from its ranks on.
+            // The path of a delay starts at its root, and a trend at its ranks: they are the first rows.
             self.scroll_to = None;
             self.wants_top = true;
         }
@@ -234,7 +235,7 @@ impl LaneCanvas {
                 Some(selection) => self.calls.ask(&PartnersOf(selection)),
                 None => Some(Arc::default()),
             };
-            // Until it is known whom the selection talks with, the rows stay as they are, if there are any.
+            // Until the partners of the selection are known, the rows stay as they are, if there are any.
             if self.ordered.is_none() || partners.is_some() {
                 let rows = order_rows(
                     (self.trace(), |lane| self.calls.is_silent(lane)),
@@ -259,7 +260,7 @@ impl LaneCanvas {
         }
     }
 
-    /// Brings a call into view that was selected elsewhere.
+    /// Scrolls and pans to a call that was selected elsewhere.
     fn reveal(&mut self, call: Option<ExecRef>) {
         if self.revealed == call {
             return;
@@ -268,7 +269,7 @@ impl LaneCanvas {
             self.revealed = call;
             return;
         };
-        // It is looked up first, so it may come a little later.
+        // The call must be queried first, so this may happen some frames later.
         let Some((entry, exit)) = self.call().map(|known| (known.entry, known.exit)) else {
             return;
         };
@@ -300,7 +301,7 @@ impl LaneCanvas {
                     self.calls.ask(&LevelsOf { lane, kind }).as_deref().copied()
                 }
             };
-            // What it had before, as long as nobody knows.
+            // Keeps its previous number of levels while the new one is unknown.
             is_known &= asked.is_some();
             let of_row = asked.or(known.map(|(_, levels)| levels)).unwrap_or(STRIP);
             if asked.is_some() {
@@ -318,8 +319,8 @@ impl LaneCanvas {
         }
     }
 
-    /// Lays out the rows in view for a canvas of `width_px` pixels. The answer is whether there is
-    /// more to do in the next frame.
+    /// Lays out the rows in view for a canvas of `width_px` pixels. Returns whether there is more to do in the next
+    /// frame.
     pub(super) fn lay_out(
         &mut self,
         in_view: Range<usize>,
@@ -339,7 +340,7 @@ impl LaneCanvas {
             .map(|row| (row.lane.lane, row.kind))
             .filter(|(lane, kind)| !has(lane, kind, &around))
             .partition(|(lane, kind)| has(lane, kind, &seen));
-        let at_once = if self.calls.is_far() {
+        let at_once = if self.calls.is_remote() {
             ROWS_ASKED
         } else {
             ROWS_PER_FRAME
@@ -362,13 +363,13 @@ impl LaneCanvas {
             self.bars.retain(|lane, _| seen.contains(lane));
         }
         if missing.len() > at_once {
-            return !self.calls.is_far();
+            return !self.calls.is_remote();
         }
         self.find_messages(in_view, window.tile(width_px), tree, call);
         false
     }
 
-    /// Asks for the underlined occurrences on the rows in view.
+    /// Queries the underlined occurrences on the rows in view.
     pub(super) fn find_occurrences(
         &mut self,
         in_view: Range<usize>,
@@ -422,7 +423,7 @@ mod tests {
     use crate::test_support::snapshot;
 
     #[test]
-    fn the_row_of_the_call_is_scrolled_to_again_when_a_tree_puts_the_rows_in_another_order() {
+    fn the_view_scrolls_to_the_call_again_when_a_tree_reorders_the_rows() {
         let demo = snapshot(16, 40);
         let mut canvas = LaneCanvas::new(demo.calls.expect("a trace has some"));
         let theme = Theme::new(true, None);
@@ -438,14 +439,11 @@ mod tests {
         }
         query.sort = RankSort::Messages;
         canvas.arrange(&theme, &query, Some(call), &Arc::default());
-        assert_eq!(
-            canvas.scroll_to, None,
-            "another order alone scrolls nothing"
-        );
+        assert_eq!(canvas.scroll_to, None, "a new order alone does not scroll");
     }
 
     #[test]
-    fn while_the_window_moves_on_every_row_shows_it_and_one_at_a_time_is_laid_out_ahead() {
+    fn during_a_pan_all_rows_are_current_and_one_a_frame_is_laid_out_ahead() {
         let demo = snapshot(16, 40);
         let mut canvas = LaneCanvas::new(demo.calls.expect("a trace has some"));
         let (theme, query) = (Theme::new(true, None), RowQuery::default());
@@ -470,7 +468,11 @@ mod tests {
             assert!(num_with(&canvas, &around) <= before + ROWS_AHEAD);
         }
         let last = grid.touching(canvas.view.window());
-        assert!(last.start() > first.end(), "it came far");
-        assert_eq!(num_with(&canvas, &first), 0, "what it left is let go");
+        assert!(last.start() > first.end(), "the window has moved on");
+        assert_eq!(
+            num_with(&canvas, &first),
+            0,
+            "tiles out of view are dropped"
+        );
     }
 }

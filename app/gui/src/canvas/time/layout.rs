@@ -1,4 +1,4 @@
-//! Where rows, bars, arrows and marks are: pure, and tested without a screen.
+//! Geometry of rows, bars, arrows and marks; independent of the screen.
 
 use std::ops::Range;
 
@@ -8,27 +8,32 @@ use egui::{Pos2, Rangef};
 
 use super::window::Window;
 
-/// Height of a level of the tree's own stack, in points.
+/// Height of a level of the selected tree's stack, in points.
 const OWN_LEVEL: f32 = 18.0;
-/// The same where the stack has more than [`MANY_LEVELS`].
+/// Height of such a level if the stack has more than [`MANY_LEVELS`], in points.
 const OWN_LEVEL_OF_MANY: f32 = 14.0;
+/// Number of levels above which [`OWN_LEVEL_OF_MANY`] applies.
 const MANY_LEVELS: usize = 12;
+/// Minimum number of levels of the selected tree's stack.
 const MIN_OWN_LEVELS: usize = 3;
-/// Height of a level of another lane's stack, and of a strip.
+/// Height of a level of another lane's stack, in points.
 const OTHER_LEVEL: f32 = 14.0;
+/// Height of a strip, in points.
 const STRIP: f32 = 18.0;
-/// Height of the strip of a rank that has nothing to do with what is selected.
+/// Height of the strip of a rank unrelated to the selection, in points.
 const FOLDED_STRIP: f32 = 13.0;
-/// Room above the bars of a row for the marks of abnormal executions.
+/// Height above the bars of a row for the marks of abnormal executions, in points.
 const MARKS: f32 = 8.0;
+/// The same height on the row of an unrelated rank.
 const FOLDED_MARKS: f32 = 5.0;
-/// Room below a row, so that arrows are seen between rows.
+/// Height below a row, in which arrows between rows are visible, in points.
 const BELOW: f32 = 10.0;
+/// The same height below the row of an unrelated rank.
 const FOLDED_BELOW: f32 = 2.0;
-/// The narrowest that a mark is ever drawn.
+/// Minimum width of a mark, in points.
 pub(crate) const MIN_MARK_WIDTH: f32 = 3.0;
 
-/// A row and where it is, in points from the top of the first.
+/// A row and its position, in points from the top of the first row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct PlacedRow {
     pub(crate) lane: LaneRow,
@@ -43,7 +48,7 @@ pub(crate) struct PlacedRow {
     pub(crate) bottom: f32,
 }
 
-/// Spans that must be seen, as they are drawn on a row.
+/// Flagged spans as drawn on a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct FlagMark {
     pub(crate) row: usize,
@@ -56,15 +61,15 @@ impl PlacedRow {
         self.bars_top + self.level_height * self.num_levels as f32
     }
 
-    /// The level at a height; `None` above and below the bars.
+    /// Returns the level at a height; `None` above and below the bars.
     pub(crate) fn level_at(&self, y: f32) -> Option<usize> {
         let level = (y - self.bars_top) / self.level_height;
         (level >= 0.0 && level < self.num_levels as f32).then_some(level as usize)
     }
 }
 
-/// Places rows below each other; the answer has their height too. A tree has [`MIN_OWN_LEVELS`] at
-/// least. Rows of relevant ranks are roomy, the others are folded close together.
+/// Places rows below each other and returns them with their total height. A tree has at least [`MIN_OWN_LEVELS`]. Rows
+/// of unrelated ranks are lower.
 pub(crate) fn place_rows(
     rows: impl Iterator<Item = (LaneRow, RowKind, usize)>,
 ) -> (Vec<PlacedRow>, f32) {
@@ -104,14 +109,14 @@ pub(crate) fn place_rows(
     (rows, top)
 }
 
-/// The rows of which something is between two heights.
+/// Returns the rows that are at least partly between two heights.
 pub(crate) fn rows_between(rows: &[PlacedRow], heights: Rangef) -> Range<usize> {
     rows.partition_point(|row| row.bottom <= heights.min)
         ..rows.partition_point(|row| row.top < heights.max)
 }
 
-/// The bar of a level at a moment; bars that end up to `slack_ns` earlier or begin as much later are
-/// hit too, so that the narrowest can be.
+/// Returns the bar of a level at a time. Bars that end up to `slack_ns` earlier or begin up to `slack_ns` later count
+/// too, so that the narrowest bars can be hit.
 pub(crate) fn bar_at(bars: &[Bar], level: usize, time: TimeNs, slack_ns: i64) -> Option<&Bar> {
     let after = bars.partition_point(|bar| (bar.level, bar.from) <= (level, time));
     let on_level = |bar: &&Bar| bar.level == level;
@@ -123,15 +128,15 @@ pub(crate) fn bar_at(bars: &[Bar], level: usize, time: TimeNs, slack_ns: i64) ->
         .or_else(|| before.filter(|bar| time.since(bar.to).0 <= slack_ns))
 }
 
-/// The bars of a level of which something is in a window.
+/// Returns the bars of a level that are at least partly in a window.
 pub(crate) fn bars_between(bars: &[Bar], level: usize, window: Window) -> &[Bar] {
     let start = bars.partition_point(|bar| (bar.level, bar.to) < (level, window.from));
     let end = bars.partition_point(|bar| (bar.level, bar.from) <= (level, window.to));
     &bars[start..end]
 }
 
-/// How all spans of a lane that touch the window are drawn, however narrow: at least
-/// [`MIN_MARK_WIDTH`] wide, those that would overlap as one.
+/// Returns the marks of all spans of a lane that touch the window: each is at least [`MIN_MARK_WIDTH`] wide, and
+/// overlapping ones are merged.
 pub(crate) fn marks_of_row(
     spans: &SpanIndex,
     (row, lane): (usize, LaneIdx),
@@ -142,7 +147,7 @@ pub(crate) fn marks_of_row(
     merged_marks(spans, row, window, plot)
 }
 
-/// The same of any spans of one lane, in order of start.
+/// Returns the same marks for any spans of one lane, in order of start.
 pub(crate) fn merged_marks(
     spans: impl Iterator<Item = Span>,
     row: usize,
@@ -161,7 +166,7 @@ pub(crate) fn merged_marks(
         .collect()
 }
 
-/// Where a stretch of time is drawn: inside `plot`, at least `min_width` wide.
+/// Returns the horizontal range of a time range: inside `plot`, at least `min_width` wide.
 pub(crate) fn span(
     window: Window,
     plot: Rangef,
@@ -179,8 +184,8 @@ pub(crate) fn span(
     Rangef::new(left, left + min_width)
 }
 
-/// The ends of an arrow between two rows: it leaves the sender's row and enters the receiver's on
-/// the sides that face each other; within one row it runs below the bars.
+/// Returns the ends of an arrow between two rows: it leaves the sender's row and enters the receiver's row on the sides
+/// that face each other; within one row it runs below the bars.
 pub(crate) fn arrow_ends(
     rows: &[PlacedRow],
     ends: (usize, usize),
@@ -198,7 +203,7 @@ pub(crate) fn arrow_ends(
     Some([Pos2::new(xs.0, y_sent), Pos2::new(xs.1, y_received)])
 }
 
-/// The line that is nearest to `point`, at most `radius` away; of equally near ones the first.
+/// Returns the line closest to `point`, at most `radius` away; the first of equally close ones.
 pub(crate) fn nearest_line(
     lines: impl Iterator<Item = (usize, [Pos2; 2])>,
     point: Pos2,
@@ -221,16 +226,16 @@ fn distance_to_line(point: Pos2, [start, end]: [Pos2; 2]) -> f32 {
     point.distance(start + along * share)
 }
 
-/// As much of a name as fits into `width` where a letter is `letter` wide: all of it, its beginning
-/// with an ellipsis, or nothing if that would say too little.
+/// Returns as much of a name as fits into `width`, where a letter is `letter` wide: the whole name, its beginning with
+/// an ellipsis, or `None` if fewer than `MIN_LETTERS` would remain.
 pub(crate) fn fitted_name(name: &str, width: f32, letter: f32) -> Option<String> {
-    const LEAST_LETTERS: usize = 3;
-    let room = (width / letter).max(0.0) as usize;
+    const MIN_LETTERS: usize = 3;
+    let max_letters = (width / letter).max(0.0) as usize;
     let num_letters = name.chars().count();
-    match room {
-        _ if room >= num_letters => Some(name.to_owned()),
-        0..=LEAST_LETTERS => None,
-        _ => Some(name.chars().take(room - 1).chain(['…']).collect()),
+    match max_letters {
+        _ if max_letters >= num_letters => Some(name.to_owned()),
+        0..=MIN_LETTERS => None,
+        _ => Some(name.chars().take(max_letters - 1).chain(['…']).collect()),
     }
 }
 
@@ -289,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pointer_finds_the_bar_under_it_and_the_narrow_one_beside_it() {
+    fn the_pointer_hits_the_bar_under_it_and_a_narrow_one_next_to_it() {
         let demo = snapshot(1, 1);
         let trace = demo.trace.expect("it is read");
         let (from, to) = trace.time_span().expect("calls");

@@ -1,9 +1,9 @@
-//! The canvas of everything that happened over time: lanes with their calls, and messages between them.
+//! The timeline canvas: lanes with their calls, and messages between them.
 //!
-//! One [`LaneCanvas`] shows one trace: a run, or the few calls around a record. It lays out only the
-//! rows in view, and those again only when the window leaves the tile that was laid out or the zoom
-//! changes by two ([`callgrove_session::layout_lane`]). What is selected, flagged and picked comes
-//! in with every frame as [`LaneScene`]; what a person did goes out as [`Done`].
+//! A [`LaneCanvas`] shows one trace: a run, or the few calls around a record. It lays out only the rows in view, and
+//! lays them out again only when the window leaves the current tile or the zoom changes by a factor of two
+//! ([`callgrove_session::layout_lane`]). The selection, the flags and the picked calls come in with every frame as
+//! [`LaneScene`]; user actions go out as [`LaneActions`].
 
 mod axis;
 mod cascade;
@@ -29,7 +29,7 @@ pub(crate) use lanes::LaneCanvas;
 pub(crate) use layout::span;
 pub(crate) use names::GUTTER;
 pub(crate) use occurrences::MarkedOccurrences;
-pub(crate) use scene::{Hovered, LaneScene, RangeChoice, RankChoice, RowWish, UnderlinedCalls};
+pub(crate) use scene::{Hovered, LaneScene, RangeChoice, RankChoice, RowRequest, UnderlinedCalls};
 pub(crate) use tooltip::wait_text;
 pub(crate) use window::Window;
 pub(crate) use writes::write_legend_ui;

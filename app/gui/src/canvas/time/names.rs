@@ -1,37 +1,38 @@
-//! The names of the rows: they open and close stacks, and have a menu.
+//! The names of the rows: they fold and unfold stacks, and have a context menu.
 
 use callgrove_session::RowKind;
 use egui::{Align2, Key, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::lanes::LaneCanvas;
 use super::layout::PlacedRow;
-use super::scene::RowWish;
+use super::scene::RowRequest;
 
-/// Width of the names of the rows, in points.
+/// Width of the column of row names, in points.
 pub(crate) const GUTTER: f32 = 104.0;
-/// Room for the triangle before a name.
+/// Width of the triangle before a name, in points.
 const TRIANGLE_WIDTH: f32 = 16.0;
-/// The threads of a rank are set in.
+/// Indentation of the threads of a rank, in points.
 const INSET: f32 = 8.0;
+/// Maximum height of a name, in points.
 const NAME_HEIGHT: f32 = 22.0;
-/// Names in rows that are lower than this are smaller.
+/// Row height below which names are smaller, in points.
 const SMALL_BELOW: f32 = 18.0;
 
-/// What was done at the names.
-pub(super) enum AtName {
-    /// The row becomes a stack, or a strip.
+/// An action at the name of a row.
+pub(super) enum NameAction {
+    /// Shows the row as a stack, or as a strip.
     Fold(bool),
-    /// Something else.
-    Wish(RowWish),
+    /// Another action.
+    Request(RowRequest),
 }
 
-/// Draws the name of a row in `gutter` (its left part), whose top is that of the first row.
+/// Draws the name of a row in the left part of `gutter`, whose top is that of the first row.
 pub(super) fn name_ui(
     canvas: &LaneCanvas,
     row: &PlacedRow,
     gutter: Rect,
     ui: &mut Ui,
-) -> Option<AtName> {
+) -> Option<NameAction> {
     let height = (row.bottom - row.top).min(NAME_HEIGHT);
     let top = gutter.top() + row.bars_top.min(row.bottom - height);
     let inset = if row.lane.is_first { 0.0 } else { INSET };
@@ -43,16 +44,16 @@ pub(super) fn name_ui(
     let short = if row.lane.is_first {
         name.as_str()
     } else {
-        // `rank 7` stands above it.
+        // `rank 7` is drawn above it.
         name.splitn(3, ' ').nth(2).unwrap_or(&name)
     };
     let is_stack = row.kind != RowKind::Strip;
     let response = button(ui, place, (&name, short), is_stack, row);
-    let mut done = response.clicked().then_some(AtName::Fold(!is_stack));
+    let mut done = response.clicked().then_some(NameAction::Fold(!is_stack));
     if response.has_focus()
         && ui.input(|input| input.modifiers.is_none() && input.key_pressed(Key::P))
     {
-        done = Some(AtName::Wish(RowWish::Pin));
+        done = Some(NameAction::Request(RowRequest::Pin));
     }
     response.context_menu(|ui| {
         let pin = if row.lane.is_pinned {
@@ -65,14 +66,14 @@ pub(super) fn name_ui(
         } else {
             "Show as a stack"
         };
-        for (text, wish) in [
-            (fold, AtName::Fold(!is_stack)),
-            (pin, AtName::Wish(RowWish::Pin)),
-            ("Only this rank", AtName::Wish(RowWish::Only)),
-            ("All ranks", AtName::Wish(RowWish::All)),
+        for (text, action) in [
+            (fold, NameAction::Fold(!is_stack)),
+            (pin, NameAction::Request(RowRequest::Pin)),
+            ("Only this rank", NameAction::Request(RowRequest::Only)),
+            ("All ranks", NameAction::Request(RowRequest::All)),
         ] {
             if ui.button(text).clicked() {
-                done = Some(wish);
+                done = Some(action);
                 ui.close();
             }
         }
@@ -80,7 +81,7 @@ pub(super) fn name_ui(
     done
 }
 
-/// A name with a triangle that points down while the lane is open.
+/// Draws a name with a triangle that points down while the lane is unfolded.
 fn button(
     ui: &mut Ui,
     place: Rect,

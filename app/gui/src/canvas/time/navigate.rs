@@ -1,4 +1,4 @@
-//! Zoom, pan, snapping and choosing of a stretch of time, by pointer and keys.
+//! Zoom, pan, snapping and selection of a time range, by pointer and keys.
 
 use callgrove_model::{ExecRef, TimeNs};
 use callgrove_session::{CallWay, StepFrom, TimeRange};
@@ -8,16 +8,16 @@ use super::lanes::LaneCanvas;
 use super::scene::RangeChoice;
 use super::window::Window;
 
-/// One press of a key zooms by this factor.
+/// Zoom factor of one key press.
 const KEY_ZOOM: f64 = 1.4;
-/// One press of a key moves by this share of the window.
+/// Fraction of the window that one key press pans.
 const KEY_PAN: f64 = 0.15;
-/// The pointer is drawn to the edge of a call that is so near, in points.
+/// Distance within which the pointer snaps to the edge of a call, in points.
 const SNAP_RADIUS: f32 = 5.0;
-/// Rows scroll by so many points with Page up and Page down.
+/// Distance that Page up and Page down scroll, in points.
 const PAGE: f32 = 200.0;
 
-/// Wheel and pinch zoom to the pointer; a drag moves the window and scrolls the rows.
+/// Zooms to the pointer by wheel and pinch; pans and scrolls by drag.
 pub(super) fn glide(canvas: &mut LaneCanvas, response: &Response, ui: &Ui) {
     let now = ui.input(|input| input.time);
     let plot = response.rect;
@@ -42,7 +42,7 @@ pub(super) fn glide(canvas: &mut LaneCanvas, response: &Response, ui: &Ui) {
     canvas.view.glide(new, now);
 }
 
-/// The keys that zoom and move.
+/// Handles the keys that zoom and pan.
 pub(super) fn take_keys(canvas: &mut LaneCanvas, response: &Response, ui: &Ui) {
     let plot = response.rect;
     let anchor = response.hover_pos().map_or(0.5, |pointer| {
@@ -51,15 +51,15 @@ pub(super) fn take_keys(canvas: &mut LaneCanvas, response: &Response, ui: &Ui) {
     let (window, bounds) = (canvas.view.window(), canvas.view.bounds());
     let now = ui.input(|input| input.time);
     let pressed = |key| ui.input(|input| input.modifiers.is_none() && input.key_pressed(key));
-    let go = |canvas: &mut LaneCanvas, window: Window| canvas.view.glide(window, now);
+    let glide = |canvas: &mut LaneCanvas, window: Window| canvas.view.glide(window, now);
     if pressed(Key::W) {
-        go(canvas, window.zoomed(KEY_ZOOM, anchor, bounds));
+        glide(canvas, window.zoomed(KEY_ZOOM, anchor, bounds));
     } else if pressed(Key::S) {
-        go(canvas, window.zoomed(1.0 / KEY_ZOOM, anchor, bounds));
+        glide(canvas, window.zoomed(1.0 / KEY_ZOOM, anchor, bounds));
     } else if pressed(Key::A) {
-        go(canvas, window.panned(-KEY_PAN, bounds));
+        glide(canvas, window.panned(-KEY_PAN, bounds));
     } else if pressed(Key::D) {
-        go(canvas, window.panned(KEY_PAN, bounds));
+        glide(canvas, window.panned(KEY_PAN, bounds));
     } else if pressed(Key::Home) {
         canvas.view.jump(window.centred_at(bounds.from));
     } else if pressed(Key::End) {
@@ -79,9 +79,9 @@ fn is_alt(ui: &Ui, key: Key) -> bool {
     ui.input(|input| input.modifiers.matches_exact(Modifiers::ALT) && input.key_pressed(key))
 }
 
-/// The call that an arrow key goes to: caller, callee, or the one before or after on the same level; with
-/// Shift the one that runs at the same time on the next row. Without a call the longest in view is taken.
-/// The step is remembered as long as nobody knows where it leads.
+/// Returns the call that an arrow key goes to: caller, callee, or the previous or next one on the same level; with
+/// Shift the one that runs at the same time on the next row. Without a selected call it is the longest in view. The
+/// step is kept until its target is known.
 pub(super) fn take_steps(
     canvas: &mut LaneCanvas,
     call: Option<ExecRef>,
@@ -105,8 +105,8 @@ pub(super) fn take_steps(
             return longest_in_view(canvas);
         };
         let way = match (shift, key) {
-            (true, Key::ArrowUp) => beside(canvas, call, -1),
-            (true, Key::ArrowDown) => beside(canvas, call, 1),
+            (true, Key::ArrowUp) => step_to_row(canvas, call, -1),
+            (true, Key::ArrowDown) => step_to_row(canvas, call, 1),
             (_, Key::ArrowUp) => Some(CallWay::Caller),
             (_, Key::ArrowDown) => Some(CallWay::LongestCallee),
             (_, Key::ArrowLeft) => Some(CallWay::Before),
@@ -135,13 +135,13 @@ fn longest_in_view(canvas: &LaneCanvas) -> Option<ExecRef> {
         })
 }
 
-/// The way to what runs on the next or previous row.
-fn beside(canvas: &LaneCanvas, call: ExecRef, rows: isize) -> Option<CallWay> {
+/// Returns the step to the call that runs on the next or previous row.
+fn step_to_row(canvas: &LaneCanvas, call: ExecRef, rows: isize) -> Option<CallWay> {
     let at = canvas.row_of(call.lane)?.checked_add_signed(rows)?;
-    Some(CallWay::Beside(canvas.rows().get(at)?.lane.lane))
+    Some(CallWay::SameTime(canvas.rows().get(at)?.lane.lane))
 }
 
-/// In focus the arrow keys are the canvas's own, which else go from widget to widget.
+/// Keeps the arrow keys in the canvas while it has the focus; otherwise they move the focus.
 pub(super) fn keep_arrows(response: &Response, ui: &Ui) {
     let arrows = EventFilter {
         horizontal_arrows: true,
@@ -153,7 +153,7 @@ pub(super) fn keep_arrows(response: &Response, ui: &Ui) {
     }
 }
 
-/// Shift+drag begins to choose a stretch of time, a drag at one of its edges to move that edge.
+/// Starts the selection of a time range by Shift+drag, or moves one of its edges by a drag at it.
 pub(super) fn begin_range(
     canvas: &mut LaneCanvas,
     known: Option<TimeRange>,
@@ -170,7 +170,7 @@ pub(super) fn begin_range(
     }
 }
 
-/// The stretch of time that is being chosen.
+/// Updates the time range that is being selected.
 pub(super) fn choose_range(
     canvas: &mut LaneCanvas,
     response: &Response,
@@ -178,7 +178,7 @@ pub(super) fn choose_range(
     ui: &Ui,
 ) -> Option<RangeChoice> {
     if response.clicked() && ui.input(|input| input.modifiers.shift) {
-        return Some(RangeChoice::LetGo);
+        return Some(RangeChoice::Clear);
     }
     if response.drag_stopped() {
         canvas.range_from = None;
@@ -187,11 +187,11 @@ pub(super) fn choose_range(
     Some(if range.from < range.to {
         RangeChoice::Choose(range)
     } else {
-        RangeChoice::LetGo
+        RangeChoice::Clear
     })
 }
 
-/// The edge that stays when the other one is dragged from `pressed`.
+/// Returns the edge that stays when the other one is dragged from `pressed`.
 fn other_edge(
     canvas: &LaneCanvas,
     range: TimeRange,
@@ -208,7 +208,8 @@ fn other_edge(
     }
 }
 
-/// The time at a place of the rows in `plot`, drawn to the edge of a call there if one is near; Alt lets it be.
+/// Returns the time at a position of the rows in `plot`, snapped to the edge of a call if one is close; Alt disables
+/// snapping.
 pub(super) fn snapped(canvas: &LaneCanvas, plot: Rect, at: Pos2, ui: &Ui) -> TimeNs {
     let window = canvas.view.window();
     let time = window.time_at(f64::from((at.x - plot.left()) / plot.width().max(1.0)));

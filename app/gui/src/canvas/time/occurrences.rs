@@ -1,4 +1,4 @@
-//! The occurrences of a pattern that take too long, as they are underlined: asked for row by row.
+//! The underlined occurrences of a pattern that take too long, queried row by row.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,21 +6,21 @@ use std::sync::Arc;
 use callgrove_model::{DurationNs, LaneIdx};
 use callgrove_session::{Calls, OccurrencesIn, PatternId, Span, Tile};
 
-/// The pattern whose occurrences are underlined that last longer than this.
+/// A pattern, and the duration above which its occurrences are underlined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MarkedOccurrences {
     pub(crate) pattern: PatternId,
     pub(crate) limit: DurationNs,
 }
 
-/// What is known of them on the rows that were in view last.
+/// The known occurrences on the rows that were in view last.
 #[derive(Default)]
 pub(super) struct KnownOccurrences {
     by_lane: BTreeMap<LaneIdx, (OccurrencesIn, Arc<Vec<Span>>)>,
 }
 
 impl KnownOccurrences {
-    /// Asks for those on some lanes; a lane shows what it showed before while its answer is on its way.
+    /// Queries the occurrences on some lanes; a lane keeps its previous ones while its answer is in flight.
     pub(super) fn follow(
         &mut self,
         calls: &Calls,
@@ -49,7 +49,7 @@ impl KnownOccurrences {
         }
     }
 
-    /// Those of a lane, in order of start.
+    /// Returns the occurrences on a lane, in order of start.
     pub(super) fn on_lane(&self, lane: LaneIdx) -> &[Span] {
         let known = self.by_lane.get(&lane);
         known.map_or(&[], |(_, spans)| spans)

@@ -12,29 +12,31 @@ use super::layout::{
 use super::scene::{Hovered, LaneScene};
 use crate::theme::Theme;
 
-/// Least distance between marks of the axis, in points.
+/// Minimum distance between ticks of the axis, in points.
 const TICK_SPACING: f32 = 110.0;
-/// How much of its colour a call outside the tree keeps.
+/// Fraction of its colour that a call outside the tree keeps.
 const DIMMED: f32 = 0.38;
-/// Calls from this width on have a gap to the next one; merged ones run into each other.
+/// Width from which calls have a gap to the next one, in points; merged ones have none.
 const GAP_FROM: f32 = 3.0;
-/// Bars less far apart than this have one line through them.
+/// Largest gap between bars that are drawn with one line through them, in points.
 const LINE_GAP: f32 = 0.5;
-/// Bars from this width on are named.
+/// Width from which bars are named, in points.
 const NAME_FROM: f32 = 26.0;
+/// Font size of the names, in points.
 const NAME_SIZE: f32 = 11.0;
-/// Other arrows beyond this number grow fainter, not to veil the rows.
-const CROWD: f32 = 100.0;
+/// Number of arrows beyond which the unselected ones fade, so that they do not cover the rows.
+const MAX_FULL_ARROWS: f32 = 100.0;
+/// Length of the head of an arrow, in points.
 const ARROW_HEAD: f32 = 5.0;
-/// Radius of the ring at the message that ended a wait.
+/// Radius of the ring at the message that ended a wait, in points.
 const RING: f32 = 5.0;
 
-/// One frame of drawing.
+/// One frame of the canvas.
 pub(super) struct LaneDrawing<'a> {
     pub(super) canvas: &'a LaneCanvas,
     pub(super) shown: &'a LaneScene<'a>,
     pub(super) painter: &'a Painter,
-    /// Where times are: the rows without their names. Its top is the top of the first row.
+    /// The rows without their names. The top is that of the first row.
     pub(super) plot: Rect,
     /// The rows in view.
     pub(super) in_view: std::ops::Range<usize>,
@@ -51,7 +53,7 @@ impl LaneDrawing<'_> {
             .zip(&self.canvas.rows()[self.in_view.clone()])
     }
 
-    /// Draws the rows with everything in them.
+    /// Paints the rows with all their content.
     pub(super) fn paint_rows(&self, hovered: Option<&Hovered>) {
         let grid = Stroke::new(1.0, self.theme().grid());
         for tick in self.ticks() {
@@ -83,7 +85,7 @@ impl LaneDrawing<'_> {
             self.paint_range(range);
         }
         for mark in self.shown.marks {
-            self.paint_person_mark(mark);
+            self.paint_user_mark(mark);
         }
     }
 
@@ -112,13 +114,13 @@ impl LaneDrawing<'_> {
             let rect = self.bar_rect(row, bar);
             mesh.add_colored_rect(rect, self.bar_color(row, bar));
             if bar.num_calls > 1 && rect.width() > 1.5 {
-                let beside = many.filter(|many| {
+                let joined = many.filter(|many| {
                     many.y_range() == rect.y_range() && rect.left() - many.right() < LINE_GAP
                 });
-                if beside.is_none() {
+                if joined.is_none() {
                     self.add_lines(&mut mesh, many);
                 }
-                many = Some(beside.map_or(rect, |beside| beside.union(rect)));
+                many = Some(joined.map_or(rect, |joined| joined.union(rect)));
             }
         }
         self.add_lines(&mut mesh, many);
@@ -128,7 +130,7 @@ impl LaneDrawing<'_> {
         }
     }
 
-    /// Lines through bars that lie side by side, which say that each is many.
+    /// Adds lines through adjacent merged bars, which mark that each bar is many calls.
     fn add_lines(&self, mesh: &mut Mesh, bars: Option<Rect>) {
         let Some(bars) = bars else { return };
         let light = self.theme().canvas().gamma_multiply(0.55);
@@ -199,8 +201,8 @@ impl LaneDrawing<'_> {
             .iter()
             .filter(|arrow| arrow.of == ArrowOf::Others)
             .count();
-        let faint = (0.22 * (CROWD / num_others.max(1) as f32).sqrt()).clamp(0.05, 0.22);
-        // The most important come first in the list and are drawn last.
+        let faint = (0.22 * (MAX_FULL_ARROWS / num_others.max(1) as f32).sqrt()).clamp(0.05, 0.22);
+        // The most important arrows come first in the list and are drawn last.
         for arrow in found.arrows.iter().rev() {
             let Some(line) = self.arrow_line(arrow) else {
                 continue;
@@ -223,7 +225,7 @@ impl LaneDrawing<'_> {
         }
     }
 
-    /// The line of an arrow on the screen; `None` if nothing of it is in the window.
+    /// Returns the line of an arrow on the screen; `None` if it is not in the window.
     pub(super) fn arrow_line(&self, arrow: &Arrow) -> Option<[Pos2; 2]> {
         let xs = (self.x(arrow.sent), self.x(arrow.received));
         if xs.0.max(xs.1) < self.plot.left() || xs.0.min(xs.1) > self.plot.right() {
@@ -245,7 +247,7 @@ impl LaneDrawing<'_> {
             .add(Shape::convex_polygon(corners, stroke.color, Stroke::NONE));
     }
 
-    /// The marks of abnormal executions on the rows in view.
+    /// Returns the marks of abnormal executions on the rows in view.
     pub(super) fn marks(&self) -> impl Iterator<Item = FlagMark> {
         self.rows()
             .flat_map(|(at, row)| self.marks_on(self.shown.flagged, at, row))
@@ -275,13 +277,13 @@ impl LaneDrawing<'_> {
         }
     }
 
-    /// Where a mark is: above the bars of its row.
+    /// Returns the rectangle of a mark, above the bars of its row.
     pub(super) fn mark_rect(&self, mark: &FlagMark) -> Rect {
         let bars = self.canvas.rows()[mark.row].bars_top + self.plot.top();
         Rect::from_x_y_ranges(mark.x, Rangef::new(bars - 4.5, bars - 1.5))
     }
 
-    /// The outline of the selected call, wherever it is.
+    /// Paints the outline of the selected call.
     fn paint_call(&self, call: &CallDetails) {
         let Some(row) = self
             .canvas
@@ -318,8 +320,8 @@ impl LaneDrawing<'_> {
         }
     }
 
-    /// A mark that a person made: lines at its ends and its text at the top.
-    fn paint_person_mark(&self, mark: &Mark) {
+    /// Paints a mark of the user: lines at its ends and its text at the top.
+    fn paint_user_mark(&self, mark: &Mark) {
         let (left, right) = (self.x(mark.range.from), self.x(mark.range.to));
         if right < self.plot.left() || left > self.plot.right() {
             return;
@@ -339,7 +341,7 @@ impl LaneDrawing<'_> {
         self.painter.galley(at + Vec2::new(3.0, 1.0), galley, color);
     }
 
-    /// The axis: time of the run above, time of the day below it, and both under the pointer.
+    /// Paints the axis: time of the run above, time of the day below it, and both at the pointer.
     pub(super) fn paint_axis(&self, painter: &Painter, axis: Rect, pointer: Option<TimeNs>) {
         let lines = [
             axis.top() + axis.height() * 0.25,
@@ -370,7 +372,7 @@ impl LaneDrawing<'_> {
         }
     }
 
-    /// A text on a plate, inside the axis.
+    /// Paints a text on a plate, inside the axis.
     pub(super) fn paint_sign(&self, painter: &Painter, axis: Rect, middle: Pos2, text: String) {
         let color = self.theme().canvas();
         let galley = painter.layout_no_wrap(text, FontId::proportional(NAME_SIZE), color);
@@ -382,7 +384,7 @@ impl LaneDrawing<'_> {
         painter.galley(sign.min + Vec2::new(4.0, 0.5), galley, color);
     }
 
-    /// How many messages are not drawn, as a band: the more, the darker.
+    /// Paints the number of messages that are not drawn, as a band that is darker for more.
     pub(super) fn paint_density(&self, painter: &Painter, band: Rect) {
         let (Some(found), Some(window)) = (self.canvas.messages(), self.canvas.density_window())
         else {
@@ -445,7 +447,7 @@ impl LaneDrawing<'_> {
     }
 }
 
-/// Whether a call stands back, being outside the tree of its row.
+/// Returns whether a call is drawn dimmed, because it is outside the tree of its row.
 fn is_dimmed(row: &PlacedRow, bar: &Bar) -> bool {
     matches!(row.kind, RowKind::Tree(_)) && !bar.in_tree
 }

@@ -1,5 +1,4 @@
-//! The bars of one row, in tiles that lie side by side: what the window moves to is laid out once, and what it leaves
-//! is not laid out again.
+//! The bars of one row, in adjacent tiles: while the window moves, each tile is laid out only once.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -15,12 +14,12 @@ pub(super) struct RowBars {
     kind: RowKind,
     grid: TileGrid,
     tiles: BTreeMap<i64, Arc<LaneBars>>,
-    /// All of them, in order of level, then time.
+    /// All bars, in order of level, then time.
     joined: Vec<Bar>,
 }
 
 impl RowBars {
-    /// Whether some tiles are laid out.
+    /// Returns whether the given tiles are laid out.
     pub(super) fn has(&self, kind: RowKind, grid: TileGrid, tiles: &RangeInclusive<i64>) -> bool {
         let mut tiles = tiles.clone();
         self.kind == kind
@@ -28,13 +27,13 @@ impl RowBars {
             && tiles.all(|number| self.tiles.contains_key(&number))
     }
 
-    /// All bars that are laid out, in order of level, then time.
+    /// Returns all bars that are laid out, in order of level, then time.
     pub(super) fn bars(&self) -> &[Bar] {
         &self.joined
     }
 
-    /// Lays out some tiles of a row, as far as they are not; others go. Of a row that is drawn otherwise by now the bars
-    /// stay as they were until all of these are there.
+    /// Lays out the missing ones of the wanted tiles and drops the others. If the kind or the grid of the row has
+    /// changed, the old bars stay until all new tiles are there.
     pub(super) fn lay_out(
         before: Option<Self>,
         calls: &Calls,
@@ -72,7 +71,7 @@ impl RowBars {
     }
 }
 
-/// The bars of tiles as one: what goes over the border of two is one bar again.
+/// Joins the bars of tiles: a bar that crosses an edge between tiles becomes one bar again.
 fn join<'a>(tiles: impl Iterator<Item = &'a Arc<LaneBars>>) -> Vec<Bar> {
     let mut joined: Vec<Bar> = tiles.flat_map(|bars| bars.0.iter().copied()).collect();
     joined.sort_by_key(|bar| (bar.level, bar.from, bar.to, bar.exec));
@@ -96,7 +95,7 @@ mod tests {
     use crate::test_support::snapshot;
 
     #[test]
-    fn bars_of_tiles_side_by_side_are_those_of_one_tile() {
+    fn joined_bars_of_tiles_equal_those_of_one_tile() {
         let demo = snapshot(2, 5);
         let (trace, calls) = (demo.trace.unwrap(), demo.calls.unwrap());
         let (from, to) = trace.time_span().unwrap();
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tile_that_is_known_is_not_asked_for_again() {
+    fn a_known_tile_is_not_queried_again() {
         let calls = snapshot(1, 9).calls.unwrap();
         let (from, to) = calls.time_span().unwrap();
         let grid = TileGrid {

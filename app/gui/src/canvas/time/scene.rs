@@ -1,4 +1,4 @@
-//! What comes to the canvas with every frame, and what a person did on it.
+//! The input of the canvas in a frame, and the actions of the user on it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,35 +14,35 @@ use super::layout::FlagMark;
 use super::occurrences::MarkedOccurrences;
 use crate::theme::Theme;
 
-/// What is shown besides the trace.
+/// The input of a frame, in addition to the trace.
 pub(crate) struct LaneScene<'a> {
-    /// Colours.
+    /// The colour theme.
     pub(crate) theme: &'a Theme,
-    /// Names the canvas among others in the window.
+    /// Identifies the canvas among others in the window.
     pub(crate) id: &'static str,
-    /// What a screen reader and a test call the canvas.
+    /// Name of the canvas for screen readers and tests.
     pub(crate) name: &'a str,
-    /// Whether keys without modifiers are meant for it wherever the pointer is.
+    /// Whether keys without modifiers go to it wherever the pointer is.
     pub(crate) has_focus: bool,
-    /// Root of the selected tree, whose rank comes first.
+    /// Root of the selected tree, whose rank is the first row.
     pub(crate) tree: Option<ExecRef>,
     /// The selected call.
     pub(crate) call: Option<ExecRef>,
-    /// The chosen stretch of time.
+    /// The selected time range.
     pub(crate) range: Option<TimeRange>,
-    /// Marks that a person made.
+    /// Marks of the user.
     pub(crate) marks: &'a [callgrove_session::Mark],
-    /// Executions that are seen at any zoom.
+    /// Executions that are visible at any zoom.
     pub(crate) flagged: &'a Arc<SpanIndex>,
     /// Calls that are underlined.
     pub(crate) highlights: &'a [UnderlinedCalls<'a>],
     /// Occurrences of a pattern that are underlined as abnormal.
     pub(crate) occurrences: Option<MarkedOccurrences>,
-    /// Which ranks are rows, in which order.
+    /// The ranks shown as rows, and their order.
     pub(crate) ranks: &'a RankChoice,
     /// The delay whose path is drawn; the rank where it began is the first row.
     pub(crate) cascade: Option<&'a Cascade>,
-    /// What recurs: tells the program's iterations.
+    /// The recurring patterns, which include the program's iterations.
     pub(crate) patterns: Option<&'a PatternList>,
 }
 
@@ -52,55 +52,55 @@ pub(crate) struct UnderlinedCalls<'a> {
     pub(crate) color: Color32,
 }
 
-/// Which ranks a person wants to see, and in which order.
+/// The ranks that the user wants to see, and their order.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct RankChoice {
     pub(crate) pinned: BTreeSet<(ProgramId, RankId)>,
-    /// Those of the trend that is looked at, which stand first whatever the filter.
+    /// The ranks of the selected trend, which come first whatever the filter.
     pub(crate) lifted: BTreeSet<(ProgramId, RankId)>,
     pub(crate) filter: RankFilter,
     pub(crate) sort: RankSort,
 }
 
-/// What a person did on the canvas in one frame.
-pub(crate) struct Done {
-    /// What was clicked.
+/// The actions of the user on the canvas in one frame.
+pub(crate) struct LaneActions {
+    /// The clicked item.
     pub(crate) clicked: Option<Hovered>,
-    /// A call was chosen by key.
+    /// The call that a key selected.
     pub(crate) stepped: Option<ExecRef>,
-    /// A stretch of time was chosen, or let go.
+    /// A time range was selected or cleared.
     pub(crate) range: Option<RangeChoice>,
-    /// What was asked for at the name of a row.
-    pub(crate) row: Option<(LaneIdx, RowWish)>,
-    /// F asks to see what is selected, or all.
+    /// The action at the name of a row.
+    pub(crate) row: Option<(LaneIdx, RowRequest)>,
+    /// Whether F was pressed, which fits the selection, or the run.
     pub(crate) wants_fit: bool,
-    /// `/` asks for the search.
+    /// Whether `/` was pressed, which opens the search.
     pub(crate) wants_search: bool,
-    /// M asks for a mark here: of the chosen range, or at the pointer, or in the middle.
+    /// The place for a mark, if M was pressed: the selected range, the pointer, or the middle.
     pub(crate) mark: Option<TimeRange>,
 }
 
-/// What shall become of the chosen stretch of time.
+/// A change of the selected time range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RangeChoice {
-    /// This one is chosen.
+    /// This range is selected.
     Choose(TimeRange),
-    /// None is.
-    LetGo,
+    /// The selection is cleared.
+    Clear,
 }
 
-/// What is asked for at the name of a row.
+/// An action at the name of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RowWish {
-    /// To pin its rank, or not any more.
+pub(crate) enum RowRequest {
+    /// Pins or unpins its rank.
     Pin,
-    /// To see only its rank.
+    /// Shows only its rank.
     Only,
-    /// To see all ranks again.
+    /// Shows all ranks again.
     All,
 }
 
-/// What the pointer is on.
+/// The item under the pointer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Hovered {
     /// A bar of a row.
@@ -114,8 +114,8 @@ pub(crate) enum Hovered {
     Arrow(Arrow),
     /// The mark of abnormal executions.
     Mark(FlagMark),
-    /// Where the delay began whose path is drawn.
+    /// The root of the delay whose path is drawn.
     Root(RootCause),
-    /// A step of its path.
+    /// A step of the path.
     Step(CascadeStep),
 }

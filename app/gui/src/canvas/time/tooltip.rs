@@ -1,4 +1,4 @@
-//! What is told about the call, message or mark under the pointer.
+//! Tooltips of the call, message or mark under the pointer.
 
 use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, Trace};
 use callgrove_session::{Arrow, Bar, CallOf, LaneNames, MessageDetails, PatternList};
@@ -11,14 +11,14 @@ use super::scene::Hovered;
 use super::writes::WriteMark;
 use crate::widgets::{count_of, pointer_card_of};
 
-/// Shows what is known about what the pointer is on, and whether the tracer wrote there.
+/// Shows the tooltip of the item under the pointer, and of a trace write there.
 pub(super) fn tooltip_ui(
     (canvas, patterns): (&LaneCanvas, Option<&PatternList>),
     (hovered, write): (Option<&Hovered>, Option<&WriteMark>),
     response: &Response,
     ui: &Ui,
 ) {
-    // A call of which more has come to be known needs more room.
+    // The tooltip grows once more details of the call are known, so its id depends on them.
     let call = hovered.and_then(|hovered| match hovered {
         Hovered::Bar { lane, bar } if bar.num_calls == 1 => Some(ExecRef {
             lane: *lane,
@@ -52,13 +52,13 @@ fn hovered_tooltip(
             if mark.spans.num_spans > 1 {
                 ui.strong(format!("{} abnormal executions", mark.spans.num_spans));
                 ui.label(format!("The longest took {}", longest.duration()));
-                ui.weak("Click to select it, zoom in to tell them apart");
+                ui.weak("Click to select it, zoom in to separate them");
             } else {
                 ui.label(format!("Abnormal, took {}", longest.duration()));
                 ui.weak("Click to select it");
             }
         }
-        // The path of a delay tells of itself.
+        // The path of a delay has its own tooltip.
         Hovered::Root(_) | Hovered::Step(_) => {}
     }
 }
@@ -76,7 +76,7 @@ fn bar_tooltip(
         ui.strong(count_of(bar.num_calls, "call"));
         ui.label(format!("Mostly {}", name.short));
         ui.label(format!("From {} to {}", time(bar.from), time(bar.to)));
-        ui.weak("Zoom in to tell them apart");
+        ui.weak("Zoom in to separate them");
         return;
     }
     let call = ExecRef {
@@ -109,26 +109,25 @@ fn bar_tooltip(
         ui.strong(wait_text(trace, canvas.names(), message));
     }
     ui.weak(format!("Event {}", details.label));
-    ui.weak("Click for its details");
+    ui.weak("Click to show its details");
 }
 
-/// Whom a call waited for, in words.
+/// Returns which rank a call waited for, as text.
 pub(crate) fn wait_text(trace: &Trace, names: &LaneNames, message: &MessageDetails) -> String {
     let peer = message.peer_lane.map_or_else(
         || format!("rank {}", message.peer),
         |lane| names.name(trace, lane),
     );
-    let late = match message.late {
-        Some(late) => format!(", which sent {late} after the wait began"),
-        None => ", which had sent before".to_owned(),
+    let did = message
+        .sender_did
+        .map(|call| FunctionName::parse(trace.names.name(call.func)).short);
+    let sent = match (message.late, did) {
+        (Some(late), Some(func)) => format!("was still in {func} and sent only {late} later"),
+        (Some(late), None) => format!("sent only {late} later"),
+        (None, Some(func)) => format!("was in {func} and had already sent"),
+        (None, None) => "had already sent".to_owned(),
     };
-    let did = message.sender_did.map_or_else(String::new, |call| {
-        format!(
-            " and was in {} then",
-            FunctionName::parse(trace.names.name(call.func)).short
-        )
-    });
-    format!("Waited for {peer}{late}{did}")
+    format!("Waited for {peer}, which {sent}")
 }
 
 fn arrow_tooltip(canvas: &LaneCanvas, arrow: &Arrow, ui: &mut Ui) {

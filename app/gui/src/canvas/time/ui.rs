@@ -1,4 +1,4 @@
-//! The canvas on the screen.
+//! The timeline canvas as a widget.
 
 use callgrove_model::{DurationNs, ExecRef, LaneIdx};
 use callgrove_session::{RowQuery, TimeRange};
@@ -9,23 +9,24 @@ use super::cascade::{call_of, cascade_text, cascade_tooltip};
 use super::iterations::{ITERATIONS_HEIGHT, split_axis};
 use super::lanes::LaneCanvas;
 use super::layout::{PlacedRow, bar_at, nearest_line, rows_between};
-use super::names::{AtName, GUTTER, name_ui};
+use super::names::{GUTTER, NameAction, name_ui};
 use super::navigate::{
     begin_range, choose_range, glide, keep_arrows, snapped, take_keys, take_steps,
 };
 use super::paint::LaneDrawing;
-use super::scene::{Done, Hovered, LaneScene, RowWish};
+use super::scene::{Hovered, LaneActions, LaneScene, RowRequest};
 use super::tooltip::tooltip_ui;
 use super::window::Window;
 use crate::widgets::{count_of, thousands};
 
+/// Height of the axis, in points.
 const AXIS_HEIGHT: f32 = 30.0;
-/// Height of the band that tells of messages that are not drawn.
+/// Height of the band that shows the number of messages that are not drawn, in points.
 const DENSITY_HEIGHT: f32 = 6.0;
-/// How far from an arrow or a narrow bar the pointer may be.
+/// Largest distance from the pointer to an arrow or a narrow bar that it hits, in points.
 const HIT_RADIUS: f32 = 4.0;
 
-/// What keys asked for.
+/// Actions requested by keys.
 struct Keys {
     wants_fit: bool,
     wants_search: bool,
@@ -34,8 +35,8 @@ struct Keys {
 }
 
 impl LaneCanvas {
-    /// Draws axis and rows in what is left of `ui`, and takes zoom, pan, clicks and keys.
-    pub(crate) fn ui(&mut self, shown: &LaneScene<'_>, ui: &mut Ui) -> Done {
+    /// Draws axis and rows in the remaining area of `ui`, and handles zoom, pan, clicks and keys.
+    pub(crate) fn ui(&mut self, shown: &LaneScene<'_>, ui: &mut Ui) -> LaneActions {
         let query = RowQuery {
             selection: shown.tree,
             pinned: shown.ranks.pinned.clone(),
@@ -78,7 +79,12 @@ impl LaneCanvas {
         done
     }
 
-    fn rows_ui(&mut self, shown: &LaneScene<'_>, (axis, band): (Rect, Rect), ui: &mut Ui) -> Done {
+    fn rows_ui(
+        &mut self,
+        shown: &LaneScene<'_>,
+        (axis, band): (Rect, Rect),
+        ui: &mut Ui,
+    ) -> LaneActions {
         let size = Vec2::new(
             ui.available_width(),
             self.height().max(ui.available_height()),
@@ -87,16 +93,8 @@ impl LaneCanvas {
         let edge = (area.left() + GUTTER).min(area.right() - 1.0);
         let (gutter, plot) = (area.with_max_x(edge), area.with_min_x(edge));
         let (axis, band) = (axis.with_min_x(edge), band.with_min_x(edge));
-        if std::mem::take(&mut self.wants_top) {
-            let first = Rect::from_min_size(area.min, Vec2::splat(1.0));
-            ui.scroll_to_rect(first, None);
-        }
-        if let Some(row) = self.scroll_to.take().and_then(|lane| self.row_of(lane)) {
-            let row = self.rows()[row];
-            let y = area.top() + row.top..=area.top() + row.bottom;
-            ui.scroll_to_rect(Rect::from_x_y_ranges(plot.x_range(), y), None);
-        }
-        // A name of its own, so that a drag goes on while panels beside it come and go.
+        self.scroll(area, plot, ui);
+        // The id is explicit, so that a drag continues while neighbouring panels appear and disappear.
         let id = egui::Id::unique(("time canvas", shown.id));
         let response = ui.interact(plot, id, Sense::click_and_drag());
         if response.clicked() {
@@ -151,7 +149,7 @@ impl LaneCanvas {
         } else if let Some(call) = clicked.as_ref().and_then(call_of) {
             self.clicked = Some(call);
         }
-        Done {
+        LaneActions {
             clicked,
             stepped: keys.stepped,
             range,
@@ -162,7 +160,21 @@ impl LaneCanvas {
         }
     }
 
-    /// Keys that zoom and move are taken in focus and while the pointer is on the canvas, others in focus.
+    /// Scrolls to the first row, or to the row that was requested.
+    fn scroll(&mut self, area: Rect, plot: Rect, ui: &Ui) {
+        if std::mem::take(&mut self.wants_top) {
+            let first = Rect::from_min_size(area.min, Vec2::splat(1.0));
+            ui.scroll_to_rect(first, None);
+        }
+        if let Some(row) = self.scroll_to.take().and_then(|lane| self.row_of(lane)) {
+            let row = self.rows()[row];
+            let y = area.top() + row.top..=area.top() + row.bottom;
+            ui.scroll_to_rect(Rect::from_x_y_ranges(plot.x_range(), y), None);
+        }
+    }
+
+    /// Handles keys: those that zoom and pan while the canvas has the focus or the pointer, the others while it has the
+    /// focus.
     fn keys_ui(&mut self, shown: &LaneScene<'_>, response: &Response, ui: &Ui) -> Keys {
         let is_typing = ui.ctx().text_edit_focused();
         let is_focused = !is_typing && (shown.has_focus || response.has_focus());
@@ -181,7 +193,7 @@ impl LaneCanvas {
         }
     }
 
-    /// A double click shows a call whole.
+    /// Zooms to a call on a double click.
     fn zoom_to(&mut self, hovered: Option<&Hovered>, response: &Response) {
         if let Some(Hovered::Bar { bar, .. }) = hovered
             && response.double_clicked()
@@ -195,23 +207,23 @@ impl LaneCanvas {
         in_view: std::ops::Range<usize>,
         gutter: Rect,
         ui: &mut Ui,
-    ) -> Option<(LaneIdx, RowWish)> {
+    ) -> Option<(LaneIdx, RowRequest)> {
         let mut asked = None;
         for row in Vec::from(&self.rows()[in_view]) {
             let lane = row.lane.lane;
             match name_ui(self, &row, gutter, ui) {
-                Some(AtName::Fold(is_stack)) => {
+                Some(NameAction::Fold(is_stack)) => {
                     self.set_stack(lane, is_stack);
                     ui.ctx().request_repaint();
                 }
-                Some(AtName::Wish(wish)) => asked = Some((lane, wish)),
+                Some(NameAction::Request(request)) => asked = Some((lane, request)),
                 None => {}
             }
         }
         asked
     }
 
-    /// What is in view, in words.
+    /// Returns the visible content as text.
     fn in_view_text(&self, in_view: &std::ops::Range<usize>) -> String {
         let length = DurationNs(self.view.window().length_ns());
         let rows = self.rows();
@@ -236,7 +248,7 @@ impl LaneCanvas {
     }
 }
 
-/// The wheel over the names scrolls the rows.
+/// Scrolls the rows when the wheel is used over the names.
 fn scroll_by_wheel(gutter: Rect, ui: &Ui) {
     if ui.rect_contains_pointer(gutter.intersect(ui.clip_rect())) {
         let wheel = ui.input(egui::InputState::smooth_scroll_delta);
@@ -244,7 +256,7 @@ fn scroll_by_wheel(gutter: Rect, ui: &Ui) {
     }
 }
 
-/// Paints everything; the answer is what the pointer is on.
+/// Paints everything. Returns the item under the pointer.
 fn draw(
     drawing: &LaneDrawing<'_>,
     response: &Response,
@@ -279,7 +291,7 @@ fn draw(
     hovered
 }
 
-/// What is under the pointer: a mark, else the path of a delay, else a bar, else an arrow.
+/// Returns the item under the pointer: a mark, else the path of a delay, else a bar, else an arrow.
 fn hit(drawing: &LaneDrawing<'_>, pointer: Pos2) -> Option<Hovered> {
     let near = drawing
         .marks()

@@ -1,4 +1,4 @@
-//! Lines under what was picked among the calls.
+//! Lines under selected calls.
 
 use callgrove_session::Span;
 use egui::{Color32, Rect};
@@ -8,7 +8,8 @@ use super::paint::LaneDrawing;
 use super::scene::UnderlinedCalls;
 
 impl LaneDrawing<'_> {
-    /// Lines under calls that a search or a histogram picked, and under occurrences of a pattern, however narrow.
+    /// Paints lines under calls of a search or a histogram, and under occurrences of a pattern, however narrow they
+    /// are.
     pub(super) fn paint_highlights(&self) {
         let window = self.canvas.view.window();
         for UnderlinedCalls { calls, color } in self.shown.highlights {

@@ -1,12 +1,12 @@
-//! What a person looks at: the stretch of time in view, and those seen before.
+//! The visible window of the timeline, and its history.
 
 use callgrove_model::TimeNs;
 
 use super::window::Window;
 
-/// Moves that follow each other within this time, in seconds, are one step of the history.
+/// Time in seconds within which successive moves are one step of the history.
 const PAUSE: f64 = 0.7;
-/// Steps that are remembered.
+/// Maximum number of steps in the history.
 const MAX_STEPS: usize = 100;
 
 /// The window with its bounds and its history.
@@ -16,7 +16,7 @@ pub(crate) struct TimeView {
     bounds: Window,
     back: Vec<Window>,
     forward: Vec<Window>,
-    /// When it last moved, in seconds of the user interface's clock.
+    /// Time of the last move, in seconds of the user interface's clock.
     moved_at: f64,
 }
 
@@ -32,12 +32,12 @@ impl TimeView {
         }
     }
 
-    /// What is in view.
+    /// Returns the visible window.
     pub(crate) fn window(&self) -> Window {
         self.window
     }
 
-    /// Everything that can be in view.
+    /// Returns the largest possible window.
     pub(crate) fn bounds(&self) -> Window {
         self.bounds
     }
@@ -49,24 +49,24 @@ impl TimeView {
             return;
         }
         if now - self.moved_at > PAUSE {
-            self.remember();
+            self.push_history();
         }
         self.moved_at = now;
         self.window = window;
     }
 
-    /// Goes elsewhere.
+    /// Moves to another window, as a new step of the history.
     pub(crate) fn jump(&mut self, window: Window) {
         let window = window.within(self.bounds);
         if window != self.window {
-            self.remember();
+            self.push_history();
             self.moved_at = f64::NEG_INFINITY;
             self.window = window;
         }
     }
 
-    /// Makes sure that the time from `from` to `to` is in view: moves if it is not, and zooms out if it is longer
-    /// than the window.
+    /// Brings the time from `from` to `to` into view: pans if it is not in view, and zooms out if it is longer than the
+    /// window.
     pub(crate) fn reveal(&mut self, from: TimeNs, to: TimeNs) {
         let Window {
             from: start,
@@ -86,7 +86,7 @@ impl TimeView {
         });
     }
 
-    /// The window before the last step.
+    /// Returns to the window before the last step.
     pub(crate) fn go_back(&mut self) {
         if let Some(window) = self.back.pop() {
             self.forward
@@ -95,7 +95,7 @@ impl TimeView {
         }
     }
 
-    /// The window that [`TimeView::go_back`] left.
+    /// Returns to the window that [`TimeView::go_back`] left.
     pub(crate) fn go_forward(&mut self) {
         if let Some(window) = self.forward.pop() {
             self.back.push(std::mem::replace(&mut self.window, window));
@@ -103,12 +103,12 @@ impl TimeView {
         }
     }
 
-    /// Whether there is a step back, and one forward.
+    /// Returns whether there is a step back, and one forward.
     pub(crate) fn can_go(&self) -> (bool, bool) {
         (!self.back.is_empty(), !self.forward.is_empty())
     }
 
-    fn remember(&mut self) {
+    fn push_history(&mut self) {
         self.forward.clear();
         self.back.push(self.window);
         if self.back.len() > MAX_STEPS {
@@ -146,11 +146,11 @@ mod tests {
         view.go_forward();
         assert_eq!(view.window(), window(0, 300_000));
         view.jump(window(7_000, 9_000));
-        assert!(!view.can_go().1, "a new way forgets the old one");
+        assert!(!view.can_go().1, "a new step discards the forward history");
     }
 
     #[test]
-    fn what_is_out_of_view_is_revealed_at_the_same_zoom_if_it_fits() {
+    fn a_hidden_range_is_revealed_at_the_same_zoom_if_it_fits() {
         let mut view = TimeView::new(window(0, 1_000_000));
         view.jump(window(0, 100_000));
         view.reveal(TimeNs(20_000), TimeNs(30_000));

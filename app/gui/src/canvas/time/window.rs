@@ -1,21 +1,21 @@
-//! The stretch of time in view.
+//! The visible time range.
 
 use std::ops::RangeInclusive;
 
 use callgrove_model::TimeNs;
 use callgrove_session::Tile;
 
-/// The shortest window: single events of a trace with microseconds are well apart in it.
+/// Minimum length of a window: single events of a trace with microsecond timestamps are well separated in it.
 const MIN_LENGTH_NS: i64 = 1_000;
 
-/// A stretch of time, at least [`MIN_LENGTH_NS`] long.
+/// A time range, at least [`MIN_LENGTH_NS`] long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Window {
     pub(crate) from: TimeNs,
     pub(crate) to: TimeNs,
 }
 
-/// Tiles of one length, from the beginning of time on.
+/// Tiles of one length, counted from time 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TileGrid {
     /// Length of a tile.
@@ -25,7 +25,7 @@ pub(super) struct TileGrid {
 }
 
 impl Window {
-    /// From `from` to `to` with `margin` (a share of the length) on both sides.
+    /// Returns the window from `from` to `to` with `margin` (a fraction of the length) on both sides.
     pub(crate) fn around(from: TimeNs, to: TimeNs, margin: f64) -> Self {
         let length_ns = to.since(from).0.max(0) as f64;
         let margin_ns = (length_ns * margin) as i64;
@@ -36,12 +36,12 @@ impl Window {
         Self::centred(from.midpoint(to.max(from)), to.saturating_sub(from))
     }
 
-    /// Length in nanoseconds.
+    /// Returns the length in nanoseconds.
     pub(crate) fn length_ns(self) -> i64 {
         self.to.since(self.from).0
     }
 
-    /// `factor` > 1 shows less; the moment at `anchor` (0 to 1) stays where it is.
+    /// Returns the window zoomed in by `factor` > 1; the time at `anchor` (0 to 1) keeps its position.
     #[must_use]
     pub(crate) fn zoomed(self, factor: f64, anchor: f64, bounds: Self) -> Self {
         let length_ns = self.length_ns() as f64;
@@ -60,7 +60,7 @@ impl Window {
         .within(bounds)
     }
 
-    /// Moved by a share of its length; positive shows what is later.
+    /// Returns the window moved by a fraction of its length; positive values move it later.
     #[must_use]
     pub(crate) fn panned(self, share: f64, bounds: Self) -> Self {
         let shift_ns = (self.length_ns() as f64 * share).round() as i64;
@@ -72,7 +72,7 @@ impl Window {
         .within(bounds)
     }
 
-    /// Moved, and cut if need be, to lie inside `bounds`.
+    /// Returns the window moved, and cut if necessary, to lie inside `bounds`.
     #[must_use]
     pub(crate) fn within(self, bounds: Self) -> Self {
         let length_ns = self.length_ns().min(bounds.length_ns());
@@ -83,18 +83,18 @@ impl Window {
         }
     }
 
-    /// As long as it is, with `middle` in its middle.
+    /// Returns a window of the same length around `middle`.
     #[must_use]
     pub(crate) fn centred_at(self, middle: TimeNs) -> Self {
         Self::centred(middle.0, self.length_ns())
     }
 
-    /// Where a moment lies: 0 at the start, 1 at the end of the window.
+    /// Returns the position of a time: 0 at the start, 1 at the end of the window.
     pub(crate) fn share_of(self, time: TimeNs) -> f64 {
         time.since(self.from).0 as f64 / self.length_ns() as f64
     }
 
-    /// The moment at a share of the window.
+    /// Returns the time at a position of the window.
     pub(crate) fn time_at(self, share: f64) -> TimeNs {
         TimeNs(
             self.from
@@ -103,8 +103,8 @@ impl Window {
         )
     }
 
-    /// What to ask for as a whole for this window on `width_px` pixels. The tile stays the same while the
-    /// window moves by less than half its length and the zoom changes by less than two.
+    /// Returns the tile to query for this window on `width_px` pixels. It stays the same while the window moves by less
+    /// than half its length and the zoom changes by less than a factor of two.
     pub(crate) fn tile(self, width_px: f32) -> Tile {
         let octave_ns = self.octave_ns();
         let step_ns = octave_ns / 2;
@@ -116,8 +116,8 @@ impl Window {
         }
     }
 
-    /// The tiles in which bars are laid out for this window on `width_px` pixels. They stay the same while the zoom changes
-    /// by less than two.
+    /// Returns the tiles in which bars are laid out for this window on `width_px` pixels. They stay the same while the
+    /// zoom changes by less than a factor of two.
     pub(super) fn grid(self, width_px: f32) -> TileGrid {
         TileGrid {
             length_ns: self.octave_ns(),
@@ -140,13 +140,14 @@ impl Window {
 }
 
 impl TileGrid {
-    /// The tiles that a window touches.
+    /// Returns the tiles that a window touches.
     pub(super) fn touching(self, window: Window) -> RangeInclusive<i64> {
         let last = window.to.0.saturating_sub(1);
         window.from.0.div_euclid(self.length_ns)..=last.div_euclid(self.length_ns)
     }
 
-    /// The same with so much on both sides that the next one can be laid out row by row before the window reaches it.
+    /// Returns the tiles of a window with a margin on both sides, in which the next tile can be laid out row by row
+    /// before the window reaches it.
     pub(super) fn around(self, window: Window) -> RangeInclusive<i64> {
         let margin_ns = self.length_ns / 4;
         self.touching(Window {
@@ -155,7 +156,7 @@ impl TileGrid {
         })
     }
 
-    /// A tile by its number.
+    /// Returns a tile by its number.
     pub(super) fn tile(self, number: i64) -> Tile {
         let from_ns = number.saturating_mul(self.length_ns);
         Tile {
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_lie_side_by_side_and_the_window_is_in_them() {
+    fn tiles_are_adjacent_and_contain_the_window() {
         let grid = TileGrid {
             length_ns: 1_024,
             min_bar_ns: 2,

@@ -1,4 +1,4 @@
-//! Where the tracer wrote its own data: hatched, so that no colour must be told from another.
+//! Intervals in which the tracer wrote its own data: hatched, so that they need no colour of their own.
 
 use callgrove_model::{DurationNs, LaneIdx, Trace, TracerWrite};
 use egui::{Painter, Pos2, Rangef, Rect, Sense, Stroke, Ui, Vec2};
@@ -9,11 +9,11 @@ use super::window::Window;
 use crate::theme::Theme;
 use crate::widgets::thousands;
 
-/// The narrowest that a write is drawn; those that lie nearer than this to each other are drawn as one.
+/// Minimum width of a write, in points; writes closer to each other than this are drawn as one.
 const MIN_WIDTH: f32 = 1.5;
-/// Distance between the lines of the hatching.
+/// Distance between the lines of the hatching, in points.
 const HATCH: f32 = 5.0;
-/// How far from a narrow write the pointer may be.
+/// Largest distance from the pointer to a narrow write that it hits, in points.
 const HIT_RADIUS: f32 = 2.0;
 
 /// Writes of a lane that are drawn as one.
@@ -21,12 +21,12 @@ const HIT_RADIUS: f32 = 2.0;
 pub(super) struct WriteMark {
     x: Rangef,
     num_writes: usize,
-    /// Their time together.
+    /// Their total duration.
     written: DurationNs,
 }
 
 impl WriteMark {
-    /// What is told of it.
+    /// Returns its description.
     pub(super) fn text(&self) -> String {
         match self.num_writes {
             1 => format!("The tracer wrote its own data here: {}", self.written),
@@ -39,7 +39,7 @@ impl WriteMark {
     }
 }
 
-/// The writes of a lane that touch the window, as they are drawn between the ends of `plot`.
+/// Returns the writes of a lane that touch the window, as drawn between the ends of `plot`.
 fn marks_of_lane(trace: &Trace, lane: LaneIdx, window: Window, plot: Rangef) -> Vec<WriteMark> {
     let writes = trace.writes_on(lane);
     let first = writes.partition_point(|write| write.end < window.from);
@@ -76,7 +76,7 @@ impl LaneDrawing<'_> {
         }
     }
 
-    /// The writes under the pointer.
+    /// Returns the writes under the pointer.
     pub(super) fn write_at(&self, pointer: Pos2) -> Option<WriteMark> {
         let y = pointer.y - self.plot.top();
         let mut rows = self.rows().map(|(_, row)| row);
@@ -95,7 +95,7 @@ impl LaneDrawing<'_> {
     }
 }
 
-/// What is below shows through, between lines that rise to the right.
+/// Draws lines that rise to the right; the content below stays visible between them.
 fn hatch(painter: &Painter, rect: Rect, theme: &Theme) {
     let painter = painter.with_clip_rect(rect.intersect(painter.clip_rect()));
     let rect = rect.intersect(painter.clip_rect().expand(HATCH));
@@ -115,15 +115,15 @@ fn hatch(painter: &Painter, rect: Rect, theme: &Theme) {
     }
 }
 
-/// Draws what the hatching means, if the trace has any.
+/// Draws the legend of the hatching, if the trace has any writes.
 pub(crate) fn write_legend_ui(trace: &Trace, theme: &Theme, ui: &mut Ui) {
     if trace.writes.is_empty() {
         return;
     }
     let written: DurationNs = trace.writes.iter().map(TracerWrite::duration).sum();
     let text = format!(
-        "Hatched: the tracer wrote its own data, and the rank stood still. {} times, {written} in all. Ranks \
-         beside it, and those that waited for it, may have been slow too.",
+        "Hatched: the tracer wrote its own data, and the rank stalled. {} times, {written} in all. Ranks \
+         on the same host, and those that waited for it, may have been slow too.",
         thousands(trace.writes.len()),
     );
     ui.weak("trace write").on_hover_text(text);
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_are_found_by_time_and_joined_where_they_cannot_be_told_apart() {
+    fn writes_are_found_by_time_and_merged_where_they_overlap() {
         let write = |lane, start, end| TracerWrite {
             lane: LaneIdx(lane),
             start: TimeNs(start),

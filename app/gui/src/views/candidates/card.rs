@@ -1,10 +1,10 @@
-//! One candidate.
+//! The card of one candidate.
 
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
 use callgrove_session::{
-    Analysis, Cause, DelayRole, Detection, Selection, design_words, rareness_text,
+    Analysis, Cause, DelayRole, Detection, Selection, design_text, rareness_text,
 };
 use egui::{
     Align2, Color32, FontId, Painter, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder,
@@ -16,18 +16,18 @@ use super::state::CandidatesState;
 use crate::context::ViewContext;
 use crate::delay::role_of_tree;
 use crate::hover;
-use crate::text::{author_text, cause_text, design_text, held_text};
+use crate::text::{author_text, cause_text, design_note, held_text};
 use crate::theme::RADIUS;
 use crate::widgets::{SIGN_WIDTH, label_buttons, paint_role, score_text, thousands};
 
 /// Height of a card, in points.
 pub(super) const CARD_HEIGHT: f32 = 96.0;
-/// Width of the words; the structure has the rest.
-const WORDS_WIDTH: f32 = 190.0;
-/// Less room than this and the structure is left out, in points.
-const LEAST_STRUCTURE: f32 = 72.0;
+/// Width of the text column; the structure has the rest, in points.
+const TEXT_WIDTH: f32 = 190.0;
+/// Minimum width of the structure, in points; below it, the structure is left out.
+const MIN_STRUCTURE: f32 = 72.0;
 
-/// Draws a card and takes clicks on it and its buttons.
+/// Draws a card and handles clicks on it and its buttons.
 pub(super) fn card_ui(
     ctx: &mut ViewContext<'_>,
     analysis: &Arc<Analysis>,
@@ -44,7 +44,7 @@ pub(super) fn card_ui(
     let code = analysis.forest.code(tree).to_string();
     let is_focused = ctx.snapshot.focus() == Some(tree);
     let role = role_of_tree(ctx.snapshot, tree);
-    let design = ctx.snapshot.by_design(tree).map(design_words);
+    let design = ctx.snapshot.by_design(tree).map(design_text);
     response.widget_info(|| {
         WidgetInfo::selected(
             Role::ListItem,
@@ -65,7 +65,7 @@ pub(super) fn card_ui(
     if response.clicked() {
         ctx.select(tree);
     }
-    let why = cause_text(ctx.snapshot, tree).or_else(|| design_text(ctx.snapshot, tree));
+    let why = cause_text(ctx.snapshot, tree).or_else(|| design_note(ctx.snapshot, tree));
     if let Some(text) = why.or_else(|| held_text(ctx.snapshot, tree)) {
         response.clone().on_hover_text(text);
     }
@@ -76,7 +76,7 @@ pub(super) fn card_ui(
     }
     if role.is_some() {
         response.clone().on_hover_ui(|ui| {
-            if let Some(words) = ctx.snapshot.cause_words(tree) {
+            if let Some(words) = ctx.snapshot.cause_sentence(tree) {
                 ui.label(format!("{code} {words}"));
             }
         });
@@ -90,16 +90,15 @@ pub(super) fn card_ui(
         () => Stroke::new(1.0, ctx.theme.outline()),
     };
     paint_frame(ctx, tree, rect, is_focused, stroke, ui);
-    let right_of_head = paint_words(ctx, analysis, tree, &code, rect, ui);
-    let room = rect.with_min_x(right_of_head);
-    let top = if facing_ui(ctx, (role, design), room, ui) {
+    let right_of_head = paint_texts(ctx, analysis, tree, &code, rect, ui);
+    let area = rect.with_min_x(right_of_head);
+    let top = if role_ui(ctx, (role, design), area, ui) {
         26.0
     } else {
         4.0
     };
-    let structure =
-        Rect::from_min_max(rect.min + vec2(WORDS_WIDTH, top), rect.max - vec2(4.0, 4.0));
-    if structure.width() >= LEAST_STRUCTURE {
+    let structure = Rect::from_min_max(rect.min + vec2(TEXT_WIDTH, top), rect.max - vec2(4.0, 4.0));
+    if structure.width() >= MIN_STRUCTURE {
         let minis = state.minis.get(ctx.snapshot, tree);
         let median = analysis.median_duration;
         mini_tree::paint(ui.painter(), structure, minis, median, ctx.theme);
@@ -107,28 +106,28 @@ pub(super) fn card_ui(
     buttons_ui(ctx, state, (tree, &code), rect, ui);
 }
 
-/// Says what the tree was in a delay, or why it is rare by design; whether there was anything to say.
-fn facing_ui(
+/// Draws the role of the tree in a delay, or why it is rare by design. Returns whether there is either.
+fn role_ui(
     ctx: &ViewContext<'_>,
     (role, design): (Option<(DelayRole, String)>, Option<String>),
-    room: Rect,
+    area: Rect,
     ui: &Ui,
 ) -> bool {
     if let Some((role, text)) = role {
         let color = ctx.theme.role(role);
         let sign = |painter: &Painter, at: Pos2| paint_role(painter, role, at, 4.5, color);
-        paint_facing(color, text, sign, room, ui);
+        paint_role_text(color, text, sign, area, ui);
     } else if let Some(words) = design {
         let color = ctx.theme.weak_text();
         let sign = |painter: &Painter, at: Pos2| paint_regular(painter, at, color);
-        paint_facing(color, words, sign, room, ui);
+        paint_role_text(color, words, sign, area, ui);
     } else {
         return false;
     }
     true
 }
 
-/// The buttons that label it.
+/// Draws the buttons that label it.
 fn buttons_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut CandidatesState,
@@ -138,7 +137,7 @@ fn buttons_ui(
 ) {
     let buttons = Rect::from_min_size(
         rect.left_bottom() + vec2(12.0, -30.0),
-        vec2(WORDS_WIDTH, 22.0),
+        vec2(TEXT_WIDTH, 22.0),
     );
     ui.scope_builder(
         UiBuilder::new()
@@ -190,21 +189,21 @@ fn paint_frame(
     ui.painter().rect_filled(bar, 1.5, color);
 }
 
-/// What the tree was in the delays of the run, or why it is rare by design, at the right of the first line; the sign alone
-/// where words do not fit.
-fn paint_facing(
+/// Paints the role of the tree in the delays of the run, or why it is rare by design, at the right of the first line;
+/// only the sign if the text does not fit.
+fn paint_role_text(
     color: Color32,
     text: String,
     sign_at: impl FnOnce(&Painter, Pos2),
-    room: Rect,
+    area: Rect,
     ui: &Ui,
 ) {
-    let painter = ui.painter_at(room.intersect(ui.clip_rect()));
+    let painter = ui.painter_at(area.intersect(ui.clip_rect()));
     let galley = painter.layout_no_wrap(text, FontId::proportional(12.0), color);
     let width = galley.size().x;
-    let fits = width + SIGN_WIDTH + 20.0 <= room.width();
-    let right = room.right() - 8.0 - if fits { width } else { 0.0 };
-    let y = room.top() + 18.0;
+    let fits = width + SIGN_WIDTH + 20.0 <= area.width();
+    let right = area.right() - 8.0 - if fits { width } else { 0.0 };
+    let y = area.top() + 18.0;
     let sign = Pos2::new(right - SIGN_WIDTH / 2.0 - 2.0, y);
     sign_at(&painter, sign);
     if fits {
@@ -213,15 +212,15 @@ fn paint_facing(
     }
 }
 
-/// Three dots at equal distances: what comes back as it should.
+/// Paints three equidistant dots: the sign of a regular repetition.
 fn paint_regular(painter: &Painter, centre: Pos2, color: Color32) {
     for x in [-4.5, 0.0, 4.5] {
         painter.circle_filled(centre + vec2(x, 0.0), 1.7, color);
     }
 }
 
-/// Place and code; duration; score. The answer is where the first line ends.
-fn paint_words(
+/// Paints rank and code, duration, and score. Returns the right end of the first line.
+fn paint_texts(
     ctx: &ViewContext<'_>,
     analysis: &Analysis,
     tree: TreeIdx,
@@ -303,7 +302,7 @@ fn paint_words(
     shown.right()
 }
 
-/// What sets an execution apart beside its score: a known cause, that it is by design, or a label that the model does not learn from.
+/// Returns a tag of an execution in addition to its score: a known cause, that it is by design, or a held label.
 fn tag(ctx: &ViewContext<'_>, tree: TreeIdx) -> Option<&'static str> {
     let held = ctx
         .snapshot
@@ -314,7 +313,7 @@ fn tag(ctx: &ViewContext<'_>, tree: TreeIdx) -> Option<&'static str> {
     cause.or(design).or(held.map(|_| "held"))
 }
 
-/// One in how many normal executions stands out as much, and the score.
+/// Returns the rarity of an execution among normal ones, and the score.
 fn rareness(detection: &Detection, tree: TreeIdx) -> String {
     let score = score_text(detection.scores[tree.index()]);
     match detection.p_value(tree) {
@@ -323,7 +322,7 @@ fn rareness(detection: &Detection, tree: TreeIdx) -> String {
     }
 }
 
-/// Against the median of all executions.
+/// Formats a duration relative to the median of all executions.
 fn ratio_text(ratio: f64) -> String {
     match ratio {
         0.0..9.95 => format!("{ratio:.1}× median"),

@@ -1,4 +1,4 @@
-//! What narrows and orders the list.
+//! Filter and order of the list.
 
 use egui::{CollapsingHeader, ComboBox, Key, RichText, TextEdit, Ui};
 
@@ -7,16 +7,16 @@ use super::state::CandidatesState;
 use crate::context::ViewContext;
 use crate::widgets::thousands;
 
-/// A pane smaller than this, in points, has the choices folded behind one line.
-const ROOM: egui::Vec2 = egui::vec2(330.0, 280.0);
+/// Size of a pane, in points, below which the choices are folded behind one line.
+const FOLD_BELOW: egui::Vec2 = egui::vec2(330.0, 280.0);
 
 /// Draws the choices and the search field.
 pub(super) fn controls_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui: &mut Ui) {
-    let room = ui.available_size();
-    let is_small = room.x < ROOM.x || room.y < ROOM.y;
+    let available = ui.available_size();
+    let is_small = available.x < FOLD_BELOW.x || available.y < FOLD_BELOW.y;
     if !is_small {
         ui.horizontal_wrapped(|ui| {
-            tight(ui);
+            use_tight_spacing(ui);
             filter_ui(state, ui);
             search_ui(ctx, state, ui);
         });
@@ -33,7 +33,7 @@ pub(super) fn controls_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState
                 .id_salt("choice of candidates")
                 .show(ui, |ui| {
                     ui.horizontal_wrapped(|ui| {
-                        tight(ui);
+                        use_tight_spacing(ui);
                         filter_ui(state, ui);
                     });
                     ui.horizontal_wrapped(|ui| order_ui(state, ui));
@@ -43,7 +43,7 @@ pub(super) fn controls_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState
     });
 }
 
-fn tight(ui: &mut Ui) {
+fn use_tight_spacing(ui: &mut Ui) {
     ui.spacing_mut().item_spacing.x = 2.0;
     ui.spacing_mut().button_padding.x = 6.0;
 }
@@ -56,7 +56,7 @@ fn filter_ui(state: &mut CandidatesState, ui: &mut Ui) {
     }
 }
 
-/// Order, rank, and the group where there is one.
+/// Draws the choice of order and rank, and of the group if there is one.
 fn order_ui(state: &mut CandidatesState, ui: &mut Ui) {
     let order = &mut state.choice.order;
     ComboBox::from_id_salt("order of the list")
@@ -89,11 +89,11 @@ fn order_ui(state: &mut CandidatesState, ui: &mut Ui) {
     if num_in_group > 0 {
         let text = format!("Only the group of {}", thousands(num_in_group));
         ui.toggle_value(&mut state.choice.only_group, text)
-            .on_hover_text("List only what was selected as a group; Esc lists all again");
+            .on_hover_text("List only the selected group; Esc lists all again");
     }
 }
 
-/// The field that finds a code. Enter selects what was found, Esc takes the search away.
+/// Draws the field that finds a code. Enter selects the match, Esc clears the search.
 fn search_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui: &mut Ui) {
     let field = TextEdit::singleline(&mut state.choice.search)
         .hint_text("Find 4-40")

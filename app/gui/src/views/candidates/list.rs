@@ -1,11 +1,11 @@
-//! Which trees are in the list, and in which order.
+//! The filter and order of the list.
 
 use std::cmp::Ordering;
 
 use callgrove_model::{RankId, TreeIdx};
 use callgrove_session::{Analysis, Detection, Snapshot};
 
-/// A choice of candidates.
+/// A filter of the candidates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CandidateFilter {
     /// All trees.
@@ -13,7 +13,7 @@ pub enum CandidateFilter {
     All,
     /// Trees without a label.
     Unlabelled,
-    /// Trees that are called abnormal.
+    /// Trees that are classified as abnormal.
     Abnormal,
     /// Trees with a label.
     Labelled,
@@ -22,7 +22,7 @@ pub enum CandidateFilter {
 }
 
 impl CandidateFilter {
-    /// All choices, in order.
+    /// All filters, in order.
     pub const ALL: [Self; 5] = [
         Self::All,
         Self::Unlabelled,
@@ -31,7 +31,7 @@ impl CandidateFilter {
         Self::ByDesign,
     ];
 
-    /// What a person calls it.
+    /// Returns the name that the user sees.
     pub fn name(self) -> &'static str {
         match self {
             Self::All => "All",
@@ -42,27 +42,27 @@ impl CandidateFilter {
         }
     }
 
-    /// What is in the list.
+    /// Returns a description of the filter.
     pub fn help(self) -> &'static str {
         match self {
             Self::All => "All executions",
-            Self::Unlabelled => "Executions that nobody has judged",
+            Self::Unlabelled => "Executions without a label",
             Self::Abnormal => {
-                "Executions so rare that only about the chosen share of them is so by chance; those that a trace write explains come last"
+                "Executions so rare that only the configured false-alarm rate of them is by chance; those explained by a trace write come last"
             }
             Self::Labelled => "Executions with a label",
             Self::ByDesign => {
-                "Executions that are rare or long by design: at the start or end of ranks, or at equal distances; none is an alarm"
+                "Executions that are rare or long by design: at the start or end of ranks, or at regular intervals; none is an alarm"
             }
         }
     }
 
-    /// Why the list is empty.
+    /// Returns why the list is empty.
     fn when_empty(self) -> &'static str {
         match self {
-            Self::All => "The function was never executed.",
+            Self::All => "The function has no executions.",
             Self::Unlabelled => "Every execution has a label.",
-            Self::Abnormal => "The model calls no execution abnormal.",
+            Self::Abnormal => "The model classifies no execution as abnormal.",
             Self::Labelled => "Press N or X on an execution to label it.",
             Self::ByDesign => "No execution is rare or long by design.",
         }
@@ -82,17 +82,17 @@ impl CandidateFilter {
     }
 }
 
-/// What comes first in the list.
+/// The order of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CandidateOrder {
-    /// The most abnormal.
+    /// The most abnormal first.
     #[default]
     Score,
-    /// The longest.
+    /// The longest first.
     Duration,
-    /// What began first.
+    /// The earliest first.
     Time,
-    /// The lowest rank, and what began first on it.
+    /// The lowest rank first, then the earliest.
     Rank,
 }
 
@@ -100,7 +100,7 @@ impl CandidateOrder {
     /// All orders.
     pub const ALL: [Self; 4] = [Self::Score, Self::Duration, Self::Time, Self::Rank];
 
-    /// What a person calls it.
+    /// Returns the name that the user sees.
     pub fn name(self) -> &'static str {
         match self {
             Self::Score => "by score",
@@ -110,7 +110,7 @@ impl CandidateOrder {
         }
     }
 
-    /// What comes first.
+    /// Returns a description of the order.
     pub fn help(self) -> &'static str {
         match self {
             Self::Score => "Most abnormal first",
@@ -120,7 +120,7 @@ impl CandidateOrder {
         }
     }
 
-    /// Which of two trees comes first; never equal for two trees.
+    /// Compares two trees in the order; never equal for two trees.
     pub(super) fn compare(
         self,
         analysis: &Analysis,
@@ -141,7 +141,7 @@ impl CandidateOrder {
     }
 }
 
-/// All that narrows and orders the list.
+/// Filter, order and search of the list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct CandidateListing {
     pub(super) filter: CandidateFilter,
@@ -150,29 +150,29 @@ pub(super) struct CandidateListing {
     pub(super) rank: Option<RankId>,
     /// Whether only the trees of the last group are listed.
     pub(super) only_group: bool,
-    /// What the codes begin with.
+    /// Search text: a prefix of the codes.
     pub(super) search: String,
 }
 
 impl CandidateListing {
-    /// What is looked for, without the sign and space around it.
+    /// Returns the searched code, without `#` and spaces.
     pub(super) fn wanted_code(&self) -> &str {
         self.search.trim().trim_start_matches('#')
     }
 
-    /// Why the list is empty.
+    /// Returns why the list is empty.
     pub(super) fn when_empty(&self) -> &'static str {
         match self {
-            _ if !self.search.is_empty() => "No code in it begins with what you typed.",
+            _ if !self.search.is_empty() => "No code in the list starts with this text.",
             _ if self.only_group || self.rank.is_some() => {
-                "None of this rank or group is what the list shows."
+                "No execution of this rank or group matches the filter."
             }
             _ => self.filter.when_empty(),
         }
     }
 
-    /// The trees of the choice whose code begins with the search (`4-40`, `#4-40` or `4`), in order.
-    /// `group` is in ascending order.
+    /// Returns the trees of the filter whose code starts with the search (`4-40`, `#4-40` or `4`), in order. `group` is
+    /// in ascending order.
     pub(super) fn candidates(&self, snapshot: &Snapshot, group: &[TreeIdx]) -> Vec<TreeIdx> {
         let (Some(analysis), Some(detection)) = (&snapshot.analysis, &snapshot.detection) else {
             return Vec::new();

@@ -1,7 +1,7 @@
 //! The summary structure of a tree, small enough for a card.
 //!
-//! Callers are left of what they call; the area of a node is its time on a scale that all cards
-//! share, so that a slow execution is seen by its size, and its colour is the function.
+//! Callers are left of their callees. The area of a node is its time, on a scale that all cards share, so that slow
+//! executions have large nodes. Its colour is the function.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,18 +12,20 @@ use callgrove_session::{Analysis, Snapshot, SummaryNode, SummaryOf};
 use egui::{FontId, Painter, Pos2, Rect, Stroke, Vec2, vec2};
 
 use crate::theme::{SMALLEST_TEXT, Theme};
-use crate::views::labels::{Wish, is_inside, place_labels};
+use crate::views::labels::{NameRequest, is_inside, place_labels};
 use crate::widgets::thousands;
 
-/// Nodes in a card.
+/// Maximum number of nodes in a card.
 const MAX_NODES: usize = 9;
-/// Trees kept; more than fit on any screen.
+/// Maximum number of kept trees; more than fit on any screen.
 const MAX_KEPT: usize = 1024;
-/// Radius of a node that takes the time of [`SCALE_MEDIANS`] median executions.
+/// Radius of a node that takes the time of [`SCALE_MEDIANS`] median executions, in points.
 const MAX_RADIUS: f32 = 12.0;
+/// Time of the largest node, in median executions.
 const SCALE_MEDIANS: f64 = 12.0;
+/// Smallest radius of a node, in points.
 const MIN_RADIUS: f32 = 1.8;
-/// Room for a count of calls, in points.
+/// Width of a count of calls, in points.
 const COUNT_WIDTH: f32 = 30.0;
 
 /// The summaries made so far, for one forest.
@@ -33,19 +35,19 @@ pub(super) struct MiniTrees {
     by_tree: BTreeMap<TreeIdx, Vec<MiniNode>>,
 }
 
-/// All calls of one function along one path, and where they are drawn.
+/// All calls of one function along one path, and their position.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct MiniNode {
     func: FuncId,
     num_calls: u32,
     time: DurationNs,
     parent: Option<u32>,
-    /// From the left and from the top, each 0 to 1.
+    /// Position from the left and from the top, each 0 to 1.
     place: [f32; 2],
 }
 
 impl MiniTrees {
-    /// The summary of a tree; nothing while it is on its way.
+    /// Returns the summary of a tree; empty while it is being loaded.
     pub(super) fn get(&mut self, snapshot: &Snapshot, tree: TreeIdx) -> &[MiniNode] {
         let Some(analysis) = &snapshot.analysis else {
             return &[];
@@ -75,11 +77,11 @@ impl MiniTrees {
     }
 }
 
-/// Columns by depth; what is called last is the lowest, and a caller stands in the middle of its calls.
+/// Lays out columns by depth; the function called last is the lowest, and a caller is in the middle of its callees.
 fn layout(nodes: &[SummaryNode]) -> Vec<MiniNode> {
     let mut rows = vec![0.0_f32; nodes.len()];
     let mut num_leaves = 0;
-    // Pre-order is not given, so the leaves are numbered by a walk from the root.
+    // The nodes are not in pre-order, so a walk from the root numbers the leaves.
     let children = |caller: usize| {
         (0..nodes.len()).filter(move |&node| nodes[node].parent == Some(caller as u32))
     };
@@ -118,7 +120,7 @@ fn layout(nodes: &[SummaryNode]) -> Vec<MiniNode> {
         .collect()
 }
 
-/// Draws a summary into `rect`.
+/// Paints a summary into `rect`.
 pub(super) fn paint(
     painter: &Painter,
     rect: Rect,
@@ -130,7 +132,7 @@ pub(super) fn paint(
         let share = time.0 as f64 / (median.0 as f64 * SCALE_MEDIANS).max(1.0);
         (share.sqrt() as f32 * MAX_RADIUS).clamp(MIN_RADIUS, MAX_RADIUS)
     };
-    // No disc reaches over the edge, however large; the counts have room right of the last column.
+    // No disc exceeds the edge, however large; the counts fit right of the last column.
     let margin = vec2(MAX_RADIUS + 1.0, MAX_RADIUS + 1.0);
     let area = rect
         .shrink2(margin)
@@ -159,7 +161,7 @@ pub(super) fn paint(
     paint_counts(painter, rect, nodes, &discs, theme);
 }
 
-/// How many calls a disc stands for, beside it, where it hides nothing; the longest first.
+/// Paints the number of calls of a disc next to it, where it covers nothing; the longest first.
 fn paint_counts(
     painter: &Painter,
     rect: Rect,
@@ -179,23 +181,23 @@ fn paint_counts(
             painter.layout_no_wrap(text, FontId::proportional(SMALLEST_TEXT), color)
         })
         .collect();
-    let wishes: Vec<Wish> = counted
+    let requests: Vec<NameRequest> = counted
         .iter()
         .zip(&galleys)
-        .map(|(&node, galley)| Wish {
+        .map(|(&node, galley)| NameRequest {
             centre: discs[node].0,
             radius: discs[node].1,
             size: galley.size(),
         })
         .collect();
-    let places = place_labels(&wishes, discs, rect);
+    let places = place_labels(&requests, discs, rect);
     for (at, (place, galley)) in places.into_iter().zip(galleys).enumerate() {
         let Some(place) = place else { continue };
-        if is_inside(&wishes[at], place) {
+        if is_inside(&requests[at], place) {
             let on_disc = theme.text_on(theme.function(nodes[counted[at]].func));
             painter.galley_with_override_text_color(place.min, galley, on_disc);
         } else {
-            // Lines that run below are put out.
+            // Clears the lines below it.
             painter.rect_filled(place, 2.0, theme.card().gamma_multiply(0.8));
             painter.galley(place.min, galley, color);
         }
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_stand_left_of_and_between_what_they_call() {
+    fn callers_are_left_of_and_between_their_callees() {
         // The second node is called last but summarized first.
         let nodes = [
             node(None, 0),
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lonely_root_has_a_place() {
+    fn a_single_root_has_a_position() {
         let [x, y] = layout(&[node(None, 0)])[0].place;
         assert!(x.abs() < 1e-6 && (y - 0.5).abs() < 1e-6, "{x} {y}");
         assert!(layout(&[]).is_empty());

@@ -19,7 +19,7 @@ use controls::controls_ui;
 pub use list::{CandidateFilter, CandidateOrder};
 pub use state::{CandidatesState, Step};
 
-/// Draws the list and takes clicks on cards and buttons.
+/// Draws the list and handles clicks on cards and buttons.
 pub fn candidates_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui: &mut Ui) {
     let Some(analysis) = ctx.snapshot.analysis.clone() else {
         return;
@@ -36,11 +36,11 @@ pub fn candidates_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui:
         ui.weak(text).on_hover_text(state.choice.order.help());
     });
     controls_ui(ctx, state, ui);
-    // What was chosen or typed just now counts in this frame already.
+    // Filters chosen or typed in this frame already apply.
     state.refresh(ctx.snapshot);
     if ctx.snapshot.detection.is_none() {
         ui.add_space(24.0);
-        ui.vertical_centered(|ui| ui.weak("Scores are on their way…"));
+        ui.vertical_centered(|ui| ui.weak("Computing scores…"));
     } else if state.shown().is_empty() {
         nothing_found_ui(state, ui);
     } else {
@@ -51,7 +51,7 @@ pub fn candidates_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui:
 fn nothing_found_ui(state: &mut CandidatesState, ui: &mut Ui) {
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.vertical_centered(|ui| {
-            ui.label("No execution is in this list.");
+            ui.label("No executions");
             ui.weak(state.choice.when_empty());
             if ui.button("Show all").clicked() {
                 state.show_all();
@@ -60,7 +60,7 @@ fn nothing_found_ui(state: &mut CandidatesState, ui: &mut Ui) {
     });
 }
 
-/// Only the cards that are on the screen are made.
+/// Draws only the cards that are on the screen.
 fn cards_ui(
     ctx: &mut ViewContext<'_>,
     analysis: &std::sync::Arc<Analysis>,
@@ -85,9 +85,9 @@ fn cards_ui(
             };
             let rects: Vec<Rect> = (first..last).map(card_rect).collect();
             if let Some(row) = focus_row {
-                // The neighbours are shown too where there is room.
-                let room = ((viewport.height() - CARD_HEIGHT) / 2.0).clamp(0.0, pitch);
-                ui.scroll_to_rect(card_rect(row).expand2(egui::vec2(0.0, room)), None);
+                // The neighbours are shown too if they fit.
+                let margin = ((viewport.height() - CARD_HEIGHT) / 2.0).clamp(0.0, pitch);
+                ui.scroll_to_rect(card_rect(row).expand2(egui::vec2(0.0, margin)), None);
             }
             let trees: Vec<TreeIdx> = state.shown()[first..last].to_vec();
             for (tree, rect) in trees.into_iter().zip(rects) {

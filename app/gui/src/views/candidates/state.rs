@@ -1,4 +1,4 @@
-//! What the list remembers, and where it leads next.
+//! The state of the list, and the next execution to label.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use callgrove_session::{Analysis, Command, Detection, Label, LabelSet, Selection
 use super::list::CandidateListing;
 use super::mini_tree::MiniTrees;
 
-/// Choice, search and the list made of them.
+/// Filter, search and the resulting list.
 #[derive(Default)]
 pub struct CandidatesState {
     pub(super) choice: CandidateListing,
@@ -21,22 +21,22 @@ pub struct CandidatesState {
     /// The last group that was selected, in ascending order.
     group: Vec<TreeIdx>,
     made_from: Option<Inputs>,
-    /// The focused tree that the list has shown already.
+    /// The focused tree that the list has scrolled to.
     revealed: Option<TreeIdx>,
-    /// Trees that the person has judged or passed over; the session may not know their labels yet.
+    /// Trees that the user has labelled or skipped; the session may not know their labels yet.
     passed: BTreeSet<TreeIdx>,
 }
 
-/// A way through the list.
+/// A step in the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// The next candidate.
+    /// To the next candidate.
     Next,
-    /// The one before.
+    /// To the previous candidate.
     Previous,
 }
 
-/// What the list depends on. The Arcs are held so that their addresses stay theirs.
+/// The inputs of the list. The Arcs are held so that their addresses are not reused.
 struct Inputs {
     analysis: Option<Arc<Analysis>>,
     detection: Option<Arc<Detection>>,
@@ -64,7 +64,7 @@ fn is_same<T>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
 }
 
 impl CandidatesState {
-    /// The trees in the list, in its order.
+    /// Returns the trees in the list, in its order.
     pub fn shown(&self) -> &[TreeIdx] {
         &self.shown
     }
@@ -74,7 +74,7 @@ impl CandidatesState {
         self.wants_search = true;
     }
 
-    /// Takes away all that narrows the list; its order stays.
+    /// Clears all filters of the list; its order stays.
     pub fn show_all(&mut self) {
         self.choice = CandidateListing {
             order: self.choice.order,
@@ -83,7 +83,7 @@ impl CandidatesState {
         self.revealed = None;
     }
 
-    /// Takes search, rank and group off the list. The answer is whether there was anything to take.
+    /// Clears search, rank and group. Returns whether any was set.
     pub fn widen(&mut self) -> bool {
         let wide = CandidateListing {
             filter: self.choice.filter,
@@ -98,17 +98,17 @@ impl CandidatesState {
         was_narrow
     }
 
-    /// The ranks of the forest, each with the number of its trees.
+    /// Returns the ranks of the forest, each with the number of its trees.
     pub(super) fn ranks(&self) -> &BTreeMap<RankId, usize> {
         &self.ranks
     }
 
-    /// Number of trees in the last group that was selected.
+    /// Returns the number of trees in the last group that was selected.
     pub(super) fn num_in_group(&self) -> usize {
         self.group.len()
     }
 
-    /// Makes the list again if anything it depends on has changed.
+    /// Rebuilds the list if any of its inputs has changed.
     pub fn refresh(&mut self, snapshot: &Snapshot) {
         let is_known = |inputs: &Inputs| inputs.is_same_forest(snapshot);
         if !self.made_from.as_ref().is_some_and(is_known) {
@@ -133,7 +133,7 @@ impl CandidatesState {
         });
     }
 
-    /// Forgets what was about the trees of another forest.
+    /// Clears the state of the previous forest.
     fn begin_forest(&mut self, snapshot: &Snapshot) {
         self.passed.clear();
         self.group.clear();
@@ -155,7 +155,7 @@ impl CandidatesState {
         }
     }
 
-    /// The tree that a step leads to from the focused one.
+    /// Returns the tree that a step leads to from the focused one.
     pub fn step(&self, snapshot: &Snapshot, step: Step) -> Option<TreeIdx> {
         let (analysis, detection) = (snapshot.analysis.as_ref()?, snapshot.detection.as_ref()?);
         let Some(here) = snapshot.focus() else {
@@ -173,14 +173,14 @@ impl CandidatesState {
         }
     }
 
-    /// Passes over the focused tree; the answer is the next to judge.
+    /// Skips the focused tree. Returns the next tree to label.
     pub fn skip(&mut self, snapshot: &Snapshot) -> Option<TreeIdx> {
         self.passed.extend(snapshot.focus());
-        self.next_to_judge(snapshot)
+        self.next_to_label(snapshot)
     }
 
-    /// Gives what is selected a label and moves on to the next to judge; with the label it has, only
-    /// moves on. A group stays selected, so that one sees what the label did.
+    /// Labels the selection and moves on to the next tree to label; if the selection has this label already, only moves
+    /// on. A group stays selected, so that the effect of the label is visible.
     pub fn label_selection(&mut self, snapshot: &Snapshot, label: Label) -> Vec<Command> {
         match &snapshot.selection {
             Selection::None => Vec::new(),
@@ -194,7 +194,7 @@ impl CandidatesState {
         }
     }
 
-    /// Takes the labels off what is selected, and stays.
+    /// Removes the labels of the selection, which stays.
     pub fn unlabel_selection(&mut self, snapshot: &Snapshot) -> Option<Command> {
         let trees = match &snapshot.selection {
             Selection::None => &[][..],
@@ -207,20 +207,21 @@ impl CandidatesState {
         set_label(snapshot, trees, None)
     }
 
-    /// Gives one tree a label; if it is the selected one, moves on.
+    /// Labels one tree; if it is the selected one, moves on.
     fn label_tree(&mut self, snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Vec<Command> {
         let mut commands: Vec<Command> = set_label(snapshot, &[tree], Some(label))
             .into_iter()
             .collect();
         self.passed.insert(tree);
         if snapshot.selection == Selection::One(tree) {
-            let next = self.next_to_judge(snapshot);
+            let next = self.next_to_label(snapshot);
             commands.extend(next.map(|next| Command::Select(Selection::One(next))));
         }
         commands
     }
 
-    /// What a button does that shows whether its label is on: off if it is on, else as the key does.
+    /// Handles a press of a button that shows whether its label is set: removes the label if it is set, else sets it
+    /// and moves on.
     pub(super) fn press_label(
         &mut self,
         snapshot: &Snapshot,
@@ -234,7 +235,7 @@ impl CandidatesState {
         set_label(snapshot, &[tree], None).into_iter().collect()
     }
 
-    /// The same for what is selected.
+    /// Handles a press of a label button for the selection.
     pub fn press_selection(&mut self, snapshot: &Snapshot, label: Label) -> Vec<Command> {
         match snapshot.selection {
             Selection::One(tree) => self.press_label(snapshot, tree, label),
@@ -242,10 +243,10 @@ impl CandidatesState {
         }
     }
 
-    /// The next tree that is neither labelled nor passed over: of those that the session asks about
-    /// the first that the list shows, else the most abnormal. Training moves trees, so it is looked
-    /// for from the top. When none is left, those passed over come again.
-    fn next_to_judge(&mut self, snapshot: &Snapshot) -> Option<TreeIdx> {
+    /// Returns the next tree that is neither labelled nor skipped: the first query of the session that is in the list,
+    /// else the most abnormal tree. Training reorders trees, so the search starts at the top. If none is left, the
+    /// skipped ones come again.
+    fn next_to_label(&mut self, snapshot: &Snapshot) -> Option<TreeIdx> {
         let focus = snapshot.focus();
         let is_open = |tree: &&TreeIdx| snapshot.label(**tree).is_none() && Some(**tree) != focus;
         let passed = &self.passed;
@@ -262,8 +263,8 @@ impl CandidatesState {
         self.shown.iter().find(is_open).copied()
     }
 
-    /// What Enter in the search field leads to: the tree with that code, or the first in the list. The
-    /// search is over then, and the list shows the tree among the others.
+    /// Handles Enter in the search field: returns the tree with that code, or the first in the list. The search ends,
+    /// and the list shows the tree among the others.
     pub(super) fn end_search(&mut self, snapshot: &Snapshot) -> Option<TreeIdx> {
         let forest = &snapshot.analysis.as_ref()?.forest;
         let wanted = format!("#{}", self.choice.wanted_code());
@@ -275,7 +276,7 @@ impl CandidatesState {
         Some(found)
     }
 
-    /// The row of the focused tree, once after the focus has moved.
+    /// Returns the row of the focused tree, once after the focus has moved.
     pub(super) fn row_to_reveal(&mut self, snapshot: &Snapshot) -> Option<usize> {
         let focus = snapshot.focus();
         if focus == self.revealed {
@@ -286,7 +287,7 @@ impl CandidatesState {
     }
 }
 
-/// The command that gives trees a label, unless all have it.
+/// Returns the command that labels trees, unless all have the label.
 fn set_label(snapshot: &Snapshot, trees: &[TreeIdx], label: Option<Label>) -> Option<Command> {
     let is_new = trees.iter().any(|&tree| snapshot.label(tree) != label);
     is_new.then(|| Command::SetLabel {

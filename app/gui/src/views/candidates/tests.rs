@@ -1,10 +1,10 @@
-//! What the list does, and the list on the screen.
+//! Tests of the list, and of the list on the screen.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 use callgrove_model::{RankId, TreeIdx};
-use callgrove_session::{Command, Detection, Label, Selection, Snapshot, design_words};
+use callgrove_session::{Command, Detection, Label, Selection, Snapshot, design_text};
 use egui::{Key, Ui, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
@@ -13,9 +13,9 @@ use super::list::{CandidateFilter, CandidateOrder};
 use super::{CandidatesState, Step, candidates_ui};
 use crate::context::ViewContext;
 use crate::hover;
-use crate::stall_for_tests::{stalled_snapshot, trees_of_stall};
+use crate::stall_fixture::{stalled_snapshot, trees_of_stall};
 use crate::test_support::{
-    Written, demo_snapshot, with_focus, with_label, with_trace_write, written,
+    DrawnText, demo_snapshot, with_focus, with_label, with_trace_write, written,
 };
 use crate::theme::{SMALLEST_TEXT, Theme};
 
@@ -42,7 +42,7 @@ fn candidates_come_in_order_of_score() {
     assert_eq!(state(&snapshot).shown(), order(&snapshot));
 }
 
-/// The same session with a tree that comes back every 5 executions of rank 0.
+/// Returns the same session with a tree that recurs every 5 executions of rank 0.
 fn with_design(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
     let mut detection = Detection::clone(snapshot.detection.as_ref().unwrap());
     let of_tree = (0..detection.scores.len()).map(|at| (at == tree.index()).then_some(0));
@@ -59,11 +59,11 @@ fn with_design(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
 }
 
 #[test]
-fn what_is_rare_by_design_says_so_with_its_period_and_ranks_and_has_a_filter() {
+fn executions_rare_by_design_show_period_and_ranks_and_have_a_filter() {
     let snapshot = demo_snapshot();
     let tree = *order(&snapshot).last().unwrap();
     let snapshot = with_design(&snapshot, tree);
-    let words = design_words(snapshot.by_design(tree).unwrap());
+    let words = design_text(snapshot.by_design(tree).unwrap());
     assert_eq!(words, "every 5 executions on rank 0");
     let mut listed = state(&snapshot);
     listed.choice.filter = CandidateFilter::ByDesign;
@@ -74,13 +74,13 @@ fn what_is_rare_by_design_says_so_with_its_period_and_ranks_and_has_a_filter() {
     let card = format!("Candidate {name}, by design, every 5 executions on rank 0");
     harness.get_by_label(&card).hover();
     harness.run();
-    let why = "by design: every 5 executions on rank 0. It is no alarm.";
+    let why = "by design: every 5 executions on rank 0. Not an alarm.";
     harness.get_by_label(&format!("{name}, {why}"));
     assert!(written(&harness).iter().any(|it| it.text == words));
 }
 
 #[test]
-fn filters_take_what_they_say() {
+fn filters_list_the_matching_trees() {
     let snapshot = demo_snapshot();
     let first = order(&snapshot)[0];
     let snapshot = with_label(&snapshot, first, Label::Abnormal);
@@ -100,7 +100,7 @@ fn filters_take_what_they_say() {
 }
 
 #[test]
-fn a_search_finds_codes_and_enter_takes_the_exact_one_and_ends_it() {
+fn a_search_finds_codes_and_enter_selects_the_exact_one() {
     let snapshot = demo_snapshot();
     let forest = &snapshot.analysis.as_ref().unwrap().forest;
     let mut state = state(&snapshot);
@@ -115,13 +115,13 @@ fn a_search_finds_codes_and_enter_takes_the_exact_one_and_ends_it() {
     let found = state.end_search(&snapshot).unwrap();
     assert_eq!(code(&found), "#1-1");
     state.refresh(&snapshot);
-    assert_eq!(state.shown().len(), forest.len(), "the list is whole again");
+    assert_eq!(state.shown().len(), forest.len(), "the whole list is back");
     let row = state.row_to_reveal(&focused(&snapshot, found));
     assert_eq!(row, order(&snapshot).iter().position(|&tree| tree == found));
     state.choice.search = "7-7".to_owned();
     state.refresh(&snapshot);
     assert_eq!(state.end_search(&snapshot), None);
-    assert_eq!(state.choice.search, "7-7", "to be mended");
+    assert_eq!(state.choice.search, "7-7", "to be corrected");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn steps_follow_the_list_and_stop_at_its_ends() {
 }
 
 #[test]
-fn labelling_moves_on_to_the_most_abnormal_without_a_label() {
+fn labelling_moves_on_to_the_most_abnormal_unlabelled_tree() {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);
     let labelled = with_label(&snapshot, order[1], Label::Normal);
@@ -223,7 +223,7 @@ fn labelling_moves_on_to_the_most_abnormal_without_a_label() {
 }
 
 #[test]
-fn what_was_judged_or_passed_over_comes_again_only_when_all_else_is_done() {
+fn skipped_trees_come_again_only_after_all_others() {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);
     let mut state = state(&snapshot);
@@ -251,7 +251,7 @@ fn what_was_judged_or_passed_over_comes_again_only_when_all_else_is_done() {
 }
 
 #[test]
-fn the_same_key_on_a_label_moves_on_and_the_button_takes_it_away() {
+fn the_same_key_on_a_label_moves_on_and_the_button_removes_it() {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);
     let snapshot = focused(&with_label(&snapshot, order[0], Label::Normal), order[0]);
@@ -270,7 +270,7 @@ fn the_same_key_on_a_label_moves_on_and_the_button_takes_it_away() {
 }
 
 #[test]
-fn a_group_is_labelled_as_a_whole() {
+fn a_group_is_labelled_at_once() {
     let snapshot = demo_snapshot();
     let group = vec![TreeIdx(1), TreeIdx(5), TreeIdx(6)];
     let snapshot = Snapshot {
@@ -287,7 +287,7 @@ fn a_group_is_labelled_as_a_whole() {
     );
 }
 
-/// The list on the screen, and what it asked for.
+/// The list on the screen, and the commands that it sent.
 #[derive(Default)]
 struct Screen {
     state: CandidatesState,
@@ -321,7 +321,7 @@ fn code(snapshot: &Snapshot, tree: TreeIdx) -> String {
 }
 
 #[test]
-fn escape_in_the_search_field_takes_the_search_away() {
+fn escape_in_the_search_field_clears_the_search() {
     let mut harness = screen(demo_snapshot(), [400.0, 600.0]);
     let all = harness.state().state.shown().len();
     harness.get_by_label("Find a candidate").focus();
@@ -357,7 +357,7 @@ fn order_rank_and_group_are_chosen_by_label() {
 }
 
 #[test]
-fn the_tree_of_the_card_under_the_pointer_is_told_to_the_other_views() {
+fn the_tree_of_the_hovered_card_is_hovered_in_all_views() {
     let snapshot = demo_snapshot();
     let second = order(&snapshot)[1];
     let mut harness = screen(snapshot.clone(), [400.0, 600.0]);
@@ -370,14 +370,14 @@ fn the_tree_of_the_card_under_the_pointer_is_told_to_the_other_views() {
 }
 
 #[test]
-fn counts_beside_the_small_trees_are_legible_and_inside_their_card() {
+fn counts_next_to_the_small_trees_are_legible_and_inside_their_card() {
     let snapshot = demo_snapshot();
     for width in [260.0, 344.0, 560.0] {
         let harness = screen(snapshot.clone(), [width, 600.0]);
         let first = format!("Candidate {}", code(&snapshot, order(&snapshot)[0]));
         let card = harness.get_by_label(&first).rect();
         let written = written(&harness);
-        for Written { text, size, rect } in &written {
+        for DrawnText { text, size, rect } in &written {
             assert!(*size >= SMALLEST_TEXT, "{text} has {size} points");
             let is_of_card = card.contains(rect.center());
             assert!(
@@ -386,7 +386,7 @@ fn counts_beside_the_small_trees_are_legible_and_inside_their_card() {
             );
         }
         let has_count = written.iter().any(|written| written.text.starts_with('×'));
-        assert_eq!(has_count, width > 300.0, "small trees need room");
+        assert_eq!(has_count, width > 300.0, "small trees need a wide card");
     }
 }
 
@@ -407,14 +407,11 @@ fn a_small_pane_has_its_controls_folded_and_a_card_in_view() {
 }
 
 #[test]
-fn what_a_trace_write_explains_is_tagged_and_stands_behind_the_other_abnormal_ones() {
+fn trees_explained_by_a_trace_write_are_tagged_and_listed_last() {
     let (snapshot, tree) = with_trace_write(&demo_snapshot());
     let detection = snapshot.detection.clone().unwrap();
     let place = detection.place[tree.index()] as usize;
-    assert_eq!(
-        place, detection.num_abnormal,
-        "behind all that nothing explains"
-    );
+    assert_eq!(place, detection.num_abnormal, "after all unexplained ones");
     let mut listed = state(&snapshot);
     listed.choice.filter = CandidateFilter::Abnormal;
     listed.refresh(&snapshot);
@@ -426,7 +423,7 @@ fn what_a_trace_write_explains_is_tagged_and_stands_behind_the_other_abnormal_on
         .get_by_label(&format!("Candidate {name}, trace write"))
         .hover();
     harness.run();
-    let why = "of the 40 ms beyond the usual, 31 ms passed while the tracer wrote its own data";
+    let why = "40 ms above usual, 31 ms of it while the tracer wrote its own data";
     harness.get_by_label(&format!("{name}, trace write: {why}"));
 }
 
@@ -444,11 +441,11 @@ fn a_held_label_is_marked_on_its_card() {
     let card = format!("Candidate {name}, held");
     harness.get_by_label(&card).hover();
     harness.run();
-    harness.get_by_label_contains("held normal: the label stands for this execution alone");
+    harness.get_by_label_contains("held normal: the label holds for this execution only");
 }
 
 #[test]
-fn a_card_says_who_made_it_late() {
+fn a_card_shows_which_rank_delayed_it() {
     let snapshot = stalled_snapshot();
     let trees = trees_of_stall(&snapshot, 0);
     for (tree, role) in [(trees[2], "root"), (trees[0], "victim of rank 2")] {
@@ -464,7 +461,7 @@ fn a_card_says_who_made_it_late() {
 }
 
 #[test]
-fn the_button_of_a_label_tells_who_gave_it() {
+fn the_button_of_a_label_shows_its_author() {
     let demo = demo_snapshot();
     let tree = order(&demo)[0];
     let snapshot = with_label(&demo, tree, Label::Abnormal);
@@ -474,8 +471,8 @@ fn the_button_of_a_label_tells_who_gave_it() {
     let snapshot = Snapshot { labels, ..snapshot };
     assert_eq!(snapshot.label_author(tree), Some("ana"));
     let code = demo.analysis.as_ref().unwrap().forest.code(tree);
-    let told = format!("{code}, labelled abnormal by ana");
-    assert_eq!(crate::text::author_text(&snapshot, tree), Some(told));
+    let by_author = format!("{code}, labelled abnormal by ana");
+    assert_eq!(crate::text::author_text(&snapshot, tree), Some(by_author));
     let (mut harness, _) = crate::test_support::harness_of(snapshot, [420.0, 400.0], candidates_ui);
     harness.run();
     let button = format!("Abnormal {code}");

@@ -1,4 +1,4 @@
-//! The counters, with all that is known of their values.
+//! The Counters view: all counters with the statistics of their values.
 
 use callgrove_session::watch::Statistic;
 use egui::Ui;
@@ -8,7 +8,7 @@ use crate::text::number;
 use crate::widgets::table::{Cell, Column, Sort, Table, empty_ui, search_ui};
 use crate::widgets::{count_of, view_header};
 
-/// How the table is sorted and searched.
+/// Sort order and search text of the table.
 pub(crate) struct CountersState {
     sort: Sort,
     search: String,
@@ -46,6 +46,7 @@ const STATISTICS: [Statistic; 8] = [
     Statistic::Kurtosis,
 ];
 
+/// The columns of the table.
 const COLUMNS: [Column; 10] = [
     Column::text("Counter", 0.0),
     Column::number("Program", 80.0),
@@ -72,7 +73,7 @@ pub(crate) fn counters_ui(ctx: &mut ViewContext<'_>, state: &mut CountersState, 
         ui.weak(count_of(counters.len(), "counter"));
     });
     if counters.is_empty() {
-        let text = "No counter was collected. TAU records hardware counters (TAU_METRICS), and sizes of messages if it traces MPI.";
+        let text = "No counters recorded. TAU records hardware counters (TAU_METRICS), and message sizes if it traces MPI.";
         return empty_ui(text, ui);
     }
     let search = state.search.trim().to_lowercase();
@@ -80,7 +81,7 @@ pub(crate) fn counters_ui(ctx: &mut ViewContext<'_>, state: &mut CountersState, 
         .filter(|&at| counters[at].counter.to_lowercase().contains(&search))
         .collect();
     if rows.is_empty() {
-        return empty_ui("No counter has this in its name.", ui);
+        return empty_ui("No matching counters", ui);
     }
     match state.sort.column {
         0 => state

@@ -1,24 +1,24 @@
-//! Who made the selected call or tree late, in words that lead to their evidence.
+//! The cause of the delay of the selected call or tree, with links to the evidence.
 
 use callgrove_model::{FunctionName, Trace};
 use callgrove_session::{Command, DelayRole, Snapshot};
 use egui::{Link, RichText, Sense, Ui, Vec2};
 
 use crate::context::ViewContext;
-use crate::delay::{Delay, KnownDelay, look_at_incident, root_of_tree};
+use crate::delay::{Delay, KnownDelay, commands_to_show_incident, root_of_tree};
 use crate::widgets::{SIGN_WIDTH, count_of, paint_role, phrases_ui};
 
-/// Steps of the way to a root that are listed.
+/// Maximum number of listed steps of the path to a root.
 const MAX_STEPS: usize = 6;
 
-/// What was looked up last, of the call and of the tree.
+/// The latest results, for the call and for the tree.
 #[derive(Default)]
 pub(super) struct DelayState {
     call: KnownDelay,
     tree: KnownDelay,
 }
 
-/// Draws why the selected call was late, or else the focused tree; nothing for what was on time.
+/// Draws the cause of the delay of the selected call, or else of the focused tree; nothing if it was on time.
 pub(super) fn delay_ui(ctx: &mut ViewContext<'_>, state: &mut DelayState, ui: &mut Ui) {
     let snapshot = ctx.snapshot;
     let tree = root_of_tree(snapshot, snapshot.focus());
@@ -43,14 +43,14 @@ pub(super) fn delay_ui(ctx: &mut ViewContext<'_>, state: &mut DelayState, ui: &m
 
 fn role_title(role: DelayRole) -> &'static str {
     match role {
-        DelayRole::Root => "Root: late by itself",
-        DelayRole::Victim => "Victim: made late",
-        DelayRole::Undecided => "Late, cause not known",
+        DelayRole::Root => "Root: delayed itself",
+        DelayRole::Victim => "Victim: delayed",
+        DelayRole::Undecided => "Delayed, cause unknown",
         DelayRole::OnTime => "On time",
     }
 }
 
-/// The code of the tree, or function and rank of the call.
+/// Returns the code of the tree, or function and rank of the call.
 fn subject(snapshot: &Snapshot, trace: &Trace, delay: &Delay) -> String {
     let tree = snapshot
         .focus()
@@ -62,7 +62,7 @@ fn subject(snapshot: &Snapshot, trace: &Trace, delay: &Delay) -> String {
     format!("{name} on rank {}", trace.lane(delay.times.call.lane).rank)
 }
 
-/// A link to the incident.
+/// Draws a link to the incident.
 fn incident_ui(ctx: &mut ViewContext<'_>, delay: &Delay, ui: &mut Ui) {
     let snapshot = ctx.snapshot;
     let Some((number, incident)) = delay.cause.incident.and_then(|number| {
@@ -78,17 +78,15 @@ fn incident_ui(ctx: &mut ViewContext<'_>, delay: &Delay, ui: &mut Ui) {
         incident.delay
     );
     ui.label("·");
-    let link = ui
-        .add(Link::new(text))
-        .on_hover_text("Look at the incident");
+    let link = ui.add(Link::new(text)).on_hover_text("Show the incident");
     if link.clicked() {
-        for command in look_at_incident(snapshot, number) {
+        for command in commands_to_show_incident(snapshot, number) {
             ctx.send(command);
         }
     }
 }
 
-/// The way to the root, where it has more than one step.
+/// Draws the path to the root, if it has more than one step.
 fn steps_ui(ctx: &mut ViewContext<'_>, trace: &Trace, delay: &Delay, ui: &mut Ui) {
     let hops = &delay.cause.hops;
     if hops.len() < 2 {

@@ -1,4 +1,4 @@
-//! The details in words: pure, so that the screen and the clipboard say the same.
+//! The details of a call as text, which the screen and the clipboard share.
 
 use callgrove_model::{CommKind, DurationNs, ExecRef, FunctionName, TimeNs, Trace};
 use callgrove_session::{CallDetails, Calls, LaneNames, MessageDetails, NamedCall};
@@ -6,11 +6,11 @@ use callgrove_session::{CallDetails, Calls, LaneNames, MessageDetails, NamedCall
 use crate::canvas::time::{relative_time, utc_clock, wait_text};
 use crate::widgets::{count_of, thousands};
 
-/// Facts that belong together.
+/// A group of facts.
 pub(super) struct FactGroup {
     pub(super) title: String,
     pub(super) facts: Vec<Fact>,
-    /// How many more there are.
+    /// Number of facts that are not listed.
     pub(super) num_left_out: usize,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct FactGroup {
 pub(super) struct Fact {
     pub(super) name: String,
     pub(super) value: String,
-    /// The call that the value is.
+    /// The call that the value names.
     pub(super) call: Option<ExecRef>,
     pub(super) is_strong: bool,
 }
@@ -34,7 +34,7 @@ impl Fact {
     }
 }
 
-/// Everything as text, a line for each fact.
+/// Returns all groups as text, one line for each fact.
 pub(super) fn as_text(groups: &[FactGroup]) -> String {
     let mut text = String::new();
     for group in groups {
@@ -46,7 +46,7 @@ pub(super) fn as_text(groups: &[FactGroup]) -> String {
     text
 }
 
-/// What is known of a call.
+/// Returns the facts about a call.
 pub(super) fn fact_groups(
     calls: &Calls,
     names: &LaneNames,
@@ -119,14 +119,17 @@ fn call_facts(
         facts.push(if details.is_closed {
             Fact::new("Exit", time(details.exit))
         } else {
-            Fact::new("Exit", "not recorded; it was still running")
+            Fact::new("Exit", "not recorded; still running")
         });
     }
     let amount = |weight| unit.amount(weight).to_string();
     facts.push(Fact::new("Inclusive", amount(details.inclusive)));
     facts.push(Fact::new("Exclusive", amount(details.exclusive)));
     if details.written > DurationNs::ZERO {
-        let text = format!("the tracer wrote its own data in it: {}", details.written);
+        let text = format!(
+            "the tracer wrote its own data during the call: {}",
+            details.written
+        );
         facts.push(Fact::new("Trace write", text));
     }
     let inside = unit.of_kind("Calls inside", "Vertices below");
@@ -169,7 +172,7 @@ fn counter_facts(trace: &Trace, details: &CallDetails) -> Vec<Fact> {
         .collect()
 }
 
-/// `From rank 3`: bytes, tag, when sent and received, how late.
+/// Returns `From rank 3`: bytes, tag, times of sending and receiving, and delay.
 fn message_fact(
     trace: &Trace,
     names: &LaneNames,
@@ -191,15 +194,15 @@ fn message_fact(
     ];
     parts.push(match message.sent {
         Some(sent) => format!("sent at {}", time(sent)),
-        None => "its sending was not recorded".to_owned(),
+        None => "send not recorded".to_owned(),
     });
     parts.push(match message.received {
         Some(received) => format!("received at {}", time(received)),
-        None => "its receiving was not recorded".to_owned(),
+        None => "receive not recorded".to_owned(),
     });
     match message.under_way() {
         Some(under_way) if under_way < DurationNs::ZERO => parts.push("clocks differ".to_owned()),
-        Some(under_way) => parts.push(format!("{under_way} under way")),
+        Some(under_way) => parts.push(format!("{under_way} in transit")),
         None => {}
     }
     if let Some(late) = message.late {

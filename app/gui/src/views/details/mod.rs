@@ -1,4 +1,4 @@
-//! What is known of the selected call: times, counters, messages, and whom it waited for.
+//! The Details view: times, counters and messages of the selected call, and which rank it waited for.
 
 mod delay;
 mod facts;
@@ -11,7 +11,7 @@ use egui::{Align, Layout, RichText, ScrollArea, Ui};
 
 use crate::canvas::time::iteration_text;
 use crate::context::ViewContext;
-use crate::text::{cause_text, design_text, held_text};
+use crate::text::{cause_text, design_note, held_text};
 use crate::widgets::{count_of, view_header};
 use delay::{DelayState, delay_ui};
 use facts::{Fact, FactGroup, as_text, fact_groups};
@@ -48,7 +48,7 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
                 details,
             }
         });
-        // What was shown stays while the next call is looked up.
+        // The previous call stays visible while the next one is loaded.
         let is_coming = |(calls, _): (&Arc<Calls>, ExecRef)| calls.is_waiting();
         if new.is_some() || !wanted.is_some_and(is_coming) {
             state.shown = new;
@@ -64,7 +64,7 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
     view_header(ui, "Details", |ui| {
         if ui
             .button("Copy all")
-            .on_hover_text("All details as text, to the clipboard")
+            .on_hover_text("Copy all details as text")
             .clicked()
         {
             ui.ctx().copy_text(as_text(&shown.groups));
@@ -72,19 +72,19 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
     });
     cause_ui(ctx, ui);
     iteration_ui(ctx, shown, ui);
-    let mut wish = None;
+    let mut clicked = None;
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         delay_ui(ctx, &mut state.delay, ui);
         for group in &shown.groups {
-            wish = group_ui(group, ui).or(wish);
+            clicked = group_ui(group, ui).or(clicked);
         }
     });
-    if let Some(call) = wish {
+    if let Some(call) = clicked {
         ctx.send(Command::SelectCall(Some(call)));
     }
 }
 
-/// Says which iteration of the program the call was entered in.
+/// Draws the iteration of the program in which the call was entered.
 fn iteration_ui(ctx: &ViewContext<'_>, shown: &ShownCall, ui: &mut Ui) {
     let (lane, entry) = (shown.details.call.lane, shown.details.entry);
     let patterns = ctx.snapshot.patterns.as_deref();
@@ -93,14 +93,14 @@ fn iteration_ui(ctx: &ViewContext<'_>, shown: &ShownCall, ui: &mut Ui) {
     }
 }
 
-/// Says what explains the score of the selected tree, whether it is rare by design, and whether its label is held.
+/// Draws what explains the score of the selected tree, whether it is rare by design, and whether its label is held.
 fn cause_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
     let Some(tree) = ctx.snapshot.focus() else {
         return;
     };
     let texts = [
         cause_text(ctx.snapshot, tree),
-        design_text(ctx.snapshot, tree),
+        design_note(ctx.snapshot, tree),
         held_text(ctx.snapshot, tree),
     ];
     for text in texts.into_iter().flatten() {
@@ -108,28 +108,28 @@ fn cause_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
     }
 }
 
-/// Draws a group; the answer is a call that was asked for.
+/// Draws a group. Returns the call of a clicked link.
 fn group_ui(group: &FactGroup, ui: &mut Ui) -> Option<ExecRef> {
-    let mut wish = None;
+    let mut clicked = None;
     ui.add_space(4.0);
     ui.label(RichText::new(&group.title).strong());
     for fact in &group.facts {
-        wish = fact_ui(fact, ui).or(wish);
+        clicked = fact_ui(fact, ui).or(clicked);
     }
     if group.num_left_out > 0 {
         let text = format!(
-            "{} more are not listed",
+            "{} more not listed",
             count_of(group.num_left_out, "message")
         );
         ui.weak(text);
     }
-    wish
+    clicked
 }
 
-/// A name, its value (which leads to a call, if it is one), and a button that copies it.
+/// Draws a name, its value (a link if it names a call), and a button that copies it.
 fn fact_ui(fact: &Fact, ui: &mut Ui) -> Option<ExecRef> {
     const NAME_WIDTH: f32 = 104.0;
-    let mut wish = None;
+    let mut clicked = None;
     ui.with_layout(Layout::right_to_left(Align::Min), |ui| {
         let copy = ui
             .small_button("Copy")
@@ -147,14 +147,14 @@ fn fact_ui(fact: &Fact, ui: &mut Ui) -> Option<ExecRef> {
             let text = RichText::new(&fact.value);
             if let Some(call) = fact.call {
                 let link = ui.link(text).on_hover_text("Show this call");
-                wish = link.clicked().then_some(call);
+                clicked = link.clicked().then_some(call);
             } else {
                 let text = if fact.is_strong { text.strong() } else { text };
                 ui.add(egui::Label::new(text).wrap());
             }
         });
     });
-    wish
+    clicked
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The details driven by label, without a display.
+//! Tests of the details, driven by label without a display.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
 use super::*;
-use crate::stall_for_tests::{stalled_snapshot, trees_of_stall};
+use crate::stall_fixture::{stalled_snapshot, trees_of_stall};
 use crate::test_support::{demo_snapshot, harness_of, with_focus, with_label, with_trace_write};
 
 /// The view of a call of rank 0, with the commands that it sent.
@@ -28,7 +28,7 @@ fn details_of(exec: u32) -> (Harness<'static, DetailsState>, Rc<RefCell<Vec<Comm
 
 /// The first execution of rank 0: compute { forward_comm { MPI_Send MPI_Wait } ev_tally … }.
 #[test]
-fn a_wait_says_whom_it_waited_for() {
+fn a_wait_shows_the_rank_that_it_waited_for() {
     let (harness, _) = details_of(3);
     harness.get_by_label("MPI_Wait");
     harness.get_by_label_contains("Waited for rank 1");
@@ -71,19 +71,19 @@ fn everything_can_be_copied_as_text() {
 }
 
 #[test]
-fn without_a_call_it_says_what_to_do() {
+fn without_a_call_it_shows_a_hint() {
     let (mut harness, _) = harness_of(demo_snapshot(), [420.0, 300.0], details_ui);
     harness.run();
     harness.get_by_label("Click a call on the timeline or in the tree");
 }
 
 #[test]
-fn a_call_in_which_the_tracer_wrote_says_so_and_a_tree_that_this_explains_too() {
+fn a_trace_write_is_shown_for_its_call_and_for_the_tree_it_explains() {
     let (snapshot, tree) = with_trace_write(&demo_snapshot());
     let snapshot = with_focus(&snapshot, tree);
     let forest = &snapshot.analysis.as_ref().expect("it is analysed").forest;
     let (code, call) = (forest.code(tree), forest.trees()[tree.index()].root);
-    let cause = format!("{code}, trace write: of the 40 ms beyond the usual, 31 ms passed");
+    let cause = format!("{code}, trace write: 40 ms above usual, 31 ms of it");
     for call in [None, Some(call)] {
         let snapshot = Snapshot {
             call,
@@ -92,7 +92,7 @@ fn a_call_in_which_the_tracer_wrote_says_so_and_a_tree_that_this_explains_too() 
         let (mut harness, _) = harness_of(snapshot, [420.0, 700.0], details_ui);
         harness.run();
         harness.get_by_label_contains(&cause);
-        let text = "the tracer wrote its own data in it: ";
+        let text = "the tracer wrote its own data during the call: ";
         assert_eq!(
             harness.query_by_label_contains(text).is_some(),
             call.is_some()
@@ -101,7 +101,7 @@ fn a_call_in_which_the_tracer_wrote_says_so_and_a_tree_that_this_explains_too() 
 }
 
 #[test]
-fn a_held_label_is_said() {
+fn a_held_label_is_shown() {
     let snapshot = demo_snapshot();
     let tree = TreeIdx(3);
     let snapshot = with_label(&with_focus(&snapshot, tree), tree, Label::Abnormal);
@@ -115,13 +115,13 @@ fn a_held_label_is_said() {
 }
 
 #[test]
-fn who_made_a_tree_late_is_told_in_words_that_lead_there() {
+fn the_cause_of_a_delay_is_described_with_links() {
     let snapshot = stalled_snapshot();
     let causes = snapshot.causes.clone().unwrap();
     let victim = trees_of_stall(&snapshot, 0)[3];
     let (mut harness, sent) = harness_of(with_focus(&snapshot, victim), [420.0, 700.0], details_ui);
     harness.run();
-    harness.get_by_label("Victim: made late");
+    harness.get_by_label("Victim: delayed");
     harness.get_by_label_contains("waited 49.9");
     harness.get_by_label("which stalled in MPI_Send").click();
     harness.run();
@@ -136,7 +136,7 @@ fn who_made_a_tree_late_is_told_in_words_that_lead_there() {
 }
 
 #[test]
-fn the_call_of_the_root_says_that_it_is_one() {
+fn the_call_of_the_root_is_marked_as_root() {
     let snapshot = stalled_snapshot();
     let root = snapshot.causes.as_ref().unwrap().incidents()[0].root;
     let snapshot = Snapshot {
@@ -145,7 +145,7 @@ fn the_call_of_the_root_says_that_it_is_one() {
     };
     let (mut harness, _) = harness_of(snapshot, [420.0, 700.0], details_ui);
     harness.run();
-    harness.get_by_label("Root: late by itself");
+    harness.get_by_label("Root: delayed itself");
     harness.get_by_label_contains("MPI_Send on rank 2");
     harness.get_by_label_contains("stalled 49.95");
 }

@@ -1,4 +1,4 @@
-//! One incident.
+//! The card of one incident.
 
 use std::sync::Arc;
 
@@ -10,31 +10,36 @@ use egui::{
     UiBuilder, Vec2, WidgetInfo, vec2,
 };
 
-use super::measure::{BUTTONS_HEIGHT, LEFT, LINE_HEIGHT, RIGHT, num_lines};
+use super::card_size::{BUTTONS_HEIGHT, LEFT, LINE_HEIGHT, RIGHT, num_lines};
 use super::state::IncidentsState;
 use crate::canvas::time::relative_time;
 use crate::context::{ViewContext, label_name, short_name};
-use crate::delay::{common_author, common_label, kind_text, look_at_incident, trees_hit};
+use crate::delay::{commands_to_show_incident, common_author, common_label, kind_text, trees_hit};
 use crate::theme::RADIUS;
 use crate::widgets::{count_of, label_buttons, paint_kind, thousands};
 
-/// Tops of the lines.
+/// Top of the line with cost and time, in points.
 const COST_TOP: f32 = 7.0;
-const WORDS_TOP: f32 = 27.0;
-/// From the end of the words.
+/// Top of the description, in points.
+const DESCRIPTION_TOP: f32 = 27.0;
+/// Gap between the description and the line with ranks and executions, in points.
 const FACTS_TOP: f32 = 3.0;
-const LIKE_TOP: f32 = 20.0;
+/// Gap between the description and the line about similar incidents, in points.
+const SIMILAR_TOP: f32 = 20.0;
+/// Font size of the cost, in points.
 const COST_SIZE: f32 = 15.0;
-/// Between the cost and the time.
+/// Gap between the cost and the time, in points.
 const COST_GAP: f32 = 8.0;
-const WORDS_SIZE: f32 = 13.0;
+/// Font size of the description, in points.
+const DESCRIPTION_SIZE: f32 = 13.0;
+/// Font size of the other lines, in points.
 const FACTS_SIZE: f32 = 12.0;
-/// Room beside the buttons from which on it is said how many they label.
-const ROOM_FOR_COUNT: f32 = 60.0;
-/// Times in the run are told to as much.
+/// Width next to the buttons from which the number of labelled executions is shown, in points.
+const MIN_COUNT_WIDTH: f32 = 60.0;
+/// Precision of times in the run, in nanoseconds.
 const TIME_STEP_NS: f64 = 1e6;
 
-/// Draws a card and takes clicks on it, its triangle and its buttons.
+/// Draws a card and handles clicks on it, its triangle and its buttons.
 pub(super) fn card_ui(
     ctx: &mut ViewContext<'_>,
     causes: &Arc<RunCauses>,
@@ -46,7 +51,7 @@ pub(super) fn card_ui(
         return;
     };
     let is_selected = ctx.snapshot.incident == Some(number);
-    let words = causes.incident_words(incident);
+    let words = causes.incident_sentence(incident);
     let id = ui.scope_id().with(("incident", number));
     let response = ui.interact(rect, id, Sense::click());
     response.widget_info(|| {
@@ -54,13 +59,13 @@ pub(super) fn card_ui(
         WidgetInfo::selected(Role::ListItem, true, is_selected, name)
     });
     if response.clicked() {
-        for command in look_at_incident(ctx.snapshot, number) {
+        for command in commands_to_show_incident(ctx.snapshot, number) {
             ctx.send(command);
         }
     }
     paint_frame(ctx, (incident, rect), is_selected, &response, ui);
     let trees = trees_hit(ctx.snapshot, number);
-    paint_words(ctx, (causes, number, incident), (&words, &trees), rect, ui);
+    paint_texts(ctx, (causes, number, incident), (&words, &trees), rect, ui);
     let tip = |ui: &mut Ui| tooltip_ui(causes, incident, ui);
     response.on_hover_ui(tip);
     triangle_ui(ctx, state, (number, rect), ui);
@@ -84,13 +89,13 @@ fn paint_frame(
     };
     ui.painter()
         .rect(rect, RADIUS, fill, stroke, StrokeKind::Inside);
-    let centre = rect.min + vec2(15.0, WORDS_TOP + 9.0);
+    let centre = rect.min + vec2(15.0, DESCRIPTION_TOP + 9.0);
     let color = theme.cause(incident.kind);
     paint_kind(ui.painter(), incident.kind, centre, 6.0, color);
 }
 
-/// Cost and time; what happened; who was hit; whether it comes back.
-fn paint_words(
+/// Paints cost and time, the description, the ranks and executions, and similar incidents.
+fn paint_texts(
     ctx: &ViewContext<'_>,
     (causes, number, incident): (&RunCauses, usize, &Incident),
     (words, trees): (&str, &[TreeIdx]),
@@ -110,16 +115,16 @@ fn paint_words(
         FontId::proportional(FACTS_SIZE),
         theme.weak_text(),
     );
-    let text = |text: &str, size: f32, color: Color32, lines: usize, room: f32| {
+    let text = |text: &str, size: f32, color: Color32, lines: usize, width: f32| {
         let format = TextFormat::simple(FontId::proportional(size), color);
         let mut job = LayoutJob::single_section(text.to_owned(), format);
         job.wrap = TextWrapping {
             max_rows: lines,
-            ..TextWrapping::wrap_at_width(room)
+            ..TextWrapping::wrap_at_width(width)
         };
         painter.layout_job(job)
     };
-    let room = right - left;
+    let width = right - left;
     let cost = text(
         &cost_text(incident),
         COST_SIZE,
@@ -129,32 +134,36 @@ fn paint_words(
     );
     painter.galley(Pos2::new(left, line(COST_TOP)), cost, theme.text());
     let num_lines = num_lines(words, rect.width());
-    let sentence = text(words, WORDS_SIZE, theme.text(), num_lines, room);
-    let below = WORDS_TOP + num_lines as f32 * LINE_HEIGHT;
-    painter.galley(Pos2::new(left, line(WORDS_TOP)), sentence, theme.text());
+    let sentence = text(words, DESCRIPTION_SIZE, theme.text(), num_lines, width);
+    let below = DESCRIPTION_TOP + num_lines as f32 * LINE_HEIGHT;
+    painter.galley(
+        Pos2::new(left, line(DESCRIPTION_TOP)),
+        sentence,
+        theme.text(),
+    );
     let facts = text(
         &facts_text(ctx.snapshot, incident, trees),
         FACTS_SIZE,
         theme.weak_text(),
         1,
-        room,
+        width,
     );
     painter.galley(
         Pos2::new(left, line(below + FACTS_TOP)),
         facts,
         theme.weak_text(),
     );
-    if let Some(like) = causes.like(number) {
-        let like = text(&like.in_words(), FACTS_SIZE, theme.weak_text(), 1, room);
+    if let Some(similar) = causes.similar(number) {
+        let similar = text(&similar.summary(), FACTS_SIZE, theme.weak_text(), 1, width);
         painter.galley(
-            Pos2::new(left, line(below + LIKE_TOP)),
-            like,
+            Pos2::new(left, line(below + SIMILAR_TOP)),
+            similar,
             theme.weak_text(),
         );
     }
 }
 
-/// `780 ms lost in 49.9 ms`: what it cost all ranks together, and how long it lasted.
+/// Returns `780 ms lost in 49.9 ms`: the cost over all ranks, and the duration.
 fn cost_text(incident: &Incident) -> String {
     match incident.times {
         0 | 1 => format!(
@@ -170,7 +179,7 @@ fn cost_text(incident: &Incident) -> String {
     }
 }
 
-/// `16 ranks · 5 executions of compute, labelled abnormal`.
+/// Returns `16 ranks · 5 executions of compute, labelled abnormal`.
 fn facts_text(snapshot: &Snapshot, incident: &Incident, trees: &[TreeIdx]) -> String {
     let ranks = count_of(incident.ranks.len(), "rank");
     let Some(analysis) = &snapshot.analysis else {
@@ -213,10 +222,10 @@ fn tooltip_ui(causes: &RunCauses, incident: &Incident, ui: &mut Ui) {
         count_of(incident.members.len(), "call"),
         count_of(incident.ranks.len(), "rank")
     ));
-    ui.weak("Click to see it on the timeline; N or X labels all its executions");
+    ui.weak("Click to show it on the timeline; N or X labels all its executions");
 }
 
-/// Points down while the incident is unfolded.
+/// Draws a triangle that points down while the incident is unfolded.
 fn triangle_ui(
     ctx: &ViewContext<'_>,
     state: &mut IncidentsState,
@@ -273,7 +282,7 @@ fn buttons_ui(
                     ctx.send(command);
                 }
             }
-            if trees.len() > 1 && ui.available_width() > ROOM_FOR_COUNT {
+            if trees.len() > 1 && ui.available_width() > MIN_COUNT_WIDTH {
                 ui.weak(format!("all {}", thousands(trees.len())));
             }
         });

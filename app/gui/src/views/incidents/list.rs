@@ -1,4 +1,4 @@
-//! Which lines the list has and where they are: pure, and tested without a screen.
+//! The lines of the list and their positions; independent of the screen.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,14 +18,14 @@ pub(super) enum ListLine {
     Trend(usize),
     /// An incident.
     Card(usize),
-    /// An execution that it hit.
+    /// An execution that the incident delayed.
     Hit(usize, TreeIdx),
-    /// How many calls it hit besides, if that is known.
+    /// The number of other calls that it delayed, if known.
     Others(usize, Option<usize>),
 }
 
 impl ListLine {
-    /// The incident that it is of; trends come before all incidents.
+    /// Returns the incident of the line; trends come before all incidents.
     fn incident(&self) -> Option<usize> {
         match *self {
             Self::Trend(_) => None,
@@ -43,7 +43,7 @@ pub(super) struct ListLines {
 }
 
 impl ListLines {
-    /// The lines of trends of some heights, then of `num_incidents` cards of some height each, with those of the unfolded
+    /// Lays out the lines of trends, given their heights, then of `num_incidents` cards with the lines of the unfolded
     /// ones below them.
     pub(super) fn new(
         trends: &[f32],
@@ -77,17 +77,17 @@ impl ListLines {
         self.tops.push(self.height() + height);
     }
 
-    /// Height of all.
+    /// Returns the total height.
     pub(super) fn height(&self) -> f32 {
         self.tops.last().copied().unwrap_or(0.0)
     }
 
-    /// The line at a place of the list.
+    /// Returns the line at an index.
     pub(super) fn line(&self, at: usize) -> ListLine {
         self.lines[at]
     }
 
-    /// From its top to its bottom, without the space below it.
+    /// Returns the span from its top to its bottom, without the gap below it.
     pub(super) fn span(&self, at: usize) -> Rangef {
         let below = match self.lines[at] {
             ListLine::Hit(..) => 0.0,
@@ -96,7 +96,7 @@ impl ListLines {
         Rangef::new(self.tops[at], self.tops[at + 1] - below)
     }
 
-    /// The lines of which something is between two heights.
+    /// Returns the lines that are at least partly between two heights.
     pub(super) fn between(&self, heights: Rangef) -> Range<usize> {
         let num_lines = self.lines.len();
         let first = self.tops.partition_point(|&top| top <= heights.min);
@@ -104,7 +104,7 @@ impl ListLines {
         first.saturating_sub(1).min(end)..end
     }
 
-    /// Where the card of an incident is.
+    /// Returns the index of the card of an incident.
     pub(super) fn place_of(&self, number: usize) -> Option<usize> {
         let at = self
             .lines
@@ -112,12 +112,12 @@ impl ListLines {
         (self.lines.get(at) == Some(&ListLine::Card(number))).then_some(at)
     }
 
-    /// The line of a trend.
+    /// Returns the index of the line of a trend.
     pub(super) fn line_of_trend(&self, number: usize) -> Option<usize> {
         (self.lines.get(number) == Some(&ListLine::Trend(number))).then_some(number)
     }
 
-    /// Where its last line is.
+    /// Returns the index of the last line of an incident.
     pub(super) fn end_of(&self, number: usize) -> usize {
         let after = self
             .lines

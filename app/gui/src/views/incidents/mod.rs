@@ -1,12 +1,12 @@
-//! The incidents of the run: what happened, when, who caused it, what it cost, whether it comes back; before them its
-//! trends, which no single moment shows.
+//! The Incidents view: what happened, when, its cause and cost, and whether it recurs. Trends, which no single time
+//! shows, come before the incidents.
 //!
-//! Of both the one that cost most comes first. An incident is a card that unfolds to the executions that it hit.
+//! Both are sorted by cost. An incident is a card that unfolds to the executions that it delayed.
 
 mod card;
-mod hit;
+mod card_size;
+mod execution;
 mod list;
-mod measure;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -21,23 +21,23 @@ use list::ListLine;
 pub(crate) use state::IncidentsState;
 use state::{num_by_design, num_trends};
 
-/// Room between a card and the scroll bar, in points.
+/// Gap between a card and the scroll bar, in points.
 const RIGHT: f32 = 6.0;
 
-/// A lower pane, in points, has no room for a title above the list.
-const ROOM_FOR_TITLE: f32 = 230.0;
+/// Height of the view below which the title is left out, in points.
+const MIN_TITLE_HEIGHT: f32 = 230.0;
 
-/// Draws the list and takes clicks and keys.
+/// Draws the list and handles clicks and keys.
 pub(crate) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) {
     let causes = ctx.snapshot.causes.as_ref();
     let num_incidents = causes.map_or(0, |known| known.incidents().len());
     let num_trends = num_trends(ctx.snapshot);
-    if ui.available_height() > ROOM_FOR_TITLE {
+    if ui.available_height() > MIN_TITLE_HEIGHT {
         let causes = ctx.snapshot.causes.clone();
         header_ui(num_trends, causes.as_deref(), state, ui);
     }
     if num_trends + num_incidents == 0 {
-        return nothing_ui(ctx.snapshot, causes.map(|it| &**it), ui);
+        return placeholder_ui(ctx.snapshot, causes.map(|it| &**it), ui);
     }
     keys(ctx, state, ui);
     let bar = ui.spacing().scroll.allocated_width();
@@ -54,8 +54,8 @@ fn header_ui(
     view_header(ui, "Incidents", |ui| {
         if num_trends > 0 {
             ui.weak(count_of(num_trends, "trend")).on_hover_text(
-                "Ranks that are slower than their peers throughout, functions whose own time grows, and changes for \
-                 good. The one that costs most comes first; its cost is summed over its ranks.",
+                "Ranks that are slower than their peers throughout, functions whose exclusive time grows, and \
+                 permanent changes. Sorted by cost, summed over all ranks of a trend.",
             );
         }
         let Some(causes) = causes.filter(|it| !it.incidents().is_empty()) else {
@@ -64,8 +64,7 @@ fn header_ui(
         let num_by_design = num_by_design(causes);
         let num_others = causes.incidents().len() - num_by_design;
         ui.weak(count_of(num_others, "incident")).on_hover_text(
-            "Delays that began with one cause. The one that cost most comes first; its cost is the time that all ranks \
-             together were delayed.",
+            "Delays with a common cause. Sorted by cost: the total delay of all ranks.",
         );
         if num_by_design > 0 {
             ui.toggle_value(
@@ -73,35 +72,36 @@ fn header_ui(
                 format!("Hide {num_by_design} by design"),
             )
             .on_hover_text(
-                "Waits that the program makes its ranks wait every time, and the noise of the machine: nothing went wrong",
+                "Waits that the program causes in every iteration, and noise of the machine: not anomalies",
             );
         }
     });
 }
 
-/// Why the list is empty.
-fn nothing_ui(snapshot: &Snapshot, known: Option<&RunCauses>, ui: &mut Ui) {
+/// Draws why the list is empty.
+fn placeholder_ui(snapshot: &Snapshot, known: Option<&RunCauses>, ui: &mut Ui) {
     ui.add_space(12.0);
     ui.vertical_centered(|ui| {
         if known.is_some_and(|it| !it.is_timed()) {
             ui.label("No incidents in a forest file.");
-            ui.weak("It does not say when calls began: open the trace itself to see which rank held up which others.");
+            ui.weak("It has no start times of calls. Open the trace to see which ranks delayed which others.");
         } else if known.is_some() {
-            ui.label("No incidents, and no trends.");
+            ui.label("No incidents and no trends");
             ui.weak(
-                "No rank held the others up, or was held up, longer than is usual in this run.",
+                "No rank delayed others, or was delayed, for longer than is usual in this run.",
             );
         } else if let Some(work) = &snapshot.work {
-            ui.label("Following delays to where they began…");
+            ui.label("Tracing delays to their causes…");
             ui.weak(format!("{}, {:.0} %", work.stage, work.fraction * 100.0));
         } else {
-            ui.label("Causes were not looked for.");
-            ui.weak("Open the trace again to look for them.");
+            ui.label("Causes have not been computed.");
+            ui.weak("Reopen the trace to compute them.");
         }
     });
 }
 
-/// In focus the arrows to the side fold and unfold the selected incident; those up and down are the window's.
+/// Handles the left and right arrows of the focused view, which fold and unfold the selected incident; up and down are
+/// handled by the window.
 fn keys(ctx: &ViewContext<'_>, state: &mut IncidentsState, ui: &Ui) {
     if !ctx.has_focus || ui.ctx().text_edit_focused() {
         return;
@@ -117,7 +117,7 @@ fn keys(ctx: &ViewContext<'_>, state: &mut IncidentsState, ui: &Ui) {
     }
 }
 
-/// Only the lines that are on the screen are made.
+/// Draws only the lines that are on the screen.
 fn lines_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) {
     let (causes, trends) = (ctx.snapshot.causes.clone(), ctx.snapshot.trends.clone());
     let revealed = state.lines_to_reveal(ctx.snapshot);
@@ -137,7 +137,7 @@ fn lines_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) 
                 )
             };
             if let Some(revealed) = revealed {
-                // Of more than there is room for the card comes first.
+                // If they do not all fit, the card has priority.
                 let mut whole = place(*revealed.start()).union(place(*revealed.end()));
                 whole.set_height(whole.height().min(viewport.height()));
                 ui.scroll_to_rect(whole, None);
@@ -158,8 +158,12 @@ fn lines_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) 
                             card::card_ui(ctx, causes, state, (number, rect), ui);
                         }
                     }
-                    ListLine::Hit(number, tree) => hit::hit_ui(ctx, (number, tree), rect, ui),
-                    ListLine::Others(number, num) => hit::others_ui(ctx, (number, num), rect, ui),
+                    ListLine::Hit(number, tree) => {
+                        execution::execution_ui(ctx, (number, tree), rect, ui)
+                    }
+                    ListLine::Others(number, num) => {
+                        execution::others_ui(ctx, (number, num), rect, ui)
+                    }
                 }
             }
         });

@@ -1,4 +1,4 @@
-//! What the list remembers, and where it leads next.
+//! The state of the list, and its next selection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -7,28 +7,28 @@ use std::sync::Arc;
 use callgrove_model::TreeIdx;
 use callgrove_session::{CallsOutside, Command, Label, RunCauses, RunTrends, Snapshot, TreeCauses};
 
+use super::card_size;
 use super::list::ListLines;
-use super::measure;
-use super::trend::{self, look_at_trend};
-use crate::delay::{common_label, look_at_incident, trees_hit};
+use super::trend::{self, commands_to_show_trend};
+use crate::delay::{commands_to_show_incident, common_label, trees_hit};
 
-/// Which incidents are unfolded, and the lines made of them.
+/// The unfolded incidents, and the resulting lines.
 #[derive(Default)]
 pub(crate) struct IncidentsState {
     unfolded: BTreeSet<usize>,
     lines: ListLines,
-    /// How many other calls the unfolded incidents hit, as far as that is known.
+    /// Number of other calls that the unfolded incidents delayed, as far as known.
     others: BTreeMap<usize, usize>,
     made_from: Option<Inputs>,
-    /// The incident and the trend that the list has shown already.
+    /// The incident and the trend that the list has scrolled to.
     revealed: (Option<usize>, Option<usize>),
-    /// An incident that was unfolded just now.
+    /// The incident that was unfolded last, until it is scrolled to.
     opened: Option<usize>,
-    /// Whether what is by design is left out of the list.
+    /// Whether items by design are hidden.
     hides_by_design: bool,
 }
 
-/// What the lines depend on. The Arcs are held so that their addresses stay theirs.
+/// The inputs of the lines. The Arcs are held so that their addresses are not reused.
 #[derive(Clone)]
 struct Inputs {
     causes: Option<Arc<RunCauses>>,
@@ -62,7 +62,7 @@ impl Inputs {
 }
 
 impl IncidentsState {
-    /// Makes the lines, for cards of some width, again if anything they depend on has changed.
+    /// Rebuilds the lines, for cards of some width, if any of their inputs has changed.
     pub(super) fn refresh(&mut self, snapshot: &Snapshot, width: f32) {
         let hides_by_design = self.hides_by_design;
         let new = || Self {
@@ -112,7 +112,7 @@ impl IncidentsState {
             &self.unfolded,
             |number| {
                 let causes = inputs.causes.as_ref();
-                causes.map_or(0.0, |it| measure::height(snapshot, it, number, width))
+                causes.map_or(0.0, |it| card_size::height(snapshot, it, number, width))
             },
             |number| {
                 let num_others = inputs.others.get(&number).copied();
@@ -122,7 +122,7 @@ impl IncidentsState {
         self.made_from = Some(inputs);
     }
 
-    /// How many incidents the list has; those by design are the last.
+    /// Returns the number of listed incidents; those by design are the last.
     fn num_shown(&self, causes: &RunCauses) -> usize {
         causes.incidents().len()
             - if self.hides_by_design {
@@ -132,7 +132,7 @@ impl IncidentsState {
             }
     }
 
-    /// Whether what is by design is left out of the list.
+    /// Returns whether items by design are hidden.
     pub(super) fn hides_by_design_mut(&mut self) -> &mut bool {
         &mut self.hides_by_design
     }
@@ -141,7 +141,7 @@ impl IncidentsState {
         &self.lines
     }
 
-    /// Folds an incident, or unfolds it to the executions that it hit.
+    /// Folds an incident, or unfolds it to the executions that it delayed.
     pub(super) fn fold(&mut self, number: usize, is_folded: bool) {
         if is_folded {
             self.unfolded.remove(&number);
@@ -155,7 +155,8 @@ impl IncidentsState {
         self.unfolded.contains(&number)
     }
 
-    /// The lines of the selected incident or trend, once after another was selected, or of one that was unfolded just now.
+    /// Returns the lines of the selected incident or trend once after the selection changed, or those of an incident
+    /// that was just unfolded.
     pub(super) fn lines_to_reveal(&mut self, snapshot: &Snapshot) -> Option<RangeInclusive<usize>> {
         let opened = self.opened.take();
         let (incident, trend) = (snapshot.incident, snapshot.trend);
@@ -170,7 +171,7 @@ impl IncidentsState {
         Some(card..=opened.map_or(card, |_| self.lines.end_of(number)))
     }
 
-    /// Looks at the trend or incident `by` places from the selected one; at the first if none is.
+    /// Selects the trend or incident `by` rows from the selected one; the first if there is no selection.
     pub(crate) fn step(snapshot: &Snapshot, by: isize) -> Option<[Command; 2]> {
         let num_trends = num_trends(snapshot);
         let place = (snapshot.trend).or_else(|| Some(num_trends + snapshot.incident?));
@@ -179,30 +180,30 @@ impl IncidentsState {
             None => 0,
         };
         let Some(incident) = next.checked_sub(num_trends) else {
-            return Some(look_at_trend(next));
+            return Some(commands_to_show_trend(next));
         };
         snapshot.causes.as_ref()?.incident(incident)?;
-        Some(look_at_incident(snapshot, incident))
+        Some(commands_to_show_incident(snapshot, incident))
     }
 
-    /// Looks at the next incident that hit any execution.
+    /// Selects the next incident that delayed any execution.
     pub(crate) fn next_hit(snapshot: &Snapshot) -> Option<[Command; 2]> {
         let causes = snapshot.causes.as_ref()?;
         let mut numbers =
             snapshot.incident.map_or(0, |number| number + 1)..causes.incidents().len();
         let next = numbers.find(|&number| !trees_hit(snapshot, number).is_empty())?;
-        Some(look_at_incident(snapshot, next))
+        Some(commands_to_show_incident(snapshot, next))
     }
 
-    /// Gives all executions that the selected incident hit a label, or takes it away: one command, and so one
-    /// step of Undo. `None` if they have it already, or none was hit.
+    /// Labels all executions of the selected incident, or removes their labels, with one command and so one step of
+    /// Undo. `None` if they have the label already, or there is no execution to label.
     pub(crate) fn label(snapshot: &Snapshot, label: Option<Label>) -> Option<Command> {
         let trees = trees_to_label(snapshot, snapshot.incident?, label);
         let is_new = trees.iter().any(|&tree| snapshot.label(tree) != label);
         is_new.then_some(Command::SetLabel { trees, label })
     }
 
-    /// The same by a button that shows whether its label is on: off if it is.
+    /// Handles a press of a button that shows whether its label is set: removes the label if it is.
     pub(super) fn press_label(snapshot: &Snapshot, label: Label) -> Option<Command> {
         let trees = trees_to_label(snapshot, snapshot.incident?, Some(label));
         let is_on = common_label(snapshot, &trees) == Some(label);
@@ -210,7 +211,7 @@ impl IncidentsState {
     }
 }
 
-/// Returns the number of trends that are known.
+/// Returns the number of known trends.
 pub(super) fn num_trends(snapshot: &Snapshot) -> usize {
     snapshot
         .trends
@@ -218,14 +219,14 @@ pub(super) fn num_trends(snapshot: &Snapshot) -> usize {
         .map_or(0, |trends| trends.all().len())
 }
 
-/// How many incidents are by design.
+/// Returns the number of incidents by design.
 pub(super) fn num_by_design(causes: &RunCauses) -> usize {
     let incidents = causes.incidents().iter();
     incidents.filter(|it| it.kind.is_by_design()).count()
 }
 
-/// The executions of an incident that a label is given to: "abnormal" to those that are called so, if any are, since not all
-/// that waited a little are abnormal; anything else to all.
+/// Returns the executions of an incident that a label applies to: for "abnormal" those classified as abnormal, if there
+/// are any, since not every execution that waited a little is abnormal; for any other label all.
 fn trees_to_label(snapshot: &Snapshot, incident: usize, label: Option<Label>) -> Vec<TreeIdx> {
     let hit = trees_hit(snapshot, incident);
     let detection = snapshot.detection.as_ref();
@@ -237,7 +238,8 @@ fn trees_to_label(snapshot: &Snapshot, incident: usize, label: Option<Label>) ->
     if abnormal.is_empty() { hit } else { abnormal }
 }
 
-/// How many calls of an incident are in no execution of the function that is compared; `None` while nobody knows.
+/// Returns the number of calls of an incident that are in no execution of the root function; `None` while it is
+/// unknown.
 fn num_others(snapshot: &Snapshot, causes: &RunCauses, number: usize) -> Option<usize> {
     let functions = (snapshot.analysis.as_ref()).map_or(&[][..], |known| known.forest.functions());
     let outside = CallsOutside {

@@ -1,4 +1,4 @@
-//! The list driven by label, without a display.
+//! Tests of the list, driven by label without a display.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,10 +9,10 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
 use super::{IncidentsState, incidents_ui};
-use crate::stall_for_tests::{stalled_snapshot, trees_of_stall, with_incident};
+use crate::stall_fixture::{stalled_snapshot, trees_of_stall, with_incident};
 use crate::test_support::{demo_snapshot, harness_of, with_label, written};
 use crate::theme::SMALLEST_TEXT;
-use crate::trend_for_tests::{doubted_trend_snapshot, trend_snapshot};
+use crate::trend_fixture::{doubted_trend_snapshot, trend_snapshot};
 
 type View = Harness<'static, IncidentsState>;
 
@@ -25,11 +25,11 @@ fn view(snapshot: Snapshot) -> (View, Rc<RefCell<Vec<Command>>>) {
 }
 
 #[test]
-fn an_incident_says_who_did_what_where_and_whom_it_cost_how_much() {
+fn an_incident_shows_its_cause_cost_and_victims() {
     let (harness, _) = view(stalled_snapshot());
     harness.get_by_label_contains(FIRST);
-    let told = harness.query_all_by_label_contains("in MPI_Send; 3 ranks waited");
-    assert_eq!(told.count(), 2);
+    let described = harness.query_all_by_label_contains("in MPI_Send; 3 ranks waited");
+    assert_eq!(described.count(), 2);
     harness.get_by_label_contains("Incident 2: Perhaps rank 1 stalled");
     let texts: Vec<String> = written(&harness).into_iter().map(|it| it.text).collect();
     let has = |part: &str| texts.iter().any(|text| text.contains(part));
@@ -38,7 +38,7 @@ fn an_incident_says_who_did_what_where_and_whom_it_cost_how_much() {
 }
 
 #[test]
-fn a_click_selects_the_trees_that_were_hit_and_then_the_incident() {
+fn a_click_selects_the_delayed_trees_and_then_the_incident() {
     let snapshot = stalled_snapshot();
     let (mut harness, sent) = view(snapshot.clone());
     harness.get_by_label_contains(FIRST).click();
@@ -60,7 +60,7 @@ fn it_unfolds_to_its_executions_with_their_roles() {
     let code = |tree: TreeIdx| forest.code(tree).to_string();
     let trees = trees_of_stall(&snapshot, 0);
     harness.get_by_label(&format!("Execution {}, root", code(trees[2])));
-    harness.get_by_label("No call outside compute was hit");
+    harness.get_by_label("No delayed calls outside compute");
     let victim = format!("Execution {}, victim of rank 2", code(trees[3]));
     harness.get_by_label(&victim).click();
     harness.run();
@@ -75,7 +75,7 @@ fn it_unfolds_to_its_executions_with_their_roles() {
 }
 
 #[test]
-fn its_buttons_label_all_its_executions_in_one_command_and_take_the_label_away() {
+fn its_buttons_label_all_its_executions_in_one_command_and_remove_the_label() {
     let snapshot = with_incident(&stalled_snapshot(), 0);
     let trees = trees_of_stall(&snapshot, 0);
     let (mut harness, sent) = view(snapshot.clone());
@@ -96,9 +96,9 @@ fn its_buttons_label_all_its_executions_in_one_command_and_take_the_label_away()
 }
 
 #[test]
-fn without_incidents_it_says_why() {
+fn an_empty_list_shows_the_reason() {
     let (harness, _) = view(demo_snapshot());
-    harness.get_by_label("Causes were not looked for.");
+    harness.get_by_label("Causes have not been computed.");
     let (harness, _) = view(Snapshot {
         work: Some(Work {
             stage: "Following delays to their causes".to_owned(),
@@ -106,12 +106,12 @@ fn without_incidents_it_says_why() {
         }),
         ..demo_snapshot()
     });
-    harness.get_by_label("Following delays to where they began…");
+    harness.get_by_label("Tracing delays to their causes…");
     harness.get_by_label("Following delays to their causes, 50 %");
 }
 
 #[test]
-fn words_are_legible_and_stay_inside_their_card() {
+fn texts_are_legible_and_stay_inside_their_card() {
     for width in [220.0, 320.0, 560.0] {
         let snapshot = with_incident(&stalled_snapshot(), 0);
         let (mut harness, _) = harness_of::<IncidentsState>(snapshot, [width, 600.0], incidents_ui);
@@ -126,11 +126,11 @@ fn words_are_legible_and_stay_inside_their_card() {
     }
 }
 
-/// The sentence of the rank that is slow throughout.
+/// The text of the trend of the slow rank.
 const SLOW: &str = "rank 4 1.30 times its peers in kernel throughout";
 
 #[test]
-fn trends_stand_above_the_incidents_with_words_figures_and_cost() {
+fn trends_are_listed_above_the_incidents_with_text_figures_and_cost() {
     let (harness, _) = view(trend_snapshot());
     harness.get_by_label_contains(SLOW);
     harness.get_by_label_contains("rank 1 grows from");
@@ -171,7 +171,7 @@ fn a_click_on_a_trend_selects_it_and_its_button_compares_its_function() {
 }
 
 #[test]
-fn the_words_of_a_trend_stay_inside_its_card() {
+fn the_text_of_a_trend_stays_inside_its_card() {
     for width in [220.0, 320.0, 560.0] {
         let snapshot = doubted_trend_snapshot();
         let snapshot = Snapshot {
@@ -190,7 +190,7 @@ fn the_words_of_a_trend_stay_inside_its_card() {
     }
 }
 
-/// The number of the trend of the slow rank.
+/// Returns the number of the trend of the slow rank.
 fn slow_trend(snapshot: &Snapshot) -> usize {
     let trends = snapshot.trends.as_ref().unwrap();
     let is_slow = |sentence: String| sentence.starts_with(SLOW);

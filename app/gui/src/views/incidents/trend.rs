@@ -1,4 +1,4 @@
-//! One trend: what is slower throughout, grows or has changed.
+//! The card of one trend: slow throughout, growing, or changed.
 
 use callgrove_session::{Command, RunTrends, Snapshot, Trend, TrendKind};
 use egui::text::{LayoutJob, TextFormat, TextWrapping};
@@ -7,22 +7,25 @@ use egui::{
     Vec2, WidgetInfo, vec2,
 };
 
-use super::measure::{BUTTONS_HEIGHT, LEFT, LINE_HEIGHT, RIGHT, num_lines};
+use super::card_size::{BUTTONS_HEIGHT, LEFT, LINE_HEIGHT, RIGHT, num_lines};
 use crate::context::{ViewContext, short_name};
 use crate::theme::RADIUS;
 
-/// Tops of the lines, in points.
+/// Top of the line with the cost, in points.
 const COST_TOP: f32 = 7.0;
-const WORDS_TOP: f32 = 27.0;
-/// Sizes of the text, in points.
+/// Top of the description, in points.
+const DESCRIPTION_TOP: f32 = 27.0;
+/// Font size of the cost, in points.
 const COST_SIZE: f32 = 15.0;
-const WORDS_SIZE: f32 = 13.0;
+/// Font size of the description, in points.
+const DESCRIPTION_SIZE: f32 = 13.0;
+/// Font size of the other lines, in points.
 const FACTS_SIZE: f32 = 12.0;
-/// Height of a card beside its words, in points.
-const MARGIN: f32 = WORDS_TOP + 8.0;
+/// Height of a card without its description, in points.
+const MARGIN: f32 = DESCRIPTION_TOP + 8.0;
 
-/// Returns the commands that look at a trend: the selected time range is cleared, since the trend has its own.
-pub(super) fn look_at_trend(number: usize) -> [Command; 2] {
+/// Returns the commands that select a trend; they clear the selected time range, since the trend has its own.
+pub(super) fn commands_to_show_trend(number: usize) -> [Command; 2] {
     [
         Command::SelectRange(None),
         Command::SelectTrend(Some(number)),
@@ -34,14 +37,14 @@ pub(super) fn height(snapshot: &Snapshot, trends: &RunTrends, number: usize, wid
     let Some(trend) = trends.all().get(number) else {
         return 0.0;
     };
-    let words = num_lines(&trend.in_words(trends.trace()), width);
-    let doubt = trend.doubt.map_or(0, |it| num_lines(it.in_words(), width));
+    let words = num_lines(&trend.summary(trends.trace()), width);
+    let doubt = trend.doubt.map_or(0, |it| num_lines(it.reason(), width));
     let has_buttons = snapshot.trend == Some(number);
     let buttons = if has_buttons { BUTTONS_HEIGHT } else { 0.0 };
     MARGIN + (words + doubt) as f32 * LINE_HEIGHT + buttons
 }
 
-/// Draws a card and takes clicks on it and on its button.
+/// Draws a card and handles clicks on it and on its button.
 pub(super) fn trend_ui(
     ctx: &mut ViewContext<'_>,
     trends: &RunTrends,
@@ -52,8 +55,8 @@ pub(super) fn trend_ui(
         return;
     };
     let is_selected = ctx.snapshot.trend == Some(number);
-    let words = trend.in_words(trends.trace());
-    let doubt = trend.doubt.map_or("", |doubt| doubt.in_words());
+    let words = trend.summary(trends.trace());
+    let doubt = trend.doubt.map_or("", |doubt| doubt.reason());
     let id = ui.scope_id().with(("trend", number));
     let response = ui.interact(rect, id, Sense::click());
     response.widget_info(|| {
@@ -61,7 +64,7 @@ pub(super) fn trend_ui(
         WidgetInfo::selected(Role::ListItem, true, is_selected, name)
     });
     if response.clicked() {
-        for command in look_at_trend(number) {
+        for command in commands_to_show_trend(number) {
             ctx.send(command);
         }
     }
@@ -75,7 +78,7 @@ pub(super) fn trend_ui(
     };
     let painter = ui.painter_at(rect.intersect(ui.clip_rect()));
     painter.rect(rect, RADIUS, fill, stroke, StrokeKind::Inside);
-    let sign = rect.min + vec2(15.0, WORDS_TOP + 9.0);
+    let sign = rect.min + vec2(15.0, DESCRIPTION_TOP + 9.0);
     paint_trend(&painter, trend.kind, sign, 6.0, theme.text());
     let (left, right) = (rect.left() + LEFT, rect.right() - RIGHT);
     painter.text(
@@ -92,9 +95,9 @@ pub(super) fn trend_ui(
         FontId::proportional(FACTS_SIZE),
         theme.weak_text(),
     );
-    let mut y = rect.top() + WORDS_TOP;
+    let mut y = rect.top() + DESCRIPTION_TOP;
     for (text, size, color) in [
-        (words.as_str(), WORDS_SIZE, theme.text()),
+        (words.as_str(), DESCRIPTION_SIZE, theme.text()),
         (doubt, FACTS_SIZE, theme.weak_text()),
     ] {
         if text.is_empty() {
@@ -115,7 +118,7 @@ pub(super) fn trend_ui(
     }
 }
 
-/// Returns when a trend is, in few words.
+/// Returns a short text that says when a trend applies.
 fn when(trend: &Trend) -> String {
     match trend.kind {
         TrendKind::Slow { .. } => "throughout".to_owned(),
@@ -140,7 +143,7 @@ fn paint_text(
     painter.galley(Pos2::new(left, top), galley, color);
 }
 
-/// Three bars over time: all high for what is slow throughout, rising for growth, and a step for a change.
+/// Paints three bars over time: all high for a slow rank, rising for growth, and a step for a change.
 fn paint_trend(painter: &Painter, kind: TrendKind, centre: Pos2, radius: f32, color: Color32) {
     let heights = match kind {
         TrendKind::Slow { .. } => [1.9, 1.9, 1.9],
@@ -157,7 +160,7 @@ fn paint_trend(painter: &Painter, kind: TrendKind, centre: Pos2, radius: f32, co
 
 fn tooltip_ui(trends: &RunTrends, trend: &Trend, ui: &mut Ui) {
     let name = |func| short_name(trends.trace().names.name(func));
-    ui.strong(format!("Own time of {}", name(trend.func)));
+    ui.strong(format!("Exclusive time of {}", name(trend.func)));
     let (own, usual) = trend.kind.times();
     let compared = match trend.kind {
         TrendKind::Slow { .. } => "of their peers",
@@ -170,13 +173,13 @@ fn tooltip_ui(trends: &RunTrends, trend: &Trend, ui: &mut Ui) {
         ui.label(format!("Also in {}", names.collect::<Vec<_>>().join(", ")));
     }
     ui.label(format!(
-        "The difference is {:.1} times the spread; waits do not count",
+        "The difference is {:.1} times the spread; waits are excluded",
         trend.evidence
     ));
-    ui.weak("Click to see its ranks, its time and its calls on the timeline");
+    ui.weak("Click to show its ranks, time range and calls on the timeline");
 }
 
-/// The way to the executions of the function.
+/// Draws the button that compares the executions of the function.
 fn button_ui(
     ctx: &mut ViewContext<'_>,
     trends: &RunTrends,
@@ -194,7 +197,7 @@ fn button_ui(
         let name = format!("Compare executions of {}", short_name(function));
         let button = ui.add(egui::Button::new(name).truncate());
         let button =
-            button.on_hover_text("Opens this function in place of the one that is compared now");
+            button.on_hover_text("Makes this the root function instead of the current one");
         if button.clicked() {
             ctx.send(Command::SetRoot {
                 function: function.to_owned(),

@@ -1,4 +1,4 @@
-//! Ranks and functions in the order that the person chooses, as bars with their names.
+//! Ranks and functions as bars, in the order that the user selects.
 
 use callgrove_session::watch::{
     Measure, Ranked, RankedEnd, Ranking, Scope, Statistic, ranked_funcs, ranked_ranks,
@@ -11,14 +11,15 @@ use crate::theme::RADIUS;
 use crate::widgets::table::{empty_ui, search_ui};
 use crate::widgets::view_header;
 
+/// Height of a row, in points.
 const ROW_HEIGHT: f32 = 22.0;
-/// Room for the value beside a bar, in points.
+/// Width of the value next to a bar, in points.
 const VALUE_WIDTH: f32 = 84.0;
 
-/// Width of what chooses the end of the order.
-const ROOM_OF_ENDS: f32 = 150.0;
+/// Width of the buttons that choose the end of the order, in points.
+const ENDS_WIDTH: f32 = 150.0;
 
-/// What is compared of ranks and of functions.
+/// The compared measures of ranks and functions.
 #[derive(Default)]
 pub(crate) struct BarsState {
     ranks: Ranking,
@@ -101,13 +102,13 @@ pub(crate) fn bars_ui(ctx: &mut ViewContext<'_>, state: &mut BarsState, ui: &mut
     });
 }
 
-/// Which statistic of what, and from which end.
+/// Draws the choice of measure, statistic and end of the order.
 fn choices_ui(ranking: &mut Ranking, measures: &[Measure], of: &str, ui: &mut Ui) {
-    let room = (ui.available_width() - ROOM_OF_ENDS).max(120.0);
+    let available = (ui.available_width() - ENDS_WIDTH).max(120.0);
     ui.horizontal(|ui| {
         ComboBox::from_id_salt(("measure", of))
             .selected_text(ranking.measure.name())
-            .width((room * 0.6).min(130.0))
+            .width((available * 0.6).min(130.0))
             .show_ui(ui, |ui| {
                 for measure in measures {
                     ui.selectable_value(&mut ranking.measure, *measure, measure.name());
@@ -117,7 +118,7 @@ fn choices_ui(ranking: &mut Ranking, measures: &[Measure], of: &str, ui: &mut Ui
             .accessible_name(format!("Measure of {of}"));
         ComboBox::from_id_salt(("statistic", of))
             .selected_text(ranking.statistic.name())
-            .width((room * 0.4).min(80.0))
+            .width((available * 0.4).min(80.0))
             .show_ui(ui, |ui| {
                 for statistic in Statistic::ALL {
                     ui.selectable_value(&mut ranking.statistic, statistic, statistic.name());
@@ -143,7 +144,7 @@ fn list_ui(
     ui: &mut Ui,
 ) {
     if ranked.is_empty() {
-        return empty_ui("Nothing has this in its name.", ui);
+        return empty_ui("No matches", ui);
     }
     let largest = ranked
         .iter()
@@ -174,14 +175,14 @@ fn bar_ui(ctx: &mut ViewContext<'_>, ranking: &Ranking, bar: &Bar, share: f32, u
     if bar.is_focused || response.hovered() || response.has_focus() {
         painter.rect_filled(rect, RADIUS, ctx.theme.card_focused());
     }
-    let room = (rect.width() - VALUE_WIDTH).max(1.0);
+    let available = (rect.width() - VALUE_WIDTH).max(1.0);
     let line = Rect::from_min_size(
         Pos2::new(rect.left(), rect.bottom() - 5.0),
-        Vec2::new((room * share).max(1.0), 4.0),
+        Vec2::new((available * share).max(1.0), 4.0),
     );
     painter.rect_filled(line, 1.0, bar.color);
     let font = FontId::proportional(13.0);
-    let name_place = rect.with_max_x(rect.left() + room - 6.0);
+    let name_place = rect.with_max_x(rect.left() + available - 6.0);
     ui.painter_at(name_place).text(
         Pos2::new(rect.left() + 2.0, rect.center().y - 2.0),
         Align2::LEFT_CENTER,
@@ -197,7 +198,7 @@ fn bar_ui(ctx: &mut ViewContext<'_>, ranking: &Ranking, bar: &Bar, share: f32, u
         ctx.theme.text(),
     );
     let hint = format!(
-        "{}\nClick: its executions. Ctrl+click: only choose it.",
+        "{}\nClick to query its executions; Ctrl+click only selects it",
         bar.full_name
     );
     if response.on_hover_text(hint).clicked() {

@@ -1,4 +1,4 @@
-//! The heat map: anomalies by rank and step, as they come.
+//! The live heat map of anomalies by rank and step.
 
 use std::sync::Arc;
 
@@ -13,35 +13,36 @@ use crate::text::{num_anomalies, number};
 use crate::widgets::table::empty_ui;
 use crate::widgets::{count_of, move_by_arrows, pointer_card, view_header};
 
-/// Room for the names of ranks, in points.
+/// Width of the names of ranks, in points.
 pub(crate) const GUTTER: f32 = 64.0;
-/// Room at the right that the scroll bar may take, in points.
+/// Width at the right reserved for the scroll bar, in points.
 pub(crate) const RIGHT: f32 = 12.0;
-/// Columns are at least this wide, in points.
+/// Minimum width of a column, in points.
 const MIN_COLUMN_WIDTH: f32 = 3.0;
+/// Range of the height of a row, in points.
 const ROW_HEIGHTS: std::ops::RangeInclusive<f32> = 6.0..=32.0;
 
-/// What was laid out, and where the keyboard is.
+/// The layout, and the position of the keyboard cursor.
 #[derive(Default)]
 pub(crate) struct HeatState {
     made_of: Option<MadeOf>,
     map: Arc<HeatMap>,
-    /// Row and column that the arrow keys move.
+    /// Row and column of the keyboard cursor.
     cursor: Option<(usize, usize)>,
-    /// Whether the ranks with most anomalies come first.
+    /// Whether rows are sorted by their number of anomalies.
     is_by_total: bool,
     /// Column where a drag began.
     drag_from: Option<usize>,
 }
 
-/// What a layout was made of: revision, steps, columns.
+/// The inputs of a layout: revision, steps, columns.
 type MadeOf = (u64, Option<(u64, u64)>, usize);
 
 impl HeatState {
-    /// The heat map for this width; laid out anew only if something changed.
+    /// Returns the heat map for this width; laid out again only if an input changed.
     pub(crate) fn map(&mut self, ctx: &ViewContext<'_>, width: f32) -> Arc<HeatMap> {
-        let room = (width - GUTTER - RIGHT).max(MIN_COLUMN_WIDTH);
-        let max_columns = (room / MIN_COLUMN_WIDTH) as usize;
+        let available = (width - GUTTER - RIGHT).max(MIN_COLUMN_WIDTH);
+        let max_columns = (available / MIN_COLUMN_WIDTH) as usize;
         let steps = ctx.scope().steps.filter(|(first, last)| first < last);
         let made_of = (ctx.snapshot.watch.revision(), steps, max_columns);
         if self.made_of != Some(made_of) {
@@ -56,17 +57,17 @@ impl HeatState {
     }
 }
 
-/// Where rows and columns are.
+/// The positions of rows and columns.
 struct Grid<'a> {
     map: &'a HeatMap,
-    /// Rows of the map in the order they are shown.
+    /// Rows of the map in display order.
     order: Vec<usize>,
     area: Rect,
     column_width: f32,
     row_height: f32,
 }
 
-/// Draws the heat map; a click on a cell asks for its executions, a drag chooses steps.
+/// Draws the heat map. A click on a cell queries its executions, a drag selects steps.
 pub(crate) fn heat_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut HeatState,
@@ -75,14 +76,14 @@ pub(crate) fn heat_ui(
 ) {
     view_header(ui, "Anomalies by rank and I/O step", |ui| {
         legend_ui(ctx, map, ui);
-        ui.checkbox(&mut state.is_by_total, "Most first")
+        ui.checkbox(&mut state.is_by_total, "Sort by total")
             .on_hover_text(
-                "Ranks with most anomalies in these steps first, not in their own order",
+                "List the ranks with the most anomalies in these steps first, not by rank",
             );
         if ctx.scope().steps.is_some()
             && ui
                 .button("All steps")
-                .on_hover_text("Show all steps again")
+                .on_hover_text("Show all steps")
                 .clicked()
         {
             let focus = Scope {
@@ -93,10 +94,11 @@ pub(crate) fn heat_ui(
         }
     });
     if map.columns.is_empty() {
-        return empty_ui("No I/O step was reported in this range.", ui);
+        return empty_ui("No data in this range of I/O steps", ui);
     }
-    let room = ui.available_height();
-    let row_height = (room / map.rows.len() as f32).clamp(*ROW_HEIGHTS.start(), *ROW_HEIGHTS.end());
+    let available = ui.available_height();
+    let row_height =
+        (available / map.rows.len() as f32).clamp(*ROW_HEIGHTS.start(), *ROW_HEIGHTS.end());
     ScrollArea::vertical()
         .id_salt("heat map")
         .auto_shrink(false)
@@ -132,7 +134,7 @@ fn label(map: &HeatMap) -> String {
     )
 }
 
-/// Rows in the order they are shown.
+/// Returns the rows in display order.
 fn order(map: &HeatMap, is_by_total: bool) -> Vec<usize> {
     let mut order: Vec<usize> = (0..map.rows.len()).collect();
     if is_by_total {
@@ -141,7 +143,7 @@ fn order(map: &HeatMap, is_by_total: bool) -> Vec<usize> {
     order
 }
 
-/// How much of the scale `count` is: logarithmic, since counts differ by orders of magnitude.
+/// Returns the position of `count` on the colour scale: logarithmic, since counts differ by orders of magnitude.
 fn share(count: u64, max: u64) -> f32 {
     ((count as f32).ln_1p() / (max.max(1) as f32).ln_1p()).clamp(0.0, 1.0)
 }
@@ -238,7 +240,7 @@ fn paint(ctx: &ViewContext<'_>, grid: &Grid<'_>, ui: &Ui) {
     names(ctx, grid, ui);
 }
 
-/// Names of as many rows as have room for one.
+/// Paints the names of as many rows as fit.
 fn names(ctx: &ViewContext<'_>, grid: &Grid<'_>, ui: &Ui) {
     let every = (14.0 / grid.row_height).ceil().max(1.0) as usize;
     let font = FontId::proportional(11.5);
@@ -292,7 +294,7 @@ fn interact(
     pointer_card(response, anchor, ui, |ui| tooltip_ui(ctx, grid, cell, ui));
 }
 
-/// A drag along the steps chooses them.
+/// Selects steps by a drag along them.
 fn take_drag(
     ctx: &mut ViewContext<'_>,
     state: &mut HeatState,
@@ -329,7 +331,7 @@ fn take_drag(
     }
 }
 
-/// Arrows move the cursor, Enter asks for the executions of its cell.
+/// Handles keys: arrows move the cursor, Enter queries the executions of its cell.
 fn take_keys(
     ctx: &mut ViewContext<'_>,
     state: &mut HeatState,
@@ -359,8 +361,8 @@ fn tooltip_ui(ctx: &ViewContext<'_>, grid: &Grid<'_>, cell: (usize, usize), ui: 
         format!("Steps {first} to {last}")
     });
     ui.label(match row.cells[cell.1] {
-        None => "Not reported".to_owned(),
+        None => "No data".to_owned(),
         Some(count) => num_anomalies(count),
     });
-    ui.weak("Click: its executions");
+    ui.weak("Click to query its executions");
 }

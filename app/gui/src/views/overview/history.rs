@@ -1,4 +1,4 @@
-//! The course of the anomalies: over the steps, or update by update.
+//! Anomalies over time: by step, or by update.
 
 use callgrove_session::watch::HeatMap;
 use egui::{Align2, FontId, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo};
@@ -8,47 +8,48 @@ use crate::context::ViewContext;
 use crate::text::{clock, number};
 use crate::widgets::view_header;
 
+/// Height of the plot, in points.
 const HEIGHT: f32 = 96.0;
 
-/// What the lines run over.
+/// The horizontal axis of the plot.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum Course {
-    /// I/O steps, in line with the heat map below.
+enum HistoryAxis {
+    /// I/O steps, aligned with the heat map below.
     #[default]
     Steps,
-    /// What each update brought.
+    /// Updates of the server.
     Updates,
 }
 
-/// What is shown.
+/// The selected axis.
 #[derive(Default)]
 pub(crate) struct HistoryState {
-    course: Course,
+    axis: HistoryAxis,
 }
 
-/// A line and what it says.
+/// A line with its name.
 struct Line {
     name: String,
     values: Vec<f64>,
     color: egui::Color32,
 }
 
-/// Draws the lines: all anomalies, and those of what is chosen.
+/// Draws the lines: all anomalies, and those of the selected scope.
 pub(crate) fn history_ui(
     ctx: &ViewContext<'_>,
     state: &mut HistoryState,
     map: &HeatMap,
     ui: &mut Ui,
 ) {
-    view_header(ui, "Course of the anomalies", |ui| {
-        ui.selectable_value(&mut state.course, Course::Updates, "By update")
-            .on_hover_text("What each packet of the server brought since this window is connected");
-        ui.selectable_value(&mut state.course, Course::Steps, "By step")
-            .on_hover_text("Over the I/O steps, in line with the heat map below");
+    view_header(ui, "Anomalies over time", |ui| {
+        ui.selectable_value(&mut state.axis, HistoryAxis::Updates, "By update")
+            .on_hover_text("By packet of the server since this window connected");
+        ui.selectable_value(&mut state.axis, HistoryAxis::Steps, "By step")
+            .on_hover_text("By I/O step, aligned with the heat map below");
     });
-    let (lines, ends) = match state.course {
-        Course::Steps => by_step(ctx, map),
-        Course::Updates => by_update(ctx),
+    let (lines, ends) = match state.axis {
+        HistoryAxis::Steps => by_step(ctx, map),
+        HistoryAxis::Updates => by_update(ctx),
     };
     let size = Vec2::new(ui.available_width(), HEIGHT);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
@@ -66,7 +67,7 @@ pub(crate) fn history_ui(
             .iter()
             .filter_map(|line| Some(format!("{}: {}", line.name, number(*line.values.get(at)?))))
             .collect();
-        if state.course == Course::Steps
+        if state.axis == HistoryAxis::Steps
             && let Some(column) = map.columns.get(at)
         {
             texts.insert(
@@ -83,7 +84,7 @@ fn label(lines: &[Line]) -> String {
         .iter()
         .map(|line| format!("{} {}", line.name, number(line.values.iter().sum())))
         .collect();
-    format!("Course: {}", totals.join(", "))
+    format!("Anomalies over time: {}", totals.join(", "))
 }
 
 fn by_step(ctx: &ViewContext<'_>, map: &HeatMap) -> (Vec<Line>, [String; 2]) {
@@ -119,7 +120,7 @@ fn by_step(ctx: &ViewContext<'_>, map: &HeatMap) -> (Vec<Line>, [String; 2]) {
 }
 
 fn by_update(ctx: &ViewContext<'_>) -> (Vec<Line>, [String; 2]) {
-    let entries = &ctx.snapshot.watch.pace().entries;
+    let entries = &ctx.snapshot.watch.updates().entries;
     let focus = ctx.scope();
     let line = |name: String, color, value: &dyn Fn(usize) -> f64| Line {
         name,
@@ -164,7 +165,7 @@ fn by_update(ctx: &ViewContext<'_>) -> (Vec<Line>, [String; 2]) {
     (lines, ends)
 }
 
-/// Each value is a step as wide as its column, so that it stands over the cells it sums up.
+/// Paints each value as a step as wide as its column, above the cells that it sums up.
 fn paint(ctx: &ViewContext<'_>, lines: &[Line], ends: &[String; 2], plot: Rect, ui: &Ui) {
     let painter = ui.painter_at(plot.expand2(Vec2::new(GUTTER, 16.0)));
     painter.rect_filled(plot, 0.0, ctx.theme.canvas());

@@ -1,4 +1,4 @@
-//! The trends of the watched run, and the incidents that cost most, as a table of sentences.
+//! The table of live trends, and of the costliest live incidents.
 
 use std::sync::Arc;
 
@@ -9,17 +9,18 @@ use crate::context::ViewContext;
 use crate::text::{clock, duration};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 
-/// Place of the delay among the columns.
+/// Index of the delay column.
 const DELAY: usize = 3;
 
+/// The columns of the table.
 const COLUMNS: [Column; 4] = [
     Column::text("Began (UTC)", 130.0),
-    Column::text("What", 0.0),
+    Column::text("Description", 0.0),
     Column::number("Step", 70.0),
     Column::number("Delay", 110.0),
 ];
 
-/// How the table is sorted.
+/// Sort order of the table.
 pub(super) struct IncidentTableState {
     sort: Sort,
 }
@@ -35,7 +36,7 @@ impl Default for IncidentTableState {
     }
 }
 
-/// When a trend is: throughout, or from a moment on.
+/// Returns the time of a trend: throughout, or from a time on.
 fn trend_time(trend: &TrendRecord) -> String {
     match (trend.kind.as_str(), trend.start) {
         (_, Some(start_us)) => clock(u64::try_from(start_us).unwrap_or(0)),
@@ -44,14 +45,14 @@ fn trend_time(trend: &TrendRecord) -> String {
     }
 }
 
-/// Draws the table; a click opens the record of the root of an incident, or asks for executions of a trend's function on its
-/// first rank.
+/// Draws the table. A click opens the record of the root of an incident, or queries the executions of a trend's
+/// function on its first rank.
 pub(super) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentTableState, ui: &mut Ui) {
     let incidents = ctx.snapshot.watch.incidents().to_vec();
     let trends = ctx.snapshot.watch.trends();
     if incidents.is_empty() && trends.is_empty() {
         return empty_ui(
-            "No incident and no trend is recorded. They are found where a database is given, some steps after they happened.",
+            "No incidents or trends recorded. They are detected some steps after they happen, if the job has a database.",
             ui,
         );
     }
@@ -88,7 +89,7 @@ pub(super) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentTableS
         Cell::Bar(share, duration(cost_us))
     };
     let cells = |at: usize| {
-        // Trends stand above the incidents, in order of their cost.
+        // Trends come before the incidents, in order of their cost.
         let Some(at) = at.checked_sub(trends.len()) else {
             let trend = &trends[at];
             let doubt = trend.doubt.as_ref().map(|doubt| format!(" ({doubt})"));
@@ -103,7 +104,7 @@ pub(super) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentTableS
         let delay_us = incident.record.delay as f64;
         vec![
             Cell::Text(clock(incident.record.start)),
-            Cell::Text(incident.in_words()),
+            Cell::Text(incident.sentence()),
             Cell::Text(incident.record.io_step.to_string()),
             bar(delay_us),
         ]

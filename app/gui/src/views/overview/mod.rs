@@ -1,4 +1,4 @@
-//! The first page: ranks and functions in order, anomalies step by step, and the newest of them.
+//! The Overview: ranks and functions in order, anomalies by step, and the newest anomalies.
 
 mod bars;
 mod heat;
@@ -14,8 +14,8 @@ use heat::HeatState;
 use history::HistoryState;
 use recent::RecentState;
 
-/// In less than this the heat map stands without the course of the anomalies, which sums it up.
-const LEAST_HEIGHT_OF_COURSE: f32 = 340.0;
+/// Height below which the plot of anomalies over time is left out, in points; the heat map shows the same data.
+const MIN_HEIGHT_WITH_HISTORY: f32 = 340.0;
 
 /// States of the parts.
 #[derive(Default)]
@@ -47,7 +47,7 @@ pub(crate) fn overview_ui(ctx: &mut ViewContext<'_>, state: &mut OverviewState, 
         .size_range(280.0..=640.0)
         .frame(frame(8, 0))
         .show(ui, |ui| bars::bars_ui(ctx, &mut state.bars, ui));
-    let is_low = size.y < LEAST_HEIGHT_OF_COURSE;
+    let is_low = size.y < MIN_HEIGHT_WITH_HISTORY;
     Panel::bottom("newest")
         .resizable(true)
         .default_size((size.y * 0.28).min(260.0))

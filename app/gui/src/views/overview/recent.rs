@@ -1,8 +1,8 @@
-//! The newest anomalies by rank and function, as a table; in its place the incidents, on demand.
+//! The table of the newest anomalies by rank and function, or of the incidents.
 //!
-//! The peer draws the same six numbers (program, rank, function, severity, score, count) as a radar chart. Its
-//! axes have no common unit and their order decides the shape, so that shapes cannot be compared; a table with
-//! small bars can be sorted by any of them, and names what it shows.
+//! Chimbuko draws the same six numbers (program, rank, function, severity, score, count) as a radar chart. Its axes
+//! have no common unit and their order determines the shape, so shapes cannot be compared; a table with small bars can
+//! be sorted by any of them, and names its values.
 
 use callgrove_session::watch::{MetricsData, Scope, Watch};
 use egui::Ui;
@@ -13,10 +13,10 @@ use crate::text::{clock, duration, number};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use crate::widgets::view_header;
 
-/// How the table is sorted, and over what.
+/// Sort order and scope of the table.
 pub(crate) struct RecentState {
     sort: Sort,
-    /// What the person chose; until then, what there is.
+    /// The scope that the user chose; `None` picks one that has data.
     is_whole_run: Option<bool>,
     /// Whether incidents are listed instead.
     lists_incidents: bool,
@@ -37,11 +37,12 @@ impl Default for RecentState {
     }
 }
 
-/// Place of the total severity among the columns.
+/// Index of the column of the total severity.
 const SEVERITY: usize = 6;
 
+/// The columns of the table.
 const COLUMNS: [Column; 8] = [
-    Column::text("Heard of (UTC)", 110.0),
+    Column::text("Received (UTC)", 110.0),
     Column::text("Rank", 90.0),
     Column::text("Function", 0.0),
     Column::text("Steps", 110.0),
@@ -58,16 +59,16 @@ struct Row<'a> {
     metrics: &'a MetricsData,
 }
 
-/// Draws the table; a click asks for the executions of the function on the rank.
+/// Draws the table; a click queries the executions of the function on the rank.
 pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: &mut Ui) {
     let watch = &ctx.snapshot.watch;
-    let is_whole_run = header_ui(state, watch.pace().recent.is_empty(), ui);
+    let is_whole_run = header_ui(state, watch.updates().recent.is_empty(), ui);
     if state.lists_incidents {
         return incidents_ui(ctx, &mut state.incidents, ui);
     }
     let rows = rows(watch, is_whole_run);
     if rows.is_empty() {
-        return empty_ui("No anomaly since this window is connected.", ui);
+        return empty_ui("No anomalies since this window connected", ui);
     }
     let mut order: Vec<usize> = (0..rows.len()).collect();
     sort(ctx, state.sort, &rows, &mut order);
@@ -135,7 +136,7 @@ pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: 
     }
 }
 
-/// Draws the heading with what can be listed; whether that is of the whole run.
+/// Draws the heading with the choice of scope. Returns whether the scope is the whole run.
 fn header_ui(state: &mut RecentState, nothing_new: bool, ui: &mut Ui) -> bool {
     let mut is_whole_run = state.is_whole_run.unwrap_or(nothing_new);
     let title = if state.lists_incidents {
@@ -155,20 +156,20 @@ fn header_ui(state: &mut RecentState, nothing_new: bool, ui: &mut Ui) -> bool {
         }
         state.lists_incidents |= incidents.clicked();
         incidents.on_hover_text(
-            "When several ranks stalled together, and which of them made the others wait",
+            "When several ranks stalled together, and which of them delayed the others",
         );
-        whole.on_hover_text("All anomalies since the run began");
+        whole.on_hover_text("All anomalies since the start of the run");
         newest.on_hover_text(
-            "What was new when each was last heard of, since this window is connected",
+            "The newest anomalies of each rank and function, since this window connected",
         );
     });
     is_whole_run
 }
 
-/// Of the whole run, or what was new when each was last heard of.
+/// Returns the rows of the whole run, or the newest of each rank and function.
 fn rows(watch: &Watch, is_whole_run: bool) -> Vec<Row<'_>> {
     if !is_whole_run {
-        let recent = watch.pace().recent.iter();
+        let recent = watch.updates().recent.iter();
         let row = recent.map(|(key, recent)| Row {
             key: *key,
             created_at_ms: recent.created_at_ms,

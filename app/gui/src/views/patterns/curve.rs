@@ -1,4 +1,4 @@
-//! The curve of a pattern's durations, in three parts that differ by colour and by hatch.
+//! The curve of a pattern's durations, in three parts with different colours and hatches.
 
 use callgrove_model::DurationNs;
 use callgrove_session::{CurveOf, JudgedPattern};
@@ -7,24 +7,29 @@ use egui::{
     Vec2, WidgetInfo,
 };
 
-use super::chosen::Chosen;
 use super::handles::handles_ui;
 use super::scale::{CurveScale, factor_text, share_text};
-use crate::asked::Asked;
+use super::selected_pattern::SelectedPattern;
 use crate::context::ViewContext;
+use crate::latest_answer::LatestAnswer;
 use crate::theme::{SMALLEST_TEXT, Theme};
 use crate::widgets::{count_of, pointer_card, thousands};
 
-/// Room for durations at the left, for shares at the bottom, and for the handles, in points.
+/// Width of the duration labels at the left, in points.
 const LEFT: f32 = 58.0;
+/// Height of the share labels at the bottom, in points.
 const BOTTOM: f32 = 18.0;
+/// Height of the handle of q at the top, in points.
 const TOP: f32 = 22.0;
+/// Width of the handle of s at the right, in points.
 const RIGHT: f32 = 30.0;
-/// From this height on the words above the curve have several lines, in points.
+/// Height of the view from which the text above the curve wraps, in points.
 const WRAPS_FROM: f32 = 190.0;
-/// Width of the columns that the curve is made of, and distance of the lines of a hatch, in points.
+/// Width of the columns of the curve, in points.
 const COLUMN: f32 = 1.0;
+/// Distance between the lines of a hatch, in points.
 const HATCH: f32 = 7.0;
+/// Width of the line of a hatch, in points.
 const LINE: f32 = 1.3;
 
 /// A part of the curve.
@@ -32,9 +37,9 @@ const LINE: f32 = 1.3;
 enum CurvePart {
     /// The reference set: plain.
     Reference,
-    /// Neither usual nor anomalous: hatched one way.
+    /// Neither usual nor anomalous: hatched in one direction.
     Undecided,
-    /// Beyond s × d: hatched both ways, with a thick line.
+    /// Beyond s × d: hatched in both directions, with a thick line.
     Anomalous,
 }
 
@@ -56,14 +61,14 @@ impl CurvePart {
     }
 }
 
-/// Draws what the curve says in words, the curve and its handles; asks for a new reference where one is dragged.
+/// Draws the description, the curve and its handles; sends a new reference when a handle is dragged.
 pub(super) fn curve_ui(
     ctx: &mut ViewContext<'_>,
-    (chosen, curve): (Chosen<'_>, &mut Asked<CurveOf>),
+    (chosen, curve): (SelectedPattern<'_>, &mut LatestAnswer<CurveOf>),
     ui: &mut Ui,
 ) {
     let reference = ctx.snapshot.reference;
-    words_ui(chosen, ui);
+    description_ui(chosen, ui);
     let (_, whole) = ui.allocate_space(ui.available_size().max(Vec2::new(60.0, 60.0)));
     let area = Rect::from_min_max(
         whole.min + Vec2::new(LEFT, TOP),
@@ -82,7 +87,7 @@ pub(super) fn curve_ui(
     let columns = columns.map_or(&[][..], |(_, columns)| columns);
     let id = ui.unique_id().with("curve");
     let response = ui.interact(area, id, Sense::hover());
-    let text = words(chosen);
+    let text = description(chosen);
     response.widget_info(|| {
         let label = format!("Durations of {}", chosen.pattern.name);
         WidgetInfo {
@@ -109,30 +114,30 @@ pub(super) fn curve_ui(
             let rank = scale.rank_at(pointer.x);
             let slower = (chosen.pattern.num_occurrences).saturating_sub(rank + 1);
             ui.label(format!("{} are slower", thousands(slower)));
-            ui.label(standing_text(chosen.judged, duration));
+            ui.label(judgement_text(chosen.judged, duration));
         });
     }
-    let wish = handles_ui(ctx, chosen, &scale, ui);
-    if let Some(wish) = wish.filter(|wish| *wish != reference) {
-        ctx.send(callgrove_session::Command::SetReference(wish));
+    let changed = handles_ui(ctx, chosen, &scale, ui);
+    if let Some(changed) = changed.filter(|changed| *changed != reference) {
+        ctx.send(callgrove_session::Command::SetReference(changed));
     }
 }
 
-fn standing_text(judged: JudgedPattern, duration: DurationNs) -> &'static str {
+fn judgement_text(judged: JudgedPattern, duration: DurationNs) -> &'static str {
     if duration <= judged.usual {
         "Not longer than usual"
     } else if duration <= judged.limit {
-        "Longer than usual, but not called anomalous"
+        "Longer than usual, but not anomalous"
     } else {
         "Anomalous"
     }
 }
 
-/// What the curve says: usual duration, and how many are beyond it.
-fn words(chosen: Chosen<'_>) -> String {
+/// Returns the description of the curve: usual duration, and how many occurrences exceed it.
+fn description(chosen: SelectedPattern<'_>) -> String {
     let [_, undecided, anomalous] = chosen.judged.counts;
     format!(
-        "{} of {} longer than {} × d = {}; they cost {} more than usual; {} between the two",
+        "{} of {} longer than {} × d = {}, which cost {} above usual; {} neither usual nor anomalous",
         thousands(anomalous),
         count_of(chosen.pattern.num_occurrences, "occurrence"),
         factor_text(chosen.reference.factor),
@@ -142,16 +147,16 @@ fn words(chosen: Chosen<'_>) -> String {
     )
 }
 
-fn words_ui(chosen: Chosen<'_>, ui: &mut Ui) {
+fn description_ui(chosen: SelectedPattern<'_>, ui: &mut Ui) {
     let text = format!(
         "Usual: d = {}, reached by {} of them. {}.",
         chosen.judged.usual,
         share_text(chosen.reference.share),
-        words(chosen)
+        description(chosen)
     );
     let label = egui::Label::new(egui::RichText::new(text).small());
-    let has_room = ui.available_height() >= WRAPS_FROM;
-    ui.add(if has_room {
+    let wraps = ui.available_height() >= WRAPS_FROM;
+    ui.add(if wraps {
         label.wrap()
     } else {
         label.truncate()
@@ -162,8 +167,8 @@ struct CurveDrawing<'a> {
     theme: &'a Theme,
     painter: &'a Painter,
     scale: CurveScale,
-    chosen: Chosen<'a>,
-    /// Durations from left to right; none while nobody knows them.
+    chosen: SelectedPattern<'a>,
+    /// Durations from left to right; empty while they are unknown.
     columns: &'a [DurationNs],
 }
 
@@ -189,7 +194,7 @@ impl CurveDrawing<'_> {
             .rect_stroke(area, 0.0, stroke, egui::StrokeKind::Outside);
     }
 
-    /// The parts of the curve that there are, with where they begin and end.
+    /// Returns the parts of the curve that exist, each with its horizontal range.
     fn parts(&self) -> Vec<(CurvePart, Rangef)> {
         let [usual, undecided, _] = self.chosen.judged.counts;
         let bounds = [
@@ -217,7 +222,7 @@ impl CurveDrawing<'_> {
         self.scale.y(self.duration_at(x).unwrap_or_default())
     }
 
-    /// Fills a part below the curve and draws its line: a lookup for each column.
+    /// Fills a part below the curve and draws its line, with one query for each column.
     fn paint_part(&self, part: CurvePart, x: Rangef) {
         let color = part.color(self.theme);
         let bottom = self.scale.area.bottom();
@@ -267,7 +272,7 @@ impl CurveDrawing<'_> {
     }
 }
 
-/// The lines of a hatch within one column.
+/// Adds the lines of a hatch within one column.
 fn hatch(mesh: &mut Mesh, part: CurvePart, column: Rect, color: Color32) {
     let ways: &[f32] = match part {
         CurvePart::Reference => &[],
@@ -275,7 +280,7 @@ fn hatch(mesh: &mut Mesh, part: CurvePart, column: Rect, color: Color32) {
         CurvePart::Anomalous => &[1.0, -1.0],
     };
     for way in ways {
-        // Where x ± y is a multiple of the distance.
+        // A line passes where x ± y is a multiple of the distance.
         let offset = (way * column.left()).rem_euclid(HATCH);
         let mut y = (column.top() / HATCH).floor() * HATCH + offset;
         while y < column.bottom() {

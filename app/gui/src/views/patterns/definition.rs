@@ -1,4 +1,4 @@
-//! What a pattern is made of, unfolded by clicks.
+//! The definition of a pattern, unfolded by clicks.
 
 use callgrove_session::{Command, OutlineLine, PatternId, Unfolding};
 use egui::{Label, Pos2, Rect, RichText, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
@@ -6,30 +6,31 @@ use egui::{Label, Pos2, Rect, RichText, ScrollArea, Sense, Ui, Vec2, WidgetInfo}
 use super::state::PatternsState;
 use crate::context::ViewContext;
 
+/// Height of a line, in points.
 const LINE_HEIGHT: f32 = 20.0;
-/// How far a line is inside the one above it, in points.
+/// Indentation of a line relative to its parent, in points.
 const INDENT: f32 = 14.0;
-/// Room for the sign that tells whether a line is folded.
+/// Width of the fold sign, in points.
 const SIGN: f32 = 14.0;
-/// The deepest definition that keys unfold.
-const MOST_DEPTH: usize = 12;
+/// Maximum depth that keys unfold.
+const MAX_DEPTH: usize = 12;
 
-/// Draws the lines that are in view; a click on a pattern within the pattern unfolds it.
+/// Draws the lines that are in view; a click on a nested pattern unfolds it.
 pub(super) fn definition_ui(
     ctx: &mut ViewContext<'_>,
     (id, state): (PatternId, &mut PatternsState),
     ui: &mut Ui,
 ) {
-    let mut wish = None;
+    let mut new_depth = None;
     ui.horizontal(|ui| {
         let depth = state.unfolding.depth;
         let fold = ui.add_enabled(depth > 0, egui::Button::new("Fold (←)").small());
         if fold.clicked() {
-            wish = Some(depth.saturating_sub(1));
+            new_depth = Some(depth.saturating_sub(1));
         }
-        let unfold = ui.add_enabled(depth < MOST_DEPTH, egui::Button::new("Unfold (→)").small());
+        let unfold = ui.add_enabled(depth < MAX_DEPTH, egui::Button::new("Unfold (→)").small());
         if unfold.clicked() {
-            wish = Some(depth + 1);
+            new_depth = Some(depth + 1);
         }
         let levels = if depth == 1 { "level" } else { "levels" };
         ui.add(Label::new(RichText::new(format!("{depth} {levels} unfolded")).weak()).truncate());
@@ -57,14 +58,14 @@ pub(super) fn definition_ui(
     if looked_at.is_some() {
         ctx.send(Command::SelectPattern(looked_at));
     }
-    if let Some(depth) = wish {
+    if let Some(depth) = new_depth {
         state.unfolding = Unfolding::to_depth(depth);
     }
 }
 
-/// Unfolds a level more, or folds one.
+/// Unfolds one more level, or folds one.
 pub(super) fn unfold_level(unfolding: &mut Unfolding, by: isize) {
-    let depth = unfolding.depth.saturating_add_signed(by).min(MOST_DEPTH);
+    let depth = unfolding.depth.saturating_add_signed(by).min(MAX_DEPTH);
     *unfolding = Unfolding::to_depth(depth);
 }
 
@@ -117,7 +118,7 @@ fn line_ui(ctx: &ViewContext<'_>, line: &OutlineLine, ui: &mut Ui) -> egui::Resp
     let at = Pos2::new(x, middle - galley.size().y / 2.0);
     ui.painter().galley(at, galley, color);
     if line.pattern.is_some() {
-        response.on_hover_text("Click unfolds it here, double click looks at it as a pattern")
+        response.on_hover_text("Click to unfold it here, double-click to select it as a pattern")
     } else {
         response
     }

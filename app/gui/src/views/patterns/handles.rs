@@ -1,4 +1,4 @@
-//! The handles of q and s: dragged by the pointer, moved by the arrows, put back by a double click.
+//! The handles of q and s: dragged by the pointer, moved by the arrow keys, reset by a double click.
 
 use callgrove_session::PatternReference;
 use egui::{
@@ -6,28 +6,30 @@ use egui::{
     Ui, Vec2, WidgetInfo,
 };
 
-use super::chosen::Chosen;
 use super::scale::{CurveScale, factor_text, rounded_factor, share_text};
+use super::selected_pattern::SelectedPattern;
 use crate::context::ViewContext;
 use crate::theme::SMALLEST_TEXT;
 
-/// How far from its line a handle is taken, in points.
+/// Largest distance from the line of a handle at which it is grabbed, in points.
 const REACH: f32 = 6.0;
+/// Half the size of the grip of a handle, in points.
 const GRIP: f32 = 5.0;
-/// How far a key moves q, and by which factor s; with Shift a tenth of that.
+/// Change of q by one key press; with Shift a tenth of it.
 const SHARE_STEP: f64 = 0.01;
+/// Change of s by one key press; with Shift a tenth of it.
 const FACTOR_STEP: f64 = 0.1;
 
 /// A handle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Handle {
-    /// q, a line from top to bottom.
+    /// The handle of q, a vertical line.
     Share,
-    /// s, a line from left to right.
+    /// The handle of s, a horizontal line.
     Factor,
 }
 
-/// Whether the keys are a handle's.
+/// Returns whether a handle has the keyboard focus.
 pub(super) fn has_focus(ui: &Ui) -> bool {
     let focused = ui.memory(egui::Memory::focused);
     [Handle::Share, Handle::Factor]
@@ -42,10 +44,10 @@ fn id_of(handle: Handle) -> Id {
     })
 }
 
-/// Draws both; the answer is the reference that a person moved them to.
+/// Draws both handles. Returns the reference that the user moved them to.
 pub(super) fn handles_ui(
     ctx: &ViewContext<'_>,
-    chosen: Chosen<'_>,
+    chosen: SelectedPattern<'_>,
     scale: &CurveScale,
     ui: &Ui,
 ) -> Option<PatternReference> {
@@ -59,7 +61,7 @@ pub(super) fn handles_ui(
 fn handle_ui(
     ctx: &ViewContext<'_>,
     handle: Handle,
-    (chosen, scale): (Chosen<'_>, &CurveScale),
+    (chosen, scale): (SelectedPattern<'_>, &CurveScale),
     reference: PatternReference,
     ui: &Ui,
 ) -> Option<PatternReference> {
@@ -90,10 +92,10 @@ fn handle_ui(
         Handle::Factor => CursorIcon::ResizeVertical,
     };
     let hint = match handle {
-        Handle::Share => "q: the fastest share of the occurrences, which is taken as usual",
-        Handle::Factor => "s: beyond so many times d an occurrence is anomalous",
+        Handle::Share => "q: the fastest share of the occurrences, which counts as usual",
+        Handle::Factor => "s: an occurrence longer than s × d is anomalous",
     };
-    let text = format!("{hint}. Drag it, or move it by the arrows; a double click puts it back.");
+    let text = format!("{hint}. Drag it or use the arrow keys; double-click resets it");
     let response = response.on_hover_cursor(cursor).on_hover_text(text);
     if response.double_clicked() {
         return Some(default_of(handle, reference));
@@ -124,7 +126,7 @@ fn default_of(handle: Handle, reference: PatternReference) -> PatternReference {
     }
 }
 
-/// In focus the arrows move it; Delete puts it back.
+/// Handles the keys of the focused handle: arrows move it; Delete resets it.
 fn keys(
     handle: Handle,
     reference: PatternReference,
@@ -169,7 +171,7 @@ fn keys(
 fn paint(
     ctx: &ViewContext<'_>,
     handle: Handle,
-    (chosen, scale): (Chosen<'_>, &CurveScale),
+    (chosen, scale): (SelectedPattern<'_>, &CurveScale),
     (reference, response): (PatternReference, &Response),
     ui: &Ui,
 ) {
@@ -211,7 +213,7 @@ fn paint(
             ];
             painter.add(Shape::convex_polygon(grip, color, Stroke::NONE));
             let text = format!("{} × d", factor_text(reference.factor));
-            // At the left there is nothing below the line as high as this.
+            // At the left, nothing is below the line at this height.
             let at = Pos2::new(area.left() + 4.0, right.y - 2.0);
             painter.text(at, Align2::LEFT_BOTTOM, text, font, color);
         }

@@ -1,33 +1,34 @@
-//! How uneven the program's iterations were, as a strip: the higher, the more longer the busiest rank worked.
+//! A strip of the imbalance of the program's iterations: higher if the busiest rank worked for longer than the mean.
 
 use callgrove_model::Trace;
 use callgrove_session::{Imbalance, ListedIterations, TimeRange, UnevenIteration, UnevenOf};
 use egui::{Mesh, PopupAnchor, Rect, Role, Sense, Shape, Ui, Vec2, WidgetInfo};
 
 use crate::app::Action;
-use crate::asked::Asked;
 use crate::context::ViewContext;
+use crate::latest_answer::LatestAnswer;
 use crate::widgets::{count_of, pointer_card, thousands};
 
 /// Height of the strip with its caption, in points.
 pub(super) const HEIGHT: f32 = 62.0;
+/// Height of the caption, in points.
 const CAPTION: f32 = 18.0;
-/// Columns are at least this wide, in points.
+/// Minimum width of a column, in points.
 const COLUMN: f32 = 2.0;
 
 /// Draws the strip; a click moves the timeline to an iteration.
 pub(super) fn imbalance_ui(
     ctx: &mut ViewContext<'_>,
-    (iterations, asked): (&ListedIterations, &mut Asked<UnevenOf>),
+    (iterations, asked): (&ListedIterations, &mut LatestAnswer<UnevenOf>),
     ui: &mut Ui,
 ) {
     let (_, whole) = ui.allocate_space(Vec2::new(ui.available_width(), HEIGHT));
     let (caption, area) = whole.split_top_bottom_at_y(whole.top() + CAPTION);
-    let room = (area.width() / COLUMN).max(1.0) as usize;
+    let num_columns = (area.width() / COLUMN).max(1.0) as usize;
     let Some(calls) = &ctx.snapshot.calls else {
         return;
     };
-    let known = asked.ask(calls, &UnevenOf { num_columns: room });
+    let known = asked.ask(calls, &UnevenOf { num_columns });
     let columns = known.map_or(&[][..], |(_, columns)| columns);
     let shares = columns.iter().map(|column| column.imbalance.share());
     let most = shares.fold(0.0, f64::max);
@@ -77,9 +78,9 @@ pub(super) fn imbalance_ui(
     pointer_card(&response, PopupAnchor::Pointer, ui, |ui| {
         tooltip_ui(calls.trace(), imbalance, ui);
         if iterations.num() > columns.len() {
-            ui.weak("The most uneven of several; zoom is by the width of the view");
+            ui.weak("The most uneven of several iterations; widen the view to separate them");
         }
-        ui.weak("Click to see it on the timeline");
+        ui.weak("Click to show it on the timeline");
     });
     if response.clicked() {
         ctx.actions.push(Action::ShowTime(TimeRange { from, to }));

@@ -1,18 +1,19 @@
-//! What recurs: the patterns of the run, how long they usually take, and which of their occurrences took too long.
+//! The Patterns view: recurring call sequences of the run, their usual durations, and which of their occurrences took
+//! too long.
 //!
-//! A pattern's durations are a curve on which q (the fastest share that is usual) and s (from how many times that on
-//! an occurrence is anomalous) are dragged; the timeline underlines the anomalous occurrences meanwhile.
+//! The durations of a pattern are a curve. The user drags q (the fastest share, which is usual) and s (an occurrence
+//! longer than s times the usual duration is anomalous) on it; the timeline underlines the anomalous occurrences.
 
-mod chosen;
 mod curve;
 mod definition;
 mod handles;
 mod imbalance;
-mod listed;
-mod listing;
+mod occurrence_rows;
 mod occurrences;
-mod order;
+mod pattern_rows;
+mod pattern_table;
 mod scale;
+mod selected_pattern;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -28,21 +29,22 @@ use crate::widgets::{count_of, view_header};
 pub(crate) use state::PatternsState;
 use state::ShownPart;
 
-/// From this size on all parts stand side by side, in points.
+/// Size from which all parts are shown together, in points.
 const ALL_PARTS: Vec2 = Vec2::new(520.0, 400.0);
-/// From this height on the strip of iterations is below them.
+/// Height from which the strip of iterations is shown, in points.
 const STRIP_FROM: f32 = 300.0;
-/// Share of the table, and of the curve beside the list.
+/// Fraction of the height that the table has.
 const TABLE_SHARE: f32 = 0.36;
+/// Fraction of the width that the curve has next to the list.
 const CURVE_SHARE: f32 = 0.48;
 
 /// Draws the patterns and the selected one.
 pub(crate) fn patterns_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &mut Ui) {
     state.refresh(ctx.snapshot);
     let patterns = ctx.snapshot.patterns.clone();
-    let num_patterns = state.listed().map_or(0, listing::Listed::len);
-    let room = ui.available_size();
-    let is_folded = room.x < ALL_PARTS.x || room.y < ALL_PARTS.y;
+    let num_patterns = state.listed().map_or(0, pattern_rows::PatternRows::len);
+    let available = ui.available_size();
+    let is_folded = available.x < ALL_PARTS.x || available.y < ALL_PARTS.y;
     view_header(ui, "Patterns", |ui| {
         if num_patterns == 0 {
             return;
@@ -57,19 +59,19 @@ pub(crate) fn patterns_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, 
     match patterns {
         Some(patterns) if num_patterns > 0 => {
             keys(ctx, state, ui);
-            if let Some(id) = listed::first(ctx.snapshot, state) {
+            if let Some(id) = pattern_table::first(ctx.snapshot, state) {
                 ctx.send(Command::SelectPattern(Some(id)));
             }
             state.revealed = ctx.snapshot.pattern.or(state.revealed);
             shown_ui(ctx, &patterns, is_folded, state, ui);
         }
-        known => nothing_ui(ctx.snapshot, known.is_some(), ui),
+        known => placeholder_ui(ctx.snapshot, known.is_some(), ui),
     }
 }
 
-/// Which part is shown where there is no room for all.
+/// Draws the choice of the part that is shown when not all fit.
 fn parts_ui(state: &mut PatternsState, ui: &mut Ui) {
-    // From the right.
+    // The layout runs from right to left.
     for (part, name) in [
         (ShownPart::Anomalous, "Anomalous"),
         (ShownPart::Definition, "Definition"),
@@ -82,21 +84,21 @@ fn parts_ui(state: &mut PatternsState, ui: &mut Ui) {
     }
 }
 
-/// Why there is nothing to see.
-fn nothing_ui(snapshot: &Snapshot, is_known: bool, ui: &mut Ui) {
+/// Draws why the view is empty.
+fn placeholder_ui(snapshot: &Snapshot, is_known: bool, ui: &mut Ui) {
     if is_known {
         return empty_ui(
-            "Nothing recurs: no sequence of calls came twice on a rank.",
+            "No patterns: no sequence of calls occurs twice on a rank.",
             ui,
         );
     }
     let Some(work) = &snapshot.work else {
         return empty_ui(
-            "Nobody has looked what recurs. Open the trace again to look.",
+            "Patterns have not been computed. Reopen the trace to compute them.",
             ui,
         );
     };
-    empty_ui("Looking for what recurs…", ui);
+    empty_ui("Finding patterns…", ui);
     let done = format!("{}, {:.0} %", work.stage, work.fraction * 100.0);
     ui.vertical_centered(|ui| ui.weak(done));
 }
@@ -125,7 +127,7 @@ fn shown_ui(
         .resizable(true)
         .default_size(height * TABLE_SHARE)
         .frame(egui::Frame::new())
-        .show(ui, |ui| listed::listed_ui(ctx, state, ui));
+        .show(ui, |ui| pattern_table::listed_ui(ctx, state, ui));
     let width = ui.available_width();
     Panel::left("curve of the pattern")
         .resizable(true)
@@ -150,12 +152,15 @@ fn shown_ui(
 
 fn part_ui(ctx: &mut ViewContext<'_>, part: ShownPart, state: &mut PatternsState, ui: &mut Ui) {
     if part == ShownPart::Patterns {
-        return listed::listed_ui(ctx, state, ui);
+        return pattern_table::listed_ui(ctx, state, ui);
     }
     let listed = ctx.snapshot.pattern.zip(state.run.as_ref());
     let is_listed = listed.is_some_and(|(id, run)| run.listed.place_of(id).is_some());
     let Some((id, run)) = listed.filter(|_| is_listed) else {
-        return empty_ui("Choose a pattern to see how long its occurrences took.", ui);
+        return empty_ui(
+            "Select a pattern to see the durations of its occurrences.",
+            ui,
+        );
     };
     let Some(chosen) = run.listed.chosen(id) else {
         return empty_ui("…", ui);
@@ -171,7 +176,8 @@ fn part_ui(ctx: &mut ViewContext<'_>, part: ShownPart, state: &mut PatternsState
     }
 }
 
-/// In focus the arrows choose a pattern and unfold its definition, unless a handle has them.
+/// Handles the arrow keys of the focused view: they select a pattern and unfold its definition, unless a handle has the
+/// focus.
 fn keys(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &Ui) {
     if !ctx.has_focus || ui.ctx().text_edit_focused() || handles::has_focus(ui) {
         return;

@@ -6,8 +6,8 @@ use callgrove_model::ExecRef;
 use callgrove_session::{Command, ListedOccurrence, TimeRange};
 use egui::Ui;
 
-use super::chosen::Chosen;
-use super::order::OccurrenceRows;
+use super::occurrence_rows::OccurrenceRows;
+use super::selected_pattern::SelectedPattern;
 use super::state::Run;
 use crate::app::Action;
 use crate::canvas::time::relative_time;
@@ -16,9 +16,10 @@ use crate::text::dash;
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use crate::widgets::thousands;
 
-/// Times are told to the microsecond.
+/// Precision of times, in nanoseconds.
 const PIXEL_NS: f64 = 1_000.0;
 
+/// The columns of the table.
 const COLUMNS: [Column; 5] = [
     Column::number("Rank", 48.0),
     Column::number("At", 86.0),
@@ -27,16 +28,16 @@ const COLUMNS: [Column; 5] = [
     Column::number("× d", 48.0),
 ];
 
-/// Draws those in view; a click selects the call and moves the timeline there.
+/// Draws the rows in view; a click selects the call and moves the timeline there.
 pub(super) fn anomalous_ui(
     ctx: &mut ViewContext<'_>,
-    (run, chosen): (&Run, Chosen<'_>),
+    (run, chosen): (&Run, SelectedPattern<'_>),
     (rows, sort): (&mut OccurrenceRows, &mut Sort),
     ui: &mut Ui,
 ) {
     let [_, _, num_rows] = chosen.judged.counts;
     if num_rows == 0 {
-        return empty_ui("No occurrence took longer than s × d.", ui);
+        return empty_ui("No occurrence is longer than s × d.", ui);
     }
     let wanted = (chosen.pattern.id, chosen.reference, *sort);
     let rows = RefCell::new(rows);
@@ -54,11 +55,11 @@ pub(super) fn anomalous_ui(
             })
         })
         .inner;
-    let wish = match clicked {
+    let picked = match clicked {
         Some(Clicked::Row(row)) => at(row).map(|it| it.occurrence),
         _ => None,
     };
-    if let Some(occurrence) = wish {
+    if let Some(occurrence) = picked {
         ctx.send(Command::SelectCall(Some(ExecRef {
             lane: occurrence.lane,
             exec: occurrence.first,
@@ -70,7 +71,7 @@ pub(super) fn anomalous_ui(
     }
 }
 
-fn cells(run: &Run, chosen: Chosen<'_>, listed: ListedOccurrence) -> Vec<Cell> {
+fn cells(run: &Run, chosen: SelectedPattern<'_>, listed: ListedOccurrence) -> Vec<Cell> {
     let occurrence = listed.occurrence;
     let lane = run.names.name(run.calls.trace(), occurrence.lane);
     let rank = lane.strip_prefix("rank ").unwrap_or(&lane).to_owned();

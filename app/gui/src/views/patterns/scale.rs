@@ -1,55 +1,59 @@
-//! Where shares and durations are on the curve: pure, and tested without a screen.
+//! Positions of shares and durations on the curve; independent of the screen.
 //!
-//! Upwards is the duration, on a logarithmic scale. From left to right is the share of occurrences, fastest first
-//! ([`CurveAxis`]).
+//! The vertical axis is the duration, on a logarithmic scale. The horizontal axis is the share of occurrences, fastest
+//! first ([`CurveAxis`]).
 
 use callgrove_model::DurationNs;
 use callgrove_session::{CurveAxis, ListedPattern, PatternReference};
 use egui::{Pos2, Rect};
 
-/// Decades that are shown at least, and at most below the longest duration.
-const LEAST_DECADES: f64 = 0.5;
-const MOST_DECADES: f64 = 7.0;
-/// Room above the highest and below the lowest, in decades.
+/// Minimum number of visible decades.
+const MIN_DECADES: f64 = 0.5;
+/// Maximum number of visible decades below the longest duration.
+const MAX_DECADES: f64 = 7.0;
+/// Margin above the longest and below the shortest duration, in decades.
 const MARGIN: f64 = 0.08;
-/// The shortest duration that has a place of its own, in nanoseconds; shorter ones lie on the bottom line.
+/// Shortest duration with a position of its own, in nanoseconds; shorter ones are on the bottom line.
 const SHORTEST_NS: f64 = 10.0;
-/// Numbers that q and s are rounded to.
+/// Inverse of the step that q is rounded to.
 const SHARE_STEPS: f64 = 1e4;
+/// Inverse of the step that s is rounded to.
 const FACTOR_STEPS: f64 = 1e2;
-/// The largest s that can be dragged to.
-const MOST_FACTOR: f64 = 1e6;
+/// The largest s that can be set by dragging.
+const MAX_FACTOR: f64 = 1e6;
 
-/// The scales of one curve in one place.
+/// The scales of one curve in its area.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CurveScale {
     pub(super) area: Rect,
     axis: CurveAxis,
-    /// Logarithms of the durations at the bottom and at the top.
+    /// Logarithm of the duration at the bottom.
     low: f64,
+    /// Logarithm of the duration at the top.
     high: f64,
 }
 
 impl CurveScale {
-    /// Scales for the curve of a pattern and the handles on it, in `area`; `limit` is what is anomalous beyond it.
+    /// Returns the scales for the curve of a pattern and its handles, in `area`; longer durations than `limit` are
+    /// anomalous.
     pub(super) fn new(area: Rect, pattern: &ListedPattern, limit: DurationNs) -> Self {
         let high = log(pattern.longest.max(limit)) + MARGIN;
-        let low = log(pattern.shortest).max(high - MOST_DECADES) - MARGIN;
+        let low = log(pattern.shortest).max(high - MAX_DECADES) - MARGIN;
         let num = pattern.num_occurrences;
         Self {
             area,
             axis: CurveAxis { num },
-            low: low.min(high - LEAST_DECADES),
+            low: low.min(high - MIN_DECADES),
             high,
         }
     }
 
-    /// Where a share of the occurrences ends.
+    /// Returns the position where a share of the occurrences ends.
     pub(super) fn x(&self, share: f64) -> f32 {
         self.area.left() + self.axis.place_of(share) as f32 * self.area.width()
     }
 
-    /// The share that ends at a place.
+    /// Returns the share that ends at a position.
     pub(super) fn share_at(&self, x: f32) -> f64 {
         self.axis.share_at(self.place(x))
     }
@@ -58,48 +62,48 @@ impl CurveScale {
         f64::from((x - self.area.left()) / self.area.width().max(1.0))
     }
 
-    /// The height of a duration.
+    /// Returns the height of a duration.
     pub(super) fn y(&self, duration: DurationNs) -> f32 {
         let place = (log(duration) - self.low) / (self.high - self.low);
         self.area.bottom() - place.clamp(0.0, 1.0) as f32 * self.area.height()
     }
 
-    /// The duration at a height.
+    /// Returns the duration at a height.
     fn duration_at(&self, y: f32) -> f64 {
         let place = f64::from((self.area.bottom() - y) / self.area.height().max(1.0));
         10_f64.powf(self.low + place.clamp(0.0, 1.0) * (self.high - self.low))
     }
 
-    /// The place, on the sorted curve, of the occurrence that is drawn at `x`.
+    /// Returns the rank, in ascending order of duration, of the occurrence drawn at `x`.
     pub(super) fn rank_at(&self, x: f32) -> usize {
         self.axis.rank_at(self.place(x))
     }
 
-    /// The column that is drawn at `x`, of `num_columns`.
+    /// Returns the column drawn at `x`, of `num_columns`.
     pub(super) fn column_at(&self, x: f32, num_columns: usize) -> usize {
         let column = (self.place(x).max(0.0) * num_columns as f64) as usize;
         column.min(num_columns.saturating_sub(1))
     }
 
-    /// Where the first `count` occurrences end.
+    /// Returns the position where the first `count` occurrences end.
     pub(super) fn x_after(&self, count: usize) -> f32 {
         self.x(count as f64 / self.axis.num.max(1) as f64)
     }
 
-    /// The reference with q where the pointer is.
+    /// Returns the reference with q at the pointer.
     pub(super) fn with_share_at(&self, x: f32, reference: PatternReference) -> PatternReference {
         let share = (self.share_at(x) * SHARE_STEPS).round() / SHARE_STEPS;
         PatternReference { share, ..reference }
     }
 
-    /// The reference with s where the pointer is, above a usual duration.
+    /// Returns the reference with s at the pointer, relative to a usual duration.
     pub(super) fn with_factor_at(
         &self,
         y: f32,
         usual: DurationNs,
         reference: PatternReference,
     ) -> PatternReference {
-        // What is shorter than a tick of the clock is compared with the tick.
+        // A duration shorter than a clock tick is compared with the tick.
         let usual_ns = usual.as_secs_f64().max(1e-6) * 1e9;
         let factor = self.duration_at(y) / usual_ns;
         PatternReference {
@@ -108,7 +112,7 @@ impl CurveScale {
         }
     }
 
-    /// Shares to write at the bottom, with their texts.
+    /// Returns the shares to label at the bottom, with their texts.
     pub(super) fn share_ticks(&self) -> Vec<(f32, String)> {
         let mut ticks = vec![(0.0, "0 %".to_owned()), (0.5, "50 %".to_owned())];
         let mut rest = 0.1;
@@ -122,7 +126,7 @@ impl CurveScale {
         placed.collect()
     }
 
-    /// Round durations to write at the left: powers of ten.
+    /// Returns the round durations to label at the left: powers of ten.
     pub(super) fn duration_ticks(&self) -> Vec<DurationNs> {
         let decades = self.low.ceil() as i32..=self.high.floor() as i32;
         decades
@@ -130,7 +134,7 @@ impl CurveScale {
             .collect()
     }
 
-    /// Where the two handles are: q at the top, s at the right.
+    /// Returns the positions of the two handles: q at the top, s at the right.
     pub(super) fn handles(&self, share: f64, limit: DurationNs) -> [Pos2; 2] {
         [
             Pos2::new(self.x(share), self.area.top()),
@@ -139,22 +143,22 @@ impl CurveScale {
     }
 }
 
-/// q in per cent.
+/// Formats q in per cent.
 pub(super) fn share_text(share: f64) -> String {
     let text = format!("{:.2}", share * 100.0);
     let text = text.trim_end_matches('0').trim_end_matches('.');
     format!("{text} %")
 }
 
-/// s, as short as it can be.
+/// Formats s, as short as possible.
 pub(super) fn factor_text(factor: f64) -> String {
     let text = format!("{factor:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// s as it can be dragged: rounded, and never below 1.
+/// Returns s as it can be set by dragging: rounded, and never below 1.
 pub(super) fn rounded_factor(factor: f64) -> f64 {
-    ((factor * FACTOR_STEPS).round() / FACTOR_STEPS).clamp(1.0, MOST_FACTOR)
+    ((factor * FACTOR_STEPS).round() / FACTOR_STEPS).clamp(1.0, MAX_FACTOR)
 }
 
 fn log(duration: DurationNs) -> f64 {

@@ -1,4 +1,4 @@
-//! What the view remembers, and what it made of the patterns of a run.
+//! The state of the view, and the tables of the patterns of a run.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use callgrove_session::{
     Unfolding,
 };
 
-use super::listing::{BY_TOTAL, Listed};
-use super::order::{LONGEST_FIRST, OccurrenceRows};
-use crate::asked::Asked;
+use super::occurrence_rows::{LONGEST_FIRST, OccurrenceRows};
+use super::pattern_rows::{BY_TOTAL, PatternRows};
+use crate::latest_answer::LatestAnswer;
 use crate::widgets::table::Sort;
 
-/// Levels of a definition that are unfolded at first.
+/// Number of levels of a definition that are unfolded initially.
 const FIRST_DEPTH: usize = 1;
 
-/// What is shown where there is no room for all.
+/// The part that is shown when not all fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum ShownPart {
     /// The table of patterns.
@@ -24,39 +24,39 @@ pub(super) enum ShownPart {
     Patterns,
     /// The curve of the selected one.
     Curve,
-    /// What it is made of.
+    /// Its definition.
     Definition,
     /// Its anomalous occurrences.
     Anomalous,
 }
 
-/// What was chosen, and the tables made of that.
+/// The selection, and the tables made of it.
 pub(crate) struct PatternsState {
     pub(super) part: ShownPart,
-    /// Whether the definition stands beside the curve, else the anomalous occurrences.
+    /// Whether the definition is shown next to the curve, instead of the anomalous occurrences.
     pub(super) shows_definition: bool,
     pub(super) sort: Sort,
     pub(super) listed_sort: Sort,
     pub(super) unfolding: Unfolding,
     pub(super) run: Option<Run>,
-    outline: Asked<OutlineOf>,
-    pub(super) curve: Asked<CurveOf>,
+    outline: LatestAnswer<OutlineOf>,
+    pub(super) curve: LatestAnswer<CurveOf>,
     pub(super) rows: OccurrenceRows,
-    pub(super) uneven: Asked<UnevenOf>,
+    pub(super) uneven: LatestAnswer<UnevenOf>,
     /// The pattern whose definition was unfolded.
     unfolded: Option<PatternId>,
     /// The pattern that the table has scrolled to.
     pub(super) revealed: Option<PatternId>,
 }
 
-/// What is made once for the patterns of a run.
+/// Data that is made once for the patterns of a run.
 pub(super) struct Run {
     list: Arc<PatternList>,
     pub(super) calls: Arc<Calls>,
     pub(super) names: LaneNames,
-    /// Its start.
+    /// The start of the run.
     pub(super) origin: TimeNs,
-    pub(super) listed: Listed,
+    pub(super) listed: PatternRows,
 }
 
 impl Default for PatternsState {
@@ -68,10 +68,10 @@ impl Default for PatternsState {
             listed_sort: LONGEST_FIRST,
             unfolding: Unfolding::to_depth(FIRST_DEPTH),
             run: None,
-            outline: Asked::default(),
-            curve: Asked::default(),
+            outline: LatestAnswer::default(),
+            curve: LatestAnswer::default(),
             rows: OccurrenceRows::default(),
-            uneven: Asked::default(),
+            uneven: LatestAnswer::default(),
             unfolded: None,
             revealed: None,
         }
@@ -79,7 +79,7 @@ impl Default for PatternsState {
 }
 
 impl PatternsState {
-    /// Makes again what depends on what has changed.
+    /// Rebuilds what depends on changed inputs.
     pub(super) fn refresh(&mut self, snapshot: &Snapshot) {
         let (Some(list), Some(calls)) = (&snapshot.patterns, &snapshot.calls) else {
             self.run = None;
@@ -94,7 +94,7 @@ impl PatternsState {
         let run = self.run.insert(run.unwrap_or_else(|| Run {
             names: LaneNames::new(calls.trace()),
             origin: snapshot.time_span().unwrap_or_default().0,
-            listed: Listed::new(list),
+            listed: PatternRows::new(list),
             list: Arc::clone(list),
             calls: Arc::clone(calls),
         }));
@@ -109,18 +109,18 @@ impl PatternsState {
         }
     }
 
-    /// The patterns of the run as they are listed.
-    pub(super) fn listed(&self) -> Option<&Listed> {
+    /// Returns the patterns of the run as listed.
+    pub(super) fn listed(&self) -> Option<&PatternRows> {
         self.run.as_ref().map(|run| &run.listed)
     }
 
-    /// The lines of the definition of a pattern, as far as they are known.
+    /// Returns the lines of the definition of a pattern, as far as they are known.
     pub(super) fn outline(&self, id: PatternId) -> &[OutlineLine] {
         let known = self.outline.known().filter(|(of, _)| of.pattern == id);
         known.map_or(&[], |(_, lines)| lines)
     }
 
-    /// The pattern `by` places from the selected one in the table; the first if none is.
+    /// Returns the pattern `by` rows from the selected one in the table; the first if there is no selection.
     pub(super) fn step(&self, snapshot: &Snapshot, by: isize) -> Option<PatternId> {
         let listed = self.listed()?;
         let at = snapshot.pattern.and_then(|id| listed.place_of(id));

@@ -1,4 +1,4 @@
-//! The patterns driven by label, without a display.
+//! Tests of the patterns, driven by label without a display.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::scale::CurveScale;
 use super::*;
-use crate::test_support::{demo_snapshot, dressed, harness_of, snapshot, with_patterns, written};
+use crate::test_support::{demo_snapshot, harness_of, snapshot, themed, with_patterns, written};
 use crate::theme::SMALLEST_TEXT;
 
 type View = Harness<'static, PatternsState>;
@@ -19,13 +19,13 @@ type View = Harness<'static, PatternsState>;
 const Q: &str = "q, the share that is usual";
 const S: &str = "s, how many times d is anomalous";
 
-/// 4 ranks with 60 executions of `compute`, every seventh of which takes long.
+/// Returns a run with 4 ranks and 60 executions of `compute` each, every seventh of which takes long.
 fn run() -> Snapshot {
     with_patterns(&snapshot(4, 60))
 }
 
 fn view(snapshot: Snapshot, size: [f32; 2]) -> (View, Rc<RefCell<Vec<Command>>>) {
-    let (mut harness, sent) = harness_of(snapshot, size, dressed(patterns_ui));
+    let (mut harness, sent) = harness_of(snapshot, size, themed(patterns_ui));
     harness.run();
     (harness, sent)
 }
@@ -43,15 +43,15 @@ fn references(sent: &Rc<RefCell<Vec<Command>>>) -> Vec<PatternReference> {
     asked.collect()
 }
 
-/// The pattern that was looked at first.
-fn looked_at(sent: &Rc<RefCell<Vec<Command>>>) -> PatternId {
+/// Returns the pattern that was selected first.
+fn first_selected(sent: &Rc<RefCell<Vec<Command>>>) -> PatternId {
     match sent.borrow().first() {
         Some(Command::SelectPattern(Some(id))) => *id,
-        other => panic!("a pattern is looked at: {other:?}"),
+        other => panic!("a pattern is selected: {other:?}"),
     }
 }
 
-fn words(harness: &View) -> String {
+fn description(harness: &View) -> String {
     let curve = harness.get_by_label_contains("Durations of");
     curve.accesskit_node().value().unwrap_or_default()
 }
@@ -68,9 +68,9 @@ fn drag(harness: &mut View, from: Pos2, to: Pos2) {
 }
 
 #[test]
-fn the_pattern_whose_slow_times_cost_most_is_shown_at_first() {
+fn the_pattern_with_the_costliest_slow_occurrences_is_selected_initially() {
     let (harness, sent) = wide();
-    let id = looked_at(&sent);
+    let id = first_selected(&sent);
     let calls = run().calls.unwrap();
     let patterns = calls.patterns().unwrap();
     let excess = |id| (patterns.curve(id).unwrap()).excess(PatternReference::default());
@@ -78,14 +78,14 @@ fn the_pattern_whose_slow_times_cost_most_is_shown_at_first() {
     assert_eq!(Some(excess(id)), most);
     assert!(most > Some(DurationNs::ZERO));
     assert!(
-        words(&harness).contains("longer than 3 × d"),
+        description(&harness).contains("longer than 3 × d"),
         "{}",
-        words(&harness)
+        description(&harness)
     );
 }
 
 #[test]
-fn a_click_on_a_row_looks_at_a_pattern_and_another_one_at_none() {
+fn a_click_on_a_row_selects_a_pattern_and_a_second_one_clears_it() {
     let (mut harness, sent) = wide();
     let other = "MPI_Wait";
     let row = format!("{other}, ");
@@ -111,7 +111,7 @@ fn a_click_on_a_row_looks_at_a_pattern_and_another_one_at_none() {
 }
 
 #[test]
-fn q_and_s_are_dragged_and_put_back() {
+fn q_and_s_are_dragged_and_reset() {
     let (mut harness, sent) = wide();
     let curve = harness.get_by_label_contains("Durations of").rect();
     let q = harness.get_by_label(Q).rect();
@@ -141,7 +141,7 @@ fn q_and_s_are_dragged_and_put_back() {
 }
 
 #[test]
-fn the_arrows_move_a_handle_in_focus_a_little_with_shift() {
+fn the_arrows_move_a_focused_handle_in_small_steps_with_shift() {
     let (mut harness, sent) = wide();
     harness.get_by_label(Q).focus();
     harness.run();
@@ -165,7 +165,7 @@ fn anomalous_occurrences_are_listed_and_a_click_selects_the_call() {
     let (mut harness, sent) = wide();
     let calls = run().calls.unwrap();
     let patterns = calls.patterns().unwrap();
-    let id = looked_at(&sent);
+    let id = first_selected(&sent);
     let curve = patterns.curve(id).unwrap();
     let places = curve.anomalous(PatternReference::default());
     assert!(!places.is_empty());
@@ -197,7 +197,7 @@ fn a_definition_unfolds_line_by_line_and_level_by_level() {
     let (mut harness, sent) = wide();
     harness.get_by_label("Definition").click();
     harness.run();
-    let id = looked_at(&sent);
+    let id = first_selected(&sent);
     let num = |harness: &View| harness.state().outline(id).len();
     let first = num(&harness);
     assert!(first > 0);
@@ -228,9 +228,9 @@ fn a_narrow_view_shows_one_part_at_a_time() {
 }
 
 #[test]
-fn without_patterns_it_says_why() {
+fn an_empty_view_shows_the_reason() {
     let (harness, _) = view(demo_snapshot(), [600.0, 400.0]);
-    harness.get_by_label("Nobody has looked what recurs. Open the trace again to look.");
+    harness.get_by_label("Patterns have not been computed. Reopen the trace to compute them.");
     let work = Some(Work {
         stage: "Looking for what recurs".to_owned(),
         fraction: 0.25,
@@ -240,12 +240,12 @@ fn without_patterns_it_says_why() {
         ..demo_snapshot()
     };
     let (harness, _) = view(busy, [600.0, 400.0]);
-    harness.get_by_label("Looking for what recurs…");
+    harness.get_by_label("Finding patterns…");
     harness.get_by_label("Looking for what recurs, 25 %");
 }
 
 #[test]
-fn places_on_the_curve_and_what_stands_there_agree() {
+fn positions_on_the_curve_map_back_to_their_values() {
     let calls = run().calls.unwrap();
     let patterns = calls.patterns().unwrap();
     let pattern = &patterns.list().patterns[0];

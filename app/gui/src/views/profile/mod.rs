@@ -1,4 +1,4 @@
-//! The profile: all functions with their times and anomalies.
+//! The Profile view: all functions with their times and anomalies.
 
 use callgrove_session::Command;
 use callgrove_session::watch::{FuncOverview, Overview, Scope};
@@ -9,7 +9,7 @@ use crate::text::{dash, duration, number};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui, search_ui};
 use crate::widgets::{count_of, view_header};
 
-/// How the table is sorted and searched.
+/// Sort order and search text of the table.
 pub(crate) struct FunctionsState {
     sort: Sort,
     search: String,
@@ -35,16 +35,16 @@ impl FunctionsState {
     }
 }
 
-/// How a figure is written.
+/// The format of a figure.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FigureFormat {
     Number,
     Time,
-    /// The same, of anomalies; there may be none.
+    /// A time of anomalies, of which there may be none.
     TimeOfAnomalies,
     /// A percentage.
     Share,
-    /// The same, as the length of a bar.
+    /// A percentage as the length of a bar.
     Bar,
 }
 
@@ -52,43 +52,43 @@ enum Kind {
 struct Figure {
     name: &'static str,
     width: f32,
-    kind: Kind,
+    format: FigureFormat,
     value: fn(&Overview, &FuncOverview) -> f64,
 }
 
 const fn figure(
     name: &'static str,
     width: f32,
-    kind: Kind,
+    format: FigureFormat,
     value: fn(&Overview, &FuncOverview) -> f64,
 ) -> Figure {
     Figure {
         name,
         width,
-        kind,
+        format,
         value,
     }
 }
 
-/// What is known of a function, the most important first.
+/// The figures of a function, the most important first.
 #[rustfmt::skip]
 const FIGURES: [Figure; 13] = [
-    figure("Severity total", 104.0, Kind::TimeOfAnomalies, |_, func| func.metrics.severity.accumulate),
-    figure("Severity max", 104.0, Kind::TimeOfAnomalies, |_, func| func.metrics.severity.maximum),
-    figure("Anomalies", 90.0, Kind::Number, |_, func| func.anomalies.accumulate),
-    figure("Share", 80.0, Kind::Bar, Overview::share_of_anomalies),
-    figure("Calls", 100.0, Kind::Number, |_, func| func.exclusive.count as f64),
-    figure("Anomalous", 90.0, Kind::Share, |_, func| func.anomalies.accumulate / (func.exclusive.count as f64).max(1.0)),
-    figure("Excl. total", 96.0, Kind::Time, |_, func| func.exclusive.accumulate),
-    figure("Excl. mean", 96.0, Kind::Time, |_, func| func.exclusive.mean),
-    figure("Excl. max", 96.0, Kind::Time, |_, func| func.exclusive.maximum),
-    figure("Excl. σ", 90.0, Kind::Time, |_, func| func.exclusive.stddev),
-    figure("Incl. total", 96.0, Kind::Time, |_, func| func.inclusive.accumulate),
-    figure("Incl. mean", 96.0, Kind::Time, |_, func| func.inclusive.mean),
-    figure("Score max", 90.0, Kind::Number, |_, func| func.metrics.score.maximum),
+    figure("Severity total", 104.0, FigureFormat::TimeOfAnomalies, |_, func| func.metrics.severity.accumulate),
+    figure("Severity max", 104.0, FigureFormat::TimeOfAnomalies, |_, func| func.metrics.severity.maximum),
+    figure("Anomalies", 90.0, FigureFormat::Number, |_, func| func.anomalies.accumulate),
+    figure("Share", 80.0, FigureFormat::Bar, Overview::share_of_anomalies),
+    figure("Calls", 100.0, FigureFormat::Number, |_, func| func.exclusive.count as f64),
+    figure("Anomalous", 90.0, FigureFormat::Share, |_, func| func.anomalies.accumulate / (func.exclusive.count as f64).max(1.0)),
+    figure("Excl. total", 96.0, FigureFormat::Time, |_, func| func.exclusive.accumulate),
+    figure("Excl. mean", 96.0, FigureFormat::Time, |_, func| func.exclusive.mean),
+    figure("Excl. max", 96.0, FigureFormat::Time, |_, func| func.exclusive.maximum),
+    figure("Excl. σ", 90.0, FigureFormat::Time, |_, func| func.exclusive.stddev),
+    figure("Incl. total", 96.0, FigureFormat::Time, |_, func| func.inclusive.accumulate),
+    figure("Incl. mean", 96.0, FigureFormat::Time, |_, func| func.inclusive.mean),
+    figure("Score max", 90.0, FigureFormat::Number, |_, func| func.metrics.score.maximum),
 ];
 
-/// Before the figures stand the name and the link to the trees.
+/// Index of the first figure, after the columns of the name and of the link to the trees.
 const FIRST_FIGURE: usize = 2;
 
 fn columns() -> Vec<Column> {
@@ -99,7 +99,7 @@ fn columns() -> Vec<Column> {
     first.into_iter().chain(figures).collect()
 }
 
-/// Draws the table; a click asks for the records of a function, its link for the trees of its executions.
+/// Draws the table; a click queries the records of a function, its link compares the trees of its executions.
 pub(crate) fn functions_ui(ctx: &mut ViewContext<'_>, state: &mut FunctionsState, ui: &mut Ui) {
     let overview = ctx.snapshot.watch.overview();
     view_header(ui, "Profile of all functions", |ui| {
@@ -116,7 +116,7 @@ pub(crate) fn functions_ui(ctx: &mut ViewContext<'_>, state: &mut FunctionsState
         .filter(|&at| overview.funcs[at].name.to_lowercase().contains(&search))
         .collect();
     if rows.is_empty() {
-        return empty_ui("No function has this in its name.", ui);
+        return empty_ui("No matching functions", ui);
     }
     let figure = state.sort.column.checked_sub(FIRST_FIGURE);
     if let Some(figure) = figure.map(|at| &FIGURES[at]) {
@@ -170,11 +170,11 @@ pub(crate) fn functions_ui(ctx: &mut ViewContext<'_>, state: &mut FunctionsState
 
 fn cell(overview: &Overview, func: &FuncOverview, figure: &Figure) -> Cell {
     let value = (figure.value)(overview, func);
-    match figure.kind {
-        Kind::TimeOfAnomalies if func.metrics.count.count == 0 => Cell::Text(dash()),
-        Kind::Time | Kind::TimeOfAnomalies => Cell::Text(duration(value)),
-        Kind::Bar => Cell::Bar(value as f32, format!("{:.1} %", value * 100.0)),
-        Kind::Share => Cell::Text(format!("{:.2} %", value * 100.0)),
-        Kind::Number => Cell::Text(number(value)),
+    match figure.format {
+        FigureFormat::TimeOfAnomalies if func.metrics.count.count == 0 => Cell::Text(dash()),
+        FigureFormat::Time | FigureFormat::TimeOfAnomalies => Cell::Text(duration(value)),
+        FigureFormat::Bar => Cell::Bar(value as f32, format!("{:.1} %", value * 100.0)),
+        FigureFormat::Share => Cell::Text(format!("{:.2} %", value * 100.0)),
+        FigureFormat::Number => Cell::Text(number(value)),
     }
 }

@@ -1,4 +1,4 @@
-//! What a document says, in words: facts, call stack, detector, GPU, counters, node.
+//! The content of a record: facts, call stack, detector, GPU, counters, node.
 
 use callgrove_model::FunctionName;
 use callgrove_session::watch::ExecutionDocument;
@@ -9,14 +9,14 @@ use super::histogram::histogram_ui;
 use crate::context::{ViewContext, short_name};
 use crate::text::{dash, duration, duration_or_dash, number, number_or_dash, utc};
 
-/// Counters shown at once; more are in the JSON.
+/// Maximum number of counters shown; more are in the JSON.
 const MAX_COUNTERS: usize = 200;
-/// Messages shown at once; more are in the JSON.
+/// Maximum number of messages shown; more are in the JSON.
 const MAX_MESSAGES: usize = 64;
 
-/// Draws all parts that the document has.
+/// Draws all parts that the record has.
 pub(crate) fn facts_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
-    part_ui("What", ui, |ui| what_ui(document, ui));
+    part_ui("Execution", ui, |ui| execution_ui(document, ui));
     part_ui("Call stack", ui, |ui| {
         stack_ui(ctx, &document.call_stack, ui);
     });
@@ -45,7 +45,7 @@ fn rows_ui(salt: &str, rows: &[(&str, String)], ui: &mut Ui) {
     });
 }
 
-fn what_ui(document: &ExecutionDocument, ui: &mut Ui) {
+fn execution_ui(document: &ExecutionDocument, ui: &mut Ui) {
     let name = FunctionName::parse(&document.func);
     let whole = |value: Option<u64>| value.map_or_else(dash, |value| value.to_string());
     let time =
@@ -58,7 +58,7 @@ fn what_ui(document: &ExecutionDocument, ui: &mut Ui) {
     let step = match (document.step, document.step_range_us) {
         (Some(step), Some((from_us, to_us))) => {
             let length = duration(to_us.saturating_sub(from_us) as f64);
-            format!("{step}, which took {length}")
+            format!("{step}, which lasted {length}")
         }
         (step, _) => whole(step),
     };
@@ -86,10 +86,10 @@ fn what_ui(document: &ExecutionDocument, ui: &mut Ui) {
     rows_ui("what", &rows, ui);
 }
 
-/// From the execution outwards; each with what it took.
+/// Draws the stack from the execution outwards, each call with its duration.
 fn stack_ui(ctx: &ViewContext<'_>, stack: &[CallStackEntry], ui: &mut Ui) {
     if stack.is_empty() {
-        ui.weak("The document has none.");
+        ui.weak("The record has no call stack.");
     }
     for (depth, frame) in stack.iter().enumerate() {
         ui.horizontal(|ui| {
@@ -114,7 +114,7 @@ fn stack_ui(ctx: &ViewContext<'_>, stack: &[CallStackEntry], ui: &mut Ui) {
     }
 }
 
-/// The messages of the execution itself, each with its other end if that is known.
+/// Draws the messages of the execution itself, each with its other end if that is known.
 fn messages_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
     let own = document.window.comm_window.iter();
     let own: Vec<_> = own
@@ -126,7 +126,7 @@ fn messages_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui)
     let incident = ctx.snapshot.watch.incident();
     part_ui("Messages", ui, |ui| {
         if let Some(incident) = incident {
-            ui.add(Label::new(incident.in_words()).wrap());
+            ui.add(Label::new(incident.sentence()).wrap());
         }
         let rows: Vec<(&str, String)> = own
             .into_iter()
@@ -138,7 +138,7 @@ fn messages_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui)
                 };
                 let end = incident.and_then(|incident| incident.mate(document, message));
                 let mate = end.map_or_else(
-                    || "; its other end is not known".to_owned(),
+                    || "; its other end is unknown".to_owned(),
                     |end| {
                         let entry_us = document.entry_us.unwrap_or(message.timestamp_us);
                         let (apart_us, order) = match end.timestamp_us.checked_sub(entry_us) {
@@ -165,7 +165,7 @@ fn messages_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui)
 fn model_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
     match &document.model {
         Model::Unknown => {
-            ui.weak("The document says nothing of the detector's model that could be read.");
+            ui.weak("The record has no readable model of the detector.");
         }
         Model::Moments(stats) => {
             let time_us = document.runtime_exclusive_us;
@@ -183,7 +183,7 @@ fn model_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
                     format!("{}, {}", number(stats.skewness), number(stats.kurtosis)),
                 ),
                 (
-                    "This one",
+                    "This execution",
                     distance.map_or_else(dash, |distance| {
                         format!("{} standard deviations from the mean", number(distance))
                     }),
@@ -208,7 +208,7 @@ fn gpu_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
     match &document.gpu_parent {
         None => {}
         Some(GpuParent::Missing(cause)) => {
-            ui.label(format!("What launched it is not known: {cause}"));
+            ui.label(format!("The launching call is unknown: {cause}"));
         }
         Some(GpuParent::Found {
             event_id,
@@ -223,7 +223,7 @@ fn gpu_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
 
 fn counters_ui(document: &ExecutionDocument, ui: &mut Ui) {
     if document.counters.is_empty() {
-        ui.weak("No counter was taken while it ran.");
+        ui.weak("No counters during this execution");
         return;
     }
     let entry_us = document.entry_us.unwrap_or_default();
@@ -235,7 +235,7 @@ fn counters_ui(document: &ExecutionDocument, ui: &mut Ui) {
                 ui.label(number(event.counter_value as f64));
                 let after_us = event.ts_us.saturating_sub(entry_us);
                 ui.weak(format!("{} after entry", duration(after_us as f64)));
-                // Last, where a long name has room.
+                // The name comes last, where a long one fits.
                 ui.add(Label::new(&*event.counter_name).extend());
                 ui.end_row();
             }
@@ -248,7 +248,7 @@ fn counters_ui(document: &ExecutionDocument, ui: &mut Ui) {
 
 fn node_ui(document: &ExecutionDocument, ui: &mut Ui) {
     let Some(state) = &document.node_state else {
-        ui.weak("Nothing is known; TAU's monitoring plugin writes it.");
+        ui.weak("No node data. TAU's monitoring plugin records it.");
         return;
     };
     let fields = state.data.iter();

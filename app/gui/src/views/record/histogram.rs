@@ -1,4 +1,4 @@
-//! The detector's histogram, with the execution's place in it.
+//! The detector's histogram, with the position of the execution.
 
 use callgrove_session::watch::ExecutionDocument;
 use callgrove_session::watch::document::RecordHistogram;
@@ -8,22 +8,23 @@ use crate::canvas::points::Axis;
 use crate::context::ViewContext;
 use crate::text::{duration, number};
 
+/// Height of the histogram, in points.
 const HEIGHT: f32 = 130.0;
-/// Room for the marks below, in points.
+/// Height of the labels below, in points.
 const BOTTOM: f32 = 18.0;
 
-/// Where bins lie, as shares of width and height.
+/// The positions of bins, as fractions of width and height.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct BinLayout {
-    /// Times, logarithmic where they go over more than a factor of 50.
+    /// The time axis, logarithmic if it spans more than a factor of 50.
     axis: Axis,
-    /// Per bin with executions: left, right and height, 0 to 1.
+    /// The bins with executions: index, then left, right and height, each 0 to 1.
     bins: Vec<(usize, [f32; 3])>,
 }
 
 impl BinLayout {
-    /// Lays out the bins and makes room for `time_us`. Heights are logarithmic: a bin of one execution is
-    /// seen beside one of a million.
+    /// Lays out the bins and includes `time_us` in the axis. Heights are logarithmic, so that a bin of one execution is
+    /// visible next to one of a million.
     pub(crate) fn new(histogram: &RecordHistogram, time_us: Option<f64>) -> Self {
         let positive = |value: f64| value.max(0.5);
         let times = || histogram.edges.iter().copied().chain(time_us);
@@ -55,7 +56,7 @@ impl BinLayout {
     }
 }
 
-/// Draws the histogram and says where the execution is.
+/// Draws the histogram and the position of the execution.
 pub(crate) fn histogram_ui(
     ctx: &ViewContext<'_>,
     histogram: &RecordHistogram,
@@ -130,7 +131,7 @@ pub(crate) fn histogram_ui(
     }
 }
 
-/// Where the execution is among all, in a sentence.
+/// Returns the position of the execution among all, as a sentence.
 fn summary(histogram: &RecordHistogram, time_us: Option<f64>) -> String {
     let total: f64 = histogram.counts.iter().sum();
     let Some(time_us) = time_us else {
@@ -174,14 +175,14 @@ mod tests {
             assert_eq!(layout.bins.len(), 2, "empty bins are not drawn");
             for (_, [left, right, height]) in &layout.bins {
                 assert!((0.0..=1.0).contains(left) && (0.0..=1.0).contains(right) && left < right);
-                assert!((0.05..=1.0).contains(height), "a rare bin is seen too");
+                assert!((0.05..=1.0).contains(height), "a rare bin is visible too");
             }
             assert!((0.0..=1.0).contains(&layout.axis.share_of(time_us)));
         }
     }
 
     #[test]
-    fn the_summary_says_where_the_execution_is() {
+    fn the_summary_describes_the_position_of_the_execution() {
         let histogram = histogram(&[-0.5, 9.5, 99.5], &[9.0, 1.0]);
         assert_eq!(
             summary(&histogram, Some(50.0)),

@@ -1,4 +1,4 @@
-//! One execution: what is known of it, and what happened around it.
+//! The Record view: one execution with its context.
 
 mod facts;
 mod histogram;
@@ -15,12 +15,12 @@ use crate::widgets::table::empty_ui;
 use crate::widgets::{label_buttons, view_header};
 use timeline::RecordTimelineState;
 
-/// What is shown of the document.
+/// The displayed form of the record.
 #[derive(Default)]
 pub(crate) struct DocumentState {
     timeline: RecordTimelineState,
     is_json: bool,
-    /// The document that `json` was written of.
+    /// The document that `json` was formatted from.
     of: Option<Arc<ExecutionDocument>>,
     json: String,
 }
@@ -47,10 +47,10 @@ impl DocumentState {
     }
 }
 
-/// Draws the page.
+/// Draws the view.
 pub(crate) fn document_ui(ctx: &mut ViewContext<'_>, state: &mut DocumentState, ui: &mut Ui) {
     let Some(document) = ctx.snapshot.watch.visit().document.clone() else {
-        return empty_ui("Open an execution in the table or the plot.", ui);
+        return empty_ui("Select an execution in the table or the plot.", ui);
     };
     state.prepare(&document);
     let rank = document.app.zip(document.rank);
@@ -64,13 +64,10 @@ pub(crate) fn document_ui(ctx: &mut ViewContext<'_>, state: &mut DocumentState, 
     );
     view_header(ui, &title, |ui| {
         ui.toggle_value(&mut state.is_json, "JSON")
-            .on_hover_text("The document as it is stored (J)");
+            .on_hover_text("The record as stored (J)");
         if state.is_json {
             let copy = ui.button("Copy JSON");
-            if copy
-                .on_hover_text("The whole document, to the clipboard")
-                .clicked()
-            {
+            if copy.on_hover_text("Copy the whole record").clicked() {
                 ui.ctx().copy_text(state.json.clone());
             }
         }
@@ -89,7 +86,7 @@ pub(crate) fn document_ui(ctx: &mut ViewContext<'_>, state: &mut DocumentState, 
             .desired_width(f32::INFINITY);
         ScrollArea::both()
             .auto_shrink(false)
-            .show(ui, |ui| ui.add(text).accessible_name("Document as JSON"));
+            .show(ui, |ui| ui.add(text).accessible_name("Record as JSON"));
         return;
     }
     let width = ui.available_width();
@@ -111,7 +108,7 @@ pub(crate) fn document_ui(ctx: &mut ViewContext<'_>, state: &mut DocumentState, 
     });
 }
 
-/// To the normal executions of the same function, to compare with.
+/// Draws the button that queries normal executions of the same function, for comparison.
 fn neighbours_ui(ctx: &mut ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
     use callgrove_session::watch::{QueryForm, RecordCollection};
 
@@ -120,7 +117,7 @@ fn neighbours_ui(ctx: &mut ViewContext<'_>, document: &ExecutionDocument, ui: &m
     };
     let button = ui
         .button("Compare")
-        .on_hover_text("Normal executions of the same function, to compare with");
+        .on_hover_text("Query normal executions of the same function for comparison");
     if button.clicked() {
         let form = QueryForm {
             collection: RecordCollection::NormalExecs,

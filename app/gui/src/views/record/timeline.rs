@@ -1,4 +1,4 @@
-//! The event window of a record on the time canvas: its calls, and messages to other ranks.
+//! The event window of a record on the timeline canvas: its calls, and messages to other ranks.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::context::ViewContext;
 use crate::widgets::table::empty_ui;
 use crate::widgets::{count_of, view_header};
 
-/// The window that is shown, and which part of it is seen.
+/// The record that is shown, and its visible part.
 #[derive(Default)]
 pub(crate) struct RecordTimelineState {
     shown: Option<ShownRecord>,
@@ -27,7 +27,7 @@ struct ShownRecord {
 }
 
 impl RecordTimelineState {
-    /// Shows the window of a document, all calls of the window in view.
+    /// Shows the event window of a document, with all its calls in view.
     pub(crate) fn show(&mut self, document: &Arc<ExecutionDocument>) {
         let record = document.window_trace();
         let trace = &record.trace;
@@ -38,7 +38,7 @@ impl RecordTimelineState {
             count_of(trace.messages.len(), "message"),
             count_of(trace.lanes.len() - 1, "rank")
         );
-        let mut canvas = LaneCanvas::new(Arc::new(Calls::here(trace)));
+        let mut canvas = LaneCanvas::new(Arc::new(Calls::local(trace)));
         canvas.set_stack(record.lane, true);
         self.shown = Some(ShownRecord {
             document: Arc::clone(document),
@@ -61,16 +61,16 @@ impl RecordTimelineState {
 /// Draws the calls and messages.
 pub(crate) fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut RecordTimelineState, ui: &mut Ui) {
     let mut wants_fit = false;
-    view_header(ui, "What happened around it on the same thread", |ui| {
+    view_header(ui, "Context on the same thread", |ui| {
         wants_fit = ui
             .button("Fit")
-            .on_hover_text("Show the whole window (F)")
+            .on_hover_text("Fit the whole event window (F)")
             .clicked();
     });
     if let Some(shown) = &mut state.shown {
         if shown.record.event_ids.is_empty() {
             return empty_ui(
-                "The document has neither an event window nor a call stack.",
+                "The record has neither an event window nor a call stack.",
                 ui,
             );
         }
@@ -103,7 +103,7 @@ pub(crate) fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut RecordTimelineS
             _ => None,
         };
         if let Some(call) = clicked {
-            look_up(ctx, shown, call);
+            query_record(ctx, shown, call);
         }
     }
     if wants_fit {
@@ -111,8 +111,8 @@ pub(crate) fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut RecordTimelineS
     }
 }
 
-/// Looks up the record of another anomaly of the window.
-fn look_up(ctx: &mut ViewContext<'_>, shown: &ShownRecord, call: ExecRef) {
+/// Queries the record of another anomaly of the event window.
+fn query_record(ctx: &mut ViewContext<'_>, shown: &ShownRecord, call: ExecRef) {
     let record = &shown.record;
     if !record.anomalies.contains(&call) || record.subject == Some(call) {
         return;

@@ -1,32 +1,32 @@
-//! The question as a form: every field, and any condition in words of the database.
+//! The query as a form: one input for each field, and a condition in the database's query language.
 
 use callgrove_session::watch::{QueryForm, RecordCollection, SortField, TimeUnit, WatchCommand};
 use egui::{ComboBox, Key, RichText, ScrollArea, TextEdit, Ui};
 
 use crate::context::ViewContext;
 
-/// What is typed, until it is asked.
+/// The typed text, until it is sent as a query.
 #[derive(Default)]
 pub(crate) struct FormState {
     draft: QueryForm,
-    /// The form that the draft began with: another one means that the person is at another place.
+    /// The form that the draft began with; a different one means that the user has navigated.
     origin: QueryForm,
     wants_focus: bool,
 }
 
 impl FormState {
-    /// Whether the form on the screen began with this one.
+    /// Returns whether the form on the screen began with this one.
     pub(crate) fn is_at(&self, asked: &QueryForm) -> bool {
         self.origin == *asked
     }
 
-    /// Puts the keyboard on the first field.
+    /// Focuses the first field.
     pub(crate) fn begin(&mut self) {
         self.wants_focus = true;
     }
 }
 
-/// Draws the form; Enter in any field asks. Whether it was asked.
+/// Draws the form; Enter in any field sends it. Returns whether it was sent.
 pub(crate) fn form_ui(ctx: &mut ViewContext<'_>, state: &mut FormState, ui: &mut Ui) -> bool {
     let asked = &ctx.snapshot.watch.visit().form;
     if state.origin != *asked {
@@ -34,12 +34,12 @@ pub(crate) fn form_ui(ctx: &mut ViewContext<'_>, state: &mut FormState, ui: &mut
         state.draft = asked.clone();
     }
     let mut is_asked = false;
-    // Above the fields, so that they can be seen however low the view is.
+    // Above the fields, so that it is visible however low the view is.
     ui.horizontal(|ui| {
-        ui.label(RichText::new("Which executions?").strong());
-        let ask = ui.button("Look up").on_hover_text("Enter in any field");
+        ui.label(RichText::new("Query executions").strong());
+        let ask = ui.button("Run query").on_hover_text("Enter in any field");
         is_asked |= ask.clicked();
-        let clear = ui.button("Clear").on_hover_text("Empty all fields");
+        let clear = ui.button("Clear").on_hover_text("Clear all fields");
         if clear.clicked() {
             state.draft = QueryForm::default();
         }
@@ -78,7 +78,7 @@ fn choices_ui(draft: &mut QueryForm, ui: &mut Ui) {
     });
 }
 
-/// One line of text under its name; whether Enter was pressed in it.
+/// Draws a text field under its name. Returns whether Enter was pressed in it.
 fn field_ui(text: &mut String, name: &str, hint: &str, ui: &mut Ui) -> egui::Response {
     ui.weak(name);
     let field = TextEdit::singleline(text)
@@ -108,18 +108,18 @@ fn fields_ui(draft: &mut QueryForm, wants_focus: &mut bool, ui: &mut Ui) -> bool
         (&mut draft.apps, "Program", "0"),
         (&mut draft.first_step, "First step", "0"),
         (&mut draft.last_step, "Last step", "12"),
-        (&mut draft.min_score, "Least score", "2.5"),
+        (&mut draft.min_score, "Minimum score", "2.5"),
     ];
     for (text, name, hint) in fields {
         let field = field_ui(text, name, hint, ui);
         is_asked |= is_entered(&field, ui);
     }
-    ui.weak("Least severity");
+    ui.weak("Minimum severity");
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(&mut draft.min_severity)
             .hint_text("1.5")
             .desired_width((ui.available_width() - 130.0).max(60.0));
-        let field = ui.add(field).accessible_name("Least severity");
+        let field = ui.add(field).accessible_name("Minimum severity");
         is_asked |= is_entered(&field, ui);
         for unit in TimeUnit::ALL {
             ui.selectable_value(&mut draft.severity_unit, unit, unit.name());
@@ -131,7 +131,7 @@ fn fields_ui(draft: &mut QueryForm, wants_focus: &mut bool, ui: &mut Ui) -> bool
 fn filter_ui(draft: &mut QueryForm, ui: &mut Ui) -> bool {
     let filter = field_ui(
         &mut draft.filter,
-        "Any condition",
+        "Condition",
         "tid = 0 and not is_gpu_event",
         ui,
     );

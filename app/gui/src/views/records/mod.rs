@@ -1,4 +1,4 @@
-//! Executions that were looked up: the question, the answer as a scatter plot and as a table.
+//! The Records view: the query, and its answer as a scatter plot and as a table.
 
 mod form;
 mod scatter;
@@ -23,16 +23,16 @@ pub(crate) struct ExecutionsState {
     form: FormState,
     scatter: RecordScatterState,
     sort: Sort,
-    /// Whether the question covers the answer, where there is no room for both.
+    /// Whether the query form covers the answer, if both do not fit.
     is_asking: bool,
-    /// Whether the plot covers the table, likewise.
+    /// Whether the plot covers the table, if both do not fit.
     shows_plot: bool,
 }
 
-/// Less than this is no room for question and answer side by side.
-const LEAST_WIDTH_OF_BOTH: f32 = 680.0;
-/// In less than this plot and table take turns.
-const ROOM_FOR_PLOT_AND_TABLE: Vec2 = Vec2::new(360.0, 300.0);
+/// Width below which query and answer are not shown side by side, in points.
+const MIN_WIDTH_FOR_BOTH: f32 = 680.0;
+/// Size below which only the plot or the table is shown, in points.
+const MIN_SIZE_FOR_BOTH: Vec2 = Vec2::new(360.0, 300.0);
 
 impl Default for ExecutionsState {
     fn default() -> Self {
@@ -49,6 +49,7 @@ impl Default for ExecutionsState {
     }
 }
 
+/// The columns of the table.
 const COLUMNS: [Column; 11] = [
     Column::text("Execution", 92.0),
     Column::text("Function", 0.0),
@@ -73,7 +74,7 @@ impl ExecutionsState {
         self.scatter.fit();
     }
 
-    /// The documents in the order of the table.
+    /// Returns the documents in the order of the table.
     pub(crate) fn order(&self, snapshot: &Snapshot, results: &Results) -> Vec<usize> {
         let documents = &results.documents;
         let mut order: Vec<usize> = (0..documents.len()).collect();
@@ -100,13 +101,13 @@ impl ExecutionsState {
     }
 }
 
-/// Draws the page.
+/// Draws the view.
 pub(crate) fn executions_ui(ctx: &mut ViewContext<'_>, state: &mut ExecutionsState, ui: &mut Ui) {
     let frame = Frame::new().inner_margin(Margin {
         right: 8,
         ..Margin::ZERO
     });
-    let is_narrow = ui.available_width() < LEAST_WIDTH_OF_BOTH;
+    let is_narrow = ui.available_width() < MIN_WIDTH_FOR_BOTH;
     state.is_asking &= state.form.is_at(&ctx.snapshot.watch.visit().form);
     if is_narrow {
         if state.is_asking || ctx.snapshot.watch.visit().results.is_none() {
@@ -125,11 +126,11 @@ pub(crate) fn executions_ui(ctx: &mut ViewContext<'_>, state: &mut ExecutionsSta
         let Some(results) = ctx.snapshot.watch.visit().results.clone() else {
             state_ui(ctx, None, None, ui);
             return empty_ui(
-                "Ask on the left, or click a rank, a function or a cell of the heat map.",
+                "Enter a query on the left, or click a rank, a function or a cell of the heat map.",
                 ui,
             );
         };
-        if is_narrow && ui.button("Which executions?…").clicked() {
+        if is_narrow && ui.button("Edit query…").clicked() {
             state.is_asking = true;
         }
         results_ui(ctx, state, &results, ui);
@@ -142,27 +143,28 @@ fn results_ui(
     results: &Arc<Results>,
     ui: &mut Ui,
 ) {
-    let room = ui.available_size();
-    let has_room = room.x >= ROOM_FOR_PLOT_AND_TABLE.x && room.y >= ROOM_FOR_PLOT_AND_TABLE.y;
-    let turns = (!has_room).then_some(&mut state.shows_plot);
+    let available = ui.available_size();
+    let fits_both = available.x >= MIN_SIZE_FOR_BOTH.x && available.y >= MIN_SIZE_FOR_BOTH.y;
+    let turns = (!fits_both).then_some(&mut state.shows_plot);
     state_ui(ctx, Some(results), turns, ui);
     if results.documents.is_empty() {
         if results.is_complete {
             let known = results.incident.as_ref().map(|incident| {
-                let incident = incident.in_words();
+                let incident = incident.sentence();
                 format!(
-                    "Of this incident no execution is recorded, for none was an anomaly that is kept: {incident}. A trace of the run has them all."
+                    "No executions were recorded for this incident because none was anomalous: {incident}. A trace of the run contains all of them."
                 )
             });
-            let unfulfilled = "No execution fulfils all conditions. Take one away, or look at the other collection.";
-            empty_ui(known.as_deref().unwrap_or(unfulfilled), ui);
+            let no_matches =
+                "No execution matches all conditions. Remove one, or query the other collection.";
+            empty_ui(known.as_deref().unwrap_or(no_matches), ui);
         }
         return;
     }
-    if !has_room && state.shows_plot {
+    if !fits_both && state.shows_plot {
         return scatter::scatter_ui(ctx, &mut state.scatter, results, ui);
     }
-    if !has_room {
+    if !fits_both {
         return table_ui(ctx, state, results, ui);
     }
     let half = ui.available_height() * 0.5;
@@ -181,7 +183,7 @@ fn results_ui(
     CentralPanel::no_frame().show(ui, |ui| table_ui(ctx, state, results, ui));
 }
 
-/// How many there are, what is going on, more of them, and whether the plot has its turn.
+/// Draws the number of executions, the state of the query, the button for more, and the switch between plot and table.
 fn state_ui(
     ctx: &mut ViewContext<'_>,
     results: Option<&Arc<Results>>,
@@ -191,7 +193,7 @@ fn state_ui(
     view_header(ui, "Executions", |ui| {
         if let Some(shows_plot) = shows_plot {
             ui.toggle_value(shows_plot, "Plot")
-                .on_hover_text("Plot or table: there is no room for both");
+                .on_hover_text("Switch between plot and table");
         }
         let is_asking = matches!(ctx.snapshot.watch.query(), QueryState::Asked(_));
         let can_more =
@@ -205,7 +207,7 @@ fn state_ui(
             ctx.watch(WatchCommand::More);
         }
         if is_asking {
-            ui.weak("Looking up…");
+            ui.weak("Querying…");
         }
         let is_told =
             |results: &&Arc<Results>| results.is_complete || !results.documents.is_empty();
@@ -214,7 +216,7 @@ fn state_ui(
             ui.weak(match results.total {
                 Some(total) => format!("{num_known} of {}", thousands(total as usize)),
                 None if results.is_complete => num_known,
-                None => format!("{num_known}, and perhaps more"),
+                None => format!("{num_known} or more"),
             });
         }
     });

@@ -1,4 +1,4 @@
-//! Executions as points: any field against any other, a colour and a shape for each function.
+//! The scatter plot of executions: one field against another, a colour and a shape for each function.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use callgrove_session::watch::{
 use egui::{Align2, ComboBox, FontId, PopupAnchor, Rect, Response, Ui, Vec2};
 
 use crate::canvas::points::{
-    Aspect, Axis, Joining, MarkShape, PointMark, PointScene, PointsState, Ruler, mark_shape,
+    Aspect, Axis, MarkShape, PointMark, PointScene, PointsState, Ruler, SelectionMode, mark_shape,
     plane_value, points_ui,
 };
 use crate::context::{ViewContext, short_name};
 use crate::text;
 use crate::widgets::{count_of, pointer_card, view_header};
 
-/// Room for the legend, in points, where the plot can spare it.
+/// Width of the legend, in points.
 const LEGEND: f32 = 190.0;
-/// The least width of a plot that can, in points.
+/// Minimum width of a plot with a legend, in points.
 const WIDTH_FOR_LEGEND: f32 = 560.0;
-/// Room at the right of a plot without one.
+/// Margin at the right of a plot without a legend, in points.
 const EDGE: f32 = 8.0;
-/// Functions named in the legend.
+/// Maximum number of functions in the legend.
 const MAX_LEGEND: usize = 10;
-/// The shapes of functions, one after the other.
+/// The shapes of functions, in turn.
 const SHAPES: [MarkShape; 4] = [
     MarkShape::Disc,
     MarkShape::Square,
@@ -32,13 +32,13 @@ const SHAPES: [MarkShape; 4] = [
     MarkShape::Diamond,
 ];
 
-/// What is plotted, and which part of it is seen.
+/// The plotted fields, and the visible part.
 pub(crate) struct RecordScatterState {
     x: ExecutionField,
     y: ExecutionField,
     is_log: [bool; 2],
     points: PointsState,
-    /// What the points were made from; `None` makes them anew.
+    /// The inputs of the points; `None` forces a rebuild.
     known: Option<(Arc<Results>, bool)>,
 }
 
@@ -59,11 +59,13 @@ impl RecordScatterState {
         self.points.fit();
     }
 
-    /// Takes over other results. More of the same answer are seen in the same part of the plane.
+    /// Takes over other results. The visible part stays if they extend the same answer.
     fn prepare(&mut self, ctx: &ViewContext<'_>, results: &Arc<Results>) {
         let is_dark = ctx.theme.is_dark();
         let known = self.known.as_ref();
-        if known.is_some_and(|(known, look)| Arc::ptr_eq(known, results) && *look == is_dark) {
+        if known.is_some_and(|(known, known_dark)| {
+            Arc::ptr_eq(known, results) && *known_dark == is_dark
+        }) {
             return;
         }
         let goes_on = known.is_some_and(|(known, _)| {
@@ -141,7 +143,7 @@ pub(crate) fn scatter_ui(
     }
     let picked = output
         .taken
-        .filter(|taken| !taken.is_drawn && taken.joining == Joining::Replace);
+        .filter(|taken| !taken.is_drawn && taken.mode == SelectionMode::Replace);
     if let Some(&[index]) = picked.as_ref().map(|taken| &taken.points[..]) {
         ctx.watch(WatchCommand::Open(index));
     }
@@ -164,7 +166,7 @@ fn header_ui(state: &mut RecordScatterState, ui: &mut Ui) {
                 &mut state.y
             };
             ui.checkbox(&mut state.is_log[axis], "log")
-                .on_hover_text("Equal factors are equally long; what is not positive is left out")
+                .on_hover_text("Logarithmic scale; values that are not positive are left out")
                 .accessible_name(format!("Logarithmic {name} axis"));
             ComboBox::from_id_salt(("axis", axis))
                 .selected_text(format!("{name}: {}", field.name()))
@@ -183,7 +185,7 @@ fn header_ui(state: &mut RecordScatterState, ui: &mut Ui) {
     });
 }
 
-/// Times of the day need only as many decimals as neighbouring ticks.
+/// Formats a tick; times of the day have only as many decimals as the step between ticks needs.
 fn tick_text(field: ExecutionField, value: f64, axis: Axis) -> String {
     match field.unit() {
         FieldUnit::Number => text::number(value),
@@ -200,24 +202,25 @@ fn tick_text(field: ExecutionField, value: f64, axis: Axis) -> String {
     }
 }
 
-/// Circle, square, triangle or diamond: what colours do not tell, shapes do. All of them are anomalies that
-/// somebody asked for, so none is merged with others.
+/// Returns the mark of an execution. All of them are anomalies that the user queried, so none is merged into the
+/// density.
 fn mark(ctx: &ViewContext<'_>, document: &ExecutionDocument) -> PointMark {
     PointMark {
         color: ctx.color_of(&document.func),
         ring: egui::Color32::TRANSPARENT,
         shape: shape(&document.func),
-        stands_out: true,
+        is_prominent: true,
     }
 }
 
-/// What colours do not tell, shapes do: by the name alone, so that a function keeps its shape.
+/// Returns the shape of a function, derived from its name alone, so that it is always the same. Shapes distinguish
+/// functions with similar colours.
 fn shape(func: &str) -> MarkShape {
     let kind: usize = func.bytes().map(usize::from).sum();
     SHAPES[kind % SHAPES.len()]
 }
 
-/// The functions with most points, and how many points have no place on these axes.
+/// Draws the functions with most points, and the number of points without a position on these axes.
 fn legend_ui(ctx: &ViewContext<'_>, results: &Results, num_hidden: usize, place: Rect, ui: &Ui) {
     let painter = ui.painter_at(place);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -250,7 +253,7 @@ fn legend_ui(ctx: &ViewContext<'_>, results: &Results, num_hidden: usize, place:
     if num_hidden > 0 {
         line(
             format!(
-                "{} without a place on these axes",
+                "{} without values on these axes",
                 count_of(num_hidden, "execution")
             ),
             None,

@@ -1,4 +1,4 @@
-//! What the colours of the map mean.
+//! The colourings of the map.
 
 use callgrove_model::{DurationNs, Forest, TreeIdx};
 use callgrove_session::{Analysis, DelayRole, Label, Snapshot};
@@ -11,26 +11,26 @@ use crate::context::ViewContext;
 use crate::theme::{NUM_CATEGORIES, Theme};
 use crate::widgets::{count_of, thousands};
 
-/// From how many ranks on their colours are a scale.
+/// Number of ranks from which their colours are a continuous scale.
 const MAX_RANK_COLORS: usize = 8;
 
-/// What is coloured.
+/// The property that colours show.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Coloring {
     /// Abnormal or normal, by the newest model.
     #[default]
     Verdict,
-    /// What a person said.
+    /// The user's label.
     Label,
     /// The rank that executed the tree.
     Rank,
-    /// When the tree began.
+    /// The start time of the tree.
     Time,
-    /// How long it took.
+    /// The duration.
     Duration,
-    /// Which trees are built alike.
+    /// The structure: equal trees have one colour.
     Structure,
-    /// What the tree was in the delays of the run.
+    /// The role of the tree in the delays of the run.
     Role,
     /// The rank where its delay began.
     RootRank,
@@ -38,7 +38,7 @@ pub(super) enum Coloring {
     Incident,
 }
 
-/// The colours of one forest: what each tree is, and what the ends of the scale or the classes mean.
+/// The colours of one forest: the value of each tree, and the names of the classes or of the ends of the scale.
 pub(super) struct Palette {
     coloring: Coloring,
     values: Values,
@@ -66,7 +66,7 @@ impl Coloring {
             Self::Duration => "duration",
             Self::Structure => "structure",
             Self::Role => "role in a delay",
-            Self::RootRank => "rank that made it late",
+            Self::RootRank => "rank that delayed it",
             Self::Incident => "incident",
         }
     }
@@ -88,7 +88,7 @@ impl Palette {
         Self { coloring, values }
     }
 
-    /// How each tree looks, shape `[n_trees]`. Abnormal trees are diamonds in all colours.
+    /// Returns the mark of each tree, shape `[n_trees]`. Abnormal trees are diamonds in all colourings.
     pub(super) fn marks(&self, ctx: &ViewContext<'_>, num_trees: usize) -> Vec<PointMark> {
         let mark = |tree: TreeIdx| {
             let is_abnormal = is_abnormal(ctx, tree);
@@ -97,7 +97,7 @@ impl Palette {
                 color: self.color(ctx.theme, tree, is_abnormal, label),
                 ring: label.map_or(Color32::TRANSPARENT, |label| ctx.theme.label(label)),
                 shape: shape(is_abnormal),
-                stands_out: is_abnormal || label.is_some(),
+                is_prominent: is_abnormal || label.is_some(),
             }
         };
         (0..num_trees).map(TreeIdx::from_index).map(mark).collect()
@@ -130,7 +130,7 @@ impl Palette {
         }
     }
 
-    /// What the marks mean, with counts.
+    /// Returns the legend of the marks, with counts.
     pub(super) fn legend(&self, ctx: &ViewContext<'_>) -> Vec<LegendRow> {
         let (theme, snapshot) = (ctx.theme, ctx.snapshot);
         let mut rows = Vec::new();
@@ -204,7 +204,7 @@ fn is_abnormal(ctx: &ViewContext<'_>, tree: TreeIdx) -> bool {
     detection.is_some_and(|detection| detection.is_abnormal(tree))
 }
 
-/// Places of values on a scale from the least to the most, and which trees those are.
+/// Returns the positions of values on a scale from the smallest to the largest, and the trees at both ends.
 fn scale(values: &[f64], end: impl Fn(TreeIdx) -> String) -> Values {
     let at = |place: Option<usize>| place.map(TreeIdx::from_index).map_or(String::new(), &end);
     let by_value = |&a: &usize, &b: &usize| values[a].total_cmp(&values[b]);
@@ -232,7 +232,7 @@ fn times(forest: &Forest) -> Values {
     })
 }
 
-/// By factors: one that takes ten times as long is as far from the median as one that takes a tenth.
+/// Returns the durations on a logarithmic scale: ten times as long is as far from the median as a tenth.
 fn durations(forest: &Forest) -> Values {
     let duration = |tree: TreeIdx| forest.tree(tree).duration();
     let values: Vec<f64> = trees(forest)
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_colour_of_what_is_abnormal_is_no_class_and_no_place_on_a_scale() {
+    fn the_colour_of_abnormal_trees_is_in_no_class_and_no_scale() {
         for is_dark in [true, false] {
             let theme = Theme::new(is_dark, None);
             let far = |color: Color32| {

@@ -1,4 +1,4 @@
-//! Colours of the map by what the trees were in the delays of the run.
+//! Colourings of the map by the delays of the run.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use crate::canvas::points::MarkShape;
 use crate::theme::{NUM_CATEGORIES, Theme};
 use crate::widgets::{count_of, thousands};
 
-/// The class of trees that have no colour of their own.
+/// The class of trees without a colour of their own.
 const NO_CLASS: u32 = u32::MAX;
 
-/// Role by tree, shape `[n_trees]`.
+/// Returns the role of each tree, shape `[n_trees]`.
 pub(super) fn roles(snapshot: &Snapshot, forest: &Forest) -> Vec<DelayRole> {
     let role = |tree| {
         snapshot
@@ -24,14 +24,14 @@ pub(super) fn roles(snapshot: &Snapshot, forest: &Forest) -> Vec<DelayRole> {
     trees(forest).map(role).collect()
 }
 
-/// The roles that there are, with counts.
+/// Returns the roles that occur, with counts.
 pub(super) fn role_legend(theme: &Theme, roles: &[DelayRole]) -> Vec<LegendRow> {
     let row = |role: DelayRole| {
         let count = roles.iter().filter(|&&other| other == role).count();
         let name = match role {
             DelayRole::Root => count_of(count, "root"),
             DelayRole::Victim => count_of(count, "victim"),
-            DelayRole::Undecided => format!("{} late, cause not known", thousands(count)),
+            DelayRole::Undecided => format!("{} delayed, cause unknown", thousands(count)),
             DelayRole::OnTime => format!("{} on time", thousands(count)),
         };
         (count > 0).then(|| LegendRow::Mark(MarkShape::Disc, theme.role(role), name))
@@ -47,7 +47,7 @@ pub(super) fn role_legend(theme: &Theme, roles: &[DelayRole]) -> Vec<LegendRow> 
     .collect()
 }
 
-/// The rank where the delay of each tree began; those that made most trees late have colours.
+/// Returns the rank where the delay of each tree began; the ranks that delayed most trees have colours.
 pub(super) fn root_ranks(snapshot: &Snapshot, forest: &Forest) -> Values {
     let rank = |tree: TreeIdx| {
         let root = snapshot.tree_cause(tree)?.root?;
@@ -57,7 +57,7 @@ pub(super) fn root_ranks(snapshot: &Snapshot, forest: &Forest) -> Values {
     classes(forest, rank, |rank| format!("rank {rank}"))
 }
 
-/// The incident of each tree; those that hit most trees have colours.
+/// Returns the incident of each tree; the incidents that delayed most trees have colours.
 pub(super) fn incidents(snapshot: &Snapshot, forest: &Forest) -> Values {
     let incident = |tree: TreeIdx| snapshot.tree_cause(tree)?.incident;
     let name = |number: u32| {
@@ -69,7 +69,7 @@ pub(super) fn incidents(snapshot: &Snapshot, forest: &Forest) -> Values {
     classes(forest, incident, name)
 }
 
-/// Trees by a number that some have; the most frequent ones are classes.
+/// Classifies trees by a number that some have; the most frequent numbers are classes.
 fn classes(
     forest: &Forest,
     number: impl Fn(TreeIdx) -> Option<u32>,
@@ -97,9 +97,9 @@ fn classes(
     let num_on_time = numbers.iter().filter(|number| number.is_none()).count();
     let num_others = named.filter(|(number, class)| number.is_some() && **class == NO_CLASS);
     let others = match num_others.count() {
-        0 => format!("{} on time or not decided", thousands(num_on_time)),
+        0 => format!("{} on time or undecided", thousands(num_on_time)),
         num => format!(
-            "{} others, on time or of more",
+            "{} others, on time or in other classes",
             thousands(num + num_on_time)
         ),
     };
@@ -109,7 +109,7 @@ fn classes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stall_for_tests::{stalled_snapshot, trees_of_stall};
+    use crate::stall_fixture::{stalled_snapshot, trees_of_stall};
     use crate::test_support::demo_snapshot;
 
     #[test]
@@ -138,12 +138,12 @@ mod tests {
             assert_eq!(names[0], name);
             assert_eq!(classes[trees[0].index()], classes[trees[3].index()]);
             assert_eq!(classes[trees[0].index() + 1], NO_CLASS);
-            assert_eq!(others, "992 on time or not decided");
+            assert_eq!(others, "992 on time or undecided");
         }
     }
 
     #[test]
-    fn without_causes_all_is_of_one_colour() {
+    fn without_causes_all_trees_have_one_colour() {
         let snapshot = demo_snapshot();
         let forest = &snapshot.analysis.as_ref().unwrap().forest;
         let of_none = roles(&snapshot, forest);

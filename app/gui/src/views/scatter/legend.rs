@@ -1,4 +1,4 @@
-//! The legend and the sign of the focused tree, on the canvas of the map.
+//! The legend, and the code of the focused tree, on the map.
 
 use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Selection};
@@ -12,14 +12,14 @@ use crate::theme::{RADIUS, Theme};
 
 /// Height of a line, in points.
 const LINE: f32 = 18.0;
-/// Room for the mark before a text.
+/// Width of the mark before a text, in points.
 const ICON: f32 = 28.0;
-/// Width of a scale.
+/// Width of a colour scale, in points.
 const SCALE: f32 = 90.0;
-/// Share of the canvas that a legend may cover in height.
+/// Maximum fraction of the canvas height that a legend covers.
 const MAX_SHARE: f32 = 0.6;
 
-/// What the marks mean, on the lower left; left out where it would cover the map.
+/// Paints the legend of the marks on the lower left; left out if it would cover the map.
 pub(super) fn paint_legend(
     ctx: &ViewContext<'_>,
     palette: &Palette,
@@ -96,7 +96,7 @@ fn scale_bar(theme: &Theme, bar: Rect) -> Shape {
     Shape::mesh(mesh)
 }
 
-/// The code of the focused tree beside its mark, on the side where there is room.
+/// Paints the code of the focused tree next to its mark, on the side with enough space.
 pub(super) fn paint_focus(
     ctx: &ViewContext<'_>,
     (analysis, tree): (&Analysis, TreeIdx),
@@ -107,7 +107,7 @@ pub(super) fn paint_focus(
     let (rect, theme, at) = (transform.rect(), ctx.theme, transform.to_screen(place));
     let code = analysis.forest.code(tree).to_string();
     let text = match ctx.snapshot.selection {
-        // Of an incident it is the execution in which it began, or the most abnormal one.
+        // The focus of an incident is the execution in which it began, or the most abnormal one.
         Selection::Group(_) if ctx.snapshot.incident.is_none() => format!("centre {code}"),
         _ => code,
     };

@@ -1,4 +1,4 @@
-//! The map of all trees: near means alike (section 5.1 of the paper).
+//! The map of all trees: close points are similar trees (section 5.1 of the paper).
 
 mod coloring;
 mod delays;
@@ -12,21 +12,23 @@ use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Command, MapMethod, TreeMap};
 use egui::{Key, Modifiers, PopupAnchor, Ui};
 
-use crate::canvas::points::{self, Aspect, Joining, PointScene, PointsOutput, Taken, Tool};
+use crate::canvas::points::{
+    self, Aspect, PickedPoints, PointScene, PointsOutput, SelectionMode, Tool,
+};
 use crate::context::ViewContext;
 use crate::hover;
 use crate::widgets::{count_of, pointer_card, score_text, view_header};
 use coloring::Coloring;
 pub use state::ScatterState;
 
-/// Least width of the header in which every control stands by itself, in points; below it all are in a menu.
+/// Header width below which all controls are in a menu, in points.
 const WIDTH_FOR_CONTROLS: f32 = 430.0;
-/// Room beside the buttons from which on the quality of the map is stated, in points.
+/// Width next to the buttons from which the quality of the map is shown, in points.
 const WIDTH_FOR_QUALITY: f32 = 280.0;
-/// Neighbours on the map that `G` selects with a tree.
+/// Number of neighbours on the map that `G` selects with a tree.
 const NUM_NEIGHBOURS: usize = 12;
 
-/// Draws the map and takes zoom, pan, click and groups.
+/// Draws the map and handles zoom, pan, clicks and groups.
 pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut Ui) {
     let (Some(analysis), Some(map)) = (ctx.snapshot.analysis.clone(), ctx.snapshot.map.clone())
     else {
@@ -85,7 +87,7 @@ pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut 
     }
 }
 
-/// Every control by itself, from the right.
+/// Draws the controls one by one, from the right.
 fn controls_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, map: &TreeMap, ui: &mut Ui) {
     if ui
         .button("Fit")
@@ -114,14 +116,14 @@ fn controls_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, map: &TreeMa
         .show_ui(ui, |ui| colorings_ui(&mut state.coloring, ui))
         .response
         .accessible_name("Colour by")
-        .on_hover_text("What the colours of the map mean");
+        .on_hover_text("The property that colours show");
     if method != map.method {
         ctx.send(Command::SetMap(method));
     }
     forming_ui(ctx, map, ui);
 }
 
-/// The same in a menu.
+/// Draws the controls in a menu.
 fn controls_menu(ctx: &mut ViewContext<'_>, state: &mut ScatterState, map: &TreeMap, ui: &mut Ui) {
     if ui.button("Fit (F)").clicked() {
         state.fit();
@@ -149,12 +151,12 @@ const TOOLS: [(Tool, &str, &str); 2] = [
     (
         Tool::Lasso,
         "Lasso",
-        "Draw around executions to select them (L, or Shift and drag). Shift adds, Alt takes away",
+        "Draw around executions to select them (L, or Shift and drag). Shift adds, Alt removes",
     ),
     (
         Tool::Rectangle,
         "Box",
-        "Draw a box around executions to select them. Shift adds, Alt takes away",
+        "Draw a box around executions to select them. Shift adds, Alt removes",
     ),
 ];
 
@@ -171,10 +173,10 @@ fn colorings_ui(coloring: &mut Coloring, ui: &mut Ui) {
     }
 }
 
-/// How far the map is, or how far it can be trusted.
+/// Draws the progress of the map, or its trustworthiness.
 fn forming_ui(ctx: &mut ViewContext<'_>, map: &TreeMap, ui: &mut Ui) {
     if map.fraction < 1.0 {
-        let name = if map.is_paused { "Go on" } else { "Pause" };
+        let name = if map.is_paused { "Resume" } else { "Pause" };
         if ui.button(name).clicked() {
             ctx.send(Command::PauseMap(!map.is_paused));
         }
@@ -184,8 +186,8 @@ fn forming_ui(ctx: &mut ViewContext<'_>, map: &TreeMap, ui: &mut Ui) {
     {
         ui.weak(format!("trustworthiness {trust:.2}"))
             .on_hover_text(
-                "Share of the neighbours on this map that are neighbours by structure too. \
-                 1 is a perfect map; below 0.8, trust the list more than the distances.",
+                "Fraction of neighbours on the map that are also neighbours by structure. \
+                 1 is a perfect map; below 0.8, rely on the list rather than on distances.",
             );
     }
 }
@@ -200,9 +202,11 @@ fn method_name(method: MapMethod) -> &'static str {
 
 fn method_help(method: MapMethod) -> &'static str {
     match method {
-        MapMethod::Mds => "Multidimensional scaling: keeps large distances; ready at once",
-        MapMethod::Smacof => "The same, moved until all distances fit as well as they can",
-        MapMethod::Tsne => "Keeps neighbours together; distances between groups mean little",
+        MapMethod::Mds => "Multidimensional scaling: preserves large distances; immediate",
+        MapMethod::Smacof => {
+            "MDS refined iteratively to preserve all distances as well as possible"
+        }
+        MapMethod::Tsne => "Preserves neighbourhoods; distances between groups are not meaningful",
     }
 }
 
@@ -218,15 +222,15 @@ fn canvas_label(ctx: &ViewContext<'_>, analysis: &Analysis) -> String {
     )
 }
 
-/// `G` takes the neighbours of the tree that is pointed at or focused, `U` all trees of its structure;
-/// with Shift they join the selection.
+/// Handles keys: `G` selects the neighbours of the hovered or focused tree, `U` all trees of its structure; Shift adds
+/// them to the selection.
 fn group_keys(
     ctx: &ViewContext<'_>,
     state: &ScatterState,
     analysis: &Analysis,
     output: &PointsOutput,
     ui: &Ui,
-) -> Option<Taken> {
+) -> Option<PickedPoints> {
     let tree = output
         .hovered
         .map(TreeIdx::from_index)
@@ -245,14 +249,14 @@ fn group_keys(
     };
     let mut points: Vec<usize> = trees.into_iter().map(TreeIdx::index).collect();
     points.sort_unstable();
-    Some(Taken {
+    Some(PickedPoints {
         points,
-        joining: Joining::of(modifiers),
+        mode: SelectionMode::of(modifiers),
         is_drawn: false,
     })
 }
 
-/// A tree and its nearest: in the space of the model where they are known, else on the map.
+/// Returns a tree and its nearest ones: in the space of the model if they are known, else on the map.
 fn neighbours(
     ctx: &ViewContext<'_>,
     state: &ScatterState,
@@ -274,7 +278,7 @@ fn neighbours(
     nearest.into_iter().map(TreeIdx::from_index).collect()
 }
 
-/// What is known of the tree under the pointer, or of that of the keyboard beside its mark.
+/// Draws the card of the tree under the pointer, or of the one at the keyboard cursor next to its mark.
 fn hover_card(
     ctx: &ViewContext<'_>,
     analysis: &Analysis,
@@ -312,7 +316,7 @@ fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mu
             score_text(detection.scores[tree.index()])
         ));
         ui.label(format!(
-            "Place {} of {}",
+            "Rank {} of {} by score",
             detection.place[tree.index()] + 1,
             count_of(forest.len(), "execution")
         ));

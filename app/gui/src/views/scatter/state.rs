@@ -1,4 +1,4 @@
-//! What the map remembers between frames.
+//! The state of the map between frames.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Detection, Label, Selection, Snapshot, TreeCauses, TreeMap};
 
 use super::coloring::{Coloring, Palette};
-use crate::canvas::points::{Joining, PointsState, Taken, Tool};
+use crate::canvas::points::{PickedPoints, PointsState, SelectionMode, Tool};
 use crate::context::ViewContext;
 
 /// View, tool and colouring of the map.
@@ -14,20 +14,20 @@ use crate::context::ViewContext;
 pub struct ScatterState {
     pub(super) points: PointsState,
     pub(super) coloring: Coloring,
-    /// What the points were made from.
+    /// The inputs of the points.
     known: Option<Known>,
 }
 
 struct Known {
     analysis: Arc<Analysis>,
     map: Arc<TreeMap>,
-    look: Look,
+    inputs: MarkInputs,
     palette: Palette,
 }
 
-/// What the looks of points depend on, besides the map.
+/// The inputs of the marks, in addition to the map.
 #[derive(Clone)]
-struct Look {
+struct MarkInputs {
     detection: Option<Arc<Detection>>,
     labels: Arc<[Option<Label>]>,
     tree_causes: Option<Arc<TreeCauses>>,
@@ -35,10 +35,10 @@ struct Look {
     is_dark: bool,
 }
 
-impl Look {
+impl MarkInputs {
     fn is_same(&self, other: &Self) -> bool {
-        let pointer = |look: &Self| look.detection.as_ref().map(Arc::as_ptr);
-        let causes = |look: &Self| look.tree_causes.as_ref().map(Arc::as_ptr);
+        let pointer = |inputs: &Self| inputs.detection.as_ref().map(Arc::as_ptr);
+        let causes = |inputs: &Self| inputs.tree_causes.as_ref().map(Arc::as_ptr);
         pointer(self) == pointer(other)
             && causes(self) == causes(other)
             && Arc::ptr_eq(&self.labels, &other.labels)
@@ -48,27 +48,27 @@ impl Look {
 }
 
 impl ScatterState {
-    /// Shows all trees.
+    /// Fits all trees.
     pub fn fit(&mut self) {
         self.points.fit();
     }
 
-    /// Takes up or lays down the lasso.
+    /// Selects or deselects the lasso.
     pub fn toggle_lasso(&mut self) {
         self.points.toggle(Tool::Lasso);
     }
 
-    /// Lays down the tool in hand; `false` if there was none.
+    /// Deselects the current tool; returns `false` if there was none.
     pub fn cancel_lasso(&mut self) -> bool {
         self.points.cancel()
     }
 
-    /// Gives the map the keyboard.
+    /// Requests the keyboard focus for the map.
     pub fn request_focus(&mut self) {
         self.points.request_focus();
     }
 
-    /// Takes over a new map, and new looks; a map of other trees or by another method is seen whole.
+    /// Takes over a new map and new marks; a map of other trees or by another method is fitted to the view.
     pub(super) fn prepare(
         &mut self,
         ctx: &ViewContext<'_>,
@@ -76,7 +76,7 @@ impl ScatterState {
         map: &Arc<TreeMap>,
     ) {
         let snapshot = ctx.snapshot;
-        let look = Look {
+        let inputs = MarkInputs {
             detection: snapshot.detection.clone(),
             labels: Arc::clone(&snapshot.labels_by_tree),
             tree_causes: snapshot.tree_causes.clone(),
@@ -85,7 +85,7 @@ impl ScatterState {
         };
         let known = self.known.as_ref();
         let is_same_map = known.is_some_and(|known| Arc::ptr_eq(&known.map, map));
-        if is_same_map && known.is_some_and(|known| known.look.is_same(&look)) {
+        if is_same_map && known.is_some_and(|known| known.inputs.is_same(&inputs)) {
             return;
         }
         let goes_on = known.is_some_and(|known| {
@@ -105,18 +105,18 @@ impl ScatterState {
         self.known = Some(Known {
             analysis: Arc::clone(analysis),
             map: Arc::clone(map),
-            look,
+            inputs,
             palette,
         });
     }
 
-    /// What the colours mean.
+    /// Returns the current colours.
     pub(super) fn palette(&self) -> Option<&Palette> {
         self.known.as_ref().map(|known| &known.palette)
     }
 }
 
-/// The selected trees as points, ascending.
+/// Returns the selected trees as points, ascending.
 pub(super) fn selected_points(snapshot: &Snapshot) -> Vec<u32> {
     match &snapshot.selection {
         Selection::None => Vec::new(),
@@ -125,16 +125,16 @@ pub(super) fn selected_points(snapshot: &Snapshot) -> Vec<u32> {
     }
 }
 
-/// The selection after `taken` has joined it. What is drawn around never joins a single tree, which is
+/// Returns the selection combined with `taken`. A group that was drawn around is never added to a single tree, which is
 /// often selected by chance.
-pub(super) fn joined(selected: &[u32], taken: &Taken) -> Selection {
+pub(super) fn joined(selected: &[u32], taken: &PickedPoints) -> Selection {
     let points: Vec<u32> = taken.points.iter().map(|&point| point as u32).collect();
     let is_group = selected.len() > 1;
-    let joining = match taken.joining {
-        Joining::Add if taken.is_drawn && !is_group => Joining::Replace,
-        joining => joining,
+    let mode = match taken.mode {
+        SelectionMode::Add if taken.is_drawn && !is_group => SelectionMode::Replace,
+        mode => mode,
     };
-    match joining.join(selected, &points)[..] {
+    match mode.join(selected, &points)[..] {
         [] => Selection::None,
         [point] => Selection::One(TreeIdx(point)),
         ref points => Selection::Group(points.iter().copied().map(TreeIdx).collect()),

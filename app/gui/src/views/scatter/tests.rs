@@ -1,4 +1,4 @@
-//! The map by its labels and its behaviour.
+//! Tests of the map, by label and by behaviour.
 
 use callgrove_session::{Selection, Snapshot};
 use egui::{Color32, Vec2};
@@ -13,7 +13,7 @@ struct Map {
     snapshot: Snapshot,
     state: ScatterState,
     commands: Vec<Command>,
-    /// What another view points at.
+    /// The tree that is hovered in another view.
     pointed: Option<TreeIdx>,
     hovered: Option<TreeIdx>,
 }
@@ -52,7 +52,7 @@ fn wide(snapshot: Snapshot) -> Harness<'static, Map> {
     map_of(snapshot, Vec2::new(800.0, 600.0))
 }
 
-/// The map with the keyboard.
+/// Returns the map with the keyboard focus.
 fn focused(snapshot: Snapshot) -> Harness<'static, Map> {
     let mut harness = wide(snapshot);
     harness.state_mut().state.request_focus();
@@ -107,7 +107,7 @@ fn u_selects_all_of_one_structure_and_shift_adds_to_the_group() {
 }
 
 #[test]
-fn arrows_lead_from_point_to_point_and_enter_selects() {
+fn arrows_move_between_points_and_enter_selects() {
     let mut harness = focused(with_focus(&demo_snapshot(), TreeIdx(7)));
     assert_eq!(press(&mut harness, Modifiers::NONE, Key::ArrowUp), None);
     let at = harness.state().hovered;
@@ -128,7 +128,7 @@ fn keys_typed_elsewhere_are_not_taken() {
 }
 
 #[test]
-fn a_point_that_the_pointer_is_on_is_told_to_the_other_views() {
+fn a_hovered_point_is_hovered_in_all_views() {
     let mut harness = wide(demo_snapshot());
     let rect = harness.get_by_role(egui::accesskit::Role::Canvas).rect();
     let state = &harness.state().state;
@@ -143,10 +143,10 @@ fn a_point_that_the_pointer_is_on_is_told_to_the_other_views() {
     harness.hover_at(at);
     harness.run();
     assert_eq!(harness.state().hovered, Some(TreeIdx(11)));
-    harness.get_by_label_contains("Place ");
+    harness.get_by_label_contains("Rank ");
 }
 
-/// Circles drawn on the map: how a tree is ringed.
+/// Returns the number of circles drawn on the map, which are the rings of trees.
 fn num_circles(harness: &Harness<'_, Map>) -> usize {
     fn count(shape: &egui::Shape) -> usize {
         match shape {
@@ -160,7 +160,7 @@ fn num_circles(harness: &Harness<'_, Map>) -> usize {
 }
 
 #[test]
-fn what_another_view_points_at_is_ringed() {
+fn a_tree_hovered_in_another_view_is_ringed() {
     let mut harness = wide(demo_snapshot());
     let before = num_circles(&harness);
     harness.state_mut().pointed = Some(TreeIdx(5));
@@ -172,7 +172,7 @@ fn what_another_view_points_at_is_ringed() {
 }
 
 #[test]
-fn colours_can_mean_other_things_and_abnormal_trees_keep_their_shape() {
+fn colourings_can_be_chosen_and_abnormal_trees_keep_their_shape() {
     let mut harness = wide(demo_snapshot());
     let colors = |harness: &Harness<'_, Map>| -> Vec<Color32> {
         harness
@@ -212,13 +212,13 @@ fn colours_can_mean_other_things_and_abnormal_trees_keep_their_shape() {
         .enumerate()
     {
         let is_abnormal = detection.is_abnormal(TreeIdx::from_index(tree));
-        assert_eq!(mark.stands_out, is_abnormal);
+        assert_eq!(mark.is_prominent, is_abnormal);
         assert_eq!(mark.shape == points::MarkShape::Diamond, is_abnormal);
     }
 }
 
 #[test]
-fn new_scores_change_the_looks_and_not_the_view() {
+fn new_scores_change_the_marks_and_not_the_view() {
     let mut harness = focused(demo_snapshot());
     harness.key_press(Key::Plus);
     harness.run();
@@ -246,7 +246,7 @@ fn new_scores_change_the_looks_and_not_the_view() {
 }
 
 #[test]
-fn in_a_narrow_place_every_control_is_in_the_menu() {
+fn in_a_narrow_view_every_control_is_in_the_menu() {
     let mut harness = map_of(demo_snapshot(), Vec2::new(180.0, 200.0));
     assert!(harness.query_by_label("Lasso").is_none());
     harness.get_by_label_contains("Map options").click();
@@ -270,34 +270,37 @@ fn in_a_narrow_place_every_control_is_in_the_menu() {
 }
 
 #[test]
-fn a_group_that_is_drawn_replaces_a_single_tree_and_joins_a_group() {
-    let drawn = |joining| Taken {
+fn a_drawn_group_replaces_a_single_tree_and_extends_a_group() {
+    let drawn = |mode| PickedPoints {
         points: vec![4, 5],
-        joining,
+        mode,
         is_drawn: true,
     };
     let group = |trees: &[u32]| Selection::Group(trees.iter().copied().map(TreeIdx).collect());
-    assert_eq!(state::joined(&[9], &drawn(Joining::Add)), group(&[4, 5]));
     assert_eq!(
-        state::joined(&[8, 9], &drawn(Joining::Add)),
+        state::joined(&[9], &drawn(SelectionMode::Add)),
+        group(&[4, 5])
+    );
+    assert_eq!(
+        state::joined(&[8, 9], &drawn(SelectionMode::Add)),
         group(&[4, 5, 8, 9])
     );
     assert_eq!(
-        state::joined(&[4, 5, 9], &drawn(Joining::Subtract)),
+        state::joined(&[4, 5, 9], &drawn(SelectionMode::Subtract)),
         Selection::One(TreeIdx(9))
     );
     assert_eq!(
-        state::joined(&[4], &drawn(Joining::Subtract)),
+        state::joined(&[4], &drawn(SelectionMode::Subtract)),
         Selection::None
     );
-    let clicked = Taken {
+    let clicked = PickedPoints {
         points: vec![4],
-        joining: Joining::Add,
+        mode: SelectionMode::Add,
         is_drawn: false,
     };
     assert_eq!(
         state::joined(&[9], &clicked),
         group(&[4, 9]),
-        "Shift and click joins"
+        "Shift+click extends"
     );
 }

@@ -1,4 +1,4 @@
-//! What a colouring gives the trees, and how it is explained.
+//! The values of a colouring, and its legend.
 
 use callgrove_model::{Forest, TreeIdx};
 use callgrove_session::DelayRole;
@@ -6,13 +6,13 @@ use egui::Color32;
 
 use crate::canvas::points::MarkShape;
 
-/// What the colours are made of.
+/// The values that determine the colours.
 pub(super) enum Values {
-    /// No more than the snapshot tells.
+    /// None: the snapshot is sufficient.
     Snapshot,
-    /// Place on a scale, 0 to 1, by tree, with the texts of both ends.
+    /// Position on a scale, 0 to 1, by tree, with the texts of both ends.
     Scale(Vec<f32>, [String; 2]),
-    /// Class by tree, with the names of those that have a colour, and of the others.
+    /// Class by tree, with the names of the coloured classes, and of the rest.
     Classes(Vec<u32>, Vec<String>, Option<String>),
     /// Role by tree.
     Roles(Vec<DelayRole>),
@@ -26,7 +26,7 @@ pub(super) enum LegendRow {
 }
 
 impl LegendRow {
-    /// What it says.
+    /// Returns the text of the line.
     #[cfg(test)]
     pub(super) fn text(&self) -> &str {
         match self {

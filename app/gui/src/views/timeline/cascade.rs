@@ -1,4 +1,4 @@
-//! Which delay is drawn as a path over the rows, and whether it is.
+//! The delay that is drawn as a path over the rows, and whether it is visible.
 
 use std::sync::Arc;
 
@@ -9,15 +9,16 @@ use egui::Ui;
 use crate::theme::Theme;
 use crate::widgets::{SIGN_WIDTH, count_of, paint_kind};
 
-/// Room, in points, from which on the switch says where the delay began.
-const ROOM_FOR_NAME: f32 = 640.0;
+/// Width from which the switch names the rank where the delay began, in points.
+const MIN_WIDTH_FOR_NAME: f32 = 640.0;
 
-/// The delay that is looked at, and what the person said about drawing it.
+/// The selected delay, and the user's choice whether it is drawn.
 #[derive(Default)]
 pub(super) struct CascadeState {
     known: Option<Known>,
-    /// The path of an incident is drawn unless the person puts it away, that of a tree only when asked for.
+    /// Whether the user hides the path of an incident, which is drawn by default.
     hides_incidents: bool,
+    /// Whether the user shows the path of a single tree, which is not drawn by default.
     shows_trees: bool,
 }
 
@@ -31,7 +32,7 @@ struct Known {
 
 impl Known {
     fn is_same(&self, causes: &Arc<RunCauses>, snapshot: &Snapshot) -> bool {
-        // The calls of an incident may be on their way.
+        // The calls of an incident may not be loaded yet.
         (self.cascade.is_some() || self.incident.is_none())
             && Arc::ptr_eq(&self.causes, causes)
             && self.analysis.as_ref().map(Arc::as_ptr)
@@ -42,7 +43,7 @@ impl Known {
 }
 
 impl CascadeState {
-    /// Looks up what is selected, if it is not known.
+    /// Looks up the path of the selection, if it is not known.
     pub(super) fn follow(&mut self, snapshot: &Snapshot) {
         let Some(causes) = &snapshot.causes else {
             self.known = None;
@@ -61,7 +62,7 @@ impl CascadeState {
         });
     }
 
-    /// Draws the path, or puts it away.
+    /// Shows or hides the path.
     pub(super) fn toggle(&mut self) {
         let is_incident = (self.known.as_ref()).is_some_and(|known| known.incident.is_some());
         if is_incident {
@@ -71,7 +72,7 @@ impl CascadeState {
         }
     }
 
-    /// The path to draw.
+    /// Returns the path to draw.
     pub(super) fn shown(&self) -> Option<&Cascade> {
         let known = self.known.as_ref()?;
         let is_shown = if known.incident.is_some() {
@@ -83,7 +84,7 @@ impl CascadeState {
     }
 }
 
-/// Draws the switch of the path, where something selected was late.
+/// Draws the switch of the path, if a selected item was delayed.
 pub(super) fn cascade_ui(state: &mut CascadeState, theme: &Theme, ui: &mut Ui) {
     let known = state.known.as_ref();
     let Some(cascade) = known.and_then(|known| known.cascade.as_ref()) else {
@@ -92,15 +93,14 @@ pub(super) fn cascade_ui(state: &mut CascadeState, theme: &Theme, ui: &mut Ui) {
     let root = cascade.root;
     let mut is_shown = state.shown().is_some();
     let reached = count_of(cascade.steps.len(), "rank");
-    let text = if ui.available_width() < ROOM_FOR_NAME {
+    let text = if ui.available_width() < MIN_WIDTH_FOR_NAME {
         "Delay (C)".to_owned()
     } else {
         format!("Delay from rank {} (C)", root.rank)
     };
     let hint = format!(
-        "The way of the delay from rank {}, where it began, to {reached} that waited: each arrow leads to a rank \
-         when it could go on, with the delay that it was handed. Rank {} is the first row, whatever ranks are \
-         chosen.",
+        "How the delay spread from rank {}, where it began, to {reached} that waited. Each arrow points to a rank \
+         at the time when it could continue, and shows the delay that it received. Rank {} is always the first row.",
         root.rank, root.rank
     );
     let toggle = ui.toggle_value(&mut is_shown, text).on_hover_text(hint);
@@ -120,7 +120,7 @@ mod tests {
     use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
     use super::super::{TimelineState, timeline_ui};
-    use crate::stall_for_tests::{stalled_snapshot, trees_of_stall, with_incident};
+    use crate::stall_fixture::{stalled_snapshot, trees_of_stall, with_incident};
     use crate::test_support::{harness_of, with_focus, written};
 
     type View = Harness<'static, TimelineState>;
@@ -138,16 +138,16 @@ mod tests {
     }
 
     #[test]
-    fn the_way_of_an_incident_is_drawn_with_its_root_as_the_first_row() {
+    fn the_path_of_an_incident_is_drawn_with_its_root_as_the_first_row() {
         let mut harness = view(with_incident(&stalled_snapshot(), 0));
         assert!(is_drawn(&harness));
         let texts: Vec<String> = written(&harness).into_iter().map(|it| it.text).collect();
-        let is_told = |text: &String| text.starts_with("stalled 49.95");
-        assert!(texts.iter().any(is_told), "{texts:?}");
+        let is_described = |text: &String| text.starts_with("stalled 49.95");
+        assert!(texts.iter().any(is_described), "{texts:?}");
         let shown = harness.state_mut().shown().unwrap();
         let first = shown.canvas.rows()[0].lane.lane;
         assert_eq!(shown.canvas.trace().lane(first).rank.0, 2);
-        // Also where the ranks that a person chose are others.
+        // Also if the user chose other ranks.
         shown.ranks.filter = RankFilter::Ranks(vec![(0, 1)]);
         harness.run();
         let rows = harness.state_mut().shown().unwrap().canvas.rows();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_to_a_single_tree_is_drawn_when_it_is_asked_for() {
+    fn the_path_to_a_single_tree_is_drawn_on_request() {
         let snapshot = stalled_snapshot();
         let victim = trees_of_stall(&snapshot, 0)[3];
         let mut harness = view(with_focus(&snapshot, victim));

@@ -1,4 +1,4 @@
-//! The row above the timeline: what is in view, and which ranks are rows.
+//! The header of the timeline: the visible range, and the choice of ranks.
 
 use callgrove_model::{DurationNs, ExecRef};
 use callgrove_session::{RankFilter, RankSort};
@@ -12,10 +12,10 @@ use crate::canvas::time::write_legend_ui;
 use crate::context::ViewContext;
 use crate::widgets::{count_of, view_header};
 
-/// Room beside the buttons, in points, from which on it is said how many messages are not drawn, and what
-/// hatching means.
-const ROOM_FOR_MESSAGES: f32 = 230.0;
-const ROOM_FOR_LEGEND: f32 = 170.0;
+/// Width next to the buttons from which the number of messages that are not drawn is shown, in points.
+const MIN_WIDTH_FOR_MESSAGES: f32 = 230.0;
+/// Width next to the buttons from which the legend of the hatching is shown, in points.
+const MIN_WIDTH_FOR_LEGEND: f32 = 170.0;
 
 /// Draws the header.
 pub(super) fn header_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
@@ -32,31 +32,31 @@ pub(super) fn header_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mu
         if let Some(range) = marks_ui(ctx, shown.canvas.origin(), ui) {
             shown.canvas.view.reveal(range.from, range.to);
         }
-        let keys = "Wheel or W and S zoom, drag or A and D move, double click on a call shows it whole. \
-                    Shift and drag choose a stretch of time.";
+        let keys = "Wheel or W and S zoom, drag or A and D pan, double-click fits a call. \
+                    Shift+drag selects a time range.";
         let length = round_duration(DurationNs(shown.canvas.view.window().length_ns()));
         ui.weak(format!("{length} in view")).on_hover_text(keys);
         if let Some(found) = shown.canvas.messages() {
             let num_left_out = found.num_messages - found.arrows.len();
-            if num_left_out > 0 && ui.available_width() > ROOM_FOR_MESSAGES {
+            if num_left_out > 0 && ui.available_width() > MIN_WIDTH_FOR_MESSAGES {
                 ui.weak(format!("{} not drawn", count_of(num_left_out, "message")))
                     .on_hover_text(
-                        "Drawn are those of the selected call and tree, those that ended the longest waits, \
-                         those longest under way, and a fair sample of the others. The band below the axis is \
-                         the darker the more are not drawn.",
+                        "Shown are the messages of the selected call and tree, those that ended the longest waits, \
+                         those with the longest transit times, and an even sample of the others. The band below the \
+                         axis is darker where more messages are not drawn.",
                     );
             }
         }
-        if shown.canvas.calls().is_far() && shown.canvas.calls().is_waiting() {
-            ui.weak("…").on_hover_text("More of it is on its way");
+        if shown.canvas.calls().is_remote() && shown.canvas.calls().is_waiting() {
+            ui.weak("…").on_hover_text("Loading more");
         }
-        if ui.available_width() > ROOM_FOR_LEGEND {
+        if ui.available_width() > MIN_WIDTH_FOR_LEGEND {
             write_legend_ui(shown.canvas.trace(), ctx.theme, ui);
         }
     });
 }
 
-/// Draws the row below: the search, and which ranks are rows. The answer is a call to show.
+/// Draws the row below: the search, and the choice of ranks. Returns a call to show.
 pub(super) fn tools_ui(
     shown: &mut ShownRun,
     call: Option<ExecRef>,
@@ -95,7 +95,7 @@ fn ranks_ui(shown: &mut ShownRun, ui: &mut Ui) {
         .hint_text("All ranks")
         .desired_width(90.0);
     let response = ui.add(field).accessible_name("Ranks to show");
-    let response = response.on_hover_text("Numbers and ranges (0-3, 8), or a part of a name (gpu)");
+    let response = response.on_hover_text("Numbers and ranges (0-3, 8), or part of a name (gpu)");
     if response.changed() {
         shown.ranks_error = match RankFilter::parse(&shown.ranks_text) {
             Ok(filter) => {
@@ -117,10 +117,10 @@ fn ranks_ui(shown: &mut ShownRun, ui: &mut Ui) {
             }
         });
     sort.response
-        .on_hover_text("The order of the rows below those of the selection");
+        .on_hover_text("Order of the rows below the selected ones");
 }
 
-/// To three significant digits.
+/// Rounds to three significant digits.
 fn round_duration(duration: DurationNs) -> DurationNs {
     let mut step_ns = 1;
     while duration.0 / step_ns >= 1_000 {

@@ -1,4 +1,4 @@
-//! Marks that a person made on the time of the run: a field for a new one, and the list of all.
+//! The user's marks on the timeline: a field for a new one, and the list of all.
 
 use callgrove_session::{Command, Mark, TimeRange};
 use egui::{Key, TextEdit, Ui};
@@ -6,7 +6,7 @@ use egui::{Key, TextEdit, Ui};
 use crate::canvas::time::relative_time;
 use crate::context::ViewContext;
 
-/// A mark that is being written.
+/// A mark while its text is entered.
 pub(super) struct NewMark {
     range: TimeRange,
     text: String,
@@ -14,7 +14,7 @@ pub(super) struct NewMark {
 }
 
 impl NewMark {
-    /// Begins to write a mark.
+    /// Starts a mark.
     pub(super) fn at(range: TimeRange) -> Self {
         Self {
             range,
@@ -24,11 +24,11 @@ impl NewMark {
     }
 }
 
-/// Draws the field of a new mark: Enter keeps it, Esc lets it go.
+/// Draws the field of a new mark: Enter saves it, Esc discards it.
 pub(super) fn new_mark_ui(ctx: &mut ViewContext<'_>, new: &mut Option<NewMark>, ui: &mut Ui) {
     let Some(mark) = new else { return };
     let field = TextEdit::singleline(&mut mark.text)
-        .hint_text("What is here?")
+        .hint_text("Add a note")
         .desired_width(150.0);
     let response = ui.add(field).accessible_name("Text of the mark");
     if std::mem::take(&mut mark.wants_focus) {
@@ -45,27 +45,27 @@ pub(super) fn new_mark_ui(ctx: &mut ViewContext<'_>, new: &mut Option<NewMark>, 
     }
 }
 
-/// Draws the menu of all marks; the answer is one to go to.
+/// Draws the menu of all marks. Returns the mark to go to.
 pub(super) fn marks_ui(
     ctx: &mut ViewContext<'_>,
     origin: callgrove_model::TimeNs,
     ui: &mut Ui,
 ) -> Option<TimeRange> {
     let marks = std::sync::Arc::clone(&ctx.snapshot.marks);
-    let mut wish = None;
+    let mut chosen = None;
     let title = format!("Marks ({})", marks.len());
     let menu = ui.menu_button(title, |ui| {
         if marks.is_empty() {
-            ui.weak("M makes a mark at the pointer or of the chosen range");
+            ui.weak("Press M to mark the time at the pointer or the selected range");
         }
         for mark in marks.iter() {
             ui.horizontal(|ui| {
                 if ui
                     .button(name_of(mark, origin))
-                    .on_hover_text("Show it")
+                    .on_hover_text("Go to this mark")
                     .clicked()
                 {
-                    wish = Some(mark.range);
+                    chosen = Some(mark.range);
                     ui.close();
                 }
                 if ui.small_button("Delete").clicked() {
@@ -74,11 +74,11 @@ pub(super) fn marks_ui(
             });
         }
     });
-    menu.response.on_hover_text("Marks are kept with the run");
-    wish
+    menu.response.on_hover_text("Marks are saved with the run");
+    chosen
 }
 
-/// `1.5 ms: first stop`.
+/// Returns `1.5 ms: first stop`.
 fn name_of(mark: &Mark, origin: callgrove_model::TimeNs) -> String {
     let at = relative_time(mark.range.from, origin, 1_000.0);
     if mark.text.is_empty() {

@@ -1,8 +1,7 @@
-//! The timeline: what all ranks did, when, and the messages that held them up (section 5.3.2 of the
-//! paper).
+//! The Timeline view: what all ranks did over time, and the messages that delayed them (section 5.3.2 of the paper).
 //!
-//! The selected tree's lane is a stack, and it and the ranks it exchanges messages with stand first; all others
-//! are folded below them. Above the rows stands the whole run with its abnormal executions.
+//! The lane of the selected tree is a stack; it comes first, followed by the ranks that it exchanges messages with. All
+//! others are folded below them. Above the rows is a strip of the whole run with its abnormal executions.
 
 mod cascade;
 mod header;

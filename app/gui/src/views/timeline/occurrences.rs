@@ -1,24 +1,24 @@
-//! The anomalous occurrences of the pattern that is looked at, underlined while q and s are dragged.
+//! The anomalous occurrences of the selected pattern, underlined while q and s are dragged.
 
 use callgrove_session::{JudgedBy, Snapshot};
 
-use crate::asked::Asked;
 use crate::canvas::time::MarkedOccurrences;
+use crate::latest_answer::LatestAnswer;
 
-/// From which duration on the occurrences of the pattern that is looked at are anomalous.
+/// The duration above which occurrences of the selected pattern are anomalous.
 #[derive(Default)]
 pub(super) struct PatternMarks {
-    judged: Asked<JudgedBy>,
+    judged: LatestAnswer<JudgedBy>,
     shown: Option<MarkedOccurrences>,
 }
 
 impl PatternMarks {
     /// Takes over pattern and reference.
     pub(super) fn follow(&mut self, snapshot: &Snapshot) {
-        self.shown = self.long(snapshot);
+        self.shown = self.longer_occurrences(snapshot);
     }
 
-    fn long(&mut self, snapshot: &Snapshot) -> Option<MarkedOccurrences> {
+    fn longer_occurrences(&mut self, snapshot: &Snapshot) -> Option<MarkedOccurrences> {
         let (patterns, calls) = (snapshot.patterns.as_ref()?, snapshot.calls.as_ref()?);
         let pattern = snapshot.pattern?;
         let at = patterns.place_of(pattern)?;
@@ -27,7 +27,7 @@ impl PatternMarks {
         Some(MarkedOccurrences { pattern, limit })
     }
 
-    /// The occurrences that take longer.
+    /// Returns the occurrences that take longer.
     pub(super) fn shown(&self) -> Option<MarkedOccurrences> {
         self.shown
     }

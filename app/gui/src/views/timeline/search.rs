@@ -1,4 +1,4 @@
-//! The search for calls by function: a field, how many there are, and the next and previous.
+//! The search for calls by function: a field, the number of matches, and buttons for the next and previous.
 
 use std::sync::Arc;
 
@@ -10,34 +10,34 @@ use egui::{Key, Response, TextEdit, Ui};
 
 use crate::widgets::count_of;
 
-/// What is searched for, and what was found.
+/// The search and its matches.
 #[derive(Default)]
 pub(super) struct SearchState {
     text: String,
-    /// The function that was chosen elsewhere, whose calls are meant whatever else the text fits.
+    /// The function that was chosen elsewhere; its calls are the matches, whatever the text.
     func: Option<FuncId>,
-    /// What was found of the text, once it is known.
+    /// The matches of the text, once they are known.
     found: Option<Arc<FoundCalls>>,
-    /// The calls, to be drawn.
+    /// The matching calls, for drawing.
     pub(super) spans: SpanIndex,
     wants_focus: bool,
-    /// A step to another call that waits for what it starts from: forward or back.
+    /// A pending step to another match, forward or back, which waits for its starting point.
     step: Option<bool>,
 }
 
 impl SearchState {
-    /// Puts the cursor into the field.
+    /// Focuses the field.
     pub(super) fn focus(&mut self) {
         self.wants_focus = true;
     }
 
-    /// Finds the calls of a function that was chosen elsewhere.
+    /// Searches the calls of a function that was chosen elsewhere.
     pub(super) fn choose(&mut self, func: FuncId, name: String) {
         (self.found, self.step, self.spans) = (None, None, SpanIndex::default());
         (self.func, self.text) = (Some(func), name);
     }
 
-    /// The calls, once they are known.
+    /// Returns the calls, once they are known.
     fn ask(&self, calls: &Calls) -> Option<Arc<FoundCalls>> {
         let Some(func) = self.func else {
             return calls.ask(&CallsNamed(self.text.clone()));
@@ -48,7 +48,7 @@ impl SearchState {
     }
 }
 
-/// Draws field and buttons; the answer is a call to show.
+/// Draws field and buttons. Returns a call to show.
 pub(super) fn search_ui(
     state: &mut SearchState,
     calls: &Calls,
@@ -60,7 +60,7 @@ pub(super) fn search_ui(
         .desired_width(140.0);
     let response = ui.add(field).accessible_name("Find calls of a function");
     let response = response.on_hover_text(
-        "A part of a name, or a pattern with * and ?. Enter: next, Shift+Enter: previous",
+        "Part of a name, or a pattern with * and ?. Enter: next, Shift+Enter: previous",
     );
     if std::mem::take(&mut state.wants_focus) {
         response.request_focus();
@@ -88,10 +88,8 @@ pub(super) fn search_ui(
     let found = state.found.as_ref();
     let is_enabled = found.is_some_and(|found| !found.hits.is_empty());
     state.step = by_key.filter(|_| is_enabled).or(state.step);
-    for (text, name, is_forward) in [
-        ("‹", "Previous call found", false),
-        ("›", "Next call found", true),
-    ] {
+    for (text, name, is_forward) in [("‹", "Previous match", false), ("›", "Next match", true)]
+    {
         let button = ui.add_enabled(is_enabled, egui::Button::new(text));
         if button.on_hover_text(name).accessible_name(name).clicked() {
             state.step = Some(is_forward);
@@ -106,7 +104,7 @@ pub(super) fn search_ui(
     found?.step(from, is_forward)
 }
 
-/// Enter goes on, with Shift back; the cursor stays in the field.
+/// Returns the step of a key: Enter goes forward, with Shift back; the cursor stays in the field.
 fn key_step(response: &Response, ui: &Ui) -> Option<bool> {
     let (enter, shift) = ui.input(|input| (input.key_pressed(Key::Enter), input.modifiers.shift));
     if !(response.lost_focus() && enter) {
@@ -116,7 +114,7 @@ fn key_step(response: &Response, ui: &Ui) -> Option<bool> {
     Some(!shift)
 }
 
-/// `3 of 120 calls`.
+/// Returns `3 of 120 calls`.
 fn count_text(found: &FoundCalls, call: Option<ExecRef>) -> String {
     let all = count_of(found.num_hits, "call");
     if found.stride > 1 {

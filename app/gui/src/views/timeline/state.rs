@@ -1,4 +1,4 @@
-//! What the timeline remembers between frames.
+//! The state of the timeline between frames.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use super::occurrences::PatternMarks;
 use super::search::SearchState;
 use super::statistics::StatisticsState;
 use super::trend::ShownTrend;
-use crate::canvas::time::{LaneCanvas, RankChoice, RowWish, Window};
+use crate::canvas::time::{LaneCanvas, RankChoice, RowRequest, Window};
 use crate::context::short_name;
 use crate::views::focus::Focus;
 
-/// Room left on both sides of a tree that fills the window.
+/// Margin on both sides of a tree that fills the window, as a fraction of its length.
 const MARGIN: f64 = 0.1;
 
-/// The run that is shown, and which of its ranks a person wants to see.
+/// The run that is shown, and the ranks that the user wants to see.
 #[derive(Default)]
 pub struct TimelineState {
     shown: Option<ShownRun>,
-    /// What it shall show once it is drawn.
+    /// The window to show once the run is drawn.
     wanted: Option<Window>,
 }
 
@@ -32,59 +32,59 @@ pub struct TimelineState {
 pub(super) struct ShownRun {
     pub(super) canvas: LaneCanvas,
     pub(super) ranks: RankChoice,
-    /// What a person wrote to choose ranks.
+    /// The user's text that chooses ranks.
     pub(super) ranks_text: String,
-    /// Why that names no ranks.
+    /// The error of that text.
     pub(super) ranks_error: Option<String>,
     focus: Option<Focus>,
     call: Option<ExecRef>,
-    /// The incident that is looked at, and its time.
+    /// The selected incident, and its time range.
     incident: Option<(usize, Window)>,
     trend: ShownTrend,
-    /// Anomalous occurrences of the pattern that is looked at.
+    /// Anomalous occurrences of the selected pattern.
     pub(super) occurrences: PatternMarks,
-    /// Whether it is looked at as a whole, and not one of its trees.
+    /// Whether the incident as a whole is selected, and not one of its trees.
     is_of_incident: bool,
     /// The path of a delay.
     pub(super) cascade: CascadeState,
-    /// The call that was shown whole last.
+    /// The call that was fitted last.
     fitted: Option<ExecRef>,
     /// Abnormal trees.
     pub(super) flagged: Arc<SpanIndex>,
     flagged_of: Option<(Arc<Analysis>, Arc<Detection>)>,
-    /// Calls that were searched for.
+    /// The search for calls.
     pub(super) search: SearchState,
-    /// What the functions did in the chosen stretch of time.
+    /// Statistics of functions in the selected time range.
     pub(super) statistics: Option<StatisticsState>,
-    /// A mark that is being written.
+    /// A mark while its text is entered.
     pub(super) new_mark: Option<NewMark>,
-    /// Where a stretch of the strip that is being brushed began, as a share of the run.
+    /// Start of the brushed range of the strip, as a fraction of the run.
     pub(super) brush_from: Option<f64>,
 }
 
 impl TimelineState {
-    /// Shows the selected call, incident and tree, one after the other, then the whole run.
+    /// Fits the selected call, incident and tree, one after the other, then the whole run.
     pub fn fit(&mut self) {
         if let Some(shown) = self.shown() {
             shown.fit();
         }
     }
 
-    /// Draws the path of the delay that is looked at, or puts it away.
+    /// Shows or hides the path of the selected delay.
     pub(crate) fn toggle_cascade(&mut self) {
         if let Some(shown) = self.shown() {
             shown.cascade.toggle();
         }
     }
 
-    /// Puts a rank above all others.
+    /// Pins a rank above all others.
     pub(crate) fn pin(&mut self, rank: (ProgramId, RankId)) {
         if let Some(shown) = self.shown() {
             shown.ranks.pinned.insert(rank);
         }
     }
 
-    /// Moves to a stretch of time.
+    /// Moves to a time range.
     pub(crate) fn show_time(&mut self, range: TimeRange) {
         if let Some(shown) = self.shown() {
             let window = Window::around(range.from, range.to, MARGIN);
@@ -92,26 +92,26 @@ impl TimelineState {
         }
     }
 
-    /// Shows a stretch of time as it was shown before; all of the run without one.
+    /// Restores a time range; all of the run without one.
     pub(crate) fn restore(&mut self, range: Option<TimeRange>) {
         let all = self.shown.as_ref().map(|shown| shown.canvas.view.bounds());
         let wanted = range.map(|range| Window::around(range.from, range.to, 0.0));
         self.wanted = wanted.or(all);
     }
 
-    /// What is seen, unless it is the whole run.
-    pub(crate) fn part_seen(&self) -> Option<TimeRange> {
+    /// Returns the visible range, unless it is the whole run.
+    pub(crate) fn visible_range(&self) -> Option<TimeRange> {
         let view = &self.shown.as_ref()?.canvas.view;
         let Window { from, to } = self.wanted.unwrap_or(view.window());
         (view.bounds() != Window { from, to }).then_some(TimeRange { from, to })
     }
 
-    /// The run that was shown last.
+    /// Returns the run that was shown last.
     pub(super) fn shown(&mut self) -> Option<&mut ShownRun> {
         self.shown.as_mut()
     }
 
-    /// Shows the run of a snapshot; a tree that was selected since fills the window.
+    /// Shows the run of a snapshot; a newly selected tree fills the window.
     pub(super) fn show(&mut self, snapshot: &Snapshot) -> Option<&mut ShownRun> {
         let Some(calls) = &snapshot.calls else {
             self.shown = None;
@@ -184,7 +184,7 @@ impl ShownRun {
         }
     }
 
-    /// A tree of an incident that is looked at moves the window only if nothing of it is seen.
+    /// Shows a tree. A tree of the selected incident moves the window only if no part of it is visible.
     fn show_tree(&mut self, tree: Window, is_of_incident: bool) {
         let seen = self.canvas.view.window();
         let overlaps = tree.from < seen.to && tree.to > seen.from;
@@ -193,7 +193,7 @@ impl ShownRun {
         }
     }
 
-    /// An incident that was selected since fills the window.
+    /// A newly selected incident fills the window.
     fn follow_incident(&mut self, snapshot: &Snapshot) {
         let causes = snapshot.causes.as_ref();
         let new = snapshot.incident.and_then(|number| {
@@ -211,7 +211,7 @@ impl ShownRun {
         }
     }
 
-    /// The ranks of a trend that was selected since come first, and its calls are found.
+    /// The ranks of a newly selected trend come first, and its calls are searched.
     fn follow_trend(&mut self, snapshot: &Snapshot) {
         if !self.trend.follow(snapshot) {
             return;
@@ -227,22 +227,22 @@ impl ShownRun {
         }
     }
 
-    /// Root of the selected tree; none while an incident is looked at as a whole, whose rows are all alike, nor while a trend
-    /// is.
+    /// Returns the root of the selected tree; `None` while a trend or an incident as a whole is selected, since all
+    /// rows of the incident are equal.
     pub(super) fn tree(&self) -> Option<ExecRef> {
         let is_of_tree = !self.is_of_incident && self.trend.number().is_none();
         let focus = self.focus.as_ref().filter(|_| is_of_tree)?;
         Some(focus.analysis.forest.trees()[focus.tree.index()].root)
     }
 
-    /// Entry and exit of the selected tree, as far as [`ShownRun::tree`] tells of one.
+    /// Returns entry and exit of the tree of [`ShownRun::tree`].
     pub(super) fn tree_times(&self) -> Option<(TimeNs, TimeNs)> {
         self.tree()?;
         let tree = self.focus.as_ref()?.root();
         Some((tree.entry()[0], tree.exit()))
     }
 
-    /// What it is the timeline of.
+    /// Returns the title of the timeline.
     pub(super) fn name(&self) -> String {
         if let Some((number, _)) = self.incident.filter(|_| self.is_of_incident) {
             return format!("Timeline of incident {}", number + 1);
@@ -257,7 +257,7 @@ impl ShownRun {
         format!("Timeline of {of}")
     }
 
-    /// The code of a tree of the forest that abnormal executions are of.
+    /// Returns the code of a tree of the forest of the abnormal executions.
     pub(super) fn code(&self, tree: TreeIdx) -> String {
         let of = self.flagged_of.as_ref();
         of.map_or_else(String::new, |(analysis, _)| {
@@ -265,7 +265,7 @@ impl ShownRun {
         })
     }
 
-    /// A call that was selected since; else, of call, incident, tree and run, the one after what is in view.
+    /// Fits a newly selected call; otherwise the next of call, incident, tree and run after the visible one.
     pub(super) fn fit(&mut self) {
         let is_new = self.call.is_some() && self.call != self.fitted;
         self.fitted = self.call;
@@ -289,19 +289,19 @@ impl ShownRun {
         self.focus.as_ref().map(window_of)
     }
 
-    /// Does what was asked for at the name of a row of a rank.
-    pub(super) fn choose(&mut self, rank: (ProgramId, RankId), wish: RowWish) {
-        match wish {
-            RowWish::Pin => {
+    /// Carries out an action at the name of a rank's row.
+    pub(super) fn choose(&mut self, rank: (ProgramId, RankId), request: RowRequest) {
+        match request {
+            RowRequest::Pin => {
                 if !self.ranks.pinned.remove(&rank) {
                     self.ranks.pinned.insert(rank);
                 }
             }
-            RowWish::Only => {
+            RowRequest::Only => {
                 self.ranks_text = rank.1.to_string();
                 self.ranks.filter = RankFilter::Ranks(vec![(rank.1.0, rank.1.0)]);
             }
-            RowWish::All => {
+            RowRequest::All => {
                 self.ranks_text.clear();
                 self.ranks.filter = RankFilter::All;
             }

@@ -1,5 +1,5 @@
-//! The chosen stretch of time beside the rows: how long it is, what the functions did in it, and how long
-//! the calls of one of them took.
+//! The panel of the selected time range: its duration, the totals of functions in it, and the durations of the calls of
+//! one of them.
 
 use std::sync::Arc;
 
@@ -13,13 +13,15 @@ use crate::canvas::time::{LaneCanvas, Window, relative_time};
 use crate::theme::Theme;
 use crate::widgets::{count_of, thousands, view_header};
 
+/// Number of bins of the histogram.
 const NUM_BINS: usize = 40;
+/// Height of the histogram, in points.
 const HISTOGRAM_HEIGHT: f32 = 72.0;
 
-/// What was added up of a stretch of time.
+/// The totals of a time range.
 pub(super) struct StatisticsState {
     wanted: TotalsOf,
-    /// What came of it, once it is known.
+    /// The totals, once they are known.
     totals: Option<Arc<Vec<FunctionTotals>>>,
     function: Option<FunctionDurations>,
 }
@@ -30,22 +32,22 @@ struct FunctionDurations {
     /// The calls, once they are known.
     found: Option<Arc<FoundCalls>>,
     histogram: DurationHistogram,
-    /// The bins that are brushed, first and last.
+    /// The first and last brushed bin.
     brushed: Option<(usize, usize)>,
-    /// The calls in them.
+    /// The calls in these bins.
     spans: SpanIndex,
 }
 
-/// What a person asked for.
-pub(super) enum RangeWish {
+/// A request of the user.
+pub(super) enum RangeRequest {
     /// To show a call.
     Call(ExecRef),
-    /// To let the stretch go.
+    /// To clear the range.
     Close,
 }
 
 impl StatisticsState {
-    /// The calls whose bars of the histogram are brushed.
+    /// Returns the calls in the brushed bins of the histogram.
     pub(super) fn spans(&self) -> Option<&SpanIndex> {
         self.function.as_ref().map(|function| &function.spans)
     }
@@ -57,20 +59,24 @@ pub(super) fn statistics_ui(
     (canvas, state): (&mut LaneCanvas, &mut Option<StatisticsState>),
     range: TimeRange,
     ui: &mut Ui,
-) -> Option<RangeWish> {
+) -> Option<RangeRequest> {
     prepare(canvas, state, range, ui);
     let origin = canvas.origin();
     let length = range.to.since(range.from);
-    let mut wish = None;
-    view_header(ui, &format!("{length} chosen"), |ui| {
+    let mut request = None;
+    view_header(ui, &format!("{length} selected"), |ui| {
         if ui
             .button("Close")
-            .on_hover_text("Let the range go (Shift+click)")
+            .on_hover_text("Clear the range (Shift+click)")
             .clicked()
         {
-            wish = Some(RangeWish::Close);
+            request = Some(RangeRequest::Close);
         }
-        if ui.button("Zoom").on_hover_text("Show the range").clicked() {
+        if ui
+            .button("Zoom")
+            .on_hover_text("Zoom to the range")
+            .clicked()
+        {
             canvas.view.jump(Window::around(range.from, range.to, 0.02));
         }
     });
@@ -79,8 +85,8 @@ pub(super) fn statistics_ui(
     let trace = Arc::clone(canvas.trace());
     let state = state.as_mut()?;
     let Some(totals) = state.totals.clone() else {
-        ui.weak("Adding up…");
-        return wish;
+        ui.weak("Computing totals…");
+        return request;
     };
     if let Some(function) = &mut state.function {
         histogram_ui(theme, function, trace.names.name(function.func), ui);
@@ -96,10 +102,10 @@ pub(super) fn statistics_ui(
             spans: SpanIndex::default(),
         });
     }
-    wish.or(call.map(RangeWish::Call))
+    request.or(call.map(RangeRequest::Call))
 }
 
-/// The table of functions; the answer is one that was chosen, and a call to show.
+/// Draws the table of functions. Returns the chosen function, and a call to show.
 fn totals_ui(
     trace: &Trace,
     all: &[FunctionTotals],
@@ -122,7 +128,7 @@ fn totals_ui(
                     let is_chosen = known == Some(totals.func);
                     if ui
                         .selectable_label(is_chosen, name)
-                        .on_hover_text("Durations of its calls")
+                        .on_hover_text("Show the durations of its calls")
                         .clicked()
                     {
                         chosen = Some(totals.func);
@@ -141,7 +147,7 @@ fn totals_ui(
     (chosen, call)
 }
 
-/// Begins anew where the range is another one, and asks for what is not known.
+/// Starts again if the range is another one, and queries what is unknown.
 fn prepare(canvas: &LaneCanvas, state: &mut Option<StatisticsState>, range: TimeRange, ui: &Ui) {
     let known = state.take().filter(|state| state.wanted.range == range);
     let state = state.insert(known.unwrap_or_else(|| {
@@ -168,7 +174,7 @@ fn prepare(canvas: &LaneCanvas, state: &mut Option<StatisticsState>, range: Time
     }
 }
 
-/// Bars of how many calls took how long; a click or a drag picks bars, whose calls are underlined.
+/// Draws a histogram of durations; a click or a drag picks bins, whose calls are underlined.
 fn histogram_ui(theme: &Theme, function: &mut FunctionDurations, name: &str, ui: &mut Ui) {
     let FunctionDurations {
         histogram,
@@ -213,7 +219,7 @@ fn histogram_ui(theme: &Theme, function: &mut FunctionDurations, name: &str, ui:
             ui.weak(format!("{} took {least} to {most}", count_of(num, "call")));
             if ui
                 .small_button("All")
-                .on_hover_text("Pick no bars")
+                .on_hover_text("Clear the picked bars")
                 .clicked()
             {
                 *brushed = None;
@@ -223,7 +229,7 @@ fn histogram_ui(theme: &Theme, function: &mut FunctionDurations, name: &str, ui:
     if *brushed != before {
         *spans = brushed.map_or_else(SpanIndex::default, |(first, last)| {
             let edges = &histogram.edges;
-            // The upper edge belongs to the next bin, but for the last.
+            // The upper edge belongs to the next bin, except for the last.
             let is_last = last + 1 == histogram.counts.len();
             let most = DurationNs(edges[last + 1].0 - i64::from(!is_last));
             found.spans(edges[first], most)
@@ -258,7 +264,7 @@ fn paint_histogram(
         .enumerate()
         .filter(|(_, count)| **count > 0)
     {
-        // Few calls must be seen beside very many.
+        // A bin of few calls must be visible next to one of very many.
         let share = (1.0 + count as f32).ln() / (1.0 + most as f32).ln();
         let left = area.left() + width * bin as f32;
         let x = Rangef::new(left, left + (width - 1.0).max(1.0));

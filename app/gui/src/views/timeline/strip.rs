@@ -1,4 +1,4 @@
-//! The whole run above the rows: its abnormal executions by time and duration, and what is in view.
+//! The strip of the whole run above the rows: its abnormal executions by time and duration, and the visible range.
 
 use callgrove_model::TimeNs;
 use callgrove_session::{Command, Label, Selection, Span};
@@ -12,18 +12,20 @@ use crate::canvas::time::{GUTTER, Window, span};
 use crate::context::ViewContext;
 use crate::widgets::count_of;
 
+/// Height of the strip, in points.
 const HEIGHT: f32 = 46.0;
-/// Size of a point; of one with a label.
+/// Size of a point, in points.
 const POINT: f32 = 3.0;
+/// Size of a labelled point, in points.
 const LABELLED_POINT: f32 = 5.0;
-/// How far from a point the pointer may be.
+/// Largest distance from the pointer to a point that it hits, in points.
 const HIT_RADIUS: f32 = 5.0;
 
-/// The longest take at least so many times as long as what stands at the bottom.
-const LEAST_RATIO: f32 = 2.0;
+/// Smallest ratio of the longest duration to the duration at the bottom.
+const MIN_RATIO: f32 = 2.0;
 
-/// Draws the strip. A drag zooms to what it brushes, a click on a point selects its tree, and one elsewhere
-/// moves the window there.
+/// Draws the strip. A drag zooms to the brushed range, a click on a point selects its tree, and a click elsewhere moves
+/// the window there.
 pub(super) fn strip_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     let size = Vec2::new(ui.available_width(), HEIGHT);
     let (area, response) = ui.allocate_exact_size(size, Sense::click_and_drag());
@@ -86,7 +88,7 @@ fn points(ctx: &ViewContext<'_>, shown: &ShownRun, strip: Rect) -> Vec<Point> {
         });
     let bounds = shown.canvas.view.bounds();
     let place = |span: &Span| {
-        let share = 1.0 - (most - height(span)) / (most - least).max(LEAST_RATIO.ln());
+        let share = 1.0 - (most - height(span)) / (most - least).max(MIN_RATIO.ln());
         let x = strip.left() + strip.width() * bounds.share_of(span.from) as f32;
         let label = span.tree.and_then(|tree| ctx.snapshot.label(tree));
         Point {
@@ -110,7 +112,7 @@ fn nearest(points: &[Point], pointer: Pos2) -> Option<&Point> {
         .min_by(|a, b| a.at.distance(pointer).total_cmp(&b.at.distance(pointer)))
 }
 
-/// A drag brushes a stretch of time, which is zoomed to when it ends.
+/// Brushes a time range by a drag; the view zooms to it when the drag ends.
 fn brush(shown: &mut ShownRun, strip: Rect, response: &Response) {
     let pointer = response
         .interact_pointer_pos()

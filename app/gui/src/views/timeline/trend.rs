@@ -1,4 +1,4 @@
-//! What the timeline shows of the trend that is looked at: its ranks first, its function and its time.
+//! The selected trend on the timeline: its ranks first, its function and its time range.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use callgrove_session::{RunTrends, Snapshot, Trend, TrendKind};
 
 use crate::canvas::time::Window;
 
-/// The trend that was looked at last.
+/// The trend that was selected last.
 #[derive(Default)]
 pub(super) struct ShownTrend {
     known: Option<(Arc<RunTrends>, usize)>,
 }
 
-/// What a trend is about, once it is looked at.
+/// The ranks, function and time range of a trend.
 pub(super) struct TrendPlace {
     /// Its ranks.
     pub(super) ranks: BTreeSet<(ProgramId, RankId)>,
-    /// The function in which it costs most.
+    /// The function with the largest cost.
     pub(super) func: FuncId,
-    /// Its time.
+    /// Its time range.
     pub(super) window: Window,
 }
 
 impl ShownTrend {
-    /// The number of the trend that is looked at.
+    /// Returns the number of the selected trend.
     pub(super) fn number(&self) -> Option<usize> {
         self.known.as_ref().map(|(_, number)| *number)
     }
 
-    /// Takes over which trend is looked at, and returns whether it is another or none any more.
+    /// Takes over the selected trend. Returns whether the selection changed.
     pub(super) fn follow(&mut self, snapshot: &Snapshot) -> bool {
         let new = snapshot.trends.as_ref().zip(snapshot.trend);
         let new = new.filter(|(trends, number)| *number < trends.all().len());
@@ -46,7 +46,7 @@ impl ShownTrend {
         !is_same
     }
 
-    /// Where the trend is within a run.
+    /// Returns the location of the trend within a run.
     pub(super) fn place(&self, run: Window) -> Option<TrendPlace> {
         let (trends, number) = self.known.as_ref()?;
         let trend = trends.all().get(*number)?;
@@ -62,7 +62,7 @@ impl ShownTrend {
     }
 }
 
-/// The whole run; around a change as much before as after it, so that it is in the middle.
+/// Returns the whole run, or a window around a change with the change in its middle.
 fn window_of(trend: &Trend, run: Window) -> Window {
     let TrendKind::Change { at, .. } = trend.kind else {
         return run;

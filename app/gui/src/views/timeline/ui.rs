@@ -1,4 +1,4 @@
-//! The timeline on the screen.
+//! The timeline as a widget.
 
 use callgrove_model::ExecRef;
 use callgrove_session::Command;
@@ -7,7 +7,7 @@ use egui::{Panel, Ui};
 use super::header::{header_ui, tools_ui};
 use super::marks::{NewMark, new_mark_ui};
 use super::state::{ShownRun, TimelineState};
-use super::statistics::{RangeWish, StatisticsState, statistics_ui};
+use super::statistics::{RangeRequest, StatisticsState, statistics_ui};
 use super::strip::strip_ui;
 use crate::canvas::time::{Hovered, LaneScene, RangeChoice, UnderlinedCalls};
 use crate::context::ViewContext;
@@ -26,7 +26,7 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
     }
     if let Some(range) = ctx.snapshot.range {
         let width = ui.available_width();
-        let wish = Panel::right("range")
+        let request = Panel::right("range")
             .resizable(true)
             .default_size((width * 0.34).min(430.0))
             .frame(egui::Frame::new().inner_margin(egui::Margin::symmetric(8, 0)))
@@ -35,9 +35,9 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
                 statistics_ui(ctx.theme, parts, range, ui)
             })
             .inner;
-        match wish {
-            Some(RangeWish::Call(call)) => ctx.send(Command::SelectCall(Some(call))),
-            Some(RangeWish::Close) => ctx.send(Command::SelectRange(None)),
+        match request {
+            Some(RangeRequest::Call(call)) => ctx.send(Command::SelectCall(Some(call))),
+            Some(RangeRequest::Close) => ctx.send(Command::SelectRange(None)),
             None => {}
         }
     } else {
@@ -48,7 +48,7 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
     rows_ui(ctx, shown, ui);
 }
 
-/// Draws the rows and does what was asked for there.
+/// Draws the rows and carries out the actions on them.
 fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     let name = shown.name();
     let brushed = shown.statistics.as_ref().and_then(StatisticsState::spans);
@@ -77,10 +77,10 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
         patterns: ctx.snapshot.patterns.as_deref(),
     };
     let done = shown.canvas.ui(&seen, ui);
-    if let Some(wish) = done.range {
-        let range = match wish {
+    if let Some(request) = done.range {
+        let range = match request {
             RangeChoice::Choose(range) => Some(range),
-            RangeChoice::LetGo => None,
+            RangeChoice::Clear => None,
         };
         ctx.send(Command::SelectRange(range));
     }
@@ -102,9 +102,9 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     if let Some(call) = clicked.or(done.stepped) {
         ctx.send(Command::SelectCall(Some(call)));
     }
-    if let Some((lane, wish)) = done.row {
+    if let Some((lane, request)) = done.row {
         let lane = shown.canvas.trace().lane(lane);
-        shown.choose((lane.program, lane.rank), wish);
+        shown.choose((lane.program, lane.rank), request);
     }
     if let Some(range) = done.mark {
         shown.new_mark = Some(NewMark::at(range));

@@ -1,4 +1,4 @@
-//! The calls of two trees on one axis of time, from their entries on.
+//! The calls of two trees on one time axis, relative to their entries.
 
 use callgrove_model::{CsTree, DurationNs, FuncId, FunctionName};
 use egui::{
@@ -9,18 +9,20 @@ use super::state::Shown;
 use crate::theme::{SMALLEST_TEXT, Theme};
 use crate::widgets::pointer_card;
 
-/// Levels of calls that are drawn.
+/// Maximum number of call levels drawn.
 const MAX_LEVELS: usize = 6;
+/// Height of a level, in points.
 const LEVEL_HEIGHT: f32 = 8.0;
-/// Room before the axis for the code of a tree, in points.
+/// Width of the code of a tree before the axis, in points.
 const CODE_WIDTH: f32 = 72.0;
+/// Gap between the two trees, in points.
 const GAP: f32 = 6.0;
-/// Height of the whole.
+/// Total height, in points.
 pub(super) const HEIGHT: f32 = 2.0 * (MAX_LEVELS as f32 * LEVEL_HEIGHT + GAP) + 18.0;
-/// A call is at least this wide, in points; what would lie on the one before is left out.
-const LEAST_WIDTH: f32 = 0.75;
+/// Minimum width of a call, in points; a call that would overlap the previous one is left out.
+const MIN_WIDTH: f32 = 0.75;
 
-/// A call as a bar: times from the entry of its tree.
+/// A call as a bar: times relative to the entry of its tree.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct CallBar {
     func: FuncId,
@@ -30,7 +32,7 @@ struct CallBar {
     took: DurationNs,
 }
 
-/// The calls of a tree as bars, `points_per_ns` wide.
+/// Returns the calls of a tree as bars, `points_per_ns` wide.
 fn bars(tree: CsTree<'_>, points_per_ns: f32) -> Vec<CallBar> {
     let mut ends = [f32::NEG_INFINITY; MAX_LEVELS];
     let origin = tree.entry()[0];
@@ -39,8 +41,8 @@ fn bars(tree: CsTree<'_>, points_per_ns: f32) -> Vec<CallBar> {
         let level = tree.depth(vertex);
         let took = tree.inclusive()[vertex];
         let from = tree.entry()[vertex].since(origin).0 as f32 * points_per_ns;
-        let to = (from + took.0 as f32 * points_per_ns).max(from + LEAST_WIDTH);
-        let Some(end) = ends.get_mut(level).filter(|end| to > **end + LEAST_WIDTH) else {
+        let to = (from + took.0 as f32 * points_per_ns).max(from + MIN_WIDTH);
+        let Some(end) = ends.get_mut(level).filter(|end| to > **end + MIN_WIDTH) else {
             continue;
         };
         *end = to;
@@ -55,7 +57,7 @@ fn bars(tree: CsTree<'_>, points_per_ns: f32) -> Vec<CallBar> {
     bars
 }
 
-/// Draws the calls of the tree and below them those of the tree it is compared with.
+/// Draws the calls of the tree, and below them those of the tree it is compared with.
 pub(super) fn aligned_ui(theme: &Theme, shown: &Shown, ui: &mut Ui) {
     let (Some(other), Some(other_tree)) = (shown.other, shown.other_tree()) else {
         return;
@@ -69,7 +71,7 @@ pub(super) fn aligned_ui(theme: &Theme, shown: &Shown, ui: &mut Ui) {
     let unit = forest.unit();
     let longest_text = unit.amount(longest).to_string();
     let label = format!(
-        "{} of {} and {} from their entries on, {longest_text}",
+        "{} of {} and {} aligned at their entries, {longest_text}",
         unit.of_kind("Calls", "Vertices"),
         codes[0],
         codes[1]
@@ -126,15 +128,15 @@ mod tests {
     use callgrove_model::TreeIdx;
 
     use super::*;
-    use crate::test_support::grow;
+    use crate::test_support::forest_of;
 
     #[test]
-    fn bars_start_at_the_entry_of_their_tree_and_do_not_lie_on_each_other() {
-        let forest = grow("+r -r +x -x +r +a +b -b -a +a -a -r");
+    fn bars_start_at_the_entry_of_their_tree_and_do_not_overlap() {
+        let forest = forest_of("+r -r +x -x +r +a +b -b -a +a -a -r");
         let drawn = |points_per_ns| {
             let bars = bars(forest.tree(TreeIdx(1)), points_per_ns);
-            let told = bars.iter().map(|bar| (bar.level, bar.from, bar.to));
-            told.collect::<Vec<_>>()
+            let bars_of = bars.iter().map(|bar| (bar.level, bar.from, bar.to));
+            bars_of.collect::<Vec<_>>()
         };
         let all = [(0, 0.0, 7.0), (1, 1.0, 4.0), (2, 2.0, 3.0), (1, 5.0, 6.0)];
         assert_eq!(drawn(1.0), all);
@@ -142,7 +144,7 @@ mod tests {
         assert_eq!(
             few.len(),
             3,
-            "the second `a` would lie on the first: {few:?}"
+            "the second `a` would overlap the first: {few:?}"
         );
         assert!(few.iter().all(|bar| bar.2 - bar.1 >= 0.7));
     }

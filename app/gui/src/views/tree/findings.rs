@@ -1,6 +1,6 @@
-//! What sets the tree apart from the usual one of its kind, most important first.
+//! The differences of the tree from usual ones, most important first.
 
-use callgrove_model::{FunctionName, Trace, WeightUnit};
+use callgrove_model::{DurationNs, FunctionName, Trace, WeightUnit};
 use callgrove_session::{Command, Difference, DifferenceKind, Explanation};
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
@@ -16,25 +16,27 @@ use crate::delay::Delay;
 use crate::theme::{RADIUS, Theme};
 use crate::widgets::{phrases_ui, thousands};
 
-/// A lower pane, in points, has no room for a title above the list.
-const ROOM_FOR_TITLE: f32 = 240.0;
-/// Cards from this width on show the importance as a bar too.
+/// Height of the pane below which the title is left out, in points.
+const MIN_TITLE_HEIGHT: f32 = 240.0;
+/// Width from which cards show the importance as a bar too, in points.
 const BAR_FROM: f32 = 140.0;
+/// Help text of the importance.
 const IMPORTANCE_HELP: &str =
-    "The larger of the share in the time beyond what is usual, and of how rare the structure is";
-/// Lines of a structure drawn on a card at first.
+    "The larger one of the share of the excess time and the rarity of the structure";
+/// Maximum number of lines of a folded structure on a card.
 const MAX_LINES: usize = 8;
-/// Lines drawn when the person wants all: as many as anybody reads.
+/// Maximum number of lines of an unfolded structure.
 const MAX_UNFOLDED: usize = 300;
+/// Height of a line of a structure, in points.
 const LINE_HEIGHT: f32 = 16.0;
+/// Indentation of a level of a structure, in points.
 const INDENT: f32 = 14.0;
-/// The discs of structures have one size: their times differ from place to place.
+/// Radius of the discs of structures, in points; all have one size, since their times differ between occurrences.
 const DISC: f32 = 4.5;
-/// Size of the sign of a difference.
+/// Radius of the sign of a difference, in points.
 const SIGN: f32 = 5.0;
 
-/// Draws the threshold and the cards of the differences above it. The answer is the finding that the
-/// pointer is on, by its place among the findings.
+/// Draws the threshold and the cards of the differences above it. Returns the index of the hovered finding.
 pub(super) fn findings_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut TreeState,
@@ -42,16 +44,16 @@ pub(super) fn findings_ui(
 ) -> Option<usize> {
     let snapshot = ctx.snapshot;
     let shown = state.shown.as_ref()?;
-    if ui.available_height() > ROOM_FOR_TITLE {
-        ui.label(RichText::new("Why it stands out").strong());
+    if ui.available_height() > MIN_TITLE_HEIGHT {
+        ui.label(RichText::new("Differences from usual").strong());
     }
     let is_of_tree = |known: &&Explanation| known.tree == shown.focus.tree;
     let Some(explanation) = snapshot.explanation.as_deref().filter(is_of_tree) else {
-        ui.weak("Comparing with the usual ones…");
+        ui.weak("Comparing with usual executions…");
         return None;
     };
     if explanation.findings.is_empty() {
-        ui.weak("Nothing differs from the usual");
+        ui.weak("No differences from usual executions");
         return None;
     }
     ui.weak(compared_text(
@@ -61,7 +63,7 @@ pub(super) fn findings_ui(
     threshold_ui(&mut state.threshold, explanation, ui);
     let listed = listed(explanation, state.threshold);
     if listed.is_empty() {
-        ui.weak("No difference is that important. Lower the threshold to see more.");
+        ui.weak("No differences of this importance. Lower the threshold to see more.");
         return None;
     }
     let cards = ScrollArea::vertical()
@@ -80,7 +82,7 @@ pub(super) fn findings_ui(
     hovered.inner
 }
 
-/// One finding: a click pins it and selects its longest call. Whether the pointer is on it.
+/// Draws one finding; a click pins it and selects its longest call. Returns whether it is hovered.
 fn finding_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut TreeState,
@@ -96,7 +98,7 @@ fn finding_ui(
     let root = shown.exec_of(0);
     let delay = state.delay.of(ctx.snapshot, Some(root));
     let delay = delay.filter(|delay| delay.func == Some(finding.func));
-    // The card takes clicks below what is on it.
+    // The card handles clicks beneath its content.
     let card = UiBuilder::new().id_salt(at).sense(Sense::click());
     let card = ui.scope_builder(card, |ui| {
         card_ui(
@@ -129,7 +131,7 @@ fn finding_ui(
     response.contains_pointer()
 }
 
-/// Findings of at least this importance, by their place among all.
+/// Returns the indices of the findings of at least this importance.
 pub(super) fn listed(explanation: &Explanation, threshold: f64) -> Vec<usize> {
     let findings = explanation.findings.iter().enumerate();
     findings
@@ -139,7 +141,7 @@ pub(super) fn listed(explanation: &Explanation, threshold: f64) -> Vec<usize> {
 }
 
 fn threshold_ui(threshold: &mut f64, explanation: &Explanation, ui: &mut Ui) {
-    let label = ui.label("Show what has importance ≥");
+    let label = ui.label("Minimum importance");
     ui.horizontal(|ui| {
         ui.spacing_mut().slider_width = (ui.available_width() - 130.0).max(60.0);
         ui.add(Slider::new(threshold, 0.0..=1.0).fixed_decimals(2))
@@ -200,7 +202,7 @@ fn card_ui(
         ui.add(
             egui::Label::new(RichText::new(path_text(forest.trace(), finding)).weak()).truncate(),
         );
-        // Of something new as a whole all that is below it is new too.
+        // If a call is new as a whole, all calls below it are new too.
         let new = finding.vertices.first();
         if let Some(&root) = new.filter(|_| finding.kind == DifferenceKind::New) {
             let (tree, degree) = (shown.tree(), usize::MAX);
@@ -225,7 +227,7 @@ fn card_ui(
     });
 }
 
-/// With what the tree was compared.
+/// Returns which trees the tree was compared with.
 fn compared_text(unit: &WeightUnit, explanation: &Explanation) -> String {
     let trees = format!(
         "{} normal {}",
@@ -233,13 +235,13 @@ fn compared_text(unit: &WeightUnit, explanation: &Explanation) -> String {
         unit.trees(explanation.num_usual as u64)
     );
     if explanation.is_same_shape {
-        format!("Beside {trees} of the same structure")
+        format!("Compared with {trees} of the same structure")
     } else {
-        format!("Beside {trees} with the nearest structure")
+        format!("Compared with {trees} of the most similar structure")
     }
 }
 
-/// What differs, with its sign.
+/// Returns the difference as text.
 fn difference_text(unit: &WeightUnit, finding: &Difference) -> String {
     let sign = if finding.excess.0 < 0 { "" } else { "+" };
     let excess = format!("{sign}{}", unit.amount(finding.excess));
@@ -261,26 +263,27 @@ fn difference_text(unit: &WeightUnit, finding: &Difference) -> String {
             )
         }
         kind @ (DifferenceKind::Longer | DifferenceKind::Shorter) => {
-            format!("{excess} {}, usually {usual}", kind.words(unit))
+            let excess = unit.amount(DurationNs(finding.excess.0.saturating_abs()));
+            format!("{excess} {} than usual ({usual})", kind.words(unit))
         }
     }
 }
 
-/// How usual it is to call the function there.
+/// Returns the share of usual trees that have the call.
 fn share_text(unit: &WeightUnit, finding: &Difference) -> String {
+    let makes_call = unit.of_kind("makes this call", "has this vertex");
     if finding.share <= 0.0 {
-        let calls = unit.of_kind("calls", "has");
-        return format!("None of the usual ones {calls} it there");
+        return format!("No normal {} {makes_call}", unit.trees(1));
     }
-    let call = unit.of_kind("call", "have");
     if finding.share >= 1.0 {
-        return format!("All of the usual ones {call} it there");
+        return format!("Every normal {} {makes_call}", unit.trees(1));
     }
+    let make_call = unit.of_kind("make this call", "have this vertex");
     let percent = 100.0 * finding.share;
-    format!("{percent:.0} % of the usual ones {call} it there")
+    format!("{percent:.0} % of normal {} {make_call}", unit.trees(2))
 }
 
-/// The call path, the root first.
+/// Returns the call path, the root first.
 fn path_text(trace: &Trace, finding: &Difference) -> String {
     let names = finding
         .path
@@ -292,7 +295,7 @@ fn path_text(trace: &Trace, finding: &Difference) -> String {
 fn importance_bar(theme: &Theme, importance: f64, ui: &mut Ui) {
     ui.label(RichText::new(format!("{importance:.2}")).small())
         .on_hover_text(IMPORTANCE_HELP);
-    // On a narrow card the name needs the room; the number says it all.
+    // On a narrow card only the number is shown, so that the name fits.
     if ui.available_width() < BAR_FROM {
         return;
     }
@@ -303,7 +306,7 @@ fn importance_bar(theme: &Theme, importance: f64, ui: &mut Ui) {
     response.on_hover_text(IMPORTANCE_HELP);
 }
 
-/// The structure as an outline with lines from callers to what they call.
+/// Draws the structure as an outline with lines from callers to callees.
 fn outline_ui(theme: &Theme, trace: &Trace, outline: &Outline, ui: &mut Ui) {
     if outline.lines.len() < 2 {
         return;
@@ -350,7 +353,7 @@ fn outline_ui(theme: &Theme, trace: &Trace, outline: &Outline, ui: &mut Ui) {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_model::{DurationNs, FuncId};
+    use callgrove_model::FuncId;
 
     use super::*;
 
@@ -372,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_told_with_their_sign_and_what_is_usual() {
+    fn differences_are_described_with_the_usual_value() {
         use DifferenceKind::{FewerCalls, Longer, Missing, MoreCalls, New, Shorter};
         let time = WeightUnit::Time;
         let text =
@@ -380,11 +383,11 @@ mod tests {
         for (shown, expected) in [
             (
                 text(Longer, [1, 1], [38_210, 210]),
-                "+38 ms longer, usually 210 µs",
+                "38 ms longer than usual (210 µs)",
             ),
             (
                 text(Shorter, [1, 1], [10, 210]),
-                "-200 µs shorter, usually 210 µs",
+                "200 µs shorter than usual (210 µs)",
             ),
             (text(New, [3, 0], [1_500, 0]), "New: 3 calls, +1.5 ms"),
             (
@@ -405,19 +408,19 @@ mod tests {
     }
 
     #[test]
-    fn how_usual_a_path_is_is_told_in_words() {
+    fn the_share_of_a_path_is_described() {
         let with = |share| Difference {
             share,
             ..finding(DifferenceKind::New, [1, 0], [1, 0])
         };
         let text = |share| share_text(&WeightUnit::Time, &with(share));
-        assert_eq!(text(0.0), "None of the usual ones calls it there");
-        assert_eq!(text(0.25), "25 % of the usual ones call it there");
-        assert_eq!(text(1.0), "All of the usual ones call it there");
+        assert_eq!(text(0.0), "No normal execution makes this call");
+        assert_eq!(text(0.25), "25 % of normal executions make this call");
+        assert_eq!(text(1.0), "Every normal execution makes this call");
     }
 
     #[test]
-    fn what_is_no_time_is_neither_long_nor_called() {
+    fn weights_that_are_not_times_are_not_called_long() {
         use DifferenceKind::{Longer, MoreCalls, New, Shorter};
         let votes = WeightUnit::Other("votes".to_owned());
         let text = |kind, counts, times_us| {
@@ -428,19 +431,19 @@ mod tests {
         for (shown, expected) in [
             (
                 text(Longer, [1, 1], [38_210, 210]),
-                "+38,000 votes heavier, usually 210 votes; 25 % of the usual ones have it there",
+                "38,000 votes heavier than usual (210 votes); 25 % of normal trees have this vertex",
             ),
             (
                 text(Shorter, [1, 1], [10, 210]),
-                "-200 votes lighter, usually 210 votes; 25 % of the usual ones have it there",
+                "200 votes lighter than usual (210 votes); 25 % of normal trees have this vertex",
             ),
             (
                 text(New, [3, 0], [1_500, 0]),
-                "New: 3 vertices, +1,500 votes; 25 % of the usual ones have it there",
+                "New: 3 vertices, +1,500 votes; 25 % of normal trees have this vertex",
             ),
             (
                 text(MoreCalls, [6, 3], [14, 7]),
-                "6 vertices instead of 3, +7 votes; 25 % of the usual ones have it there",
+                "6 vertices instead of 3, +7 votes; 25 % of normal trees have this vertex",
             ),
         ] {
             assert_eq!(shown, expected);

@@ -1,33 +1,34 @@
-//! Where the vertices are: a packed start that is readable at once, relaxed by forces.
+//! Positions of the vertices: a packed start that is legible at once, relaxed by forces.
 
 use egui::Vec2;
 use fjadra::{Collide, Link, ManyBody, Node, PositionX, PositionY, Simulation, SimulationBuilder};
 
 use super::layout::Vertex;
 
-/// Room between discs, as a share of the root's radius: edges are seen in it.
+/// Gap between discs, as a fraction of the root's radius, in which edges are visible.
 const GAP_SHARE: f32 = 0.12;
-/// Vertices beyond this number have less room and repel each other less, so that crowds stay together.
-const CROWD: f32 = 100.0;
-/// The least room, in points at zoom 1.
-const LEAST_GAP: f32 = 4.0;
-/// Share of a circle that circles packed into it cover.
+/// Number of vertices beyond which gaps and repulsion shrink, so that large trees stay compact.
+const MAX_FULL_GAPS: f32 = 100.0;
+/// Minimum gap, in points at zoom 1.
+const MIN_GAP: f32 = 4.0;
+/// Fraction of a circle that circles packed into it cover.
 const DENSITY: f32 = 0.75;
-/// Turn from one child to the next: the golden angle, which leaves no gaps at any number.
+/// Angle from one child to the next, in radians: the golden angle, which leaves no gaps at any number.
 const TURN: f32 = 2.399_963_2;
-/// Forces begin this strong, since the start is nearly right.
+/// Initial strength of the forces; low, since the start is nearly right.
 const ALPHA: f64 = 0.35;
+/// Strength at which the forces stop.
 const ALPHA_MIN: f64 = 0.01;
-/// Steps until the forces are spent.
+/// Number of steps until the forces stop.
 const NUM_STEPS: f64 = 90.0;
-/// Vertices moved in one frame, counted in every step: at 3 to 5 µs each, half a frame of work.
+/// Number of vertex moves in one frame, over all steps: at 3 to 5 µs each, half a frame of work.
 const MOVES_PER_FRAME: usize = 1_700;
-/// More vertices than this do not repel each other, only collide: that costs less than half.
+/// Number of vertices beyond which they do not repel each other but only collide: that costs less than half.
 const MAX_CHARGED: usize = 1_700;
-/// More vertices than this stay where they were packed: one step would take longer than a frame.
+/// Number of vertices beyond which they stay where they were packed: one step would take longer than a frame.
 const MAX_MOVED: usize = 3_000;
 
-/// Positions that settle.
+/// Vertex positions that settle over time.
 pub(super) struct Forces {
     /// `None` once the vertices have settled.
     simulation: Option<Simulation>,
@@ -35,7 +36,7 @@ pub(super) struct Forces {
 }
 
 impl Forces {
-    /// The packed start of the vertices, callers before what they call.
+    /// Returns the packed start of the vertices; callers come before callees.
     pub(super) fn new(vertices: &[Vertex]) -> Self {
         let gap = gap(vertices);
         let positions = packed(vertices, gap);
@@ -47,12 +48,12 @@ impl Forces {
         }
     }
 
-    /// Where the vertices are now.
+    /// Returns the current positions of the vertices.
     pub(super) fn positions(&self) -> &[Vec2] {
         &self.positions
     }
 
-    /// Moves the vertices by as much as one frame allows; `false` once they have settled.
+    /// Moves the vertices by as much as one frame allows. Returns `false` once they have settled.
     pub(super) fn step(&mut self) -> bool {
         let Some(simulation) = self.simulation.as_mut() else {
             return false;
@@ -70,7 +71,7 @@ impl Forces {
     }
 }
 
-/// Springs as long as the start has them, collisions, and a weak pull to the middle.
+/// Returns a simulation with springs of the initial lengths, collisions, and a weak pull to the middle.
 fn simulation(vertices: &[Vertex], positions: &[Vec2], gap: f32) -> Simulation {
     let nodes = positions
         .iter()
@@ -88,7 +89,7 @@ fn simulation(vertices: &[Vertex], positions: &[Vec2], gap: f32) -> Simulation {
         .iter()
         .map(|vertex| f64::from(vertex.radius + gap / 2.0))
         .collect();
-    let charge = -4.0 * f64::from((CROWD / vertices.len().max(1) as f32).min(1.0));
+    let charge = -4.0 * f64::from((MAX_FULL_GAPS / vertices.len().max(1) as f32).min(1.0));
     let charges: Vec<f64> = radii.iter().map(|radius| charge * radius).collect();
     let simulation = SimulationBuilder::default()
         .with_alpha(ALPHA)
@@ -118,18 +119,18 @@ fn simulation(vertices: &[Vertex], positions: &[Vec2], gap: f32) -> Simulation {
 
 fn gap(vertices: &[Vertex]) -> f32 {
     let root_radius = vertices.first().map_or(0.0, |root| root.radius);
-    (root_radius * GAP_SHARE * (CROWD / vertices.len() as f32).min(1.0)).max(LEAST_GAP)
+    (root_radius * GAP_SHARE * (MAX_FULL_GAPS / vertices.len() as f32).min(1.0)).max(MIN_GAP)
 }
 
-/// A subtree as a circle. Its vertex lies at the origin, looking along the x axis.
+/// A subtree as a circle. Its vertex is at the origin and faces along the x axis.
 #[derive(Clone, Copy)]
 struct Bubble {
     centre: Vec2,
     radius: f32,
 }
 
-/// Packs every subtree into a circle, from the leaves up: children lie around their caller as the
-/// seeds of a sunflower, the smallest inside, each with its caller's side turned to it.
+/// Packs every subtree into a circle, from the leaves up. Children are placed around their caller like the seeds of a
+/// sunflower, the smallest inside, each facing its caller.
 fn packed(vertices: &[Vertex], gap: f32) -> Vec<Vec2> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); vertices.len()];
     for (child, vertex) in vertices.iter().enumerate() {
@@ -144,7 +145,7 @@ fn packed(vertices: &[Vertex], gap: f32) -> Vec<Vec2> {
             radius: vertex.radius + gap / 2.0,
         })
         .collect();
-    // Where the bubble of each vertex lies, seen from its caller.
+    // The position of the bubble of each vertex, relative to its caller.
     let mut places = vec![Vec2::ZERO; vertices.len()];
     for vertex in (0..vertices.len()).rev() {
         let children = &mut children[vertex];
@@ -176,7 +177,7 @@ fn packed(vertices: &[Vertex], gap: f32) -> Vec<Vec2> {
     positions
 }
 
-/// Where the bubbles of the children lie around a disc.
+/// Returns the positions of the bubbles of the children around a disc.
 fn around(disc: f32, children: &[usize], bubbles: &[Bubble]) -> Vec<Vec2> {
     let mut covered = disc * disc;
     let place = |(number, &child): (usize, &usize)| {
@@ -188,7 +189,7 @@ fn around(disc: f32, children: &[usize], bubbles: &[Bubble]) -> Vec<Vec2> {
     children.iter().enumerate().map(place).collect()
 }
 
-/// A circle around a disc at the origin and the bubbles of its children, near the smallest.
+/// Returns a nearly minimal circle around a disc at the origin and the bubbles of its children.
 fn enclosing(disc: f32, children: &[usize], places: &[Vec2], bubbles: &[Bubble]) -> Bubble {
     let circles = || {
         let own = std::iter::once((Vec2::ZERO, disc));
@@ -222,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// Vertices with these callers, all of one radius but the root.
+    /// Returns vertices with these callers; all except the root have one radius.
     fn vertices(parents: &[Option<usize>]) -> Vec<Vertex> {
         let vertex = |(first, &parent): (usize, &Option<usize>)| Vertex {
             func: FuncId(0),
@@ -257,10 +258,10 @@ mod tests {
     #[test]
     fn a_crowd_of_leaves_is_packed_around_its_caller() {
         let vertices = star(2_700);
-        let positions = packed(&vertices, LEAST_GAP);
+        let positions = packed(&vertices, MIN_GAP);
         let area: f32 = vertices
             .iter()
-            .map(|vertex| (vertex.radius + LEAST_GAP / 2.0).powi(2))
+            .map(|vertex| (vertex.radius + MIN_GAP / 2.0).powi(2))
             .sum();
         assert!(
             extent(&positions) < 1.4 * area.sqrt(),
@@ -275,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_grows_with_its_length_and_no_more() {
+    fn the_extent_of_a_chain_is_proportional_to_its_length() {
         let parents: Vec<Option<usize>> =
             (0..60_usize).map(|vertex| vertex.checked_sub(1)).collect();
-        assert!(extent(&packed(&vertices(&parents), LEAST_GAP)) < 60.0 * 12.0);
+        assert!(extent(&packed(&vertices(&parents), MIN_GAP)) < 60.0 * 12.0);
     }
 
     #[test]

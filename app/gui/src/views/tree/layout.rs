@@ -1,21 +1,22 @@
-//! Which vertices are drawn and how large: pure, and tested without a screen.
+//! The drawn vertices and their sizes; independent of the screen.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::{CsTree, DurationNs, FuncId};
 use callgrove_session::DifferenceKind;
 
-/// From this many calls on, repeated calls are merged unless the person wants them apart.
+/// Number of calls from which repeated calls are merged by default.
 pub(super) const MERGE_FROM: usize = 1_500;
-/// More vertices than this are never drawn.
+/// Maximum number of drawn vertices.
 pub(super) const MAX_VERTICES: usize = 8_000;
 /// Radius of a tree of median duration at its root, in points at zoom 1.
 const MEDIAN_RADIUS: f32 = 20.0;
+/// Range of radii, in points at zoom 1.
 const RADIUS_RANGE: (f32, f32) = (2.5, 220.0);
-/// Times that differ by less than this share of the other tree's duration are the same.
+/// Fraction of the other tree's duration below which a difference of times is ignored.
 const SAME_SHARE: f64 = 0.01;
-/// The smallest disc has at least this share of the root's radius, to be seen beside it.
-const LEAST_SHARE: f32 = 0.03;
+/// Minimum radius of a disc as a fraction of the root's radius, so that it is visible next to the root.
+const MIN_SHARE: f32 = 0.03;
 
 /// Area per time, the same for all trees of a forest, so that slow trees are large.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -23,66 +24,66 @@ pub(super) struct Scale {
     area_per_ns: f32,
 }
 
-/// A call, or calls that are alike, as one disc.
+/// A call, or merged calls, as one disc.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Vertex {
     pub(super) func: FuncId,
-    /// The first of its calls, a vertex of the tree.
+    /// The first of its calls, an index into the tree.
     pub(super) first: usize,
     pub(super) num_calls: usize,
     pub(super) inclusive: DurationNs,
     pub(super) exclusive: DurationNs,
-    /// The vertex of the caller, smaller than its own; `None` for the root.
+    /// The index of the caller's vertex, smaller than its own; `None` for the root.
     pub(super) parent: Option<usize>,
     /// Radius at zoom 1, in points.
     pub(super) radius: f32,
-    /// What another tree does along the same path, if the tree is compared with one.
+    /// The calls of the other tree along the same path, if the tree is compared with one.
     pub(super) other: Option<OtherSide>,
 }
 
 /// The calls of another tree along a path; all 0 if it has none.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct OtherSide {
-    /// The first of them, a vertex of that tree.
+    /// The first of them, an index into that tree.
     pub(super) first: usize,
     pub(super) num_calls: usize,
     pub(super) inclusive: DurationNs,
     pub(super) exclusive: DurationNs,
 }
 
-/// The vertices of a tree, callers before what they call.
+/// The vertices of a tree, callers before callees.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Drawing {
     pub(super) vertices: Vec<Vertex>,
-    /// The vertex that stands for each call of the tree.
+    /// The vertex of each call of the tree.
     pub(super) vertex_of_call: Vec<usize>,
 }
 
-/// A step from vertex to vertex.
+/// A step between vertices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum TreeMove {
     /// To the caller.
     Caller,
-    /// To what took longest of what it calls.
+    /// To the longest callee.
     Callee,
-    /// To the vertex before, of those with the same caller.
+    /// To the previous vertex with the same caller.
     Before,
-    /// To the next of them.
+    /// To the next vertex with the same caller.
     After,
 }
 
-/// Which calls become one vertex.
+/// The rule that merges calls into one vertex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Merging {
     Nothing,
-    /// Calls of one function by one caller that call nothing themselves.
+    /// Merges calls of one function by one caller that have no callees.
     RepeatedLeaves,
-    /// Calls with the same path from the root.
+    /// Merges calls with the same path from the root.
     SamePaths,
 }
 
 impl Scale {
-    /// The scale of a forest whose trees last `median`.
+    /// Returns the scale of a forest with the median duration `median`.
     pub(super) fn new(median: DurationNs) -> Self {
         let area = std::f32::consts::PI * MEDIAN_RADIUS * MEDIAN_RADIUS;
         Self {
@@ -90,13 +91,13 @@ impl Scale {
         }
     }
 
-    /// The radius of a disc for a time.
+    /// Returns the radius of a disc for a time.
     pub(super) fn radius(self, time: DurationNs) -> f32 {
         self.unbounded_radius(time)
             .clamp(RADIUS_RANGE.0, RADIUS_RANGE.1)
     }
 
-    /// Round times whose discs, drawn at `zoom`, show the scale: a small one and one ten times as long.
+    /// Returns round times whose discs, drawn at `zoom`, explain the scale: a small one and one ten times as long.
     pub(super) fn examples(self, zoom: f32) -> [DurationNs; 2] {
         let powers = (0..17).map(|power| 10_i64.pow(power));
         let mut round = powers
@@ -114,7 +115,7 @@ impl Scale {
 }
 
 impl Vertex {
-    /// The longer of its times in the trees that are compared.
+    /// Returns the longer one of its times in the compared trees.
     fn weight(&self) -> DurationNs {
         let other = self.other.unwrap_or_default();
         self.inclusive.max(other.inclusive)
@@ -122,8 +123,8 @@ impl Vertex {
 }
 
 impl Drawing {
-    /// `tree` and `other` as one: calls with the same path from the root are one vertex.
-    pub(super) fn beside(tree: CsTree<'_>, other: CsTree<'_>, scale: Scale) -> Self {
+    /// Merges `tree` and `other`: calls with the same path from the root are one vertex.
+    pub(super) fn compared(tree: CsTree<'_>, other: CsTree<'_>, scale: Scale) -> Self {
         let mut drawing = Self::merged(tree, Merging::SamePaths);
         let mut known = BTreeMap::new();
         for (at, vertex) in drawing.vertices.iter_mut().enumerate() {
@@ -162,7 +163,7 @@ impl Drawing {
         drawing
     }
 
-    /// How a vertex differs from the same path of the other tree, if the tree is compared with one.
+    /// Returns how a vertex differs from the same path of the other tree, if the tree is compared with one.
     pub(super) fn change(&self, vertex: usize) -> Option<DifferenceKind> {
         let (here, root) = (self.vertices.get(vertex)?, self.vertices.first()?);
         let (other, whole) = (here.other?, root.other?);
@@ -179,8 +180,8 @@ impl Drawing {
         }
     }
 
-    /// The vertices of `tree`; repeated calls are merged if the person wants it, and where there are
-    /// too many vertices to draw.
+    /// Returns the vertices of `tree`. Repeated calls are merged on request, and if there are too many vertices to
+    /// draw.
     pub(super) fn new(tree: CsTree<'_>, merges_repeated: bool, scale: Scale) -> Self {
         let stages = [
             Merging::Nothing,
@@ -201,13 +202,13 @@ impl Drawing {
 
     fn set_radii(&mut self, scale: Scale) {
         let root = self.vertices.first();
-        let least = root.map_or(0.0, |root| LEAST_SHARE * scale.radius(root.weight()));
+        let least = root.map_or(0.0, |root| MIN_SHARE * scale.radius(root.weight()));
         for vertex in &mut self.vertices {
             vertex.radius = scale.radius(vertex.weight()).max(least);
         }
     }
 
-    /// Calls that are merged, and the vertices that stand for them.
+    /// Returns the number of merged calls, and of the vertices that represent them.
     pub(super) fn num_merged(&self) -> (usize, usize) {
         let merged = self.vertices.iter().filter(|vertex| vertex.num_calls > 1);
         merged.fold((0, 0), |(calls, vertices), vertex| {
@@ -215,7 +216,7 @@ impl Drawing {
         })
     }
 
-    /// The vertices that stand for calls of the tree, in ascending order, each once.
+    /// Returns the vertices of calls of the tree, in ascending order and without duplicates.
     pub(super) fn vertices_of(&self, calls: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let found = calls
             .into_iter()
@@ -226,8 +227,8 @@ impl Drawing {
         vertices
     }
 
-    /// Where a step leads; where there is nothing that way, nowhere.
-    pub(super) fn step(&self, vertex: usize, way: Way) -> usize {
+    /// Returns the vertex that a step leads to; `vertex` itself if no vertex is in that direction.
+    pub(super) fn step(&self, vertex: usize, tree_move: TreeMove) -> usize {
         let Some(here) = self.vertices.get(vertex) else {
             return 0;
         };
@@ -235,16 +236,16 @@ impl Drawing {
             let vertices = self.vertices.iter().enumerate();
             vertices.filter(move |(_, other)| other.parent == caller)
         };
-        let found = match way {
-            Way::Caller => here.parent,
-            Way::Callee => called_by(Some(vertex))
+        let found = match tree_move {
+            TreeMove::Caller => here.parent,
+            TreeMove::Callee => called_by(Some(vertex))
                 .max_by_key(|(at, other)| (other.weight(), std::cmp::Reverse(*at)))
                 .map(|(at, _)| at),
-            Way::Before => called_by(here.parent)
+            TreeMove::Before => called_by(here.parent)
                 .map(|(at, _)| at)
                 .take_while(|&at| at < vertex)
                 .last(),
-            Way::After => called_by(here.parent)
+            TreeMove::After => called_by(here.parent)
                 .map(|(at, _)| at)
                 .find(|&at| at > vertex),
         };
@@ -289,8 +290,8 @@ impl Drawing {
         drawing
     }
 
-    /// Leaves out the lightest vertices; their calls count as their callers'. A caller is never
-    /// lighter than what it calls, so the caller of a vertex that is kept is kept.
+    /// Removes the lightest vertices; their calls count as their callers'. A caller is never lighter than its callees,
+    /// so the caller of a kept vertex is kept.
     fn keep_heaviest(&mut self, max_vertices: usize) {
         if self.vertices.len() <= max_vertices {
             return;
@@ -328,14 +329,14 @@ mod tests {
     use callgrove_model::{TreeIdx, WeightUnit};
 
     use super::*;
-    use crate::test_support::grow;
+    use crate::test_support::forest_of;
 
     const SCALE: Scale = Scale { area_per_ns: 1.0 };
     const CALLS: &str = "+r +a -a +b +a -a -b +a -a +b -b +b -b -r";
 
-    /// Vertices as `name×calls inclusive <caller`.
+    /// Returns vertices as `name×calls inclusive <caller`.
     fn drawn(calls: &str, merges: bool) -> Vec<String> {
-        let forest = grow(calls);
+        let forest = forest_of(calls);
         let drawing = Drawing::new(forest.tree(TreeIdx(0)), merges, SCALE);
         let name = |vertex: &Vertex| forest.trace().names.name(vertex.func).to_owned();
         let line = |vertex: &Vertex| {
@@ -367,14 +368,14 @@ mod tests {
     }
 
     #[test]
-    fn repeated_calls_merge_only_if_they_call_nothing() {
+    fn repeated_calls_merge_only_without_callees() {
         let expected = ["r×1 13", "a×2 2 <r", "b×1 3 <r", "a×1 1 <b", "b×2 2 <r"];
         assert_eq!(drawn(CALLS, true), expected);
     }
 
     #[test]
-    fn every_call_has_the_vertex_that_stands_for_it() {
-        let forest = grow(CALLS);
+    fn every_call_has_its_vertex() {
+        let forest = forest_of(CALLS);
         let drawing = Drawing::new(forest.tree(TreeIdx(0)), true, SCALE);
         assert_eq!(drawing.vertex_of_call, [0, 1, 2, 3, 1, 4, 4]);
         assert_eq!(drawing.num_merged(), (4, 2));
@@ -382,12 +383,12 @@ mod tests {
     }
 
     #[test]
-    fn too_many_vertices_are_merged_by_path_and_then_cut_at_the_lightest() {
+    fn too_many_vertices_are_merged_by_path_and_then_the_lightest_removed() {
         let many: String = (0..=MAX_VERTICES).map(|_| "+a +b -b -a ").collect();
         let vertices = drawn(&format!("+r {many}-r"), false);
         assert_eq!(vertices.len(), 3, "calls with the same path are one");
 
-        let forest = grow("+r +a +b -b -a +c -c -r");
+        let forest = forest_of("+r +a +b -b -a +c -c -r");
         let mut drawing = Drawing::new(forest.tree(TreeIdx(0)), false, SCALE);
         drawing.keep_heaviest(2);
         assert_eq!(
@@ -402,12 +403,12 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_beside_another_has_the_paths_of_both_and_what_changed() {
+    fn a_compared_tree_has_the_paths_of_both_and_their_changes() {
         let forest =
-            grow("+r +a -a +b +c -c -b -r +r +a -a +a -a +d +c -c -d -r +r +a -a +b -b -r");
-        let beside = |tree, other| {
+            forest_of("+r +a -a +b +c -c -b -r +r +a -a +a -a +d +c -c -d -r +r +a -a +b -b -r");
+        let compared = |tree, other| {
             let trees = [tree, other].map(|tree| forest.tree(TreeIdx(tree)));
-            let drawing = Drawing::beside(trees[0], trees[1], SCALE);
+            let drawing = Drawing::compared(trees[0], trees[1], SCALE);
             let name = |at: usize| {
                 forest
                     .trace()
@@ -426,7 +427,7 @@ mod tests {
                 })
                 .collect::<Vec<_>>()
         };
-        assert!(beside(0, 0).iter().all(|line| line.ends_with("same")));
+        assert!(compared(0, 0).iter().all(|line| line.ends_with("same")));
         let expected = [
             "r longer",
             "a more calls",
@@ -435,17 +436,22 @@ mod tests {
             "b missing",
             "c missing",
         ];
-        assert_eq!(beside(1, 0), expected);
-        assert_eq!(beside(2, 0)[2..], ["b shorter", "c missing"]);
+        assert_eq!(compared(1, 0), expected);
+        assert_eq!(compared(2, 0)[2..], ["b shorter", "c missing"]);
     }
 
     #[test]
     fn steps_lead_to_caller_callee_and_siblings_and_stop_at_the_ends() {
         // r 0 { a 1, b 2 { a 3 }, a 4, b 5, b 6 }
-        let forest = grow(CALLS);
+        let forest = forest_of(CALLS);
         let drawing = Drawing::new(forest.tree(TreeIdx(0)), false, SCALE);
-        let ways = [Way::Caller, Way::Callee, Way::Before, Way::After];
-        let from = |vertex| ways.map(|way| drawing.step(vertex, way));
+        let moves = [
+            TreeMove::Caller,
+            TreeMove::Callee,
+            TreeMove::Before,
+            TreeMove::After,
+        ];
+        let from = |vertex| moves.map(|tree_move| drawing.step(vertex, tree_move));
         assert_eq!(from(0), [0, 2, 0, 0], "the longest callee");
         assert_eq!(from(2), [0, 3, 1, 4]);
         assert_eq!(from(6), [0, 6, 5, 6]);
@@ -466,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scale_is_explained_with_round_times_that_can_be_seen() {
+    fn the_scale_is_explained_with_round_visible_times() {
         let scale = Scale::new(DurationNs(300_000));
         for zoom in [0.05, 1.0, 20.0] {
             let [small, large] = scale.examples(zoom);

@@ -1,9 +1,8 @@
-//! The tree: which calls the focused execution is made of, and what sets it apart from the usual ones.
+//! The Tree view: the calls of the focused execution, and its differences from usual ones.
 //!
-//! A vertex is a call (or repeated calls), its area the time, its colour the function; springs and
-//! collisions make the drawing compact. Beside it are the differences that matter most. On request it is
-//! drawn as one with the usual tree of its kind, or any other that was kept, what differs marked with
-//! signs, and the calls of both stand below on one axis of time.
+//! A vertex is a call (or repeated calls), its area the time, its colour the function; springs and collisions make the
+//! drawing compact. Next to it are the most important differences. On request it is merged with the usual tree of its
+//! kind, or with a pinned one: signs mark the differences, and the calls of both are shown below on one time axis.
 
 mod aligned;
 mod findings;

@@ -16,16 +16,16 @@ pub(super) struct Line {
     pub(super) parent: Option<usize>,
 }
 
-/// An outline, possibly cut.
+/// An outline, possibly truncated.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Outline {
-    /// Callers above what they call, siblings in order of their first call.
+    /// Callers above callees, siblings in order of their first call.
     pub(super) lines: Vec<Line>,
-    /// Lines that were cut off.
+    /// Number of truncated lines.
     pub(super) num_left_out: usize,
 }
 
-/// The outline of the subtree of `tree` at `root`, down to `degree` levels, at most `max_lines`.
+/// Returns the outline of the subtree of `tree` at `root`, down to `degree` levels, with at most `max_lines` lines.
 /// Calls of one function along one path are one line.
 pub(super) fn outline(tree: CsTree<'_>, root: usize, degree: usize, max_lines: usize) -> Outline {
     let nodes = merged_paths(tree, root, degree);
@@ -61,7 +61,7 @@ pub(super) fn outline(tree: CsTree<'_>, root: usize, degree: usize, max_lines: u
     }
 }
 
-/// Calls with the same path from `root` as one line, in order of first call.
+/// Returns calls with the same path from `root` as one line, in order of first call.
 fn merged_paths(tree: CsTree<'_>, root: usize, degree: usize) -> Vec<Line> {
     if root >= tree.len() {
         return Vec::new();
@@ -102,11 +102,11 @@ mod tests {
     use callgrove_model::TreeIdx;
 
     use super::*;
-    use crate::test_support::grow;
+    use crate::test_support::forest_of;
 
-    /// Lines as `depth:name×calls`, and the number left out.
+    /// Returns lines as `depth:name×calls`, and the number of truncated lines.
     fn drawn(calls: &str, root: usize, degree: usize, max_lines: usize) -> (Vec<String>, usize) {
-        let forest = grow(calls);
+        let forest = forest_of(calls);
         let outline = outline(forest.tree(TreeIdx(0)), root, degree, max_lines);
         let name = |func| forest.trace().names.name(func);
         let line = |line: &Line| format!("{}:{}×{}", line.depth, name(line.func), line.num_calls);

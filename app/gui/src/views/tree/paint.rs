@@ -1,4 +1,4 @@
-//! Draws the tree: edges in one mesh, discs in another, names and outlines above them.
+//! Paints the tree: edges in one mesh, discs in another, names and outlines above them.
 
 use callgrove_model::FunctionName;
 use callgrove_session::DifferenceKind;
@@ -7,34 +7,36 @@ use egui::{Align2, Color32, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, Ve
 use super::sign::{paint_sign, sign_color};
 use super::state::{Camera, Shown};
 use crate::theme::{RADIUS, SMALLEST_TEXT, Theme};
-use crate::views::labels::{Wish, is_inside, place_labels};
+use crate::views::labels::{NameRequest, is_inside, place_labels};
 
-/// Names shown at most, and of one function.
+/// Maximum number of names.
 const MAX_NAMES: usize = 40;
+/// Maximum number of names of one function.
 const MAX_NAMES_OF_FUNCTION: usize = 3;
+/// Font size of the names, in points.
 const NAME_SIZE: f32 = 11.5;
-/// Discs of at least this radius on the screen are named, and not covered by names.
+/// Radius on the screen from which discs are named, and not covered by names, in points.
 const NAME_FROM: f32 = 4.0;
-/// What is not highlighted keeps this much of its colour while something is.
+/// Fraction of its colour that an item keeps while others are highlighted.
 const FADED: f32 = 0.28;
-/// Occurrences of a subtree that are ringed one by one.
+/// Maximum number of occurrences of a subtree that are ringed one by one.
 const MAX_RINGS: usize = 300;
-/// Edges to one caller beyond this number grow fainter.
-const CROWD: f32 = 40.0;
-/// No disc is drawn smaller, in points.
-const LEAST_RADIUS: f32 = 1.2;
-/// Room for the note at the top, in points.
+/// Number of edges to one caller beyond which they fade.
+const MAX_FULL_EDGES: f32 = 40.0;
+/// Minimum radius of a disc on the screen, in points.
+const MIN_RADIUS: f32 = 1.2;
+/// Height of the note at the top, in points.
 const NOTE_HEIGHT: f32 = 26.0;
-/// Room for the scale at the bottom, in points.
+/// Height of the scale at the bottom, in points.
 const SCALE_HEIGHT: f32 = 30.0;
-/// Size of the sign of a difference.
+/// Radius of the sign of a difference, in points.
 const SIGN_RADIUS: f32 = 4.0;
-/// Width of the rim of a disc that is hollow.
+/// Width of the rim of a hollow disc, in points.
 const HOLLOW: f32 = 2.0;
 /// Width of the soft edge of discs and lines, in points.
 const SOFT: f32 = 0.9;
 
-/// One frame of drawing.
+/// One frame of the drawing.
 pub(super) struct Canvas<'a> {
     pub(super) shown: &'a Shown,
     pub(super) theme: &'a Theme,
@@ -43,23 +45,23 @@ pub(super) struct Canvas<'a> {
     pub(super) camera: Camera,
 }
 
-/// What stands out.
+/// The highlighted vertices.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Highlight {
-    /// The root of each subtree that is listed.
+    /// The root of each listed subtree.
     pub(super) listed: Vec<usize>,
-    /// Roots of the subtree that is pointed at or pinned.
+    /// Roots of the hovered or pinned subtree.
     pub(super) roots: Vec<usize>,
-    /// Everything in that subtree; the rest fades, unless it is empty.
+    /// All vertices of that subtree; the others fade, unless this is empty.
     pub(super) members: Vec<usize>,
-    /// The vertex of the call whose details are shown.
+    /// The vertex of the selected call.
     pub(super) call: Option<usize>,
-    /// The vertex that keys act on.
+    /// The vertex at the keyboard cursor.
     pub(super) cursor: Option<usize>,
 }
 
 impl Highlight {
-    /// Whether a vertex has its name, however small it is.
+    /// Returns whether a vertex is named, however small it is.
     fn names(&self, vertex: usize) -> bool {
         self.call == Some(vertex)
             || self.cursor == Some(vertex)
@@ -83,7 +85,7 @@ impl Canvas<'_> {
         for &vertex in &highlight.listed {
             self.ring(vertex, 1.5, self.theme.abnormal());
         }
-        // Rings around a crowd would hide it; what is around it has faded.
+        // Rings around a dense group would hide it; its surroundings are faded instead.
         for &vertex in highlight
             .roots
             .iter()
@@ -108,7 +110,7 @@ impl Canvas<'_> {
         self.paint_note(note);
     }
 
-    /// The vertex under the pointer, or the nearest within a few points of it.
+    /// Returns the vertex under the pointer, or the closest one within a few points of it.
     pub(super) fn vertex_at(&self, pointer: Pos2) -> Option<usize> {
         let distance = |vertex: usize| self.place(vertex).distance(pointer) - self.radius(vertex);
         (0..self.shown.drawing.vertices.len())
@@ -124,11 +126,11 @@ impl Canvas<'_> {
     }
 
     fn radius(&self, vertex: usize) -> f32 {
-        (self.shown.drawing.vertices[vertex].radius * self.camera.zoom).max(LEAST_RADIUS)
+        (self.shown.drawing.vertices[vertex].radius * self.camera.zoom).max(MIN_RADIUS)
     }
 
-    /// Whether something else is what the eye shall find: a chosen subtree, or else the differences from
-    /// the other tree.
+    /// Returns whether a vertex is faded because others are highlighted: a selected subtree, or else the differences
+    /// from the other tree.
     fn is_faded(&self, highlight: &Highlight, vertex: usize) -> bool {
         if highlight.members.is_empty() {
             self.shown.other.is_some() && self.shown.drawing.change(vertex).is_none()
@@ -137,7 +139,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// What differs from the other tree: a ring and a sign, and what is missing is hollow.
+    /// Paints the differences from the other tree: a ring and a sign; missing calls are hollow.
     fn paint_signs(&self) {
         let drawing = &self.shown.drawing;
         for vertex in 0..drawing.vertices.len() {
@@ -171,8 +173,8 @@ impl Canvas<'_> {
             let Some(parent) = vertex.parent else {
                 continue;
             };
-            // Where edges crowd they are fainter, so that the discs are seen.
-            let strength = (0.6 * (CROWD / num_children[parent]).sqrt()).clamp(0.07, 0.6);
+            // Dense edges are fainter, so that the discs stay visible.
+            let strength = (0.6 * (MAX_FULL_EDGES / num_children[parent]).sqrt()).clamp(0.07, 0.6);
             let fading = if self.is_faded(highlight, child) {
                 0.35
             } else {
@@ -203,7 +205,7 @@ impl Canvas<'_> {
             } else {
                 color
             };
-            // A rim of the background keeps discs apart that touch.
+            // A rim in the background colour separates touching discs.
             if radius > 4.0 {
                 add_disc(&mut mesh, place, radius + 1.0, self.theme.canvas());
             }
@@ -212,7 +214,7 @@ impl Canvas<'_> {
         self.painter.add(Shape::mesh(mesh));
     }
 
-    /// A ring of this width around a disc, thinner around the smallest.
+    /// Paints a ring of this width around a disc, thinner around the smallest discs.
     fn ring(&self, vertex: usize, width: f32, color: Color32) {
         let radius = self.radius(vertex);
         let stroke = Stroke::new(width.min(radius.max(1.0)), color);
@@ -224,29 +226,32 @@ impl Canvas<'_> {
     }
 
     fn paint_names(&self, highlight: &Highlight) {
-        let (vertices, wishes, galleys) = self.wishes(highlight);
+        let (vertices, requests, galleys) = self.name_requests(highlight);
         let discs: Vec<(Pos2, f32)> = (0..self.shown.drawing.vertices.len())
             .map(|vertex| (self.place(vertex), self.radius(vertex)))
             .filter(|&(_, radius)| radius >= NAME_FROM)
             .collect();
-        let room = self
+        let available = self
             .area
             .shrink(2.0)
             .with_min_y(self.area.top() + NOTE_HEIGHT)
             .with_max_y(self.area.bottom() - SCALE_HEIGHT);
-        for (at, place) in place_labels(&wishes, &discs, room).into_iter().enumerate() {
+        for (at, place) in place_labels(&requests, &discs, available)
+            .into_iter()
+            .enumerate()
+        {
             let Some(rect) = place else { continue };
             let vertex = vertices[at];
             let is_faded = self.is_faded(highlight, vertex);
             let disc = self
                 .theme
                 .function(self.shown.drawing.vertices[vertex].func);
-            let color = match (is_inside(&wishes[at], rect), is_faded) {
+            let color = match (is_inside(&requests[at], rect), is_faded) {
                 (true, false) => self.theme.text_on(disc),
                 (false, false) => self.theme.text(),
                 (_, true) => self.theme.weak_text().gamma_multiply(0.6),
             };
-            if !is_inside(&wishes[at], rect) {
+            if !is_inside(&requests[at], rect) {
                 self.painter.rect_filled(
                     rect.expand(1.0),
                     2.0,
@@ -258,11 +263,15 @@ impl Canvas<'_> {
         }
     }
 
-    /// The largest discs in view with their names, the largest first; of one function only some.
-    fn wishes(
+    /// Returns name requests of the largest visible discs, the largest first, with a limit for each function.
+    fn name_requests(
         &self,
         highlight: &Highlight,
-    ) -> (Vec<usize>, Vec<Wish>, Vec<std::sync::Arc<egui::Galley>>) {
+    ) -> (
+        Vec<usize>,
+        Vec<NameRequest>,
+        Vec<std::sync::Arc<egui::Galley>>,
+    ) {
         let drawn = &self.shown.drawing.vertices;
         let differs = |vertex: usize| self.shown.drawing.change(vertex).is_some();
         let is_named = |vertex: usize| highlight.names(vertex) || differs(vertex);
@@ -291,16 +300,16 @@ impl Canvas<'_> {
                     .layout_no_wrap(self.name(vertex), font, Color32::PLACEHOLDER)
             })
             .collect();
-        let wishes = largest
+        let requests = largest
             .iter()
             .zip(&galleys)
-            .map(|(&vertex, galley)| Wish {
+            .map(|(&vertex, galley)| NameRequest {
                 centre: self.place(vertex),
                 radius: self.radius(vertex),
                 size: galley.size(),
             })
             .collect();
-        (largest, wishes, galleys)
+        (largest, requests, galleys)
     }
 
     fn name(&self, vertex: usize) -> String {
@@ -322,7 +331,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// What the person has to know about the drawing, on the upper left.
+    /// Paints a note about the drawing on the upper left.
     fn paint_note(&self, note: &str) {
         let at = self.area.left_top() + Vec2::new(10.0, 8.0);
         let font = FontId::proportional(SMALLEST_TEXT);
@@ -330,7 +339,7 @@ impl Canvas<'_> {
             .text(at, Align2::LEFT_TOP, note, font, self.theme.weak_text());
     }
 
-    /// What area means: two discs with their times, on the lower left.
+    /// Paints the scale of areas: two discs with their times, on the lower left.
     fn paint_scale(&self) {
         let font = FontId::proportional(SMALLEST_TEXT);
         let color = self.theme.weak_text();
@@ -363,7 +372,7 @@ impl Canvas<'_> {
     }
 }
 
-/// A disc with a soft edge.
+/// Adds a disc with a soft edge.
 fn add_disc(mesh: &mut Mesh, centre: Pos2, radius: f32, color: Color32) {
     let num_corners = ((radius.sqrt() * 7.0) as u32).clamp(8, 96);
     let first = mesh.vertices.len() as u32;
@@ -388,7 +397,7 @@ fn add_disc(mesh: &mut Mesh, centre: Pos2, radius: f32, color: Color32) {
     }
 }
 
-/// A line with soft edges.
+/// Adds a line with soft edges.
 fn add_line(mesh: &mut Mesh, from: Pos2, to: Pos2, width: f32, color: Color32) {
     let across = (to - from).normalized().rot90();
     let first = mesh.vertices.len() as u32;

@@ -1,11 +1,11 @@
-//! Signs of differences: shape says what colour says, for those who do not see the colours.
+//! Signs of differences: the shape repeats the meaning of the colour, for colour-blind users.
 
 use callgrove_session::DifferenceKind;
 use egui::{Color32, Painter, Pos2, Shape, Stroke, Vec2};
 
 use crate::theme::Theme;
 
-/// What is more than usual, and what is less.
+/// Returns the colour of a kind of difference: one for more than usual, one for less.
 pub(super) fn sign_color(theme: &Theme, kind: DifferenceKind) -> Color32 {
     if kind.is_less() {
         theme.label_normal()
@@ -14,8 +14,8 @@ pub(super) fn sign_color(theme: &Theme, kind: DifferenceKind) -> Color32 {
     }
 }
 
-/// Plus for something new, minus for something missing, triangles up and down for time, and double ones
-/// for calls, within `radius` of `centre`.
+/// Paints a sign within `radius` of `centre`: plus for new calls, minus for missing calls, triangles up and down for
+/// time, and double triangles for numbers of calls.
 pub(super) fn paint_sign(
     painter: &Painter,
     kind: DifferenceKind,

@@ -1,4 +1,4 @@
-//! What the tree view remembers between frames.
+//! The state of the tree view between frames.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -9,37 +9,38 @@ use callgrove_session::{Explanation, Snapshot, TreeOf};
 use egui::{Pos2, Rect, Vec2};
 
 use super::forces::Forces;
-use super::layout::{Drawing, MERGE_FROM, Scale, Way};
+use super::layout::{Drawing, MERGE_FROM, Scale, TreeMove};
 use crate::delay::KnownDelay;
 use crate::views::focus::Focus;
 
-/// Importance from which differences are listed at first.
+/// Initial importance from which differences are listed.
 const FIRST_THRESHOLD: f64 = 0.05;
+/// Range of the zoom.
 const ZOOM_RANGE: (f32, f32) = (0.02, 40.0);
-/// Room around a tree that is shown whole, in points.
+/// Margin around a fitted tree, in points.
 const FIT_MARGIN: Vec2 = Vec2::new(40.0, 32.0);
-/// A small tree is not blown up beyond this.
+/// Maximum zoom of a fitted tree.
 const FIT_ZOOM_MAX: f32 = 2.5;
 
 /// Drawing, view and choices.
 pub struct TreeState {
-    /// Least importance of the differences that are listed.
+    /// Minimum importance of the listed differences.
     pub(super) threshold: f64,
-    /// What the person said about merging; `None` lets the size of the tree decide.
+    /// The user's choice whether to merge; `None` decides by the size of the tree.
     pub(super) merges: Option<bool>,
-    /// The difference that was clicked, which stays highlighted: its place among the findings.
+    /// The pinned difference, which stays highlighted: an index into the findings.
     pub(super) pinned: Option<usize>,
-    /// Findings whose structure is shown in full, by their place among the findings.
+    /// Findings whose structure is shown in full: indices into the findings.
     pub(super) unfolded: BTreeSet<usize>,
-    /// Whether a pane too narrow for both shows the findings in place of the drawing.
+    /// Whether a pane too narrow for both shows the findings instead of the drawing.
     pub(super) shows_findings: bool,
-    /// Whether the tree is drawn beside another.
+    /// Whether the tree is compared with another.
     pub(super) compares: bool,
-    /// The tree that the person wants to compare with; `None` is the usual one.
-    pub(super) kept: Option<Focus>,
+    /// The tree that the user pinned for comparison; `None` compares with the usual one.
+    pub(super) reference: Option<Focus>,
     pub(super) shown: Option<Shown>,
     pub(super) has_pointer: bool,
-    /// Who made the tree late.
+    /// The cause of the tree's delay.
     pub(super) delay: KnownDelay,
     explained: Option<Arc<Explanation>>,
 }
@@ -53,15 +54,15 @@ pub(super) struct Shown {
     pub(super) forces: Forces,
     pub(super) scale: Scale,
     pub(super) camera: Option<Camera>,
-    /// The vertex that the arrow keys have come to.
+    /// The vertex at the keyboard cursor.
     pub(super) cursor: Option<usize>,
-    /// The tree that it is drawn beside.
+    /// The tree that it is compared with.
     pub(super) other: Option<TreeIdx>,
     other_calls: Option<TreeCalls>,
     merges: bool,
 }
 
-/// The part of the drawing in view, once the person has chosen one.
+/// The visible part of the drawing, once the user has chosen one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Camera {
     /// The point of the drawing in the middle of the view.
@@ -79,7 +80,7 @@ impl Default for TreeState {
             unfolded: BTreeSet::new(),
             shows_findings: false,
             compares: false,
-            kept: None,
+            reference: None,
             shown: None,
             has_pointer: false,
             delay: KnownDelay::default(),
@@ -89,27 +90,30 @@ impl Default for TreeState {
 }
 
 impl TreeState {
-    /// Shows the whole tree.
+    /// Fits the whole tree.
     pub fn fit(&mut self) {
         if let Some(shown) = &mut self.shown {
             shown.camera = None;
         }
     }
 
-    /// Whether the pointer was on the drawing in the last frame: F is meant for it then.
+    /// Returns whether the pointer was on the drawing in the last frame: F then applies to it.
     pub fn has_pointer(&self) -> bool {
         self.has_pointer
     }
 
-    /// Makes the focused tree the one that is drawn, or none. Another one of the forest stays drawn until the calls of
-    /// the new one are there.
+    /// Draws the focused tree, or none. A previous tree of the forest stays drawn until the calls of the new one are
+    /// loaded.
     pub(super) fn show(&mut self, snapshot: &Snapshot) {
         let Some(focus) = Focus::of(snapshot) else {
             self.shown = None;
             self.explained = None;
             return;
         };
-        self.kept = self.kept.take().filter(|kept| kept.is_same_forest(&focus));
+        self.reference = self
+            .reference
+            .take()
+            .filter(|kept| kept.is_same_forest(&focus));
         let other = self.other_tree(&focus);
         let is_drawn = self.shown.as_ref().is_some_and(|shown| {
             let is_same = shown.merges == self.merges_in(shown) && shown.other == other;
@@ -122,29 +126,29 @@ impl TreeState {
         let (calls, other_calls) = (calls_of(focus.tree), other.and_then(calls_of));
         if let Some(calls) = calls.filter(|_| other.is_some() == other_calls.is_some()) {
             let merges = self.merges_of(&calls);
-            let beside = other.zip(other_calls);
-            self.shown = Some(Shown::new((focus, calls), merges, beside));
+            let compared = other.zip(other_calls);
+            self.shown = Some(Shown::new((focus, calls), merges, compared));
         } else {
             let is_of_forest = |shown: &Shown| shown.focus.is_same_forest(&focus);
             self.shown = self.shown.take().filter(is_of_forest);
         }
     }
 
-    /// The tree that `focus` is drawn beside: the one that was kept, or the usual one of its kind.
+    /// Returns the tree that `focus` is compared with: the pinned one, or the usual one of its kind.
     fn other_tree(&self, focus: &Focus) -> Option<TreeIdx> {
-        let kept = self.kept.as_ref().map(|kept| kept.tree);
+        let kept = self.reference.as_ref().map(|kept| kept.tree);
         let other = kept.or_else(|| self.usual_of(focus))?;
         (self.compares && other.index() < focus.analysis.forest.len()).then_some(other)
     }
 
-    /// The usual tree of the kind of `focus`, once it is known.
+    /// Returns the usual tree of the kind of `focus`, once it is known.
     pub(super) fn usual_of(&self, focus: &Focus) -> Option<TreeIdx> {
         let explained = self.explained.as_ref();
         let explained = explained.filter(|explained| explained.tree == focus.tree);
         explained.map(|explained| explained.usual)
     }
 
-    /// Whether repeated calls are merged in the tree that is shown.
+    /// Returns whether repeated calls are merged in the drawn tree.
     pub(super) fn merges_in(&self, shown: &Shown) -> bool {
         self.merges_of(&shown.calls)
     }
@@ -153,7 +157,7 @@ impl TreeState {
         self.merges.unwrap_or(calls.tree().len() >= MERGE_FROM)
     }
 
-    /// Takes note of the explanation; what was pinned belongs to the one before.
+    /// Takes over the explanation; a pinned difference of the previous one is cleared.
     pub(super) fn explain(&mut self, explanation: Option<&Arc<Explanation>>) {
         let is_known = match (&self.explained, explanation) {
             (Some(known), Some(new)) => Arc::ptr_eq(known, new),
@@ -172,14 +176,14 @@ impl Shown {
     fn new(
         (focus, calls): (Focus, TreeCalls),
         merges: bool,
-        beside: Option<(TreeIdx, TreeCalls)>,
+        compared: Option<(TreeIdx, TreeCalls)>,
     ) -> Self {
         let scale = Scale::new(focus.analysis.median_duration);
-        let drawing = match &beside {
-            Some((_, other)) => Drawing::beside(calls.tree(), other.tree(), scale),
+        let drawing = match &compared {
+            Some((_, other)) => Drawing::compared(calls.tree(), other.tree(), scale),
             None => Drawing::new(calls.tree(), merges, scale),
         };
-        let (other, other_calls) = beside.unzip();
+        let (other, other_calls) = compared.unzip();
         let forces = Forces::new(&drawing.vertices);
         Self {
             focus,
@@ -195,30 +199,29 @@ impl Shown {
         }
     }
 
-    /// The vertex that stands for a call of the trace, if the tree holds it.
+    /// Returns the vertex of a call of the trace, if the tree contains it.
     pub(super) fn vertex_of(&self, call: ExecRef) -> Option<usize> {
         let vertices = &self.drawing.vertex_of_call;
         vertices.get(self.calls.vertex(call)?).copied()
     }
 
-    /// The tree.
+    /// Returns the tree.
     pub(super) fn tree(&self) -> CsTree<'_> {
         self.calls.tree()
     }
 
-    /// The tree that it is drawn beside.
+    /// Returns the tree that it is compared with.
     pub(super) fn other_tree(&self) -> Option<CsTree<'_>> {
         self.other_calls.as_ref().map(TreeCalls::tree)
     }
 
-    /// A call of the tree in the trace.
+    /// Returns a call of the tree in the trace.
     pub(super) fn exec_of(&self, call: usize) -> ExecRef {
         self.calls.exec(call)
     }
 
-    /// The call that a click on a vertex leads to: of those it stands for the longest, and from one of
-    /// them the next.
-    /// What only the other tree has leads to its first call there.
+    /// Returns the call that a click on a vertex selects: the longest of its calls, and after one of them the next. A
+    /// vertex of the other tree alone selects its first call there.
     pub(super) fn call_at(&self, vertex: usize, selected: Option<ExecRef>) -> ExecRef {
         let drawn = &self.drawing.vertices[vertex];
         if let (0, Some(tree), Some(other)) = (drawn.num_calls, &self.other_calls, drawn.other) {
@@ -238,9 +241,9 @@ impl Shown {
         self.exec_of(call.unwrap_or(first))
     }
 
-    /// Moves the cursor by an arrow key: from `from`, or from the root. Keeps it in view.
-    pub(super) fn walk(&mut self, way: Way, from: Option<usize>, area: Rect) {
-        let to = self.drawing.step(from.unwrap_or(0), way);
+    /// Moves the keyboard cursor by an arrow key, from `from` or from the root, and keeps it in view.
+    pub(super) fn walk(&mut self, tree_move: TreeMove, from: Option<usize>, area: Rect) {
+        let to = self.drawing.step(from.unwrap_or(0), tree_move);
         self.cursor = Some(to);
         let (camera, at) = (self.camera(area), self.forces.positions()[to]);
         if !area
@@ -254,7 +257,7 @@ impl Shown {
         }
     }
 
-    /// The chosen part of the drawing, or all of it.
+    /// Returns the chosen part of the drawing, or all of it.
     pub(super) fn camera(&self, area: Rect) -> Camera {
         self.camera.unwrap_or_else(|| {
             let discs = self.drawing.vertices.iter().zip(self.forces.positions());
@@ -268,7 +271,7 @@ impl Shown {
     }
 }
 
-/// The calls of a tree; `None` while they are on their way.
+/// Returns the calls of a tree; `None` while they are loading.
 fn calls_of(snapshot: &Snapshot, focus: &Focus, tree: TreeIdx) -> Option<TreeCalls> {
     let calls = snapshot.calls.as_ref()?;
     let root = focus.analysis.forest.trees()[tree.index()].root;
@@ -276,10 +279,10 @@ fn calls_of(snapshot: &Snapshot, focus: &Focus, tree: TreeIdx) -> Option<TreeCal
 }
 
 impl Camera {
-    /// All of `bounds` in `area`, with a margin for names and for the scale below.
+    /// Returns a camera that shows all of `bounds` in `area`, with margins for names and for the scale below.
     fn showing(bounds: Rect, area: Rect) -> Self {
-        let room = (area.size() - 2.0 * FIT_MARGIN).max(Vec2::splat(10.0));
-        let zoom = (room / bounds.size().max(Vec2::splat(1.0)))
+        let available = (area.size() - 2.0 * FIT_MARGIN).max(Vec2::splat(10.0));
+        let zoom = (available / bounds.size().max(Vec2::splat(1.0)))
             .min_elem()
             .min(FIT_ZOOM_MAX);
         Self {
@@ -296,7 +299,7 @@ impl Camera {
         self.centre + (point - area.center()) / self.zoom
     }
 
-    /// Zoomed with the point under the pointer staying there.
+    /// Returns the camera zoomed; the point under the pointer does not move.
     #[must_use]
     pub(super) fn zoomed(self, area: Rect, pointer: Pos2, factor: f32) -> Self {
         let zoom = (self.zoom * factor).clamp(ZOOM_RANGE.0, ZOOM_RANGE.1);
@@ -307,7 +310,7 @@ impl Camera {
         }
     }
 
-    /// Moved by a distance on the screen.
+    /// Returns the camera moved by a distance on the screen.
     #[must_use]
     pub(super) fn panned(self, delta: Vec2) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The tree on the screen, by label, pointer and keys.
+//! Tests of the tree on the screen, by label, pointer and keys.
 
 use callgrove_model::{ExecIdx, ExecRef, LaneIdx, TreeIdx, WeightUnit};
 use callgrove_session::{Calls, Command, Difference, DifferenceKind, Snapshot};
@@ -13,7 +13,7 @@ use crate::context::ViewContext;
 use crate::test_support::{demo_snapshot, demo_trace, snapshot_of, with_focus, written};
 use crate::theme::Theme;
 
-/// The view, and what it asked for.
+/// The view, and the commands that it sent.
 #[derive(Default)]
 struct Screen {
     state: TreeState,
@@ -44,7 +44,7 @@ fn focused() -> Harness<'static, Screen> {
     harness(with_focus(&demo_snapshot(), TreeIdx(3)), [900.0, 500.0])
 }
 
-/// The call of the selected tree (the fourth execution of compute on rank 0) in its lane.
+/// Returns a call of the selected tree (the fourth execution of compute on rank 0) in its lane.
 fn call(snapshot: &Snapshot, vertex: usize) -> ExecRef {
     let forest = &snapshot.analysis.as_ref().expect("it is analysed").forest;
     ExecRef {
@@ -62,7 +62,7 @@ fn canvas(harness: &Harness<'_, Screen>) -> Rect {
     harness.get_by_label_contains("Call stack tree of").rect()
 }
 
-/// Where a vertex stands on the screen.
+/// Returns the position of a vertex on the screen.
 fn place(harness: &Harness<'_, Screen>, vertex: usize) -> Pos2 {
     let shown = shown(harness);
     let area = canvas(harness);
@@ -72,13 +72,13 @@ fn place(harness: &Harness<'_, Screen>, vertex: usize) -> Pos2 {
 }
 
 #[test]
-fn without_a_tree_it_says_what_to_do() {
+fn without_a_tree_it_shows_a_hint() {
     let harness = harness(demo_snapshot(), [900.0, 500.0]);
     harness.get_by_label("Select a tree in the map or the list");
 }
 
 #[test]
-fn the_drawing_settles_and_no_more_frames_are_asked_for() {
+fn the_drawing_settles_and_requests_no_more_frames() {
     let harness = focused();
     harness.get_by_label_contains("Call stack tree of #0-3");
 }
@@ -98,7 +98,7 @@ fn a_click_on_a_vertex_selects_its_call() {
 }
 
 #[test]
-fn of_merged_calls_the_longest_is_selected_first_and_then_the_next() {
+fn clicks_on_merged_calls_select_the_longest_and_then_the_next() {
     let mut harness = focused();
     harness.get_by_label("Merge repeated calls").click();
     harness.run();
@@ -226,7 +226,7 @@ fn the_threshold_filters_the_differences() {
 }
 
 #[test]
-fn clicking_a_subtree_pins_it_and_selects_its_call_and_clicking_again_lets_it_go() {
+fn clicking_a_subtree_pins_it_and_selects_its_call_and_clicking_again_unpins_it() {
     let mut harness = focused();
     for expected in [Some(1), None] {
         harness
@@ -242,14 +242,14 @@ fn clicking_a_subtree_pins_it_and_selects_its_call_and_clicking_again_lets_it_go
     );
 }
 
-/// The demo with one finding about a structure of `num_functions` functions below its root.
+/// Returns the demo with one finding about a structure of `num_functions` functions below its root.
 fn with_large_structure(num_functions: usize) -> Snapshot {
     use std::sync::Arc;
 
     let call = |at: usize| format!("+a_rather_long_name_{at} -a_rather_long_name_{at} ");
     let calls: Vec<String> = (0..num_functions).map(call).collect();
     let calls = calls.concat();
-    let forest = crate::test_support::grow(&format!("+r {calls}-r"));
+    let forest = crate::test_support::forest_of(&format!("+r {calls}-r"));
     let snapshot = with_focus(&demo_snapshot(), TreeIdx(0));
     let analysis = callgrove_session::Analysis {
         forest: forest.clone(),
@@ -268,7 +268,7 @@ fn with_large_structure(num_functions: usize) -> Snapshot {
         ..explanation.clone()
     };
     Snapshot {
-        calls: Some(Arc::new(Calls::here(forest.trace()))),
+        calls: Some(Arc::new(Calls::local(forest.trace()))),
         trace: Some(Arc::clone(forest.trace())),
         analysis: Some(Arc::new(analysis)),
         explanation: Some(Arc::new(explanation)),
@@ -277,7 +277,7 @@ fn with_large_structure(num_functions: usize) -> Snapshot {
 }
 
 #[test]
-fn a_long_outline_unfolds_and_its_names_are_cut_with_dots() {
+fn a_long_outline_unfolds_and_its_names_are_elided() {
     let mut harness = harness(with_large_structure(15), [500.0, 900.0]);
     let has = |harness: &Harness<'_, Screen>, name: &str| {
         written(harness)
@@ -303,13 +303,13 @@ fn a_long_outline_unfolds_and_its_names_are_cut_with_dots() {
 }
 
 #[test]
-fn importance_is_told_in_numbers_however_narrow_the_list_is() {
+fn importance_is_shown_in_numbers_however_narrow_the_list_is() {
     for width in [900.0, 440.0] {
         let harness = harness(with_focus(&demo_snapshot(), TreeIdx(3)), [width, 500.0]);
         let written = written(&harness);
         for number in ["1.00", "0.60"] {
-            let is_told = written.iter().any(|written| written.text == number);
-            assert!(is_told, "{number} at {width}");
+            let is_shown = written.iter().any(|written| written.text == number);
+            assert!(is_shown, "{number} at {width}");
         }
     }
 }
@@ -320,11 +320,11 @@ fn a_small_pane_shows_the_drawing_or_the_list() {
     let mut harness = harness(with_focus(&demo_snapshot(), TreeIdx(3)), size);
     let pane = Rect::from_min_size(Pos2::ZERO, Vec2::from(size));
     assert!(canvas(&harness).height() > 80.0);
-    for label in ["Why", "Merge repeated calls", "Fit"] {
+    for label in ["Differences", "Merge repeated calls", "Fit"] {
         let rect = harness.get_by_label(label).rect();
         assert!(pane.contains_rect(rect), "{label}: {rect}");
     }
-    harness.get_by_label("Why").click();
+    harness.get_by_label("Differences").click();
     harness.run();
     assert!(
         harness
@@ -341,7 +341,7 @@ fn a_small_pane_shows_the_drawing_or_the_list() {
 }
 
 #[test]
-fn trees_of_votes_are_neither_long_nor_called() {
+fn trees_of_votes_are_not_described_as_times_or_calls() {
     let mut trace = demo_trace(2, 20);
     trace.unit = WeightUnit::Other("votes".to_owned());
     let snapshot = with_focus(&snapshot_of(trace), TreeIdx(3));
@@ -401,37 +401,37 @@ fn repeated_calls_are_merged_on_request() {
 }
 
 #[test]
-fn while_there_is_no_explanation_of_this_tree_it_says_so() {
+fn a_missing_explanation_shows_that_it_is_being_computed() {
     let snapshot = Snapshot {
         explanation: None,
         ..with_focus(&demo_snapshot(), TreeIdx(3))
     };
     let harness = harness(snapshot, [900.0, 500.0]);
-    harness.get_by_label("Comparing with the usual ones…");
+    harness.get_by_label("Comparing with usual executions…");
 }
 
 #[test]
-fn a_tree_is_compared_with_the_usual_one_and_with_one_that_was_kept() {
+fn a_tree_is_compared_with_the_usual_one_and_with_a_pinned_one() {
     let mut harness = focused();
-    harness.get_by_label("Compare with the usual one").click();
+    harness.get_by_label("Compare with usual").click();
     harness.run();
-    // The usual one is #0-0: the wait was short, and ev_tally is called as often less one.
-    harness.get_by_label("Call stack tree of #0-3 beside #0-0: 1 longer");
-    harness.get_by_label_contains("Calls of #0-3 and #0-0 from their entries on");
-    harness.get_by_label("Keep #0-3 for comparing").click();
+    // The usual one is #0-0: its wait is short, and it has one call of ev_tally less.
+    harness.get_by_label("Call stack tree of #0-3 compared with #0-0: 1 longer");
+    harness.get_by_label_contains("Calls of #0-3 and #0-0 aligned at their entries");
+    harness.get_by_label("Pin #0-3 for comparison").click();
     harness.run();
     harness.get_by_label("Compare with #0-3");
-    harness.get_by_label("Call stack tree of #0-3 beside #0-3: nothing differs");
-    harness.get_by_label("Forget #0-3 for comparing").click();
+    harness.get_by_label("Call stack tree of #0-3 compared with #0-3: no differences");
+    harness.get_by_label("Unpin #0-3 for comparison").click();
     harness.run();
-    harness.get_by_label("Compare with the usual one").click();
+    harness.get_by_label("Compare with usual").click();
     harness.run();
     harness.get_by_label_contains("Call stack tree of #0-3: ");
 }
 
 #[test]
-fn what_only_the_other_tree_has_leads_to_its_call_there() {
-    let forest = crate::test_support::grow("+r +a -a -r +r +a -a +b -b -r");
+fn a_vertex_of_the_other_tree_alone_selects_its_call_there() {
+    let forest = crate::test_support::forest_of("+r +a -a -r +r +a -a +b -b -r");
     let snapshot = with_focus(&demo_snapshot(), TreeIdx(0));
     let analysis = callgrove_session::Analysis {
         forest: forest.clone(),
@@ -439,14 +439,14 @@ fn what_only_the_other_tree_has_leads_to_its_call_there() {
     };
     let snapshot = Snapshot {
         trace: Some(std::sync::Arc::clone(forest.trace())),
-        calls: Some(std::sync::Arc::new(Calls::here(forest.trace()))),
+        calls: Some(std::sync::Arc::new(Calls::local(forest.trace()))),
         analysis: Some(std::sync::Arc::new(analysis)),
         ..snapshot
     };
     let mut harness = harness(snapshot, [900.0, 500.0]);
-    harness.get_by_label("Compare with the usual one").click();
+    harness.get_by_label("Compare with usual").click();
     harness.run();
-    harness.get_by_label_contains("beside #0-1: 1 missing");
+    harness.get_by_label_contains("compared with #0-1: 1 missing");
     let shown = shown(&harness);
     let missing = shown.drawing.vertices.len() - 1;
     assert_eq!(shown.call_at(missing, None).exec, ExecIdx(4));

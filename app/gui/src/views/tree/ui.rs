@@ -1,4 +1,4 @@
-//! The tree on the screen: takes zoom, pan, clicks and keys.
+//! The tree as a widget: handles zoom, pan, clicks and keys.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use egui::{
 
 use super::aligned::{self, aligned_ui};
 use super::findings::{findings_ui, listed};
-use super::layout::{Vertex, Way};
+use super::layout::{TreeMove, Vertex};
 use super::paint::{Canvas, Highlight};
 use super::state::{Shown, TreeState};
 use crate::context::ViewContext;
@@ -19,22 +19,22 @@ use crate::widgets::{pointer_card, thousands, view_header};
 
 /// Width of the list of differences, in points.
 const LIST_WIDTH: std::ops::RangeInclusive<f32> = 180.0..=280.0;
-/// Its share of the view.
+/// Fraction of the view that the list takes.
 const LIST_SHARE: f32 = 0.42;
-/// A narrower pane, in points, shows either the drawing or the list.
-const ROOM_FOR_BOTH: f32 = 420.0;
-/// A higher drawing, in points, has the calls of both trees below it where two are compared.
-const ROOM_FOR_CALLS: f32 = 3.0 * aligned::HEIGHT;
-/// How much one key press zooms.
+/// Width of the pane below which it shows either the drawing or the list, in points.
+const MIN_WIDTH_FOR_BOTH: f32 = 420.0;
+/// Height of the drawing from which the calls of two compared trees are shown below it, in points.
+const MIN_HEIGHT_FOR_CALLS: f32 = 3.0 * aligned::HEIGHT;
+/// Zoom factor of one key press.
 const ZOOM_STEP: f32 = 1.25;
-/// How much one key press moves the threshold.
+/// Change of the threshold by one key press.
 const THRESHOLD_STEP: f64 = 0.05;
 
-/// Draws the focused tree and what sets it apart from the usual ones.
+/// Draws the focused tree and its differences from usual ones.
 pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
     state.explain(ctx.snapshot.explanation.as_ref());
     state.show(ctx.snapshot);
-    let is_narrow = ui.available_width() < ROOM_FOR_BOTH;
+    let is_narrow = ui.available_width() < MIN_WIDTH_FOR_BOTH;
     header_ui(state, is_narrow, ui);
     if state.shown.is_none() {
         ui.centered_and_justified(|ui| ui.weak("Select a tree in the map or the list"));
@@ -82,48 +82,49 @@ fn header_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
             merge_ui(state, is_narrow, ui);
         }
         if is_narrow {
-            ui.toggle_value(&mut state.shows_findings, "Why")
-                .on_hover_text("What differs from the usual, in place of the drawing");
+            ui.toggle_value(&mut state.shows_findings, "Diff")
+                .on_hover_text("Show the differences from usual instead of the drawing")
+                .accessible_name("Differences");
         }
     });
 }
 
-/// Draws the tree as one with another: the usual one, or one that is kept.
+/// Draws the controls that compare the tree with another: the usual one, or a pinned one.
 fn compare_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     let Some(focus) = state.shown.as_ref().map(|shown| shown.focus.clone()) else {
         return;
     };
     let unit = focus.analysis.forest.unit().clone();
-    let kept = state.kept.as_ref();
-    let text = match kept {
-        Some(kept) => format!("Compare with {}", kept.code()),
-        None => "Compare with the usual one".to_owned(),
+    let reference = state.reference.as_ref();
+    let text = match reference {
+        Some(reference) => format!("Compare with {}", reference.code()),
+        None => "Compare with usual".to_owned(),
     };
-    let is_kept = kept.is_some_and(|kept| kept.is_same_tree(&focus));
-    let keep = if is_kept { "Forget" } else { "Keep" };
-    let hint = if is_kept {
+    let is_pinned = reference.is_some_and(|reference| reference.is_same_tree(&focus));
+    let verb = if is_pinned { "Unpin" } else { "Pin" };
+    let hint = if is_pinned {
         unit.of_kind(
             "Compare with the usual execution again",
             "Compare with the usual tree again",
         )
     } else {
         unit.of_kind(
-            "Compare the executions that are selected next with this one",
-            "Compare the trees that are selected next with this one",
+            "Compare the next selected executions with this one",
+            "Compare the next selected trees with this one",
         )
     };
-    if state.compares || kept.is_some() {
-        let name = format!("{keep} {} for comparing", focus.code());
-        let button = ui.button(keep).on_hover_text(hint).accessible_name(name);
+    if state.compares || reference.is_some() {
+        let name = format!("{verb} {} for comparison", focus.code());
+        let button = ui.button(verb).on_hover_text(hint).accessible_name(name);
         if button.clicked() {
-            state.kept = (!is_kept).then_some(focus);
+            state.reference = (!is_pinned).then_some(focus);
         }
     }
     let short = if is_narrow { "Compare" } else { text.as_str() };
     ui.toggle_value(&mut state.compares, short)
         .on_hover_text(unit.of_kind(
-            "Draws both as one: what is new, missing, longer, shorter, more or less often",
-            "Draws both as one: what is new, missing, heavier, lighter, more or less often",
+            "Draw both as one tree and mark calls that are new, missing, longer, shorter, more or less frequent",
+            "Draw both as one tree and mark vertices that are new, missing, heavier, lighter, more or less frequent",
         ))
         .accessible_name(&text);
 }
@@ -134,8 +135,8 @@ fn merge_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     let name = unit.of_kind("Merge repeated calls", "Merge repeated vertices");
     let mut merges = state.merges_in(shown);
     let hint = unit.of_kind(
-        "Calls of one function by one caller that call nothing themselves become one vertex",
-        "Vertices of one name below one vertex that have nothing below them become one",
+        "Merge calls of one function by one caller that have no callees into one vertex",
+        "Merge leaf vertices of one name below one vertex into one vertex",
     );
     let text = if is_narrow { "Merge" } else { name };
     if ui
@@ -149,7 +150,7 @@ fn merge_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     }
 }
 
-/// How many calls there are, and how many of them are drawn as one.
+/// Returns the number of calls, and how many of them are merged.
 fn size_text(shown: &Shown) -> String {
     if shown.other.is_some() {
         return changes_text(shown);
@@ -171,7 +172,7 @@ fn size_text(shown: &Shown) -> String {
     }
 }
 
-/// How many paths differ from the other tree, by kind.
+/// Returns the number of paths that differ from the other tree, by kind.
 fn changes_text(shown: &Shown) -> String {
     let vertices = 0..shown.drawing.vertices.len();
     let mut counts: BTreeMap<DifferenceKind, usize> = BTreeMap::new();
@@ -179,7 +180,7 @@ fn changes_text(shown: &Shown) -> String {
         *counts.entry(kind).or_default() += 1;
     }
     if counts.is_empty() {
-        return "nothing differs".to_owned();
+        return "no differences".to_owned();
     }
     let counts = counts.iter();
     let unit = shown.focus.analysis.forest.unit();
@@ -196,7 +197,7 @@ fn canvas_ui(
     let chosen = pointed.or(state.pinned);
     let mut size = ui.available_size();
     let compared = state.shown.as_ref().filter(|shown| shown.other.is_some());
-    if let Some(shown) = compared.filter(|_| size.y > ROOM_FOR_CALLS) {
+    if let Some(shown) = compared.filter(|_| size.y > MIN_HEIGHT_FOR_CALLS) {
         let below = Panel::bottom("calls of both")
             .frame(Frame::NONE)
             .resizable(false);
@@ -212,7 +213,7 @@ fn canvas_ui(
     let kind = unit.of_kind("Call stack tree", "Tree");
     let label = match shown.other {
         Some(other) => format!(
-            "{kind} of {} beside {}: {}",
+            "{kind} of {} compared with {}: {}",
             shown.focus.code(),
             shown.focus.analysis.forest.code(other),
             size_text(shown)
@@ -260,8 +261,8 @@ fn canvas_ui(
     }
 }
 
-/// Whether keys are meant for the drawing: it has the focus, or its pane has and nothing else in the
-/// pane. The arrows stay with it then.
+/// Returns whether the drawing handles keys: it has the focus, or its pane has and nothing else in the pane does. It
+/// then keeps the arrow keys.
 fn has_keys(ctx: &ViewContext<'_>, response: &Response, ui: &Ui) -> bool {
     let focused = ui.memory(egui::Memory::focused);
     let is_around = |id| {
@@ -283,14 +284,14 @@ fn has_keys(ctx: &ViewContext<'_>, response: &Response, ui: &Ui) -> bool {
     true
 }
 
-/// Arrows go from vertex to vertex, Enter shows the call, plus and minus zoom.
+/// Handles keys: arrows move between vertices, Enter shows the call, plus and minus zoom.
 fn walk(ctx: &mut ViewContext<'_>, shown: &mut Shown, call: Option<usize>, area: Rect, ui: &Ui) {
     let is_pressed = |key| ui.input(|input| input.modifiers.is_none() && input.key_pressed(key));
     for (key, way) in [
-        (Key::ArrowLeft, Way::Caller),
-        (Key::ArrowRight, Way::Callee),
-        (Key::ArrowUp, Way::Before),
-        (Key::ArrowDown, Way::After),
+        (Key::ArrowLeft, TreeMove::Caller),
+        (Key::ArrowRight, TreeMove::Callee),
+        (Key::ArrowUp, TreeMove::Before),
+        (Key::ArrowDown, TreeMove::After),
     ] {
         if is_pressed(key) {
             shown.walk(way, shown.cursor.or(call), area);
@@ -304,7 +305,7 @@ fn walk(ctx: &mut ViewContext<'_>, shown: &mut Shown, call: Option<usize>, area:
         (&[Key::Plus, Key::Equals][..], ZOOM_STEP),
         (&[Key::Minus][..], 1.0 / ZOOM_STEP),
     ] {
-        // Plus is a key with Shift on many keyboards.
+        // Plus needs Shift on many keyboards.
         if ui.input(|input| {
             !input.modifiers.command && keys.iter().any(|&key| input.key_pressed(key))
         }) {
@@ -313,7 +314,7 @@ fn walk(ctx: &mut ViewContext<'_>, shown: &mut Shown, call: Option<usize>, area:
     }
 }
 
-/// The brackets list fewer or more differences.
+/// Handles the bracket keys, which list fewer or more differences.
 fn threshold_keys(threshold: &mut f64, ui: &Ui) {
     for (key, change) in [
         (Key::OpenBracket, -THRESHOLD_STEP),
@@ -325,7 +326,7 @@ fn threshold_keys(threshold: &mut f64, ui: &Ui) {
     }
 }
 
-/// Wheel and pinch zoom to the pointer, drag moves, F or a double click shows everything.
+/// Zooms to the pointer by wheel and pinch, pans by drag, and fits the tree by F or a double click.
 fn navigate(ui: &Ui, response: &Response, shown: &mut Shown) {
     let area: Rect = response.rect;
     if let Some(pointer) = response.hover_pos() {
@@ -346,7 +347,7 @@ fn navigate(ui: &Ui, response: &Response, shown: &mut Shown) {
     }
 }
 
-/// What stands out: the calls of the listed differences, and those of one that is pointed at or pinned.
+/// Returns the highlighted vertices: the calls of the listed differences, and those of a hovered or pinned one.
 pub(super) fn highlight(
     ctx: &ViewContext<'_>,
     shown: &Shown,
@@ -364,7 +365,7 @@ pub(super) fn highlight(
     let findings = &explanation.findings;
     let drawing = &shown.drawing;
     let Some(finding) = chosen.and_then(|at| findings.get(at)) else {
-        // Of each only the first call: it is the longest.
+        // Only the first call of each, which is the longest.
         let listed = listed(explanation, threshold).into_iter();
         let roots = listed
             .filter_map(|at| findings[at].vertices.first())
@@ -375,11 +376,11 @@ pub(super) fn highlight(
         };
     };
     let tree = shown.tree();
-    let is_whole = finding.kind == DifferenceKind::New;
+    let is_subtree = finding.kind == DifferenceKind::New;
     let calls = finding
         .vertices
         .iter()
-        .flat_map(|&root| subtree_calls(tree, root as usize, is_whole));
+        .flat_map(|&root| subtree_calls(tree, root as usize, is_subtree));
     Highlight {
         listed: Vec::new(),
         roots: drawing.vertices_of(finding.vertices.iter().map(|&call| call as usize)),
@@ -388,12 +389,12 @@ pub(super) fn highlight(
     }
 }
 
-/// A call, or it and all below it.
-fn subtree_calls(tree: CsTree<'_>, root: usize, is_whole: bool) -> std::ops::Range<usize> {
+/// Returns a call, or the call and all calls below it.
+fn subtree_calls(tree: CsTree<'_>, root: usize, is_subtree: bool) -> std::ops::Range<usize> {
     if root >= tree.len() {
         return root..root;
     }
-    root..if is_whole {
+    root..if is_subtree {
         tree.subtree_end(root)
     } else {
         root + 1
@@ -413,11 +414,11 @@ fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
     }
     if vertex.num_calls > 1 {
         ui.label(format!(
-            "{} together",
+            "{} in total",
             vertices_text(unit, vertex.num_calls)
         ));
         let largest = unit.of_kind("longest", "heaviest");
-        ui.weak(format!("A click shows the {largest}, another the next"));
+        ui.weak(format!("Click to show the {largest}, again for the next"));
     }
     ui.label(format!(
         "{}, exclusive {}",
@@ -437,7 +438,7 @@ fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
     ui.label(format!("{:.1} % of the {}", 100.0 * share, unit.trees(1)));
 }
 
-/// A number of calls, or of vertices, as text.
+/// Returns a number of calls, or of vertices, as text.
 fn vertices_text(unit: &WeightUnit, count: usize) -> String {
     format!("{} {}", thousands(count), unit.vertices(count as u64))
 }

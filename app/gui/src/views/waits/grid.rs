@@ -1,34 +1,34 @@
-//! Who waited for whom as a square of cells: pure, and tested without a screen.
+//! The matrix of wait times between ranks; independent of the screen.
 
 use callgrove_model::{DurationNs, ProgramId, RankId, Trace};
 use callgrove_session::WaitCell;
 
 use crate::widgets::{count_of, thousands};
 
-/// What one cell holds.
+/// A cell of the matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct GridCell {
-    /// How long was waited.
+    /// Total wait time.
     pub(super) total: DurationNs,
-    /// How often.
+    /// Number of waits.
     pub(super) num_waits: u64,
 }
 
-/// Ranks by ranks, or groups of neighbouring ranks where there are too many.
+/// Ranks by ranks, or groups of adjacent ranks if there are too many.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct WaitGrid {
     ranks: Vec<(ProgramId, RankId)>,
-    /// Ranks in a group.
+    /// Number of ranks in a group.
     per_group: usize,
     num_groups: usize,
-    /// Row by row, shape `[num_groups, num_groups]`.
+    /// Cells by row, shape `[num_groups, num_groups]`.
     cells: Vec<GridCell>,
-    /// The longest of all.
+    /// The longest time of a cell.
     most: DurationNs,
 }
 
 impl WaitGrid {
-    /// The square of `ranks` (ascending) with at most `max_groups` rows.
+    /// Returns the matrix of `ranks` (ascending) with at most `max_groups` rows.
     pub(super) fn new(
         ranks: Vec<(ProgramId, RankId)>,
         waits: &[WaitCell],
@@ -63,28 +63,29 @@ impl WaitGrid {
         }
     }
 
-    /// Rows, and columns.
+    /// Returns the number of rows, which equals that of columns.
     pub(super) fn len(&self) -> usize {
         self.num_groups
     }
 
-    /// Ranks in a group.
+    /// Returns the number of ranks in a group.
     pub(super) fn per_group(&self) -> usize {
         self.per_group
     }
 
-    /// The longest time of a cell.
+    /// Returns the longest time of a cell.
     pub(super) fn most(&self) -> DurationNs {
         self.most
     }
 
-    /// How long the ranks of a row waited for those of a column.
+    /// Returns how long the ranks of a row waited for those of a column.
     pub(super) fn cell(&self, row: usize, column: usize) -> GridCell {
         let at = row * self.num_groups + column;
         self.cells.get(at).copied().unwrap_or_default()
     }
 
-    /// How much of the scale a cell is, 0 to 1: the root of its share, so that what is less is not nothing.
+    /// Returns the position of a cell on the colour scale, 0 to 1: the square root of its share, so that small values
+    /// stay visible.
     pub(super) fn share(&self, cell: GridCell) -> f32 {
         let most = self.most.as_secs_f64();
         if most > 0.0 {
@@ -94,20 +95,20 @@ impl WaitGrid {
         }
     }
 
-    /// The ranks of a group.
+    /// Returns the ranks of a group.
     pub(super) fn ranks(&self, group: usize) -> &[(ProgramId, RankId)] {
         let from = (group * self.per_group).min(self.ranks.len());
         let to = (from + self.per_group).min(self.ranks.len());
         &self.ranks[from..to]
     }
 
-    /// `5`, or the first one of several.
+    /// Returns `5`, or the first rank of a group.
     pub(super) fn number(&self, group: usize) -> String {
         let first = self.ranks(group).first();
         first.map_or_else(String::new, |(_, rank)| rank.to_string())
     }
 
-    /// `rank 5`, `ranks 4–7`, with the program where there are several.
+    /// Returns `rank 5` or `ranks 4–7`, with the program if there are several.
     pub(super) fn name(&self, group: usize) -> String {
         let ranks = self.ranks(group);
         let (Some(first), Some(last)) = (ranks.first(), ranks.last()) else {
@@ -127,8 +128,8 @@ impl WaitGrid {
         }
     }
 
-    /// `rank 3 waited 1.2 s for rank 5, 341 times`.
-    pub(super) fn words(&self, row: usize, column: usize) -> String {
+    /// Returns `rank 3 waited 1.2 s for rank 5, 341 times`.
+    pub(super) fn text(&self, row: usize, column: usize) -> String {
         let cell = self.cell(row, column);
         let (waiter, peer) = (self.name(row), self.name(column));
         match cell.num_waits {
@@ -141,7 +142,7 @@ impl WaitGrid {
         }
     }
 
-    /// What the whole says: for screen readers and tests.
+    /// Returns a summary of the matrix, for screen readers and tests.
     pub(super) fn summary(&self) -> String {
         let places = (0..self.num_groups)
             .flat_map(|row| (0..self.num_groups).map(move |column| (row, column)));
@@ -149,14 +150,14 @@ impl WaitGrid {
         let ranks = count_of(self.ranks.len(), "rank");
         match longest {
             Some((row, column)) if self.most > DurationNs::ZERO => {
-                format!("{ranks}; longest: {}", self.words(row, column))
+                format!("{ranks}; longest: {}", self.text(row, column))
             }
-            _ => format!("{ranks}; nobody waited"),
+            _ => format!("{ranks}; no waits"),
         }
     }
 }
 
-/// The ranks of a run, ascending.
+/// Returns the ranks of a run, ascending.
 pub(super) fn ranks_of(trace: &Trace) -> Vec<(ProgramId, RankId)> {
     let lanes = trace.lanes.iter();
     let mut ranks: Vec<(ProgramId, RankId)> = lanes.map(|lane| (lane.program, lane.rank)).collect();
@@ -186,16 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn few_ranks_have_a_cell_each_and_are_told_in_words() {
+    fn few_ranks_have_a_cell_each_with_a_description() {
         let waits = [wait(3, 5, 1_200_000_000, 341), wait(0, 1, 5_000, 1)];
         let grid = WaitGrid::new(ranks(8), &waits, 100);
         assert_eq!((grid.len(), grid.per_group()), (8, 1));
-        assert_eq!(
-            grid.words(3, 5),
-            "rank 3 waited 1.2 s for rank 5, 341 times"
-        );
-        assert_eq!(grid.words(0, 1), "rank 0 waited 5 µs for rank 1, once");
-        assert_eq!(grid.words(1, 0), "rank 1 never waited for rank 0");
+        assert_eq!(grid.text(3, 5), "rank 3 waited 1.2 s for rank 5, 341 times");
+        assert_eq!(grid.text(0, 1), "rank 0 waited 5 µs for rank 1, once");
+        assert_eq!(grid.text(1, 0), "rank 1 never waited for rank 0");
         assert_eq!(
             grid.summary(),
             "8 ranks; longest: rank 3 waited 1.2 s for rank 5, 341 times"
@@ -205,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_ranks_are_joined_and_nothing_is_lost() {
+    fn a_thousand_ranks_are_grouped_without_losses() {
         let waits: Vec<WaitCell> = (0..1_000)
             .map(|at| wait(at, (at + 1) % 1_000, 10, 2))
             .collect();
@@ -218,21 +216,21 @@ mod tests {
         });
         assert_eq!((time, count), (10_000, 2_000));
         assert_eq!(
-            grid.words(0, 1),
+            grid.text(0, 1),
             "ranks 0–7 waited 10 ns for ranks 8–15, 2 times"
         );
         assert_eq!(grid.name(124), "ranks 992–999");
     }
 
     #[test]
-    fn without_waits_or_ranks_it_says_so() {
+    fn a_grid_without_waits_or_ranks_is_empty() {
         assert_eq!(
             WaitGrid::new(ranks(4), &[], 50).summary(),
-            "4 ranks; nobody waited"
+            "4 ranks; no waits"
         );
         assert_eq!(
             WaitGrid::new(Vec::new(), &[], 50).summary(),
-            "0 ranks; nobody waited"
+            "0 ranks; no waits"
         );
     }
 }

@@ -1,5 +1,5 @@
-//! Who waited for whom, and who began it: a matrix of ranks and the list of roots, both of the chosen stretch of
-//! time, else of the whole run.
+//! The Waits view: the matrix of waits between ranks, and the list of root causes, both of the selected time range, or
+//! else of the whole run.
 
 mod grid;
 mod matrix;
@@ -17,9 +17,9 @@ use crate::widgets::table::empty_ui;
 use crate::widgets::view_header;
 pub(crate) use state::WaitsState;
 
-/// From this width on matrix and list stand side by side, in points.
+/// Width from which matrix and list are shown side by side, in points.
 const BOTH_FROM: f32 = 620.0;
-/// Share of the matrix at most.
+/// Maximum fraction of the width that the matrix takes.
 const MATRIX_SHARE: f32 = 0.48;
 
 /// Draws matrix and list.
@@ -43,7 +43,7 @@ pub(crate) fn waits_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &m
         scope_ui(ctx, ui);
     });
     let Some(causes) = causes else {
-        return nothing_ui(ctx.snapshot, ui);
+        return placeholder_ui(ctx.snapshot, ui);
     };
     if is_folded {
         if state.shows_roots {
@@ -53,8 +53,8 @@ pub(crate) fn waits_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &m
         }
         return;
     }
-    let room = ui.available_size();
-    let width = (room.y + 30.0).min(room.x * MATRIX_SHARE);
+    let available = ui.available_size();
+    let width = (available.y + 30.0).min(available.x * MATRIX_SHARE);
     Panel::left("matrix of waits")
         .resizable(true)
         .default_size(width)
@@ -63,22 +63,21 @@ pub(crate) fn waits_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &m
     roots::roots_ui(ctx, &causes, state, ui);
 }
 
-/// Says which time is counted, and lets go of the chosen one.
+/// Draws the time range of the waits, and a button that clears the selected one.
 fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(range) = ctx.snapshot.range else {
-        ui.weak("of the whole run").on_hover_text(
-            "Shift and drag on the timeline chooses a stretch of time: then only that is counted.",
-        );
+        ui.weak("of the whole run")
+            .on_hover_text("Shift+drag on the timeline to restrict this view to a time range.");
         return;
     };
     if ui
         .button("Whole run")
-        .on_hover_text("Let go of the chosen stretch of time")
+        .on_hover_text("Clear the selected time range")
         .clicked()
     {
         ctx.send(Command::SelectRange(None));
     }
-    ui.weak(format!("of {} chosen", range.to.since(range.from)));
+    ui.weak(format!("of {} selected", range.to.since(range.from)));
 }
 
 fn square_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &mut Ui) {
@@ -88,22 +87,22 @@ fn square_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &mut Ui) {
     };
     if grid.len() == 0 || grid.most().0 == 0 {
         let text = if ctx.snapshot.range.is_some() {
-            "No rank waited for another in the chosen stretch of time."
+            "No waits between ranks in the selected time range."
         } else {
-            "No rank waited for another, as far as the trace tells."
+            "No waits between ranks in this trace."
         };
         return empty_ui(text, ui);
     }
     matrix::matrix_ui(ctx, grid, cursor, ui);
 }
 
-/// Why there is nothing to see.
-fn nothing_ui(snapshot: &Snapshot, ui: &mut Ui) {
+/// Draws why the view is empty.
+fn placeholder_ui(snapshot: &Snapshot, ui: &mut Ui) {
     let Some(work) = &snapshot.work else {
-        let text = "Nobody has looked who waited for whom. Open the trace again to look.";
+        let text = "Wait states have not been computed. Reopen the trace to compute them.";
         return empty_ui(text, ui);
     };
-    empty_ui("Looking who waited for whom…", ui);
+    empty_ui("Computing wait states…", ui);
     let done = format!("{}, {:.0} %", work.stage, work.fraction * 100.0);
     ui.vertical_centered(|ui| ui.weak(done));
 }

@@ -1,17 +1,17 @@
-//! Which roots are listed, in which order.
+//! The listed roots and their order.
 
 use callgrove_model::FunctionName;
 use callgrove_session::{RootCause, RunCauses, TimeRange};
 
 use crate::widgets::table::Sort;
 
-/// The order at first.
+/// The initial order.
 pub(super) const BY_CAUSED: Sort = Sort {
     column: 2,
     is_descending: true,
 };
 
-/// The roots within a stretch of time, as places in [`RunCauses::roots`], in order.
+/// Returns the roots within a time range, as indices into [`RunCauses::roots`], in order.
 pub(super) fn in_order(causes: &RunCauses, range: Option<TimeRange>, sort: Sort) -> Vec<usize> {
     let all = causes.roots();
     let is_inside = |root: &RootCause| {

@@ -1,4 +1,4 @@
-//! The list of roots: where delays began, the one that caused most first.
+//! The list of roots, where delays began; the one that caused most delay first.
 
 use callgrove_model::{FunctionName, TimeNs};
 use callgrove_session::{Command, RootCause, RunCauses};
@@ -7,31 +7,32 @@ use egui::Ui;
 use super::WaitsState;
 use crate::canvas::time::relative_time;
 use crate::context::ViewContext;
-use crate::delay::{kind_text, look_at_incident};
+use crate::delay::{commands_to_show_incident, kind_text};
 use crate::widgets::table::{Cell, Clicked, Column, Table, empty_ui};
 use crate::widgets::thousands;
 
-/// Times are told to the microsecond.
+/// Precision of times, in nanoseconds.
 const PIXEL_NS: f64 = 1_000.0;
 
+/// The columns of the list.
 const COLUMNS: [Column; 7] = [
     Column::number("Rank", 48.0),
     Column::text("Function", 0.0),
     Column::number("Caused", 72.0),
-    Column::number("Hit", 44.0),
-    Column::text("What", 118.0),
+    Column::number("Delayed", 66.0),
+    Column::text("Cause", 118.0),
     Column::number("At", 90.0),
-    Column::number("Itself", 72.0),
+    Column::number("Own delay", 80.0),
 ];
 
-/// The incident that a root belongs to: the one that it began, else the one of its call.
+/// Returns the incident of a root: the one that it began, else the one of its call.
 fn incident_of(causes: &RunCauses, root: usize) -> Option<usize> {
     let mut incidents = causes.incidents().iter();
     let began = incidents.position(|incident| incident.root == causes.roots()[root]);
     began.or_else(|| causes.incident_of(root))
 }
 
-/// Draws the list; a click looks at the root's incident, and selects its call.
+/// Draws the list; a click selects the root's incident and its call.
 pub(super) fn roots_ui(
     ctx: &mut ViewContext<'_>,
     causes: &RunCauses,
@@ -42,9 +43,9 @@ pub(super) fn roots_ui(
     let rows = state.roots();
     if rows.is_empty() {
         let text = if roots.is_empty() {
-            "No delay was unusual for this run, so none has a root."
+            "No delays were unusual for this run."
         } else {
-            "No delay began in the chosen stretch of time."
+            "No delays began in the selected time range."
         };
         return empty_ui(text, ui);
     }
@@ -66,14 +67,14 @@ pub(super) fn roots_ui(
             })
         })
         .inner;
-    let wish = match clicked {
+    let picked = match clicked {
         Some(Clicked::Row(row)) => Some(rows[row]),
         _ => None,
     };
     state.sort = sort;
-    if let Some(root) = wish {
+    if let Some(root) = picked {
         if let Some(incident) = incident_of(causes, root) {
-            for command in look_at_incident(ctx.snapshot, incident) {
+            for command in commands_to_show_incident(ctx.snapshot, incident) {
                 ctx.send(command);
             }
         }

@@ -1,4 +1,4 @@
-//! What the view remembers, and what it counted for a stretch of time.
+//! The state of the view, and the waits of a time range.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use callgrove_session::{RunCauses, Snapshot, TimeRange, WaitCell, WaitsIn};
 
 use super::grid::{WaitGrid, ranks_of};
 use super::order::{BY_CAUSED, in_order};
-use crate::asked::Asked;
+use crate::latest_answer::LatestAnswer;
 use crate::widgets::table::Sort;
 
-/// What was chosen, and what was counted.
+/// The user's choices, and the waits.
 pub(crate) struct WaitsState {
-    /// Whether the list is shown where there is no room for both.
+    /// Whether the list is shown if both do not fit.
     pub(super) shows_roots: bool,
     pub(super) sort: Sort,
-    counted: Option<Counted>,
-    waits: Asked<WaitsIn>,
+    counted: Option<CountInputs>,
+    waits: LatestAnswer<WaitsIn>,
     rows: Option<(Sort, Vec<usize>)>,
     grid: Option<(usize, Arc<Vec<WaitCell>>, WaitGrid)>,
-    /// Row and column that the arrow keys move.
+    /// Row and column of the keyboard cursor.
     cursor: Option<(usize, usize)>,
 }
 
-/// What the rest was made of.
-struct Counted {
+/// The inputs of the waits.
+struct CountInputs {
     causes: Arc<RunCauses>,
     range: Option<TimeRange>,
     origin: TimeNs,
@@ -36,7 +36,7 @@ impl Default for WaitsState {
             shows_roots: false,
             sort: BY_CAUSED,
             counted: None,
-            waits: Asked::default(),
+            waits: LatestAnswer::default(),
             rows: None,
             grid: None,
             cursor: None,
@@ -45,16 +45,17 @@ impl Default for WaitsState {
 }
 
 impl WaitsState {
-    /// Counts again if run or stretch of time are others.
+    /// Queries the waits again if the run or the time range has changed.
     pub(super) fn refresh(&mut self, snapshot: &Snapshot) {
         let Some(causes) = &snapshot.causes else {
             (self.counted, self.rows, self.grid, self.cursor) = (None, None, None, None);
             return;
         };
-        let is_known =
-            |known: &Counted| Arc::ptr_eq(&known.causes, causes) && known.range == snapshot.range;
+        let is_known = |known: &CountInputs| {
+            Arc::ptr_eq(&known.causes, causes) && known.range == snapshot.range
+        };
         if !self.counted.as_ref().is_some_and(is_known) {
-            self.counted = Some(Counted {
+            self.counted = Some(CountInputs {
                 origin: snapshot.time_span().unwrap_or_default().0,
                 causes: Arc::clone(causes),
                 range: snapshot.range,
@@ -71,17 +72,17 @@ impl WaitsState {
         }
     }
 
-    /// The roots that are listed, as places in [`RunCauses::roots`].
+    /// Returns the listed roots, as indices into [`RunCauses::roots`].
     pub(super) fn roots(&self) -> &[usize] {
         self.rows.as_ref().map_or(&[], |(_, rows)| rows)
     }
 
-    /// The start of the run.
+    /// Returns the start of the run.
     pub(super) fn origin(&self) -> TimeNs {
         self.counted.as_ref().map_or(TimeNs(0), |it| it.origin)
     }
 
-    /// The matrix of a stretch of time with at most `max_groups` rows, and the cursor on it; none while nobody knows.
+    /// Returns the matrix of a time range with at most `max_groups` rows, and its cursor; `None` while it is unknown.
     pub(super) fn grid(
         &mut self,
         snapshot: &Snapshot,

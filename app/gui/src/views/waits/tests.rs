@@ -1,4 +1,4 @@
-//! Matrix and list driven by label, without a display.
+//! Tests of matrix and list, driven by label without a display.
 
 use callgrove_model::TimeNs;
 use callgrove_session::{Command, Snapshot, TimeRange, Work};
@@ -6,22 +6,22 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::*;
-use crate::stall_for_tests::stalled_snapshot;
-use crate::test_support::{demo_snapshot, dressed, harness_of};
+use crate::stall_fixture::stalled_snapshot;
+use crate::test_support::{demo_snapshot, harness_of, themed};
 
 type View = Harness<'static, WaitsState>;
 
 fn view(snapshot: Snapshot, width: f32) -> View {
-    let (mut harness, _) = harness_of(snapshot, [width, 400.0], dressed(waits_ui));
+    let (mut harness, _) = harness_of(snapshot, [width, 400.0], themed(waits_ui));
     harness.run();
     harness
 }
 
 #[test]
-fn matrix_and_roots_stand_side_by_side() {
+fn matrix_and_roots_are_side_by_side() {
     let harness = view(stalled_snapshot(), 900.0);
     harness.get_by_label("of the whole run");
-    let matrix = harness.get_by_label("Who waits for whom");
+    let matrix = harness.get_by_label("Matrix of waits between ranks");
     let summary = matrix.accesskit_node().value().unwrap_or_default();
     assert!(summary.starts_with("4 ranks; longest: rank "), "{summary}");
     assert!(summary.contains(" for rank 2, "), "{summary}");
@@ -30,9 +30,9 @@ fn matrix_and_roots_stand_side_by_side() {
 }
 
 #[test]
-fn a_click_on_a_root_looks_at_its_incident_and_selects_its_call() {
+fn a_click_on_a_root_selects_its_incident_and_its_call() {
     let snapshot = stalled_snapshot();
-    let (mut harness, sent) = harness_of(snapshot.clone(), [900.0, 400.0], dressed(waits_ui));
+    let (mut harness, sent) = harness_of(snapshot.clone(), [900.0, 400.0], themed(waits_ui));
     harness.run();
     let rows = harness.get_all_by_label_contains("2, MPI_Send, ");
     rows.last().expect("it is listed").click();
@@ -49,14 +49,18 @@ fn a_narrow_view_shows_one_of_the_two() {
     assert!(harness.query_by_label("Sort by Caused").is_none());
     harness.get_by_label("Roots").click();
     harness.run();
-    assert!(harness.query_by_label("Who waits for whom").is_none());
+    assert!(
+        harness
+            .query_by_label("Matrix of waits between ranks")
+            .is_none()
+    );
     harness.get_by_label("Matrix").click();
     harness.run();
     assert!(harness.query_by_label("Sort by Caused").is_none());
 }
 
 #[test]
-fn only_the_chosen_stretch_of_time_is_counted_until_it_is_let_go() {
+fn only_the_selected_time_range_is_counted_until_it_is_cleared() {
     let chosen = Snapshot {
         range: Some(TimeRange {
             from: TimeNs(-2_000),
@@ -64,10 +68,10 @@ fn only_the_chosen_stretch_of_time_is_counted_until_it_is_let_go() {
         }),
         ..stalled_snapshot()
     };
-    let (mut harness, sent) = harness_of(chosen, [900.0, 400.0], dressed(waits_ui));
+    let (mut harness, sent) = harness_of(chosen, [900.0, 400.0], themed(waits_ui));
     harness.run();
-    harness.get_by_label("No rank waited for another in the chosen stretch of time.");
-    harness.get_by_label("of 1 µs chosen");
+    harness.get_by_label("No waits between ranks in the selected time range.");
+    harness.get_by_label("of 1 µs selected");
     harness.get_by_label("Whole run").click();
     harness.run();
     assert_eq!(*sent.borrow(), [Command::SelectRange(None)]);
@@ -75,9 +79,9 @@ fn only_the_chosen_stretch_of_time_is_counted_until_it_is_let_go() {
 }
 
 #[test]
-fn without_causes_it_says_why() {
+fn an_empty_view_shows_the_reason() {
     let harness = view(demo_snapshot(), 700.0);
-    harness.get_by_label("Nobody has looked who waited for whom. Open the trace again to look.");
+    harness.get_by_label("Wait states have not been computed. Reopen the trace to compute them.");
     let work = Some(Work {
         stage: "Following delays to their causes".to_owned(),
         fraction: 0.5,
@@ -89,5 +93,5 @@ fn without_causes_it_says_why() {
         },
         700.0,
     );
-    harness.get_by_label("Looking who waited for whom…");
+    harness.get_by_label("Computing wait states…");
 }

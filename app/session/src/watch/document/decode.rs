@@ -1,4 +1,4 @@
-//! From JSON to the typed document.
+//! Reads typed documents from JSON.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{ExecutionDocument, Model, RecordHistogram};
 use crate::watch::RunStats;
 
 impl ExecutionDocument {
-    /// Reads a document as well as it can be read.
+    /// Reads a document as completely as possible.
     pub fn new(json: Value) -> Self {
         let step_range_us = time(&json, "io_step_tstart").zip(time(&json, "io_step_tend"));
         let node_state = field(&json, "node_state");
@@ -43,29 +43,29 @@ impl ExecutionDocument {
     }
 }
 
-/// A field of that type.
+/// Returns a field if it has the type.
 fn field<'d, T: Deserialize<'d>>(json: &'d Value, key: &str) -> Option<T> {
     T::deserialize(json.get(key)?).ok()
 }
 
-/// A time; 0 stands for none.
+/// Returns a time; 0 means that it is missing.
 fn time(json: &Value, key: &str) -> Option<u64> {
     field(json, key).filter(|&time_us| time_us > 0)
 }
 
-/// The schema says true or false; some writers say 1 or 0.
+/// Returns a flag. The schema has true or false; some writers use 1 or 0.
 fn is_set(json: &Value, key: &str) -> bool {
     field(json, key).unwrap_or_else(|| field(json, key).is_some_and(|value: u64| value != 0))
 }
 
-/// The items of a list that are of that type.
+/// Returns the items of a list that have the type.
 fn items<'d, T: Deserialize<'d>>(json: &'d Value, key: &str) -> impl Iterator<Item = T> {
     let items = json.get(key).and_then(Value::as_array);
     let items = items.into_iter().flatten();
     items.filter_map(|item| T::deserialize(item).ok())
 }
 
-/// The same, in order of time.
+/// Returns the same items in order of time.
 fn sorted<'d, T: Deserialize<'d>>(
     json: &'d Value,
     key: &str,

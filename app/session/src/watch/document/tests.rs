@@ -7,7 +7,7 @@ use super::*;
 use crate::{RowKind, Tile, layout_lane};
 use callgrove_model::ExecIdx;
 
-/// main { step { wait(subject) , send } }, and a call of the next step that has no known caller.
+/// Returns main { step { wait(subject) , send } }, and a call of the next step without a known caller.
 fn full() -> Value {
     json!({
         "event_id": "2:5:11", "func": "MPI_Wait()", "fid": 4, "pid": 1, "rid": 2, "tid": 0,
@@ -44,7 +44,7 @@ fn full() -> Value {
 }
 
 #[test]
-fn a_document_of_the_schema_is_read_whole() {
+fn a_document_of_the_schema_is_read_completely() {
     let document = ExecutionDocument::new(full());
     assert_eq!(
         (document.app, document.rank, document.step),
@@ -52,7 +52,7 @@ fn a_document_of_the_schema_is_read_whole() {
     );
     assert_eq!(document.severity_us, Some(800.0));
     assert_eq!(document.call_stack.len(), 3);
-    assert_eq!(document.call_stack[2].exit, 0, "main still runs");
+    assert_eq!(document.call_stack[2].exit, 0, "main is still running");
     assert_eq!(document.counters[0].ts_us, 1_150, "in order of time");
     let state = document.node_state.as_ref().unwrap();
     let known = &state.data[0];
@@ -85,7 +85,7 @@ fn the_window_is_a_trace_with_its_callers() {
         ("step", 1),
         ("MPI_Wait()", 2),
         ("MPI_Send()", 2),
-        // Its caller is not in the document: it goes below the innermost call that encloses it.
+        // Its caller is not in the document, so it is below the innermost call that encloses it.
         ("lost", 2),
     ];
     assert_eq!(calls, expected);
@@ -101,7 +101,7 @@ fn the_window_is_a_trace_with_its_callers() {
 }
 
 #[test]
-fn messages_of_the_window_join_its_lane_to_those_of_its_partners() {
+fn messages_connect_the_lane_to_those_of_its_partners() {
     let window = ExecutionDocument::new(full()).window_trace();
     let ranks: Vec<u32> = window.trace.lanes.iter().map(|lane| lane.rank.0).collect();
     assert_eq!((ranks, window.lane.0), (vec![0, 2, 3], 1));
@@ -153,7 +153,7 @@ fn gpu_fields_and_moments_are_read() {
 }
 
 #[test]
-fn a_part_that_cannot_be_read_is_left_out_alone() {
+fn an_unreadable_part_is_omitted_alone() {
     let mut json = full();
     json["fid"] = json!("four");
     json["call_stack"][1]["entry"] = json!(-1);
@@ -182,7 +182,7 @@ fn fields_of_the_scatter_plot_come_from_the_document() {
     assert_eq!(values, expected.map(Some));
 }
 
-/// Calls with labels 0 to 9 and any callers, also circles and themselves.
+/// Generates calls with labels 0 to 9 and arbitrary callers, including cycles.
 fn any_calls() -> impl Strategy<Value = Vec<Value>> {
     let call = (0_u32..10, 0_u32..12, 0_u64..1_000, 0_u64..1_000).prop_map(
         |(label, parent, entry, length)| {
@@ -244,7 +244,7 @@ proptest! {
     }
 }
 
-/// A call for each `true`, which the next free `false` (or the end) leaves.
+/// Returns a call for each `true`, which the next free `false` (or the end) leaves.
 fn nested(nesting: &[bool]) -> Vec<Value> {
     let mut open: Vec<(usize, usize)> = Vec::new();
     let mut calls = Vec::new();

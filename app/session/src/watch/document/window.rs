@@ -1,4 +1,4 @@
-//! The event window as a trace of its own, to be drawn like any other.
+//! The event window as a trace of its own, which the timeline can draw.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,55 +15,55 @@ use super::ExecutionDocument;
 /// each rank at the other end of a message.
 #[derive(Clone, Debug)]
 pub struct RecordWindow {
-    /// The trace. The other ends of messages have the times of the ends that the document knows.
+    /// The trace. The other ends of messages have the same times as the recorded ends.
     pub trace: Arc<Trace>,
-    /// The lane that the calls are on.
+    /// The lane of the calls.
     pub lane: LaneIdx,
-    /// The execution that the document is about.
+    /// The execution of the document.
     pub subject: Option<ExecRef>,
-    /// Calls that the detector called anomalous, and that execution, in order.
+    /// The execution of the document and the calls that the detector flagged as anomalous, in order.
     pub anomalies: Vec<ExecRef>,
-    /// Labels of the calls, shape `[n_executions]`; empty where the document has none.
+    /// Event labels of the calls, shape `[n_executions]`; empty if the document has none.
     pub event_ids: Vec<String>,
-    /// Where a person begins to look: the calls of the window and the execution itself, without the ends
+    /// Start of the initial view: it covers the calls of the window and the execution itself, but not the whole
     /// of callers that run for much longer.
     pub from: TimeNs,
-    /// Its end; later than `from`.
+    /// End of the initial view; later than `from`.
     pub to: TimeNs,
 }
 
-/// A call, before its place in the stack is known. Times are microseconds since the epoch.
+/// A call before its position in the stack is known. Times are microseconds since the epoch.
 struct Call {
     event_id: String,
     /// Label of the caller.
     parent: String,
     func: Arc<str>,
     entry_us: u64,
-    /// The end of all that is known if it was still running.
+    /// Exit; the end of the recorded data if the call was still running.
     exit_us: u64,
     is_open: bool,
     is_anomaly: bool,
     role: Role,
 }
 
-/// What a call is to the document's execution.
+/// The role of a call relative to the document's execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Role {
-    /// The execution itself.
+    /// True for the execution itself.
     is_subject: bool,
-    /// A caller of it.
+    /// True for its callers.
     is_caller: bool,
 }
 
 impl ExecutionDocument {
-    /// The window as a trace, to be drawn.
+    /// Returns the window as a trace for drawing.
     pub fn window_trace(&self) -> RecordWindow {
         RecordWindow::new(self)
     }
 }
 
 impl RecordWindow {
-    /// Puts window and callers of a document together. A call whose caller is in neither lies below the
+    /// Combines window and callers of a document. If a call's caller is in neither, the caller becomes the
     /// innermost call that encloses it in time.
     pub(super) fn new(document: &ExecutionDocument) -> Self {
         let mut calls = calls(document);
@@ -100,13 +100,13 @@ impl RecordWindow {
     }
 }
 
-/// Puts each call behind its caller and what that called before (pre-order), with the place of its
-/// caller. Callers come first in `calls`; one that comes later (a damaged document) counts as not known.
+/// Sorts calls in pre-order: each call follows its caller and that caller's earlier callees. Returns each call with the
+/// index of its caller. In `calls`, callers come first; one that comes later (a damaged document) counts as unknown.
 fn nested(calls: Vec<Call>) -> Vec<(Call, Option<usize>)> {
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     let mut callees: Vec<Vec<usize>> = vec![Vec::new(); calls.len()];
     let mut outermost = Vec::new();
-    // The chain of calls that the last one is in, outermost first.
+    // The chain of calls that enclose the current one, outermost first.
     let mut open: Vec<usize> = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         open.retain(|&other| calls[other].exit_us > call.entry_us);
@@ -168,7 +168,7 @@ fn executions(calls: &[(Call, Option<usize>)], names: &mut NameTable) -> Executi
             executions.exclusive[caller.index()] = rest.max(DurationNs::ZERO);
         }
     }
-    // Callees stand behind their callers, so from the back each end is known when it is needed.
+    // Callees follow their callers, so from the back each end is known when it is needed.
     for at in (0..executions.len()).rev() {
         if let Some(caller) = executions.parent(ExecIdx::from_index(at)) {
             let end = executions.subtree_end[at].max(executions.subtree_end[caller.index()]);
@@ -178,7 +178,7 @@ fn executions(calls: &[(Call, Option<usize>)], names: &mut NameTable) -> Executi
     executions
 }
 
-/// Step and row of a label `rank:step:row`.
+/// Returns step and row of a label `rank:step:row`.
 fn step_and_row(event_id: &str) -> (StepId, u32) {
     let mut parts = event_id
         .split(':')
@@ -187,8 +187,7 @@ fn step_and_row(event_id: &str) -> (StepId, u32) {
     (StepId(parts.next().unwrap_or(0)), parts.next().unwrap_or(0))
 }
 
-/// Adds the lane of the calls and those of the ranks that messages went to or came from; the answer is the
-/// former.
+/// Adds the lane of the calls and the lanes of the ranks at the other ends of messages. Returns the lane of the calls.
 fn add_lanes(
     trace: &mut Trace,
     document: &ExecutionDocument,
@@ -240,7 +239,7 @@ fn add_lanes(
     lane
 }
 
-/// Adds both ends of a message: the one that the document knows, and its mate.
+/// Adds both ends of a message: the recorded one, and its mate.
 fn add_message(
     lanes: &mut [Lane],
     message: &CommWindowEntry,
@@ -272,7 +271,7 @@ fn add_message(
     }
 }
 
-/// The messages of lanes whose events know their mates, in order of sending.
+/// Returns the messages of lanes whose events have mates, in order of sending.
 fn matched(lanes: &[Lane]) -> Vec<Message> {
     let mut messages = Vec::new();
     for (lane, held) in lanes.iter().enumerate() {
@@ -292,7 +291,7 @@ fn matched(lanes: &[Lane]) -> Vec<Message> {
     messages
 }
 
-/// The calls of window and call stack, each once.
+/// Returns the calls of window and call stack, each once.
 fn calls(document: &ExecutionDocument) -> Vec<Call> {
     let window = &document.window.exec_window;
     let stack = &document.call_stack;
@@ -355,13 +354,13 @@ fn from_stack(stack: &[CallStackEntry], at: usize, end_us: u64, is_subject: bool
     }
 }
 
-/// When a call ended; one that has no exit runs until `end_us`.
+/// Returns the exit of a call. A call without an exit runs until `end_us`.
 fn exit_us((entry_us, exit_us): (u64, u64), end_us: u64) -> u64 {
     let exit_us = if exit_us == 0 { end_us } else { exit_us };
     exit_us.max(entry_us)
 }
 
-/// Where a person begins to look.
+/// Returns the time range of the initial view.
 fn extent(calls: &[Call], document: &ExecutionDocument) -> (TimeNs, TimeNs) {
     let inner = || calls.iter().filter(|call| !call.role.is_caller);
     let messages = || {

@@ -1,8 +1,8 @@
-//! Callgrove's t-SNE and nearest neighbours beside those of manifolds-rs, on the same rows.
+//! Callgrove's t-SNE and nearest neighbours compared with those of manifolds-rs, on the same rows.
 
-mod ours;
+mod callgrove;
+mod manifolds;
 mod rows;
-mod theirs;
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use callgrove_map::projection::{
 use callgrove_trees::{MlError, Progress};
 use cpu_time::ProcessTime;
 
-/// Rows that count for the quality numbers.
+/// Number of rows sampled for the quality measures.
 const SAMPLE: usize = 2_000;
 
 const HELP: &str =
@@ -38,12 +38,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         rows.len(),
         rows.num_columns()
     );
-    ours::neighbours(&rows)?;
-    ours::other_maps(&rows)?;
-    let judge = Judge::new(&rows)?;
-    let ours = judge.report("callgrove", || ours::tsne(&rows, iterations))?;
+    callgrove::neighbours(&rows)?;
+    callgrove::other_maps(&rows)?;
+    let quality = Quality::new(&rows)?;
+    let ours = quality.report("callgrove", || callgrove::tsne(&rows, iterations))?;
     if !is_alone {
-        let theirs = judge.report("manifolds-rs", || theirs::tsne(&rows, iterations))?;
+        let theirs = quality.report("manifolds-rs", || manifolds::tsne(&rows, iterations))?;
         println!("CPU time of manifolds-rs / callgrove: {:.2}", theirs / ours);
     }
     Ok(())
@@ -60,13 +60,13 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, f64, f64) {
     )
 }
 
-/// Measures all maps alike.
-struct Judge<'a> {
+/// Measures the quality of maps of the same rows.
+struct Quality<'a> {
     rows: &'a Rows,
     affinities: Affinities,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> Quality<'a> {
     fn new(rows: &'a Rows) -> Result<Self, MlError> {
         let perplexity = TsneParams::default().perplexity;
         let neighbours = all_nearest(rows, 90, Progress::none())?;
@@ -82,17 +82,17 @@ impl<'a> Judge<'a> {
     ) -> Result<f64, Box<dyn std::error::Error>> {
         let (points, cpu, wall) = timed(draw);
         let points = points?;
-        let kept = neighbours_preserved(self.rows, &points, 10, SAMPLE)?;
+        let preserved = neighbours_preserved(self.rows, &points, 10, SAMPLE)?;
         let trust = trustworthiness_sampled(self.rows, &points, 12, SAMPLE)?;
         let stress = kruskal_stress(self.rows, &points, SAMPLE)?;
         let divergence = self.divergence(points)?;
         println!(
-            "{name:14} CPU {cpu:6.2} s  wall {wall:6.2} s  KL {divergence:.4}  knn10 {kept:.3}  trust12 {trust:.4}  stress {stress:.3}"
+            "{name:14} CPU {cpu:6.2} s  wall {wall:6.2} s  KL {divergence:.4}  knn10 {preserved:.3}  trust12 {trust:.4}  stress {stress:.3}"
         );
         Ok(cpu)
     }
 
-    /// Over all pairs where there are not too many.
+    /// Over all pairs, unless there are too many.
     fn divergence(&self, points: Vec<[f64; 2]>) -> Result<f64, MlError> {
         let theta = if points.len() > 20_000 { 0.2 } else { 0.0 };
         let params = TsneParams {

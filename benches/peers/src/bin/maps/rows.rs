@@ -1,4 +1,4 @@
-//! Rows to draw maps of: stack2vec vectors of a forest.
+//! Rows to map: stack2vec vectors of a forest.
 
 #[path = "../../../../../ml/tests/support/mod.rs"]
 mod support;
@@ -8,8 +8,8 @@ use callgrove_trees::dataset::{DenseRows, RowRef, Rows};
 use callgrove_learn::stack2vec::{self, Corpus, Stack2vecParams};
 use callgrove_trees::wl::{WlParams, relabel};
 
-/// The vectors of a forest in the JSON-lines format of the fixtures; each `copies` times, all but the
-/// first shaken by 5 % of a column's standard deviation.
+/// Returns the vectors of a forest in the JSON-lines format of the fixtures, each `copies` times; all but the first get
+/// noise of 5 % of a column's standard deviation.
 pub(crate) fn stack2vec_rows(
     path: &str,
     copies: usize,
@@ -46,7 +46,7 @@ fn shaken_copies(rows: &Rows, copies: usize) -> Result<DenseRows, Box<dyn std::e
                 return Err("stack2vec rows are dense".into());
             };
             for (column, value) in row.iter().enumerate() {
-                // Uniform noise from a linear congruential generator is enough here.
+                // A linear congruential generator is good enough for uniform noise here.
                 state = state
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1);

@@ -1,4 +1,4 @@
-//! A stream written by the test, a store in memory, and instances over them.
+//! Streams written by the tests, a store in memory, and functions that run instances on them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ use callgrove_pserver::ModelExchange;
 use callgrove_trace::{Next, TraceError, TraceSource};
 use serde_json::Value;
 
-/// A stream in the making: events go into the last step. Times are in microseconds.
+/// A stream under construction: events are added to the last step. Times are in µs.
 #[derive(Clone)]
 pub(crate) struct Script {
     rank: RankId,
@@ -142,7 +142,7 @@ impl Script {
         self
     }
 
-    /// `count` calls of about 100 µs from `time_us` on, 200 µs apart.
+    /// Adds `count` calls of about 100 µs from `time_us` on, 200 µs apart.
     pub(crate) fn usual_calls(&mut self, function: &str, time_us: u64, count: u64) -> &mut Self {
         for call in 0..count {
             let entry_us = time_us + 200 * call;
@@ -156,27 +156,27 @@ impl Script {
             rank: self.rank,
             open: self.ending(End::Good),
             path: "script".to_owned(),
-            again: None,
+            reopen: None,
         }
     }
 
-    /// Can be read twice, as a file.
+    /// Returns a stream that can be read twice, like a file.
     pub(crate) fn recorded(&self) -> Stream {
         Stream {
-            again: Some(self.ending(End::Good)),
+            reopen: Some(self.ending(End::Good)),
             ..self.stream()
         }
     }
 
-    /// The same, but the first reading ends when those of all others end that have the barrier.
-    pub(crate) fn recorded_beside(&self, others: &Arc<Barrier>) -> Stream {
+    /// Returns a recorded stream whose first pass waits at the barrier for the first pass of the others.
+    pub(crate) fn recorded_with_barrier(&self, others: &Arc<Barrier>) -> Stream {
         Stream {
             open: self.ending(End::Waits(Arc::clone(others))),
             ..self.recorded()
         }
     }
 
-    /// Panics where the script ends.
+    /// Returns a stream that panics at the end of the script.
     pub(crate) fn stream_that_panics(&self) -> Stream {
         Stream {
             open: self.ending(End::Panics),
@@ -184,7 +184,7 @@ impl Script {
         }
     }
 
-    /// Goes on for ever without another step.
+    /// Returns a stream that stays open after the last step.
     pub(crate) fn stream_that_lingers(&self) -> Stream {
         Stream {
             open: self.ending(End::Lingers),
@@ -198,7 +198,7 @@ impl Script {
     }
 }
 
-/// A script, and how it ends.
+/// A script and how it ends.
 struct Scripted(Script, End);
 
 enum End {
@@ -251,21 +251,21 @@ impl TraceSource for Scripted {
     }
 }
 
-/// What a [`Shelf`] was given, by collection and key; and how often it is to refuse.
+/// A store in memory: documents by collection and key, and the number of writes to refuse.
 #[derive(Clone, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct MemoryStore {
     pub(crate) documents: Arc<Mutex<BTreeMap<(Collection, String), String>>>,
     pub(crate) num_refusals: Arc<Mutex<u32>>,
-    /// What it refuses for good, by key.
+    /// Keys of the documents that it never accepts.
     pub(crate) unfit: Arc<Mutex<Vec<String>>>,
-    /// Whether another instance took the rank.
+    /// True if another instance has taken the rank.
     pub(crate) is_lost: Arc<Mutex<bool>>,
-    /// Whether it panics.
+    /// True if it panics.
     pub(crate) breaks: bool,
 }
 
-impl Shelf {
-    /// The documents of a collection, in order of key.
+impl MemoryStore {
+    /// Returns the documents of a collection, in order of key.
     pub(crate) fn of(&self, collection: Collection) -> Vec<Value> {
         let documents = self.documents.lock().unwrap();
         let of_collection = documents.iter().filter(|((of, _), _)| *of == collection);
@@ -275,32 +275,32 @@ impl Shelf {
     }
 }
 
-impl Store for Shelf {
+impl Store for MemoryStore {
     fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
-        assert!(!self.breaks, "the shelf breaks");
+        assert!(!self.breaks, "the store breaks");
         let mut refusals = self.num_refusals.lock().unwrap();
         if *refusals > 0 {
             *refusals -= 1;
-            return Err(UnknownCollection("no space left on the shelf".to_owned()).into());
+            return Err(UnknownCollection("no space left in the store".to_owned()).into());
         }
         if *self.is_lost.lock().unwrap() {
             return Err(ProvDbError::ClaimLost {
                 program: 0,
                 rank: 0,
-                place: "the shelf".to_owned(),
+                place: "the store".to_owned(),
             });
         }
         let unfit = self.unfit.lock().unwrap();
         if let Some(refused) = documents.iter().find(|it| unfit.contains(&it.key)) {
             return Err(ProvDbError::BadDocument {
-                cause: "it does not fit".to_owned(),
+                cause: "the document is invalid".to_owned(),
                 collection: refused.collection,
                 key: refused.key.clone(),
             });
         }
-        let mut shelf = self.documents.lock().unwrap();
+        let mut stored = self.documents.lock().unwrap();
         for document in documents {
-            shelf.insert(
+            stored.insert(
                 (document.collection, document.key.clone()),
                 document.json.clone(),
             );
@@ -326,7 +326,7 @@ impl Store for Shelf {
         Ok(None)
     }
 
-    /// Knows filters by rank only.
+    /// Supports filters by rank only.
     fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError> {
         let filter = query.filter.as_ref().map(ToString::to_string);
         let of_rank = |json: &str| {
@@ -368,41 +368,41 @@ impl Store for Shelf {
     }
 }
 
-/// Settings for recorded streams.
+/// Returns settings for recorded streams.
 pub(crate) fn options(params: Params) -> AdOptions {
     AdOptions::new(params, Pacing::Lockstep).unwrap()
 }
 
-/// Follows the scripts to their ends.
+/// Reads the scripts to their ends.
 pub(crate) fn follow(
     scripts: &[&Script],
     options: AdOptions,
     exchange: Box<dyn ModelExchange>,
-    shelf: &Shelf,
+    store: &MemoryStore,
 ) -> Result<Status, AdError> {
     let streams = scripts.iter().map(|script| script.stream()).collect();
-    follow_streams(streams, options, exchange, shelf)
+    follow_streams(streams, options, exchange, store)
 }
 
-/// Follows streams to their ends.
+/// Reads streams to their ends.
 pub(crate) fn follow_streams(
     streams: Vec<Stream>,
     options: AdOptions,
     exchange: Box<dyn ModelExchange>,
-    shelf: &Shelf,
+    store: &MemoryStore,
 ) -> Result<Status, AdError> {
-    follow_as("test", streams, options, exchange, shelf)
+    follow_as("test", streams, options, exchange, store)
 }
 
-/// The same by an instance of a name.
+/// Reads streams to their ends as an instance with this name.
 pub(crate) fn follow_as(
     name: &str,
     streams: Vec<Stream>,
     options: AdOptions,
     exchange: Box<dyn ModelExchange>,
-    shelf: &Shelf,
+    store: &MemoryStore,
 ) -> Result<Status, AdError> {
-    let store: Box<dyn Store> = Box::new(shelf.clone());
+    let store: Box<dyn Store> = Box::new(store.clone());
     Instance::start(streams, options, exchange, Some(store), name)?
         .run(|_| ControlFlow::Continue(()))
 }

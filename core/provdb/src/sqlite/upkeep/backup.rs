@@ -16,10 +16,10 @@ use super::super::reader::{Reader, connect};
 use super::super::schema;
 use super::exclusive::size_bytes;
 
-/// The number of documents of each collection that a file has.
+/// The number of documents in each collection of a file.
 type Counts = Vec<(Collection, u64)>;
 
-/// Copies all files of `from` to a new folder, verifies them, and gives the folder its name `to`.
+/// Copies all files of `from` to a temporary folder, verifies them, and renames the folder to `to`.
 pub(crate) fn back_up(from: &Path, to: &Path) -> Result<BackupSummary, ProvDbError> {
     let num_shards = Reader::num_shards(from, None)?;
     let exists = |path: &Path| ProvDbError::Exists(path.display().to_string());
@@ -35,7 +35,7 @@ pub(crate) fn back_up(from: &Path, to: &Path) -> Result<BackupSummary, ProvDbErr
         _ => io_at(&part)(error),
     })?;
     let copied = copy_all(from, &part, num_shards).and_then(|summary| {
-        // A folder that has come into being meanwhile is not replaced, unless it is empty.
+        // A folder created meanwhile is not replaced, unless it is empty.
         fs::rename(&part, to).map_err(io_at(to))?;
         sync(parent_of(to))?;
         Ok(summary)
@@ -83,36 +83,38 @@ fn copy(source: &Path, target: &Path) -> Result<Counts, ProvDbError> {
     let reader = connect(source)?;
     reader.execute_batch("begin").map_err(&from_source)?;
     let counts = counts(&reader).map_err(&from_source)?;
-    // Before there is anything to read, it is as private as the original.
+    // Restrict the permissions before there is any content.
     let permissions = fs::metadata(source).map_err(io_at(source))?.permissions();
     let file = File::create_new(target).map_err(&to_target)?;
     file.set_permissions(permissions).map_err(&to_target)?;
     let mut writer = open(target).map_err(at(target))?;
     let all_pages = -1;
     let mut step = || Backup::new(&reader, &mut writer)?.step(all_pages);
-    // The pages of a damaged file are copied as they are: an error is of the writing.
+    // The pages of a damaged file are copied as they are, so an error is a write error.
     match step().map_err(at(target))? {
         StepResult::Done => Ok(counts),
         _ => Err(ProvDbError::Busy(source.display().to_string())),
     }
 }
 
-/// Counts the documents of a copy, if it is sound.
+/// Returns the document counts of a copy, if it is intact.
 fn verified_counts(target: &Path) -> Result<Counts, ProvDbError> {
     let verify = || {
         let connection = open(target)?;
-        // Then the log needs no shared memory, which network file systems do not have.
+        // Then the log needs no shared memory, which network file systems lack.
         connection.pragma_update(None, "locking_mode", "exclusive")?;
         let sql = "pragma integrity_check(1)";
-        let said: String = connection.query_row(sql, (), |row| row.get(0))?;
-        Ok((counts(&connection)?, said))
+        let outcome: String = connection.query_row(sql, (), |row| row.get(0))?;
+        Ok((counts(&connection)?, outcome))
     };
-    let (counts, said) = verify().map_err(at(target))?;
-    if said == "ok" {
+    let (counts, outcome) = verify().map_err(at(target))?;
+    if outcome == "ok" {
         return Ok(counts);
     }
     Err(ProvDbError::Damaged {
-        cause: format!("the copy is not sound, nor is what was copied: {said}"),
+        cause: format!(
+            "the integrity check of the copy, and so of the original, failed: {outcome}"
+        ),
         place: target.display().to_string(),
     })
 }

@@ -1,4 +1,4 @@
-//! Gives free space back.
+//! Returns free space to the file system.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::upkeep::CompactSummary;
 use super::super::error::at;
 use super::exclusive::{hold_newest, size_bytes};
 
-/// Writes each file anew without its free pages.
+/// Rewrites each file without its free pages.
 pub(crate) fn compact(folder: &Path) -> Result<CompactSummary, ProvDbError> {
     let files = hold_newest(folder)?;
     let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();

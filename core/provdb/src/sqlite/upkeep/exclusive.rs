@@ -1,4 +1,4 @@
-//! All files of a database, held by this process alone.
+//! Exclusive access to all files of a database.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::super::error::at;
 use super::super::files::{global_path, shard_path};
 use super::super::schema;
 
-/// Time for a process that is just closing the database.
+/// Time for another process to finish closing the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A file of a database that no other process has open.
@@ -22,8 +22,8 @@ pub(super) struct HeldFile {
     pub(super) is_global: bool,
 }
 
-/// Opens all files of a database, the global one first, and keeps other processes out until they are dropped. The second
-/// value is the format as it is stored.
+/// Opens all files of a database, the global one first, and locks out other processes until they are dropped. The
+/// second value is the stored format.
 ///
 /// # Errors
 /// There is no database; [`ProvDbError::InUse`]; a file is damaged.
@@ -41,7 +41,7 @@ pub(super) fn hold(folder: &Path) -> Result<(Vec<HeldFile>, u32), ProvDbError> {
     let number = |name| schema::meta(&global.connection, name).map_err(at(&global.path));
     let (Some(format), Some(num_shards)) = (number("format")?, number("num_shards")?) else {
         return Err(ProvDbError::Damaged {
-            cause: "the file does not say which format it has".to_owned(),
+            cause: "the file does not state its format".to_owned(),
             place: global.path.display().to_string(),
         });
     };
@@ -57,14 +57,14 @@ pub(super) fn hold(folder: &Path) -> Result<(Vec<HeldFile>, u32), ProvDbError> {
     Ok((files, format))
 }
 
-/// The same of a database in the newest format.
+/// Opens all files of a database in the newest format, exclusively.
 pub(super) fn hold_newest(folder: &Path) -> Result<Vec<HeldFile>, ProvDbError> {
     let (files, format) = hold(folder)?;
     schema::check(Some(format), None, None, &folder.display().to_string())?;
     Ok(files)
 }
 
-/// The bytes of all files of a database, logs included.
+/// Returns the total size of the files of a database, logs included.
 pub(super) fn size_bytes(files: &[PathBuf]) -> u64 {
     let with_logs = files
         .iter()
@@ -79,8 +79,8 @@ fn connect(path: &Path, folder: &Path) -> Result<Connection, ProvDbError> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.pragma_update(None, "synchronous", "full")?;
-        // A lock that is taken in this mode stays until the connection is closed. Every other connection, also one that
-        // only reads, has a lock that excludes it.
+        // A lock taken in this mode lasts until the connection is closed. Every other connection, even a read-only one,
+        // holds a lock that conflicts with it.
         connection.pragma_update(None, "locking_mode", "exclusive")?;
         connection.execute_batch("begin exclusive; commit")?;
         Ok(connection)

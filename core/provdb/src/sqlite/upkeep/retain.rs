@@ -1,21 +1,21 @@
-//! Deletes documents by rules.
+//! Deletes documents by retention rules.
 
 use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::upkeep::{Retained, RetentionMode, RetentionRules};
+use crate::upkeep::{RetentionMode, RetentionRules, RetentionSummary};
 use crate::{Collection, ProvDbError};
 
 use super::super::error::at;
 use super::exclusive::hold_newest;
 
-/// Counts or deletes what `rules` are about, in one transaction for each shard.
+/// Counts or deletes the documents that match `rules`, in one transaction for each shard.
 pub(crate) fn retain(
     folder: &Path,
     rules: &RetentionRules,
     mode: RetentionMode,
-) -> Result<Retained, ProvDbError> {
+) -> Result<RetentionSummary, ProvDbError> {
     let mut files = hold_newest(folder)?;
     files.retain(|file| !file.is_global);
     let mut newest_us: Option<i64> = None;
@@ -27,7 +27,7 @@ pub(crate) fn retain(
         }
     }
     let resolved = rules.resolved(newest_us);
-    let mut retained = Retained::default();
+    let mut retained = RetentionSummary::default();
     for file in &mut files {
         let fail = at(&file.path);
         let transaction = file.connection.transaction().map_err(&fail)?;

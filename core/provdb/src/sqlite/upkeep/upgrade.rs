@@ -1,4 +1,4 @@
-//! Brings a database to the newest format.
+//! Upgrades a database to the newest format.
 
 use std::path::Path;
 
@@ -11,20 +11,20 @@ use super::super::error::at;
 use super::super::schema::{self, FORMAT};
 use super::exclusive::{HeldFile, hold};
 
-/// Changes one file, the global one or a shard, from a format to the next. A file may have been changed before by an upgrade
-/// that was interrupted; then the step changes nothing.
+/// Converts one file, the global one or a shard, from a format to the next. After an interrupted upgrade the file may
+/// be converted already; then the step changes nothing.
 type FormatStep = fn(&Connection, is_global: bool) -> rusqlite::Result<()>;
 
-/// The steps from format 1 on, one for each newer format: a new [`FORMAT`] adds its step here, and its golden database to
-/// the tests.
+/// The steps from format 1 on, one for each newer format. A new [`FORMAT`] adds its step here, and its golden database
+/// to the tests.
 const STEPS: [FormatStep; 0] = [];
 
-/// Applies the steps that a database lacks, and makes the tables that an earlier release of its format did not have.
+/// Applies the steps that a database lacks, and creates the tables that an earlier release of its format did not have.
 pub(crate) fn upgrade(folder: &Path) -> Result<UpgradeSummary, ProvDbError> {
     upgrade_by(folder, &STEPS, FORMAT)
 }
 
-/// The same by any steps, which lead to the format `newest`.
+/// Applies the given steps, which lead to the format `newest`.
 fn upgrade_by(
     folder: &Path,
     steps: &[FormatStep],
@@ -71,7 +71,7 @@ fn upgrade_by(
     })
 }
 
-/// States the format, once all files have it.
+/// Stores the format after all files have it.
 fn note_format(files: &[HeldFile], format: u32) -> Result<(), ProvDbError> {
     for file in files.iter().filter(|file| file.is_global) {
         schema::set_meta(&file.connection, "format", format).map_err(at(&file.path))?;
@@ -79,7 +79,7 @@ fn note_format(files: &[HeldFile], format: u32) -> Result<(), ProvDbError> {
     Ok(())
 }
 
-/// The number of tables and indexes that were made by name.
+/// Returns the number of tables and indexes that were created by name.
 fn num_objects(connection: &Connection) -> rusqlite::Result<i64> {
     let sql = "select count(*) from sqlite_schema where sql is not null";
     connection.query_row(sql, (), |row| row.get(0))

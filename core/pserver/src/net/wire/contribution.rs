@@ -1,4 +1,4 @@
-//! Contributions as messages.
+//! Contributions as messages of the protocol.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use callgrove_detect::{FuncModel, RecentPValues};
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use prost::bytes::Bytes;
 
-use super::brief::{brief_from_wire, brief_to_wire};
 use super::error::{Result, damaged};
 use super::model::{model_from_wire, moments_from_wire, moments_to_wire, put_model};
+use super::stall_summary::{stall_summary_from_wire, stall_summary_to_wire};
 use crate::net::proto;
 use crate::{
     AnomalySummary, Contribution, FinalAnomalies, Metrics, Profile, RankKey, RankTotals,
     Statistics, StepSummary, TreePValues,
 };
 
-/// What the model of a few calls takes, about.
+/// Approximate size of the model of a few calls in bytes.
 const MODEL_BYTES: usize = 160;
 
 pub(super) fn contribution_to_wire(contribution: &Contribution) -> proto::Contribution {
     let statistics = &contribution.statistics;
-    let briefs = contribution.briefs.iter();
+    let stall_summaries = contribution.stall_summaries.iter();
     proto::Contribution {
         models: models_to_wire(&contribution.models),
         ranks: statistics
@@ -68,8 +68,8 @@ pub(super) fn contribution_to_wire(contribution: &Contribution) -> proto::Contri
                 anomalies: anomalies_to_wire(&step.anomalies),
             })
             .collect(),
-        briefs: briefs
-            .map(|(&key, brief)| brief_to_wire(key, brief))
+        briefs: stall_summaries
+            .map(|(&key, summary)| stall_summary_to_wire(key, summary))
             .collect(),
         learnt: contribution
             .learnt
@@ -96,7 +96,7 @@ pub(super) fn contribution_to_wire(contribution: &Contribution) -> proto::Contri
     }
 }
 
-/// Messages of models, all in one piece of memory.
+/// Encodes models as messages, all in one buffer.
 fn models_to_wire(models: &BTreeMap<FuncId, FuncModel>) -> Vec<Bytes> {
     let mut bytes = Vec::with_capacity(MODEL_BYTES * models.len());
     let put = |(&fid, model): (&FuncId, &FuncModel)| {
@@ -169,7 +169,7 @@ pub(super) fn contribution_from_wire(message: proto::Contribution) -> Result<Con
                 .map(step_from_wire)
                 .collect::<Result<_>>()?,
         },
-        briefs: unique(message.briefs.iter().map(brief_from_wire))?,
+        stall_summaries: unique(message.briefs.iter().map(stall_summary_from_wire))?,
         learnt: unique(message.learnt.iter().map(|it| {
             let key = (ProgramId(it.program), RankId(it.rank));
             Ok((key, StepId(it.step)))
@@ -201,7 +201,7 @@ pub(super) fn tree_p_values_from_wire(of_rank: &[proto::TreePValues]) -> Result<
         let small = of_model.places.iter().copied();
         let small = small.zip(of_model.ln_p.iter().copied());
         let recent = RecentPValues::from_parts(of_model.num_seen, small)
-            .ok_or_else(|| damaged(&"p-values of trees that no stream has"))?;
+            .ok_or_else(|| damaged(&"p-values that no sequence of trees can have"))?;
         Ok((of_model.model.clone(), recent))
     }))
 }

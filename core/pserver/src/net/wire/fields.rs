@@ -1,40 +1,43 @@
-//! The fields of a message, written and read without anything in between, for what there is most of.
+//! Reads and writes the fields of a message without intermediate structs, for the most frequent messages.
 
 use super::error::damaged;
 use crate::PserverError;
 
-/// Seven bits a byte, a 64-bit integer has at most so many.
+/// Maximum size of an encoded 64-bit integer in bytes, at seven bits a byte.
 const MAX_INTEGER_BYTES: usize = 10;
 
-/// How a field is written; the lowest three bits of its key.
+/// Wire type of a varint; the wire type is the lowest three bits of a field's key.
 const INTEGER: u8 = 0;
+/// Wire type of a fixed 64-bit value.
 const WORD: u8 = 1;
+/// Wire type of a length-delimited field.
 const BYTES: u8 = 2;
+/// Wire type of a fixed 32-bit value.
 const HALF_WORD: u8 = 5;
 
-/// Why bytes are no fields. Small, for every field has a result.
+/// The reason why bytes are not valid fields. Small, since every field has a result.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NoFields(&'static str);
+pub(super) struct InvalidFields(&'static str);
 
-type Result<T> = std::result::Result<T, NoFields>;
+type Result<T> = std::result::Result<T, InvalidFields>;
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Field<'a> {
     Integer(u64),
     Word(u64),
     Bytes(&'a [u8]),
-    /// This protocol has none of four bytes.
+    /// A fixed 32-bit value, which this protocol does not use.
     HalfWord,
 }
 
-impl From<NoFields> for PserverError {
-    fn from(NoFields(cause): NoFields) -> Self {
+impl From<InvalidFields> for PserverError {
+    fn from(InvalidFields(cause): InvalidFields) -> Self {
         damaged(&cause)
     }
 }
 
-/// The fields of a message with their numbers, as they come.
+/// An iterator over the fields of a message with their numbers, in message order.
 #[derive(Clone, Debug)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -62,7 +65,7 @@ fn take_field<'a>(rest: &mut &'a [u8]) -> Result<(u64, Field<'a>)> {
             Field::Bytes(bytes)
         }
         HALF_WORD => take_array::<4>(rest).map(|_| Field::HalfWord)?,
-        _ => return Err(NoFields("a field of no kind")),
+        _ => return Err(InvalidFields("a field of an unknown wire type")),
     };
     Ok((key >> 3, field))
 }
@@ -73,18 +76,18 @@ fn take_array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
     Ok(array)
 }
 
-fn cut_off() -> NoFields {
-    NoFields("a field that is cut off")
+fn cut_off() -> InvalidFields {
+    InvalidFields("a field that is cut off")
 }
 
-/// An integer, if its value is small enough for one of 32 bits.
+/// Returns an integer if its value fits into 32 bits.
 pub(super) fn small(value: u64) -> Result<u32> {
     u32::try_from(value)
         .ok()
-        .ok_or(NoFields("a number out of range"))
+        .ok_or(InvalidFields("a number out of range"))
 }
 
-/// Seven bits in each byte, the lowest first; all bytes but the last have the eighth bit.
+/// Appends a varint: seven bits in each byte, the lowest first; all bytes but the last have the eighth bit set.
 #[inline]
 pub(super) fn put_integer(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -108,10 +111,10 @@ pub(super) fn take_integer(bytes: &mut &[u8]) -> Result<u64> {
             return Ok(value);
         }
     }
-    Err(NoFields("a number without end"))
+    Err(InvalidFields("a varint without an end"))
 }
 
-/// A field that is absent if it is 0.
+/// Appends a varint field, unless it is 0.
 #[inline]
 pub(super) fn put_integer_field(bytes: &mut Vec<u8>, number: u8, value: u64) {
     if value != 0 {
@@ -120,7 +123,7 @@ pub(super) fn put_integer_field(bytes: &mut Vec<u8>, number: u8, value: u64) {
     }
 }
 
-/// A field that is absent if it is 0.
+/// Appends a double field, unless it is 0.
 #[inline]
 pub(super) fn put_real_field(bytes: &mut Vec<u8>, number: u8, value: f64) {
     if value != 0.0 {
@@ -128,21 +131,21 @@ pub(super) fn put_real_field(bytes: &mut Vec<u8>, number: u8, value: f64) {
     }
 }
 
-/// A field of eight bytes.
+/// Appends a field of eight bytes.
 #[inline]
 pub(super) fn put_word_field(bytes: &mut Vec<u8>, number: u8, value: u64) {
     bytes.push(number << 3 | WORD);
     bytes.extend(value.to_le_bytes());
 }
 
-/// A field of the bytes that `put` appends.
+/// Appends a length-delimited field with the bytes that `put` appends.
 #[inline]
 pub(super) fn put_bytes_field(bytes: &mut Vec<u8>, number: u8, put: impl FnOnce(&mut Vec<u8>)) {
     bytes.push(number << 3 | BYTES);
     let start = bytes.len();
     bytes.push(0);
     put(bytes);
-    // How many they are is known now, and belongs before them: most are few, for which one byte is enough.
+    // The length is known only now, and belongs before the bytes. Most are short, so that one byte is enough.
     let num_bytes = bytes.len() - start - 1;
     if num_bytes < 0x80 {
         bytes[start] = num_bytes.to_le_bytes()[0];

@@ -1,11 +1,11 @@
-//! Messages to values and back. Whatever comes from the network is checked here: what passes can be merged without
-//! panic, and without numbers that run out of the range of doubles.
+//! Conversion between messages and values. Everything from the network is checked here: accepted values can be merged
+//! without panics, and without overflow of doubles.
 
-mod brief;
 mod contribution;
 mod error;
 mod fields;
 mod model;
+mod stall_summary;
 #[cfg(test)]
 mod tests;
 

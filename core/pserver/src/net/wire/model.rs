@@ -1,6 +1,6 @@
 //! Models as messages: histograms as distances between their occupied bins.
 //!
-//! Of models there are most by far, so they go from their bytes and to them without a message in between.
+//! Models are by far the most frequent messages, so they are encoded and decoded without an intermediate struct.
 
 use callgrove_detect::{
     Bin, CallerKey, ContextPart, Contexts, Distribution, FuncModel, Histogram, Moments,
@@ -15,13 +15,13 @@ use super::fields::{
 use crate::net::proto;
 use callgrove_model::Real;
 
-/// Values beyond are no times, scores or counters: all are 64-bit integers or small. Their fourth powers, summed over
-/// all that can be counted, stay far inside the range of doubles.
+/// Maximum magnitude of a value. Times, scores and counters are 64-bit integers or small. Their fourth powers, summed
+/// over every possible count, stay far inside the range of doubles.
 const MAX_VALUE: f64 = 1e30;
-/// Bound on sums of their powers.
+/// Maximum magnitude of a central moment.
 const MAX_MOMENT: f64 = 1e140;
-/// Four sums of few words take no more.
-const MOST_SUM_BYTES: usize = 64;
+/// Initial capacity in bytes for the four exact sums.
+const MAX_SUM_BYTES: usize = 64;
 
 /// Appends the message `Model`.
 pub(super) fn put_model(bytes: &mut Vec<u8>, fid: FuncId, model: &FuncModel) {
@@ -39,7 +39,7 @@ pub(super) fn put_model(bytes: &mut Vec<u8>, fid: FuncId, model: &FuncModel) {
     }
 }
 
-/// Takes in the message `Model`.
+/// Decodes the message `Model`.
 pub(super) fn model_from_wire(message: &[u8]) -> Result<(FuncId, FuncModel)> {
     let (mut fid, mut threshold) = (0, 0.0);
     let mut moments = Moments::default();
@@ -69,7 +69,7 @@ pub(super) fn model_from_wire(message: &[u8]) -> Result<(FuncId, FuncModel)> {
 }
 
 fn other_kind() -> crate::PserverError {
-    damaged(&"a field of another kind")
+    damaged(&"a field with an unexpected wire type")
 }
 
 fn put_contexts(bytes: &mut Vec<u8>, contexts: &Contexts) {
@@ -113,7 +113,7 @@ fn context_from_wire(message: &[u8]) -> Result<ContextPart> {
     Ok(ContextPart {
         caller,
         epoch,
-        histogram: histogram.ok_or_else(|| damaged(&"a caller without times"))?,
+        histogram: histogram.ok_or_else(|| damaged(&"a caller without a histogram"))?,
     })
 }
 
@@ -148,7 +148,7 @@ fn histogram_from_wire(message: &[u8]) -> Result<Histogram> {
 }
 
 fn bins_from_wire(mut rest: &[u8]) -> Result<Vec<Bin>> {
-    // Two numbers of at least one byte for each bin.
+    // A bin takes two numbers of at least one byte each.
     let mut bins = Vec::with_capacity(rest.len() / 2);
     let mut index: u64 = 0;
     while !rest.is_empty() {
@@ -179,27 +179,27 @@ fn put_moments(bytes: &mut Vec<u8>, moments: &Moments) {
 }
 
 fn moments_from_bytes(message: &[u8]) -> Result<Moments> {
-    let mut told = Told::default();
+    let mut fields = MomentFields::default();
     for field in Fields(message) {
         match field? {
-            (1, Field::Integer(value)) => told.count = value,
-            (2, Field::Word(bits)) => told.mean = f64::from_bits(bits),
-            (3, Field::Word(bits)) => told.m2 = f64::from_bits(bits),
-            (4, Field::Word(bits)) => told.m3 = f64::from_bits(bits),
-            (5, Field::Word(bits)) => told.m4 = f64::from_bits(bits),
-            (6, Field::Word(bits)) => told.minimum = f64::from_bits(bits),
-            (7, Field::Word(bits)) => told.maximum = f64::from_bits(bits),
-            (8, Field::Bytes(sums)) => told.sums = sums,
+            (1, Field::Integer(value)) => fields.count = value,
+            (2, Field::Word(bits)) => fields.mean = f64::from_bits(bits),
+            (3, Field::Word(bits)) => fields.m2 = f64::from_bits(bits),
+            (4, Field::Word(bits)) => fields.m3 = f64::from_bits(bits),
+            (5, Field::Word(bits)) => fields.m4 = f64::from_bits(bits),
+            (6, Field::Word(bits)) => fields.minimum = f64::from_bits(bits),
+            (7, Field::Word(bits)) => fields.maximum = f64::from_bits(bits),
+            (8, Field::Bytes(sums)) => fields.sums = sums,
             (1..=8, _) => return Err(other_kind()),
             _ => {}
         }
     }
-    told.moments()
+    fields.moments()
 }
 
 /// The fields of a message `Moments`.
 #[derive(Debug, Default)]
-struct Told<'a> {
+struct MomentFields<'a> {
     count: u64,
     mean: f64,
     m2: f64,
@@ -210,7 +210,7 @@ struct Told<'a> {
     sums: &'a [u8],
 }
 
-impl Told<'_> {
+impl MomentFields<'_> {
     fn moments(&self) -> Result<Moments> {
         let &Self {
             count,
@@ -249,7 +249,7 @@ pub(super) fn moments_to_wire(moments: &Moments) -> Option<proto::Moments> {
         ..proto::Moments::default()
     };
     if let Some(sums) = moments.exact_sums() {
-        let mut bytes = Vec::with_capacity(MOST_SUM_BYTES);
+        let mut bytes = Vec::with_capacity(MAX_SUM_BYTES);
         put_sums(&mut bytes, sums);
         return Some(proto::Moments {
             sums: bytes,
@@ -270,7 +270,7 @@ pub(super) fn moments_from_wire(moments: Option<&proto::Moments>) -> Result<Mome
     let Some(moments) = moments else {
         return Ok(Moments::default());
     };
-    let told = Told {
+    let fields = MomentFields {
         count: moments.count,
         mean: moments.mean,
         m2: moments.m2,
@@ -280,10 +280,10 @@ pub(super) fn moments_from_wire(moments: Option<&proto::Moments>) -> Result<Mome
         maximum: moments.maximum,
         sums: &moments.sums,
     };
-    told.moments()
+    fields.moments()
 }
 
-/// Each sum as the number of its words, and these.
+/// Appends each sum as its number of words, followed by the words.
 fn put_sums(bytes: &mut Vec<u8>, sums: [&[u64]; 4]) {
     for words in sums {
         bytes.push(words.len().to_le_bytes()[0]);

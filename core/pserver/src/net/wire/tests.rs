@@ -1,4 +1,4 @@
-//! Messages survive the way there and back, and whatever else comes is refused without harm.
+//! Messages survive a round trip, and invalid input is refused without harm.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::{
     request_to_wire,
 };
 use crate::{
-    AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, MessageBrief,
-    OwnTimeBrief, PserverError, Registered, StallBrief, StepBrief, StepReport, SyncRequest,
+    AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, MessageEntry,
+    OwnTimeEntry, PserverError, Registered, StallEntry, StallSummary, StepReport, SyncRequest,
     TimeWindow, TreePValues, Welcome,
 };
 
@@ -57,7 +57,7 @@ fn request(values: &[u64], algorithm: Algorithm) -> SyncRequest {
             name: String::from("PAPI_TOT_INS"),
             values: moments(values),
         }],
-        brief: brief(values),
+        stall_summary: stall_summary(values),
         tree_p_values: tree_p_values(values),
     };
     SyncRequest {
@@ -76,7 +76,7 @@ fn request(values: &[u64], algorithm: Algorithm) -> SyncRequest {
     }
 }
 
-/// One tree for each value.
+/// Returns the p-values of one tree for each value.
 fn tree_p_values(values: &[u64]) -> TreePValues {
     let mut recent = RecentPValues::default();
     for &value in values {
@@ -85,14 +85,14 @@ fn tree_p_values(values: &[u64]) -> TreePValues {
     TreePValues::from([(String::from("MD::step"), recent)])
 }
 
-/// An execution and a message for each value.
-fn brief(values: &[u64]) -> StepBrief {
+/// Returns a stalled execution and a message for each value.
+fn stall_summary(values: &[u64]) -> StallSummary {
     let label = |row| ExecLabel {
         rank: RankId(2),
         step: StepId(4),
         row,
     };
-    let stall = |(row, &value): (u32, &u64)| StallBrief {
+    let stall = |(row, &value): (u32, &u64)| StallEntry {
         label: label(row),
         fid: FuncId(7),
         thread: ThreadId(1),
@@ -102,7 +102,7 @@ fn brief(values: &[u64]) -> StepBrief {
         entry_us: value / 2,
         exit_us: value.saturating_add(9),
     };
-    let message = |(row, &value): (u32, &u64)| MessageBrief {
+    let message = |(row, &value): (u32, &u64)| MessageEntry {
         kind: if row % 2 == 0 {
             CommKind::Send
         } else {
@@ -116,7 +116,7 @@ fn brief(values: &[u64]) -> StepBrief {
         called_us: value,
         thread: ThreadId(row),
     };
-    let own_time = |(fid, &value): (u32, &u64)| OwnTimeBrief {
+    let own_time = |(fid, &value): (u32, &u64)| OwnTimeEntry {
         fid: FuncId(fid),
         caller: (fid % 2 == 0).then_some(FuncId(7)),
         window: TimeWindow {
@@ -126,7 +126,7 @@ fn brief(values: &[u64]) -> StepBrief {
             total: DurationNs(i64::from(fid) * 9),
         },
     };
-    StepBrief {
+    StallSummary {
         stalls: (0..).zip(values).map(stall).collect(),
         messages: (0..).zip(values).map(message).collect(),
         own_times: (0..).zip(values).map(own_time).collect(),
@@ -134,7 +134,7 @@ fn brief(values: &[u64]) -> StepBrief {
     }
 }
 
-/// Decodes what may be anything, and uses it as the server and the client would.
+/// Decodes arbitrary bytes, and uses the result as the server and the client would.
 fn receive(bytes: &[u8]) {
     if let Ok(message) = proto::SyncRequest::decode(bytes)
         && let Ok(request) = request_from_wire(message)
@@ -233,7 +233,7 @@ proptest! {
         for part in parts {
             let num_models = part.models.len();
             let message = request_to_wire(SyncRequest { contribution: Arc::new(part.clone()), ..request(&[], Algorithm::Hbos) });
-            // A single model may be larger than a part should be.
+            // A single model may exceed the size of a part.
             prop_assert!(num_models <= 1 || message.encoded_len() <= max_bytes + 200);
             sum.merge(part);
         }
@@ -256,7 +256,7 @@ fn impossible_statistics_are_refused() {
         &|it| change_model(it, |it| it.internal_global_threshold = 1e31),
         &|it| change_moments(it, |it| it.count = 4),
         &|it| change_moments(it, |it| it.maximum = f64::INFINITY),
-        // A mean beyond the greatest value, and how many words a sum has.
+        // A mean beyond the largest value, and an invalid number of words of a sum.
         &|it| change_moments(it, |it| it.sums[2] = 1),
         &|it| change_moments(it, |it| it.sums[9] = 6),
         &|it| change_moments(it, |it| it.sums[9] = 0xff),
@@ -325,7 +325,7 @@ fn add_bins(contribution: &mut proto::Contribution, bytes: &[u8]) {
     });
 }
 
-/// The message of a model.
+/// Returns the encoded message of a model.
 fn message(model: &FuncModel) -> Vec<u8> {
     let mut bytes = Vec::new();
     super::put_model(&mut bytes, FuncId(3), model);
@@ -333,10 +333,10 @@ fn message(model: &FuncModel) -> Vec<u8> {
 }
 
 #[test]
-fn fields_of_later_releases_are_passed_over() {
+fn fields_of_later_releases_are_skipped() {
     let whole = model(&[5, 6, 70], Algorithm::Excess);
     let read = |added: &[u8]| super::model_from_wire(&[&*message(&whole), added].concat());
-    // An integer, a word, bytes and half a word, all as field 15.
+    // A varint, a 64-bit value, bytes and a 32-bit value, all as field 15.
     for added in [
         [0x78, 0x80, 0x01].as_slice(),
         &[0x79, 1, 2, 3, 4, 5, 6, 7, 8],
@@ -346,7 +346,7 @@ fn fields_of_later_releases_are_passed_over() {
         assert_eq!(read(added), Ok((FuncId(3), whole.clone())), "{added:?}");
         assert!(read(&added[..added.len() - 1]).is_err(), "{added:?}");
     }
-    // What is of no kind, and a threshold that is an integer.
+    // An unknown wire type, and a threshold that is an integer.
     for added in [[0x7b, 0x7c].as_slice(), &[0x20, 0x01]] {
         assert!(read(added).is_err(), "{added:?}");
     }
@@ -354,7 +354,7 @@ fn fields_of_later_releases_are_passed_over() {
 
 #[test]
 fn a_model_of_two_hundred_bins_takes_little_on_the_wire() {
-    // Times around 1 ms with a long tail, counted often: what a busy function's model looks like.
+    // Times around 1 ms with a long tail and high counts, like the model of a busy function.
     let values: Vec<u64> = (0..20_000_u64)
         .map(|i| 900 + (i * 7919) % 997 + (i % 400 / 399) * i)
         .collect();

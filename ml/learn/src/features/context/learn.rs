@@ -1,4 +1,4 @@
-//! Learns what is usual in each context, and makes rows of surprises.
+//! Learning of the usual sizes in each context, and rows of surprises.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use callgrove_trees::dataset::{SparseRow, SparseRows};
 use callgrove_trees::error::Result;
 use callgrove_trees::real::Real;
 
-/// Calls that a distribution of its own needs; with fewer that of the function, or of all calls, counts.
+/// Minimum number of calls for a separate distribution; with fewer, that of the function, or of all calls, is used.
 const MIN_CALLS: usize = 30;
 
-/// What was counted of a context.
+/// The counts of a context.
 #[derive(Default)]
 struct Tally {
     num_trees: u64,
     num_calls: u64,
     logs: Vec<f64>,
-    /// How often each call of the caller calls the function, those that do not left out.
+    /// How often each call of the caller calls the function, without those that do not call it.
     repeats: Vec<f64>,
 }
 
@@ -187,8 +187,8 @@ impl ContextModel {
         (self.nestings, self.depths) = (laws(nestings), laws(depths));
     }
 
-    /// Rows of all trees of a forest, of this or another run; functions that the model does not know share
-    /// a column.
+    /// Returns the rows of all trees of a forest, of this or another run; functions that the model does not know
+    /// share a column.
     ///
     /// # Errors
     /// [`callgrove_trees::MlError::BadNumber`] if a row is not finite.

@@ -1,4 +1,4 @@
-//! What is usual for a function under its caller.
+//! The usual sizes and counts of a function under its caller.
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,39 @@ use super::law::SizeLaw;
 use super::surprise_law::SurpriseLaw;
 use callgrove_trees::real::Real;
 
-/// Kinds of surprise, as [`super::surprise::surprises`] lists them.
+/// Number of kinds of surprise, as [`super::surprise::surprises`] lists them.
 pub const NUM_KINDS: usize = 12;
-/// Extents of a tree: see [`Numbers::extents`].
+/// Number of extents of a tree: see [`Numbers::extents`].
 pub(super) const NUM_EXTENTS: usize = 3;
 
-/// A function in a model: a place among its names, one past the last for all that it does not know, two
-/// past it for the caller of roots.
+/// A function in a model: an index among its names, one past the last for all unknown functions, two past it for the
+/// caller of roots.
 pub(super) type FunctionNo = usize;
 
-/// What is usual in each context, that is, for a function under a caller, and the rows made of it: one
+/// The usual sizes and counts in each context, that is, for a function under a caller, and the rows made of them: one
 /// column for each kind of surprise and function.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextModel {
     /// Names of functions, ascending.
     pub(super) functions: Vec<String>,
-    /// By number.
+    /// Callers by number.
     pub(super) callers: Vec<Caller>,
-    /// Ordered by caller and function.
+    /// Contexts ordered by caller and function.
     pub(super) contexts: Vec<Context>,
-    /// Ordered by caller and set.
+    /// Sets of callees ordered by caller and set.
     pub(super) callees: Vec<Callees>,
-    /// Of each function; `None` for one that is called too seldom.
+    /// Distribution of each function's times; `None` for one that is called too rarely.
     pub(super) laws: Vec<Option<SizeLaw>>,
-    /// Of all calls.
+    /// Distribution of the times of all calls.
     pub(super) law: SizeLaw,
-    /// How often each function stands on one path from the root, at most; `None` for one that few trees have.
+    /// How often each function is on one path from the root, at most; `None` for one that few trees have.
     pub(super) nestings: Vec<Option<SizeLaw>>,
-    /// How deep each function stands at most; `None` for one that few trees have.
+    /// Maximum depth of each function; `None` for one that few trees have.
     pub(super) depths: Vec<Option<SizeLaw>>,
-    /// Of the extents of trees.
+    /// Distributions of the extents of trees.
     pub(super) extents: Vec<SizeLaw>,
-    /// How large the largest surprise of a tree is when nothing is wrong, for each kind.
+    /// Distribution of the largest surprise of a normal tree, for each kind.
     pub(super) nulls: Vec<SurpriseLaw>,
 }
 
@@ -49,7 +49,7 @@ pub struct ContextModel {
 #[serde(deny_unknown_fields)]
 pub(super) struct Caller {
     pub(super) num_calls: u64,
-    /// Trees that have it.
+    /// Number of trees that have it.
     pub(super) num_trees: u64,
     /// Share of its calls whose set of callees no other call has.
     pub(super) share_of_rarest: f64,
@@ -60,12 +60,12 @@ pub(super) struct Caller {
 pub(super) struct Context {
     pub(super) caller: FunctionNo,
     pub(super) func: FunctionNo,
-    /// Trees that have it.
+    /// Number of trees that have it.
     pub(super) num_trees: u64,
-    /// Calls of the caller that call the function, once or more often.
+    /// Number of calls of the caller that call the function, once or more often.
     pub(super) num_calls: u64,
     pub(super) law: Option<SizeLaw>,
-    /// How often such a call calls the function.
+    /// Number of times that such a call calls the function.
     pub(super) repeats: Option<SizeLaw>,
 }
 
@@ -79,12 +79,12 @@ pub(super) struct Callees {
     pub(super) share: f64,
 }
 
-/// The functions and weights of a trace as numbers of a model.
+/// Converts the functions and weights of a trace to numbers of a model.
 #[derive(Debug)]
 pub(super) struct Numbers {
-    /// By [`FuncId`].
+    /// Function numbers by [`FuncId`].
     of_func: Vec<FunctionNo>,
-    /// Nanoseconds of one, where weights are no times: see [`callgrove_model::WeightUnit`].
+    /// Nanoseconds per unit, if weights are not times: see [`callgrove_model::WeightUnit`].
     ns_of_one: f64,
 }
 
@@ -93,18 +93,18 @@ impl Numbers {
         self.of_func[func.index()]
     }
 
-    /// Nanoseconds, or how many of another unit.
+    /// Returns a weight in nanoseconds, or in another unit.
     pub(super) fn weight(&self, weight: DurationNs) -> f64 {
         weight.0.real() / self.ns_of_one
     }
 
-    /// ln(1 + w) of the exclusive time, or weight, w of a vertex.
+    /// Returns ln(1 + w) of the exclusive time, or weight, w of a vertex.
     pub(super) fn log_weight(&self, tree: CsTree<'_>, vertex: usize) -> f64 {
         self.weight(tree.exclusive()[vertex]).max(0.0).ln_1p()
     }
 
-    /// How long, how high and how wide a tree is: ln(1 + x) of its duration or weight, its height in edges,
-    /// and the most calls that one of its calls makes.
+    /// Returns the length, height and width of a tree: ln(1 + x) of its duration or weight, its height in edges, and
+    /// the largest number of callees of one of its calls.
     pub(super) fn extents(&self, tree: CsTree<'_>) -> [f64; NUM_EXTENTS] {
         let (mut height, mut width) = (0, 0);
         for vertex in 0..tree.len() {
@@ -117,7 +117,7 @@ impl Numbers {
 }
 
 impl ContextModel {
-    /// Share of the calls of a function whose set of callees is as rare as this one or rarer.
+    /// Returns the share of the calls of a function whose set of callees is as rare as this one or rarer.
     pub(super) fn callee_share(&self, caller: FunctionNo, set: &CalleeSet) -> f64 {
         let key = |callees: &Callees| {
             callees
@@ -130,17 +130,17 @@ impl ContextModel {
         place.map_or_else(|_| rarest(), |place| self.callees[place].share)
     }
 
-    /// Number of columns of the rows.
+    /// Returns the number of columns of the rows.
     pub fn num_columns(&self) -> usize {
         NUM_KINDS * (self.functions.len() + 1)
     }
 
-    /// Names of the functions that it knows.
+    /// Returns the names of the functions that it knows.
     pub fn functions(&self) -> &[String] {
         &self.functions
     }
 
-    /// The functions of a forest as numbers.
+    /// Returns the numbers for a forest.
     pub(super) fn numbers(&self, forest: &Forest) -> Numbers {
         let number = |name: &str| {
             let place = self
@@ -155,7 +155,7 @@ impl ContextModel {
         }
     }
 
-    /// The number of the caller of roots, which is no function.
+    /// Returns the number of the caller of roots, which is not a function.
     pub(super) fn no_caller(&self) -> FunctionNo {
         self.functions.len() + 1
     }
@@ -170,19 +170,19 @@ impl ContextModel {
         place.ok().map(|place| &self.contexts[place])
     }
 
-    /// The contexts of a caller.
+    /// Returns the contexts of a caller.
     pub(super) fn contexts_of(&self, caller: FunctionNo) -> &[Context] {
         let from = self.contexts.partition_point(|it| it.caller < caller);
         let to = self.contexts.partition_point(|it| it.caller <= caller);
         &self.contexts[from..to]
     }
 
-    /// Number of trees that it was learned from.
+    /// Returns the number of trees that it was learned from.
     pub(super) fn num_known_trees(&self) -> u64 {
         self.callers[self.no_caller()].num_calls
     }
 
-    /// How long calls in a context take.
+    /// Returns the distribution of the times of calls in a context.
     pub(super) fn law(&self, caller: FunctionNo, func: FunctionNo) -> &SizeLaw {
         let own = self
             .context(caller, func)
@@ -191,8 +191,8 @@ impl ContextModel {
             .unwrap_or(&self.law)
     }
 
-    /// Whether its parts fit together.
-    pub fn is_whole(&self) -> bool {
+    /// Returns whether its parts are consistent.
+    pub fn is_valid(&self) -> bool {
         let num_functions = self.functions.len();
         let of_contexts = self.contexts.iter();
         let laws = of_contexts
@@ -215,22 +215,22 @@ impl ContextModel {
                 callees.caller < num_functions && callees.share > 0.0 && callees.share <= 1.0
             })
             && self.nulls.len() == NUM_KINDS
-            && self.nulls.iter().all(SurpriseLaw::is_whole)
+            && self.nulls.iter().all(SurpriseLaw::is_valid)
             && self.extents.len() == NUM_EXTENTS
             && laws
                 .flatten()
                 .chain([&self.law])
                 .chain(&self.extents)
-                .all(SizeLaw::is_whole)
+                .all(SizeLaw::is_valid)
     }
 }
 
 /// The different functions that a call calls.
 #[derive(Default)]
 pub(super) struct CalleeSet {
-    /// Ascending.
+    /// The functions, ascending.
     pub(super) funcs: Vec<FunctionNo>,
-    /// How often it calls each.
+    /// Number of calls of each.
     pub(super) counts: Vec<usize>,
     all: Vec<FunctionNo>,
 }
@@ -250,22 +250,22 @@ impl CalleeSet {
         }
     }
 
-    /// Functions and how often each is called.
+    /// Returns the functions and how often each is called.
     pub(super) fn iter(&self) -> impl Iterator<Item = (FunctionNo, usize)> {
         self.funcs.iter().copied().zip(self.counts.iter().copied())
     }
 }
 
-/// How deep a function is in a tree.
+/// The depth of a function in a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct FunctionDepth {
-    /// How often it is on one path from the root, at most.
+    /// Maximum number of times that it is on one path from the root.
     pub(super) nesting: usize,
-    /// How deep it is at most: 0 for the root.
+    /// Maximum depth: 0 for the root.
     pub(super) depth: usize,
 }
 
-/// The places of all functions of a tree.
+/// Returns the depths of all functions of a tree.
 pub(super) fn places(tree: CsTree<'_>, numbers: &Numbers) -> BTreeMap<FunctionNo, FunctionDepth> {
     let mut places: BTreeMap<FunctionNo, FunctionDepth> = BTreeMap::new();
     let mut on_path: BTreeMap<FunctionNo, usize> = BTreeMap::new();

@@ -10,11 +10,11 @@ use super::model::{
 };
 use callgrove_trees::real::Real;
 
-/// A surprise in nats, and the function that it is about.
+/// A surprise in nats, and the function that it concerns.
 pub(super) type Surprise = (f64, FunctionNo);
 
-/// The most surprising parts of a tree, one of each kind: ln(1 + e^x) for x nats less ln of the number of
-/// parts, and the share of time as [`Parts::share`] has it.
+/// Returns the most surprising parts of a tree, one of each kind: ln(1 + e^x) for x nats less ln of the number of
+/// parts, and the share of time as in [`Parts::share`].
 pub(super) fn surprises(
     tree: CsTree<'_>,
     numbers: &Numbers,
@@ -50,7 +50,7 @@ pub(super) fn surprises(
     ]
 }
 
-/// How much small shares of a tree's time count.
+/// Weight of small shares of a tree's time.
 const GAIN: f64 = 20.0;
 
 struct Parts<'a> {
@@ -69,10 +69,10 @@ impl Parts<'_> {
         caller.map_or(self.model.no_caller(), |caller| self.func(caller))
     }
 
-    /// Of all calls the one that took longest for what it is; and of all subtrees, and all calls of a
-    /// function together, those whose times are most improbable together.
+    /// Returns the call that took longest for its context; and the subtree, or all calls of a function together,
+    /// whose times are jointly the most improbable.
     fn times(&self) -> [Option<Surprise>; 2] {
-        // Subtrees are ranges in pre-order, so sums of surprises before each vertex give those of all.
+        // Subtrees are ranges in pre-order, so prefix sums of surprises give the sum of every subtree.
         let mut before = vec![0.0; self.tree.len() + 1];
         let mut of_function: BTreeMap<FunctionNo, (f64, f64)> = BTreeMap::new();
         for vertex in 0..self.tree.len() {
@@ -87,11 +87,14 @@ impl Parts<'_> {
         let subtrees = (0..self.tree.len()).map(|vertex| {
             let end = self.tree.subtree_end(vertex);
             let surprise = before[end] - before[vertex];
-            (together(surprise, (end - vertex).real()), self.func(vertex))
+            (
+                joint_surprise(surprise, (end - vertex).real()),
+                self.func(vertex),
+            )
         });
         let functions = of_function
             .iter()
-            .map(|(&func, &(sum, count))| (together(sum, count), func));
+            .map(|(&func, &(sum, count))| (joint_surprise(sum, count), func));
         let single = (0..self.tree.len())
             .map(|vertex| (before[vertex + 1] - before[vertex], self.func(vertex)));
         [
@@ -100,9 +103,9 @@ impl Parts<'_> {
         ]
     }
 
-    /// Of all functions the one whose calls together took most of the tree's usual time more than usual:
-    /// ln(1 + 20 e) with e that share, as in the rows of excess times. What is usual is the sum of the
-    /// medians of the contexts.
+    /// Returns the function whose calls together exceeded their usual time by the largest share of the tree's usual
+    /// time: ln(1 + 20 e) with e that share, as in the rows of excess times. The usual time is the sum of the medians
+    /// of the contexts.
     fn share(&self) -> Surprise {
         let mut excess: BTreeMap<FunctionNo, f64> = BTreeMap::new();
         let mut usual_of_tree = 0.0;
@@ -121,7 +124,7 @@ impl Parts<'_> {
         ((GAIN * share).ln_1p(), func)
     }
 
-    /// The most surprising extent of the tree.
+    /// Returns the most surprising extent of the tree.
     fn extent(&self) -> Surprise {
         let laws = self.model.extents.iter();
         let surprises = laws
@@ -130,8 +133,8 @@ impl Parts<'_> {
         (softplus(surprises.fold(0.0, f64::max)), self.func(0))
     }
 
-    /// Of all contexts: in how few of the trees that have the caller the function stands under it, and in
-    /// how few of all trees. What no tree had counts as half a tree.
+    /// Returns the rarest context: by the share of the trees with the caller in which the function is under it, and
+    /// by the share of all trees. A context of no tree counts as half a tree.
     fn edges(&self) -> [Option<Surprise>; 2] {
         let mut contexts: Vec<(FunctionNo, FunctionNo)> = (0..self.tree.len())
             .map(|vertex| (self.caller(vertex), self.func(vertex)))
@@ -153,16 +156,17 @@ impl Parts<'_> {
         ]
     }
 
-    /// Of all calls:
+    /// Returns the most surprising calls by:
     ///
-    /// * how rarely such a caller has a set of callees as rare as this one. So what is always there is
-    ///   missed, and where no two calls are alike nothing is;
-    /// * how rarely such a caller lacks a function that most of its calls have: with k of n calls that have
-    ///   it, (n − k + 1/2) / (n + 1), the estimate of Krichevsky and Trofimov (1981), which is above 0;
-    /// * how rarely such a tree lacks anything as rare to be lacked: the sum of these shares over all that is
-    ///   expected and as seldom missing. Where a tree has many calls that never lack anything, the number of
-    ///   calls says more against a tree than it should, and where few do, less;
-    /// * how rarely such a caller calls a function so often, if it does at all.
+    ///
+    /// * the rarity of a set of callees as rare as this one for such a caller. So a missing callee that is always
+    ///   there is surprising, and if no two calls are alike nothing is;
+    /// * the rarity of such a caller without a function that most of its calls have: with k of n calls that have it,
+    ///   (n − k + 1/2) / (n + 1), the estimate of Krichevsky and Trofimov (1981), which is above 0;
+    /// * the rarity of such a tree lacking anything that is as rarely missing: the sum of these shares over all
+    ///   expected callees that are missing at most as rarely. If a tree has many calls that never lack anything, the
+    ///   number of calls counts more against a tree than it should, and if few do, less;
+    /// * the rarity of such a caller calling a function this often, if it calls it at all.
     fn calls(&self) -> [Option<Surprise>; 4] {
         let mut set = CalleeSet::default();
         let (mut sets, mut missing, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
@@ -203,7 +207,7 @@ impl Parts<'_> {
         ]
     }
 
-    /// Of all functions: how rarely one stands so often on one path from the root, or so deep.
+    /// Returns the function whose nesting on one path from the root, and the one whose depth, is the rarest.
     fn places(&self) -> [Option<Surprise>; 2] {
         let places = places(self.tree, self.numbers);
         let of = |laws: &[Option<SizeLaw>], count: fn(&FunctionDepth) -> usize| {
@@ -220,23 +224,22 @@ impl Parts<'_> {
     }
 }
 
-/// The largest of several surprises, less ln of the number that were looked at; the first of equals.
+/// Returns the largest of several surprises, less ln of their number; the first of equal ones.
 fn largest(found: impl Iterator<Item = Surprise>, num_looked_at: usize) -> Option<Surprise> {
     let largest = found.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
     Some((largest.0 - (num_looked_at.max(1).real()).ln(), largest.1))
 }
 
-/// The surprise of several surprises together: −ln of Chernoff's bound on the probability that `count`
-/// exponential variables of mean 1 sum up to `sum` or more (the combination of Fisher 1925, section
-/// 21.1).
-fn together(sum: f64, count: f64) -> f64 {
+/// Returns the joint surprise of several surprises: −ln of Chernoff's bound on the probability that `count`
+/// exponential variables of mean 1 sum up to `sum` or more (the combination of Fisher 1925, section 21.1).
+fn joint_surprise(sum: f64, count: f64) -> f64 {
     if sum <= count {
         return 0.0;
     }
     sum - count - count * (sum / count).ln()
 }
 
-/// ln(1 + e^x): 0 for small x, x for large.
+/// Returns ln(1 + e^x): 0 for small x, x for large.
 pub(super) fn softplus(x: f64) -> f64 {
     x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
@@ -247,8 +250,8 @@ mod tests {
 
     #[test]
     fn many_small_surprises_are_a_large_one() {
-        assert!(together(0.5, 1.0) <= 0.0);
-        assert!((together(10.0, 1.0) - (9.0 - 10.0_f64.ln())).abs() < 1e-12);
-        assert!(together(40.0, 20.0) > together(3.0, 1.0));
+        assert!(joint_surprise(0.5, 1.0) <= 0.0);
+        assert!((joint_surprise(10.0, 1.0) - (9.0 - 10.0_f64.ln())).abs() < 1e-12);
+        assert!(joint_surprise(40.0, 20.0) > joint_surprise(3.0, 1.0));
     }
 }

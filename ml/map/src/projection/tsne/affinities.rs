@@ -1,13 +1,13 @@
-//! How near rows are to each other, as probabilities.
+//! Affinities: the similarity of rows, as probabilities.
 
 use rayon::prelude::*;
 
 use crate::knn::Neighbours;
 use callgrove_trees::real::Real;
 
-/// Newton steps at most; ten are usual.
+/// Maximum number of Newton steps; ten are usual.
 const MAX_STEPS: usize = 200;
-/// Of the entropy.
+/// Tolerance of the entropy.
 const TOLERANCE: f64 = 1e-11;
 /// Largest |ln β|: squared distances span fewer orders of magnitude.
 const MAX_LOG: f64 = 700.0;
@@ -19,8 +19,8 @@ const MAX_LOG: f64 = 700.0;
 /// p_ij  = (p_j|i + p_i|j) / 2n
 /// ```
 ///
-/// with β_i so that the entropy of p_·|i is the logarithm of the perplexity. Where that cannot be
-/// (more equal rows than the perplexity, or fewer neighbours), the nearest count equally.
+/// with β_i so that the entropy of p_·|i is the logarithm of the perplexity. If that is impossible (more equal rows
+/// than the perplexity, or fewer neighbours), the nearest count equally.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Affinities {
     row_start: Vec<usize>,
@@ -30,11 +30,11 @@ pub struct Affinities {
 }
 
 impl Affinities {
-    /// Affinities between rows and their neighbours, as [`crate::knn::all_nearest`] finds them; three
-    /// times the perplexity as many are enough.
+    /// Computes the affinities between rows and their neighbours, as [`crate::knn::all_nearest`] finds them; three
+    /// times the perplexity is a sufficient number of neighbours.
     ///
-    /// A perplexity above a third of the number of other rows has no meaning and counts as that. Cost:
-    /// rows × k exponentials, ten times.
+    /// The perplexity is at most a third of the number of other rows; larger values are reduced to that. Cost: rows ×
+    /// k exponentials, ten times.
     pub fn new(neighbours: &Neighbours, perplexity: f64) -> Self {
         let num_rows = neighbours.len();
         let perplexity = perplexity
@@ -55,7 +55,7 @@ impl Affinities {
         symmetric
     }
 
-    /// Rows without neighbours.
+    /// Returns affinities of rows without neighbours.
     pub(super) fn none(num_rows: usize) -> Self {
         Self {
             row_start: vec![0; num_rows + 1],
@@ -65,19 +65,18 @@ impl Affinities {
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn num_rows(&self) -> usize {
         self.row_start.len() - 1
     }
 
-    /// The rows that row `row` is near to, in ascending order, and its affinities to them.
+    /// Returns the rows that row `row` is near to, in ascending order, and its affinities to them.
     pub fn of(&self, row: usize) -> (&[u32], &[f64]) {
         let range = self.row_start[row]..self.row_start[row + 1];
         (&self.columns[range.clone()], &self.values[range])
     }
 
-    /// β of each row: half the inverse variance of its Gaussian, in the inverse square of the rows'
-    /// unit.
+    /// Returns β of each row: half the inverse variance of its Gaussian, in the inverse square of the rows' unit.
     pub fn betas(&self) -> &[f64] {
         &self.betas
     }
@@ -122,7 +121,7 @@ pub(super) fn fit_shares(distances: &[f64], perplexity: f64, shares: &mut [f64])
         } else {
             high = log_beta;
         }
-        // The entropy falls with ln β as the variance of β d² says.
+        // The slope of the entropy in ln β is the negative variance of β d².
         let newton = log_beta + excess / (second / sum - mean * mean);
         log_beta = if newton > low && newton < high {
             newton
@@ -137,7 +136,7 @@ pub(super) fn fit_shares(distances: &[f64], perplexity: f64, shares: &mut [f64])
     log_beta.exp()
 }
 
-/// (P + Pᵀ) / 2n of the conditional shares of neighbours.
+/// Returns (P + Pᵀ) / 2n of the conditional shares of neighbours.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "rows are counted in 32 bits"
@@ -155,9 +154,9 @@ fn symmetric(neighbours: &Neighbours, conditional: &[f64]) -> Affinities {
     }
     let mut next = start.clone();
     let mut incoming = vec![(0_u32, 0.0); neighbours.indices.len()];
-    for (place, (&column, &share)) in neighbours.indices.iter().zip(conditional).enumerate() {
+    for (index, (&column, &share)) in neighbours.indices.iter().zip(conditional).enumerate() {
         let next = &mut next[column as usize];
-        incoming[*next] = ((place / k) as u32, share);
+        incoming[*next] = ((index / k) as u32, share);
         *next += 1;
     }
     let rows: Vec<Vec<(u32, f64)>> = (0..num_rows)

@@ -5,11 +5,12 @@ use wide::f32x8;
 
 use super::affinities::Affinities;
 
-/// Affinities that are looked at side by side.
+/// Number of affinities that are processed at once.
 const LANES: usize = 8;
+/// Number of rows of one task.
 const ROWS_PER_TASK: usize = 256;
 
-/// Affinities in single precision, filled up to whole lanes with zeros.
+/// Affinities in single precision, padded to complete lanes with zeros.
 #[derive(Clone, Debug)]
 pub(super) struct Edges {
     row_start: Vec<u32>,
@@ -46,7 +47,7 @@ impl Edges {
         self.columns[range.clone()].iter().zip(&self.values[range])
     }
 
-    /// Σ_j p_ij w_ij (y_i − y_j) for each point i.
+    /// Returns Σ_j p_ij w_ij (y_i − y_j) for each point i.
     pub(super) fn forces(&self, points: &[[f32; 2]]) -> Vec<[f32; 2]> {
         let mut forces = vec![[0.0; 2]; points.len()];
         forces
@@ -78,7 +79,7 @@ impl Edges {
         [add(force_x), add(force_y)]
     }
 
-    /// Σ p_ij ln(p_ij Z (1 + |y_i − y_j|²)) over all pairs.
+    /// Returns Σ p_ij ln(p_ij Z (1 + |y_i − y_j|²)) over all pairs.
     pub(super) fn divergence(&self, points: &[[f64; 2]], normaliser: f64) -> f64 {
         let of_row = |row: usize| {
             let [x, y] = points[row];

@@ -4,13 +4,13 @@ use rayon::prelude::*;
 
 use super::affinities::Affinities;
 
-/// Weight 1 / (1 + |a − b|²) and a − b.
+/// Returns the weight 1 / (1 + |a − b|²) and a − b.
 fn pair(a: [f64; 2], b: [f64; 2]) -> (f64, [f64; 2]) {
     let [dx, dy] = [a[0] - b[0], a[1] - b[1]];
     (1.0 / (1.0 + dx * dx + dy * dy), [dx, dy])
 }
 
-/// Σ_j w_ij² (y_i − y_j) for each point, and Z.
+/// Returns Σ_j w_ij² (y_i − y_j) for each point, and Z.
 fn repulsion(points: &[[f64; 2]]) -> (Vec<[f64; 2]>, f64) {
     let sums: Vec<([f64; 2], f64)> = points
         .par_iter()

@@ -5,11 +5,11 @@ mod attraction;
 mod exact;
 mod model;
 mod params;
-mod place;
+mod placement;
 mod quadtree;
 mod repulsion;
 
 pub use affinities::Affinities;
 pub use model::{Tsne, tsne_start};
 pub use params::{TsneParams, ValidTsneParams};
-pub use place::place_new;
+pub use placement::place_new;

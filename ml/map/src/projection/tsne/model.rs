@@ -10,7 +10,7 @@ use super::affinities::Affinities;
 use super::attraction::Edges;
 use super::exact;
 use super::params::ValidTsneParams;
-use super::place::place_new;
+use super::placement::place_new;
 use super::quadtree::Quadtree;
 use super::repulsion::Repulsion;
 use crate::knn::all_nearest;
@@ -20,31 +20,33 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::{Real, fraction};
 
-/// Standard deviation of a start along x, and how far its points are shaken.
+/// Standard deviation of the start along x.
 const START_DEVIATION: f64 = 1e-4;
+/// Standard deviation of the noise that is added to the start.
 const START_NOISE: f64 = 1e-6;
 
-/// What a gain grows by while a step goes on downhill, is multiplied by when it turns, and the least.
+/// Increase of a gain while a step continues in its direction.
 const GAIN_GROWTH: f64 = 0.2;
+/// Factor of a gain when a step turns.
 const GAIN_DECAY: f64 = 0.8;
-const LEAST_GAIN: f64 = 0.01;
+/// Minimum gain.
+const MIN_GAIN: f64 = 0.01;
 
 /// A t-SNE map (van der Maaten and Hinton 2008; van der Maaten 2014, doi:10.5555/2627435.2697068),
-/// one iteration at a time: call [`Tsne::step`] as long as the map shall go on, look at
-/// [`Tsne::points`] in between. A clone goes on as the original would.
+/// one iteration at a time: call [`Tsne::step`] repeatedly, and read [`Tsne::points`] in between. A clone continues
+/// as the original would.
 ///
 /// ```text
 /// KL   = Σ_(i≠j) p_ij ln(p_ij / q_ij),   q_ij = w_ij / Z,   w_ij = 1 / (1 + |y_i − y_j|²)
 /// ∂KL/∂y_i = 4 Σ_j (e p_ij − q_ij) w_ij (y_i − y_j)
 /// ```
 ///
-/// Z is the sum of all w_ij, e the exaggeration, p_ij the [`Affinities`]. Steps have momentum and a
-/// gain per coordinate; after each the middle of the map is moved to the origin. The repelling sum
-/// over q_ij takes cells of points as one, see [`super::TsneParams::theta`].
+/// Z is the sum of all w_ij, e the exaggeration, p_ij the [`Affinities`]. Steps have momentum and a gain per
+/// coordinate; after each step the centre of the map is moved to the origin. The repelling sum over q_ij treats cells
+/// of points as one point, see [`super::TsneParams::theta`].
 ///
-/// Deviations: forces are in single precision unless theta is 0, while points are in double
-/// precision; a cell must be small as seen from the box of a whole leaf. The result is the same for
-/// any number of threads.
+/// Deviations: forces are in single precision unless theta is 0, while points are in double precision; a cell must be
+/// small as seen from the box of a complete leaf. The result is the same for any number of threads.
 ///
 /// Cost of an iteration: affinities (rows × 3 perplexity × 1 to 2), and rows × ln rows cells.
 #[derive(Clone, Debug)]
@@ -64,7 +66,7 @@ enum Attraction {
 }
 
 impl Tsne {
-    /// A map that begins with the points `start`, as they are; [`tsne_start`] makes them of another map.
+    /// Creates a map that begins with the points `start`; [`tsne_start`] derives them from another map.
     ///
     /// # Errors
     /// [`callgrove_trees::MlError::LengthMismatch`] if there is not one point for each row, [`callgrove_trees::MlError::BadNumber`] if one
@@ -90,7 +92,7 @@ impl Tsne {
         })
     }
 
-    /// A map of rows: affinities of their nearest neighbours, and a start from [`pivot_mds`].
+    /// Creates a map of rows: affinities of their nearest neighbours, and a start from [`pivot_mds`].
     ///
     /// # Errors
     /// [`callgrove_trees::MlError::Cancelled`].
@@ -112,7 +114,7 @@ impl Tsne {
         Self::new(affinities, tsne_start(&map.points, seed), params)
     }
 
-    /// One iteration.
+    /// Makes one iteration.
     pub fn step(&mut self) {
         let settings = *self.params.get();
         let num_rows = self.points.len();
@@ -136,7 +138,7 @@ impl Tsne {
                 gain[axis] = if slope[axis] * step[axis] < 0.0 {
                     gain[axis] + GAIN_GROWTH
                 } else {
-                    (gain[axis] * GAIN_DECAY).max(LEAST_GAIN)
+                    (gain[axis] * GAIN_DECAY).max(MIN_GAIN)
                 };
                 step[axis] = momentum * step[axis] - rate * gain[axis] * slope[axis];
                 point[axis] += step[axis];
@@ -151,10 +153,10 @@ impl Tsne {
         self.iteration += 1;
     }
 
-    /// Steps until the map is ready.
+    /// Steps until the map is finished.
     ///
     /// # Errors
-    /// [`callgrove_trees::MlError::Cancelled`]; the map is then as far as it got.
+    /// [`callgrove_trees::MlError::Cancelled`]; the map then keeps the iterations made so far.
     pub fn run(&mut self, progress: Progress<'_>) -> Result<()> {
         while !self.is_ready() {
             progress.at(fraction(self.iteration, self.params.get().iterations))?;
@@ -164,22 +166,22 @@ impl Tsne {
         Ok(())
     }
 
-    /// Whether all iterations are done; more may follow.
+    /// Returns whether all iterations are done; more may follow.
     pub fn is_ready(&self) -> bool {
         self.iteration >= self.params.get().iterations
     }
 
-    /// Number of iterations done.
+    /// Returns the number of iterations done.
     pub fn iteration(&self) -> usize {
         self.iteration
     }
 
-    /// Points [x, y], one per row.
+    /// Returns points [x, y], one per row.
     pub fn points(&self) -> &[[f64; 2]] {
         &self.points
     }
 
-    /// The Kullback-Leibler divergence, without exaggeration; 0 is a perfect map. Costs as much as an
+    /// Returns the Kullback-Leibler divergence, without exaggeration; 0 is a perfect map. Costs as much as an
     /// iteration.
     pub fn divergence(&self) -> f64 {
         if self.points.len() < 2 {
@@ -194,12 +196,12 @@ impl Tsne {
         }
     }
 
-    /// The gradient of the divergence, without exaggeration: one slope per coordinate.
+    /// Returns the gradient of the divergence, without exaggeration: one slope per coordinate.
     pub fn gradient(&self) -> Vec<[f64; 2]> {
         self.exaggerated_gradient(1.0)
     }
 
-    /// Points for new rows in this map, which stays as it is; `rows` are those that it was made of. See
+    /// Returns points for new rows in this map, which does not change; `rows` are the rows of the map. See
     /// [`place_new`].
     ///
     /// # Errors
@@ -238,7 +240,7 @@ impl Tsne {
 
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "single precision is what is wanted"
+        reason = "single precision is intended"
     )]
     fn points_in_single(&self) -> Vec<[f32; 2]> {
         let single = |&[x, y]: &[f64; 2]| [x as f32, y as f32];
@@ -247,7 +249,7 @@ impl Tsne {
 
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "single precision is what is wanted"
+        reason = "single precision is intended"
     )]
     fn repulsion(&self, points: &[[f32; 2]]) -> Repulsion {
         let mut tree = Quadtree::default();
@@ -256,8 +258,8 @@ impl Tsne {
     }
 }
 
-/// A start for t-SNE from another map of the same rows: so small that all points feel each other, and
-/// shaken a little, so that equal points part.
+/// Returns a start for t-SNE from another map of the same rows: scaled down so that all points interact, and with
+/// some noise so that equal points separate.
 pub fn tsne_start(map: &[[f64; 2]], seed: u64) -> Vec<[f64; 2]> {
     let num_rows = map.len().max(1).real();
     let mean = [0, 1].map(|axis| map.iter().map(|point| point[axis]).sum::<f64>() / num_rows);
@@ -272,10 +274,10 @@ pub fn tsne_start(map: &[[f64; 2]], seed: u64) -> Vec<[f64; 2]> {
         0.0
     };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut place = |value: f64, mean: f64| {
+    let mut index = |value: f64, mean: f64| {
         (value - mean) * scale + START_NOISE * (2.0 * rng.random::<f64>() - 1.0)
     };
     map.iter()
-        .map(|&[x, y]| [place(x, mean[0]), place(y, mean[1])])
+        .map(|&[x, y]| [index(x, mean[0]), index(y, mean[1])])
         .collect()
 }

@@ -9,23 +9,23 @@ use callgrove_trees::real::whole;
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TsneParams {
-    /// How many neighbours count, 1 or more; at most a third of the other rows are used.
+    /// Number of neighbours that count, 1 or more; at most a third of the other rows are used.
     pub perplexity: f64,
-    /// Largest size of a cell, as a share of its distance, that acts as one point: 0..=1. With 0 all
-    /// pairs count and everything is in double precision, which costs rows².
+    /// Largest size of a cell, as a share of its distance, that acts as one point: 0..=1. With 0 all pairs count and
+    /// all numbers are in double precision, which costs rows².
     pub theta: f64,
-    /// By how much attraction is raised at first, 1 or more.
+    /// Factor of the attraction in the first iterations, 1 or more.
     pub exaggeration: f64,
-    /// For how many iterations.
+    /// Number of iterations with exaggeration.
     pub exaggeration_iterations: usize,
-    /// After how many iterations in all the map is ready.
+    /// Total number of iterations.
     pub iterations: usize,
-    /// Length of a step > 0; without one, a quarter of the number of rows by the exaggeration of the
-    /// moment, at least 50.
+    /// Length of a step > 0; by default, a quarter of the number of rows divided by the current exaggeration, at
+    /// least 50.
     pub learning_rate: Option<f64>,
     /// Share of a step that the next one repeats, while exaggerated: 0..1.
     pub first_momentum: f64,
-    /// The same afterwards.
+    /// Share of a step that the next one repeats, afterwards: 0..1.
     pub final_momentum: f64,
 }
 
@@ -99,12 +99,12 @@ impl TsneParams {
 }
 
 impl ValidTsneParams {
-    /// The settings.
+    /// Returns the settings.
     pub fn get(&self) -> &TsneParams {
         &self.0
     }
 
-    /// Neighbours that matter among `others` rows: three times the perplexity.
+    /// Returns the number of neighbours that matter among `others` rows: three times the perplexity.
     pub fn num_neighbours(&self, others: usize) -> usize {
         whole((3.0 * self.0.perplexity).ceil()).min(others)
     }

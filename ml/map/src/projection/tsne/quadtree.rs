@@ -1,8 +1,8 @@
-//! Points of a map in cells, laid out for one pass per leaf.
+//! Points of a map in cells, in the memory order of one pass per leaf.
 
-/// Points of a leaf at most, unless they are too near to each other to be told apart.
+/// Maximum number of points of a leaf, unless they are too close to be separated.
 const LEAF_POINTS: usize = 32;
-/// Bits of a coordinate: how many times cells are halved at most.
+/// Bits of a coordinate: the maximum number of times that cells are halved.
 const BITS: u32 = 16;
 
 /// A cell with the points in it.
@@ -14,34 +14,34 @@ pub(super) struct QuadtreeCell {
     pub(super) mass: f32,
     /// Square of the longer side of the box around its points.
     pub(super) squared_size: f32,
-    /// The box around its points.
+    /// Lower corner of the box around its points.
     pub(super) lower: [f32; 2],
+    /// Upper corner of that box.
     pub(super) upper: [f32; 2],
-    /// Its points, by their places.
+    /// Its points, as indices: first, and one past the last.
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Its cells within, by their places; a leaf has none.
+    /// Its child cells, as indices; a leaf has none.
     pub(super) first_child: u32,
     pub(super) num_children: u32,
 }
 
-/// Cells in order of their depth; points in order of the Z curve, so that those of a cell are side by
-/// side.
+/// Cells in order of their depth; points in order of the Z curve, so that those of a cell are adjacent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Quadtree {
     pub(super) cells: Vec<QuadtreeCell>,
-    /// Places of the leaves.
+    /// Indices of the leaves.
     pub(super) leaves: Vec<u32>,
-    /// The point at each place.
+    /// The point at each index.
     pub(super) order: Vec<u32>,
     pub(super) xs: Vec<f32>,
     pub(super) ys: Vec<f32>,
-    /// Place on the curve and point.
+    /// Position on the curve and point.
     codes: Vec<u64>,
 }
 
 impl Quadtree {
-    /// Sorts points into cells; memory of the last time is used again.
+    /// Sorts points into cells; reuses the memory of the previous call.
     pub(super) fn build(&mut self, points: &[[f32; 2]]) {
         self.sort(points);
         self.split();
@@ -62,8 +62,8 @@ impl Quadtree {
         let most = ((1_u32 << BITS) - 1) as f32;
         let scale = if side > 0.0 { most / side } else { 0.0 };
         let code = |&[x, y]: &[f32; 2]| {
-            let place = |value: f32, lower: f32| spread(((value - lower) * scale).min(most) as u32);
-            u64::from(place(x, lower[0]) | place(y, lower[1]) << 1)
+            let index = |value: f32, lower: f32| spread(((value - lower) * scale).min(most) as u32);
+            u64::from(index(x, lower[0]) | index(y, lower[1]) << 1)
         };
         self.codes.clear();
         let codes = points.iter().map(code).enumerate();
@@ -82,7 +82,7 @@ impl Quadtree {
             .extend(order.iter().map(|&point| points[point as usize][1]));
     }
 
-    /// Halves cells until few points are in each; the first to come is the first to be halved.
+    /// Halves cells until few points are in each, breadth first.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "points are counted in 32 bits, and cells are fewer"
@@ -133,7 +133,7 @@ impl Quadtree {
         }
     }
 
-    /// The cell with the sums over its points, or over its cells, which have theirs.
+    /// Returns the cell with the sums over its points, or over its child cells.
     #[expect(clippy::cast_precision_loss, reason = "masses are in single precision")]
     fn summed(&self, mut cell: QuadtreeCell) -> QuadtreeCell {
         cell.mass = (cell.end - cell.start) as f32;
@@ -177,7 +177,7 @@ fn box_around(points: impl Iterator<Item = [f32; 2]>) -> ([f32; 2], [f32; 2]) {
     (lower, upper)
 }
 
-/// The low 16 bits, each with a zero before it.
+/// Returns the low 16 bits, each with a zero before it.
 fn spread(value: u32) -> u32 {
     let value = (value | value << 8) & 0x00ff_00ff;
     let value = (value | value << 4) & 0x0f0f_0f0f;

@@ -5,7 +5,7 @@ use wide::f32x8;
 
 use super::quadtree::{Quadtree, QuadtreeCell};
 
-/// Points that are summed up side by side.
+/// Number of points that are summed at once.
 const LANES: usize = 8;
 
 /// Σ_j w_ij² (y_i − y_j) for each point i, and Z = Σ_i Σ_(j ≠ i) w_ij; w = 1 / (1 + |y_i − y_j|²).
@@ -15,8 +15,8 @@ pub(super) struct Repulsion {
     pub(super) normaliser: f64,
 }
 
-/// What repels the points of a leaf: cells and single points, with how many points they stand for.
-/// Filled up to whole lanes with some that stand for none.
+/// The sources of repulsion on the points of a leaf: cells and single points, with the number of points they
+/// represent. Padded to complete lanes with sources of mass 0.
 #[derive(Default)]
 pub(super) struct Sources {
     lanes: Vec<SourceLanes>,
@@ -32,11 +32,11 @@ struct SourceLanes {
 }
 
 impl Repulsion {
-    /// A cell acts as one point for all points of a leaf if its size is at most `theta` times its
-    /// distance from the box around the leaf's points.
+    /// Computes the repulsion. A cell acts as one point for all points of a leaf if its size is at most `theta` times
+    /// its distance from the box around the leaf's points.
     ///
-    /// That is stricter than to ask for each point, as Barnes and Hut do, and each leaf needs only one
-    /// walk through the tree; the sums then run over plain arrays.
+    /// That is stricter than the test for each point by Barnes and Hut, and each leaf needs only one walk through the
+    /// tree; the sums then run over plain arrays.
     pub(super) fn of(tree: &Quadtree, theta: f32) -> Self {
         let by_leaf: Vec<(Vec<[f32; 2]>, f64)> = tree
             .leaves
@@ -60,7 +60,7 @@ impl Repulsion {
     }
 }
 
-/// The forces on the points of a leaf, and their share of Z.
+/// Returns the forces on the points of a leaf, and their share of Z.
 fn leaf_forces(
     tree: &Quadtree,
     leaf: &QuadtreeCell,
@@ -71,8 +71,8 @@ fn leaf_forces(
     let (start, end) = (leaf.start as usize, leaf.end as usize);
     let mut forces = Vec::with_capacity(end - start);
     let mut normaliser = 0.0;
-    for place in start..end {
-        let (force, sum) = sources.act_on(tree.xs[place], tree.ys[place]);
+    for index in start..end {
+        let (force, sum) = sources.act_on(tree.xs[index], tree.ys[index]);
         forces.push(force);
         // Its own weight is 1.
         normaliser += f64::from(sum) - 1.0;
@@ -80,10 +80,10 @@ fn leaf_forces(
     (forces, normaliser)
 }
 
-// Functions that run for every cell use plain loops: closures over arrays are calls where the
-// compiler does not look across its units of code.
+// Functions that run for every cell use plain loops: the compiler does not inline closures over arrays across its
+// codegen units.
 impl Sources {
-    /// Walks through the tree for the points within a box.
+    /// Collects the sources for the points within a box.
     pub(super) fn collect(
         &mut self,
         tree: &Quadtree,
@@ -103,8 +103,8 @@ impl Sources {
             if cell.squared_size < theta * theta * (dx * dx + dy * dy) {
                 self.push(x, y, cell.mass);
             } else if cell.num_children == 0 {
-                for place in cell.start as usize..cell.end as usize {
-                    self.push(tree.xs[place], tree.ys[place], 1.0);
+                for index in cell.start as usize..cell.end as usize {
+                    self.push(tree.xs[index], tree.ys[index], 1.0);
                 }
             } else {
                 for child in cell.first_child..cell.first_child + cell.num_children {
@@ -128,7 +128,7 @@ impl Sources {
         }
     }
 
-    /// The force on a point, and the sum of the weights.
+    /// Returns the force on a point, and the sum of the weights.
     pub(super) fn act_on(&self, x: f32, y: f32) -> ([f32; 2], f32) {
         let (x, y) = (f32x8::splat(x), f32x8::splat(y));
         let (mut force_x, mut force_y, mut sum) = (f32x8::ZERO, f32x8::ZERO, f32x8::ZERO);
@@ -141,7 +141,7 @@ impl Sources {
             force_x += pull * dx;
             force_y += pull * dy;
         }
-        // Lane by lane, as the order of a reduction by the processor differs between kinds.
+        // Lane by lane, as the order of a hardware reduction differs between processors.
         let add = |lanes: f32x8| lanes.to_array().iter().sum::<f32>();
         ([add(force_x), add(force_y)], add(sum))
     }

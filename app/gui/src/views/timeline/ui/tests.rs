@@ -1,4 +1,4 @@
-//! The timeline driven by label, without a display.
+//! Tests of the timeline, driven by label without a display.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -40,7 +40,7 @@ fn kinds(harness: &mut View) -> Vec<(u32, RowKind)> {
     rows.iter().map(|row| (row.lane.lane.0, row.kind)).collect()
 }
 
-/// The review's finding: without a selected tree two thirds of the window were empty.
+/// Without a selected tree, two thirds of the window used to be empty.
 #[test]
 fn without_a_tree_the_whole_run_is_shown() {
     let (mut harness, _) = harness(demo_snapshot());
@@ -52,9 +52,9 @@ fn without_a_tree_the_whole_run_is_shown() {
     assert_eq!(view.window(), view.bounds());
 }
 
-/// The review's finding: only ranks that exchange messages with the tree were rows.
+/// Only ranks that exchange messages with the tree used to be rows.
 #[test]
-fn all_ranks_are_rows_and_those_that_the_tree_talks_with_come_first() {
+fn all_ranks_are_rows_and_partners_of_the_tree_come_first() {
     let tree = TreeIdx::from_index(5 * 10 + 2);
     let (mut harness, _) = harness(with_focus(&snapshot(16, 10), tree));
     harness.run();
@@ -99,7 +99,7 @@ fn keys_zoom_and_move_while_the_pointer_is_on_the_rows() {
 }
 
 #[test]
-fn keys_work_in_focus_without_the_pointer_and_a_view_can_be_gone_back_to() {
+fn keys_work_with_focus_and_a_previous_view_can_be_restored() {
     let (mut harness, _) = focused();
     harness.get_by_label("Timeline of #0-3").focus();
     harness.run();
@@ -135,7 +135,7 @@ fn a_rank_opens_into_a_stack_and_is_pinned_by_key() {
 }
 
 #[test]
-fn ranks_are_chosen_by_what_is_written() {
+fn ranks_are_chosen_by_text() {
     let (mut harness, _) = harness(snapshot(6, 10));
     harness.run();
     let field = harness.get_by_label("Ranks to show");
@@ -222,7 +222,7 @@ fn opened_ranks_stay_open_when_another_tree_is_selected() {
     assert!(run.canvas.view.can_go().0);
 }
 
-/// Drags from one place of the rows to another, in shares of their width, with Shift held.
+/// Drags from one position of the rows to another, as fractions of their width, with Shift held.
 fn choose_range(harness: &mut View, from: f32, to: f32) {
     let rect = harness.get_by_label_contains("Timeline of").rect();
     let at = |share: f32| Pos2::new(rect.left() + rect.width() * share, rect.bottom() - 4.0);
@@ -249,7 +249,7 @@ fn a_range_is_measured_and_its_functions_are_added_up() {
     let (mut harness, sent) = harness(demo_snapshot());
     harness.run();
     choose_range(&mut harness, 0.2, 0.6);
-    harness.get_by_label_contains(" chosen");
+    harness.get_by_label_contains(" selected");
     harness.get_by_label("Exclusive");
     harness.get_by_label("ev_tally").click();
     harness.run();
@@ -268,7 +268,7 @@ fn a_range_is_measured_and_its_functions_are_added_up() {
 }
 
 #[test]
-fn calls_are_searched_for_by_key_and_gone_through() {
+fn calls_are_searched_by_key_and_stepped_through() {
     let (mut harness, _) = harness(demo_snapshot());
     harness.run();
     harness.get_by_label("Timeline of the run").focus();
@@ -286,7 +286,7 @@ fn calls_are_searched_for_by_key_and_gone_through() {
     harness.run();
     harness.run();
     harness.get_by_label("1 of 40 calls");
-    harness.get_by_label("Previous call found").click();
+    harness.get_by_label("Previous match").click();
     harness.run();
     harness.run();
     harness.get_by_label("40 of 40 calls");
@@ -318,7 +318,7 @@ fn arrow_keys_walk_from_call_to_call() {
 }
 
 #[test]
-fn a_mark_is_made_by_key_with_a_text_and_deleted_in_the_menu() {
+fn a_mark_is_added_by_key_with_a_text_and_deleted_in_the_menu() {
     let mark = callgrove_session::Mark {
         id: 7,
         range: callgrove_session::TimeRange::between(
@@ -354,7 +354,7 @@ fn a_mark_is_made_by_key_with_a_text_and_deleted_in_the_menu() {
 }
 
 #[test]
-fn where_the_tracer_wrote_the_rows_are_hatched_and_say_so() {
+fn trace_writes_are_hatched_and_have_a_tooltip() {
     let (snapshot, tree) = with_trace_write(&demo_snapshot());
     let (mut harness, _) = harness(with_focus(&snapshot, tree));
     harness.run();
@@ -371,11 +371,11 @@ fn where_the_tracer_wrote_the_rows_are_hatched_and_say_so() {
     harness.run();
     harness.get_by_label("The tracer wrote its own data here: 31 ms");
     harness.get_by_label("compute");
-    // Below the bars of the row nothing is told.
+    // There is no tooltip below the bars of the row.
     harness.hover_at(over(row.bottom - 1.0));
     harness.run();
-    let told = harness.query_by_label("The tracer wrote its own data here: 31 ms");
-    assert!(told.is_none());
+    let shown = harness.query_by_label("The tracer wrote its own data here: 31 ms");
+    assert!(shown.is_none());
 }
 
 #[test]
