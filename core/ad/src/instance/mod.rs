@@ -200,7 +200,7 @@ impl Instance {
                 status
             });
         }
-        let farewell = if self.is_registered {
+        let has_left = if self.is_registered {
             self.leave(&mut watch)
         } else {
             Ok(())
@@ -215,7 +215,7 @@ impl Instance {
         drop(std::mem::take(&mut self.claims));
         followed?;
         self.status.stored = stored?;
-        farewell?;
+        has_left?;
         Ok(self.status)
     }
 
@@ -257,7 +257,7 @@ impl Instance {
             return Err(error.into());
         }
         // Registers the ranks even if there was no step.
-        self.learn_run(&[])?;
+        self.register_run(&[])?;
         match is_recorded {
             true if is_stopped => {}
             true => self.conclude(),
