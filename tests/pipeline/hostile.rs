@@ -71,7 +71,11 @@ fn slow_statements_delay_neither_others_nor_the_end() {
     assert_ne!(num_anomalies.trim(), "0");
     println!("an instance and a query took {:?}", started.elapsed());
     server.terminate().unwrap();
-    assert!(started.elapsed() < 2 * SOON, "it took {:?}", started.elapsed());
+    assert!(
+        started.elapsed() < 2 * SOON,
+        "it took {:?}",
+        started.elapsed()
+    );
     for client in slow {
         client.line_with("cancelled").unwrap();
     }

@@ -126,8 +126,7 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
     server.url().unwrap();
     assert_eq!(in_force(&url).0, Some(2));
     let output = stdout(&["model", "rollback", ROOT, "--server", &url]);
-    let expected =
-        "version 1 of LAMMPS_NS::PairEAM::compute is in force now, previously version 2";
+    let expected = "version 1 of LAMMPS_NS::PairEAM::compute is in force now, previously version 2";
     assert!(output.contains(expected), "{output}");
     publish("the third");
     replay.go_on().unwrap();
