@@ -79,7 +79,7 @@ fn keys_step_through_incidents_and_label_all_executions_of_each() {
         set(0, Some(Label::Normal)),
         select_stall(&snapshot, 1),
     ];
-    assert_eq!(window.sent(), expected, "a label goes on");
+    assert_eq!(window.sent(), expected, "a label moves on to the next");
     window.harness.key_press_modifiers(Modifiers::SHIFT, Key::N);
     window.harness.run();
     assert_eq!(window.sent(), [], "none has a label yet");

@@ -230,12 +230,12 @@ fn skipped_trees_come_again_only_after_all_others() {
     let mut focus = order[0];
     let mut visited = vec![focus];
     for turn in 0..order.len() - 1 {
-        let here = focused(&snapshot, focus);
+        let current = focused(&snapshot, focus);
         focus = if turn % 2 == 0 {
-            state.skip(&here).unwrap()
+            state.skip(&current).unwrap()
         } else {
             // The session has not answered: the snapshot shows no label.
-            match &state.label_selection(&here, Label::Normal)[..] {
+            match &state.label_selection(&current, Label::Normal)[..] {
                 [_, Command::Select(Selection::One(next))] => *next,
                 other => panic!("moves on, not {other:?}"),
             }
