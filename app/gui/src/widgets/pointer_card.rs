@@ -18,8 +18,8 @@ pub(crate) fn pointer_card(
     pointer_card_of(response, (), anchor, ui, content);
 }
 
-/// Draws a card of a widget whose cards have different contents, identified by `contents`: each card has its own size, not
-/// that of the previous one.
+/// Draws a card of a widget that shows several cards, identified by `contents`: each card has its own size, not that of
+/// the previous one.
 pub(crate) fn pointer_card_of(
     response: &Response,
     contents: impl Hash + Debug,
