@@ -115,7 +115,7 @@ fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<Tree
         .collect();
     // Kernel with the nearest tree that has been asked about.
     let rows = embedding.rows().select(&candidates);
-    let gamma = embedding.reach_of_labels();
+    let gamma = embedding.label_gamma();
     let mut known = vec![0.0_f64; candidates.len()];
     let learn = |known: &mut [f64], tree: usize| {
         let distances = rows.squared_distances(embedding.rows().row(tree));

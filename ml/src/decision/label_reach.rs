@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ocsvm::{KernelSum, SupportVector, kernel_columns};
 use crate::real::{Real, whole};
 
-/// Number of labels as which the decision without labels counts.
+/// Number of labels that the decision without labels weighs as much as.
 const PRIOR: f64 = 3.0;
 /// Weight of a label for a row that equals its own, if few rows do: it outweighs the decision without labels.
 const OWN: f64 = 4.0;
@@ -55,6 +55,7 @@ pub struct LabelReach {
     labels: Vec<Option<Label>>,
     /// Sums of kernels of labels "abnormal", shape `[n_trees]`.
     abnormal: Arc<Vec<f64>>,
+    /// Sums of kernels of labels "normal", shape `[n_trees]`.
     normal: Arc<Vec<f64>>,
     /// Weight of the label of each tree at its own row, 1 or [`OWN`]; shape `[n_trees]`.
     own: Arc<Vec<f64>>,
