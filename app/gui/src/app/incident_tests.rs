@@ -7,8 +7,8 @@ use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::tests::Window;
 use super::watch_tests::{WAIT, Window as WatchWindow, packet};
-use crate::stall_fixture::{stalled_snapshot, trees_of_stall, with_causes, with_incident};
-use crate::trend_fixture::trend_snapshot;
+use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall, with_causes, with_incident};
+use crate::trend_run_for_tests::trend_snapshot;
 
 fn select_stall(snapshot: &Snapshot, number: usize) -> Command {
     Command::Select(Selection::Group(trees_of_stall(snapshot, number)))

@@ -13,7 +13,7 @@ use super::list::{CandidateFilter, CandidateOrder};
 use super::{CandidatesState, Step, candidates_ui};
 use crate::context::ViewContext;
 use crate::hover;
-use crate::stall_fixture::{stalled_snapshot, trees_of_stall};
+use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall};
 use crate::test_support::{
     DrawnText, demo_snapshot, with_focus, with_label, with_trace_write, written,
 };
