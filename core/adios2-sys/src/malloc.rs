@@ -1,5 +1,5 @@
 //! Settings of the allocator: freed memory is kept for the next step, and out-of-bounds reads of ADIOS2 can be made
-//! to crash.
+//! visible.
 //!
 //! ADIOS2, like readers that work without it, allocates memory of the size of a step for each step and frees it. The
 //! C library's allocator returns that memory to the system and requests it again, page by page: half of all page

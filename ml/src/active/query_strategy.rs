@@ -106,7 +106,7 @@ fn distances(detector: &Detector) -> Vec<f64> {
         .collect()
 }
 
-/// Abnormal trees, at most `count`.
+/// Returns diverse abnormal trees, at most `count`.
 fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<TreeIdx> {
     let (far, labels) = (distances(detector), detector.labels());
     let near = UNCERTAIN * far.iter().sum::<f64>() / far.len().max(1).real();

@@ -23,10 +23,10 @@ const NEAR: f64 = 0.5;
 const EQUAL: f64 = 1.0 - 1e-9;
 /// Minimum doubt about a decision.
 const MIN_DOUBT: f64 = 0.05;
-/// Minimum probability of a tree that is classified as abnormal.
-const MIN_ABNORMAL: f64 = 0.6;
-/// Maximum probability of a tree that is not classified as abnormal.
-const MAX_NORMAL: f64 = 0.25;
+/// Minimum prior probability of a tree that is classified as abnormal.
+const MIN_ABNORMAL_PRIOR: f64 = 0.6;
+/// Maximum prior probability of a tree that is not classified as abnormal.
+const MAX_NORMAL_PRIOR: f64 = 0.25;
 /// Kernels are summed in multiples of 2⁻³⁶, so that sums up to 2¹⁷ are exact and do not depend on the order.
 const STEPS: f64 = 68_719_476_736.0;
 /// Maximum number of normal rows whose neighbourhood is measured.
@@ -214,9 +214,9 @@ impl LabelledRows {
 pub(crate) fn prior(is_abnormal: bool, q_value: f64) -> f64 {
     let probability = (1.0 - q_value).clamp(MIN_DOUBT, 1.0 - MIN_DOUBT);
     if is_abnormal {
-        probability.max(MIN_ABNORMAL)
+        probability.max(MIN_ABNORMAL_PRIOR)
     } else {
-        probability.min(MAX_NORMAL)
+        probability.min(MAX_NORMAL_PRIOR)
     }
 }
 

@@ -19,7 +19,7 @@ const MIN_GAIN: f32 = 3e-3;
 const MEMORY: usize = 8;
 /// Share of the predicted decrease that a step must achieve (Armijo 1966).
 const MIN_DECREASE_SHARE: f32 = 1e-4;
-/// Relative rounding error of the loss.
+/// Rounding error of the loss.
 const ROUNDING: f32 = 1e-6;
 /// Minimum curvature of a step that is stored.
 const MIN_CURVATURE: f32 = 1e-10;
