@@ -192,8 +192,8 @@ fn trees_of_a_forest_file_have_no_waits() -> Result<()> {
     let file = folder.path().join("trees.jsonl");
     let text = "{\"format\":\"callgrove-forest\",\"version\":1}\n{\"id\":0,\"parent\":[-1],\"names\":[\"a\"],\"w\":[1]}\n";
     fs::write(&file, text)?;
-    let said = error_output(&["causes", &file.to_string_lossy()])?;
-    assert!(said.contains("need a trace"), "{said}");
+    let message = error_output(&["causes", &file.to_string_lossy()])?;
+    assert!(message.contains("need a trace"), "{message}");
     Ok(())
 }
 

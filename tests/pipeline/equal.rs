@@ -13,7 +13,7 @@ use crate::support::*;
 /// Returns what `num_instances` AD instances together find in a run, each with its share of the ranks.
 fn found_by(num_instances: usize, run: &Path) -> Vec<(Collection, Vec<Value>)> {
     let folder = tempfile::tempdir().unwrap();
-    let store = place(&folder, "served");
+    let store = path_in(&folder, "served");
     let provdb = start(&["provdb", &store, "--listen", "127.0.0.1:0"]);
     let provdb_url = provdb.url().unwrap();
     let (pserver, url) = pserver(&provdb_url);
@@ -48,7 +48,7 @@ fn pattern(streams: &[PathBuf]) -> String {
 
 fn check_equal(run: &Path, numbers_of_instances: &[usize]) {
     let folder = tempfile::tempdir().unwrap();
-    let alone = place(&folder, "alone");
+    let alone = path_in(&folder, "alone");
     stdout(&["run", &run.to_string_lossy(), "--provdb", &alone]);
     let expected = found(&alone);
     assert!(!documents(&alone, Collection::Anomalies).is_empty());

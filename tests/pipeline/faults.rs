@@ -11,7 +11,7 @@ use crate::support::*;
 #[test]
 fn processes_may_start_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
-    let store = place(&folder, "served");
+    let store = path_in(&folder, "served");
     // A free port, at which nothing listens yet.
     let address = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -30,7 +30,7 @@ fn processes_may_start_in_any_order() {
 #[test]
 fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let provdb = place(&folder, "found");
+    let provdb = path_in(&folder, "found");
     let unreachable = "http://127.0.0.1:1/packets";
     let output = command(&[
         "run",
@@ -60,9 +60,9 @@ fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
 #[test]
 fn a_killed_instance_that_returns_changes_no_reported_data() {
     let folder = tempfile::tempdir().unwrap();
-    let provdb = place(&folder, "found");
+    let provdb = path_in(&folder, "found");
     let live = folder.path().join("live");
-    let store = place(&folder, "served");
+    let store = path_in(&folder, "served");
     let (pserver, url) = pserver(&store);
     // A growing copy of the run, followed by an instance that is killed while following.
     let out = live.to_string_lossy().into_owned();
@@ -96,7 +96,7 @@ fn a_killed_instance_that_returns_changes_no_reported_data() {
 #[test]
 fn reading_a_followed_run_again_stores_what_it_counts() {
     let folder = tempfile::tempdir().unwrap();
-    let [provdb, live, store] = ["found", "live", "served"].map(|name| place(&folder, name));
+    let [provdb, live, store] = ["found", "live", "served"].map(|name| path_in(&folder, name));
     let (pserver, url) = pserver(&store);
     let replay = growing(&live, "bp5", "4");
     let follower = start(&following(&live, &["--pserver", &url, "--provdb", &provdb]));
@@ -115,7 +115,7 @@ fn reading_a_followed_run_again_stores_what_it_counts() {
 #[test]
 fn an_instance_that_comes_back_to_a_running_job_knows_what_was_named_before() {
     let folder = tempfile::tempdir().unwrap();
-    let [provdb, recorded, live] = ["found", "recorded", "live"].map(|name| place(&folder, name));
+    let [provdb, recorded, live] = ["found", "recorded", "live"].map(|name| path_in(&folder, name));
     write_run_named_at_its_start(Path::new(&recorded));
     let (replay, names) = running_job(&recorded, &live, "1");
     let mut args = vec!["ad", "--provdb", &provdb, "--format", "json", "--sst"];
@@ -160,7 +160,7 @@ fn write_run_named_at_its_start(folder: &Path) {
 #[test]
 fn data_of_an_ended_instance_survive_the_death_of_its_server() {
     let folder = tempfile::tempdir().unwrap();
-    let store = place(&folder, "served");
+    let store = path_in(&folder, "served");
     let (mut pserver, url) = pserver(&store);
     let ad = ["ad", &example(), "--pserver", &url, "--format", "json"];
     let executions = lines(&stdout(&ad))[0]["executions"].as_u64();
@@ -172,8 +172,8 @@ fn data_of_an_ended_instance_survive_the_death_of_its_server() {
 #[test]
 fn an_instance_waits_at_its_end_for_an_absent_server() {
     let folder = tempfile::tempdir().unwrap();
-    let store = place(&folder, "served");
-    let live = place(&folder, "live");
+    let store = path_in(&folder, "served");
+    let live = path_in(&folder, "live");
     let (mut pserver, url) = pserver(&store);
     let address = url.strip_prefix("http://").unwrap().to_owned();
     let replay = growing(&live, "bp5", "0.05");
@@ -193,8 +193,8 @@ fn an_instance_waits_at_its_end_for_an_absent_server() {
 #[test]
 fn processes_terminated_together_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let store = place(&folder, "served");
-    let live = place(&folder, "live");
+    let store = path_in(&folder, "served");
+    let live = path_in(&folder, "live");
     let provdb = start(&["provdb", &store, "--listen", "127.0.0.1:0"]);
     let provdb_url = provdb.url().unwrap();
     let (pserver, url) = pserver(&provdb_url);
@@ -219,8 +219,8 @@ fn processes_terminated_together_lose_nothing() {
 #[test]
 fn two_instances_cannot_watch_one_rank() {
     let folder = tempfile::tempdir().unwrap();
-    let provdb = place(&folder, "found");
-    let live = place(&folder, "live");
+    let provdb = path_in(&folder, "found");
+    let live = path_in(&folder, "live");
     let replay = growing(&live, "bp4", "0.02");
     let first = start(&["ad", &live, "--follow", "--provdb", &provdb]);
     wait_for_records(&provdb, "metadata");
@@ -236,7 +236,7 @@ fn two_instances_cannot_watch_one_rank() {
 #[test]
 fn two_runs_never_mix_in_a_database() {
     let folder = tempfile::tempdir().unwrap();
-    let provdb = place(&folder, "found");
+    let provdb = path_in(&folder, "found");
     let run = |trace: &str| {
         command(&["run", trace, "--provdb", &provdb])
             .output()
@@ -293,7 +293,7 @@ fn copy_ranks(from: &Path, to: &Path, ranks: &[u32]) {
 #[test]
 fn ranks_that_open_their_files_late_are_followed_too() {
     let folder = tempfile::tempdir().unwrap();
-    let (whole, live) = (place(&folder, "whole"), place(&folder, "live"));
+    let (whole, live) = (path_in(&folder, "whole"), path_in(&folder, "live"));
     growing(&whole, "bp5", "100").finish().unwrap();
     let (whole, live_folder) = (Path::new(&whole), Path::new(&live));
     let pattern = format!("{live}/*.bp");
@@ -312,7 +312,7 @@ fn ranks_that_open_their_files_late_are_followed_too() {
 #[test]
 fn ranks_that_never_come_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let (whole, live) = (place(&folder, "whole"), place(&folder, "live"));
+    let (whole, live) = (path_in(&folder, "whole"), path_in(&folder, "live"));
     growing(&whole, "bp5", "100").finish().unwrap();
     copy_ranks(Path::new(&whole), Path::new(&live), &[0, 3]);
     let patient = ["ad", &live, "--follow", "--connect-timeout", "1"];

@@ -56,7 +56,7 @@ impl Member {
 #[test]
 fn random_kills_lose_nothing_and_count_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();
-    check_random_kills(&place(&folder, "served"), None);
+    check_random_kills(&path_in(&folder, "served"), None);
 }
 
 #[cfg(unix)]
@@ -74,8 +74,8 @@ fn random_kills_including_the_database_server_lose_nothing() {
 fn check_random_kills(store: &str, database: Option<&dyn Fn()>) {
     let num_kills = std::env::var("CALLGROVE_KILLS").map_or(FEW, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let place = |name| place(&folder, name);
-    let live = place("live");
+    let path = |name| path_in(&folder, name);
+    let live = path("live");
     let (provdb, provdb_url) = Member::serve(&["provdb", store]);
     let (pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
     // Slow enough that all kills happen during the run.
@@ -102,7 +102,7 @@ fn check_random_kills(store: &str, database: Option<&dyn Fn()>) {
     pserver.process.terminate().unwrap();
     provdb.process.terminate().unwrap();
 
-    let undisturbed = place("undisturbed");
+    let undisturbed = path("undisturbed");
     let whole = lines(&stdout(&[
         "run",
         &live,
@@ -128,11 +128,11 @@ fn check_random_kills(store: &str, database: Option<&dyn Fn()>) {
 #[test]
 fn random_kills_do_not_change_the_result_of_a_recorded_run() {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name| place(&folder, name);
-    let undisturbed = place("undisturbed");
+    let path = |name| path_in(&folder, name);
+    let undisturbed = path("undisturbed");
     let trees = ["--trees", "PairEAM::compute"];
     stdout(&[&["run", &example(), "--provdb", &undisturbed][..], &trees].concat());
-    let store = place("served");
+    let store = path("served");
     let (provdb, provdb_url) = Member::serve(&["provdb", &store]);
     let (pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
     let instance = |ranks: &str| {
@@ -175,8 +175,8 @@ fn judged_trees(provdb: &str) -> Vec<(String, Option<u64>, Option<bool>)> {
 fn published_models_and_recorded_trees_survive_random_kills() {
     const ROOT: &str = "PairEAM::compute";
     let folder = tempfile::tempdir().unwrap();
-    let place = |name| place(&folder, name);
-    let (store, live, model) = (place("served"), place("live"), place("model.json"));
+    let path = |name| path_in(&folder, name);
+    let (store, live, model) = (path("served"), path("live"), path("model.json"));
     stdout(&["analyze", &example(), "-f", ROOT, "--save-model", &model]);
     let publish = |url: &str| stdout(&["model", "publish", &model, "--server", url]);
     let (provdb, provdb_url) = Member::serve(&["provdb", &store]);
@@ -203,7 +203,7 @@ fn published_models_and_recorded_trees_survive_random_kills() {
     pserver.process.terminate().unwrap();
     provdb.process.terminate().unwrap();
 
-    let undisturbed = place("undisturbed");
+    let undisturbed = path("undisturbed");
     let (server, url) = crate::support::pserver(&undisturbed);
     publish(&url);
     let servers = ["--pserver", &url, "--provdb", &undisturbed, "--trees", ROOT];
@@ -262,7 +262,7 @@ fn run_to_the_end(live: &str, store: &str, is_killed: bool) -> Vec<Option<i32>> 
 
 /// Returns the database of the same run without a kill.
 fn undisturbed_run(folder: &tempfile::TempDir) -> String {
-    let (live, store) = (place(folder, "first"), place(folder, "undisturbed"));
+    let (live, store) = (path_in(folder, "first"), path_in(folder, "undisturbed"));
     assert_eq!(run_to_the_end(&live, &store, false), [Some(0); 4]);
     store
 }
@@ -270,19 +270,19 @@ fn undisturbed_run(folder: &tempfile::TempDir) -> String {
 #[test]
 fn a_server_killed_at_the_end_waits_for_all_its_ranks_before_they_are_judged() {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name| place(&folder, name);
-    let (undisturbed, store) = (undisturbed_run(&folder), place("served"));
-    assert_eq!(run_to_the_end(&place("second"), &store, true), [Some(0); 4]);
+    let path = |name| path_in(&folder, name);
+    let (undisturbed, store) = (undisturbed_run(&folder), path("served"));
+    assert_eq!(run_to_the_end(&path("second"), &store, true), [Some(0); 4]);
     assert_judged_alike(&store, &undisturbed);
 }
 
 #[test]
 fn results_of_an_incomplete_model_are_judged_again_on_demand() {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name| place(&folder, name);
-    let (undisturbed, store) = (undisturbed_run(&folder), place("served"));
+    let path = |name| path_in(&folder, name);
+    let (undisturbed, store) = (undisturbed_run(&folder), path("served"));
     let (pserver, url) = crate::support::pserver(&store);
-    let (slow, fast) = (place("slow"), place("fast"));
+    let (slow, fast) = (path("slow"), path("fast"));
     let servers = ["--pserver", &url, "--provdb", &store];
     let replay = growing(&slow, "bp5", "0.02");
     let late = start(&following(&format!("{slow}/*[23].bp"), &servers));

@@ -230,7 +230,7 @@ pub(crate) fn check_counts(of_server: &str, of_instance: &str, executions: Optio
 }
 
 /// Returns a path in a folder of the test.
-pub(crate) fn place(folder: &tempfile::TempDir, name: &str) -> String {
+pub(crate) fn path_in(folder: &tempfile::TempDir, name: &str) -> String {
     folder.path().join(name).to_string_lossy().into_owned()
 }
 

@@ -77,8 +77,8 @@ impl Process {
         let mut out = self.child.stdout.take().context("it was piped")?;
         out.read_to_string(&mut text)?;
         let status = self.child.wait()?;
-        let said: Vec<String> = self.lines.try_iter().collect();
-        ensure!(status.success(), "{status}: {said:#?}");
+        let lines: Vec<String> = self.lines.try_iter().collect();
+        ensure!(status.success(), "{status}: {lines:#?}");
         Ok(text)
     }
 

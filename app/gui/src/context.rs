@@ -8,7 +8,7 @@ use egui::Color32;
 use crate::app::Action;
 use crate::theme::Theme;
 
-/// Borrows of a view for one frame.
+/// The data that a view borrows for one frame.
 pub struct ViewContext<'a> {
     /// The snapshot to draw.
     pub snapshot: &'a Snapshot,

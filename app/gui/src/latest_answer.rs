@@ -9,7 +9,7 @@ use callgrove_session::{AskCalls, AskState, CallQuestion, Calls};
 
 /// The newest answer to queries of one kind, and the query in flight.
 pub(crate) struct LatestAnswer<Q: AskCalls> {
-    of: Option<Arc<Calls>>,
+    calls: Option<Arc<Calls>>,
     open: Option<Q>,
     known: Option<(Q, Arc<Q::Answer>)>,
 }
@@ -17,7 +17,7 @@ pub(crate) struct LatestAnswer<Q: AskCalls> {
 impl<Q: AskCalls> Default for LatestAnswer<Q> {
     fn default() -> Self {
         Self {
-            of: None,
+            calls: None,
             open: None,
             known: None,
         }
@@ -27,9 +27,9 @@ impl<Q: AskCalls> Default for LatestAnswer<Q> {
 impl<Q: AskCalls + Clone + PartialEq + Into<CallQuestion>> LatestAnswer<Q> {
     /// Returns the newest answer and its query: that to `wanted`, or an earlier one while `wanted` is in flight.
     pub(crate) fn ask(&mut self, calls: &Arc<Calls>, wanted: &Q) -> Option<&(Q, Arc<Q::Answer>)> {
-        if !self.of.as_ref().is_some_and(|of| Arc::ptr_eq(of, calls)) {
+        if !self.calls.as_ref().is_some_and(|of| Arc::ptr_eq(of, calls)) {
             *self = Self::default();
-            self.of = Some(Arc::clone(calls));
+            self.calls = Some(Arc::clone(calls));
         }
         while self.known.as_ref().is_none_or(|(of, _)| of != wanted) {
             let open = self.open.take().unwrap_or_else(|| wanted.clone());

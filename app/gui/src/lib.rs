@@ -20,13 +20,13 @@ mod platform;
 #[cfg(test)]
 mod remote_tests;
 #[cfg(test)]
-mod stall_fixture;
+mod stall_run_for_tests;
 #[cfg(test)]
 mod test_support;
 mod text;
 pub mod theme;
 #[cfg(test)]
-mod trend_fixture;
+mod trend_run_for_tests;
 pub mod views;
 pub mod widgets;
 

@@ -9,9 +9,9 @@ use callgrove_session::{Snapshot, TimeRange, ViewerId};
 use egui::Ui;
 
 use crate::context::ViewContext;
-use crate::stall_fixture::{stalled_snapshot, with_incident};
+use crate::stall_run_for_tests::{stalled_snapshot, with_incident};
 use crate::test_support::{demo_snapshot, harness_of, themed, with_focus, with_patterns, written};
-use crate::trend_fixture::trend_snapshot;
+use crate::trend_run_for_tests::trend_snapshot;
 use crate::views;
 
 /// Number of frames after which nothing moves any more: a drawn tree needs some for its layout.

@@ -148,7 +148,7 @@ impl ExecutionsByFunction {
             caller: call.caller,
             position: ExecPosition {
                 lane,
-                exec: call.held,
+                exec: call.value,
             },
         });
     }

@@ -50,14 +50,14 @@ impl GapTracker {
                 blocks.push((longest, before));
             }
         }
-        let least = self.lengths.exceeded_by_one_in(LONG_GAP_RARITY);
+        let threshold = self.lengths.exceeded_by_one_in(LONG_GAP_RARITY);
         let mut blocks = blocks.into_iter();
         for (thread, events) in funcs.segments() {
             let lane = self.lanes.entry(thread).or_default();
             for (events, (longest, mut before)) in events.chunks(BLOCK).zip(&mut blocks) {
-                if longest > least {
+                if longest > threshold {
                     for_each_gap(&mut before, events, |from, to| {
-                        if to.since(from) > least {
+                        if to.since(from) > threshold {
                             lane.long.push((from, to));
                         }
                     });

@@ -195,8 +195,8 @@ impl TreeModels {
                     self.tried.insert(name, TriedModel { fit, previous });
                 }
                 Err(cause) => {
-                    let what = format!("version {version} of the tree model {name}");
-                    refused = Some(format!("{what}: {cause}"));
+                    let model_version = format!("version {version} of the tree model {name}");
+                    refused = Some(format!("{model_version}: {cause}"));
                 }
             }
         }

@@ -40,7 +40,7 @@ impl<'a> Gets<'a> {
     /// Adds a read of the variable's selection.
     ///
     /// # Errors
-    /// [`Adios2Error::WrongType`]; [`Adios2Error::Call`] if the variable cannot say its type.
+    /// [`Adios2Error::WrongType`]; [`Adios2Error::Call`] if the variable's type is unavailable.
     pub fn add<T: Element>(
         &mut self,
         variable: &'a Variable<'a>,

@@ -151,10 +151,10 @@ fn reason(error: libloading::Error) -> String {
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 unsafe extern "C" {
-    /// Returns the function of glibc: like `dlopen`, in a namespace; null if that failed.
+    /// Loads a library in a namespace, otherwise like `dlopen` (glibc); returns null on failure.
     fn dlmopen(namespace: std::ffi::c_long, file: *const c_char, flags: c_int) -> *mut c_void;
 
-    /// Returns the function of POSIX: returns the last error on this thread, once.
+    /// Returns the last error of the loader on this thread, once (POSIX).
     fn dlerror() -> *const c_char;
 }
 
@@ -172,9 +172,9 @@ fn load_apart(path: &Path) -> Result<libloading::Library, String> {
     let handle = unsafe { dlmopen(NEW_NAMESPACE, file.as_ptr(), flags) };
     if handle.is_null() {
         // SAFETY: the text belongs to the loader until its next error on this thread.
-        let said = unsafe { dlerror().as_ref().map(|text| CStr::from_ptr(text)) };
-        let said = said.map(CStr::to_string_lossy);
-        return Err(said.unwrap_or_default().into_owned());
+        let message = unsafe { dlerror().as_ref().map(|text| CStr::from_ptr(text)) };
+        let message = message.map(CStr::to_string_lossy);
+        return Err(message.unwrap_or_default().into_owned());
     }
     // SAFETY: the loader's handle has no other owner.
     Ok(unsafe { unix::Library::from_raw(handle) }.into())
@@ -195,7 +195,7 @@ struct DlInfo {
 }
 
 unsafe extern "C" {
-    /// Returns the function of POSIX: finds the loaded file of an address.
+    /// Finds the loaded file of an address.
     fn dladdr(address: *const c_void, info: *mut DlInfo) -> c_int;
 }
 

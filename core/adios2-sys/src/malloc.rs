@@ -1,5 +1,5 @@
 //! Settings of the allocator: freed memory is kept for the next step, and out-of-bounds reads of ADIOS2 can be made
-//! to crash.
+//! visible.
 //!
 //! ADIOS2, like readers that work without it, allocates memory of the size of a step for each step and frees it. The
 //! C library's allocator returns that memory to the system and requests it again, page by page: half of all page
@@ -11,10 +11,10 @@ use std::ffi::{c_int, c_long, c_void};
 
 #[cfg(target_env = "gnu")]
 unsafe extern "C" {
-    /// Returns the function of the C library: returns 0 if it refuses the value.
+    /// Sets a parameter of the allocator (glibc); returns 0 if the value is refused.
     fn mallopt(parameter: c_int, value: c_int) -> c_int;
 
-    /// Returns the function of the system: returns the start of the mapping, or −1.
+    /// Maps memory (POSIX); returns the start of the mapping, or −1.
     fn mmap(
         hint: *mut c_void,
         num_bytes: usize,
@@ -24,7 +24,7 @@ unsafe extern "C" {
         offset: c_long,
     ) -> *mut c_void;
 
-    /// Returns the function of the system: unmaps a range.
+    /// Unmaps a range of memory (POSIX).
     fn munmap(start: *mut c_void, num_bytes: usize) -> c_int;
 }
 

@@ -196,10 +196,10 @@ impl Body {
 
 /// Returns the bin of the median.
 fn median(bins: &[Bin], total: u64) -> u64 {
-    let mut held: u64 = 0;
+    let mut cumulative: u64 = 0;
     let median = bins.iter().find(|bin| {
-        held = held.saturating_add(bin.count);
-        held >= total.div_ceil(2)
+        cumulative = cumulative.saturating_add(bin.count);
+        cumulative >= total.div_ceil(2)
     });
     median.map_or(0, |bin| bin.index)
 }

@@ -202,6 +202,7 @@ impl Judge {
         };
         let outlier_us = threshold.outlier_us();
         let mut json = histogram_json(threshold.histogram(), threshold.judge(outlier_us).score);
+        // The stored name of the threshold.
         json["border_us"] = json!(outlier_us);
         json
     }

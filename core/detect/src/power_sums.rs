@@ -86,18 +86,18 @@ impl PowerSums {
         let Extremes { min, max } = range;
         let mut of_distances = [0_u128; 5];
         for values in values.chunks(SMALL_DISTANCE_CHUNK) {
-            let near = if (max - min) >> SMALL_DISTANCE_BITS == 0 {
+            let small = if (max - min) >> SMALL_DISTANCE_BITS == 0 {
                 small_distance_sums(values, min)
             } else {
                 self.split_distance_sums(values, min, &mut of_distances)
             };
-            let near = of_distances.iter_mut().zip(near);
-            near.for_each(|(sum, it)| *sum += u128::from(it));
+            let small = of_distances.iter_mut().zip(small);
+            small.for_each(|(sum, it)| *sum += u128::from(it));
         }
         // (min + x)ᵏ by the binomial theorem.
         let binomials: [&[u64]; 4] = [&[1, 1], &[1, 2, 1], &[1, 3, 3, 1], &[1, 4, 6, 4, 1]];
         let is_small = max >> MEDIUM_DISTANCE_BITS == 0;
-        let of_near = of_distances.map(Wide::from_u128);
+        let wide_sums = of_distances.map(Wide::from_u128);
         for (sum, factors) in self.0.iter_mut().zip(binomials) {
             // By Horner's rule: ((c₀ min + c₁ x) min + c₂ x²) …, where xᵏ denotes the sum of the powers.
             if is_small {
@@ -110,7 +110,7 @@ impl PowerSums {
                 continue;
             }
             let mut total = Wide::default();
-            for (factor, of_power) in factors.iter().zip(&of_near) {
+            for (factor, of_power) in factors.iter().zip(&wide_sums) {
                 total = total.times(min);
                 total.add(&of_power.times(*factor));
             }
@@ -126,29 +126,29 @@ impl PowerSums {
         min: u64,
         of_distances: &mut [u128; 5],
     ) -> [u64; 5] {
-        let (mut near, mut far) = ([0_u64; 5], *of_distances);
+        let (mut small, mut medium) = ([0_u64; 5], *of_distances);
         for &value in values {
             let distance = value - min;
             let square = distance.wrapping_mul(distance);
             if distance >> SMALL_DISTANCE_BITS == 0 {
-                near[0] += 1;
-                near[1] += distance;
-                near[2] += square;
-                near[3] += square * distance;
-                near[4] += square * square;
+                small[0] += 1;
+                small[1] += distance;
+                small[2] += square;
+                small[3] += square * distance;
+                small[4] += square * square;
             } else if distance >> MEDIUM_DISTANCE_BITS == 0 {
                 let [wide, wide_square] = [distance, square].map(u128::from);
-                far[0] += 1;
-                far[1] += wide;
-                far[2] += wide_square;
-                far[3] += wide_square * wide;
-                far[4] += wide_square * wide_square;
+                medium[0] += 1;
+                medium[1] += wide;
+                medium[2] += wide_square;
+                medium[3] += wide_square * wide;
+                medium[4] += wide_square * wide_square;
             } else {
                 self.push(value);
             }
         }
-        *of_distances = far;
-        near
+        *of_distances = medium;
+        small
     }
 
     /// Adds the sums of other values.

@@ -28,12 +28,12 @@ pub(crate) fn threshold(levels: &mut [Level], range_share: f64, limit: u64) -> f
 /// Returns the threshold of the second reading for descending levels; infinite if the level of the highest score
 /// already has too many executions.
 fn of_executions(levels: &[Level], limit: u64) -> f64 {
-    let mut held: u64 = 0;
+    let mut cumulative: u64 = 0;
     let mut lowest_fitting = f64::INFINITY;
     for same in levels.chunk_by(|a, b| a.score.total_cmp(&b.score).is_eq()) {
         let counts = same.iter().map(|level| level.count);
-        held = counts.fold(held, u64::saturating_add);
-        if held > limit {
+        cumulative = counts.fold(cumulative, u64::saturating_add);
+        if cumulative > limit {
             return f64::midpoint(lowest_fitting, same[0].score);
         }
         lowest_fitting = same[0].score;

@@ -13,7 +13,7 @@ fn params(severe_us: f64) -> ValidParams {
         severe_us,
         ..Params::default()
     };
-    params.check().expect("they are valid")
+    params.check().expect("valid parameters")
 }
 
 fn severe() -> ValidParams {
@@ -87,7 +87,7 @@ fn calls_in_a_row_count_by_their_common_cost() {
     let times = [about(150, 60_000), longer.collect(), vec![750; 10]].concat();
     let judge = Judge::new(&model(&[("a", &times)]), &severe(), None);
     let caller = CallerKey::of("a");
-    let excess_us = judge.excess_us(caller, 750).expect("it is not usual");
+    let excess_us = judge.excess_us(caller, 750).expect("an unusual time");
     assert!((550..650).contains(&excess_us), "{excess_us}");
     assert!(!judge.judge_in(caller, 750).is_outlier);
     let row = |num_calls: u32| CallsInRow {

@@ -63,7 +63,7 @@ impl CallStackBuilder {
                 assign(event, open);
                 match event.kind() {
                     FuncEventKind::Entry => {
-                        let (caller, depth) = (top(open), open.held().len());
+                        let (caller, depth) = (top(open), open.values().len());
                         let call = BegunCall {
                             func: event.func,
                             entry: open.enter(event.func, event.time, next, warnings),
@@ -77,7 +77,7 @@ impl CallStackBuilder {
                     }
                     FuncEventKind::Exit => open.exit(event.func, event.time, warnings, |call| {
                         rows.end(&call, next);
-                        last = Some(LaneEvent::new(FuncEventKind::Exit, call.held));
+                        last = Some(LaneEvent::new(FuncEventKind::Exit, call.value));
                         ended(call);
                     }),
                 }
@@ -100,12 +100,12 @@ impl CallStackBuilder {
 
     /// Returns the open executions, the outermost first.
     pub fn open(&self) -> impl DoubleEndedIterator<Item = ExecIdx> + ExactSizeIterator {
-        self.open.held()
+        self.open.values()
     }
 
     /// Returns the number of open executions.
     pub fn num_open(&self) -> usize {
-        self.open.held().len()
+        self.open.values().len()
     }
 
     /// Returns the newest event.
@@ -142,7 +142,7 @@ impl CallStackBuilder {
         let last = num_rows.saturating_sub(num_last);
         let last = first_kept.map_or(last, |first_kept| last.min(first_kept.index()));
         let mut kept: Vec<ExecIdx> = Vec::new();
-        for open in self.open.held() {
+        for open in self.open.values() {
             // Open calls ascend, so each range starts after the one before.
             let before = kept.last().map_or(0, |it| it.index() + 1);
             let first = open.index().saturating_sub(num_last).max(before);
@@ -162,7 +162,7 @@ impl CallStackBuilder {
         }
         let new_row = |old: ExecIdx| new_rows[old.index()].map(ExecIdx::from);
         self.executions.keep(&kept, new_row);
-        for open in self.open.held_mut() {
+        for open in self.open.values_mut() {
             *open = new_row(*open).unwrap_or(*open);
         }
         self.comms.keep(new_row, max_events);
@@ -201,7 +201,7 @@ impl CallStackBuilder {
 }
 
 pub(crate) fn top(open: &OpenCalls<ExecIdx>) -> Option<NonMaxIdx> {
-    open.held().next_back().map(NonMaxIdx::from)
+    open.values().next_back().map(NonMaxIdx::from)
 }
 
 #[cfg(test)]

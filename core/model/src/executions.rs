@@ -60,7 +60,7 @@ impl RowsMut<'_> {
     /// Ends the open call of a row. The rows after it up to `next` are calls inside it.
     #[inline]
     pub(crate) fn end(&mut self, call: &EndedCall<ExecIdx>, next: ExecIdx) {
-        let row = call.held.index();
+        let row = call.value.index();
         self.inclusive[row] = call.inclusive;
         self.exclusive[row] = call.exclusive;
         self.subtree_end[row] = next;
@@ -171,36 +171,36 @@ impl Executions {
 
     /// Returns the rows `kept`, which ascend, without any other calls; the time of the others counts as exclusive time.
     pub(crate) fn only_rows(&self, kept: &[ExecIdx]) -> Self {
-        let mut alone = Self::default();
+        let mut selected = Self::default();
         let mut open: Vec<(usize, ExecIdx)> = Vec::new();
         for (new, &old) in kept.iter().enumerate() {
             while let Some((left, _)) = open.pop_if(|(_, end)| *end <= old) {
-                alone.subtree_end[left] = ExecIdx::from_index(new);
+                selected.subtree_end[left] = ExecIdx::from_index(new);
             }
             let row = old.index();
             let caller = open.last().map(|(caller, _)| *caller);
             if let Some(caller) = caller {
-                let rest = alone.exclusive[caller]
+                let rest = selected.exclusive[caller]
                     .0
                     .wrapping_sub(self.inclusive[row].0);
-                alone.exclusive[caller] = DurationNs(rest);
+                selected.exclusive[caller] = DurationNs(rest);
             }
-            alone.func.push(self.func[row]);
-            alone.entry.push(self.entry[row]);
-            alone.inclusive.push(self.inclusive[row]);
-            alone.exclusive.push(self.inclusive[row]);
+            selected.func.push(self.func[row]);
+            selected.entry.push(self.entry[row]);
+            selected.inclusive.push(self.inclusive[row]);
+            selected.exclusive.push(self.inclusive[row]);
             let caller = caller.map(|caller| ExecIdx::from_index(caller).into());
-            alone.parent.push(caller);
-            alone.subtree_end.push(ExecIdx::from_index(kept.len()));
-            alone
+            selected.parent.push(caller);
+            selected.subtree_end.push(ExecIdx::from_index(kept.len()));
+            selected
                 .depth
                 .push(u16::try_from(open.len()).unwrap_or(u16::MAX));
-            alone.step.push(self.step[row]);
-            alone.row.push(self.row[row]);
-            alone.closed.push(self.closed[row]);
+            selected.step.push(self.step[row]);
+            selected.row.push(self.row[row]);
+            selected.closed.push(self.closed[row]);
             open.push((new, self.subtree_end[row]));
         }
-        alone
+        selected
     }
 
     /// Appends whole trees of another lane. `rows` are those of one execution with all calls inside it, or of several

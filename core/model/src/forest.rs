@@ -82,8 +82,8 @@ impl Forest {
         let mut roots = Vec::new();
         let mut functions = Vec::new();
         let mut num_unclosed = 0;
-        for (lane, held) in trace.lanes() {
-            let executions = &held.executions;
+        for (lane, columns) in trace.lanes() {
+            let executions = &columns.executions;
             let mut row = 0;
             while row < executions.len() {
                 if executions.closed[row] {

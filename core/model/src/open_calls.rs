@@ -20,7 +20,7 @@ struct OpenCall<T> {
     entry: TimeNs,
     /// Total time in calls that it made and that have ended.
     in_callees: DurationNs,
-    held: T,
+    value: T,
 }
 
 /// A call that has ended.
@@ -36,8 +36,8 @@ pub struct EndedCall<T> {
     pub exclusive: DurationNs,
     /// True if the exit was seen; otherwise the reader closed the call.
     pub closed: bool,
-    /// The value that the call held.
-    pub held: T,
+    /// The value that was passed to [`OpenCalls::enter`].
+    pub value: T,
 }
 
 impl<T: Copy> OpenCalls<T> {
@@ -56,7 +56,7 @@ impl<T: Copy> OpenCalls<T> {
         &mut self,
         func: FuncId,
         time: TimeNs,
-        held: T,
+        value: T,
         warnings: &mut Warnings,
     ) -> TimeNs {
         let entry = self.advance(time, warnings);
@@ -64,7 +64,7 @@ impl<T: Copy> OpenCalls<T> {
             func,
             entry,
             in_callees: DurationNs::ZERO,
-            held,
+            value,
         });
         entry
     }
@@ -84,12 +84,12 @@ impl<T: Copy> OpenCalls<T> {
         let time = self.advance(time, warnings);
         // Almost always the innermost call ends.
         let is_innermost = self.calls.last().is_some_and(|open| open.func == func);
-        let num_over = if is_innermost {
+        let num_ended = if is_innermost {
             1
         } else {
             self.num_ended_by(func, warnings)
         };
-        for left in (0..num_over).rev() {
+        for left in (0..num_ended).rev() {
             self.close_innermost(time, left == 0).map(&mut ended);
         }
     }
@@ -127,13 +127,13 @@ impl<T: Copy> OpenCalls<T> {
     }
 
     /// Returns the values of the open calls, the outermost first.
-    pub fn held(&self) -> impl DoubleEndedIterator<Item = T> + ExactSizeIterator {
-        self.calls.iter().map(|call| call.held)
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = T> + ExactSizeIterator {
+        self.calls.iter().map(|call| call.value)
     }
 
     /// Returns the values of the open calls for modification.
-    pub(crate) fn held_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.calls.iter_mut().map(|call| &mut call.held)
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.calls.iter_mut().map(|call| &mut call.value)
     }
 
     /// Returns the time, raised to the newest time of the lane if it would go back.
@@ -171,7 +171,7 @@ impl<T: Copy> OpenCalls<T> {
             inclusive,
             exclusive: DurationNs(inclusive.0.wrapping_sub(call.in_callees.0)),
             closed,
-            held: call.held,
+            value: call.value,
         })
     }
 }

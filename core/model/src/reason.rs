@@ -161,7 +161,7 @@ impl Reason {
             (DifferenceKind::New, false) => format!("{}, usually none", calls(self.count)),
             (DifferenceKind::New, true) => {
                 let share = 100.0 * self.share;
-                format!("{}, in {share:.0} % of the usual", calls(self.count))
+                format!("{}, in {share:.0} % of normal trees", calls(self.count))
             }
             (DifferenceKind::Missing, _) => format!("usually {}", calls(self.usual_count)),
             (DifferenceKind::MoreCalls | DifferenceKind::FewerCalls, _) => {
@@ -203,7 +203,7 @@ mod tests {
             ),
             (
                 words(DifferenceKind::New, 1.0, 1, 0, 0.0, 0.25),
-                "new: Comm::exchange, +1 µs (1 call, in 25 % of the usual)",
+                "new: Comm::exchange, +1 µs (1 call, in 25 % of normal trees)",
             ),
             (
                 words(DifferenceKind::Missing, -40.0, 0, 1, 40.0, 1.0),

@@ -145,8 +145,8 @@ impl Trace {
         let mut lanes = self
             .lanes()
             .filter(|(_, lane)| (lane.program, lane.rank) == (program, label.rank));
-        lanes.find_map(|(lane, held)| {
-            let (steps, rows) = (&held.executions.step, &held.executions.row);
+        lanes.find_map(|(lane, columns)| {
+            let (steps, rows) = (&columns.executions.step, &columns.executions.row);
             let at =
                 (0..rows.len()).find(|&at| (steps[at], rows[at]) == (label.step, label.row))?;
             let exec = ExecIdx::from_index(at);

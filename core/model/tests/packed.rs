@@ -187,12 +187,12 @@ proptest! {
             first.truncate(len);
         }
         if let Ok(trace) = unpacked(head, &lanes) {
-            for (lane, held) in trace.lanes() {
-                for row in 0..held.executions.len() {
+            for (lane, columns) in trace.lanes() {
+                for row in 0..columns.executions.len() {
                     let exec = callgrove_model::ExecRef { lane, exec: callgrove_model::ExecIdx(row as u32) };
                     let name = trace.function_name(exec);
                     prop_assert!(!name.is_empty());
-                    prop_assert!(held.executions.subtree(exec.exec).end <= held.executions.len());
+                    prop_assert!(columns.executions.subtree(exec.exec).end <= columns.executions.len());
                 }
             }
             let has_calls = trace.num_executions() > 0;

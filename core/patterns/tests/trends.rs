@@ -13,8 +13,9 @@ use callgrove_patterns::trend::{
 const NUM_RANKS: u32 = 8;
 const NUM_STEPS: i64 = 200;
 const THREAD: ThreadId = ThreadId(0);
-/// Work of a step in microseconds.
+/// Time of the kernel of a step.
 const KERNEL_US: i64 = 1_000;
+/// Time of the update of a step.
 const UPDATE_US: i64 = 300;
 
 /// One rank while it runs.

@@ -23,8 +23,8 @@ pub enum PserverError {
     },
     /// The instance belongs to another run.
     #[error(
-        "the parameter server serves another run: {}, and this is {}; {}. Start a parameter server of its own for it, \
-         and name another provenance database",
+        "the parameter server serves another run: {}, and this is {}; {}. Start a separate parameter server for it, \
+         and use another provenance database",
         _0.known, _0.other, _0.reason
     )]
     OtherRun(RunMismatch),
@@ -35,7 +35,7 @@ pub enum PserverError {
         instance: String,
     },
     /// The server never assigned this function index.
-    #[error("function index {fid} is unknown; ask for the indices of functions by name first")]
+    #[error("function index {fid} is unknown; request the indices of functions by name first")]
     UnknownFunction {
         /// The index.
         fid: FuncId,
@@ -106,7 +106,7 @@ pub enum PserverError {
     },
     /// The server does not answer.
     #[error(
-        "no answer from the parameter server at {address}: {cause}; check that it runs and the address"
+        "no answer from the parameter server at {address}: {cause}; check the address, and that the server runs"
     )]
     NotConnected {
         /// Its address.

@@ -190,14 +190,14 @@ fn a_structure_of_one_time_range_is_rarer_than_a_recurring_one() {
         .collect();
     let windows = Windows::new(&grow(&trees), 16);
     let every_tenth: Vec<usize> = (0..320).step_by(10).collect();
-    let one_stretch: Vec<usize> = (40..50).chain(200..210).collect();
-    let long_stretch: Vec<usize> = (40..80).chain(200..240).collect();
+    let one_range: Vec<usize> = (40..50).chain(200..210).collect();
+    let long_range: Vec<usize> = (40..80).chain(200..240).collect();
     let beginning: Vec<usize> = (0..30).chain(160..190).collect();
     let own_of_a_rank: Vec<usize> = (160..320).collect();
     assert!(windows.rarity(&every_tenth).abs() < 1e-12);
     assert!(windows.rarity(&own_of_a_rank).abs() < 1e-12);
-    for stretch in [one_stretch, long_stretch] {
-        assert!((windows.rarity(&stretch) - 16.0_f64.ln()).abs() < 1e-12);
+    for range in [one_range, long_range] {
+        assert!((windows.rarity(&range) - 16.0_f64.ln()).abs() < 1e-12);
     }
     assert!(
         windows.rarity(&beginning).abs() < 1e-12,

@@ -36,7 +36,7 @@ struct Run {
 }
 
 impl Default for Run {
-    /// Returns all on one host, and rank 1 writes for most of the excess.
+    /// Returns a run on one host in which rank 1 writes for most of the excess.
     fn default() -> Self {
         Self {
             hosts: vec!["a", "a", "a"],

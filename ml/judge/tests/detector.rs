@@ -562,9 +562,9 @@ fn recorded_anomalies_have_no_effect_before_they_are_labelled() {
     const NUM_SAMPLED: usize = 100;
     let times = (0..NUM_SAMPLED as i64 + 60).map(|tree| {
         let wait = 20_000 + 300 * ((tree * 37) % 29);
-        let stands_out = tree >= NUM_SAMPLED as i64 || tree == 50;
+        let is_anomaly = tree >= NUM_SAMPLED as i64 || tree == 50;
         let compute = 1_000_000 + 1_000 * ((tree * 17) % 23);
-        (compute, if stands_out { 150 * wait } else { wait })
+        (compute, if is_anomaly { 150 * wait } else { wait })
     });
     let all = plain_forest(&times.collect::<Vec<_>>());
     let mut trace = Trace::clone(all.trace());

@@ -15,7 +15,7 @@ const MARGIN: i8 = 6;
 /// Minimum size of a view, in points.
 const MIN_SIZE: f32 = 90.0;
 
-/// Borrows of the docking for one frame.
+/// The data that the docking borrows for one frame.
 pub(super) struct Dock<'a, 'c> {
     pub(super) ctx: &'a mut ViewContext<'c>,
     pub(super) states: &'a mut States,

@@ -7,8 +7,8 @@ use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::tests::Window;
 use super::watch_tests::{WAIT, Window as WatchWindow, packet};
-use crate::stall_fixture::{stalled_snapshot, trees_of_stall, with_causes, with_incident};
-use crate::trend_fixture::trend_snapshot;
+use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall, with_causes, with_incident};
+use crate::trend_run_for_tests::trend_snapshot;
 
 fn select_stall(snapshot: &Snapshot, number: usize) -> Command {
     Command::Select(Selection::Group(trees_of_stall(snapshot, number)))
@@ -79,7 +79,7 @@ fn keys_step_through_incidents_and_label_all_executions_of_each() {
         set(0, Some(Label::Normal)),
         select_stall(&snapshot, 1),
     ];
-    assert_eq!(window.sent(), expected, "a label goes on");
+    assert_eq!(window.sent(), expected, "a label moves on to the next");
     window.harness.key_press_modifiers(Modifiers::SHIFT, Key::N);
     window.harness.run();
     assert_eq!(window.sent(), [], "none has a label yet");

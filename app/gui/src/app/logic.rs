@@ -355,16 +355,16 @@ impl CallgroveApp {
     /// Goes to the next candidate, or to the next incident or record if such a view has the focus.
     fn step(&self, step: Step) -> Vec<Command> {
         let snapshot = self.session.snapshot();
-        let by = match step {
+        let offset = match step {
             Step::Next => 1,
             Step::Previous => -1,
         };
         if self.is_among_incidents(snapshot) {
-            let step = IncidentsState::step(snapshot, by);
+            let step = IncidentsState::step(snapshot, offset);
             return step.map_or_else(Vec::new, Vec::from);
         }
         if self.is_among_records(snapshot) {
-            return Vec::from_iter(self.step_records(by));
+            return Vec::from_iter(self.step_records(offset));
         }
         let tree = self.states.candidates.step(snapshot, step);
         Vec::from_iter(tree.map(|tree| Command::Select(Selection::One(tree))))

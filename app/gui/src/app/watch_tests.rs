@@ -320,7 +320,7 @@ fn from_a_rank_to_its_executions_to_a_record_and_back() {
     window
         .harness
         .get_by_label("Timeline of 3 calls and 1 message with 1 rank");
-    assert!(window.has("2.5 ms lies in a bin of 1 among 100 executions; 0 took longer"));
+    assert!(window.has("2.5 ms is in a bin of 1 out of 100 executions; 0 took longer"));
     assert!(window.has("bytes received"));
     assert!(window.has("Memory Available (MB)"));
     assert!(window.has("still running"), "the caller has not returned");

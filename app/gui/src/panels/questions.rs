@@ -69,7 +69,7 @@ fn training_answers(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
             Action::Undo,
             Command::Undo,
             match &ctx.snapshot.undo {
-                Some(what) => format!("Undoes: {what}"),
+                Some(edit) => format!("Undoes: {edit}"),
                 None => "Undoes the label".to_owned(),
             },
         ),
@@ -112,7 +112,7 @@ fn model_answers(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 
 /// `Training on this label would reclassify 1,315 of 5,792 executions (…).`
 fn training_text(question: &TrainingQuestion) -> String {
-    let what = match question.num_labels {
+    let labels = match question.num_labels {
         0 | 1 => "this label".to_owned(),
         several => format!("these {} labels", thousands(several)),
     };
@@ -126,7 +126,7 @@ fn training_text(question: &TrainingQuestion) -> String {
         .map(|(count, side)| format!("{} would be {side}", thousands(count)))
         .collect();
     format!(
-        "Training on {what} would reclassify {} of {} ({}).",
+        "Training on {labels} would reclassify {} of {} ({}).",
         thousands(question.num_moved()),
         count_of(question.num_trees, "execution"),
         sides.join(", "),

@@ -65,7 +65,7 @@ fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &mut CandidatesState, ui:
     let Some(analysis) = &snapshot.analysis else {
         return;
     };
-    let (what, num_trees) = match &snapshot.selection {
+    let (summary, num_trees) = match &snapshot.selection {
         Selection::None => (
             "Select an execution in the list or on the map".to_owned(),
             0,
@@ -84,7 +84,7 @@ fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &mut CandidatesState, ui:
                 ctx.send(Command::Select(Selection::None));
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                ui.add(egui::Label::new(what).truncate());
+                ui.add(egui::Label::new(summary).truncate());
             });
         });
     });

@@ -6,12 +6,12 @@ use egui::Ui;
 use super::KeyButton;
 use crate::theme::Theme;
 
-/// Draws the buttons in the direction of the layout, given the current label and its author; `what` names the labelled
+/// Draws the buttons in the direction of the layout, given the current label and its author; `item` names the labelled
 /// item for screen readers. Returns the label whose button was pressed.
 pub(crate) fn label_buttons(
     theme: &Theme,
     (on, author): (Option<Label>, Option<&str>),
-    what: &str,
+    item: &str,
     ui: &mut Ui,
 ) -> Option<Label> {
     let mut buttons = [
@@ -25,7 +25,7 @@ pub(crate) fn label_buttons(
     for (label, text, key) in buttons {
         let mut button = KeyButton::new(text, key)
             .small()
-            .named(format!("{text} {what}"));
+            .named(format!("{text} {item}"));
         let is_on = on == Some(label);
         if is_on {
             let fill = theme.label(label);

@@ -18,16 +18,16 @@ pub(crate) fn pointer_card(
     pointer_card_of(response, (), anchor, ui, content);
 }
 
-/// Draws a card of a widget whose cards have different contents, identified by `what`: each card has its own size, not
-/// that of the previous one.
+/// Draws a card of a widget that shows several cards, identified by `contents`: each card has its own size, not that of
+/// the previous one.
 pub(crate) fn pointer_card_of(
     response: &Response,
-    what: impl Hash + Debug,
+    contents: impl Hash + Debug,
     anchor: PopupAnchor,
     ui: &Ui,
     content: impl FnOnce(&mut Ui),
 ) {
-    let id = response.id.with(what);
+    let id = response.id.with(contents);
     Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, anchor)
         .gap(GAP)
         .show(content);

@@ -55,7 +55,7 @@ impl Instance {
         if is_stopped {
             return Ok(ControlFlow::Break(()));
         }
-        self.learn_run(&[])?;
+        self.register_run(&[])?;
         Ok(ControlFlow::Continue(()))
     }
 

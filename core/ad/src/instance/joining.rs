@@ -18,7 +18,7 @@ use crate::stream_reader::StepInput;
 impl Instance {
     /// Registers the run at the database and the parameter server as soon as the first steps identify it, and again
     /// when more ranks join. The first steps of all ranks are not awaited, because ranks may wait for one another.
-    pub(super) fn learn_run(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
+    pub(super) fn register_run(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
         let mut is_news = !self.is_registered;
         for (_, input) in inputs {
             is_news |= !input.run.is_empty();
@@ -79,7 +79,8 @@ impl Instance {
                 return Err(AdError::Unsettled { cause, waited });
             }
             self.status.link_down = Some(cause).filter(|_| waited > STATUS_DELAY);
-            let _is_enough = watch(&self.status);
+            // A request to stop does not end this wait, because the reports would be lost.
+            let _is_stopped = watch(&self.status);
             std::thread::sleep(pause(waited));
         }
         self.status.link_down = None;

@@ -76,20 +76,22 @@ pub struct Instance {
     is_registered: bool,
     /// `None` after the first step, which identifies the run: then the writer has the store.
     store: Option<Box<dyn Store>>,
-    /// All that is known of the run.
+    /// All known facts of the run.
     run: RunIdentity,
     writer: Option<ProvenanceWriter>,
     /// Held so that no other instance writes the same ranks.
     claims: Vec<Claim>,
     /// Functions of all streams. The index of a function is its number in this instance.
     functions: NameTable<FuncId>,
-    /// By function number: the global index, the fixed threshold, and whether it is ignored.
+    /// The global indices by function number.
     fids: Vec<FuncId>,
+    /// The functions' own thresholds by function number.
     thresholds: Vec<Option<f64>>,
+    /// True for each function number that is not judged.
     is_ignored: Vec<bool>,
-    /// By function number: the newest model known.
+    /// The newest known models by function number.
     models: Vec<Option<Arc<FuncModel>>>,
-    /// By function number: the highest threshold of scores so far, which the models carry.
+    /// The highest thresholds of scores so far, which the models carry, by function number.
     thresholds_reached: Vec<RunningThreshold>,
     tree_models: TreeModels,
     pace: ExchangePace,
@@ -200,7 +202,7 @@ impl Instance {
                 status
             });
         }
-        let farewell = if self.is_registered {
+        let has_left = if self.is_registered {
             self.leave(&mut watch)
         } else {
             Ok(())
@@ -215,7 +217,7 @@ impl Instance {
         drop(std::mem::take(&mut self.claims));
         followed?;
         self.status.stored = stored?;
-        farewell?;
+        has_left?;
         Ok(self.status)
     }
 
@@ -257,7 +259,7 @@ impl Instance {
             return Err(error.into());
         }
         // Registers the ranks even if there was no step.
-        self.learn_run(&[])?;
+        self.register_run(&[])?;
         match is_recorded {
             true if is_stopped => {}
             true => self.conclude(),

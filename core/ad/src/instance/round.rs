@@ -55,7 +55,7 @@ impl Instance {
             all_done.push((position, done));
             waiting.extend(turn.waiting.map(|input| (position, input)));
         }
-        self.learn_run(&waiting)?;
+        self.register_run(&waiting)?;
         self.name_functions(&waiting)?;
         Ok((all_done, waiting))
     }
@@ -191,7 +191,7 @@ impl Instance {
         mut inputs: Positioned<StepInput>,
     ) -> Result<Positioned<StepInput>, AdError> {
         self.status.num_steps += inputs.len() as u64;
-        self.learn_run(&inputs)?;
+        self.register_run(&inputs)?;
         for (position, input) in &mut inputs {
             self.status.num_events += input.num_events();
             let (news, rank) = (

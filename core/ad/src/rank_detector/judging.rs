@@ -50,9 +50,9 @@ impl RankDetector {
         let mut functions = Vec::new();
         let mut found: Vec<FunctionOutliers> = Vec::new();
         let num_executions = self.executions.functions().map(|it| it.1.len());
-        let most = num_executions.max().unwrap_or(0);
+        let max_len = num_executions.max().unwrap_or(0);
         let (mut exclusive_us, mut inclusive_us) =
-            (Vec::with_capacity(most), Vec::with_capacity(most));
+            (Vec::with_capacity(max_len), Vec::with_capacity(max_len));
         let stacks = self.builder.lanes().zip(self.lanes.values());
         let lanes = stacks.map(|((_, stack), state)| JudgedCalls {
             executions: stack.executions(),

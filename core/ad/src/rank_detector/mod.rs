@@ -148,8 +148,7 @@ impl RankDetector {
         }
     }
 
-    /// Returns a new detector for the second pass over the same rank. `is_final`: another instance has already judged
-    /// it by complete models.
+    /// Returns a new detector for the second pass. `is_final`: another instance has judged the rank by complete models.
     pub(crate) fn for_second_pass(&self, is_final: bool) -> Self {
         Self {
             reported_until: self.reported_until,
@@ -187,8 +186,7 @@ impl RankDetector {
         self.reported_until.is_some_and(|last| step <= last)
     }
 
-    /// Takes in a step. `num_functions` functions have numbers. The time of the step is only computed if the run is
-    /// `recorded`.
+    /// Takes in a step. `num_functions` functions have numbers. The step is only timed if the run is `recorded`.
     pub(crate) fn take_in(
         &mut self,
         input: StepInput,

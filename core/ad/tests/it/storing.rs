@@ -23,7 +23,10 @@ fn a_panic_of_the_store_ends_an_instance_whose_stream_goes_on() {
     let store = Box::new(store);
     let instance = Instance::start(vec![stream], live, session(&server()), Some(store), "test");
     let ended = instance.unwrap().run(|_| {
-        assert!(begun.elapsed() < Duration::from_mins(2), "it goes on");
+        assert!(
+            begun.elapsed() < Duration::from_mins(2),
+            "the instance does not end"
+        );
         ControlFlow::Continue(())
     });
     let error = ended.unwrap_err().to_string();

@@ -66,5 +66,5 @@ fn a_document_describes_a_rank_that_is_slow_throughout() {
     let cost_us = i64::from(NUM_STEPS) * 20 * 300;
     assert!((record.cost - cost_us).abs() < cost_us / 20, "{record:?}");
     server.confirm_trends(&documents, true);
-    assert_eq!(server.trends(), [], "the database has it");
+    assert_eq!(server.trends(), [], "the trend was taken by the database");
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Reads a file of reference results of this crate or, as `../../../ml/tests/fixtures/…`, of another.
 pub(crate) fn fixture(name: &str) -> Value {
     let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).expect("the fixture is there");
+    let text = std::fs::read_to_string(path).expect("the fixture exists");
     serde_json::from_str(&text).expect("the fixture is JSON")
 }
 

@@ -171,19 +171,19 @@ impl PackedLanes {
         }
         let mut trace = self.trace;
         let mut messages = Vec::new();
-        for (lane, held) in trace.lanes() {
-            for (row, mate) in held.comms.mate.iter().enumerate() {
+        for (lane, columns) in trace.lanes() {
+            for (row, mate) in columns.comms.mate.iter().enumerate() {
                 let Some(mate) = *mate else { continue };
-                let here = CommRef {
+                let own = CommRef {
                     lane,
                     row: u32::try_from(row)?,
                 };
-                if mate_of(&trace, mate) != Some(here) {
+                if mate_of(&trace, mate) != Some(own) {
                     return Err(PackedError::Missing("mate of a message"));
                 }
-                if held.comms.kind[row] == CommKind::Send {
+                if columns.comms.kind[row] == CommKind::Send {
                     messages.push(Message {
-                        send: here,
+                        send: own,
                         recv: mate,
                     });
                 }

@@ -36,11 +36,11 @@ impl GapLengths {
 
     /// Returns a length that at most one gap in `one_in` exceeds.
     pub fn exceeded_by_one_in(&self, one_in: u64) -> DurationNs {
-        let most = self.counts.iter().sum::<u64>() / one_in;
+        let max_above = self.counts.iter().sum::<u64>() / one_in;
         let mut above = 0;
         for (bin, count) in self.counts.iter().enumerate().rev() {
             above += count;
-            if above > most {
+            if above > max_above {
                 return end_of(bin);
             }
         }

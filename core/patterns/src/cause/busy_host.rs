@@ -132,11 +132,11 @@ fn busy_bins(
     // count.
     let num_others = i64::try_from(num_ranks - 1).unwrap_or(i64::MAX);
     let whole = num_others.saturating_mul(BIN.0);
-    let least_ranks = MIN_RANKS.max(num_ranks.div_ceil(RANKS));
+    let min_ranks = MIN_RANKS.max(num_ranks.div_ceil(RANKS));
     let is_busy = |it: &BTreeMap<usize, DurationNs>| {
         let most = it.values().max().copied().unwrap_or_default();
         let others = it.values().copied().sum::<DurationNs>() - most;
-        others.0.saturating_mul(SHARE) >= whole && it.len() >= least_ranks
+        others.0.saturating_mul(SHARE) >= whole && it.len() >= min_ranks
     };
     let mut runs: Vec<(i64, i64, usize)> = Vec::new();
     for bin in bins.iter().filter(|it| is_busy(it.1)).map(|it| *it.0) {

@@ -10,7 +10,7 @@ use super::wait::WaitKind;
 /// Divisor of the number of ranks: work that at most an eighth of them do is serial.
 const SERIAL_RANKS: usize = 8;
 /// Divisor of the time of all ranks: causes that cost less than a hundredth of it are not listed.
-const MIN_SHARE: i64 = 100;
+const MIN_COST_DIVISOR: i64 = 100;
 
 /// One section of work for which other lanes waited.
 struct WaitFor {
@@ -118,7 +118,7 @@ fn least_cost(segments: &Segments) -> DurationNs {
         Some(it.gaps.last()?.end.since(first))
     });
     let whole: DurationNs = spans.sum();
-    DurationNs(whole.0 / MIN_SHARE)
+    DurationNs(whole.0 / MIN_COST_DIVISOR)
 }
 
 fn design(

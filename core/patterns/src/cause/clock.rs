@@ -49,7 +49,6 @@ pub struct BackInTime {
 /// offset of their clocks. Half their difference is the estimate (Cristian 1989), and the path with the smallest half
 /// sums leads from host to host. Drift within the run is not estimated: it stays in the uncertainty. TAU stamps a
 /// message when the send is entered and when the receive ends, so that on one host none goes back.
-/// the send is entered and when the receive ends, so that on one host none goes back.
 ///
 /// Messages in one direction bound a clock from one side. The clock is corrected by the shortest of them if they go
 /// back in time, or if a quarter of at least [`MIN_MESSAGES`] take nearly as long as the shortest: delays differ

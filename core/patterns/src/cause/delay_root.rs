@@ -171,7 +171,7 @@ impl DelayRoot {
     }
 
     /// Returns its cost to all ranks, including its own delay.
-    pub(super) fn whole_cost(&self) -> DurationNs {
+    pub(super) fn total_cost(&self) -> DurationNs {
         self.cost + self.amount
     }
 }

@@ -19,7 +19,7 @@ const SPREAD_PERCENT: i64 = 70;
 /// Minimum delay of an incident.
 pub(super) const MIN_DELAY: DurationNs = DurationNs::from_us(1_000);
 /// Number of such delays from which on a rank has them often.
-const OFTEN: usize = 8;
+const MIN_FREQUENT: usize = 8;
 /// Divisor of the number of ranks: delays are noise if all but a quarter of the ranks have them often.
 const FEW_RANKS: usize = 4;
 /// Maximum cost of noise, as a multiple of the usual cost of such delays, and of its own amount.
@@ -101,7 +101,7 @@ pub(super) fn group(
         grouping.noise(&large)
     };
     large.retain(|it| noise.binary_search(it).is_err());
-    let mut clusters = grouping.of_large(large);
+    let mut clusters = grouping.group_large(large);
     clusters.extend(busy.into_iter().map(|it| Cluster {
         start: it.start,
         end: it.end,
@@ -139,7 +139,7 @@ fn kind(segments: &Segments, root: &DelayRoot) -> CauseKind {
 
 impl Grouping<'_> {
     fn cost(&self, it: usize) -> DurationNs {
-        self.roots[it].whole_cost()
+        self.roots[it].total_cost()
     }
 
     fn process(&self, it: usize) -> usize {
@@ -169,7 +169,7 @@ impl Grouping<'_> {
         let processes = 0..self.segments.processes.len();
         let mut usual: Vec<DurationNs> = processes
             .map(|process| match costs.get_mut(&process) {
-                Some(costs) if costs.len() >= OFTEN => middle(costs),
+                Some(costs) if costs.len() >= MIN_FREQUENT => middle(costs),
                 _ => DurationNs::ZERO,
             })
             .collect();
@@ -189,7 +189,7 @@ impl Grouping<'_> {
     }
 
     /// Groups roots by time, then by the explanation of the group.
-    fn of_large(&self, mut large: Vec<usize>) -> Vec<Cluster> {
+    fn group_large(&self, mut large: Vec<usize>) -> Vec<Cluster> {
         large.sort_by_key(|&it| (self.roots[it].start, it));
         let mut clusters = Vec::new();
         let mut writes = Vec::new();
@@ -202,8 +202,8 @@ impl Grouping<'_> {
                 end = end.max(root.end);
                 is_within
             });
-            let (together, after) = rest.split_at(overlaps.count());
-            self.explain(together, &mut clusters, &mut writes);
+            let (overlapping, after) = rest.split_at(overlaps.count());
+            self.explain(overlapping, &mut clusters, &mut writes);
             rest = after;
         }
         let mut clusters = self.join_busy(clusters);
@@ -218,7 +218,7 @@ impl Grouping<'_> {
     fn explain(&self, group: &[usize], clusters: &mut Vec<Cluster>, writes: &mut Vec<usize>) {
         let mut group = group.to_vec();
         group.sort_by_key(|&it| (Reverse(self.cost(it)), it));
-        let whole: DurationNs = group.iter().map(|&it| self.cost(it)).sum();
+        let total: DurationNs = group.iter().map(|&it| self.cost(it)).sum();
         let amount = |of: &dyn Fn(&usize) -> bool| {
             let chosen = group.iter().filter(|it| of(it));
             chosen.map(|&it| self.roots[it].amount).sum::<DurationNs>()
@@ -233,12 +233,12 @@ impl Grouping<'_> {
         let is_unknown = |it: &usize| self.roots[*it].kind == CauseKind::Unknown;
         let own = group.iter().filter(|it| !is_write(it) && !is_unknown(it));
         let ranks: BTreeSet<usize> = own.map(|&it| self.process(it)).collect();
-        let least_ranks = MIN_RANKS.max(self.ranks[host].len().div_ceil(2));
+        let min_ranks = MIN_RANKS.max(self.ranks[host].len().div_ceil(2));
         let dominant = self.cost(group[0]).0.saturating_mul(100);
         if !self.ranks[host].is_empty()
             && group.iter().all(|&it| self.host(it) == host)
-            && ranks.len() >= least_ranks
-            && dominant < whole.0.saturating_mul(DOMINANT_PERCENT)
+            && ranks.len() >= min_ranks
+            && dominant < total.0.saturating_mul(DOMINANT_PERCENT)
         {
             clusters.push(self.cluster(CauseKind::BusyHost, group));
             return;

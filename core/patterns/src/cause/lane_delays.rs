@@ -137,12 +137,12 @@ impl LaneDelays {
         lane: LaneIdx,
         time: &Range<TimeNs>,
     ) -> impl DoubleEndedIterator<Item = &LaneDelay> {
-        let delay = self.lanes.get(lane.index()).map_or(&[][..], Vec::as_slice);
+        let delays = self.lanes.get(lane.index()).map_or(&[][..], Vec::as_slice);
         let latest = self.latest.get(lane.index()).map_or(&[][..], Vec::as_slice);
         let from = latest.partition_point(|end| *end <= time.start);
-        let to = delay.partition_point(|it| it.start < time.end);
+        let to = delays.partition_point(|it| it.start < time.end);
         let start = time.start;
-        delay[from.min(to)..to]
+        delays[from.min(to)..to]
             .iter()
             .filter(move |it| it.end > start)
     }

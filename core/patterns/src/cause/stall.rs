@@ -148,14 +148,14 @@ fn late_network(
         let sender = rows.last().and_then(|row| partners.mate(root.lane, row));
         sender.is_some_and(|(it, _)| clocks.host_of(it.lane) != clocks.host_of(root.lane))
     };
-    let from_afar: Vec<usize> = group.iter().filter(is_from_other_host).copied().collect();
-    let mut lanes: Vec<LaneIdx> = from_afar.iter().map(|&it| roots[it].lane).collect();
+    let remote: Vec<usize> = group.iter().filter(is_from_other_host).copied().collect();
+    let mut lanes: Vec<LaneIdx> = remote.iter().map(|&it| roots[it].lane).collect();
     lanes.sort_unstable();
     lanes.dedup();
     if lanes.len() < TRANSFER_LANES {
         return None;
     }
-    let mut amounts: Vec<DurationNs> = from_afar.iter().map(|&it| roots[it].amount).collect();
+    let mut amounts: Vec<DurationNs> = remote.iter().map(|&it| roots[it].amount).collect();
     amounts.sort_unstable();
     let median = amounts[amounts.len() / 2];
     let is_half = |it: DurationNs| it.0.saturating_mul(2) > median.0;
@@ -168,9 +168,7 @@ fn late_network(
     if num_alike * 100 < amounts.len() * TRANSFER_ALIKE_PERCENT {
         return None;
     }
-    from_afar
-        .into_iter()
-        .min_by_key(|&it| (roots[it].start, it))
+    remote.into_iter().min_by_key(|&it| (roots[it].start, it))
 }
 
 /// A graph of which roots of a group wait for which others.
@@ -446,7 +444,7 @@ fn attribute_to_ends(segments: &Segments, roots: &mut [DelayRoot], has_no_messag
         let Some(end) = end else { continue };
         let part = roots[it].clone();
         let whole = &mut roots[end.index()];
-        whole.cost += part.whole_cost();
+        whole.cost += part.total_cost();
         for (process, amount) in part.victims {
             *whole.victims.entry(process).or_default() += amount;
         }

@@ -24,7 +24,7 @@ const DEVIATIONS: i64 = 8;
 /// 32.
 const UPWARDS: (i64, i64) = (35, 32);
 /// Divisor of the median that gives the minimum spread, 3 %: clocks tick, and caches and frequencies vary.
-const MIN_SPREAD: i64 = 33;
+const MIN_SPREAD_DIVISOR: i64 = 33;
 /// Number of values from which on a lane has its own usual duration.
 const LANE_VALUES: usize = 10;
 /// Number of values of all lanes from which on a place has a usual duration.
@@ -230,7 +230,7 @@ impl Centre {
     }
 
     fn least(&self) -> i64 {
-        self.median_ns / MIN_SPREAD
+        self.median_ns / MIN_SPREAD_DIVISOR
     }
 }
 

@@ -52,13 +52,13 @@ pub(super) fn factorise(
     progress: Progress<'_>,
 ) -> Result<(), Cancelled> {
     let mut text = Text::new(bodies, heads, symbols);
-    let mut is_patient = true;
+    let mut can_wait = true;
     for _ in 0..MAX_PASSES {
-        let has_changed = text.pass(is_patient, symbols, known, progress)?;
-        if !has_changed && !is_patient {
+        let has_changed = text.pass(can_wait, symbols, known, progress)?;
+        if !has_changed && !can_wait {
             break;
         }
-        is_patient = has_changed;
+        can_wait = has_changed;
     }
     for (body, &first) in bodies.iter_mut().zip(&text.firsts) {
         body.clear();
@@ -156,10 +156,11 @@ impl Text {
         text
     }
 
-    /// Goes through the text once; returns whether anything changed.
+    /// Goes through the text once; returns whether anything changed. With `can_wait`, pairs wait for loops as the
+    /// module describes.
     fn pass(
         &mut self,
-        is_patient: bool,
+        can_wait: bool,
         symbols: &mut Symbols,
         known: &mut KnownPairs,
         progress: Progress<'_>,
@@ -172,7 +173,7 @@ impl Text {
                 if num_seen.is_multiple_of(NODES_PER_CHECK) {
                     progress.at(0.5)?;
                 }
-                cursor = match self.pattern_at(cursor, is_patient, symbols, known) {
+                cursor = match self.pattern_at(cursor, can_wait, symbols, known) {
                     Some(pattern) => {
                         has_changed = true;
                         self.replace_all(cursor, pattern, symbols);
@@ -185,19 +186,19 @@ impl Text {
         Ok(has_changed)
     }
 
-    /// Returns the pattern that the pair at a node becomes; `None` if the pair occurs once.
+    /// Returns the pattern that the pair at a node becomes; `None` if the pair occurs once or should wait.
     fn pattern_at(
         &self,
         left: u32,
-        is_patient: bool,
+        can_wait: bool,
         symbols: &mut Symbols,
         known: &mut KnownPairs,
     ) -> Option<Sym> {
         let key = self.key_at(left, symbols)?;
         if let Some(&pattern) = known.get(&key) {
-            return (!is_patient || !self.should_wait(left, symbols)).then_some(pattern);
+            return (!can_wait || !self.should_wait(left, symbols)).then_some(pattern);
         }
-        if self.pairs.get(&key)?.count < 2 || (is_patient && self.should_wait(left, symbols)) {
+        if self.pairs.get(&key)?.count < 2 || (can_wait && self.should_wait(left, symbols)) {
             return None;
         }
         let node = self.nodes[index(left)];

@@ -46,7 +46,7 @@
 //! # Units
 //!
 //! Times and durations are integer nanoseconds. The duration of an occurrence runs from the entry of its first call
-//! to the exit of its last, and so includes what its caller did between them. The tracer's own writes meanwhile are
+//! to the exit of its last, and so includes what its caller did between them. The tracer's own writes in that time are
 //! not subtracted. Shares are fractions of 1.
 
 mod calls;

@@ -36,7 +36,7 @@ pub enum Standing {
 pub struct ReferenceCurve {
     sorted: Vec<DurationNs>,
     /// The index, in the input, of each duration.
-    places: Vec<u32>,
+    indices: Vec<u32>,
 }
 
 impl ReferenceCurve {
@@ -46,7 +46,7 @@ impl ReferenceCurve {
         order.sort_unstable();
         Self {
             sorted: order.iter().map(|&(duration, _)| duration).collect(),
-            places: order.iter().map(|&(_, place)| place).collect(),
+            indices: order.iter().map(|&(_, index)| index).collect(),
         }
     }
 
@@ -66,8 +66,8 @@ impl ReferenceCurve {
     }
 
     /// Returns the index, in the input, of each one of [`Self::sorted`].
-    pub fn places(&self) -> &[u32] {
-        &self.places
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
     }
 
     /// Returns the reference duration d: the longest of the fastest share `q`, which holds at least one. `q` is
@@ -113,7 +113,7 @@ impl ReferenceCurve {
     pub fn anomalous(&self, q: f64, s: f64) -> &[u32] {
         let limit = self.limit(q, s);
         let from = self.sorted.partition_point(|&it| it <= limit);
-        self.places.get(from..).unwrap_or_default()
+        self.indices.get(from..).unwrap_or_default()
     }
 
     /// Returns the size of the reference set: `q` of all durations, rounded up, and at least one.

@@ -57,10 +57,13 @@ pub(super) struct Symbols {
     known: HashedMap<u128, Sym>,
 }
 
-/// Kinds of hashed content; equal numbers would make different constructs equal.
+/// Content kind of a call without recorded calls inside; kinds must differ, so that different constructs do.
 const LEAF: u64 = 1;
+/// Content kind of a call with calls inside.
 const CALL: u64 = 2;
+/// Content kind of a call that was never left.
 const OPEN: u64 = 3;
+/// Content kind of a long run of one symbol.
 const MANY: u64 = 4;
 
 impl Symbols {

@@ -33,10 +33,10 @@ pub(super) fn walk(
         min: u32::MAX,
         max: 0,
     };
-    let with_room =
+    let with_capacity =
         |rule: &super::rules::GrammarRule| Vec::with_capacity(index(rule.num_occurrences));
     let mut found = WalkedOccurrences {
-        occurrences: rules.patterns.iter().map(with_room).collect(),
+        occurrences: rules.patterns.iter().map(with_capacity).collect(),
         times: rules
             .items
             .iter()

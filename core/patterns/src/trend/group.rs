@@ -59,7 +59,7 @@ impl Group {
         all.fold(f64::INFINITY, f64::min)
     }
 
-    fn moment(&self) -> TimeNs {
+    fn time(&self) -> TimeNs {
         match self.of_lanes.first().map(|it| it.what) {
             Some(Shift::Change { at, .. }) => at,
             _ => TimeNs(0),
@@ -75,7 +75,7 @@ impl Group {
         is_same(own, others)
             && self.context.program == other.context.program
             && other.ranks.is_subset(&self.ranks)
-            && other.moment().since(self.moment()).0.saturating_abs() <= run.0 / SAME_TIME
+            && other.time().since(self.time()).0.saturating_abs() <= run.0 / SAME_TIME
     }
 }
 

@@ -19,7 +19,7 @@ const SLOW_PERCENT: i64 = 115;
 /// Minimum excess of a slow lane, in spreads.
 const SLOW_SPREADS: f64 = 5.0;
 /// Divisor of the lanes' median that gives their minimum spread: 1/50.
-const MIN_SPREAD: i64 = 50;
+const MIN_SPREAD_DIVISOR: i64 = 50;
 /// Number of windows of a slow lane per window that may be as fast as the windows of its peers.
 const SLOW_WINDOWS: usize = 10;
 /// Minimum growth in percent of the start.
@@ -158,7 +158,7 @@ impl ContextSummary {
         };
         Some(Peers {
             usual_ns,
-            spread_ns: spread_ns.max(usual_ns / MIN_SPREAD),
+            spread_ns: spread_ns.max(usual_ns / MIN_SPREAD_DIVISOR),
             windows: (0..NUM_WINDOWS).map(window).collect(),
         })
     }

@@ -31,7 +31,7 @@ pub struct OwnTimeWindows {
     pub func: FuncId,
     /// Its caller; `None` at the bottom of the stack.
     pub caller: Option<FuncId>,
-    /// Each lane once, ascending.
+    /// The lanes, each once, ascending.
     pub lanes: Vec<LaneWindows>,
 }
 
@@ -40,7 +40,7 @@ pub struct OwnTimeWindows {
 pub struct LaneWindows {
     /// Lane, an index into the lanes of the run.
     pub lane: LaneIdx,
-    /// In order of time.
+    /// Windows in order of time.
     pub windows: Vec<TimeWindow>,
 }
 
@@ -54,12 +54,12 @@ pub struct TimeWindow {
     pub num_calls: u64,
     /// Their usual own time: the quantile .40.
     pub usual: DurationNs,
-    /// Their own time together.
+    /// Their total own time.
     pub total: DurationNs,
 }
 
 impl TimeWindow {
-    /// Returns the calls of this window and of the next one. What was usual is the mean, weighted by the calls.
+    /// Joins this window and the next one. The usual own time is the mean, weighted by the calls.
     #[must_use]
     pub fn joined(self, next: Self) -> Self {
         let num_calls = self.num_calls.saturating_add(next.num_calls);
@@ -81,13 +81,13 @@ impl LaneWindows {
         usize::try_from(all.fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
     }
 
-    /// Own time of all windows, in nanoseconds.
+    /// Returns the total own time of all windows, in nanoseconds.
     pub(super) fn total_ns(&self) -> i64 {
         let all = self.windows.iter().map(|window| window.total.0.max(0));
         all.fold(0, i64::saturating_add)
     }
 
-    /// Returns the windows in groups of about equally many, as many as the windows of a series of calls at most.
+    /// Returns groups of about equally many windows; at most as many groups as a series of calls has windows.
     pub(super) fn groups(&self) -> Vec<Range<usize>> {
         let num = self.windows.len();
         let num_groups = num.min(NUM_WINDOWS);
@@ -95,7 +95,7 @@ impl LaneWindows {
         (0..num_groups).map(|at| bound(at)..bound(at + 1)).collect()
     }
 
-    /// Where the group at a place begins, and the number of calls from there on.
+    /// Returns the start of the group at an index, and the number of calls from there on.
     pub(super) fn beginning(&self, at: usize) -> Option<(TimeNs, usize)> {
         let first = self.groups().get(at)?.start;
         let rest = Self {

@@ -11,9 +11,9 @@ use super::robust::common_divisor;
 use crate::wait_names::can_wait;
 
 /// Divisor of the busiest lane's own time that gives the minimum cost of a finding: 1/50.
-pub(super) const MIN_COST: i64 = 50;
+pub(super) const MIN_COST_DIVISOR: i64 = 50;
 /// Divisor of the minimum cost that gives the smallest total of a context that is examined: 1/2.
-const MIN_TOTAL: i64 = 2;
+const MIN_TOTAL_DIVISOR: i64 = 2;
 /// Number of calls from which on a context recurs on a lane: its own time is work that can be slow throughout.
 pub(super) const RECURRING_CALLS: usize = 20;
 
@@ -105,18 +105,18 @@ impl OwnTimes {
             .map(|(_, name)| !can_wait(name))
             .collect();
         let (totals, work_ns) = totals(trace, &works, progress.part(0.0, 0.4))?;
-        let min_cost = DurationNs((work_ns / MIN_COST).max(1));
+        let min_cost = DurationNs((work_ns / MIN_COST_DIVISOR).max(1));
         let matter = totals
             .into_iter()
-            .filter(|it| it.1 >= min_cost.0 / MIN_TOTAL);
+            .filter(|it| it.1 >= min_cost.0 / MIN_TOTAL_DIVISOR);
         let mut contexts: BTreeMap<OwnTimeContext, Vec<Series>> =
             matter.map(|(context, _)| (context, Vec::new())).collect();
-        for (lane, held) in trace.lanes() {
+        for (lane, data) in trace.lanes() {
             let done = fraction(lane.index(), trace.lanes.len());
             progress.part(0.4, 1.0).at(done)?;
-            let mut of_lane = LaneContexts::new(held, works.len());
+            let mut of_lane = LaneContexts::new(data, works.len());
             let mut series: Vec<Option<Series>> = Vec::new();
-            for row in rows(&held.executions, &works) {
+            for row in rows(&data.executions, &works) {
                 let Some(number) = of_lane.number(row) else {
                     continue;
                 };
@@ -127,8 +127,8 @@ impl OwnTimes {
                 }
                 if let Some(series) = &mut series[number] {
                     series.calls.push(OwnTime {
-                        entry: held.executions.entry[row],
-                        own_ns: held.executions.exclusive[row].0.max(0),
+                        entry: data.executions.entry[row],
+                        own_ns: data.executions.exclusive[row].0.max(0),
                     });
                 }
             }
@@ -151,11 +151,11 @@ fn totals(
 ) -> Result<(BTreeMap<OwnTimeContext, i64>, i64), Cancelled> {
     let mut longest: BTreeMap<OwnTimeContext, i64> = BTreeMap::new();
     let mut busiest_ns = 0;
-    for (lane, held) in trace.lanes() {
+    for (lane, data) in trace.lanes() {
         progress.at(fraction(lane.index(), trace.lanes.len()))?;
-        let mut of_lane = LaneContexts::new(held, works.len());
+        let mut of_lane = LaneContexts::new(data, works.len());
         let mut totals: Vec<(i64, usize)> = Vec::new();
-        for row in rows(&held.executions, works) {
+        for row in rows(&data.executions, works) {
             let Some(number) = of_lane.number(row) else {
                 continue;
             };
@@ -163,7 +163,7 @@ fn totals(
                 totals.push((0, 0));
             }
             let (total_ns, num_calls) = &mut totals[number];
-            *total_ns = total_ns.saturating_add(held.executions.exclusive[row].0.max(0));
+            *total_ns = total_ns.saturating_add(data.executions.exclusive[row].0.max(0));
             *num_calls += 1;
         }
         let recurring = totals.iter().filter(|it| it.1 >= RECURRING_CALLS);

@@ -37,7 +37,7 @@ pub enum TrendKind {
     Slow {
         /// The usual own time on these lanes.
         usual: DurationNs,
-        /// That of the peers.
+        /// The usual own time of the peers.
         peers: DurationNs,
     },
     /// The own time grows over the run.

@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 use super::group::{Group, groups};
 use super::judge::{self, ContextSummary, LaneFinding, Onset, Shift};
 use super::lane_windows::{OwnTimeWindows, TrendLane};
-use super::own_time::{MIN_COST, OwnTimeContext, OwnTimes, RECURRING_CALLS};
+use super::own_time::{MIN_COST_DIVISOR, OwnTimeContext, OwnTimes, RECURRING_CALLS};
 use super::trend::{Trend, TrendDoubt, TrendKind};
 use crate::cause::hosts;
 use crate::wait_names::can_wait;
 
 /// Divisor of a finding's minimum cost that gives the minimum cost of one function in it: 1/8.
-const MIN_PART: i64 = 8;
+const MIN_PART_DIVISOR: i64 = 8;
 /// Number of lanes up to which the median of the lanes is weak evidence.
 const FEW_LANES: usize = 4;
 /// Share of its other own time in which a slow lane must be slow for the finding not to be doubted.
@@ -51,10 +51,10 @@ impl Trends {
         let contexts = Contexts::judge(&own_times, progress.part(0.4, 1.0))?;
         let (names, of_lane) = hosts(trace);
         let host = |lane: LaneIdx| names.get(*of_lane.get(lane.index())?).cloned();
-        let lanes = trace.lanes().map(|(lane, held)| TrendLane {
-            program: held.program,
-            rank: held.rank,
-            thread: held.thread,
+        let lanes = trace.lanes().map(|(lane, data)| TrendLane {
+            program: data.program,
+            rank: data.rank,
+            thread: data.thread,
             host: host(lane).unwrap_or_default(),
         });
         let lanes: Vec<TrendLane> = lanes.collect();
@@ -84,7 +84,7 @@ impl Trends {
             }
         }
         let busiest_ns = work_ns.into_iter().max().unwrap_or(0);
-        let min_cost = DurationNs((busiest_ns / MIN_COST).max(1));
+        let min_cost = DurationNs((busiest_ns / MIN_COST_DIVISOR).max(1));
         let contexts = Contexts::judge_windows(&all, tick, min_cost);
         contexts.trends(lanes, span, min_cost)
     }
@@ -101,7 +101,7 @@ impl Contexts {
         for (&context, series) in &own_times.contexts {
             progress.at(0.5)?;
             let summary = ContextSummary::new(series);
-            let min_cost = DurationNs(own_times.min_cost.0 / MIN_PART);
+            let min_cost = DurationNs(own_times.min_cost.0 / MIN_PART_DIVISOR);
             let findings = summary.findings(min_cost, |at, split, levels| {
                 judge::onset(series.get(at)?, split, levels)
             });
@@ -123,7 +123,7 @@ impl Contexts {
                 caller: windows.caller,
             };
             let summary = ContextSummary::of_windows(&windows.lanes, tick.0.max(1));
-            let min_cost = DurationNs(min_cost.0 / MIN_PART);
+            let min_cost = DurationNs(min_cost.0 / MIN_PART_DIVISOR);
             let findings = summary.findings(min_cost, |at, split, _| {
                 let (at, num_after) = windows.lanes.get(at)?.beginning(split)?;
                 Some(Onset { at, num_after })

@@ -23,7 +23,7 @@ fn the_reference_is_the_longest_of_the_fastest_share() {
         [10, 10, 20, 20, 30, 40, 40]
     );
     assert_eq!([-1.0, 2.0, f64::NAN].map(reference), [10, 40, 40]);
-    assert_eq!(curve.places(), [1, 0, 3, 2]);
+    assert_eq!(curve.indices(), [1, 0, 3, 2]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ proptest! {
         prop_assert_eq!(curve.counts(q, s), counts);
         prop_assert_eq!(curve.anomalous(q, s).len(), counts[2]);
         prop_assert!(curve.sorted().is_sorted());
-        for (&place, &duration) in curve.places().iter().zip(curve.sorted()) {
+        for (&place, &duration) in curve.indices().iter().zip(curve.sorted()) {
             let place = usize::try_from(place).unwrap();
             prop_assert_eq!(DurationNs::from_us(durations[place]), duration);
         }

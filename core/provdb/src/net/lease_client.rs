@@ -43,8 +43,8 @@ pub(super) async fn ask(
     mut client: RemoteClient,
     request: proto::ClaimRequest,
 ) -> Result<HeldStream, Status> {
-    let (beats, messages) = mpsc::channel(1);
-    beats
+    let (heartbeats, messages) = mpsc::channel(1);
+    heartbeats
         .send(request)
         .await
         .map_err(|error| Status::internal(error.to_string()))?;
@@ -53,7 +53,10 @@ pub(super) async fn ask(
         .await?
         .into_inner();
     match replies.message().await? {
-        Some(proto::ClaimReply {}) => Ok(HeldStream { beats, replies }),
+        Some(proto::ClaimReply {}) => Ok(HeldStream {
+            heartbeats,
+            replies,
+        }),
         None => Err(Status::unavailable(
             "the server ended the claim immediately",
         )),
@@ -62,7 +65,7 @@ pub(super) async fn ask(
 
 /// Both directions of a claim's stream.
 pub(super) struct HeldStream {
-    beats: mpsc::Sender<proto::ClaimRequest>,
+    heartbeats: mpsc::Sender<proto::ClaimRequest>,
     replies: Streaming<proto::ClaimReply>,
 }
 
@@ -75,7 +78,7 @@ impl HeldStream {
                 Ok(Ok(None) | Err(_)) => return,
                 Err(_) => {
                     if self
-                        .beats
+                        .heartbeats
                         .send(proto::ClaimRequest::default())
                         .await
                         .is_err()
@@ -93,7 +96,7 @@ pub(super) async fn keep(
     client: RemoteClient,
     request: proto::ClaimRequest,
     mut stream: HeldStream,
-    losses: LostClaims,
+    lost_claims: LostClaims,
 ) {
     loop {
         stream.keep().await;
@@ -103,7 +106,7 @@ pub(super) async fn keep(
             match ask(client.clone(), request.clone()).await {
                 Ok(stream) => break stream,
                 Err(status) if status.code() == Code::AlreadyExists => {
-                    return losses.add(request.program, request.rank);
+                    return lost_claims.add(request.program, request.rank);
                 }
                 Err(_) => {}
             }

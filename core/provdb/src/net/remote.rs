@@ -39,7 +39,7 @@ const BOUNDS_POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub struct RemoteStore {
     client: RemoteClient,
     background: Arc<Background>,
-    losses: LostClaims,
+    lost_claims: LostClaims,
     lease: String,
     mode: AccessMode,
     place: String,
@@ -73,7 +73,7 @@ impl RemoteStore {
         let store = Self {
             client,
             background: Arc::new(Background(Some(runtime))),
-            losses: LostClaims::default(),
+            lost_claims: LostClaims::default(),
             lease: format!("{:016x}", RandomState::new().hash_one(std::process::id())),
             mode: options.mode,
             place,
@@ -84,7 +84,7 @@ impl RemoteStore {
         Ok(store)
     }
 
-    /// Calls the server, and retries while it is away, for at most [`RETRY_TIMEOUT`].
+    /// Calls the server, and retries while it is away, for at most `retry_for`.
     fn call<T>(
         &self,
         retry_for: Duration,
@@ -143,7 +143,7 @@ impl RemoteStore {
         if self.mode == AccessMode::ReadOnly {
             return Err(ProvDbError::ReadOnly(self.place.clone()));
         }
-        self.losses
+        self.lost_claims
             .first()
             .map_or(Ok(()), |rank| Err(lease_client::lost(rank, &self.place)))
     }
@@ -292,7 +292,12 @@ impl Store for RemoteStore {
         let stream = self.call(RETRY_TIMEOUT, async |client: RemoteClient| {
             lease_client::ask(client, request.clone()).await
         })?;
-        let keep = lease_client::keep(self.client.clone(), request, stream, self.losses.clone());
+        let keep = lease_client::keep(
+            self.client.clone(),
+            request,
+            stream,
+            self.lost_claims.clone(),
+        );
         let task = self
             .background
             .0

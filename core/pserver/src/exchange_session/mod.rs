@@ -42,8 +42,9 @@ pub struct ExchangeSession<T> {
     model_kind: ModelKind,
     /// The learnt steps of the next contribution.
     learnt: BTreeMap<RankKey, StepId>,
-    /// The generation of the tree models received so far, and those not yet taken by the caller.
+    /// The generation of the tree models received so far.
     tree_generation: u64,
+    /// The received tree models that the caller has not taken yet.
     tree_models: Vec<TreeModelUpdate>,
     ended: BTreeSet<RankKey>,
     final_anomalies: BTreeMap<RankKey, FinalAnomalies>,

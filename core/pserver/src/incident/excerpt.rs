@@ -94,7 +94,7 @@ impl<'a> Excerpt<'a> {
             stalls: Vec::with_capacity(lanes.len()),
             is_stalled: Vec::with_capacity(lanes.len()),
         };
-        let mut places: Vec<[Option<CommRef>; 2]> = vec![[None; 2]; messages.len()];
+        let mut event_refs: Vec<[Option<CommRef>; 2]> = vec![[None; 2]; messages.len()];
         for ((rank, thread), facts) in lanes {
             excerpt.add_lane(
                 program,
@@ -102,10 +102,10 @@ impl<'a> Excerpt<'a> {
                 facts,
                 program_func,
                 &messages,
-                &mut places,
+                &mut event_refs,
             );
         }
-        excerpt.add_messages(messages, &places);
+        excerpt.add_messages(messages, &event_refs);
         excerpt
     }
 
@@ -153,7 +153,7 @@ impl<'a> Excerpt<'a> {
         facts: LaneFacts<'a>,
         program_func: FuncId,
         messages: &[ReportedMessage<'a>],
-        places: &mut [[Option<CommRef>; 2]],
+        event_refs: &mut [[Option<CommRef>; 2]],
     ) {
         let lane = LaneIdx::from_index(self.trace.lanes.len());
         let LaneFacts { spans, mut ends } = facts;
@@ -169,7 +169,7 @@ impl<'a> Excerpt<'a> {
             } else {
                 (CommKind::Send, message.key.destination)
             };
-            places[at][side] = Some(CommRef {
+            event_refs[at][side] = Some(CommRef {
                 lane,
                 row: ExecIdx::from_index(comms.len()).0,
             });
@@ -197,11 +197,11 @@ impl<'a> Excerpt<'a> {
     fn add_messages(
         &mut self,
         messages: Vec<ReportedMessage<'a>>,
-        places: &[[Option<CommRef>; 2]],
+        event_refs: &[[Option<CommRef>; 2]],
     ) {
         let mut found = Vec::with_capacity(messages.len());
-        for (message, places) in messages.into_iter().zip(places) {
-            if let [Some(send), Some(recv)] = *places {
+        for (message, ends) in messages.into_iter().zip(event_refs) {
+            if let [Some(send), Some(recv)] = *ends {
                 let sent = self.set_mate(send, recv);
                 self.set_mate(recv, send);
                 found.push((sent, Message { send, recv }, message));

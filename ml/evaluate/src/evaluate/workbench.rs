@@ -61,7 +61,7 @@ impl<'a> Workbench<'a> {
     /// a detector are the listed ones: trees explained by the tracer's writes are not alarms ([`listed_scores`]).
     ///
     /// # Errors
-    /// Those of the method.
+    /// The errors of the method.
     pub fn scores(&mut self, method: Method, progress: Progress<'_>) -> Result<Vec<f64>> {
         let (first, then) = (progress.part(0.0, 0.5), progress.part(0.5, 1.0));
         match method {
@@ -85,7 +85,7 @@ impl<'a> Workbench<'a> {
     /// Returns the learning curve of a method; `None` if it cannot learn from a few labels.
     ///
     /// # Errors
-    /// Those of the method, and of [`learning_curve`].
+    /// The errors of the method and of [`learning_curve`].
     pub fn curve(
         &mut self,
         method: Method,

@@ -106,7 +106,7 @@ fn distances(detector: &Detector) -> Vec<f64> {
         .collect()
 }
 
-/// Abnormal trees, at most `count`.
+/// Returns diverse abnormal trees, at most `count`.
 fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<TreeIdx> {
     let (far, labels) = (distances(detector), detector.labels());
     let near = UNCERTAIN * far.iter().sum::<f64>() / far.len().max(1).real();
@@ -115,7 +115,7 @@ fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<Tree
         .collect();
     // Kernel with the nearest tree that has been asked about.
     let rows = embedding.rows().select(&candidates);
-    let gamma = embedding.reach_of_labels();
+    let gamma = embedding.label_gamma();
     let mut known = vec![0.0_f64; candidates.len()];
     let learn = |known: &mut [f64], tree: usize| {
         let distances = rows.squared_distances(embedding.rows().row(tree));

@@ -73,13 +73,13 @@ impl ByDesign {
         roots: &[SubtreeIdx],
         structures: &Structures,
         placement: &Placement,
-        whole_shares: &[f64],
+        total_shares: &[f64],
     ) -> Self {
         let kinds = &structures.kinds;
         let num_times = num_times(roots, kinds, placement);
         let is_long_end = |tree: usize| {
             structures.is_late_end[tree]
-                && whole_shares.get(tree).is_some_and(|&it| it > LATE_START)
+                && total_shares.get(tree).is_some_and(|&it| it > LATE_START)
         };
         let mut trees_of: BTreeMap<(DesignKind, Option<SubtreeIdx>), Vec<usize>> = BTreeMap::new();
         for (tree, (&root, &kind)) in roots.iter().zip(kinds).enumerate() {

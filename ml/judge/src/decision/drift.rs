@@ -37,11 +37,11 @@ impl Drift {
             if cell.len() < NUM_SEGMENTS * MIN_IN_SEGMENT {
                 continue;
             }
-            let stretches = cell.chunks(cell.len().div_ceil(NUM_SEGMENTS));
-            let points: Vec<(f64, f64)> = stretches
-                .map(|stretch| {
-                    let times = ascending(stretch.iter().map(|point| point.1).collect());
-                    (stretch[stretch.len() / 2].0, quantile(&times, LOWER_THIRD))
+            let segments = cell.chunks(cell.len().div_ceil(NUM_SEGMENTS));
+            let points: Vec<(f64, f64)> = segments
+                .map(|segment| {
+                    let times = ascending(segment.iter().map(|point| point.1).collect());
+                    (segment[segment.len() / 2].0, quantile(&times, LOWER_THIRD))
                 })
                 .collect();
             for (at, a) in points.iter().enumerate() {

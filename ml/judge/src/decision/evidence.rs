@@ -93,8 +93,8 @@ impl Expectation {
                 let statistics = found.iter().map(|tree| tree.statistic).collect();
                 let excess = found
                     .iter()
-                    .map(|tree| tree.whole_share.max(tree.part_share));
-                let whole = found.iter().map(|tree| tree.whole_share).collect();
+                    .map(|tree| tree.total_share.max(tree.part_share));
+                let whole = found.iter().map(|tree| tree.total_share).collect();
                 (bare(statistics, excess.collect()), whole)
             }
             Self::Surprise { middle, scale } => {

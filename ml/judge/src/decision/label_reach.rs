@@ -10,7 +10,7 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::{Real, whole};
 
-/// Number of labels as which the decision without labels counts.
+/// Number of labels that the decision without labels weighs as much as.
 const PRIOR: f64 = 3.0;
 /// Weight of a label for a row that equals its own, if few rows do: it outweighs the decision without labels.
 const OWN: f64 = 4.0;
@@ -23,10 +23,10 @@ const NEAR: f64 = 0.5;
 const EQUAL: f64 = 1.0 - 1e-9;
 /// Minimum doubt about a decision.
 const MIN_DOUBT: f64 = 0.05;
-/// Minimum probability of a tree that is classified as abnormal.
-const MIN_ABNORMAL: f64 = 0.6;
-/// Maximum probability of a tree that is not classified as abnormal.
-const MAX_NORMAL: f64 = 0.25;
+/// Minimum prior probability of a tree that is classified as abnormal.
+const MIN_ABNORMAL_PRIOR: f64 = 0.6;
+/// Maximum prior probability of a tree that is not classified as abnormal.
+const MAX_NORMAL_PRIOR: f64 = 0.25;
 /// Kernels are summed in multiples of 2⁻³⁶, so that sums up to 2¹⁷ are exact and do not depend on the order.
 const STEPS: f64 = 68_719_476_736.0;
 /// Maximum number of normal rows whose neighbourhood is measured.
@@ -55,6 +55,7 @@ pub struct LabelReach {
     labels: Vec<Option<Label>>,
     /// Sums of kernels of labels "abnormal", shape `[n_trees]`.
     abnormal: Arc<Vec<f64>>,
+    /// Sums of kernels of labels "normal", shape `[n_trees]`.
     normal: Arc<Vec<f64>>,
     /// Weight of the label of each tree at its own row, 1 or [`OWN`]; shape `[n_trees]`.
     own: Arc<Vec<f64>>,
@@ -213,9 +214,9 @@ impl LabelledRows {
 pub(crate) fn prior(is_abnormal: bool, q_value: f64) -> f64 {
     let probability = (1.0 - q_value).clamp(MIN_DOUBT, 1.0 - MIN_DOUBT);
     if is_abnormal {
-        probability.max(MIN_ABNORMAL)
+        probability.max(MIN_ABNORMAL_PRIOR)
     } else {
-        probability.min(MAX_NORMAL)
+        probability.min(MAX_NORMAL_PRIOR)
     }
 }
 

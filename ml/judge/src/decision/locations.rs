@@ -65,7 +65,7 @@ pub struct Deviation {
     /// that only moved from one part to another.
     pub statistic: f64,
     /// Excess of the complete tree in usual durations.
-    pub whole_share: f64,
+    pub total_share: f64,
     /// Excess of that part in usual durations.
     pub part_share: f64,
 }
@@ -196,7 +196,7 @@ impl Locations {
             let usual = self.shown(location);
             return Deviation {
                 statistic: (times.whole - location) / (UNKNOWN_STRUCTURE * scale),
-                whole_share: (times.whole - location) / usual,
+                total_share: (times.whole - location) / usual,
                 part_share: (times.whole - location) / usual,
             };
         };
@@ -215,7 +215,7 @@ impl Locations {
             let excess = value - own.map_or(at, |own| at.max(own));
             (excess / (widened * scale), excess / class.usual_ns)
         };
-        let (whole, whole_share) = excess(times.whole, &class.whole, small.map(|small| small.0));
+        let (whole, total_share) = excess(times.whole, &class.whole, small.map(|small| small.0));
         let mut part: Option<(f64, f64)> = None;
         let mut from = 0;
         for (&subtree, &time) in bag.subtree.iter().zip(&times.parts) {
@@ -234,13 +234,13 @@ impl Locations {
                 part = Some(found);
             }
         }
-        let (mut part, part_share) = part.unwrap_or((whole, whole_share));
+        let (mut part, part_share) = part.unwrap_or((whole, total_share));
         if own_class.is_none() {
             part = part.max(whole);
         }
         Deviation {
             statistic: f64::midpoint(whole, part),
-            whole_share,
+            total_share,
             part_share,
         }
     }

@@ -91,7 +91,7 @@ impl Structures {
         roots: &[SubtreeIdx],
         call_sets: &CallSets,
         placement: &Placement,
-        whole_shares: &[f64],
+        total_shares: &[f64],
         reference: Option<&StructureReference<'_>>,
     ) -> Self {
         let mut trees_of: BTreeMap<SubtreeIdx, Vec<usize>> = BTreeMap::new();
@@ -145,7 +145,7 @@ impl Structures {
         Self {
             kinds,
             ln_p,
-            is_late_end: lanes.late_ends(whole_shares),
+            is_late_end: lanes.late_ends(total_shares),
             num_seen_once,
             varied,
         }
@@ -372,13 +372,13 @@ impl<'a> Lanes<'a> {
             .filter(|same| same.len().real() >= self.most_at(same[0]))
             .map(|same| same[0])
             .collect();
-        let num_stretches = together.chunk_by(|a, b| a + 1 == *b).count();
+        let num_runs = together.chunk_by(|a, b| a + 1 == *b).count();
         let span = together
             .last()
             .zip(together.first())
             .map(|(last, first)| last - first);
         let is_spread = span.is_some_and(|span| span.real() >= MIN_SPAN * self.longest.real());
-        if num_stretches >= MIN_RECURRENCES && is_spread {
+        if num_runs >= MIN_RECURRENCES && is_spread {
             together
         } else {
             Vec::new()
@@ -391,8 +391,8 @@ impl<'a> Lanes<'a> {
             .iter()
             .map(|&tree| self.position(tree))
             .collect::<Vec<_>>();
-        let stretches = positions.chunk_by(|a, b| a + 1 == *b);
-        let starts: Vec<usize> = stretches.map(|stretch| stretch[0]).collect();
+        let runs = positions.chunk_by(|a, b| a + 1 == *b);
+        let starts: Vec<usize> = runs.map(|run| run[0]).collect();
         if starts.len() < MIN_REGULAR {
             return None;
         }
@@ -415,11 +415,11 @@ impl<'a> Lanes<'a> {
         let place = |tree: usize| (self.position(tree), self.placement.places[tree].lane);
         let mut places: Vec<(usize, usize)> = odd.iter().map(|&tree| place(tree)).collect();
         places.sort_unstable();
-        let events = places.chunk_by(|a, b| a.0 + 1 >= b.0).map(|stretch| {
-            let mut lanes: Vec<usize> = stretch.iter().map(|place| place.1).collect();
+        let events = places.chunk_by(|a, b| a.0 + 1 >= b.0).map(|run| {
+            let mut lanes: Vec<usize> = run.iter().map(|place| place.1).collect();
             lanes.sort_unstable();
             lanes.dedup();
-            if lanes.len().real() >= self.nearly_all_at(stretch[0].0) {
+            if lanes.len().real() >= self.nearly_all_at(run[0].0) {
                 1.0
             } else {
                 lanes.len().real()
@@ -429,17 +429,17 @@ impl<'a> Lanes<'a> {
     }
 
     /// Returns the first or last trees of lanes, if most of these take longer than usual.
-    fn late_ends(&self, whole_shares: &[f64]) -> Vec<bool> {
-        let mut is_late = vec![false; whole_shares.len()];
+    fn late_ends(&self, total_shares: &[f64]) -> Vec<bool> {
+        let mut is_late = vec![false; total_shares.len()];
         if self.placement.num_lanes() < MIN_LANES {
             return is_late;
         }
         let is_first = |tree: &usize| self.position(*tree) == 0;
         let is_last = |tree: &usize| self.position(*tree) + 1 == self.len_of(*tree);
-        let firsts: Vec<usize> = (0..whole_shares.len()).filter(is_first).collect();
-        let lasts: Vec<usize> = (0..whole_shares.len()).filter(is_last).collect();
+        let firsts: Vec<usize> = (0..total_shares.len()).filter(is_first).collect();
+        let lasts: Vec<usize> = (0..total_shares.len()).filter(is_last).collect();
         for ends in [firsts, lasts] {
-            let late = ends.iter().filter(|&&tree| whole_shares[tree] > LATE_START);
+            let late = ends.iter().filter(|&&tree| total_shares[tree] > LATE_START);
             if ends.len() >= MIN_LANES && late.count().real() >= MIN_LANE_SHARE * ends.len().real()
             {
                 for tree in ends {

@@ -20,7 +20,7 @@ const WINDOWS: [(f64, f64, f64); 6] = [
 const LAST_WINDOW: (f64, f64) = (0.67, 0.55);
 /// Multiple of the quantile of a normal distribution above which a quantile counts as contaminated.
 const MAX_HEAVINESS: f64 = 5.0;
-/// Values below this may be noise: 20 % of the usual duration in quiet programs.
+/// Distance from the middle below which a value may be noise: 20 % of the usual duration in quiet programs.
 const HARMLESS: f64 = 2.0;
 /// Expected number of normal values as large as one that the second fit leaves out.
 const BEYOND_DOUBT: f64 = 0.01;

@@ -29,6 +29,7 @@ const TRUST_ROWS: usize = 1_000;
 /// Share of the trees in structure classes too small for medians, above which a forest is varied: its trees are
 /// compared part by part.
 const VARIED_SHARE: f64 = 1.0 / 3.0;
+
 /// A forest prepared for the detector.
 #[derive(Clone, Debug)]
 pub struct Embedding {
@@ -46,7 +47,7 @@ pub struct Embedding {
     unlabelled: Trained,
     svm_tail: SvmTail,
     decision: Discoveries,
-    reach_of_labels: f64,
+    label_gamma: f64,
     anchors: Option<Anchors>,
     map: Map,
     trustworthiness: f64,
@@ -116,7 +117,7 @@ impl Embedding {
         let unlabelled = train_unlabelled(&rows, &prior, &ocsvm, anchors.as_ref(), of_svm)?;
         let svm_tail = run.svm_tail(unlabelled.scores());
         let decision = run.decide(settings.decision, &usual, unlabelled.scores());
-        let reach_of_labels = run.gamma_of_labels(&rows);
+        let label_gamma = run.gamma_of_labels(&rows);
         let progress = progress.part(0.8, 1.0);
         let (map, trustworthiness) = make_map(&subtrees, &rows, settings, seed, progress)?;
         Ok(Self {
@@ -134,7 +135,7 @@ impl Embedding {
             unlabelled,
             svm_tail,
             decision,
-            reach_of_labels,
+            label_gamma,
             anchors,
             map,
             trustworthiness,
@@ -301,10 +302,10 @@ impl Embedding {
 
     /// Returns γ of the kernel that relates labels to their neighbours: that of [`crate::decision::LabelReach`], or
     /// that of the one-class SVM if labels are weights only.
-    pub fn reach_of_labels(&self) -> f64 {
+    pub fn label_gamma(&self) -> f64 {
         match self.params.get().labels {
             LabelRule::Weights { .. } => self.ocsvm.gamma(),
-            LabelRule::Reach => self.reach_of_labels,
+            LabelRule::Reach => self.label_gamma,
         }
     }
 

@@ -233,7 +233,7 @@ impl TreeModel {
                 .is_known(subtree)
                 .then(|| translation.get(subtree))
         };
-        let (mut evidence, whole_shares) = match (&model.expected, by) {
+        let (mut evidence, total_shares) = match (&model.expected, by) {
             (expected, Yardstick::Training) => expected.evidence(bags, &placement, rows, known),
             (Expectation::Times(_), _) => {
                 let all = vec![true; bags.len()];
@@ -255,10 +255,10 @@ impl TreeModel {
                 roots,
                 &call_sets,
                 &placement,
-                &whole_shares,
+                &total_shares,
                 Some(&reference),
             );
-            let design = ByDesign::new(roots, &structures, &placement, &whole_shares);
+            let design = ByDesign::new(roots, &structures, &placement, &total_shares);
             if by == Yardstick::Training {
                 let of_training = |&root| {
                     model

@@ -97,14 +97,14 @@ impl RunEvidence {
             let locations = Locations::fit(bags, &placement, &usual.sample, tick_ns);
             Expectation::Times(Box::new(locations))
         };
-        let (mut evidence, whole_shares) = expected.evidence(bags, &placement, rows, Some);
+        let (mut evidence, total_shares) = expected.evidence(bags, &placement, rows, Some);
         let (structures, design) = if expected.has_structures() {
             let (roots, call_sets) = (
                 bags.roots(),
                 CallSets::of(forest, bags.roots(), &subtrees.vocabulary),
             );
-            let found = Structures::of(roots, &call_sets, &placement, &whole_shares, None);
-            let design = ByDesign::new(roots, &found, &placement, &whole_shares);
+            let found = Structures::of(roots, &call_sets, &placement, &total_shares, None);
+            let design = ByDesign::new(roots, &found, &placement, &total_shares);
             (found, design)
         } else {
             (Structures::none(bags.len()), ByDesign::default())

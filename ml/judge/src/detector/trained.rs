@@ -98,7 +98,7 @@ impl Detector {
         }?;
         let scale = embedding.scale(&trained);
         let svm: Vec<f64> = trained.scores().iter().map(|score| scale * score).collect();
-        let gamma = embedding.reach_of_labels();
+        let gamma = embedding.label_gamma();
         let reach = LabelReach::new(rows, gamma, labels, warm.map(|warm| &warm.reach));
         let Decided {
             scores,

@@ -79,12 +79,12 @@ impl Windows {
         let (mut all, mut found) = (0.0, 0.0);
         for lane in places.chunk_by(|a, b| a.0 == b.0) {
             let num_windows = f64::from(self.of_lane[lane[0].0 as usize]);
-            let num_stretches = lane.chunk_by(|a, b| a.1 + 1 == b.1).count().real();
+            let num_runs = lane.chunk_by(|a, b| a.1 + 1 == b.1).count().real();
             let num_found = lane.len().real();
             let share = num_found / num_windows;
             let in_full = ((share - MAX_JOINED_SHARE) / MAX_JOINED_SHARE).clamp(0.0, 1.0);
             all += num_windows;
-            found += num_stretches.powf(1.0 - in_full) * num_found.powf(in_full);
+            found += num_runs.powf(1.0 - in_full) * num_found.powf(in_full);
         }
         if found > 0.0 { (all / found).ln() } else { 0.0 }
     }

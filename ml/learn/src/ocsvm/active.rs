@@ -8,7 +8,7 @@ use super::problem::UpperBounds;
 /// checked against the optimum of the active ones.
 pub(super) struct Active<'a> {
     kernel: Kernel<'a>,
-    whole_rows: &'a mut RowCache,
+    full_rows: &'a mut RowCache,
     parts: RowCache,
     /// Distinct rows of the problem.
     pub(super) indices: Vec<usize>,
@@ -21,7 +21,7 @@ pub(super) struct Active<'a> {
 impl<'a> Active<'a> {
     pub(super) fn new(
         kernel: Kernel<'a>,
-        whole_rows: &'a mut RowCache,
+        full_rows: &'a mut RowCache,
         cache_bytes: usize,
         indices: Vec<usize>,
         expansion: &Expansion,
@@ -29,7 +29,7 @@ impl<'a> Active<'a> {
     ) -> Self {
         Self {
             kernel,
-            whole_rows,
+            full_rows,
             parts: RowCache::new(indices.len(), cache_bytes),
             expansion: expansion.select(&indices),
             upper: indices.iter().map(|&index| bounds.upper[index]).collect(),
@@ -43,7 +43,7 @@ impl<'a> Active<'a> {
             return row;
         }
         let whole = self.indices[index];
-        let row = KernelRow::new(self.kernel.part(self.whole_rows, whole, &self.indices));
+        let row = KernelRow::new(self.kernel.part(self.full_rows, whole, &self.indices));
         self.parts.insert(index, &row);
         row
     }

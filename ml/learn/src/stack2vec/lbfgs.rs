@@ -19,7 +19,7 @@ const MIN_GAIN: f32 = 3e-3;
 const MEMORY: usize = 8;
 /// Share of the predicted decrease that a step must achieve (Armijo 1966).
 const MIN_DECREASE_SHARE: f32 = 1e-4;
-/// Relative rounding error of the loss.
+/// Rounding error of the loss.
 const ROUNDING: f32 = 1e-6;
 /// Minimum curvature of a step that is stored.
 const MIN_CURVATURE: f32 = 1e-10;
@@ -67,7 +67,7 @@ pub(super) fn infer_block(
         for (index, mut search) in searches.into_iter().enumerate() {
             let place = places.row(index).to_vec();
             let slopes = slopes.row(index).to_vec();
-            let is_open = simd.dispatch(Evaluation {
+            let is_open = simd.dispatch(PointEvaluation {
                 loss: losses[index],
                 search: &mut search,
                 decay,
@@ -173,7 +173,7 @@ impl Search {
 
 /// One evaluation of a search at the next point, given the loss and slopes there; pulp compiles it per vector width.
 /// Returns whether the search continues.
-struct Evaluation<'a> {
+struct PointEvaluation<'a> {
     search: &'a mut Search,
     decay: f32,
     place: Vec<f32>,
@@ -182,7 +182,7 @@ struct Evaluation<'a> {
     slopes: Vec<f32>,
 }
 
-impl WithSimd for Evaluation<'_> {
+impl WithSimd for PointEvaluation<'_> {
     type Output = bool;
 
     #[inline(always)]

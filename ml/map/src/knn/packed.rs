@@ -91,7 +91,7 @@ impl PackedLayout {
         let mut values = vec![0.0; self.shift.len()];
         for row in 0..rows.len() {
             let mut rare = Vec::new();
-            self.place(rows.row(row), &mut values, &mut rare);
+            self.scale_row(rows.row(row), &mut values, &mut rare);
             // Scaled twice, so that the squares of large numbers do not overflow.
             let all = || values.iter().chain(rare.iter().map(|(_, value)| value));
             let largest = all().fold(0.0_f64, |largest, value| largest.max(value.abs()));
@@ -105,16 +105,16 @@ impl PackedLayout {
     }
 
     /// Computes the shifted and scaled values of a row.
-    fn place(&self, row: RowRef<'_>, values: &mut [f64], rare: &mut Vec<(usize, f64)>) {
+    fn scale_row(&self, row: RowRef<'_>, values: &mut [f64], rare: &mut Vec<(usize, f64)>) {
         for (value, shift) in values.iter_mut().zip(&self.shift) {
             *value = -shift * self.scale;
         }
         for (column, value) in row.entries() {
             match self.columns[column] {
-                ColumnSlot::Matrix(place) => {
-                    values[place] = (value - self.shift[place]) * self.scale;
+                ColumnSlot::Matrix(index) => {
+                    values[index] = (value - self.shift[index]) * self.scale;
                 }
-                ColumnSlot::Rare(place) if value != 0.0 => rare.push((place, value * self.scale)),
+                ColumnSlot::Rare(index) if value != 0.0 => rare.push((index, value * self.scale)),
                 ColumnSlot::Rare(_) => {}
             }
         }
@@ -130,7 +130,7 @@ impl PackedLayout {
         let mut values = vec![0.0; self.shift.len()];
         for (row, mut target) in matrix.outer_iter_mut().enumerate() {
             let mut rare = Vec::new();
-            self.place(rows.row(row), &mut values, &mut rare);
+            self.scale_row(rows.row(row), &mut values, &mut rare);
             let all = values.iter().chain(rare.iter().map(|(_, value)| value));
             let norm: f64 = all.map(|&value| f64::from(value as f32).powi(2)).sum();
             packed.2.push(norm as f32);
@@ -139,7 +139,7 @@ impl PackedLayout {
             }
             let rare = rare
                 .into_iter()
-                .map(|(place, value)| (place as u32, value as f32));
+                .map(|(index, value)| (index as u32, value as f32));
             packed.0.extend(rare);
             packed.1.push(packed.0.len());
         }

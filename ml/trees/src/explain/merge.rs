@@ -25,7 +25,7 @@ pub(super) struct PathTotal {
 pub(super) struct Merger {
     /// Index of a path in `totals`, by path.
     slot: Vec<usize>,
-    /// The last callee and its path, by path of the caller: runs of one function need no look-up.
+    /// The last callee and its path, by path of the caller: runs of one function need no lookup.
     recent: Vec<(FuncId, CallPath)>,
     path_of_vertex: Vec<CallPath>,
     totals: Vec<PathTotal>,

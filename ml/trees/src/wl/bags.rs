@@ -74,7 +74,7 @@ impl BagEntry {
 }
 
 impl Default for Bags {
-    /// No trees.
+    /// Returns bags of no trees.
     fn default() -> Self {
         Self {
             lists: Lists::default(),

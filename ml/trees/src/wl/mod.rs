@@ -9,7 +9,7 @@
 //! # Algorithm
 //!
 //! The label of every degree follows from the complete subtree below a vertex, and there are few different complete
-//! subtrees. So vertices are first sorted into classes of equal complete subtrees (one table look-up a vertex,
+//! subtrees. So vertices are first sorted into classes of equal complete subtrees (one table lookup a vertex,
 //! children before parents; the key is the function and a 128-bit number for its child classes). Only classes are
 //! relabelled, and only different labels hashed. Cost: linear in vertices, plus classes × their degree. There is no
 //! recursion, so trees may be of any depth.

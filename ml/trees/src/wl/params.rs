@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, check_param};
 
-/// How repeated children count in a subtree's label.
+/// The effect of repeated children on a subtree's label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signature {
@@ -35,7 +35,7 @@ pub enum Siblings {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WlParams {
-    /// How repeated children count.
+    /// The effect of repeated children.
     pub signature: Signature,
     /// The meaning of the order of children.
     #[serde(default)]

@@ -27,8 +27,8 @@ const TREES_PER_TASK: usize = 256;
 /// Number of trees that are processed together; the result does not depend on it.
 const TREES_PER_ROUND: usize = 64 * TREES_PER_TASK;
 
-/// The missing place.
-const NO_PLACE: SubtreeIdx = SubtreeIdx(u32::MAX);
+/// The subtree of a label without one.
+const NO_SUBTREE: SubtreeIdx = SubtreeIdx(u32::MAX);
 
 /// Relabels trees one after another.
 ///
@@ -42,7 +42,7 @@ pub struct Relabeler {
     table: ClassTable,
     labels: ClassLabels,
     /// The subtree of each label.
-    place: Vec<SubtreeIdx>,
+    subtree_of: Vec<SubtreeIdx>,
     /// Class of each tree's root.
     roots: Vec<ClassId>,
     subtrees: Subtrees,
@@ -62,7 +62,7 @@ impl Relabeler {
             names: NameTable::default(),
             table: ClassTable::new(params.siblings()),
             labels: ClassLabels::new(params),
-            place: Vec::new(),
+            subtree_of: Vec::new(),
             roots: Vec::new(),
             subtrees: Subtrees {
                 max_degree: params.max_degree(),
@@ -158,8 +158,8 @@ impl Relabeler {
             .map(|trees| Aggregator::new(labels.labels.len()).aggregate(trees, labels))
             .collect();
         self.name_subtrees(&rows);
-        let place = &self.place;
-        rows.par_iter_mut().for_each(|rows| rows.order(place));
+        let subtree_of = &self.subtree_of;
+        rows.par_iter_mut().for_each(|rows| rows.order(subtree_of));
         let roots = classes.iter().flat_map(|trees| &trees.roots);
         let rows = rows.iter().flat_map(Rows::iter);
         for ((row, &root), &tree) in rows.zip(roots).zip(trees) {
@@ -192,8 +192,8 @@ impl Relabeler {
         } = &mut self.subtrees;
         *known = Some(max_degree);
         vocabulary.truncate(max_degree);
-        let find = |label: &SubtreeLabel| vocabulary.find(label.hash).unwrap_or(NO_PLACE);
-        self.place = self.labels.labels.iter().map(find).collect();
+        let find = |label: &SubtreeLabel| vocabulary.find(label.hash).unwrap_or(NO_SUBTREE);
+        self.subtree_of = self.labels.labels.iter().map(find).collect();
         let num_subtrees = vocabulary.len();
         let structures = self.roots.iter().map(|&root| self.structure(root));
         let structures = structures.collect();
@@ -203,7 +203,7 @@ impl Relabeler {
     /// Returns the subtree of largest degree of a class.
     fn structure(&self, class: ClassId) -> SubtreeIdx {
         let labels = self.labels.of_class(class);
-        self.place[labels[labels.len() - 1] as usize]
+        self.subtree_of[labels[labels.len() - 1] as usize]
     }
 
     /// Returns classes of complete subtrees in the numbers of the table, task by task.
@@ -242,16 +242,16 @@ impl Relabeler {
     fn name_subtrees(&mut self, rows: &[Rows]) {
         let vocabulary = &mut self.subtrees.vocabulary;
         let num_known = vocabulary.len();
-        self.place.resize(self.labels.labels.len(), NO_PLACE);
+        self.subtree_of.resize(self.labels.labels.len(), NO_SUBTREE);
         let mut fresh: Vec<Subtree> = Vec::new();
         let mut fresh_labels: Vec<LabelId> = Vec::new();
         let first_tree = self.subtrees.bags.len();
         for (tree, row) in rows.iter().flat_map(Rows::iter).enumerate() {
             for entry in row {
-                let place = &mut self.place[entry.subtree.index()];
-                if *place == NO_PLACE {
+                let subtree_of = &mut self.subtree_of[entry.subtree.index()];
+                if *subtree_of == NO_SUBTREE {
                     let label = self.labels.labels[entry.subtree.index()];
-                    *place = SubtreeIdx::from_index(num_known + fresh.len());
+                    *subtree_of = SubtreeIdx::from_index(num_known + fresh.len());
                     fresh_labels.push(entry.subtree.0);
                     fresh.push(Subtree {
                         hash: label.hash,
@@ -262,10 +262,10 @@ impl Relabeler {
                         example_vertex: entry.vertex,
                         num_trees: 1,
                     });
-                } else if place.index() < num_known {
-                    vocabulary.count_tree(*place);
+                } else if subtree_of.index() < num_known {
+                    vocabulary.count_tree(*subtree_of);
                 } else {
-                    fresh[place.index() - num_known].num_trees += 1;
+                    fresh[subtree_of.index() - num_known].num_trees += 1;
                 }
             }
         }
@@ -274,8 +274,12 @@ impl Relabeler {
         }
         let moved = vocabulary.insert(fresh);
         self.subtrees.bags.renumber(&moved);
-        for place in self.place.iter_mut().filter(|place| **place != NO_PLACE) {
-            *place = moved[place.index()];
+        for subtree_of in self
+            .subtree_of
+            .iter_mut()
+            .filter(|subtree_of| **subtree_of != NO_SUBTREE)
+        {
+            *subtree_of = moved[subtree_of.index()];
         }
     }
 }
@@ -296,9 +300,9 @@ impl Rows {
     }
 
     /// Replaces the labels of entries by their subtrees, and sorts each row.
-    fn order(&mut self, place: &[SubtreeIdx]) {
+    fn order(&mut self, subtree_of: &[SubtreeIdx]) {
         for entry in &mut self.entries {
-            entry.subtree = place[entry.subtree.index()];
+            entry.subtree = subtree_of[entry.subtree.index()];
         }
         let mut start = 0;
         for &end in &self.ends {

@@ -132,13 +132,13 @@ mod tests {
         let wanted = Place::from_text(text);
         window.harness.state_mut().go_to_place(wanted.clone());
         window.harness.run();
-        let there = window.harness.state().place().unwrap();
-        assert_eq!(there.trees, wanted.trees);
-        assert_eq!(there.time, wanted.time);
+        let arrived = window.harness.state().place().unwrap();
+        assert_eq!(arrived.trees, wanted.trees);
+        assert_eq!(arrived.time, wanted.time);
         for view in &wanted.views {
-            assert!(there.views.contains(view), "{there:?}");
+            assert!(arrived.views.contains(view), "{arrived:?}");
         }
-        assert!(!there.differs_in_time_alone(&wanted));
+        assert!(!arrived.differs_in_time_alone(&wanted));
     }
 
     #[test]

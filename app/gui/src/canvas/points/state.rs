@@ -61,7 +61,7 @@ impl PointsState {
         self.cursor = None;
     }
 
-    /// Returns the selected tool; after it has taken a group, it is [`Tool::Pan`] again.
+    /// Returns the selected tool; after it has taken a group, it is [`Tool::Hand`] again.
     pub fn tool(&self) -> Tool {
         self.tool
     }

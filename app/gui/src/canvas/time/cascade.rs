@@ -40,7 +40,7 @@ struct PathLabel {
     rect: Rect,
     galley: Arc<Galley>,
     color: Color32,
-    of: Hovered,
+    item: Hovered,
 }
 
 /// Returns the description of a path for screen readers.
@@ -86,7 +86,7 @@ impl LaneDrawing<'_> {
             .iter()
             .find(|path_label| path_label.rect.contains(pointer));
         if let Some(path_label) = path_label {
-            return Some(path_label.of);
+            return Some(path_label.item);
         }
         let lines = cascade.steps.iter().enumerate();
         let lines = lines.filter_map(|(at, step)| Some((at, self.step_line(step)?)));
@@ -164,15 +164,15 @@ impl LaneDrawing<'_> {
         let steps = cascade.steps.iter().filter_map(|step| {
             let rect = self.range_rect(step.to, (step.since, step.time))?;
             let text = step.delay.to_string();
-            let of = Hovered::Step(*step);
-            Some(self.path_label(rect, (text, 0.0), theme.delay_victim(), of))
+            let item = Hovered::Step(*step);
+            Some(self.path_label(rect, (text, 0.0), theme.delay_victim(), item))
         });
         let mut path_labels: Vec<PathLabel> = steps.collect();
         let root = &cascade.root;
         if let Some(rect) = self.range_rect(root.lane, (root.start, root.end)) {
             let text = format!("{} {}", kind_text(root.kind), root.own_delay);
-            let of = Hovered::Root(*root);
-            path_labels.push(self.path_label(rect, (text, SIGN_WIDTH), theme.delay_root(), of));
+            let item = Hovered::Root(*root);
+            path_labels.push(self.path_label(rect, (text, SIGN_WIDTH), theme.delay_root(), item));
         }
         path_labels
     }
@@ -183,7 +183,7 @@ impl LaneDrawing<'_> {
         range_rect: Rect,
         (text, before): (String, f32),
         color: Color32,
-        of: Hovered,
+        item: Hovered,
     ) -> PathLabel {
         let font = FontId::proportional(TEXT_SIZE);
         let ink = self.shown.theme.text_on(color);
@@ -203,7 +203,7 @@ impl LaneDrawing<'_> {
             rect,
             galley,
             color,
-            of,
+            item,
         }
     }
 
@@ -215,7 +215,7 @@ impl LaneDrawing<'_> {
         self.painter
             .rect_filled(path_label.rect, RADIUS, path_label.color);
         let mut left = path_label.rect.left() + 4.0;
-        if let Hovered::Root(root) = path_label.of {
+        if let Hovered::Root(root) = path_label.item {
             let centre = Pos2::new(left + SIGN_RADIUS, path_label.rect.center().y);
             paint_kind(self.painter, root.kind, centre, SIGN_RADIUS, ink);
             left += SIGN_WIDTH;

@@ -135,12 +135,12 @@ impl LaneDrawing<'_> {
         let at = Pos2::new(band.left() - 6.0, middle);
         let color = theme.weak_text();
         above.text(at, Align2::RIGHT_CENTER, "iteration", font, color);
-        let here = pointer.and_then(|time| {
+        let at_pointer = pointer.and_then(|time| {
             let after = bounds.partition_point(|&bound| bound <= time);
             let iteration = after.checked_sub(1)?;
             Some((time, iteration)).filter(|_| after < bounds.len())
         });
-        if let Some((time, iteration)) = here {
+        if let Some((time, iteration)) = at_pointer {
             let at = Pos2::new(self.x(time), middle);
             self.paint_sign(painter, band, at, thousands(iteration));
         }

@@ -76,12 +76,12 @@ fn join<'a>(tiles: impl Iterator<Item = &'a Arc<LaneBars>>) -> Vec<Bar> {
     let mut joined: Vec<Bar> = tiles.flat_map(|bars| bars.0.iter().copied()).collect();
     joined.sort_by_key(|bar| (bar.level, bar.from, bar.to, bar.exec));
     joined.dedup_by(|next, bar| {
-        let goes_on = (next.level, next.exec) == (bar.level, bar.exec) && next.from <= bar.to;
-        if goes_on {
+        let is_continued = (next.level, next.exec) == (bar.level, bar.exec) && next.from <= bar.to;
+        if is_continued {
             bar.to = bar.to.max(next.to);
             bar.num_calls = bar.num_calls.max(next.num_calls);
         }
-        goes_on
+        is_continued
     });
     joined
 }

@@ -27,8 +27,8 @@ pub(super) fn tooltip_ui(
         _ => None,
     });
     let is_known = call.is_some_and(|call| canvas.calls().ask(&CallOf(call)).is_some());
-    let what = (call, is_known);
-    pointer_card_of(response, what, PopupAnchor::Pointer, ui, |ui| {
+    let contents = (call, is_known);
+    pointer_card_of(response, contents, PopupAnchor::Pointer, ui, |ui| {
         if let Some(hovered) = hovered {
             hovered_tooltip(canvas, patterns, hovered, ui);
         }

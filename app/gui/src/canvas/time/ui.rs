@@ -130,8 +130,10 @@ impl LaneCanvas {
         };
         let hovered = draw(&drawing, &response, (axis, band), ui);
         let middle = response.hover_pos().unwrap_or(plot.center());
-        let here = snapped(drawing.canvas, plot, middle, ui);
-        let mark = shown.range.or(Some(TimeRange::between(here, here)));
+        let snapped_time = snapped(drawing.canvas, plot, middle, ui);
+        let mark = shown
+            .range
+            .or(Some(TimeRange::between(snapped_time, snapped_time)));
         let pressed = response.interact_pointer_pos();
         let pressed = pressed.map(|at| snapped(drawing.canvas, plot, at, ui));
         let range = choose_range(self, &response, pressed, ui);
@@ -178,15 +180,15 @@ impl LaneCanvas {
     fn keys_ui(&mut self, shown: &LaneScene<'_>, response: &Response, ui: &Ui) -> Keys {
         let is_typing = ui.ctx().text_edit_focused();
         let is_focused = !is_typing && (shown.has_focus || response.has_focus());
-        let is_meant = is_focused || (!is_typing && response.contains_pointer());
-        if is_meant {
+        let takes_keys = is_focused || (!is_typing && response.contains_pointer());
+        if takes_keys {
             take_keys(self, response, ui);
         }
         let pressed = |key| ui.input(|input| input.modifiers.is_none() && input.key_pressed(key));
         Keys {
-            wants_fit: is_meant && pressed(Key::F),
+            wants_fit: takes_keys && pressed(Key::F),
             wants_search: is_focused && pressed(Key::Slash),
-            wants_mark: is_meant && pressed(Key::M),
+            wants_mark: takes_keys && pressed(Key::M),
             stepped: is_focused
                 .then(|| take_steps(self, shown.call, ui))
                 .flatten(),
@@ -275,14 +277,14 @@ fn draw(
     drawing.paint_density(&clipped(band), band);
     let write = pointer.and_then(|pointer| drawing.write_at(pointer));
     if hovered.is_some() || write.is_some() {
-        let there = (hovered.as_ref(), write.as_ref());
+        let under_pointer = (hovered.as_ref(), write.as_ref());
         match &hovered {
             Some(path) if call_of(path).is_some() => {
                 cascade_tooltip(drawing.canvas, path, (response, ui));
             }
             _ => tooltip_ui(
                 (drawing.canvas, drawing.shown.patterns),
-                there,
+                under_pointer,
                 response,
                 ui,
             ),

@@ -13,7 +13,7 @@ use super::list::{CandidateFilter, CandidateOrder};
 use super::{CandidatesState, Step, candidates_ui};
 use crate::context::ViewContext;
 use crate::hover;
-use crate::stall_fixture::{stalled_snapshot, trees_of_stall};
+use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall};
 use crate::test_support::{
     DrawnText, demo_snapshot, with_focus, with_label, with_trace_write, written,
 };
@@ -230,12 +230,12 @@ fn skipped_trees_come_again_only_after_all_others() {
     let mut focus = order[0];
     let mut visited = vec![focus];
     for turn in 0..order.len() - 1 {
-        let here = focused(&snapshot, focus);
+        let current = focused(&snapshot, focus);
         focus = if turn % 2 == 0 {
-            state.skip(&here).unwrap()
+            state.skip(&current).unwrap()
         } else {
             // The session has not answered: the snapshot shows no label.
-            match &state.label_selection(&here, Label::Normal)[..] {
+            match &state.label_selection(&current, Label::Normal)[..] {
                 [_, Command::Select(Selection::One(next))] => *next,
                 other => panic!("moves on, not {other:?}"),
             }

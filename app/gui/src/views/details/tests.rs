@@ -9,7 +9,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
 use super::*;
-use crate::stall_fixture::{stalled_snapshot, trees_of_stall};
+use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall};
 use crate::test_support::{demo_snapshot, harness_of, with_focus, with_label, with_trace_write};
 
 /// The view of a call of rank 0, with the commands that it sent.

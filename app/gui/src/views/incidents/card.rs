@@ -275,8 +275,8 @@ fn buttons_ui(
             ui.spacing_mut().button_padding.x = 6.0;
             let on = common_label(ctx.snapshot, trees);
             let on = (on, common_author(ctx.snapshot, trees));
-            let what = format!("incident {}", number + 1);
-            if let Some(label) = label_buttons(ctx.theme, on, &what, ui) {
+            let target = format!("incident {}", number + 1);
+            if let Some(label) = label_buttons(ctx.theme, on, &target, ui) {
                 let command = IncidentsState::press_label(ctx.snapshot, label);
                 if let Some(command) = command {
                     ctx.send(command);

@@ -41,10 +41,10 @@ pub(super) fn height(snapshot: &Snapshot, causes: &RunCauses, number: usize, wid
     let incident = causes.incident(number);
     let words = incident.map_or_else(String::new, |incident| causes.incident_sentence(incident));
     let words = num_lines(&words, width) as f32 * LINE_HEIGHT;
-    let comes_back = causes
+    let recurs = causes
         .similar(number)
         .is_some_and(|similar| similar.incidents.len() > 1);
-    let similar = if comes_back { SIMILAR_HEIGHT } else { 0.0 };
+    let similar = if recurs { SIMILAR_HEIGHT } else { 0.0 };
     let has_buttons = snapshot.incident == Some(number) && !trees_hit(snapshot, number).is_empty();
     let buttons = if has_buttons { BUTTONS_HEIGHT } else { 0.0 };
     HEIGHT + words + similar + buttons

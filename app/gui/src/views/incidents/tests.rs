@@ -9,10 +9,10 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
 use super::{IncidentsState, incidents_ui};
-use crate::stall_fixture::{stalled_snapshot, trees_of_stall, with_incident};
+use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall, with_incident};
 use crate::test_support::{demo_snapshot, harness_of, with_label, written};
 use crate::theme::SMALLEST_TEXT;
-use crate::trend_fixture::{doubted_trend_snapshot, trend_snapshot};
+use crate::trend_run_for_tests::{doubted_trend_snapshot, trend_snapshot};
 
 type View = Harness<'static, IncidentsState>;
 

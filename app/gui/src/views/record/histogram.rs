@@ -144,7 +144,7 @@ fn summary(histogram: &RecordHistogram, time_us: Option<f64>) -> String {
             number(total)
         ),
         Some(bin) => format!(
-            "{} lies in a bin of {} among {} executions; {} took longer",
+            "{} is in a bin of {} out of {} executions; {} took longer",
             duration(time_us),
             number(histogram.counts[bin]),
             number(total),
@@ -186,7 +186,7 @@ mod tests {
         let histogram = histogram(&[-0.5, 9.5, 99.5], &[9.0, 1.0]);
         assert_eq!(
             summary(&histogram, Some(50.0)),
-            "50 µs lies in a bin of 1 among 10 executions; 0 took longer"
+            "50 µs is in a bin of 1 out of 10 executions; 0 took longer"
         );
         assert_eq!(
             summary(&histogram, Some(500.0)),

@@ -21,7 +21,7 @@ pub(crate) struct DocumentState {
     timeline: RecordTimelineState,
     is_json: bool,
     /// The document that `json` was formatted from.
-    of: Option<Arc<ExecutionDocument>>,
+    document: Option<Arc<ExecutionDocument>>,
     json: String,
 }
 
@@ -36,12 +36,12 @@ impl DocumentState {
 
     fn prepare(&mut self, document: &Arc<ExecutionDocument>) {
         if !self
-            .of
+            .document
             .as_ref()
             .is_some_and(|known| Arc::ptr_eq(known, document))
         {
             self.json = document.pretty_json();
-            self.of = Some(Arc::clone(document));
+            self.document = Some(Arc::clone(document));
             self.timeline.show(document);
         }
     }

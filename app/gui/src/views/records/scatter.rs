@@ -68,7 +68,7 @@ impl RecordScatterState {
         }) {
             return;
         }
-        let goes_on = known.is_some_and(|(known, _)| {
+        let is_same_answer = known.is_some_and(|(known, _)| {
             known.request.id == results.request.id
                 && known.documents.len() == results.documents.len()
         });
@@ -85,7 +85,7 @@ impl RecordScatterState {
         let places = results.documents.iter().map(place).collect();
         let marks = results.documents.iter().map(|document| mark(ctx, document));
         self.points.set_points(places, marks.collect());
-        if !goes_on {
+        if !is_same_answer {
             self.points.fit();
         }
         self.known = Some((Arc::clone(results), is_dark));

@@ -109,7 +109,7 @@ fn classes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stall_fixture::{stalled_snapshot, trees_of_stall};
+    use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall};
     use crate::test_support::demo_snapshot;
 
     #[test]

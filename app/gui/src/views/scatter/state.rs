@@ -88,7 +88,7 @@ impl ScatterState {
         if is_same_map && known.is_some_and(|known| known.inputs.is_same(&inputs)) {
             return;
         }
-        let goes_on = known.is_some_and(|known| {
+        let is_continued = known.is_some_and(|known| {
             Arc::ptr_eq(&known.analysis, analysis) && known.map.method == map.method
         });
         let palette = Palette::new(self.coloring, snapshot, analysis);
@@ -99,7 +99,7 @@ impl ScatterState {
             let places = map.points.iter().map(|point| point.map(f64::from));
             self.points.set_points(places.collect(), marks);
         }
-        if !goes_on {
+        if !is_continued {
             self.fit();
         }
         self.known = Some(Known {

@@ -120,7 +120,7 @@ mod tests {
     use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
     use super::super::{TimelineState, timeline_ui};
-    use crate::stall_fixture::{stalled_snapshot, trees_of_stall, with_incident};
+    use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall, with_incident};
     use crate::test_support::{harness_of, with_focus, written};
 
     type View = Harness<'static, TimelineState>;

@@ -250,17 +250,17 @@ impl ShownRun {
         if let Some(number) = self.trend.number() {
             return format!("Timeline of trend {}", number + 1);
         }
-        let of = self
+        let subject = self
             .focus
             .as_ref()
             .map_or("the run".to_owned(), Focus::code);
-        format!("Timeline of {of}")
+        format!("Timeline of {subject}")
     }
 
     /// Returns the code of a tree of the forest of the abnormal executions.
     pub(super) fn code(&self, tree: TreeIdx) -> String {
-        let of = self.flagged_of.as_ref();
-        of.map_or_else(String::new, |(analysis, _)| {
+        let subject = self.flagged_of.as_ref();
+        subject.map_or_else(String::new, |(analysis, _)| {
             analysis.forest.code(tree).to_string()
         })
     }

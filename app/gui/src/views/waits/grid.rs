@@ -24,7 +24,7 @@ pub(super) struct WaitGrid {
     /// Cells by row, shape `[num_groups, num_groups]`.
     cells: Vec<GridCell>,
     /// The longest time of a cell.
-    most: DurationNs,
+    longest: DurationNs,
 }
 
 impl WaitGrid {
@@ -53,9 +53,9 @@ impl WaitGrid {
                 cell.num_waits += wait.num_waits;
             }
         }
-        let most = cells.iter().map(|cell| cell.total).max();
+        let longest = cells.iter().map(|cell| cell.total).max();
         Self {
-            most: most.unwrap_or_default(),
+            longest: longest.unwrap_or_default(),
             ranks,
             per_group,
             num_groups,
@@ -74,8 +74,8 @@ impl WaitGrid {
     }
 
     /// Returns the longest time of a cell.
-    pub(super) fn most(&self) -> DurationNs {
-        self.most
+    pub(super) fn longest(&self) -> DurationNs {
+        self.longest
     }
 
     /// Returns how long the ranks of a row waited for those of a column.
@@ -87,9 +87,9 @@ impl WaitGrid {
     /// Returns the position of a cell on the colour scale, 0 to 1: the square root of its share, so that small values
     /// stay visible.
     pub(super) fn share(&self, cell: GridCell) -> f32 {
-        let most = self.most.as_secs_f64();
-        if most > 0.0 {
-            (cell.total.as_secs_f64() / most).sqrt() as f32
+        let longest = self.longest.as_secs_f64();
+        if longest > 0.0 {
+            (cell.total.as_secs_f64() / longest).sqrt() as f32
         } else {
             0.0
         }
@@ -149,7 +149,7 @@ impl WaitGrid {
         let longest = places.max_by_key(|&(row, column)| self.cell(row, column).total);
         let ranks = count_of(self.ranks.len(), "rank");
         match longest {
-            Some((row, column)) if self.most > DurationNs::ZERO => {
+            Some((row, column)) if self.longest > DurationNs::ZERO => {
                 format!("{ranks}; longest: {}", self.text(row, column))
             }
             _ => format!("{ranks}; no waits"),

@@ -85,7 +85,7 @@ fn square_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &mut Ui) {
     let Some((grid, cursor)) = state.grid(ctx.snapshot, max_groups) else {
         return empty_ui("…", ui);
     };
-    if grid.len() == 0 || grid.most().0 == 0 {
+    if grid.len() == 0 || grid.longest().0 == 0 {
         let text = if ctx.snapshot.range.is_some() {
             "No waits between ranks in the selected time range."
         } else {

@@ -6,7 +6,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::*;
-use crate::stall_fixture::stalled_snapshot;
+use crate::stall_run_for_tests::stalled_snapshot;
 use crate::test_support::{demo_snapshot, harness_of, themed};
 
 type View = Harness<'static, WaitsState>;

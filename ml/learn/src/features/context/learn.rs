@@ -7,7 +7,7 @@ use callgrove_model::{CsTree, Forest, TreeIdx};
 use super::law::SizeLaw;
 use super::model::{
     CalleeSet, Callees, Caller, Context, ContextModel, FunctionNo, NUM_EXTENTS, NUM_KINDS, Numbers,
-    places,
+    function_depths,
 };
 use super::surprise::surprises;
 use super::surprise_law::SurpriseLaw;
@@ -175,7 +175,7 @@ impl ContextModel {
         let mut nestings: Vec<Vec<f64>> = vec![Vec::new(); num_functions];
         let mut depths = nestings.clone();
         for tree in trees(forest) {
-            for (func, place) in places(tree, numbers) {
+            for (func, place) in function_depths(tree, numbers) {
                 nestings[func].push(place.nesting.real().ln_1p());
                 depths[func].push(place.depth.real().ln_1p());
             }

@@ -266,7 +266,10 @@ pub(super) struct FunctionDepth {
 }
 
 /// Returns the depths of all functions of a tree.
-pub(super) fn places(tree: CsTree<'_>, numbers: &Numbers) -> BTreeMap<FunctionNo, FunctionDepth> {
+pub(super) fn function_depths(
+    tree: CsTree<'_>,
+    numbers: &Numbers,
+) -> BTreeMap<FunctionNo, FunctionDepth> {
     let mut places: BTreeMap<FunctionNo, FunctionDepth> = BTreeMap::new();
     let mut on_path: BTreeMap<FunctionNo, usize> = BTreeMap::new();
     let mut path: Vec<usize> = Vec::new();

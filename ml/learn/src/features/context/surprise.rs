@@ -6,7 +6,7 @@ use callgrove_model::CsTree;
 
 use super::law::SizeLaw;
 use super::model::{
-    CalleeSet, ContextModel, FunctionDepth, FunctionNo, NUM_KINDS, Numbers, places,
+    CalleeSet, ContextModel, FunctionDepth, FunctionNo, NUM_KINDS, Numbers, function_depths,
 };
 use callgrove_trees::real::Real;
 
@@ -209,7 +209,7 @@ impl Parts<'_> {
 
     /// Returns the function whose nesting on one path from the root, and the one whose depth, is the rarest.
     fn places(&self) -> [Option<Surprise>; 2] {
-        let places = places(self.tree, self.numbers);
+        let places = function_depths(self.tree, self.numbers);
         let of = |laws: &[Option<SizeLaw>], count: fn(&FunctionDepth) -> usize| {
             let known = places.iter().filter_map(|(&func, place)| {
                 let law = laws.get(func)?.as_ref()?;
