@@ -1,6 +1,6 @@
 //! A whole run in memory: its ranks are read side by side and joined.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{
-    Cancelled, ProgramId, Progress, RankBuilder, RankId, RankTrace, Trace, WarningKind, Warnings,
+    Cancelled, CounterId, FuncId, NameTable, ProgramId, Progress, RankBuilder, RankId, RankTrace,
+    StepBatch, Trace, WarningKind, Warnings,
 };
 
 use crate::rank_in_name::rank_in_name;
@@ -60,7 +61,7 @@ pub fn read_trace(
         if let Some(guard) = &options.guard {
             guard.check(stream, &options.adios2)?;
         }
-        read_rank(stream, &options.adios2, |position| {
+        read_stream(stream, &options.adios2, |position| {
             meter.at(index, position)
         })
     };
@@ -71,26 +72,24 @@ pub fn read_trace(
 }
 
 /// The result of reading one stream.
-struct RankOutcome {
-    trace: RankTrace,
+struct StreamOutcome {
+    traces: Vec<RankTrace>,
     warnings: Warnings,
     num_ranks: Option<u32>,
 }
 
-fn read_rank(
+fn read_stream(
     path: &Path,
     adios2: &LibraryOnDemand,
     report: impl Fn(f32) -> Result<(), Cancelled>,
-) -> Result<RankOutcome, TraceError> {
+) -> Result<StreamOutcome, TraceError> {
     let mut source = open_stream(path, ProgramId(0), adios2)?;
     let mut warnings = Warnings::default();
-    let mut builder = None;
+    let mut ranks = StreamRanks::default();
     loop {
         let cut = match source.next_step(Duration::ZERO) {
             Ok(Next::Step(batch)) => {
-                builder
-                    .get_or_insert_with(|| RankBuilder::new(batch.program, batch.rank))
-                    .push(*batch);
+                ranks.push(*batch, source.rank().is_some());
                 report(source.position())?;
                 continue;
             }
@@ -100,7 +99,7 @@ fn read_rank(
                 path.display()
             )),
             // An error before the first step is all that there is to say.
-            Err(error) if builder.is_none() => return Err(error),
+            Err(error) if ranks.is_empty() => return Err(error),
             Err(error) => Some(error.with_causes()),
         };
         if let Some(reason) = cut {
@@ -108,18 +107,57 @@ fn read_rank(
         }
         break;
     }
-    let Some(builder) = builder else {
+    if ranks.is_empty() {
         return Err(TraceError::NoSteps {
             path: path.to_owned(),
         });
-    };
+    }
     warnings.join(source.take_warnings());
-    let trace = builder.finish(source.names().clone(), source.counter_names().clone());
-    Ok(RankOutcome {
-        trace,
+    Ok(StreamOutcome {
+        traces: ranks.finish(source.names(), source.counter_names()),
         warnings,
         num_ranks: source.num_ranks(),
     })
+}
+
+/// The ranks of a stream, which is nearly always one, with the steps read so far.
+#[derive(Default)]
+struct StreamRanks {
+    builders: BTreeMap<(ProgramId, RankId), RankBuilder>,
+    /// Steps without events from before the stream said which rank it is of.
+    early: Vec<StepBatch>,
+}
+
+impl StreamRanks {
+    fn is_empty(&self) -> bool {
+        self.builders.is_empty() && self.early.is_empty()
+    }
+
+    fn push(&mut self, batch: StepBatch, knows_rank: bool) {
+        if !knows_rank {
+            self.early.push(batch);
+            return;
+        }
+        let key = (batch.program, batch.rank);
+        let new = || RankBuilder::new(batch.program, batch.rank);
+        let builder = self.builders.entry(key).or_insert_with(new);
+        for early in self.early.drain(..).chain([batch]) {
+            builder.push(early);
+        }
+    }
+
+    fn finish(
+        mut self,
+        names: &NameTable<FuncId>,
+        counter_names: &NameTable<CounterId>,
+    ) -> Vec<RankTrace> {
+        if let Some(batch) = self.early.pop() {
+            self.push(batch, true);
+        }
+        let builders = self.builders.into_values();
+        let finish = |builder: RankBuilder| builder.finish(names.clone(), counter_names.clone());
+        builders.map(finish).collect()
+    }
 }
 
 /// Does `work` on every item, `num_threads` at a time; answers in order of the items. Stops early if
@@ -174,7 +212,7 @@ fn side_by_side<T: Sync, R: Send>(
 
 fn join(
     streams: &[PathBuf],
-    outcomes: Vec<Result<RankOutcome, TraceError>>,
+    outcomes: Vec<Result<StreamOutcome, TraceError>>,
 ) -> Result<Trace, TraceError> {
     let mut warnings = Warnings::default();
     let (mut traces, mut paths, mut present) = (Vec::new(), Vec::new(), BTreeSet::new());
@@ -184,8 +222,8 @@ fn join(
             Ok(outcome) => {
                 warnings.join(outcome.warnings);
                 num_ranks = num_ranks.max(outcome.num_ranks.unwrap_or(0));
-                traces.push(outcome.trace);
-                paths.push(path);
+                paths.resize(paths.len() + outcome.traces.len(), path);
+                traces.extend(outcome.traces);
             }
             Err(error) => {
                 let rank = rank_in_name(path).map(RankId);
@@ -201,7 +239,7 @@ fn join(
     for (place, trace) in traces.iter().enumerate() {
         if let Some(other) = traces[..place]
             .iter()
-            .position(|other| other.rank == trace.rank)
+            .position(|other| (other.program, other.rank) == (trace.program, trace.rank))
         {
             let (first, second) = (paths[other].clone(), paths[place].clone());
             return Err(TraceError::DuplicateRank {

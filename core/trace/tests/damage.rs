@@ -83,6 +83,23 @@ fn a_bp4_file_cut_anywhere_gives_the_steps_before_or_an_error_with_its_name() {
 }
 
 #[test]
+fn metadata_cut_within_a_step_gives_the_steps_before() {
+    for (run, num_steps) in [(bp4_run(), 5), (bp5_run(), 4)] {
+        let folder = copy(&run, [0]);
+        let file = stream(folder.path(), 0).join("md.0");
+        cut(&file, fs::metadata(&file).unwrap().len() as usize - 1);
+        let trace = read_without_adios2(folder.path()).unwrap();
+        assert_eq!(trace.num_steps, num_steps - 1);
+        assert_eq!(trace.warnings.total(WarningKind::StreamTruncated), 1);
+        let place = first_place(&trace, WarningKind::StreamTruncated);
+        assert!(
+            place.contains("md.0 of") && place.contains("tau-metrics-lmp_tau-0.bp"),
+            "{place}"
+        );
+    }
+}
+
+#[test]
 fn a_flipped_bit_anywhere_in_an_index_does_no_harm() {
     for run in [bp4_run(), bp5_run()] {
         let folder = copy(&run, [0]);

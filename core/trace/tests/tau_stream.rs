@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use callgrove_adios2_sys::{Library, default_candidates};
@@ -115,6 +116,20 @@ fn names_grow_and_calls_last_over_steps() {
     );
     assert_eq!(trace.num_steps, 4);
     assert_eq!(warnings(&trace), ["MissingRank - x7"]);
+}
+
+#[test]
+fn empty_steps_anywhere_lose_nothing() {
+    let mut steps = vec![Step::new(0, 1), Step::new(1, 1).timer(0, "main")];
+    for time in 0..100 {
+        steps[1] = mem::take(&mut steps[1]).func(0, ENTRY, 0, 2 * time);
+        steps[1] = mem::take(&mut steps[1]).func(0, EXIT, 0, 2 * time + 1);
+    }
+    steps.extend([Step::new(1, 1), Step::new(1, 1).func(0, ENTRY, 0, 300)]);
+    steps.extend([Step::new(1, 1), Step::new(1, 1)]);
+    let trace = round_trip(&steps);
+    assert_eq!((trace.num_steps, trace.num_executions()), (6, 101));
+    assert_eq!(warnings(&trace), ["MissingRank - x7", "Unclosed 7 x1"]);
 }
 
 #[test]

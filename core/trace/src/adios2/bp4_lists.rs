@@ -65,6 +65,8 @@ pub(super) fn step_of(list: &[u8]) -> StoredStep {
         arrays: of_names(list, ARRAYS.map(|it| it.1), stored_array),
         num_rows: of_names(list, ARRAYS.map(|it| it.0), num_rows),
         counts: of_names(list, COUNTS, count),
+        is_empty: list.is_empty(),
+        data_end: None,
     }
 }
 

@@ -128,6 +128,9 @@ impl<'a> RecordLayouts<'a> {
 
     /// What a record of a step's variables tells, if the step's data starts at this place in `data.0`.
     pub(super) fn step(&self, record: &[u8], data_start: u64) -> StoredStep {
+        if record.is_empty() {
+            return StoredStep::empty();
+        }
         let known = Record::of(record)
             .and_then(|(id, record)| self.steps.get(id)?.read(record, data_start));
         known.unwrap_or_default()
@@ -186,6 +189,14 @@ impl StepLayout {
     }
 
     fn read(&self, record: Record<'_>, data_start: u64) -> Option<StoredStep> {
+        let data_bytes = record.word(2 * WORD_BYTES)?;
+        let data_end = match data_bytes {
+            0 => Some(0),
+            _ => data_start.checked_add(data_bytes),
+        };
+        if [0, 1, 2].map(|at| record.word(at * WORD_BYTES)) == [Some(0); 3] {
+            return Some(StoredStep::empty());
+        }
         let (num_words, words) = (record.word(0)?, record.place(WORD_BYTES)?);
         let is_put = |variable: &Variable| {
             let (word, bit) = (variable.bit / 64, variable.bit % 64);
@@ -203,6 +214,8 @@ impl StepLayout {
             arrays: self.arrays.map(array),
             num_rows: self.num_rows.map(num_rows),
             counts: self.counts.map(count),
+            is_empty: false,
+            data_end,
         })
     }
 }

@@ -42,10 +42,10 @@ pub(super) struct BpIndex {
     pub(super) num_steps: usize,
     /// Whether the writer has closed the file, so that no more steps will come.
     pub(super) is_closed: bool,
-    /// Whether the index breaks off before the metadata does.
-    pub(super) is_cut: bool,
-    /// BP5: where the data of each step starts in `data.0`; empty if the data is elsewhere.
-    data_starts: Vec<u64>,
+    /// How it shows that steps were lost behind the last one, if so.
+    pub(super) cut: Option<String>,
+    /// Why ADIOS2 would crash on the folder, if so. What the files alone show can be read all the same.
+    fatal: Option<TraceError>,
     /// What is known of each step.
     steps: Vec<StoredStep>,
     /// The attributes of all steps, if there is nothing that ADIOS2 could add: the file is closed and whole, and all
@@ -98,12 +98,32 @@ impl BpIndex {
         }
     }
 
-    /// Whether the data of a step can be there. Only what is surely missing is denied: for what is
-    /// missing in part, reading gives an error.
+    /// Whether the data of a step can be there, which it can where the metadata does not say how long it is.
     pub(super) fn may_have_data(&self, step: usize) -> bool {
-        let (start, end) = (self.data_starts.get(step), self.data_starts.get(step + 1));
-        start.is_none_or(|&start| start <= self.data_bytes)
-            && end.is_none_or(|&end| end <= self.data_bytes)
+        let end = self.stored(step).and_then(|it| it.data_end);
+        end.is_none_or(|end| end <= self.data_bytes)
+    }
+
+    /// The attributes of all steps, as in the field; `None` if the folder is left to ADIOS2.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`] if ADIOS2 would be needed and would crash.
+    pub(super) fn take_attributes(&mut self) -> Result<Option<StoredAttributes>, TraceError> {
+        match (self.attributes.take(), self.fatal.take()) {
+            (None, Some(error)) => Err(error),
+            (attributes, _) => Ok(attributes),
+        }
+    }
+
+    /// The index, if ADIOS2 survives the folder.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`].
+    pub(super) fn for_adios2(self) -> Result<Self, TraceError> {
+        match self.fatal {
+            Some(error) => Err(error),
+            None => Ok(self),
+        }
     }
 
     /// Size of `data.0`.
@@ -120,26 +140,37 @@ impl BpIndex {
         let metadata = File::read(folder, "md.0")?;
         let records = index.bytes[HEADER_BYTES..].chunks_exact(BP4_RECORD_BYTES);
         let is_cut = !records.remainder().is_empty();
-        let (mut num_steps, mut end) = (0, HEADER_BYTES as u64);
+        let mut lost = Lost::default();
+        let (mut newest, mut end) = (0, HEADER_BYTES as u64);
         let (mut steps, mut attributes) = (Vec::with_capacity(records.len()), Vec::new());
         for record in records {
-            num_steps += 1;
-            // A serial writer, such as TAU's, is rank 0 and counts its steps from 1.
-            if (u64_at(record, 0), u64_at(record, 8)) != (Some(num_steps), Some(0)) {
-                return Err(index.damaged(format!("step {} is no step", num_steps - 1)));
+            // A serial writer, such as TAU's, is rank 0 and counts its steps from 1. One without variables has no record.
+            let number = u64_at(record, 0).filter(|number| *number > newest);
+            let (Some(number), Some(0)) = (number, u64_at(record, 8)) else {
+                return Err(index.damaged(format!("step {} is no step", steps.len())));
+            };
+            if number > newest + 1 {
+                let reason = format!("a step without variables before step {}", steps.len());
+                lost.fatal = Some(index.damaged(reason));
+            }
+            newest = number;
+            let last = u64_at(record, 40).unwrap_or_default();
+            if lost.is_beyond(last, &metadata, steps.len())? {
+                break;
             }
             let lists;
             (end, lists) = check_bp4_step(record, end, index, &metadata)?;
             steps.push(bp4_lists::step_of(lists[0]));
             attributes.push(lists[1]);
         }
-        let is_cut = is_cut || (is_closed && num_steps > 0 && metadata.bytes.len() as u64 > end);
+        let is_cut = is_cut || (is_closed && newest > 0 && metadata.bytes.len() as u64 > end);
+        let is_closed = lost.is_all_read(is_closed, is_cut, steps.len());
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         let index = Self {
             num_steps: steps.len(),
             is_closed,
-            is_cut,
-            data_starts: Vec::new(),
+            cut: lost.reason,
+            fatal: lost.fatal,
             steps,
             attributes: None,
             data_bytes,
@@ -151,8 +182,8 @@ impl BpIndex {
         let descriptions = File::read(folder, "mmd.0")?;
         let metadata = File::read(folder, "md.0")?;
         let mut rest = &index.bytes[HEADER_BYTES..];
-        let (mut writers, mut end, mut data_starts) = (Bp5Writers::default(), 0, Vec::new());
-        let mut records = Vec::new();
+        let mut lost = Lost::default();
+        let (mut writers, mut end, mut records) = (Bp5Writers::default(), 0, Vec::new());
         while let Some((kind, record, after)) = bp5_record(rest) {
             rest = after;
             match kind {
@@ -164,9 +195,12 @@ impl BpIndex {
                     let step = Bp5Step::of_record(record, writers).ok_or_else(|| {
                         index.damaged(format!("step {} is no step", records.len()))
                     })?;
+                    let last = step.start.saturating_add(step.size_bytes);
+                    if lost.is_beyond(last, &metadata, records.len())? {
+                        break;
+                    }
                     let of_writers;
                     (end, of_writers) = step.check(&metadata, writers.num_writers)?;
-                    data_starts.extend(step.data_start);
                     // What is in several parts or files, or is of several writers, is left to ADIOS2.
                     records.push((
                         step.data_start.filter(|_| step.num_flushes == 0),
@@ -186,6 +220,7 @@ impl BpIndex {
             layouts(&descriptions)?
         };
         let is_cut = !rest.is_empty() || (is_closed && metadata.bytes.len() as u64 > end);
+        let is_closed = lost.is_all_read(is_closed, is_cut, records.len());
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         let step = |(data_start, of_writers): &(Option<u64>, [&[u8]; 2])| {
             data_start.map_or_else(StoredStep::default, |start| {
@@ -195,8 +230,8 @@ impl BpIndex {
         let index = Self {
             num_steps: records.len(),
             is_closed,
-            is_cut,
-            data_starts,
+            cut: lost.reason,
+            fatal: lost.fatal,
             steps: records.iter().map(step).collect(),
             attributes: None,
             data_bytes,
@@ -213,11 +248,52 @@ impl BpIndex {
 
     /// Itself, with the attributes that `read` finds if all steps are known.
     fn with_attributes(mut self, read: impl FnOnce() -> Option<StoredAttributes>) -> Self {
-        let is_whole = self.is_closed && !self.is_cut && self.num_steps > 0;
-        if is_whole && self.steps.iter().all(StoredStep::is_complete) {
+        let is_whole = self.is_closed && (self.cut.is_none() || self.fatal.is_some());
+        if is_whole && self.num_steps > 0 && self.steps.iter().all(StoredStep::is_complete) {
             self.attributes = read();
         }
         self
+    }
+}
+
+/// What is not there of a folder's steps.
+#[derive(Default)]
+struct Lost {
+    /// See [`BpIndex::cut`].
+    reason: Option<String>,
+    /// See [`BpIndex::fatal`].
+    fatal: Option<TraceError>,
+}
+
+impl Lost {
+    /// Whether a step ends at `end` in `md.0`, which is too short for it. ADIOS2 would wait for the rest for ever.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`] if no step is before it.
+    fn is_beyond(&mut self, end: u64, metadata: &File, step: usize) -> Result<bool, TraceError> {
+        let Err(error) = check_reach(metadata, end) else {
+            return Ok(false);
+        };
+        if step == 0 {
+            return Err(error);
+        }
+        let num_bytes = metadata.bytes.len();
+        self.reason = Some(format!("md.0 of {num_bytes} bytes ends within step {step}"));
+        self.fatal = Some(error);
+        Ok(true)
+    }
+
+    /// Whether no steps will come after the first `num_steps`: the writer has closed the file, or ADIOS2, which would
+    /// see them, is not let near it.
+    fn is_all_read(&mut self, is_closed: bool, is_cut: bool, num_steps: usize) -> bool {
+        if self.fatal.is_some() && !is_closed {
+            let reason = || "the writer has not closed the file, maybe it was killed".to_owned();
+            self.reason.get_or_insert_with(reason);
+        } else if is_cut {
+            let reason = || format!("the index ends after step {num_steps}, before the data does");
+            self.reason.get_or_insert_with(reason);
+        }
+        is_closed || self.fatal.is_some()
     }
 }
 
@@ -235,7 +311,7 @@ fn check_bp4_step<'a>(
     let [groups, variables, attributes, end] = places[..] else {
         return Err(index.damaged("a step is cut short".to_owned()));
     };
-    check_reach(&metadata.path, metadata.bytes.len() as u64, end)?;
+    check_reach(metadata, end)?;
     // Each of the three lists states its length after its number of entries.
     let lists = [
         (groups, 8, variables),
@@ -338,7 +414,7 @@ impl Bp5Step {
         num_writers: u64,
     ) -> Result<(u64, [&'a [u8]; 2]), TraceError> {
         let end = self.start.saturating_add(self.size_bytes);
-        check_reach(&metadata.path, metadata.bytes.len() as u64, end)?;
+        check_reach(metadata, end)?;
         let step = &metadata.bytes[self.start as usize..end as usize];
         let mut sizes =
             (0..=num_writers.saturating_mul(2)).map(|field| u64_at(step, field as usize * 8));
@@ -396,13 +472,11 @@ fn description(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((id, description, after))
 }
 
-fn check_reach(path: &Path, size_bytes: u64, end: u64) -> Result<(), TraceError> {
-    if end > size_bytes {
-        let reason = format!("{size_bytes} bytes long, but the index tells of {end}");
-        return Err(TraceError::Damaged {
-            reason,
-            path: path.to_owned(),
-        });
+fn check_reach(file: &File, end: u64) -> Result<(), TraceError> {
+    let num_bytes = file.bytes.len() as u64;
+    if end > num_bytes {
+        let reason = format!("{num_bytes} bytes long, but the index tells of {end}");
+        return Err(file.damaged(reason));
     }
     Ok(())
 }

@@ -184,7 +184,7 @@ mod tests {
     use callgrove_model::MAX_COUNTER_NAME_BYTES;
     use tempfile::TempDir;
 
-    use super::super::writer::{TauStep, TauWriter, WriterEngine};
+    use super::super::writer::{TauStep, TauWriter, WriterEngine, begin_step};
     use super::*;
 
     /// All that a stream tells, step by step, up to its end or what is wrong with it.
@@ -315,6 +315,56 @@ mod tests {
             for engine in ENGINES {
                 let (_folder, path) = write(engine, attributes, |_| {});
                 assert!(!is_read_by_adios2(&path), "{engine:?} {attributes:?}");
+            }
+        }
+    }
+
+    /// A stream of two steps with rows and, after each of these, one that has at most an attribute.
+    fn write_with_empty_steps(engine: WriterEngine, attribute: Option<&str>) -> (TempDir, PathBuf) {
+        let library = Library::load(&default_candidates()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stream-3.bp");
+        let mut writer = TauWriter::open(&path, engine, &library).unwrap();
+        for (event_type, time) in [(ENTRY, 1_000), (EXIT, 1_001)] {
+            let step = TauStep {
+                attributes: vec![(format!("timer {event_type}"), "main".to_owned())],
+                num_ranks: 4,
+                num_threads: 1,
+                num_timers: 1,
+                funcs: vec![[0, 3, 0, event_type, 0, time]],
+                ..TauStep::default()
+            };
+            writer.write(&step).unwrap();
+            begin_step(&mut writer.engine).unwrap();
+            if let Some(text) = attribute {
+                let name = format!("MetaData:3:0:key {event_type}");
+                writer
+                    .engine
+                    .io()
+                    .define_text_attribute(&name, text)
+                    .unwrap();
+            }
+            writer.engine.end_step().unwrap();
+        }
+        writer.close().unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn steps_without_variables_are_passed_over() {
+        for engine in ENGINES {
+            for attribute in [None, Some("text")] {
+                let (_folder, path) = write_with_empty_steps(engine, attribute);
+                // ADIOS2 crashes on such a folder of BP4.
+                assert!(engine == WriterEngine::Bp4 || !is_read_by_adios2(&path));
+                let adios2 = LibraryOnDemand::new([]);
+                let mut source = TauSource::open(&path, ProgramId(0), &adios2).unwrap();
+                let mut num_rows = 0;
+                while let Next::Step(batch) = source.next_step(Duration::ZERO).unwrap() {
+                    num_rows += batch.funcs.len();
+                }
+                assert_eq!(num_rows, 2, "{engine:?} {attribute:?}");
+                assert!(source.take_warnings().is_empty());
             }
         }
     }

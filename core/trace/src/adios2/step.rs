@@ -80,10 +80,11 @@ impl StepReader {
     pub(super) fn read(&mut self, at: &StepPlace<'_>) -> Result<StepBatch, TraceError> {
         let stream_error = |source| at.stream_error(source);
         let known = at.stored.map(|it| it.step.counts).unwrap_or_default();
+        let has_variables = at.has_variables().map_err(stream_error)?;
         let counts = Counts::read(at.origin, known).map_err(stream_error)?;
         let (metadata, has_attributes) = self
             .names
-            .update(at.origin, &counts)
+            .update(at.origin, has_variables.then_some(&counts))
             .map_err(stream_error)?;
         self.has_attributes = has_attributes;
         for attribute in self.names.take_changed() {
@@ -105,7 +106,9 @@ impl StepReader {
             order: TimeOrder::default(),
             invalid: Default::default(),
         };
-        at.read_rows(&mut decoder, self.wanted)?;
+        if has_variables {
+            at.read_rows(&mut decoder, self.wanted)?;
+        }
         let (rank, batch) = decoder.finish();
         self.rank = rank;
         Ok(StepBatch { metadata, ..batch })
@@ -130,6 +133,17 @@ pub(super) struct StepPlace<'a> {
 }
 
 impl StepPlace<'_> {
+    /// Whether the step has variables; one without them brings attributes, or nothing.
+    fn has_variables(&self) -> Result<bool, Adios2Error> {
+        if self.stored.is_some_and(|it| it.step.is_empty) {
+            return Ok(false);
+        }
+        if self.stored.is_some_and(|it| it.step.num_rows[0].is_some()) {
+            return Ok(true);
+        }
+        self.origin.has_variables()
+    }
+
     /// Reads the wanted rows of the step, and hands them to `decoder`; of other arrays, and of one without rows, which is
     /// not in the step at all, there is nothing.
     fn read_rows(&self, decoder: &mut Decoder<'_>, wanted: WantedRows) -> Result<(), TraceError> {

@@ -14,6 +14,10 @@ pub(super) struct StoredStep {
     pub(super) num_rows: [Option<u64>; ARRAYS.len()],
     /// In the order of [`COUNTS`], likewise.
     pub(super) counts: [Option<u32>; COUNTS.len()],
+    /// Whether no variable was put, so that there is nothing to know.
+    pub(super) is_empty: bool,
+    /// BP5: where the data of the step ends in `data.0`; 0 if it has none.
+    pub(super) data_end: Option<u64>,
 }
 
 /// An array of two dimensions that is stored as it is, row by row.
@@ -26,12 +30,22 @@ pub(super) struct StoredArray {
 }
 
 impl StoredStep {
+    /// One without variables and data.
+    pub(super) fn empty() -> Self {
+        Self {
+            is_empty: true,
+            data_end: Some(0),
+            ..Self::default()
+        }
+    }
+
     /// Whether nothing has to be asked of ADIOS2.
     pub(super) fn is_complete(&self) -> bool {
         let has_rows = |(array, count): (usize, &Option<u64>)| {
             count.is_some_and(|num_rows| num_rows == 0 || self.has(array, num_rows))
         };
-        self.num_rows.iter().enumerate().all(has_rows) && self.counts.iter().all(Option::is_some)
+        let has_all_rows = self.num_rows.iter().enumerate().all(has_rows);
+        self.is_empty || has_all_rows && self.counts.iter().all(Option::is_some)
     }
 
     /// Whether an array of so many rows lies in the data file as it is.

@@ -66,7 +66,7 @@ impl BpStream {
     /// # Errors
     /// Any [`TraceError`] that concerns one stream.
     pub(crate) fn open(path: &Path, library: &Library) -> Result<Self, TraceError> {
-        let index = BpIndex::read(path)?;
+        let index = BpIndex::read(path)?.for_adios2()?;
         Self::of_folder(path, index, open_engine(path, library, set_file)?)
     }
 
@@ -76,7 +76,7 @@ impl BpStream {
     /// Any [`TraceError`] that concerns one stream.
     pub(crate) fn open_for_tau(path: &Path, adios2: &LibraryOnDemand) -> Result<Self, TraceError> {
         let mut index = BpIndex::read(path)?;
-        let origin = match index.attributes.take() {
+        let origin = match index.take_attributes()? {
             Some(attributes) => StepOrigin::Files(attributes),
             None => open_engine(path, &adios2.get()?, set_file)?,
         };
@@ -161,12 +161,8 @@ impl BpStream {
         if let Some(index) = &self.index {
             let step = self.steps_read;
             if index.is_closed && step == index.num_steps {
-                let reason = format!("the index ends after step {step}, before the data does");
-                return Ok(if index.is_cut {
-                    Begun::Truncated(reason)
-                } else {
-                    Begun::End
-                });
+                let cut = index.cut.clone();
+                return Ok(cut.map_or(Begun::End, Begun::Truncated));
             }
             if !index.may_have_data(step) {
                 let bytes = index.data_bytes();
@@ -380,7 +376,7 @@ fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOri
 fn wait_for_index(path: &Path, timeout: Duration) -> Result<BpIndex, TraceError> {
     let start = Instant::now();
     loop {
-        let error = match BpIndex::read(path) {
+        let error = match BpIndex::read(path).and_then(BpIndex::for_adios2) {
             Ok(index) => return Ok(index),
             Err(error @ (TraceError::NotFound { .. } | TraceError::Damaged { .. })) => error,
             Err(error) => return Err(error),
