@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::executions::BegunCall;
-use crate::lane_events::WaitingEvents;
+use crate::lane_events::{StrayExit, WaitingEvents};
 use crate::tracer_write::LaneEvent;
 use crate::{
     Comms, Counters, EndedCall, ExecIdx, Executions, FuncEvent, FuncEventKind, NonMaxIdx,
@@ -21,6 +21,8 @@ pub struct CallStackBuilder {
     open: OpenCalls<ExecIdx>,
     /// The newest event; `None` before the first, and after rows were forgotten.
     last: Option<LaneEvent>,
+    /// Exits of what was not open; none from before rows were forgotten.
+    strays: Vec<StrayExit>,
 }
 
 impl CallStackBuilder {
@@ -32,6 +34,7 @@ impl CallStackBuilder {
             counters: Counters::default(),
             open: OpenCalls::new(rank),
             last: None,
+            strays: Vec::new(),
         }
     }
 
@@ -75,11 +78,17 @@ impl CallStackBuilder {
                         last = Some(LaneEvent::new(FuncEventKind::Entry, next));
                         next = ExecIdx(next.0 + 1);
                     }
-                    FuncEventKind::Exit => open.exit(event.func, event.time, warnings, |call| {
-                        rows.end(&call, next);
-                        last = Some(LaneEvent::new(FuncEventKind::Exit, call.held));
-                        ended(call);
-                    }),
+                    FuncEventKind::Exit => {
+                        let was_open = open.exit(event.func, event.time, warnings, |call| {
+                            rows.end(&call, next);
+                            last = Some(LaneEvent::new(FuncEventKind::Exit, call.held));
+                            ended(call);
+                        });
+                        if !was_open {
+                            let (func, time) = (event.func, event.time);
+                            self.strays.push(StrayExit { func, time });
+                        }
+                    }
                 }
             }
             after_first.get_or_insert(last);
@@ -111,6 +120,41 @@ impl CallStackBuilder {
     /// The newest event.
     pub(crate) fn last_event(&self) -> Option<LaneEvent> {
         self.last
+    }
+
+    /// The exits of what was not open.
+    pub(crate) fn stray_exits(&self) -> &[StrayExit] {
+        &self.strays
+    }
+
+    /// Builds the executions anew of events that enter the same functions in the same order. What is below an
+    /// execution that is over sooner now happened in the innermost one of its callers that is not.
+    pub(crate) fn build_anew(
+        &mut self,
+        rank: RankId,
+        events: &[(StepId, FuncEvent)],
+        warnings: &mut Warnings,
+    ) {
+        let mut anew = Self::new(rank);
+        for of_step in events.chunk_by(|a, b| a.0 == b.0) {
+            let events: Vec<FuncEvent> = of_step.iter().map(|(_, event)| *event).collect();
+            anew.extend(&events, of_step[0].0, warnings);
+        }
+        let execs = &anew.executions;
+        let owner = |time: TimeNs, exec: &mut Option<NonMaxIdx>| {
+            let is_over = |it: ExecIdx| !execs.is_open(it) && execs.exit(it) < time;
+            while let Some(over) = exec.map(ExecIdx::from).filter(|it| is_over(*it)) {
+                *exec = execs.parent[over.index()];
+            }
+        };
+        anew.comms = std::mem::take(&mut self.comms);
+        anew.counters = std::mem::take(&mut self.counters);
+        let comms = anew.comms.time.iter().zip(&mut anew.comms.exec);
+        let counters = anew.counters.time.iter().zip(&mut anew.counters.exec);
+        for (&time, exec) in comms.chain(counters) {
+            owner(time, exec);
+        }
+        *self = anew;
     }
 
     /// The executions so far, open ones included: see [`Executions::is_open`].
@@ -168,6 +212,7 @@ impl CallStackBuilder {
         self.comms.keep(place, max_events);
         self.counters.keep(place, max_events);
         self.last = None;
+        self.strays.clear();
         kept
     }
 

@@ -70,7 +70,8 @@ impl<T: Copy> OpenCalls<T> {
         entry
     }
 
-    /// The function is left; `ended` is handed each call that is over by that, the innermost first.
+    /// The function is left; `ended` is handed each call that is over by that, the innermost first. Says whether it was
+    /// open.
     ///
     /// If other functions are on top of it, their exits are missing: they are closed now. If it is not open at all, the
     /// event is left out.
@@ -81,7 +82,7 @@ impl<T: Copy> OpenCalls<T> {
         time: TimeNs,
         warnings: &mut Warnings,
         mut ended: impl FnMut(EndedCall<T>),
-    ) {
+    ) -> bool {
         let time = self.advance(time, warnings);
         // Nearly always it is the innermost one that ends.
         let is_innermost = self.calls.last().is_some_and(|open| open.func == func);
@@ -93,6 +94,7 @@ impl<T: Copy> OpenCalls<T> {
         for left in (0..num_over).rev() {
             self.close_innermost(time, left == 0).map(&mut ended);
         }
+        num_over > 0
     }
 
     /// How many calls are over by the exit of a function that is not the innermost one.

@@ -30,6 +30,8 @@ pub enum WarningKind {
     ExitWithoutEntry,
     /// An EXIT came while functions called later were still open; they were closed at its time.
     MissingExit,
+    /// An EXIT came on another thread than its ENTRY; it was paired with it.
+    ExitOnOtherThread,
     /// A function was still open at the end; it was closed at the last event of its thread.
     Unclosed,
     /// A call stack tree grew over several steps beyond what is kept of one; it was not judged.
@@ -69,6 +71,7 @@ impl fmt::Display for WarningKind {
             Self::TextChanged => "names or values too long to keep, or with a NUL, were changed",
             Self::ExitWithoutEntry => "EXIT without ENTRY, left out",
             Self::MissingExit => "missing EXIT, closed when the caller went on",
+            Self::ExitOnOtherThread => "EXIT on another thread than its ENTRY, paired with it",
             Self::Unclosed => "still open at the end, closed at the last event",
             Self::TreeTooLarge => "trees too large to be kept until they ended, not judged",
             Self::TreeModelUnfit => "tree models that do not fit the run, put aside",
@@ -167,6 +170,11 @@ impl Warnings {
                 .or_insert_with(|| (0, place().into()))
                 .0 += count;
         }
+    }
+
+    /// Forgets what was counted of one kind on one rank.
+    pub(crate) fn forget(&mut self, kind: WarningKind, rank: RankId) {
+        self.entries.remove(&(kind, Some(rank)));
     }
 
     /// Takes in the warnings of `other`.
