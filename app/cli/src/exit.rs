@@ -32,7 +32,11 @@ impl Exit {
 
     /// For work on a trace with such damage.
     pub(crate) fn after(warnings: &Warnings) -> Self {
-        let lost = [WarningKind::RankUnreadable, WarningKind::StreamTruncated];
+        let lost = [
+            WarningKind::RankUnreadable,
+            WarningKind::OtherRank,
+            WarningKind::StreamTruncated,
+        ];
         if warnings.damage().any(|it| lost.contains(&it.kind)) {
             Self::Partial
         } else {

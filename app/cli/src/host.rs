@@ -174,6 +174,21 @@ fn read_source(source: &str, reach: &Reach, progress: Progress<'_>) -> Result<Tr
     })
 }
 
+/// Checks that something is there to be read as a trace, without reading it.
+pub(crate) fn check_trace(source: &str) -> anyhow::Result<()> {
+    let path = Path::new(source);
+    if source.starts_with(RECORDED_TREES) {
+        return Ok(());
+    }
+    if is_forest_file(source) || has_extension(path, TRACE_FILE_EXTENSION) {
+        path.metadata()
+            .with_context(|| format!("cannot read {source}"))?;
+        return Ok(());
+    }
+    find_streams(path)?;
+    Ok(())
+}
+
 /// Reads what `callgrove export` wrote.
 fn read_exported(source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
     let read = || {

@@ -16,6 +16,8 @@ pub enum WarningKind {
     MissingRank,
     /// A rank's file could not be read at all; the others were.
     RankUnreadable,
+    /// A stream has rows of several ranks or programs, of which one was read.
+    OtherRank,
     /// A rank's stream breaks off; the steps before the break were read.
     StreamTruncated,
     /// Steps of a live stream never came: the writer dropped them, or the reader came too late.
@@ -40,6 +42,9 @@ pub enum WarningKind {
     TreeModelUnfit,
     /// A time went back. A few rows out of order were sorted; else it was raised to the time before.
     TimeWentBack,
+    /// A time is more than a year off those of the other rows, as before the tracer's clock was set; it became that of a
+    /// row beside it.
+    ImpossibleTime,
     /// A message was sent to, or came from, a rank that is not in the trace.
     PartnerMissing,
     /// A SEND without a RECV.
@@ -64,6 +69,7 @@ impl fmt::Display for WarningKind {
         f.write_str(match self {
             Self::MissingRank => "ranks of the communicator are not in the trace",
             Self::RankUnreadable => "rank could not be read and is left out",
+            Self::OtherRank => "rows of other ranks in the stream of this one, left out",
             Self::StreamTruncated => "stream breaks off; the steps before were read",
             Self::StepMissing => "steps of a live stream never came",
             Self::BadRow => "rows with impossible values were left out",
@@ -76,6 +82,7 @@ impl fmt::Display for WarningKind {
             Self::TreeTooLarge => "trees too large to be kept until they ended, not judged",
             Self::TreeModelUnfit => "tree models that do not fit the run, put aside",
             Self::TimeWentBack => "time went back: sorted, or raised to the time before",
+            Self::ImpossibleTime => "times years off the others: replaced by the nearest one",
             Self::PartnerMissing => "messages with a rank that is not in the trace",
             Self::UnmatchedSend => "SEND without RECV",
             Self::UnmatchedRecv => "RECV without SEND",

@@ -1,6 +1,7 @@
 //! A whole run in memory: its ranks are read side by side and joined.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::mem;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +11,8 @@ use std::time::Duration;
 
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{
-    Cancelled, CounterId, FuncId, NameTable, ProgramId, Progress, RankBuilder, RankId, RankTrace,
-    StepBatch, Trace, WarningKind, Warnings,
+    Cancelled, ProgramId, Progress, RankBuilder, RankId, RankTrace, StepBatch, TimeNs, Trace,
+    WarningKind, Warnings,
 };
 
 use crate::rank_in_name::rank_in_name;
@@ -61,9 +62,16 @@ pub fn read_trace(
         if let Some(guard) = &options.guard {
             guard.check(stream, &options.adios2)?;
         }
-        read_stream(stream, &options.adios2, |position| {
-            meter.at(index, position)
-        })
+        let report = |position| meter.at(index, position);
+        let mut all = read_rank(stream, None, None, &options.adios2, report)?;
+        // A stream that all ranks of a run wrote is read once for each.
+        for rank in mem::take(&mut all.other_ranks) {
+            let report = |_| meter.at(index, 1.0);
+            let of_rank = read_rank(stream, Some(rank), None, &options.adios2, report)?;
+            all.traces.extend(of_rank.traces);
+            all.warnings.join(of_rank.warnings);
+        }
+        Ok(all)
     };
     let outcomes = side_by_side(streams, options.num_threads, read)?;
     let trace = join(streams, outcomes)?;
@@ -74,22 +82,41 @@ pub fn read_trace(
 /// The result of reading one stream.
 struct StreamOutcome {
     traces: Vec<RankTrace>,
+    /// Ranks that the stream has beside these.
+    other_ranks: Vec<(ProgramId, RankId)>,
     warnings: Warnings,
     num_ranks: Option<u32>,
 }
 
-fn read_stream(
+/// Reads one rank of a stream; `None` is the stream's own. If the first steps have times that later turn out not to be of
+/// the run, it is read again by the `clock` of those that are.
+fn read_rank(
     path: &Path,
+    rank: Option<(ProgramId, RankId)>,
+    clock: Option<TimeNs>,
     adios2: &LibraryOnDemand,
-    report: impl Fn(f32) -> Result<(), Cancelled>,
+    report: impl Fn(f32) -> Result<(), Cancelled> + Copy,
 ) -> Result<StreamOutcome, TraceError> {
     let mut source = open_stream(path, ProgramId(0), adios2)?;
     let mut warnings = Warnings::default();
-    let mut ranks = StreamRanks::default();
+    source.select(rank);
+    if let Some(time) = clock {
+        source.set_clock(time);
+    }
+    let mut builder = None;
+    // Steps without events, from before the stream said of which rank it is.
+    let mut early = Vec::new();
     loop {
         let cut = match source.next_step(Duration::ZERO) {
             Ok(Next::Step(batch)) => {
-                ranks.push(*batch, source.rank().is_some());
+                if builder.is_none() && batch.funcs.is_empty() && batch.metadata.is_empty() {
+                    early.push(*batch);
+                    continue;
+                }
+                let new = || RankBuilder::new(batch.program, batch.rank);
+                let builder = builder.get_or_insert_with(new);
+                early.drain(..).for_each(|batch| builder.push(batch));
+                builder.push(*batch);
                 report(source.position())?;
                 continue;
             }
@@ -99,7 +126,7 @@ fn read_stream(
                 path.display()
             )),
             // An error before the first step is all that there is to say.
-            Err(error) if ranks.is_empty() => return Err(error),
+            Err(error) if builder.is_none() && early.is_empty() => return Err(error),
             Err(error) => Some(error.with_causes()),
         };
         if let Some(reason) = cut {
@@ -107,57 +134,24 @@ fn read_stream(
         }
         break;
     }
-    if ranks.is_empty() {
+    if let Some(time) = source.late_clock() {
+        return read_rank(path, rank, Some(time), adios2, report);
+    }
+    let new = |batch: &StepBatch| RankBuilder::new(batch.program, batch.rank);
+    let Some(mut builder) = builder.or_else(|| early.first().map(new)) else {
         return Err(TraceError::NoSteps {
             path: path.to_owned(),
         });
-    }
+    };
+    early.into_iter().for_each(|batch| builder.push(batch));
     warnings.join(source.take_warnings());
+    let trace = builder.finish(source.names().clone(), source.counter_names().clone());
     Ok(StreamOutcome {
-        traces: ranks.finish(source.names(), source.counter_names()),
+        traces: vec![trace],
+        other_ranks: source.other_ranks(),
         warnings,
         num_ranks: source.num_ranks(),
     })
-}
-
-/// The ranks of a stream, which is nearly always one, with the steps read so far.
-#[derive(Default)]
-struct StreamRanks {
-    builders: BTreeMap<(ProgramId, RankId), RankBuilder>,
-    /// Steps without events from before the stream said which rank it is of.
-    early: Vec<StepBatch>,
-}
-
-impl StreamRanks {
-    fn is_empty(&self) -> bool {
-        self.builders.is_empty() && self.early.is_empty()
-    }
-
-    fn push(&mut self, batch: StepBatch, knows_rank: bool) {
-        if !knows_rank {
-            self.early.push(batch);
-            return;
-        }
-        let key = (batch.program, batch.rank);
-        let new = || RankBuilder::new(batch.program, batch.rank);
-        let builder = self.builders.entry(key).or_insert_with(new);
-        for early in self.early.drain(..).chain([batch]) {
-            builder.push(early);
-        }
-    }
-
-    fn finish(
-        mut self,
-        names: &NameTable<FuncId>,
-        counter_names: &NameTable<CounterId>,
-    ) -> Vec<RankTrace> {
-        if let Some(batch) = self.early.pop() {
-            self.push(batch, true);
-        }
-        let builders = self.builders.into_values();
-        let finish = |builder: RankBuilder| builder.finish(names.clone(), counter_names.clone());
-        builders.map(finish).collect()
-    }
 }
 
 /// Does `work` on every item, `num_threads` at a time; answers in order of the items. Stops early if

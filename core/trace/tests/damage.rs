@@ -240,6 +240,7 @@ fn streams_of_two_runs_are_refused() {
         ),
         "{error}"
     );
+    assert!(error.to_string().contains("one run alone"), "{error}");
 }
 
 #[test]
@@ -259,6 +260,27 @@ fn a_folder_that_is_no_bp_says_so() {
         error.contains("a file, not a folder") && error.contains("x.bp"),
         "{error}"
     );
+}
+
+#[test]
+fn a_file_of_adios_1_is_named_with_how_to_convert_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = [100_u64, 200, 300].map(u64::to_le_bytes);
+    let bytes = [
+        vec![7; 400],
+        places.as_flattened().to_vec(),
+        vec![0, 0, 0, 3],
+    ]
+    .concat();
+    for name in ["tau-metrics-0.bp", "trace"] {
+        let file = folder.path().join(name);
+        fs::write(&file, &bytes).unwrap();
+        let error = read_without_adios2(&file).unwrap_err().to_string();
+        assert!(
+            error.contains("BP3") && error.contains("adios2_reorganize"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

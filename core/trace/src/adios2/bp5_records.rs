@@ -208,10 +208,12 @@ impl StepLayout {
             u32::try_from(i32::from_le_bytes(number)).ok()
         };
         let num_rows = |variable: Option<Variable>| record.word(variable.filter(is_put)?.start);
-        let array =
-            |variable: Option<Variable>| record.array(variable.filter(is_put)?.start, data_start);
+        let array = |variable: Option<Variable>| {
+            let variable = variable.filter(is_put)?;
+            record.array(variable.start, data_start)
+        };
         Some(StoredStep {
-            arrays: self.arrays.map(array),
+            arrays: self.arrays.map(array).map(Option::unwrap_or_default),
             num_rows: self.num_rows.map(num_rows),
             counts: self.counts.map(count),
             is_empty: false,
@@ -256,23 +258,32 @@ impl<'a> Record<'a> {
         text_at(self.0, usize::try_from(self.place(at)?).ok()?)
     }
 
-    /// The array whose structure is at a place: one block.
-    fn array(self, start: u64, data_start: u64) -> Option<StoredArray> {
+    /// The blocks of the array whose structure is at a place.
+    fn array(self, start: u64, data_start: u64) -> Option<Vec<StoredArray>> {
         let word = |at: u64| self.word(start + at * WORD_BYTES);
         let place = |at: u64| self.place(start + at * WORD_BYTES);
-        let pair = |at: u64| {
-            let first = place(at)?;
-            Some([self.word(first)?, self.word(first + WORD_BYTES)?])
+        let pair = |first: u64| Some([self.word(first)?, self.word(first + WORD_BYTES)?]);
+        let num_blocks = word(1)?;
+        if word(0)? != 2 || num_blocks == 0 || num_blocks.checked_mul(2) != word(2) {
+            return None;
+        }
+        let (shape, counts, offsets, locations) =
+            (pair(place(3)?)?, place(4)?, place(5)?, place(6)?);
+        let block = |block: u64| {
+            // No record has words for more blocks than fit its places.
+            let at = block.checked_mul(2 * WORD_BYTES)?;
+            let [num_rows, num_columns] = pair(counts.checked_add(at)?)?;
+            let [first_row, first_column] = pair(offsets.checked_add(at)?)?;
+            let is_only = num_blocks == 1;
+            if (num_columns, first_column) != (shape[1], 0)
+                || is_only && (num_rows, first_row) != (shape[0], 0)
+            {
+                return None;
+            }
+            let location = self.word(locations + block * WORD_BYTES)?;
+            StoredArray::at(data_start.checked_add(location)?, num_rows, num_columns)
         };
-        if [0, 1, 2].map(word) != [Some(2), Some(1), Some(2)] {
-            return None;
-        }
-        let [num_rows, num_columns] = pair(3)?;
-        if pair(4)? != [num_rows, num_columns] || pair(5)? != [0, 0] {
-            return None;
-        }
-        let location = self.word(place(6)?)?;
-        StoredArray::at(data_start.checked_add(location)?, num_rows, num_columns)
+        (0..num_blocks).map(block).collect()
     }
 
     /// All that [`ATTRIBUTES`] says where to find.
@@ -397,7 +408,7 @@ mod tests {
     fn a_record_tells_all_of_a_step() {
         let (step, attributes) = read(&trace());
         assert!(step.is_complete(), "{step:?}");
-        assert!(step.arrays[0].is_some_and(|it| it.offset >= 1 << 20));
+        assert!(step.arrays[0][0].offset >= 1 << 20);
         assert!(attributes.is_some_and(|size| size > 1_000));
     }
 

@@ -23,6 +23,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::bp3_file;
 use super::bp4_lists;
 use super::bp5_records::RecordLayouts;
 use super::descriptions;
@@ -71,7 +72,9 @@ impl BpIndex {
                     path: folder.to_owned(),
                 });
             }
-            Ok(metadata) if !metadata.is_dir() => return Err(not_bp("a file, not a folder")),
+            Ok(metadata) if !metadata.is_dir() => {
+                return Err(bp3_file::error(folder).unwrap_or(not_bp("a file, not a folder")));
+            }
             _ => {}
         }
         let index = File::read(folder, "md.idx")?;
