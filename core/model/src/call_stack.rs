@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::executions::BegunCall;
-use crate::lane_events::{StrayExit, WaitingEvents};
+use crate::lane_events::WaitingEvents;
+use crate::open_calls::StrayExit;
 use crate::tracer_write::LaneEvent;
 use crate::{
     Comms, Counters, EndedCall, ExecIdx, Executions, FuncEvent, FuncEventKind, NonMaxIdx,

@@ -23,6 +23,13 @@ struct OpenCall<T> {
     held: T,
 }
 
+/// An exit that found no entry on its lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StrayExit {
+    pub(crate) func: FuncId,
+    pub(crate) time: TimeNs,
+}
+
 /// A call that is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EndedCall<T> {

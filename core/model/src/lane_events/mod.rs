@@ -7,5 +7,5 @@ mod waiting;
 
 pub use comms::{CommRef, Comms};
 pub use counters::Counters;
-pub(crate) use moved_exits::{StrayExit, pair_moved_exits};
+pub(crate) use moved_exits::pair_moved_exits;
 pub(crate) use waiting::WaitingEvents;

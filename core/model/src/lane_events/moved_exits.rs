@@ -5,17 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::open_calls::StrayExit;
 use crate::{
     CallStackBuilder, ExecIdx, Executions, FirstSeen, FuncEvent, FuncEventKind, FuncId, RankId,
     StepId, ThreadId, TimeNs, WarningKind, Warnings,
 };
-
-/// An exit that found no entry on its thread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct StrayExit {
-    pub(crate) func: FuncId,
-    pub(crate) time: TimeNs,
-}
 
 /// An exit that is put into a lane.
 struct AddedExit {

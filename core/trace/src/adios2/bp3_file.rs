@@ -14,7 +14,9 @@ use std::path::Path;
 
 use crate::TraceError;
 
-const FOOTER_BYTES: i64 = 28;
+const FOOTER_BYTES: usize = 28;
+/// Where the footer starts, from the end of the file.
+const FOOTER_START: i64 = -28;
 /// The newest version; the older ones are read as it is.
 const VERSION: u8 = 3;
 
@@ -27,15 +29,15 @@ pub(crate) fn error(path: &Path) -> Option<TraceError> {
 }
 
 /// The last bytes of a file, and where they start.
-fn footer(path: &Path) -> io::Result<([u8; FOOTER_BYTES as usize], u64)> {
+fn footer(path: &Path) -> io::Result<([u8; FOOTER_BYTES], u64)> {
     let mut file = File::open(path)?;
-    let start = file.seek(SeekFrom::End(-FOOTER_BYTES))?;
-    let mut footer = [0; FOOTER_BYTES as usize];
+    let start = file.seek(SeekFrom::End(FOOTER_START))?;
+    let mut footer = [0; FOOTER_BYTES];
     file.read_exact(&mut footer)?;
     Ok((footer, start))
 }
 
-fn is_footer(footer: [u8; FOOTER_BYTES as usize], start: u64) -> bool {
+fn is_footer(footer: [u8; FOOTER_BYTES], start: u64) -> bool {
     let (places, _) = footer.as_chunks::<8>();
     let is_in_order = |number: fn([u8; 8]) -> u64| {
         let places = places.iter().map(|place| number(*place));

@@ -360,6 +360,75 @@ fn text_at(bytes: &[u8], place: usize) -> Option<&[u8]> {
     rest.get(..rest.iter().position(|&byte| byte == 0)?)
 }
 
+/// Who writes the steps that follow.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Bp5Writers {
+    pub(super) num_writers: u64,
+    num_files: u64,
+}
+
+impl Bp5Writers {
+    /// `None` if the list of them is not whole.
+    pub(super) fn of_record(record: &[u8]) -> Option<Self> {
+        let (num_writers, num_files) = (u64_at(record, 0)?, u64_at(record, 16)?);
+        let files: Vec<_> = (3..record.len() / 8)
+            .filter_map(|field| u64_at(record, field * 8))
+            .collect();
+        let is_whole = files.len() as u64 == num_writers && record.len() == (3 + files.len()) * 8;
+        let writers = Self {
+            num_writers,
+            num_files,
+        };
+        (is_whole && num_writers > 0 && files.iter().all(|&file| file < num_files))
+            .then_some(writers)
+    }
+}
+
+/// A step in the index of BP5.
+pub(super) struct Bp5Step {
+    pub(super) start: u64,
+    pub(super) size_bytes: u64,
+    /// Parts in which the data was written, beside the last.
+    pub(super) num_flushes: u64,
+    /// For one writer with one data file.
+    pub(super) data_start: Option<u64>,
+}
+
+impl Bp5Step {
+    pub(super) fn of_record(record: &[u8], writers: Bp5Writers) -> Option<Self> {
+        let Bp5Writers {
+            num_writers,
+            num_files,
+        } = writers;
+        let (start, size_bytes, num_flushes) =
+            (u64_at(record, 0)?, u64_at(record, 8)?, u64_at(record, 16)?);
+        let num_places = num_flushes
+            .checked_mul(2)?
+            .checked_add(1)?
+            .checked_mul(num_writers)?;
+        if num_writers == 0 || num_places.checked_add(3)?.checked_mul(8)? != record.len() as u64 {
+            return None;
+        }
+        let data_start = if (num_writers, num_files) == (1, 1) {
+            u64_at(record, 24)
+        } else {
+            None
+        };
+        Some(Self {
+            start,
+            size_bytes,
+            num_flushes,
+            data_start,
+        })
+    }
+}
+
+/// The number of 64 bits at a place.
+pub(super) fn u64_at(bytes: &[u8], place: usize) -> Option<u64> {
+    let (number, _) = bytes.get(place..)?.split_first_chunk()?;
+    Some(u64::from_le_bytes(*number))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;

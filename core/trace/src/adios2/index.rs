@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use super::bp3_file;
 use super::bp4_lists;
-use super::bp5_records::RecordLayouts;
+use super::bp5_records::{Bp5Step, Bp5Writers, RecordLayouts, u64_at};
 use super::descriptions;
 use super::stored_attributes::StoredAttributes;
 use super::stored_step::StoredStep;
@@ -343,68 +343,7 @@ fn check_bp4_step<'a>(
     Ok((end, [variables, attributes]))
 }
 
-/// Who writes the steps that follow.
-#[derive(Clone, Copy, Default)]
-struct Bp5Writers {
-    num_writers: u64,
-    num_files: u64,
-}
-
-impl Bp5Writers {
-    /// `None` if the list of them is not whole.
-    fn of_record(record: &[u8]) -> Option<Self> {
-        let (num_writers, num_files) = (u64_at(record, 0)?, u64_at(record, 16)?);
-        let files: Vec<_> = (3..record.len() / 8)
-            .filter_map(|field| u64_at(record, field * 8))
-            .collect();
-        let is_whole = files.len() as u64 == num_writers && record.len() == (3 + files.len()) * 8;
-        let writers = Self {
-            num_writers,
-            num_files,
-        };
-        (is_whole && num_writers > 0 && files.iter().all(|&file| file < num_files))
-            .then_some(writers)
-    }
-}
-
-/// A step in the index of BP5.
-struct Bp5Step {
-    start: u64,
-    size_bytes: u64,
-    /// Parts in which the data was written, beside the last.
-    num_flushes: u64,
-    /// For one writer with one data file.
-    data_start: Option<u64>,
-}
-
 impl Bp5Step {
-    fn of_record(record: &[u8], writers: Bp5Writers) -> Option<Self> {
-        let Bp5Writers {
-            num_writers,
-            num_files,
-        } = writers;
-        let (start, size_bytes, num_flushes) =
-            (u64_at(record, 0)?, u64_at(record, 8)?, u64_at(record, 16)?);
-        let num_places = num_flushes
-            .checked_mul(2)?
-            .checked_add(1)?
-            .checked_mul(num_writers)?;
-        if num_writers == 0 || num_places.checked_add(3)?.checked_mul(8)? != record.len() as u64 {
-            return None;
-        }
-        let data_start = if (num_writers, num_files) == (1, 1) {
-            u64_at(record, 24)
-        } else {
-            None
-        };
-        Some(Self {
-            start,
-            size_bytes,
-            num_flushes,
-            data_start,
-        })
-    }
-
     /// Checks the step's metadata; the answer is where it ends, and the records of variables and of attributes, if one
     /// writer wrote them.
     #[expect(
@@ -522,9 +461,4 @@ fn missing_or(source: std::io::Error, path: &Path) -> TraceError {
         },
         _ => TraceError::Io { source, path },
     }
-}
-
-fn u64_at(bytes: &[u8], place: usize) -> Option<u64> {
-    let (number, _) = bytes.get(place..)?.split_first_chunk()?;
-    Some(u64::from_le_bytes(*number))
 }

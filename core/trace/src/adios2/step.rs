@@ -204,7 +204,8 @@ impl StepPlace<'_> {
         if let Some(stored) = stored {
             let blocks = stored.step.arrays[array].iter().enumerate();
             let mut before = 0;
-            for (block, num_rows) in blocks.map(|(block, it)| (block, it.num_rows as usize)) {
+            for (block, stored_block) in blocks {
+                let num_rows = usize::try_from(stored_block.num_rows).unwrap_or(usize::MAX);
                 let source = RowSource::File(stored, block);
                 self.read_part(&source, array, [before, num_rows], decoder, edges_only)?;
                 before += num_rows;
