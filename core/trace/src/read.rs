@@ -143,7 +143,9 @@ fn read_rank(
             path: path.to_owned(),
         });
     };
-    early.into_iter().for_each(|batch| builder.push(batch));
+    for batch in early {
+        builder.push(batch);
+    }
     warnings.join(source.take_warnings());
     let trace = builder.finish(source.names().clone(), source.counter_names().clone());
     Ok(StreamOutcome {

@@ -92,8 +92,8 @@ fn take_call(
     time: TimeNs,
 ) -> Option<(ThreadId, ExecIdx)> {
     let of_thread = |(&other, calls): (&ThreadId, &NeverLeft)| {
-        let before = calls.range(..=(time, ExecIdx(u32::MAX)));
-        let (&call, _) = before.rev().next().filter(|(_, until)| time <= **until)?;
+        let mut before = calls.range(..=(time, ExecIdx(u32::MAX)));
+        let (&call, _) = before.next_back().filter(|(_, until)| time <= **until)?;
         (other != thread).then_some((other, call))
     };
     let mut found = calls.iter().filter_map(of_thread);

@@ -101,18 +101,15 @@ impl RunClock {
         let before = self.reference.take();
         let near = before.map_or(0, |it| num_near(it.time));
         let is_kept = self.is_known || 2 * near > times.len();
-        let reference = match before.filter(|_| is_kept) {
-            Some(Reference { time, num_rows }) => {
-                let num_rows = num_rows + near;
-                Reference { time, num_rows }
-            }
-            None => {
-                let more = self.replaced.into_iter().chain(before);
-                self.replaced = more.max_by_key(|it| it.num_rows);
-                let time = median(times);
-                let num_rows = num_near(time);
-                Reference { time, num_rows }
-            }
+        let reference = if let Some(before) = before.filter(|_| is_kept) {
+            let num_rows = before.num_rows + near;
+            Reference { num_rows, ..before }
+        } else {
+            let more = self.replaced.into_iter().chain(before);
+            self.replaced = more.max_by_key(|it| it.num_rows);
+            let time = median(times);
+            let num_rows = num_near(time);
+            Reference { time, num_rows }
         };
         self.reference = Some(reference);
         move |time| is_near(time, reference.time)

@@ -167,7 +167,7 @@ impl BpIndex {
             attributes.push(lists[1]);
         }
         let is_cut = is_cut || (is_closed && newest > 0 && metadata.bytes.len() as u64 > end);
-        let is_closed = lost.is_all_read(is_closed, is_cut, steps.len());
+        let is_closed = lost.is_all_read(is_closed, is_cut.then_some(steps.len()));
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         let index = Self {
             num_steps: steps.len(),
@@ -223,7 +223,7 @@ impl BpIndex {
             layouts(&descriptions)?
         };
         let is_cut = !rest.is_empty() || (is_closed && metadata.bytes.len() as u64 > end);
-        let is_closed = lost.is_all_read(is_closed, is_cut, records.len());
+        let is_closed = lost.is_all_read(is_closed, is_cut.then_some(records.len()));
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         let step = |(data_start, of_writers): &(Option<u64>, [&[u8]; 2])| {
             data_start.map_or_else(StoredStep::default, |start| {
@@ -286,13 +286,13 @@ impl Lost {
         Ok(true)
     }
 
-    /// Whether no steps will come after the first `num_steps`: the writer has closed the file, or ADIOS2, which would
+    /// Whether no steps will come after those that are there, of which the index may be cut after some: the writer has closed the file, or ADIOS2, which would
     /// see them, is not let near it.
-    fn is_all_read(&mut self, is_closed: bool, is_cut: bool, num_steps: usize) -> bool {
+    fn is_all_read(&mut self, is_closed: bool, cut_after: Option<usize>) -> bool {
         if self.fatal.is_some() && !is_closed {
             let reason = || "the writer has not closed the file, maybe it was killed".to_owned();
             self.reason.get_or_insert_with(reason);
-        } else if is_cut {
+        } else if let Some(num_steps) = cut_after {
             let reason = || format!("the index ends after step {num_steps}, before the data does");
             self.reason.get_or_insert_with(reason);
         }
