@@ -347,7 +347,7 @@ fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOri
     };
     let start = Instant::now();
     let contact = contact_of(path);
-    // The file of a job that died, which nobody will answer at: a new job replaces it.
+    // The file of a job that died, behind which no writer answers: a new job replaces it.
     let mut dead: Option<(Vec<u8>, Adios2Error)> = None;
     loop {
         let found = fs::read(&contact).ok();
