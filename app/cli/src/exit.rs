@@ -32,7 +32,11 @@ impl Exit {
 
     /// Returns the outcome of work on a trace with these warnings.
     pub(crate) fn after(warnings: &Warnings) -> Self {
-        let lost = [WarningKind::RankUnreadable, WarningKind::StreamTruncated];
+        let lost = [
+            WarningKind::RankUnreadable,
+            WarningKind::OtherRank,
+            WarningKind::StreamTruncated,
+        ];
         if warnings.damage().any(|it| lost.contains(&it.kind)) {
             Self::Partial
         } else {

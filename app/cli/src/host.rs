@@ -178,6 +178,21 @@ fn read_source(
     })
 }
 
+/// Checks that a trace can be found at `source`, without reading it.
+pub(crate) fn check_trace(source: &str) -> anyhow::Result<()> {
+    let path = Path::new(source);
+    if source.starts_with(RECORDED_TREES) {
+        return Ok(());
+    }
+    if is_forest_file(source) || has_extension(path, TRACE_FILE_EXTENSION) {
+        path.metadata()
+            .with_context(|| format!("cannot read {source}"))?;
+        return Ok(());
+    }
+    find_streams(path)?;
+    Ok(())
+}
+
 /// Reads a file of `callgrove export`.
 fn read_exported(source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
     let read = || {

@@ -2,6 +2,7 @@
 
 mod growing;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::{FunctionPattern, ProgramId, RankId, WarningKind, Warnings};
 use callgrove_trace::{
-    LiveEngine, LiveOptions, StreamGuard, find_streams, open_live, open_stream, rank_in_name,
+    LiveEngine, LiveOptions, StreamGuard, TraceError, find_streams, open_live, open_stream,
+    rank_in_name, rank_of_stream,
 };
 
 use crate::args::{DetectArgs, StreamArgs};
@@ -78,8 +80,10 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
             if let Some(Err(error)) = guard.as_ref().map(|guard| guard.check(path, &adios2)) {
                 bail!(error.with_causes());
             }
+            let rank =
+                rank_of_stream(path, &adios2).map_err(|error| anyhow!(error.with_causes()))?;
             let opened = open_now(recorded())?;
-            return stream(path, opened, Some(recorded()));
+            return stream(path, rank, opened, Some(recorded()));
         };
         let live: OpenStream = {
             let (path, library) = (path.clone(), adios2.get()?);
@@ -89,8 +93,12 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
             Box::new(move || open_live(&path, &options, &library))
         };
         match engine {
-            LiveEngine::Sst => stream(path, live, None),
-            LiveEngine::Bp => stream(path, open_now(live)?, None),
+            LiveEngine::Sst => stream(path, None, live, None),
+            LiveEngine::Bp => {
+                // The file may have no step yet.
+                let rank = rank_of_stream(path, &adios2).ok().flatten();
+                stream(path, rank, open_now(live)?, None)
+            }
         }
     };
     // Each writer waits for its reader before any of them continues, so readers must not wait for one another.
@@ -117,10 +125,26 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
             }
         }
     }
+    check_ranks(&streams)?;
     match failure {
         Some(error) if streams.is_empty() => Err(error),
         _ => Ok(OpenedStreams { streams, warnings }),
     }
+}
+
+/// Refuses two streams of one rank.
+fn check_ranks(streams: &[Stream]) -> Result<(), TraceError> {
+    let mut by_rank = BTreeMap::new();
+    for stream in streams {
+        if let Some(first) = by_rank.insert(stream.rank, &stream.path) {
+            return Err(TraceError::DuplicateRank {
+                rank: stream.rank,
+                first: first.into(),
+                second: stream.path.clone().into(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Returns the names of streams that the job may not have opened yet.
@@ -140,15 +164,22 @@ fn open_now(open: OpenStream) -> Result<OpenStream> {
     Ok(Box::new(move || Ok(source)))
 }
 
-fn stream(path: &Path, open: OpenStream, reopen: Option<OpenStream>) -> Result<Stream> {
-    let rank = rank_in_name(path).with_context(|| {
+/// Returns the stream of a rank: the rank of its contents, or else of its name.
+fn stream(
+    path: &Path,
+    rank: Option<RankId>,
+    open: OpenStream,
+    reopen: Option<OpenStream>,
+) -> Result<Stream> {
+    let rank = rank.or_else(|| rank_in_name(path).map(RankId));
+    let rank = rank.with_context(|| {
         format!(
             "{} does not end in the number of its rank, such as tau-metrics-0.bp; name it so",
             path.display()
         )
     })?;
     Ok(Stream {
-        rank: RankId(rank),
+        rank,
         open,
         path: path.display().to_string(),
         reopen,

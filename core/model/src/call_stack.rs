@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::executions::BegunCall;
 use crate::lane_events::WaitingEvents;
+use crate::open_calls::StrayExit;
 use crate::tracer_write::LaneEvent;
 use crate::{
     Comms, Counters, EndedCall, ExecIdx, Executions, FuncEvent, FuncEventKind, NonMaxIdx,
@@ -21,6 +22,8 @@ pub struct CallStackBuilder {
     open: OpenCalls<ExecIdx>,
     /// The newest event; `None` before the first event, and after rows were dropped.
     last: Option<LaneEvent>,
+    /// Exits of what was not open; none from before rows were forgotten.
+    strays: Vec<StrayExit>,
 }
 
 impl CallStackBuilder {
@@ -32,6 +35,7 @@ impl CallStackBuilder {
             counters: Counters::default(),
             open: OpenCalls::new(rank),
             last: None,
+            strays: Vec::new(),
         }
     }
 
@@ -75,11 +79,17 @@ impl CallStackBuilder {
                         last = Some(LaneEvent::new(FuncEventKind::Entry, next));
                         next = ExecIdx(next.0 + 1);
                     }
-                    FuncEventKind::Exit => open.exit(event.func, event.time, warnings, |call| {
-                        rows.end(&call, next);
-                        last = Some(LaneEvent::new(FuncEventKind::Exit, call.value));
-                        ended(call);
-                    }),
+                    FuncEventKind::Exit => {
+                        let was_open = open.exit(event.func, event.time, warnings, |call| {
+                            rows.end(&call, next);
+                            last = Some(LaneEvent::new(FuncEventKind::Exit, call.value));
+                            ended(call);
+                        });
+                        if !was_open {
+                            let (func, time) = (event.func, event.time);
+                            self.strays.push(StrayExit { func, time });
+                        }
+                    }
                 }
             }
             after_first.get_or_insert(last);
@@ -111,6 +121,41 @@ impl CallStackBuilder {
     /// Returns the newest event.
     pub(crate) fn last_event(&self) -> Option<LaneEvent> {
         self.last
+    }
+
+    /// Returns the exits of functions that were not open.
+    pub(crate) fn stray_exits(&self) -> &[StrayExit] {
+        &self.strays
+    }
+
+    /// Builds the executions again from events that enter the same functions in the same order. Messages and samples
+    /// below an execution that now ends earlier belong to its innermost caller that has not ended.
+    pub(crate) fn rebuild(
+        &mut self,
+        rank: RankId,
+        events: &[(StepId, FuncEvent)],
+        warnings: &mut Warnings,
+    ) {
+        let mut rebuilt = Self::new(rank);
+        for of_step in events.chunk_by(|a, b| a.0 == b.0) {
+            let events: Vec<FuncEvent> = of_step.iter().map(|(_, event)| *event).collect();
+            rebuilt.extend(&events, of_step[0].0, warnings);
+        }
+        let execs = &rebuilt.executions;
+        let move_out = |time: TimeNs, exec: &mut Option<NonMaxIdx>| {
+            let has_ended = |it: ExecIdx| !execs.is_open(it) && execs.exit(it) < time;
+            while let Some(ended) = exec.map(ExecIdx::from).filter(|it| has_ended(*it)) {
+                *exec = execs.parent[ended.index()];
+            }
+        };
+        rebuilt.comms = std::mem::take(&mut self.comms);
+        rebuilt.counters = std::mem::take(&mut self.counters);
+        let comms = rebuilt.comms.time.iter().zip(&mut rebuilt.comms.exec);
+        let counters = rebuilt.counters.time.iter().zip(&mut rebuilt.counters.exec);
+        for (&time, exec) in comms.chain(counters) {
+            move_out(time, exec);
+        }
+        *self = rebuilt;
     }
 
     /// Returns the executions so far, including open ones: see [`Executions::is_open`].
@@ -168,6 +213,7 @@ impl CallStackBuilder {
         self.comms.keep(new_row, max_events);
         self.counters.keep(new_row, max_events);
         self.last = None;
+        self.strays.clear();
         kept
     }
 

@@ -23,6 +23,13 @@ struct OpenCall<T> {
     value: T,
 }
 
+/// An exit without an entry on its lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StrayExit {
+    pub(crate) func: FuncId,
+    pub(crate) time: TimeNs,
+}
+
 /// A call that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EndedCall<T> {
@@ -69,7 +76,8 @@ impl<T: Copy> OpenCalls<T> {
         entry
     }
 
-    /// Leaves a function, and passes each call that ends to `ended`, the innermost first.
+    /// Leaves a function, and passes each call that ends to `ended`, the innermost first. Returns whether the function
+    /// was open.
     ///
     /// If other functions are on top of it, their exits are missing, so they are closed now. If the function is not
     /// open at all, the event is ignored.
@@ -80,7 +88,7 @@ impl<T: Copy> OpenCalls<T> {
         time: TimeNs,
         warnings: &mut Warnings,
         mut ended: impl FnMut(EndedCall<T>),
-    ) {
+    ) -> bool {
         let time = self.advance(time, warnings);
         // Almost always the innermost call ends.
         let is_innermost = self.calls.last().is_some_and(|open| open.func == func);
@@ -92,6 +100,7 @@ impl<T: Copy> OpenCalls<T> {
         for left in (0..num_ended).rev() {
             self.close_innermost(time, left == 0).map(&mut ended);
         }
+        num_ended > 0
     }
 
     /// Returns the number of calls that end by the exit of a function that is not the innermost one.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::call_stack::top;
-use crate::lane_events::WaitingEvents;
+use crate::lane_events::{WaitingEvents, pair_moved_exits};
 use crate::tracer_write::{LaneEvent, StepEnd, find_writes};
 use crate::{
     CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, EndedCall, ExecIdx,
@@ -126,9 +126,16 @@ impl RankBuilder {
         let mut warnings = self.warnings;
         let mut threads = Vec::with_capacity(self.lanes.len());
         let mut writes = Vec::new();
-        while let Some((thread, mut lane)) = self.lanes.pop_first() {
+        for lane in self.lanes.values_mut() {
             lane.stack.assign_rest(&mut lane.waiting);
             lane.stack.take_assigned(&mut lane.waiting);
+        }
+        let stacks = self.lanes.iter_mut();
+        let mut stacks = stacks
+            .map(|(&thread, lane)| (thread, &mut lane.stack))
+            .collect();
+        pair_moved_exits(&mut stacks, self.rank, &mut warnings);
+        while let Some((thread, lane)) = self.lanes.pop_first() {
             let (executions, comms, counters) = lane.stack.finish(&mut warnings);
             let of_lane = find_writes(&executions, &lane.ends).into_iter();
             writes.extend(of_lane.map(|(start, end)| (thread, start, end)));

@@ -16,6 +16,8 @@ pub enum WarningKind {
     MissingRank,
     /// A rank's file could not be read at all; the others were.
     RankUnreadable,
+    /// A stream has rows of several ranks or programs, of which one was read.
+    OtherRank,
     /// A rank's stream is truncated; the steps before the break were read.
     StreamTruncated,
     /// Steps of a live stream are missing: the writer dropped them, or the reader joined too late.
@@ -30,6 +32,8 @@ pub enum WarningKind {
     ExitWithoutEntry,
     /// An EXIT arrived while functions called later were still open; they were closed at its time.
     MissingExit,
+    /// An EXIT came on another thread than its ENTRY; it was paired with it.
+    ExitOnOtherThread,
     /// A function was still open at the end; it was closed at the last event of its thread.
     Unclosed,
     /// A call stack tree grew over several steps beyond the limit of kept calls; it was not judged.
@@ -38,6 +42,9 @@ pub enum WarningKind {
     TreeModelUnfit,
     /// A time went back. A few rows out of order were sorted; otherwise the time was raised to the one before.
     TimeWentBack,
+    /// A time is more than a year off those of the other rows, as before the tracer's clock was set; it became that of a
+    /// row beside it.
+    ImpossibleTime,
     /// A message was sent to, or came from, a rank that is not in the trace.
     PartnerMissing,
     /// A SEND without a RECV.
@@ -62,6 +69,7 @@ impl fmt::Display for WarningKind {
         f.write_str(match self {
             Self::MissingRank => "ranks of the communicator are not in the trace",
             Self::RankUnreadable => "rank could not be read and is left out",
+            Self::OtherRank => "rows of other ranks in the stream of this rank, left out",
             Self::StreamTruncated => "stream is truncated; the steps before the break were read",
             Self::StepMissing => "steps of a live stream are missing",
             Self::BadRow => "rows with impossible values were left out",
@@ -69,10 +77,12 @@ impl fmt::Display for WarningKind {
             Self::TextChanged => "names or values that are too long or hold a NUL were changed",
             Self::ExitWithoutEntry => "EXIT without ENTRY, left out",
             Self::MissingExit => "missing EXIT, closed when the caller continued",
+            Self::ExitOnOtherThread => "EXIT on another thread than its ENTRY, paired with it",
             Self::Unclosed => "still open at the end, closed at the last event",
             Self::TreeTooLarge => "trees too large to be kept until their end, not judged",
             Self::TreeModelUnfit => "tree models that do not fit the run, put aside",
             Self::TimeWentBack => "time went back: sorted, or raised to the previous time",
+            Self::ImpossibleTime => "times years away from the others: replaced by the nearest one",
             Self::PartnerMissing => "messages with a rank that is not in the trace",
             Self::UnmatchedSend => "SEND without RECV",
             Self::UnmatchedRecv => "RECV without SEND",
@@ -167,6 +177,11 @@ impl Warnings {
                 .or_insert_with(|| (0, place().into()))
                 .0 += count;
         }
+    }
+
+    /// Removes the count of one kind on one rank.
+    pub(crate) fn remove(&mut self, kind: WarningKind, rank: RankId) {
+        self.entries.remove(&(kind, Some(rank)));
     }
 
     /// Adds the warnings of `other`.

@@ -55,6 +55,15 @@ pub enum TraceError {
         /// The file or folder.
         path: PathBuf,
     },
+    /// A file of ADIOS 1.x.
+    #[error(
+        "a BP3 file, as ADIOS 1.x writes; convert it with ADIOS2's `adios2_reorganize OLD.bp NEW.bp BPFile '' BP4 ''`: {}",
+        .path.display()
+    )]
+    Bp3 {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file is cut short or contradicts another; ADIOS2 could crash on it.
     #[error("damaged: {reason}; copy it again from where it was written: {}", .path.display())]
     Damaged {
@@ -156,7 +165,8 @@ pub enum TraceError {
     Adios2(#[from] Adios2Error),
     /// Two streams say they are the same rank.
     #[error(
-        "rank {rank} is there twice, so these are not one run: {} and {}", .first.display(), .second.display()
+        "rank {rank} is there twice, by what is in the files, so these are not one run: {} and {}; give the files of \
+         one run alone, as a folder or by a pattern", .first.display(), .second.display()
     )]
     DuplicateRank {
         /// The rank.

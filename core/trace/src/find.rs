@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::TraceError;
+use crate::adios2::bp3_error;
 use crate::rank_in_name::{rank_in_name, with_rank_in_name};
 use crate::registry::sniff;
 
@@ -86,10 +87,10 @@ fn streams_at(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
         return Ok(vec![path.to_owned()]);
     }
     if !path.is_dir() {
-        return Err(TraceError::UnknownFormat {
+        return Err(bp3_error(path).unwrap_or(TraceError::UnknownFormat {
             reason: "a file of another kind",
             path: path.to_owned(),
-        });
+        }));
     }
     let entries = entries(path)?;
     let here: Vec<_> = entries

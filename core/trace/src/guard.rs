@@ -62,7 +62,7 @@ impl StreamGuard {
     /// # Errors
     /// If ADIOS2 has to read it, those of [`StreamGuard::check_for_adios2`].
     pub fn check(&self, path: &Path, adios2: &LibraryOnDemand) -> Result<(), TraceError> {
-        if is_read_without_adios2(path) {
+        if is_read_without_adios2(path) || !path.is_dir() {
             return Ok(());
         }
         self.check_for_adios2(path, adios2)

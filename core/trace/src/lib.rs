@@ -42,6 +42,6 @@ pub use live::open_live;
 pub use live_options::{LiveEngine, LiveOptions};
 pub use rank_in_name::rank_in_name;
 pub use read::{ReadOptions, read_trace};
-pub use registry::open_stream;
+pub use registry::{open_stream, rank_of_stream};
 pub use replay::{RelayOptions, RelaySummary, ReplayOptions, ReplaySummary, relay, replay};
 pub use source::{Announcement, Next, TraceSource};

@@ -1,6 +1,7 @@
 //! A whole run in memory: its ranks are read side by side and joined.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,8 @@ use std::time::Duration;
 
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{
-    Cancelled, ProgramId, Progress, RankBuilder, RankId, RankTrace, Trace, WarningKind, Warnings,
+    Cancelled, ProgramId, Progress, RankBuilder, RankId, RankTrace, StepBatch, TimeNs, Trace,
+    WarningKind, Warnings,
 };
 
 use crate::rank_in_name::rank_in_name;
@@ -60,9 +62,16 @@ pub fn read_trace(
         if let Some(guard) = &options.guard {
             guard.check(stream, &options.adios2)?;
         }
-        read_rank(stream, &options.adios2, |position| {
-            meter.at(index, position)
-        })
+        let report = |position| meter.at(index, position);
+        let mut all = read_rank(stream, None, None, &options.adios2, report)?;
+        // A stream that all ranks of a run wrote is read once for each.
+        for rank in mem::take(&mut all.other_ranks) {
+            let report = |_| meter.at(index, 1.0);
+            let of_rank = read_rank(stream, Some(rank), None, &options.adios2, report)?;
+            all.traces.extend(of_rank.traces);
+            all.warnings.join(of_rank.warnings);
+        }
+        Ok(all)
     };
     let outcomes = side_by_side(streams, options.num_threads, read)?;
     let trace = join(streams, outcomes)?;
@@ -71,26 +80,43 @@ pub fn read_trace(
 }
 
 /// The result of reading one stream.
-struct RankOutcome {
-    trace: RankTrace,
+struct StreamOutcome {
+    traces: Vec<RankTrace>,
+    /// Ranks that the stream has beside these.
+    other_ranks: Vec<(ProgramId, RankId)>,
     warnings: Warnings,
     num_ranks: Option<u32>,
 }
 
+/// Reads one rank of a stream; `None` is the stream's own. If the first steps have times that later turn out not to be of
+/// the run, it is read again by the `clock` of those that are.
 fn read_rank(
     path: &Path,
+    rank: Option<(ProgramId, RankId)>,
+    clock: Option<TimeNs>,
     adios2: &LibraryOnDemand,
-    report: impl Fn(f32) -> Result<(), Cancelled>,
-) -> Result<RankOutcome, TraceError> {
+    report: impl Fn(f32) -> Result<(), Cancelled> + Copy,
+) -> Result<StreamOutcome, TraceError> {
     let mut source = open_stream(path, ProgramId(0), adios2)?;
     let mut warnings = Warnings::default();
+    source.select(rank);
+    if let Some(time) = clock {
+        source.set_clock(time);
+    }
     let mut builder = None;
+    // Steps without events, from before the stream said of which rank it is.
+    let mut early = Vec::new();
     loop {
         let cut = match source.next_step(Duration::ZERO) {
             Ok(Next::Step(batch)) => {
-                builder
-                    .get_or_insert_with(|| RankBuilder::new(batch.program, batch.rank))
-                    .push(*batch);
+                if builder.is_none() && batch.funcs.is_empty() && batch.metadata.is_empty() {
+                    early.push(*batch);
+                    continue;
+                }
+                let new = || RankBuilder::new(batch.program, batch.rank);
+                let builder = builder.get_or_insert_with(new);
+                early.drain(..).for_each(|batch| builder.push(batch));
+                builder.push(*batch);
                 report(source.position())?;
                 continue;
             }
@@ -100,7 +126,7 @@ fn read_rank(
                 path.display()
             )),
             // An error before the first step is all that there is to say.
-            Err(error) if builder.is_none() => return Err(error),
+            Err(error) if builder.is_none() && early.is_empty() => return Err(error),
             Err(error) => Some(error.with_causes()),
         };
         if let Some(reason) = cut {
@@ -108,15 +134,23 @@ fn read_rank(
         }
         break;
     }
-    let Some(builder) = builder else {
+    if let Some(time) = source.late_clock() {
+        return read_rank(path, rank, Some(time), adios2, report);
+    }
+    let new = |batch: &StepBatch| RankBuilder::new(batch.program, batch.rank);
+    let Some(mut builder) = builder.or_else(|| early.first().map(new)) else {
         return Err(TraceError::NoSteps {
             path: path.to_owned(),
         });
     };
+    for batch in early {
+        builder.push(batch);
+    }
     warnings.join(source.take_warnings());
     let trace = builder.finish(source.names().clone(), source.counter_names().clone());
-    Ok(RankOutcome {
-        trace,
+    Ok(StreamOutcome {
+        traces: vec![trace],
+        other_ranks: source.other_ranks(),
         warnings,
         num_ranks: source.num_ranks(),
     })
@@ -174,7 +208,7 @@ fn side_by_side<T: Sync, R: Send>(
 
 fn join(
     streams: &[PathBuf],
-    outcomes: Vec<Result<RankOutcome, TraceError>>,
+    outcomes: Vec<Result<StreamOutcome, TraceError>>,
 ) -> Result<Trace, TraceError> {
     let mut warnings = Warnings::default();
     let (mut traces, mut paths, mut present) = (Vec::new(), Vec::new(), BTreeSet::new());
@@ -184,8 +218,8 @@ fn join(
             Ok(outcome) => {
                 warnings.join(outcome.warnings);
                 num_ranks = num_ranks.max(outcome.num_ranks.unwrap_or(0));
-                traces.push(outcome.trace);
-                paths.push(path);
+                paths.resize(paths.len() + outcome.traces.len(), path);
+                traces.extend(outcome.traces);
             }
             Err(error) => {
                 let rank = rank_in_name(path).map(RankId);
@@ -201,7 +235,7 @@ fn join(
     for (place, trace) in traces.iter().enumerate() {
         if let Some(other) = traces[..place]
             .iter()
-            .position(|other| other.rank == trace.rank)
+            .position(|other| (other.program, other.rank) == (trace.program, trace.rank))
         {
             let (first, second) = (paths[other].clone(), paths[place].clone());
             return Err(TraceError::DuplicateRank {

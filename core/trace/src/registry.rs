@@ -1,12 +1,13 @@
 //! The formats that there is a reader for: one line each to tell a format and to open a stream of it.
 
 use std::path::Path;
+use std::time::Duration;
 
 use callgrove_adios2_sys::LibraryOnDemand;
-use callgrove_model::ProgramId;
+use callgrove_model::{ProgramId, RankId};
 
 use crate::adios2::TauSource;
-use crate::{TraceError, TraceSource};
+use crate::{Next, TraceError, TraceSource, rank_in_name};
 
 /// A format, told by the look of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +21,21 @@ pub(crate) enum Format {
 pub(crate) fn sniff(path: &Path) -> Option<Format> {
     let is_bp = path.extension().is_some_and(|extension| extension == "bp");
     (is_bp || path.join("md.idx").is_file()).then_some(Format::Bp)
+}
+
+/// The rank of a recorded stream: the one that its contents say, or else its name. `None` if neither does.
+///
+/// # Errors
+/// Any [`TraceError`] that concerns one stream.
+pub fn rank_of_stream(path: &Path, adios2: &LibraryOnDemand) -> Result<Option<RankId>, TraceError> {
+    let mut source = open_stream(path, ProgramId(0), adios2)?;
+    source.functions_only();
+    while let Next::Step(batch) = source.next_step(Duration::ZERO)? {
+        if !batch.funcs.is_empty() || !batch.metadata.is_empty() {
+            return Ok(Some(batch.rank));
+        }
+    }
+    Ok(rank_in_name(path).map(RankId))
 }
 
 /// Opens one rank's stream with the reader of its format. Its rows get the index `program`, which is 0 in a

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use callgrove_model::{CounterId, FuncId, NameTable, RankId, StepBatch, Warnings};
+use callgrove_model::{
+    CounterId, FuncId, NameTable, ProgramId, RankId, StepBatch, TimeNs, Warnings,
+};
 
 use crate::TraceError;
 
@@ -67,6 +69,27 @@ pub trait TraceSource: Send {
     /// From now on steps need to have no messages and counter samples: only functions are looked at, and what is not read
     /// costs nothing.
     fn functions_only(&mut self) {}
+
+    /// Before the first step: reads the rows of one rank of a stream that several wrote; `None` is the stream's own.
+    /// Other readers read the others, whose rows are not counted as lost then.
+    fn select(&mut self, rank: Option<(ProgramId, RankId)>) {
+        let _: Option<(ProgramId, RankId)> = rank;
+    }
+
+    /// Before the first step: a time of the run, from [`TraceSource::late_clock`] of another reader.
+    fn set_clock(&mut self, time: TimeNs) {
+        let _: TimeNs = time;
+    }
+
+    /// A time of the run by which the stream has to be read again, since its first steps had others.
+    fn late_clock(&self) -> Option<TimeNs> {
+        None
+    }
+
+    /// The other ranks of which the stream had rows so far.
+    fn other_ranks(&self) -> Vec<(ProgramId, RankId)> {
+        Vec::new()
+    }
 
     /// What was found wrong since this was asked last.
     fn take_warnings(&mut self) -> Warnings;

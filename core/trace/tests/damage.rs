@@ -83,6 +83,23 @@ fn a_bp4_file_cut_anywhere_gives_the_steps_before_or_an_error_with_its_name() {
 }
 
 #[test]
+fn metadata_cut_within_a_step_gives_the_steps_before() {
+    for (run, num_steps) in [(bp4_run(), 5), (bp5_run(), 4)] {
+        let folder = copy(&run, [0]);
+        let file = stream(folder.path(), 0).join("md.0");
+        cut(&file, fs::metadata(&file).unwrap().len() as usize - 1);
+        let trace = read_without_adios2(folder.path()).unwrap();
+        assert_eq!(trace.num_steps, num_steps - 1);
+        assert_eq!(trace.warnings.total(WarningKind::StreamTruncated), 1);
+        let place = first_place(&trace, WarningKind::StreamTruncated);
+        assert!(
+            place.contains("md.0 of") && place.contains("tau-metrics-lmp_tau-0.bp"),
+            "{place}"
+        );
+    }
+}
+
+#[test]
 fn a_flipped_bit_anywhere_in_an_index_does_no_harm() {
     for run in [bp4_run(), bp5_run()] {
         let folder = copy(&run, [0]);
@@ -223,6 +240,7 @@ fn streams_of_two_runs_are_refused() {
         ),
         "{error}"
     );
+    assert!(error.to_string().contains("one run alone"), "{error}");
 }
 
 #[test]
@@ -242,6 +260,27 @@ fn a_folder_that_is_no_bp_says_so() {
         error.contains("a file, not a folder") && error.contains("x.bp"),
         "{error}"
     );
+}
+
+#[test]
+fn a_file_of_adios_1_is_named_with_how_to_convert_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = [100_u64, 200, 300].map(u64::to_le_bytes);
+    let bytes = [
+        vec![7; 400],
+        places.as_flattened().to_vec(),
+        vec![0, 0, 0, 3],
+    ]
+    .concat();
+    for name in ["tau-metrics-0.bp", "trace"] {
+        let file = folder.path().join(name);
+        fs::write(&file, &bytes).unwrap();
+        let error = read_without_adios2(&file).unwrap_err().to_string();
+        assert!(
+            error.contains("BP3") && error.contains("adios2_reorganize"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

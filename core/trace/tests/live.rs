@@ -320,6 +320,35 @@ fn a_stream_that_nobody_writes_is_an_error_that_says_what_to_do() {
 }
 
 #[test]
+fn the_file_of_a_dead_job_does_not_end_the_wait() {
+    // What ADIOS2 2.12.1 wrote for a process that is gone.
+    const DEAD: &str = "#ADIOS2-SST v0\n0x7f05bc04b150:AAMAAJTJ8o3vqAAAATkCmAICAMDe55DEmGxYPQ==";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("late-0.bp");
+    std::fs::write(path.with_extension("bp.sst"), DEAD).unwrap();
+    let options = LiveOptions {
+        connect_timeout: Duration::from_secs(2),
+        ..LiveOptions::new(LiveEngine::Sst)
+    };
+    let start = Instant::now();
+    let Err(error) = open_live(&path, &options, &library()) else {
+        panic!("nothing is there to be opened")
+    };
+    assert!(matches!(error, TraceError::NoWriter { .. }), "{error}");
+    assert!(start.elapsed() >= options.connect_timeout);
+    // A job that comes meanwhile is found.
+    let reader = spawn({
+        let path = path.clone();
+        move || read_all(open_live(&path, &live(LiveEngine::Sst), &library()).unwrap())
+    });
+    thread::sleep(Duration::from_millis(300));
+    let mut writer = TauWriter::open(&path, SST, &library()).unwrap();
+    writer.write(&TauStep::default()).unwrap();
+    writer.close().unwrap();
+    assert_eq!(reader.join().unwrap().steps.len(), 1);
+}
+
+#[test]
 fn the_program_of_a_workflow_replaces_the_one_that_tau_states() {
     let path = stream(&bp5_run(), 0);
     let mut source = open_stream(&path, ProgramId(3), &adios2()).unwrap();

@@ -4,11 +4,12 @@
 
 mod support;
 
+use std::mem;
 use std::path::{Path, PathBuf};
 
-use callgrove_adios2_sys::{Library, default_candidates};
-use callgrove_model::{ExecIdx, Lane, Trace};
-use callgrove_trace::{TauStep, TauWriter, WriterEngine};
+use callgrove_adios2_sys::{Library, LibraryOnDemand, default_candidates};
+use callgrove_model::{ExecIdx, Lane, RankId, Trace, WarningKind};
+use callgrove_trace::{TauStep, TauWriter, WriterEngine, rank_of_stream};
 use support::{read, warnings};
 use tempfile::TempDir;
 
@@ -118,6 +119,20 @@ fn names_grow_and_calls_last_over_steps() {
 }
 
 #[test]
+fn empty_steps_anywhere_lose_nothing() {
+    let mut steps = vec![Step::new(0, 1), Step::new(1, 1).timer(0, "main")];
+    for time in 0..100 {
+        steps[1] = mem::take(&mut steps[1]).func(0, ENTRY, 0, 2 * time);
+        steps[1] = mem::take(&mut steps[1]).func(0, EXIT, 0, 2 * time + 1);
+    }
+    steps.extend([Step::new(1, 1), Step::new(1, 1).func(0, ENTRY, 0, 300)]);
+    steps.extend([Step::new(1, 1), Step::new(1, 1)]);
+    let trace = round_trip(&steps);
+    assert_eq!((trace.num_steps, trace.num_executions()), (6, 101));
+    assert_eq!(warnings(&trace), ["MissingRank - x7", "Unclosed 7 x1"]);
+}
+
+#[test]
 fn the_stream_states_its_rank_and_metadata() {
     let trace = round_trip(&[
         Step::new(1, 1)
@@ -224,5 +239,81 @@ fn rows_that_cannot_be_are_skipped_and_timers_without_a_name_get_one() {
     assert_eq!(
         warnings(&trace),
         ["MissingRank - x7", "BadRow 7 x5", "UnknownName 7 x1"]
+    );
+}
+
+/// Rows of function events of `main`, one call for each rank and time.
+fn calls_of(ranks: &[(u64, u64)]) -> Vec<[u64; 6]> {
+    let rows = ranks.iter().flat_map(|&(rank, time)| {
+        [(ENTRY, 0), (EXIT, 1)].map(|(kind, more)| [0, rank, 0, kind, 0, T0 + time + more])
+    });
+    rows.collect()
+}
+
+/// Calls of each rank that was read.
+fn calls_by_rank(trace: &Trace) -> Vec<(u32, usize)> {
+    let lanes = trace.lanes.iter();
+    lanes
+        .map(|lane| (lane.rank.0, lane.executions.len()))
+        .collect()
+}
+
+#[test]
+fn all_ranks_of_one_stream_are_read() {
+    let mut first = Step::new(1, 1).timer(0, "main");
+    first.0.funcs = calls_of(&[(2, 0), (2, 5), (5, 0), (5, 6), (0, 1)]);
+    first.0.comms = vec![[0, 5, 0, 2, 11, 2, 64, T0], [0, 2, 0, 3, 11, 5, 64, T0 + 1]];
+    let mut second = Step::new(1, 1);
+    second.0.funcs = calls_of(&[(0, 20), (5, 20)]);
+    let trace = round_trip(&[first, second]);
+    assert_eq!(calls_by_rank(&trace), [(0, 2), (2, 2), (5, 3)]);
+    assert_eq!(trace.messages.len(), 1);
+    assert_eq!(warnings(&trace), ["MissingRank - x5"]);
+}
+
+#[test]
+fn the_rank_is_what_rows_say_and_else_what_the_name_says() {
+    let rank_of = |path: &Path| rank_of_stream(path, &LibraryOnDemand::new([])).unwrap();
+    let empty = || Step::new(0, 1);
+    let with_rows = || Step::new(1, 1).timer(0, "main").func(0, ENTRY, 0, 0);
+    for (name, steps, expected) in [
+        ("app-v2.bp", vec![empty(), with_rows()], Some(7)),
+        ("app-7.bp", vec![with_rows()], Some(7)),
+        ("app-v2.bp", vec![empty()], Some(2)),
+        ("app.bp", vec![empty()], None),
+    ] {
+        let (folder, path) = write(WriterEngine::Bp4, &steps);
+        let renamed = folder.path().join(name);
+        std::fs::rename(path, &renamed).unwrap();
+        assert_eq!(rank_of(&renamed), expected.map(RankId), "{name}");
+        let trace = read_back(&renamed);
+        let ranks: Vec<_> = trace.lanes.iter().map(|lane| lane.rank.0).collect();
+        assert!(ranks.is_empty() || ranks == [7], "{name}: {ranks:?}");
+        assert_eq!(trace.warnings.total(WarningKind::BadRow), 0, "{name}");
+    }
+}
+
+#[test]
+fn one_row_of_another_rank_is_a_damaged_one() {
+    let mut step = Step::new(1, 1).timer(0, "main");
+    step.0.funcs = calls_of(&[(7, 0), (7, 5)]);
+    step.0.funcs.insert(2, [0, 3, 0, ENTRY, 0, T0 + 3]);
+    let trace = round_trip(&[step]);
+    assert_eq!(calls_by_rank(&trace), [(7, 2)]);
+    assert_eq!(warnings(&trace), ["MissingRank - x7", "BadRow 7 x1"]);
+}
+
+#[test]
+fn times_from_before_the_clock_was_set_do_not_stretch_the_run() {
+    let mut step = Step::new(1, 1).timer(0, "main");
+    step.0.funcs = calls_of(&[(7, 0), (7, 5), (7, 9)]);
+    step.0.funcs[0][5] = 140_059_208_043_584;
+    step.0.funcs[5][5] = 0;
+    let trace = round_trip(&[step]);
+    let expected = ["main 0:0 1..1", "main 0:2 5..6", "main 0:4 9..9"];
+    assert_eq!(calls(&trace, &trace.lanes[0]), expected);
+    assert_eq!(
+        warnings(&trace),
+        ["MissingRank - x7", "ImpossibleTime 7 x2"]
     );
 }

@@ -14,6 +14,7 @@ use callgrove_session::Command as SessionCommand;
 use crate::args::PageArgs;
 use crate::connect::{credential_of_server, server_config, server_config_with};
 use crate::follow::ServerAccess;
+use crate::host::check_trace;
 use crate::output::{print, warn};
 use crate::pages;
 use crate::platform::open_command;
@@ -65,7 +66,10 @@ fn session(args: &PageArgs) -> Result<Option<ViewedSession>> {
                 watched = Some((source.clone(), access));
                 continue;
             }
-            SessionCommand::OpenTrace { function, .. } => function.clone_from(&args.function),
+            SessionCommand::OpenTrace { function, .. } => {
+                check_trace(source)?;
+                function.clone_from(&args.function);
+            }
             _ => {}
         }
         if opened.replace((source.as_str(), open)).is_some() {

@@ -30,9 +30,9 @@ impl StepLearner {
                     FuncEventKind::Entry => {
                         open.enter(event.func, event.time, (), warnings);
                     }
-                    FuncEventKind::Exit => open.exit(event.func, event.time, warnings, |call| {
-                        ended(&call);
-                    }),
+                    FuncEventKind::Exit => {
+                        open.exit(event.func, event.time, warnings, |call| ended(&call));
+                    }
                 }
             }
         }

@@ -62,19 +62,21 @@ pub(super) fn step_of(list: &[u8]) -> StoredStep {
     };
     let num_rows = |entry: Bytes<'_>| stored_value(entry, U64, 0, |set| set.number(8));
     StoredStep {
-        arrays: of_names(list, ARRAYS.map(|it| it.1), stored_array),
+        arrays: of_names(list, ARRAYS.map(|it| it.1), stored_blocks).map(Option::unwrap_or_default),
         num_rows: of_names(list, ARRAYS.map(|it| it.0), num_rows),
         counts: of_names(list, COUNTS, count),
+        is_empty: list.is_empty(),
+        data_end: None,
     }
 }
 
 /// What `read` finds in the entries of these names.
-fn of_names<T: Copy, const N: usize>(
+fn of_names<T, const N: usize>(
     list: &[u8],
     names: [&str; N],
     read: impl Fn(Bytes<'_>) -> Option<T>,
 ) -> [Option<T>; N] {
-    let (mut rest, mut found) = (Bytes(list), [None; N]);
+    let (mut rest, mut found) = (Bytes(list), [const { None }; N]);
     while let Some((name, entry)) = rest.entry() {
         if let Some(at) = names.iter().position(|wanted| wanted.as_bytes() == name) {
             found[at] = read(entry);
@@ -141,20 +143,39 @@ fn stored_text(entry: Bytes<'_>) -> Option<&[u8]> {
     stored_value(entry, TEXT, 1, Bytes::text).map(|it| it.0)
 }
 
-fn stored_array(entry: Bytes<'_>) -> Option<StoredArray> {
-    let (num_characteristics, mut set) = only_set(entry, U64)?;
+/// The blocks of an array, one for each set.
+fn stored_blocks(mut entry: Bytes<'_>) -> Option<Vec<StoredArray>> {
+    entry.take(2)?;
+    let (data_type, num_sets) = (entry.number(1)?, entry.number(8)?);
+    let next = |_| {
+        let num_characteristics = entry.number(1)?;
+        let length = entry.number(4)?;
+        let set = entry.take(length)?;
+        stored_block(num_characteristics, set, num_sets == 1)
+    };
+    let blocks = (0..num_sets).map(next);
+    (data_type == U64).then(|| blocks.collect()).flatten()
+}
+
+/// A block, which has all of its array if it is the only one.
+fn stored_block(
+    num_characteristics: u64,
+    mut set: Bytes<'_>,
+    is_only: bool,
+) -> Option<StoredArray> {
     let (mut offset, mut dimensions) = (None, None);
     for _ in 0..num_characteristics {
         match set.number(1)? {
             3 => _ = set.take(8)?,
             4 if (set.number(1)?, set.number(2)?) == (2, 48) => {
                 let numbers = [(); 6].map(|()| set.number(8));
-                let [rows, all_rows, 0, columns, all_columns, 0] =
+                let [rows, all_rows, start, columns, all_columns, 0] =
                     numbers.map(Option::unwrap_or_default)
                 else {
                     return None;
                 };
-                let is_whole = (rows, columns) == (all_rows, all_columns);
+                let has_all_rows = !is_only || (rows, start) == (all_rows, 0);
+                let is_whole = has_all_rows && columns == all_columns;
                 dimensions = is_whole.then_some((rows, columns));
             }
             6 => offset = set.number(8),

@@ -128,6 +128,9 @@ impl<'a> RecordLayouts<'a> {
 
     /// What a record of a step's variables tells, if the step's data starts at this place in `data.0`.
     pub(super) fn step(&self, record: &[u8], data_start: u64) -> StoredStep {
+        if record.is_empty() {
+            return StoredStep::empty();
+        }
         let known = Record::of(record)
             .and_then(|(id, record)| self.steps.get(id)?.read(record, data_start));
         known.unwrap_or_default()
@@ -186,6 +189,14 @@ impl StepLayout {
     }
 
     fn read(&self, record: Record<'_>, data_start: u64) -> Option<StoredStep> {
+        let data_bytes = record.word(2 * WORD_BYTES)?;
+        let data_end = match data_bytes {
+            0 => Some(0),
+            _ => data_start.checked_add(data_bytes),
+        };
+        if [0, 1, 2].map(|at| record.word(at * WORD_BYTES)) == [Some(0); 3] {
+            return Some(StoredStep::empty());
+        }
         let (num_words, words) = (record.word(0)?, record.place(WORD_BYTES)?);
         let is_put = |variable: &Variable| {
             let (word, bit) = (variable.bit / 64, variable.bit % 64);
@@ -197,12 +208,16 @@ impl StepLayout {
             u32::try_from(i32::from_le_bytes(number)).ok()
         };
         let num_rows = |variable: Option<Variable>| record.word(variable.filter(is_put)?.start);
-        let array =
-            |variable: Option<Variable>| record.array(variable.filter(is_put)?.start, data_start);
+        let array = |variable: Option<Variable>| {
+            let variable = variable.filter(is_put)?;
+            record.array(variable.start, data_start)
+        };
         Some(StoredStep {
-            arrays: self.arrays.map(array),
+            arrays: self.arrays.map(array).map(Option::unwrap_or_default),
             num_rows: self.num_rows.map(num_rows),
             counts: self.counts.map(count),
+            is_empty: false,
+            data_end,
         })
     }
 }
@@ -243,23 +258,32 @@ impl<'a> Record<'a> {
         text_at(self.0, usize::try_from(self.place(at)?).ok()?)
     }
 
-    /// The array whose structure is at a place: one block.
-    fn array(self, start: u64, data_start: u64) -> Option<StoredArray> {
+    /// The blocks of the array whose structure is at a place.
+    fn array(self, start: u64, data_start: u64) -> Option<Vec<StoredArray>> {
         let word = |at: u64| self.word(start + at * WORD_BYTES);
         let place = |at: u64| self.place(start + at * WORD_BYTES);
-        let pair = |at: u64| {
-            let first = place(at)?;
-            Some([self.word(first)?, self.word(first + WORD_BYTES)?])
+        let pair = |first: u64| Some([self.word(first)?, self.word(first + WORD_BYTES)?]);
+        let num_blocks = word(1)?;
+        if word(0)? != 2 || num_blocks == 0 || num_blocks.checked_mul(2) != word(2) {
+            return None;
+        }
+        let (shape, counts, offsets, locations) =
+            (pair(place(3)?)?, place(4)?, place(5)?, place(6)?);
+        let block = |block: u64| {
+            // No record has words for more blocks than fit its places.
+            let at = block.checked_mul(2 * WORD_BYTES)?;
+            let [num_rows, num_columns] = pair(counts.checked_add(at)?)?;
+            let [first_row, first_column] = pair(offsets.checked_add(at)?)?;
+            let is_only = num_blocks == 1;
+            if (num_columns, first_column) != (shape[1], 0)
+                || is_only && (num_rows, first_row) != (shape[0], 0)
+            {
+                return None;
+            }
+            let location = self.word(locations + block * WORD_BYTES)?;
+            StoredArray::at(data_start.checked_add(location)?, num_rows, num_columns)
         };
-        if [0, 1, 2].map(word) != [Some(2), Some(1), Some(2)] {
-            return None;
-        }
-        let [num_rows, num_columns] = pair(3)?;
-        if pair(4)? != [num_rows, num_columns] || pair(5)? != [0, 0] {
-            return None;
-        }
-        let location = self.word(place(6)?)?;
-        StoredArray::at(data_start.checked_add(location)?, num_rows, num_columns)
+        (0..num_blocks).map(block).collect()
     }
 
     /// All that [`ATTRIBUTES`] says where to find.
@@ -336,6 +360,75 @@ fn text_at(bytes: &[u8], place: usize) -> Option<&[u8]> {
     rest.get(..rest.iter().position(|&byte| byte == 0)?)
 }
 
+/// Who writes the steps that follow.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Bp5Writers {
+    pub(super) num_writers: u64,
+    num_files: u64,
+}
+
+impl Bp5Writers {
+    /// `None` if the list of them is not whole.
+    pub(super) fn of_record(record: &[u8]) -> Option<Self> {
+        let (num_writers, num_files) = (u64_at(record, 0)?, u64_at(record, 16)?);
+        let files: Vec<_> = (3..record.len() / 8)
+            .filter_map(|field| u64_at(record, field * 8))
+            .collect();
+        let is_whole = files.len() as u64 == num_writers && record.len() == (3 + files.len()) * 8;
+        let writers = Self {
+            num_writers,
+            num_files,
+        };
+        (is_whole && num_writers > 0 && files.iter().all(|&file| file < num_files))
+            .then_some(writers)
+    }
+}
+
+/// A step in the index of BP5.
+pub(super) struct Bp5Step {
+    pub(super) start: u64,
+    pub(super) size_bytes: u64,
+    /// Parts in which the data was written, beside the last.
+    pub(super) num_flushes: u64,
+    /// For one writer with one data file.
+    pub(super) data_start: Option<u64>,
+}
+
+impl Bp5Step {
+    pub(super) fn of_record(record: &[u8], writers: Bp5Writers) -> Option<Self> {
+        let Bp5Writers {
+            num_writers,
+            num_files,
+        } = writers;
+        let (start, size_bytes, num_flushes) =
+            (u64_at(record, 0)?, u64_at(record, 8)?, u64_at(record, 16)?);
+        let num_places = num_flushes
+            .checked_mul(2)?
+            .checked_add(1)?
+            .checked_mul(num_writers)?;
+        if num_writers == 0 || num_places.checked_add(3)?.checked_mul(8)? != record.len() as u64 {
+            return None;
+        }
+        let data_start = if (num_writers, num_files) == (1, 1) {
+            u64_at(record, 24)
+        } else {
+            None
+        };
+        Some(Self {
+            start,
+            size_bytes,
+            num_flushes,
+            data_start,
+        })
+    }
+}
+
+/// The number of 64 bits at a place.
+pub(super) fn u64_at(bytes: &[u8], place: usize) -> Option<u64> {
+    let (number, _) = bytes.get(place..)?.split_first_chunk()?;
+    Some(u64::from_le_bytes(*number))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -384,7 +477,7 @@ mod tests {
     fn a_record_tells_all_of_a_step() {
         let (step, attributes) = read(&trace());
         assert!(step.is_complete(), "{step:?}");
-        assert!(step.arrays[0].is_some_and(|it| it.offset >= 1 << 20));
+        assert!(step.arrays[0][0].offset >= 1 << 20);
         assert!(attributes.is_some_and(|size| size > 1_000));
     }
 

@@ -9,11 +9,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use callgrove_model::{
-    CommKind, FuncEvent, FuncEventKind, FuncEvents, FuncId, Name, RankId, StepBatch, ThreadId,
-    TimeNs, WarningKind, Warnings,
+    CommKind, FuncEvent, FuncEventKind, FuncEvents, FuncId, Name, ProgramId, RankId, StepBatch,
+    ThreadId, TimeNs, WarningKind, Warnings,
 };
 
+use super::clock::RunClock;
 use super::order::{self, TimeOrder};
+use super::other_ranks::{OtherRanks, RowOwner};
 use super::schema::{AnnouncedNames, Counts, EventType, FUNC_ROW_COUNT, IndexedNames};
 
 /// Columns of a function event: program, rank, thread, event type, timer, time in µs.
@@ -41,8 +43,15 @@ const MAX_PLACEHOLDER_INDEX: u32 = 1 << 20;
 /// Rows of one step of one rank on their way to events: what they may hold, and what they came to so far.
 pub(super) struct Decoder<'a> {
     pub(super) batch: StepBatch,
-    /// Unless it is known, the first function event tells it.
+    /// The number that its rows have for the program.
+    pub(super) program: ProgramId,
+    /// Unless it is known, the first function events tell it.
     pub(super) rank: Option<RankId>,
+    /// It counts if there are rows of it.
+    pub(super) rank_in_name: Option<RankId>,
+    /// Whose rows the stream has too.
+    pub(super) others: &'a mut OtherRanks,
+    pub(super) clock: &'a mut RunClock,
     pub(super) counts: &'a Counts,
     pub(super) names: &'a mut AnnouncedNames,
     pub(super) warnings: &'a mut Warnings,
@@ -70,7 +79,7 @@ impl Decoder<'_> {
     }
 
     /// The rank, if it is known, and what it did in the step.
-    pub(super) fn finish(mut self) -> (Option<RankId>, StepBatch) {
+    pub(super) fn finish(mut self, are_others_lost: bool) -> (Option<RankId>, StepBatch) {
         let (step, rank) = (self.batch.step, self.rank);
         for ((_, array, _), (num_invalid, first_invalid)) in ARRAYS.iter().zip(self.invalid) {
             if num_invalid > 0 {
@@ -80,6 +89,17 @@ impl Decoder<'_> {
                     .count_many(WarningKind::BadRow, rank, count, place);
             }
         }
+        let num_others = self.others.take_num_rows();
+        if are_others_lost {
+            self.count_others(num_others);
+        }
+        let (num_off, first) = self.clock.mend(&mut self.batch, self.order.went_back);
+        let place = || match first {
+            Some(first) => format!("row {} of step {step}", self.batch.funcs[first].row()),
+            None => format!("step {step}"),
+        };
+        let (kind, count) = (WarningKind::ImpossibleTime, num_off as u64);
+        self.warnings.count_many(kind, rank, count, place);
         if self.order.went_back {
             let funcs = &mut self.batch.funcs;
             let displaced = order::mend(funcs);
@@ -94,9 +114,26 @@ impl Decoder<'_> {
         (rank, self.batch)
     }
 
+    fn count_others(&mut self, num_rows: u64) {
+        let step = self.batch.step;
+        if let Some(RowOwner { program, rank }) = self.others.first() {
+            let place = || {
+                let which = format!("rank {rank} of program {program} in step {step}");
+                format!("{which}; give each rank a stream of its own (TAU_ADIOS2_ONE_FILE=0)")
+            };
+            let kind = WarningKind::OtherRank;
+            self.warnings.count_many(kind, self.rank, num_rows, place);
+        }
+    }
+
     fn take_funcs(&mut self, first: usize, rows: &[[u64; FUNC_COLUMNS]]) {
-        let stated = rows.iter().find_map(|row| u32::try_from(row[1]).ok());
-        self.rank = self.rank.or(stated.map(RankId));
+        if self.rank.is_none() {
+            let ranks = || rows.iter().filter_map(|row| u32::try_from(row[1]).ok());
+            let named = self
+                .rank_in_name
+                .filter(|rank| ranks().any(|it| it == rank.0));
+            self.rank = named.or_else(|| ranks().next().map(RankId));
+        }
         if let Some(unnamed) = self.names.timers.unnamed(self.counts.timers) {
             self.add_placeholders("timer", used(rows, 4, &unnamed), |names| &mut names.timers);
         }
@@ -105,10 +142,17 @@ impl Decoder<'_> {
         let mut at = 0;
         while let Some(row) = rows.get(at) {
             let num_taken = self.take_stretch(first + at, &rows[at..], row[2], &kinds);
-            if num_taken == 0 {
+            if num_taken > 0 {
+                at += num_taken;
+                continue;
+            }
+            let num_others = self
+                .others
+                .take(&rows[at..], self.owner(), self.counts.ranks);
+            if num_others == 0 {
                 self.note_invalid(FUNCS, 1, first + at);
             }
-            at += num_taken.max(1);
+            at += num_others.max(1);
         }
     }
 
@@ -129,6 +173,7 @@ impl Decoder<'_> {
             return 0;
         };
         let stretch = Stretch {
+            program: bounds.program,
             rank: bounds.rank,
             thread: of_thread,
             kinds,
@@ -149,11 +194,11 @@ impl Decoder<'_> {
                 &mut names.counters
             });
         }
-        let (ids, bounds) = (&self.names.counters.ids, self.bounds());
+        let (ids, bounds, others) = (&self.names.counters.ids, self.bounds(), &self.others);
         let is_valid = |row: &[u64; COUNTER_COLUMNS]| {
             bounds.has(row) && known(ids, row[3]).is_some() && is_time(row[5])
         };
-        let (rows, num_invalid, first_invalid) = valid_rows(rows, is_valid);
+        let (rows, num_invalid, first_invalid) = valid_rows(rows, is_valid, |row| others.has(row));
         let (rows, events) = (rows.iter(), &mut self.batch.counters);
         let counters = rows.clone().map(|row| known(ids, row[3]));
         events.thread.extend(rows.clone().map(thread));
@@ -170,7 +215,7 @@ impl Decoder<'_> {
         reason = "partners are valid below 2³²"
     )]
     fn take_comms(&mut self, first: usize, rows: &[[u64; COMM_COLUMNS]]) {
-        let bounds = self.bounds();
+        let (bounds, others) = (self.bounds(), &self.others);
         let kind = |row: &[u64; COMM_COLUMNS]| match known(&self.names.event_types, row[3])? {
             EventType::Send => Some(CommKind::Send),
             EventType::Recv => Some(CommKind::Recv),
@@ -180,7 +225,7 @@ impl Decoder<'_> {
         let is_valid = |row: &[u64; COMM_COLUMNS]| {
             bounds.has(row) && kind(row).is_some() && row[5] < num_partners && is_time(row[7])
         };
-        let (rows, num_invalid, first_invalid) = valid_rows(rows, is_valid);
+        let (rows, num_invalid, first_invalid) = valid_rows(rows, is_valid, |row| others.has(row));
         let (rows, events) = (rows.iter(), &mut self.batch.comms);
         let kinds = rows.clone().map(|row| kind(row).unwrap_or(CommKind::Recv));
         let partners = rows.clone().map(|row| RankId(row[5] as u32));
@@ -201,9 +246,15 @@ impl Decoder<'_> {
         invalid.0 += num_invalid;
     }
 
+    fn owner(&self) -> RowOwner {
+        let (program, rank) = (self.program, self.rank.unwrap_or_default());
+        RowOwner { program, rank }
+    }
+
     fn bounds(&self) -> LaneBounds {
         let num_threads = self.counts.threads.map_or(1 << 32, u64::from);
         LaneBounds {
+            program: self.program.0.into(),
             rank: u64::from(self.rank.unwrap_or_default().0),
             num_threads,
         }
@@ -229,6 +280,7 @@ impl Decoder<'_> {
 
 /// What rows of function events of one thread may hold.
 struct Stretch<'a> {
+    program: u64,
     rank: u64,
     thread: ThreadId,
     /// By index, as for the next.
@@ -249,6 +301,7 @@ impl Stretch<'_> {
         events: &mut FuncEvents,
     ) -> (usize, TimeNs, bool) {
         let Self {
+            program: of_program,
             rank,
             thread,
             kinds,
@@ -257,7 +310,7 @@ impl Stretch<'_> {
         let (id, mut went_back) = (u64::from(thread.0), false);
         let event = |(place, row): (u32, &[u64; FUNC_COLUMNS])| {
             let [program, of_rank, of_thread, event_type, timer, time_us] = *row;
-            if program | (of_rank ^ rank) | (of_thread ^ id) != 0 {
+            if (program ^ of_program) | (of_rank ^ rank) | (of_thread ^ id) != 0 {
                 return None;
             }
             let (kind, func) = (known(kinds, event_type)?, known(ids, timer)?);
@@ -273,9 +326,10 @@ impl Stretch<'_> {
     }
 }
 
-/// The rank and threads that rows must name. TAU's plugin knows one program only.
+/// The program, rank and threads that rows must name.
 #[derive(Clone, Copy)]
 struct LaneBounds {
+    program: u64,
     rank: u64,
     num_threads: u64,
 }
@@ -288,21 +342,28 @@ impl LaneBounds {
     }
 
     fn has<const N: usize>(self, row: &[u64; N]) -> bool {
-        row[0] == 0 && row[1] == self.rank && row[2] < self.num_threads
+        row[0] == self.program && row[1] == self.rank && row[2] < self.num_threads
     }
 }
 
-/// The valid rows, how many are not, and where the first of those stands.
+/// The valid rows, how many are neither that nor of others, and where the first of those stands.
 fn valid_rows<const N: usize>(
     rows: &[[u64; N]],
     is_valid: impl Fn(&[u64; N]) -> bool,
+    is_of_others: impl Fn(&[u64; N]) -> bool,
 ) -> (Cow<'_, [[u64; N]]>, usize, usize) {
-    let Some(first_invalid) = rows.iter().position(|row| !is_valid(row)) else {
+    if rows.iter().all(&is_valid) {
         return (Cow::Borrowed(rows), 0, 0);
-    };
+    }
     let valid: Vec<_> = rows.iter().filter(|row| is_valid(row)).copied().collect();
-    let num_invalid = rows.len() - valid.len();
-    (Cow::Owned(valid), num_invalid, first_invalid)
+    let is_invalid = |row: &&[u64; N]| !is_valid(row) && !is_of_others(row);
+    let num_invalid = rows.iter().filter(is_invalid).count();
+    let first_invalid = rows.iter().position(|row| is_invalid(&row));
+    (
+        Cow::Owned(valid),
+        num_invalid,
+        first_invalid.unwrap_or_default(),
+    )
 }
 
 /// The indices in a column that fall into a range.
@@ -369,7 +430,7 @@ impl<Id: Name> IndexedNames<Id> {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_model::{ProgramId, StepId};
+    use callgrove_model::StepId;
 
     use super::*;
 
@@ -404,9 +465,14 @@ mod tests {
         names.timers.name_if_unnamed(2, "work");
         names.counters.name_if_unnamed(0, "TIME");
         let mut warnings = Warnings::default();
+        let (mut others, mut clock) = Default::default();
         let mut decoder = Decoder {
             batch: StepBatch::empty(ProgramId(0), RankId(0), StepId(7)),
+            program: ProgramId(0),
+            others: &mut others,
+            clock: &mut clock,
             rank: Some(RankId(3)),
+            rank_in_name: None,
             counts: &counts,
             names: &mut names,
             warnings: &mut warnings,
@@ -416,7 +482,7 @@ mod tests {
         for (first, rows) in (0..).step_by(2).zip(rows.chunks(2)) {
             decoder.take(array, first, rows.as_flattened());
         }
-        let (rank, batch) = decoder.finish();
+        let (rank, batch) = decoder.finish(true);
         assert_eq!((rank, batch.rank), (Some(RankId(3)), RankId(3)));
         let warnings = warnings
             .iter()

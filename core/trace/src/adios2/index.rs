@@ -23,8 +23,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::bp3_file;
 use super::bp4_lists;
-use super::bp5_records::RecordLayouts;
+use super::bp5_records::{Bp5Step, Bp5Writers, RecordLayouts, u64_at};
 use super::descriptions;
 use super::stored_attributes::StoredAttributes;
 use super::stored_step::StoredStep;
@@ -42,10 +43,10 @@ pub(super) struct BpIndex {
     pub(super) num_steps: usize,
     /// Whether the writer has closed the file, so that no more steps will come.
     pub(super) is_closed: bool,
-    /// Whether the index breaks off before the metadata does.
-    pub(super) is_cut: bool,
-    /// BP5: where the data of each step starts in `data.0`; empty if the data is elsewhere.
-    data_starts: Vec<u64>,
+    /// How it shows that steps were lost behind the last one, if so.
+    pub(super) cut: Option<String>,
+    /// Why ADIOS2 would crash on the folder, if so. What the files alone show can be read all the same.
+    fatal: Option<TraceError>,
     /// What is known of each step.
     steps: Vec<StoredStep>,
     /// The attributes of all steps, if there is nothing that ADIOS2 could add: the file is closed and whole, and all
@@ -71,7 +72,9 @@ impl BpIndex {
                     path: folder.to_owned(),
                 });
             }
-            Ok(metadata) if !metadata.is_dir() => return Err(not_bp("a file, not a folder")),
+            Ok(metadata) if !metadata.is_dir() => {
+                return Err(bp3_file::error(folder).unwrap_or(not_bp("a file, not a folder")));
+            }
             _ => {}
         }
         let index = File::read(folder, "md.idx")?;
@@ -98,12 +101,32 @@ impl BpIndex {
         }
     }
 
-    /// Whether the data of a step can be there. Only what is surely missing is denied: for what is
-    /// missing in part, reading gives an error.
+    /// Whether the data of a step can be there, which it can where the metadata does not say how long it is.
     pub(super) fn may_have_data(&self, step: usize) -> bool {
-        let (start, end) = (self.data_starts.get(step), self.data_starts.get(step + 1));
-        start.is_none_or(|&start| start <= self.data_bytes)
-            && end.is_none_or(|&end| end <= self.data_bytes)
+        let end = self.stored(step).and_then(|it| it.data_end);
+        end.is_none_or(|end| end <= self.data_bytes)
+    }
+
+    /// The attributes of all steps, as in the field; `None` if the folder is left to ADIOS2.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`] if ADIOS2 would be needed and would crash.
+    pub(super) fn take_attributes(&mut self) -> Result<Option<StoredAttributes>, TraceError> {
+        match (self.attributes.take(), self.fatal.take()) {
+            (None, Some(error)) => Err(error),
+            (attributes, _) => Ok(attributes),
+        }
+    }
+
+    /// The index, if ADIOS2 survives the folder.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`].
+    pub(super) fn for_adios2(self) -> Result<Self, TraceError> {
+        match self.fatal {
+            Some(error) => Err(error),
+            None => Ok(self),
+        }
     }
 
     /// Size of `data.0`.
@@ -120,26 +143,37 @@ impl BpIndex {
         let metadata = File::read(folder, "md.0")?;
         let records = index.bytes[HEADER_BYTES..].chunks_exact(BP4_RECORD_BYTES);
         let is_cut = !records.remainder().is_empty();
-        let (mut num_steps, mut end) = (0, HEADER_BYTES as u64);
+        let mut lost = Lost::default();
+        let (mut newest, mut end) = (0, HEADER_BYTES as u64);
         let (mut steps, mut attributes) = (Vec::with_capacity(records.len()), Vec::new());
         for record in records {
-            num_steps += 1;
-            // A serial writer, such as TAU's, is rank 0 and counts its steps from 1.
-            if (u64_at(record, 0), u64_at(record, 8)) != (Some(num_steps), Some(0)) {
-                return Err(index.damaged(format!("step {} is no step", num_steps - 1)));
+            // A serial writer, such as TAU's, is rank 0 and counts its steps from 1. One without variables has no record.
+            let number = u64_at(record, 0).filter(|number| *number > newest);
+            let (Some(number), Some(0)) = (number, u64_at(record, 8)) else {
+                return Err(index.damaged(format!("step {} is no step", steps.len())));
+            };
+            if number > newest + 1 {
+                let reason = format!("a step without variables before step {}", steps.len());
+                lost.fatal = Some(index.damaged(reason));
+            }
+            newest = number;
+            let last = u64_at(record, 40).unwrap_or_default();
+            if lost.is_beyond(last, &metadata, steps.len())? {
+                break;
             }
             let lists;
             (end, lists) = check_bp4_step(record, end, index, &metadata)?;
             steps.push(bp4_lists::step_of(lists[0]));
             attributes.push(lists[1]);
         }
-        let is_cut = is_cut || (is_closed && num_steps > 0 && metadata.bytes.len() as u64 > end);
+        let is_cut = is_cut || (is_closed && newest > 0 && metadata.bytes.len() as u64 > end);
+        let is_closed = lost.is_all_read(is_closed, is_cut.then_some(steps.len()));
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         let index = Self {
             num_steps: steps.len(),
             is_closed,
-            is_cut,
-            data_starts: Vec::new(),
+            cut: lost.reason,
+            fatal: lost.fatal,
             steps,
             attributes: None,
             data_bytes,
@@ -151,8 +185,8 @@ impl BpIndex {
         let descriptions = File::read(folder, "mmd.0")?;
         let metadata = File::read(folder, "md.0")?;
         let mut rest = &index.bytes[HEADER_BYTES..];
-        let (mut writers, mut end, mut data_starts) = (Bp5Writers::default(), 0, Vec::new());
-        let mut records = Vec::new();
+        let mut lost = Lost::default();
+        let (mut writers, mut end, mut records) = (Bp5Writers::default(), 0, Vec::new());
         while let Some((kind, record, after)) = bp5_record(rest) {
             rest = after;
             match kind {
@@ -164,9 +198,12 @@ impl BpIndex {
                     let step = Bp5Step::of_record(record, writers).ok_or_else(|| {
                         index.damaged(format!("step {} is no step", records.len()))
                     })?;
+                    let last = step.start.saturating_add(step.size_bytes);
+                    if lost.is_beyond(last, &metadata, records.len())? {
+                        break;
+                    }
                     let of_writers;
                     (end, of_writers) = step.check(&metadata, writers.num_writers)?;
-                    data_starts.extend(step.data_start);
                     // What is in several parts or files, or is of several writers, is left to ADIOS2.
                     records.push((
                         step.data_start.filter(|_| step.num_flushes == 0),
@@ -186,6 +223,7 @@ impl BpIndex {
             layouts(&descriptions)?
         };
         let is_cut = !rest.is_empty() || (is_closed && metadata.bytes.len() as u64 > end);
+        let is_closed = lost.is_all_read(is_closed, is_cut.then_some(records.len()));
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         let step = |(data_start, of_writers): &(Option<u64>, [&[u8]; 2])| {
             data_start.map_or_else(StoredStep::default, |start| {
@@ -195,8 +233,8 @@ impl BpIndex {
         let index = Self {
             num_steps: records.len(),
             is_closed,
-            is_cut,
-            data_starts,
+            cut: lost.reason,
+            fatal: lost.fatal,
             steps: records.iter().map(step).collect(),
             attributes: None,
             data_bytes,
@@ -213,11 +251,52 @@ impl BpIndex {
 
     /// Itself, with the attributes that `read` finds if all steps are known.
     fn with_attributes(mut self, read: impl FnOnce() -> Option<StoredAttributes>) -> Self {
-        let is_whole = self.is_closed && !self.is_cut && self.num_steps > 0;
-        if is_whole && self.steps.iter().all(StoredStep::is_complete) {
+        let is_whole = self.is_closed && (self.cut.is_none() || self.fatal.is_some());
+        if is_whole && self.num_steps > 0 && self.steps.iter().all(StoredStep::is_complete) {
             self.attributes = read();
         }
         self
+    }
+}
+
+/// What is not there of a folder's steps.
+#[derive(Default)]
+struct Lost {
+    /// See [`BpIndex::cut`].
+    reason: Option<String>,
+    /// See [`BpIndex::fatal`].
+    fatal: Option<TraceError>,
+}
+
+impl Lost {
+    /// Whether a step ends at `end` in `md.0`, which is too short for it. ADIOS2 would wait for the rest for ever.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`] if no step is before it.
+    fn is_beyond(&mut self, end: u64, metadata: &File, step: usize) -> Result<bool, TraceError> {
+        let Err(error) = check_reach(metadata, end) else {
+            return Ok(false);
+        };
+        if step == 0 {
+            return Err(error);
+        }
+        let num_bytes = metadata.bytes.len();
+        self.reason = Some(format!("md.0 of {num_bytes} bytes ends within step {step}"));
+        self.fatal = Some(error);
+        Ok(true)
+    }
+
+    /// Whether no steps will come after those that are there, of which the index may be cut after some: the writer has closed the file, or ADIOS2, which would
+    /// see them, is not let near it.
+    fn is_all_read(&mut self, is_closed: bool, cut_after: Option<usize>) -> bool {
+        if self.fatal.is_some() && !is_closed {
+            let reason = || "the writer has not closed the file, maybe it was killed".to_owned();
+            self.reason.get_or_insert_with(reason);
+        } else if let Some(num_steps) = cut_after {
+            let reason = || format!("the index ends after step {num_steps}, before the data does");
+            self.reason.get_or_insert_with(reason);
+        }
+        is_closed || self.fatal.is_some()
     }
 }
 
@@ -235,7 +314,7 @@ fn check_bp4_step<'a>(
     let [groups, variables, attributes, end] = places[..] else {
         return Err(index.damaged("a step is cut short".to_owned()));
     };
-    check_reach(&metadata.path, metadata.bytes.len() as u64, end)?;
+    check_reach(metadata, end)?;
     // Each of the three lists states its length after its number of entries.
     let lists = [
         (groups, 8, variables),
@@ -264,68 +343,7 @@ fn check_bp4_step<'a>(
     Ok((end, [variables, attributes]))
 }
 
-/// Who writes the steps that follow.
-#[derive(Clone, Copy, Default)]
-struct Bp5Writers {
-    num_writers: u64,
-    num_files: u64,
-}
-
-impl Bp5Writers {
-    /// `None` if the list of them is not whole.
-    fn of_record(record: &[u8]) -> Option<Self> {
-        let (num_writers, num_files) = (u64_at(record, 0)?, u64_at(record, 16)?);
-        let files: Vec<_> = (3..record.len() / 8)
-            .filter_map(|field| u64_at(record, field * 8))
-            .collect();
-        let is_whole = files.len() as u64 == num_writers && record.len() == (3 + files.len()) * 8;
-        let writers = Self {
-            num_writers,
-            num_files,
-        };
-        (is_whole && num_writers > 0 && files.iter().all(|&file| file < num_files))
-            .then_some(writers)
-    }
-}
-
-/// A step in the index of BP5.
-struct Bp5Step {
-    start: u64,
-    size_bytes: u64,
-    /// Parts in which the data was written, beside the last.
-    num_flushes: u64,
-    /// For one writer with one data file.
-    data_start: Option<u64>,
-}
-
 impl Bp5Step {
-    fn of_record(record: &[u8], writers: Bp5Writers) -> Option<Self> {
-        let Bp5Writers {
-            num_writers,
-            num_files,
-        } = writers;
-        let (start, size_bytes, num_flushes) =
-            (u64_at(record, 0)?, u64_at(record, 8)?, u64_at(record, 16)?);
-        let num_places = num_flushes
-            .checked_mul(2)?
-            .checked_add(1)?
-            .checked_mul(num_writers)?;
-        if num_writers == 0 || num_places.checked_add(3)?.checked_mul(8)? != record.len() as u64 {
-            return None;
-        }
-        let data_start = if (num_writers, num_files) == (1, 1) {
-            u64_at(record, 24)
-        } else {
-            None
-        };
-        Some(Self {
-            start,
-            size_bytes,
-            num_flushes,
-            data_start,
-        })
-    }
-
     /// Checks the step's metadata; the answer is where it ends, and the records of variables and of attributes, if one
     /// writer wrote them.
     #[expect(
@@ -338,7 +356,7 @@ impl Bp5Step {
         num_writers: u64,
     ) -> Result<(u64, [&'a [u8]; 2]), TraceError> {
         let end = self.start.saturating_add(self.size_bytes);
-        check_reach(&metadata.path, metadata.bytes.len() as u64, end)?;
+        check_reach(metadata, end)?;
         let step = &metadata.bytes[self.start as usize..end as usize];
         let mut sizes =
             (0..=num_writers.saturating_mul(2)).map(|field| u64_at(step, field as usize * 8));
@@ -396,13 +414,11 @@ fn description(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((id, description, after))
 }
 
-fn check_reach(path: &Path, size_bytes: u64, end: u64) -> Result<(), TraceError> {
-    if end > size_bytes {
-        let reason = format!("{size_bytes} bytes long, but the index tells of {end}");
-        return Err(TraceError::Damaged {
-            reason,
-            path: path.to_owned(),
-        });
+fn check_reach(file: &File, end: u64) -> Result<(), TraceError> {
+    let num_bytes = file.bytes.len() as u64;
+    if end > num_bytes {
+        let reason = format!("{num_bytes} bytes long, but the index tells of {end}");
+        return Err(file.damaged(reason));
     }
     Ok(())
 }
@@ -445,9 +461,4 @@ fn missing_or(source: std::io::Error, path: &Path) -> TraceError {
         },
         _ => TraceError::Io { source, path },
     }
-}
-
-fn u64_at(bytes: &[u8], place: usize) -> Option<u64> {
-    let (number, _) = bytes.get(place..)?.split_first_chunk()?;
-    Some(u64::from_le_bytes(*number))
 }

@@ -5,13 +5,16 @@
 //! ADIOS2 trusts what it reads, so a folder's index is checked against its files before it is opened. Where that shows all
 //! that TAU writes, as in a folder that is closed, the folder is read without ADIOS2.
 
+mod bp3_file;
 mod bp4_lists;
 mod bp5_records;
+mod clock;
 mod decode;
 mod descriptions;
 mod index;
 mod namesakes;
 mod order;
+mod other_ranks;
 mod reader;
 mod schema;
 mod step;
@@ -22,6 +25,7 @@ mod stored_step;
 mod stream;
 mod writer;
 
+pub(crate) use bp3_file::error as bp3_error;
 pub(crate) use decode::ARRAYS;
 pub(crate) use reader::TauSource;
 pub(crate) use step::LED_ASTRAY;

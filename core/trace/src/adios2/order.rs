@@ -1,13 +1,15 @@
-//! Function events whose times go back: those of a few displaced rows or damaged times are put right.
+//! Function events whose times go back: displaced rows and damaged times are put right.
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{FuncEvent, FuncEvents, ThreadId, TimeNs};
+use callgrove_model::{FuncEvent, FuncEventKind, FuncEvents, FuncId, ThreadId, TimeNs};
 
-/// A thread of which more than one row in so many is displaced has another trouble than a few rows.
+/// A thread of which more than one row in so many is displaced may have another trouble: a clock that was set back.
 const ROWS_PER_DISPLACED: usize = 50;
 /// So many may always be.
 const MIN_DISPLACED: usize = 2;
+/// How far below the innermost call an exit is compared with what is open.
+const MAX_SEARCHED: usize = 64;
 
 /// Whether time goes back on a thread of a step.
 #[derive(Default)]
@@ -30,8 +32,8 @@ impl TimeOrder {
     }
 }
 
-/// Sorts the rows of each thread by time where a few of them are displaced; where a time cannot be, it becomes that of the
-/// row before. Answers with the rows, by their place in `events`, that were not where they should be.
+/// Sorts the rows of each thread by time where a few of them are displaced, or where calls nest only then; where a time
+/// cannot be, it becomes that of the row before. Answers with the rows, by their place in `events`, that were not where they should be.
 pub(super) fn mend(events: &mut FuncEvents) -> Vec<usize> {
     let mut threads: BTreeMap<ThreadId, Vec<usize>> = BTreeMap::new();
     let mut start = 0;
@@ -54,7 +56,8 @@ fn mend_thread(events: &mut FuncEvents, places: &[usize]) -> Vec<usize> {
     let times: Vec<TimeNs> = places.iter().map(|place| events[*place].time).collect();
     let is_kept = longest_in_order(&times);
     let displaced: Vec<usize> = (0..places.len()).filter(|row| !is_kept[*row]).collect();
-    if displaced.len() > MIN_DISPLACED.max(places.len() / ROWS_PER_DISPLACED) {
+    let is_few = displaced.len() <= MIN_DISPLACED.max(places.len() / ROWS_PER_DISPLACED);
+    if !is_few && !nest_by_time(events, places) {
         return Vec::new();
     }
     let mut in_order = (0..places.len()).filter(|row| is_kept[*row]);
@@ -80,6 +83,47 @@ fn mend_thread(events: &mut FuncEvents, places: &[usize]) -> Vec<usize> {
         events[*place] = event;
     }
     displaced.into_iter().map(|row| places[row]).collect()
+}
+
+/// Whether the rows at these places nest better in the order of their times than as they stand, or as well and no deeper.
+/// Those of a clock that was set back nest as they stand; by their times, calls of before and after run into each other.
+fn nest_by_time(events: &FuncEvents, places: &[usize]) -> bool {
+    let stored = || places.iter().map(|place| events[*place]);
+    let mut by_time: Vec<FuncEvent> = stored().collect();
+    by_time.sort_by_key(|event| event.time);
+    let [by_time, stored] = [Nesting::of(by_time.into_iter()), Nesting::of(stored())];
+    let is_whole = (by_time.num_broken, stored.num_broken) == (0, 0);
+    by_time.num_broken < stored.num_broken || is_whole && by_time.deepest <= stored.deepest
+}
+
+/// How events nest. What is open from before is not known here.
+#[derive(Default)]
+struct Nesting {
+    /// Exits that are not of the innermost open call.
+    num_broken: usize,
+    /// The most calls that are open at once.
+    deepest: usize,
+}
+
+impl Nesting {
+    fn of(events: impl Iterator<Item = FuncEvent>) -> Self {
+        let mut open: Vec<FuncId> = Vec::new();
+        let mut nesting = Self::default();
+        for event in events {
+            if event.kind() == FuncEventKind::Entry {
+                open.push(event.func);
+                nesting.deepest = nesting.deepest.max(open.len());
+                continue;
+            }
+            let mut from_innermost = open.iter().rev().take(MAX_SEARCHED);
+            let above = from_innermost.position(|func| *func == event.func);
+            nesting.num_broken += usize::from(above != Some(0) && !open.is_empty());
+            if let Some(above) = above {
+                open.truncate(open.len() - above - 1);
+            }
+        }
+        nesting
+    }
 }
 
 /// Which of the times belong to a longest sequence that never goes back.
@@ -179,6 +223,55 @@ mod tests {
             prop_assert!(mend(&mut same).is_empty());
             prop_assert_eq!(same, whole);
         }
+    }
+
+    /// Calls of one function one after the other within a caller, of whose rows `moves` took each to another place.
+    fn displaced_calls(num_calls: i64, moves: &[(usize, usize)]) -> (FuncEvents, FuncEvents) {
+        let mut rows = vec![(FuncEventKind::Entry, 0, 0)];
+        for call in 0..num_calls {
+            rows.push((FuncEventKind::Entry, 1, 10 * call + 5));
+            rows.push((FuncEventKind::Exit, 1, 10 * call + 10));
+        }
+        rows.push((FuncEventKind::Exit, 0, 10 * num_calls + 5));
+        let events = |rows: &[(FuncEventKind, u32, i64)]| {
+            let mut events = FuncEvents::default();
+            for &(kind, func, time) in rows {
+                events.push(ThreadId(0), kind, FuncId(func), TimeNs(time), 0);
+            }
+            events
+        };
+        let whole = events(&rows);
+        for &(from, to) in moves {
+            let row = rows.remove(from);
+            rows.insert(to, row);
+        }
+        (whole, events(&rows))
+    }
+
+    #[test]
+    fn many_displaced_rows_are_sorted_where_calls_nest_by_time() {
+        for moves in [
+            // Single exits and entries, and two whole calls.
+            [(2, 5), (8, 11), (14, 18), (21, 20), (25, 31)],
+            [(3, 9), (3, 9), (15, 21), (15, 21), (30, 27)],
+            [(3, 9), (3, 9), (15, 21), (15, 21), (1, 1)],
+        ] {
+            let (whole, mut mixed) = displaced_calls(20, &moves);
+            assert!(!mend(&mut mixed).is_empty());
+            assert_eq!(mixed, whole, "{moves:?}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_under_calls_is_not_sorted() {
+        let (mut events, later) = (displaced_calls(40, &[]).0, displaced_calls(40, &[]).0);
+        let back = |event: &FuncEvent| TimeNs(event.time.0 + 203);
+        for event in later.iter() {
+            events.push(ThreadId(0), event.kind(), event.func, back(event), 0);
+        }
+        let stored = events.clone();
+        assert!(mend(&mut events).is_empty());
+        assert_eq!(events, stored);
     }
 
     #[test]

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use callgrove_adios2_sys::{Library, LibraryOnDemand};
 use callgrove_model::{
-    CounterId, FuncId, NameTable, ProgramId, RankId, StepId, WarningKind, Warnings,
+    CounterId, FuncId, NameTable, ProgramId, RankId, StepId, TimeNs, WarningKind, Warnings,
 };
 
+use super::clock::RunClock;
+use super::other_ranks::RowOwner;
 use super::step::{StepPlace, StepReader};
 use super::stream::{Begun, BpStream, gone};
 use crate::{Announcement, LiveOptions, Next, TraceError, TraceSource};
@@ -170,6 +172,26 @@ impl TraceSource for TauSource {
         self.reader.wanted.functions_only = true;
     }
 
+    fn select(&mut self, rank: Option<(ProgramId, RankId)>) {
+        self.reader.has_readers_of_others = true;
+        if let Some((program, rank)) = rank {
+            self.reader.select(RowOwner { program, rank });
+        }
+    }
+
+    fn set_clock(&mut self, time: TimeNs) {
+        self.reader.clock = RunClock::known(time);
+    }
+
+    fn late_clock(&self) -> Option<TimeNs> {
+        self.reader.clock.found_late()
+    }
+
+    fn other_ranks(&self) -> Vec<(ProgramId, RankId)> {
+        let others = self.reader.others.list().into_iter();
+        others.map(|it| (it.program, it.rank)).collect()
+    }
+
     fn take_warnings(&mut self) -> Warnings {
         mem::take(&mut self.reader.warnings)
     }
@@ -181,11 +203,12 @@ mod tests {
     use std::path::PathBuf;
 
     use callgrove_adios2_sys::{Io, default_candidates};
-    use callgrove_model::MAX_COUNTER_NAME_BYTES;
+    use callgrove_model::{MAX_COUNTER_NAME_BYTES, Progress};
     use tempfile::TempDir;
 
-    use super::super::writer::{TauStep, TauWriter, WriterEngine};
+    use super::super::writer::{TauStep, TauWriter, WriterEngine, begin_step, put};
     use super::*;
+    use crate::{ReadOptions, read_trace};
 
     /// All that a stream tells, step by step, up to its end or what is wrong with it.
     fn told(mut source: TauSource) -> Vec<String> {
@@ -316,6 +339,112 @@ mod tests {
                 let (_folder, path) = write(engine, attributes, |_| {});
                 assert!(!is_read_by_adios2(&path), "{engine:?} {attributes:?}");
             }
+        }
+    }
+
+    /// A stream of two steps with rows and, after each of these, one that has at most an attribute.
+    fn write_with_empty_steps(engine: WriterEngine, attribute: Option<&str>) -> (TempDir, PathBuf) {
+        let library = Library::load(&default_candidates()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stream-3.bp");
+        let mut writer = TauWriter::open(&path, engine, &library).unwrap();
+        for (event_type, time) in [(ENTRY, 1_000), (EXIT, 1_001)] {
+            let step = TauStep {
+                attributes: vec![(format!("timer {event_type}"), "main".to_owned())],
+                num_ranks: 4,
+                num_threads: 1,
+                num_timers: 1,
+                funcs: vec![[0, 3, 0, event_type, 0, time]],
+                ..TauStep::default()
+            };
+            writer.write(&step).unwrap();
+            begin_step(&mut writer.engine).unwrap();
+            if let Some(text) = attribute {
+                let name = format!("MetaData:3:0:key {event_type}");
+                writer
+                    .engine
+                    .io()
+                    .define_text_attribute(&name, text)
+                    .unwrap();
+            }
+            writer.engine.end_step().unwrap();
+        }
+        writer.close().unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn steps_without_variables_are_passed_over() {
+        for engine in ENGINES {
+            for attribute in [None, Some("text")] {
+                let (_folder, path) = write_with_empty_steps(engine, attribute);
+                // ADIOS2 crashes on such a folder of BP4.
+                assert!(engine == WriterEngine::Bp4 || !is_read_by_adios2(&path));
+                let adios2 = LibraryOnDemand::new([]);
+                let mut source = TauSource::open(&path, ProgramId(0), &adios2).unwrap();
+                let mut num_rows = 0;
+                while let Next::Step(batch) = source.next_step(Duration::ZERO).unwrap() {
+                    num_rows += batch.funcs.len();
+                }
+                assert_eq!(num_rows, 2, "{engine:?} {attribute:?}");
+                assert!(source.take_warnings().is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_that_lie_one_over_the_other_are_all_read() {
+        let library = Library::load(&default_candidates()).unwrap();
+        for engine in ENGINES {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("stream.bp");
+            let mut writer = TauWriter::open(&path, engine, &library).unwrap();
+            begin_step(&mut writer.engine).unwrap();
+            let io = writer.engine.io();
+            io.define_text_attribute("timer 0", "main").unwrap();
+            let counts = [
+                ("comm_rank_count", 3),
+                ("thread_count", 1),
+                ("event_type_count", 4),
+            ];
+            for (name, count) in counts
+                .into_iter()
+                .chain([("timer_count", 1), ("counter_count", 0)])
+            {
+                put(&writer.engine, name, &[count], &[]).unwrap();
+            }
+            let num_rows = [
+                ("timer_event_count", 2_u64),
+                ("counter_event_count", 0),
+                ("comm_count", 0),
+            ];
+            for (name, count) in num_rows {
+                put(&writer.engine, name, &[count], &[]).unwrap();
+            }
+            for rank in [2, 0, 1] {
+                let rows = [[0, rank, 0, ENTRY, 0, 1_000], [0, rank, 0, EXIT, 0, 1_001]];
+                put(
+                    &writer.engine,
+                    "event_timestamps",
+                    rows.as_flattened(),
+                    &[2, 6],
+                )
+                .unwrap();
+            }
+            writer.engine.end_step().unwrap();
+            writer.close().unwrap();
+            let options = ReadOptions {
+                adios2: LibraryOnDemand::new([]),
+                ..ReadOptions::of_this_machine()
+            };
+            let trace = read_trace(&[path], &options, Progress::none()).unwrap();
+            let ranks: Vec<_> = trace
+                .lanes
+                .iter()
+                .map(|it| (it.rank.0, it.executions.len()))
+                .collect();
+            assert_eq!(ranks, [(0, 1), (1, 1), (2, 1)], "{engine:?}");
+            assert!(trace.warnings.is_empty(), "{:?}", trace.warnings);
         }
     }
 

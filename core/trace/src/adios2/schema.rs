@@ -119,14 +119,14 @@ impl AnnouncedNames {
     ///
     /// Going through all attributes costs more than reading a small step, so that is done only when a
     /// count says that something was added: each new thing is announced in the step that first uses it,
-    /// and metadata comes with its thread.
+    /// and metadata comes with its thread. A step without counts holds nothing but attributes.
     pub(super) fn update(
         &mut self,
         origin: &StepOrigin,
-        counts: &Counts,
+        counts: Option<&Counts>,
     ) -> Result<(Vec<Metadata>, bool), Adios2Error> {
         let mut metadata = std::mem::take(&mut self.recalled);
-        if self.is_complete(counts) {
+        if counts.is_some_and(|it| self.is_complete(it)) {
             return Ok((metadata, false));
         }
         metadata.extend(match origin {
@@ -142,7 +142,9 @@ impl AnnouncedNames {
                 self.take_in(&attributes.list(), |&text| Ok(text.to_owned()))?
             }
         });
-        self.num_threads = self.num_threads.max(counts.threads).or(Some(0));
+        if let Some(counts) = counts {
+            self.num_threads = self.num_threads.max(counts.threads).or(Some(0));
+        }
         Ok((metadata, true))
     }
 

@@ -7,8 +7,10 @@ use std::path::Path;
 use callgrove_adios2_sys::{Adios2Error, AdiosEngine, DataType, ErrorCode, Variable};
 use callgrove_model::{FuncEvent, ProgramId, RankId, StepBatch, StepId, WarningKind, Warnings};
 
+use super::clock::RunClock;
 use super::decode::{ARRAYS, Decoder};
 use super::order::TimeOrder;
+use super::other_ranks::{OtherRanks, RowOwner};
 use super::schema::{AnnouncedNames, Counts};
 use super::step_origin::StepOrigin;
 use super::stored_rows::StoredRows;
@@ -54,6 +56,12 @@ pub(super) struct StepReader {
     /// From the stream's name until the stream states it.
     pub(super) rank: Option<RankId>,
     is_rank_stated: bool,
+    /// The number that rows have for the program; TAU has one program only, which is 0.
+    row_program: ProgramId,
+    pub(super) others: OtherRanks,
+    /// Whether another reader reads the rows of other ranks, so that none are lost.
+    pub(super) has_readers_of_others: bool,
+    pub(super) clock: RunClock,
     pub(super) num_ranks: Option<u32>,
     /// Whether the attributes that the origin holds were taken in with the newest step.
     pub(super) has_attributes: bool,
@@ -69,6 +77,10 @@ impl StepReader {
             names: AnnouncedNames::default(),
             rank: rank_in_name(path).map(RankId),
             is_rank_stated: false,
+            row_program: ProgramId(0),
+            others: OtherRanks::default(),
+            has_readers_of_others: false,
+            clock: RunClock::default(),
             num_ranks: None,
             has_attributes: false,
             wanted: WantedRows::default(),
@@ -76,14 +88,23 @@ impl StepReader {
         }
     }
 
+    /// Reads the rows of this rank, whatever else the stream says of itself.
+    pub(super) fn select(&mut self, owner: RowOwner) {
+        self.rank = Some(owner.rank);
+        self.is_rank_stated = true;
+        self.row_program = owner.program;
+        self.program = ProgramId(self.program.0.saturating_add(owner.program.0));
+    }
+
     /// Reads the step at which an origin is.
     pub(super) fn read(&mut self, at: &StepPlace<'_>) -> Result<StepBatch, TraceError> {
         let stream_error = |source| at.stream_error(source);
         let known = at.stored.map(|it| it.step.counts).unwrap_or_default();
+        let has_variables = at.has_variables().map_err(stream_error)?;
         let counts = Counts::read(at.origin, known).map_err(stream_error)?;
-        let (metadata, has_attributes) = self
+        let (mut metadata, has_attributes) = self
             .names
-            .update(at.origin, &counts)
+            .update(at.origin, has_variables.then_some(&counts))
             .map_err(stream_error)?;
         self.has_attributes = has_attributes;
         for attribute in self.names.take_changed() {
@@ -95,26 +116,45 @@ impl StepReader {
             self.rank = Some(first.rank);
             self.is_rank_stated = true;
         }
+        for entry in &metadata {
+            self.others.add_metadata_of(entry.rank);
+        }
+        if self.has_readers_of_others {
+            metadata.retain(|entry| Some(entry.rank) == self.rank);
+        }
         self.num_ranks = counts.ranks.or(self.num_ranks);
         let mut decoder = Decoder {
             batch: StepBatch::empty(self.program, RankId::default(), at.step),
-            rank: self.rank,
+            program: self.row_program,
+            rank: self.rank.filter(|_| self.is_rank_stated),
+            rank_in_name: self.rank,
+            others: &mut self.others,
+            clock: &mut self.clock,
             counts: &counts,
             names: &mut self.names,
             warnings: &mut self.warnings,
             order: TimeOrder::default(),
             invalid: Default::default(),
         };
-        at.read_rows(&mut decoder, self.wanted)?;
-        let (rank, batch) = decoder.finish();
-        self.rank = rank;
-        Ok(StepBatch { metadata, ..batch })
+        if has_variables {
+            at.read_rows(&mut decoder, self.wanted)?;
+        }
+        let (rank, batch) = decoder.finish(!self.has_readers_of_others);
+        self.is_rank_stated |= rank.is_some();
+        self.rank = rank.or(self.rank);
+        let rank = self.rank.unwrap_or_default();
+        Ok(StepBatch {
+            rank,
+            metadata,
+            ..batch
+        })
     }
 }
 
 /// Where the rows of an array are read from.
 enum RowSource<'a> {
-    File(StoredRows<'a>),
+    /// A block of the array.
+    File(StoredRows<'a>, usize),
     Engine(&'a AdiosEngine, Variable<'a>),
 }
 
@@ -130,6 +170,17 @@ pub(super) struct StepPlace<'a> {
 }
 
 impl StepPlace<'_> {
+    /// Whether the step has variables; one without them brings attributes, or nothing.
+    fn has_variables(&self) -> Result<bool, Adios2Error> {
+        if self.stored.is_some_and(|it| it.step.is_empty) {
+            return Ok(false);
+        }
+        if self.stored.is_some_and(|it| it.step.num_rows[0].is_some()) {
+            return Ok(true);
+        }
+        self.origin.has_variables()
+    }
+
     /// Reads the wanted rows of the step, and hands them to `decoder`; of other arrays, and of one without rows, which is
     /// not in the step at all, there is nothing.
     fn read_rows(&self, decoder: &mut Decoder<'_>, wanted: WantedRows) -> Result<(), TraceError> {
@@ -150,19 +201,39 @@ impl StepPlace<'_> {
         let (_, name, num_columns) = ARRAYS[array];
         let num_rows = self.count_rows(array)?;
         let stored = self.stored.filter(|it| it.step.has(array, num_rows as u64));
-        let source = if let Some(stored) = stored {
-            RowSource::File(stored)
-        } else {
-            let found = self.array(name)?;
-            if num_rows == 0 {
-                return Ok(());
+        if let Some(stored) = stored {
+            let blocks = stored.step.arrays[array].iter().enumerate();
+            let mut before = 0;
+            for (block, stored_block) in blocks {
+                let num_rows = usize::try_from(stored_block.num_rows).unwrap_or(usize::MAX);
+                let source = RowSource::File(stored, block);
+                self.read_part(&source, array, [before, num_rows], decoder, edges_only)?;
+                before += num_rows;
             }
-            let missing = || self.not_tau(name, "is missing, though rows are counted".to_owned());
-            let (engine, variable) = found.ok_or_else(missing)?;
-            // The array agrees with the count before memory for it is taken.
-            self.expect_shape(&variable, name, [num_rows, num_columns])?;
-            RowSource::Engine(engine, variable)
-        };
+            return Ok(());
+        }
+        let found = self.array(name)?;
+        if num_rows == 0 {
+            return Ok(());
+        }
+        let missing = || self.not_tau(name, "is missing, though rows are counted".to_owned());
+        let (engine, variable) = found.ok_or_else(missing)?;
+        // The array agrees with the count before memory for it is taken.
+        self.expect_shape(&variable, name, [num_rows, num_columns])?;
+        let source = RowSource::Engine(engine, variable);
+        self.read_part(&source, array, [0, num_rows], decoder, edges_only)
+    }
+
+    /// Reads a part of an array, before which there are `num_before` rows.
+    fn read_part(
+        &self,
+        source: &RowSource<'_>,
+        array: usize,
+        [num_before, num_rows]: [usize; 2],
+        decoder: &mut Decoder<'_>,
+        edges_only: bool,
+    ) -> Result<(), TraceError> {
+        let num_columns = ARRAYS[array].2;
         // What is not as large as it says must be compressed, and is told from what is damaged by all of it only.
         let is_stored = |bytes| (num_rows * num_columns * 8) as u64 <= bytes;
         let is_edges = edges_only && self.data_bytes.is_some_and(is_stored);
@@ -184,13 +255,15 @@ impl StepPlace<'_> {
             for first in (0..num_rows).step_by(step) {
                 let num_left = (num_rows - first) * num_columns;
                 let rows = &mut memory[..length.min(num_left)];
-                match &source {
-                    RowSource::File(stored) => self.read_stored(stored, array, first, rows)?,
+                match source {
+                    RowSource::File(stored, block) => {
+                        self.read_stored(stored, [array, *block], first, rows)?;
+                    }
                     RowSource::Engine(engine, variable) => {
                         self.read_by_engine(engine, variable, [first, num_columns], rows)?;
                     }
                 }
-                decoder.take(array, first, rows);
+                decoder.take(array, num_before + first, rows);
             }
             Ok(())
         })
@@ -199,11 +272,11 @@ impl StepPlace<'_> {
     fn read_stored(
         &self,
         stored: &StoredRows<'_>,
-        array: usize,
+        block: [usize; 2],
         first: usize,
         rows: &mut [u64],
     ) -> Result<(), TraceError> {
-        let read = stored.read(array, first, rows);
+        let read = stored.read(block, first, rows);
         read.map_err(|source| match source.kind() {
             ErrorKind::UnexpectedEof => self.cut_short(),
             _ => TraceError::Io {
@@ -234,9 +307,14 @@ impl StepPlace<'_> {
     fn count_rows(&self, array: usize) -> Result<usize, TraceError> {
         let (name, _, num_columns) = ARRAYS[array];
         let known = self.stored.and_then(|it| it.step.num_rows[array]);
-        let count = known.map_or_else(|| self.count_by_engine(name), Ok)?;
+        let of_blocks = self.stored.and_then(|it| it.step.num_rows_of_blocks(array));
+        let count = of_blocks
+            .or(known)
+            .map_or_else(|| self.count_by_engine(name), Ok)?;
+        // Blocks are not compressed, and no two of them have the same bytes.
+        let compression = of_blocks.map_or(MAX_COMPRESSION, |_| 1);
         let limit = self.data_bytes.map_or(MAX_ROWS, |bytes| {
-            bytes.saturating_mul(MAX_COMPRESSION) / (num_columns as u64 * 8)
+            bytes.saturating_mul(compression) / (num_columns as u64 * 8)
         });
         if count > limit.min(MAX_ROWS) {
             let step = self.step;

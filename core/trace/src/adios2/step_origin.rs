@@ -35,6 +35,20 @@ impl StepOrigin {
         }
     }
 
+    /// Whether the step has a variable, as far as there is an engine to ask.
+    pub(super) fn has_variables(&self) -> Result<bool, Adios2Error> {
+        let Self::Adios2(engine) = self else {
+            return Ok(true);
+        };
+        // Variables of other steps are listed too, but found only in their own.
+        for variable in engine.io().variables()? {
+            if engine.io().variable(variable.name())?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Goes to the next step if it is there. In files it is, as far as the index tells of steps.
     pub(super) fn begin_step(&mut self) -> Result<StepStatus, Adios2Error> {
         match self {

@@ -15,9 +15,14 @@ pub(super) struct StoredRows<'a> {
 }
 
 impl StoredRows<'_> {
-    /// Reads an array that is there from row `first` on, as many rows as there is room for.
-    pub(super) fn read(&self, array: usize, first: usize, rows: &mut [u64]) -> io::Result<()> {
-        let Some(stored) = self.step.arrays[array] else {
+    /// Reads a block of an array from row `first` on, as many rows as there is space for.
+    pub(super) fn read(
+        &self,
+        [array, block]: [usize; 2],
+        first: usize,
+        rows: &mut [u64],
+    ) -> io::Result<()> {
+        let Some(stored) = self.step.arrays[array].get(block) else {
             return Err(io::ErrorKind::NotFound.into());
         };
         let mut file = self.file;
@@ -79,7 +84,7 @@ mod tests {
                 for first in [0, num_rows / 2] {
                     let by_adios2 = &by_adios2[first * num_columns..];
                     let mut from_file = vec![1; by_adios2.len()];
-                    stored.read(array, first, &mut from_file).unwrap();
+                    stored.read([array, 0], first, &mut from_file).unwrap();
                     assert_eq!(from_file, by_adios2);
                 }
                 all_rows[array] += num_rows;

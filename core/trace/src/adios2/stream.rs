@@ -1,6 +1,6 @@
 //! The steps of a BP folder or a live stream, one after another, whatever they hold.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ impl BpStream {
     /// # Errors
     /// Any [`TraceError`] that concerns one stream.
     pub(crate) fn open(path: &Path, library: &Library) -> Result<Self, TraceError> {
-        let index = BpIndex::read(path)?;
+        let index = BpIndex::read(path)?.for_adios2()?;
         Self::of_folder(path, index, open_engine(path, library, set_file)?)
     }
 
@@ -76,7 +76,7 @@ impl BpStream {
     /// Any [`TraceError`] that concerns one stream.
     pub(crate) fn open_for_tau(path: &Path, adios2: &LibraryOnDemand) -> Result<Self, TraceError> {
         let mut index = BpIndex::read(path)?;
-        let origin = match index.attributes.take() {
+        let origin = match index.take_attributes()? {
             Some(attributes) => StepOrigin::Files(attributes),
             None => open_engine(path, &adios2.get()?, set_file)?,
         };
@@ -161,12 +161,8 @@ impl BpStream {
         if let Some(index) = &self.index {
             let step = self.steps_read;
             if index.is_closed && step == index.num_steps {
-                let reason = format!("the index ends after step {step}, before the data does");
-                return Ok(if index.is_cut {
-                    Begun::Truncated(reason)
-                } else {
-                    Begun::End
-                });
+                let cut = index.cut.clone();
+                return Ok(cut.map_or(Begun::End, Begun::Truncated));
             }
             if !index.may_have_data(step) {
                 let bytes = index.data_bytes();
@@ -351,27 +347,43 @@ fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOri
     };
     let start = Instant::now();
     let contact = contact_of(path);
-    while !contact.is_file() {
+    // The file of a job that died, behind which no writer answers: a new job replaces it.
+    let mut dead: Option<(Vec<u8>, Adios2Error)> = None;
+    loop {
+        let found = fs::read(&contact).ok();
+        let is_new = |found: &Vec<u8>| dead.as_ref().is_none_or(|(dead, _)| dead != found);
+        if let Some(found) = found.filter(is_new) {
+            match open_sst_now(path, &contact, library) {
+                Err(TraceError::Stream { source, .. }) => dead = Some((found, source)),
+                opened => return opened,
+            }
+        }
         if start.elapsed() >= timeout {
-            return Err(no_writer(format!("there is no {}", contact.display())));
+            let missing = || format!("there is no {}", contact.display());
+            return Err(no_writer(
+                dead.map_or_else(missing, |(_, why)| why.to_string()),
+            ));
         }
         thread::sleep(FILE_POLL_INTERVAL);
     }
-    let library = library_for(&contact, library).map_err(|source| TraceError::Stream {
+}
+
+/// Opens the stream of the writer that left the contact file.
+fn open_sst_now(path: &Path, contact: &Path, library: &Library) -> Result<StepOrigin, TraceError> {
+    let library = library_for(contact, library).map_err(|source| TraceError::Stream {
         source,
         path: path.to_owned(),
     })?;
-    open_engine(path, &library, |io| {
+    let opened = open_engine(path, &library, |io| {
         io.set_engine("SST")?;
         // For the file, which is gone by now if its writer is.
         io.set_parameter("OpenTimeoutSecs", "1")
-    })
-    .map_err(|error| match error {
+    });
+    opened.map_err(|error| match error {
         // It takes its file away at its end.
         TraceError::Stream { .. } if !contact.is_file() => TraceError::WriterEnded {
             path: path.to_owned(),
         },
-        TraceError::Stream { source, .. } => no_writer(source.to_string()),
         error => error,
     })
 }
@@ -380,7 +392,7 @@ fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOri
 fn wait_for_index(path: &Path, timeout: Duration) -> Result<BpIndex, TraceError> {
     let start = Instant::now();
     loop {
-        let error = match BpIndex::read(path) {
+        let error = match BpIndex::read(path).and_then(BpIndex::for_adios2) {
             Ok(index) => return Ok(index),
             Err(error @ (TraceError::NotFound { .. } | TraceError::Damaged { .. })) => error,
             Err(error) => return Err(error),
