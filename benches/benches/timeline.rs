@@ -275,7 +275,7 @@ fn bench_frames(criterion: &mut Criterion) {
     for (num_lanes, per_lane, num_messages) in [(16, 300_000, 100_000), (64, 781_250, 650_000)] {
         let trace = Arc::new(trace(num_lanes, per_lane, num_messages));
         let start = Instant::now();
-        let calls = Arc::new(Calls::here(&trace));
+        let calls = Arc::new(Calls::local(&trace));
         println!(
             "{} messages indexed in {:?}",
             trace.messages.len(),

@@ -67,8 +67,8 @@ fn describe(trace: &Trace, patterns: &Patterns, depth: usize) {
             pattern.id.0,
             pattern.content,
             pattern.occurrences.len(),
-            pattern.num_events.least,
-            pattern.num_events.most,
+            pattern.num_events.min,
+            pattern.num_events.max,
             pattern.total,
             curve.reference(q),
         );
