@@ -1,8 +1,8 @@
-//! Words of the private language that this project once had, where an engineer of the field would use another.
+//! Words of a private language, where an engineer of the field would use others.
 
 use super::TextFile;
 
-/// Words and phrases, in lower case, that a stranger stumbles over; `docs/architecture.md` names the words to use instead.
+/// Words and phrases, in lower case, that a new reader stumbles over.
 const BANNED: &[&[&str]] = &[
     &["told"],
     &["tell"],
@@ -38,20 +38,49 @@ const BANNED: &[&[&str]] = &[
     &["stretches", "of"],
 ];
 
+/// A word of a text.
+struct Word {
+    text: String,
+    line: usize,
+    /// True if only spaces and comment marks separate the word from the one before it: `is_none` is not a phrase.
+    continues: bool,
+}
+
 /// Returns the lines of a file's banned words, one for each occurrence: in comments, texts and names.
 pub(super) fn banned_words(file: &TextFile) -> Vec<usize> {
-    let mut words: Vec<(String, usize)> = Vec::new();
-    for (index, line) in file.text.lines().enumerate() {
-        let of_line = line.split(|letter: char| !letter.is_alphabetic());
-        let of_line = of_line.filter(|word| !word.is_empty());
-        words.extend(of_line.map(|word| (word.to_lowercase(), index + 1)));
-    }
+    let words = words(&file.text);
     let is_at = |at: usize, phrase: &[&str]| {
-        let found = words[at..].iter().map(|(word, _)| word.as_str());
+        let found = words[at..].iter().map(|word| word.text.as_str());
+        let is_phrase = words[at + 1..].iter().take(phrase.len() - 1);
         found.take(phrase.len()).eq(phrase.iter().copied())
+            && is_phrase.into_iter().all(|word| word.continues)
     };
     let found = (0..words.len()).filter(|&at| BANNED.iter().any(|phrase| is_at(at, phrase)));
-    found.map(|at| words[at].1).collect()
+    found.map(|at| words[at].line).collect()
+}
+
+fn words(text: &str) -> Vec<Word> {
+    let mut words = Vec::new();
+    let mut continues = true;
+    for (index, line) in text.lines().enumerate() {
+        let mut rest = line;
+        while let Some(start) = rest.find(char::is_alphabetic) {
+            continues &= rest[..start]
+                .chars()
+                .all(|it| matches!(it, ' ' | '/' | '!'));
+            let word = &rest[start..];
+            let end = word.find(|it: char| !it.is_alphabetic());
+            let (word, after) = word.split_at(end.unwrap_or(word.len()));
+            words.push(Word {
+                text: word.to_lowercase(),
+                line: index + 1,
+                continues,
+            });
+            (rest, continues) = (after, true);
+        }
+        continues &= rest.chars().all(|it| matches!(it, ' ' | '/' | '!'));
+    }
+    words
 }
 
 #[cfg(test)]
@@ -70,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn phrases_go_across_lines_and_parts_of_words_are_none_of_them() {
+    fn phrases_continue_across_lines_and_parts_of_words_do_not_count() {
         let across = format!("// as {}\n// {} as fit\n", "so", "many");
         assert_eq!(lines(&across), [1]);
         assert_eq!(
