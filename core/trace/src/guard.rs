@@ -1,7 +1,7 @@
-//! Another process that reads a stream first, because damage can end ADIOS2 itself, and the process that called it.
+//! A separate process that reads a stream first, because damage can end ADIOS2 and the process that called it.
 //!
-//! Of 280 BP5 traces with bytes changed at random, 31 ended ADIOS2 2.12 by a signal, and a few sent it into a loop; of as
-//! many in BP4 none did. So BP5 that is left to ADIOS2 is read twice.
+//! Of 280 BP5 traces with bytes changed at random, 31 ended ADIOS2 2.12 by a signal, and a few sent it into a loop. Of
+//! 280 BP4 traces, none did. So a BP5 folder that needs ADIOS2 is read twice.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -18,28 +18,32 @@ use crate::adios2::{LED_ASTRAY, TauSource, is_read_without_adios2};
 use crate::limits::limit_this_process;
 use crate::{Next, TraceError, TraceSource as _};
 
-/// The file that BP5 has and BP4 has not.
+/// The file that a BP5 folder has and a BP4 folder lacks.
 const BP5_FILE: &str = "mmd.0";
-/// Processor time that reading any stream may take, and so much more for each megabyte: a hundred times what it takes.
+/// Processor time allowed for any stream.
 const LEAST_CPU: Duration = Duration::from_secs(5);
+/// Processor time allowed in addition for each megabyte of a stream: a hundred times the usual cost.
 const CPU_PER_MB: Duration = Duration::from_millis(500);
-/// The time on the clock may be longer: the machine may have other work.
+/// Ratio of the allowed wall time to the processor time, as the machine may have other work.
 const WALL_PER_CPU: u32 = 12;
-/// Address space that reading may take beside the size of the stream, and how often that size.
+/// Address space allowed for any stream, in bytes.
 const LEAST_BYTES: u64 = 2 << 30;
+/// Address space allowed in addition for each byte of a stream.
 const BYTES_PER_BYTE: u64 = 16;
-/// See [`complaint`].
+/// The part of a message of ADIOS2's metadata library that [`complaint`] recognizes.
 const UNKNOWN_TYPE: &str = "is not a simple type or registered format";
-/// Metadata that ADIOS2 complains of has led it some way: whether it comes to an end there is chance too.
+/// The message printed after an error of ADIOS2. Damaged metadata has already misled it then, so that the return of an
+/// error instead of a crash is chance.
 const GAVE_UP: &str = "ADIOS2 gave up on it";
-/// Pause between two looks at the process.
+/// Interval between two checks of the process.
 const LOOK: Duration = Duration::from_millis(2);
-/// How long a system that has no process to give is asked again, and how often.
+/// Longest time to retry starting a process when the system has too many.
 const START_PATIENCE: Duration = Duration::from_secs(10);
+/// Interval between two attempts to start a process.
 const START_PAUSE: Duration = Duration::from_millis(50);
 
-/// How to start a process that calls [`read_through`] with the path that is its last argument. Of those that are
-/// started by one guard and its clones, as many are at work at once as the machine has cores: their memory adds up.
+/// Starts a process that calls [`read_through`] with its last argument, the path of a stream. A guard and its clones
+/// run at most one process for each core of the machine at a time, because their memory adds up.
 #[derive(Clone, Debug)]
 pub struct StreamGuard {
     program: PathBuf,
@@ -48,7 +52,7 @@ pub struct StreamGuard {
 }
 
 impl StreamGuard {
-    /// The path of a stream follows the arguments.
+    /// Returns a guard that starts `program` with these arguments, followed by the path of a stream.
     pub fn new(program: PathBuf, arguments: Vec<OsString>) -> Self {
         Self {
             program,
@@ -57,10 +61,10 @@ impl StreamGuard {
         }
     }
 
-    /// Before TAU's stream is read: has the other process read it, if ADIOS2 has to and it is of a kind that can be fatal.
+    /// Reads a stream of TAU in the other process, if it needs ADIOS2 and its format can be fatal.
     ///
     /// # Errors
-    /// If ADIOS2 has to read it, those of [`StreamGuard::check_for_adios2`].
+    /// Those of [`StreamGuard::check_for_adios2`] if the stream needs ADIOS2.
     pub fn check(&self, path: &Path, adios2: &LibraryOnDemand) -> Result<(), TraceError> {
         if is_read_without_adios2(path) || !path.is_dir() {
             return Ok(());
@@ -68,10 +72,11 @@ impl StreamGuard {
         self.check_for_adios2(path, adios2)
     }
 
-    /// The same for who gives a stream to ADIOS2 in any case.
+    /// Reads a stream in the other process, for a caller that passes it to ADIOS2 in any case.
     ///
     /// # Errors
-    /// [`TraceError::Adios2`] without it; [`TraceError::Fatal`]; [`TraceError::Unguarded`] if there is no other process.
+    /// [`TraceError::Adios2`] without the library; [`TraceError::Fatal`]; [`TraceError::Unguarded`] if no other process
+    /// can be started.
     pub fn check_for_adios2(
         &self,
         path: &Path,
@@ -126,7 +131,7 @@ impl StreamGuard {
     }
 }
 
-/// Whether there are too many processes, or too little memory, for the moment.
+/// Returns whether the system temporarily has too many processes or too little memory.
 fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -134,7 +139,7 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-/// Places for processes at work.
+/// The slots of the processes that may run at the same time.
 #[derive(Debug)]
 struct Places {
     num_free: Mutex<usize>,
@@ -155,7 +160,7 @@ impl Places {
         self.num_free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a place, and holds it.
+    /// Waits for a free slot, and occupies it.
     fn take(&self) -> Place<'_> {
         let free = self.freed.wait_while(self.num_free(), |free| *free == 0);
         *free.unwrap_or_else(PoisonError::into_inner) -= 1;
@@ -170,10 +175,11 @@ impl Drop for Place<'_> {
     }
 }
 
-/// What ADIOS2's metadata library says when it goes on with types that it does not know, or what was seen of where ADIOS2
-/// was led: memory of others is written or read then, and whether that is fatal is chance.
+/// Returns the first complaint: of ADIOS2's metadata library about a type that it does not know and ignores, or of
+/// [`read_through`] about where ADIOS2 was misled. ADIOS2 then reads or writes foreign memory, and whether that is
+/// fatal is chance.
 fn complaint(said: impl Read) -> Option<String> {
-    // Names are repeated as they are, letters or not.
+    // Names are repeated verbatim, even if they are not UTF-8.
     let lines = BufReader::new(said).split(b'\n').map_while(Result::ok);
     let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
     let is_one = |line: &String| {
@@ -182,12 +188,12 @@ fn complaint(said: impl Read) -> Option<String> {
     };
     let mut complaints = lines.filter(is_one);
     let first = complaints.next();
-    // To its end, so that the process can say it all.
+    // Reads to the end, so that the process is not blocked by a full pipe.
     complaints.for_each(drop);
     first
 }
 
-/// The status of a process, ended at the deadline; `None` if it had to be.
+/// Returns the exit status of a process, which is killed at the deadline; `None` if it was killed.
 fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {
@@ -202,20 +208,19 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> 
     }
 }
 
-/// Reads a stream to its end, in a process that is there for nothing else: it limits itself. What is wrong with the
-/// stream in a way that is told without ADIOS2 does not matter here, and of arrays, which ADIOS2 only copies, the first and last rows
-/// show where it is led.
+/// Reads a stream to its end in a process that serves only this purpose and limits itself. Damage that is found without
+/// ADIOS2 is ignored here. Of arrays, which ADIOS2 only copies, the first and last rows suffice to show where it reads.
 ///
 /// # Errors
-/// Without ADIOS2.
+/// An error if ADIOS2 is missing.
 pub fn read_through(path: &Path, adios2: &LibraryOnDemand) -> Result<(), Adios2Error> {
-    // Memory is limited, and made to show strays, after the library has settled.
+    // The limit and the detection of stray reads start after the library is loaded, so that both count from there.
     adios2.get()?;
     let limits = Limits::of(path);
     let num_bytes = limits.num_bytes.saturating_add(expose_stray_reads());
     limit_this_process(limits.cpu, num_bytes);
     let read = || {
-        // An error in another array ends who reads all of them, and lets others go on to what comes after it.
+        // An error in another array ends a reader of all arrays, but a reader of functions only goes on beyond it.
         for functions_only in [true, false] {
             match read_edges(path, functions_only, adios2) {
                 Err(TraceError::Fatal { how, .. }) => eprintln!("{how}"),
@@ -244,7 +249,7 @@ fn read_edges(
     Ok(())
 }
 
-/// What reading a stream may take.
+/// The resources that reading a stream may use.
 struct Limits {
     cpu: Duration,
     num_bytes: u64,
@@ -267,7 +272,7 @@ impl Limits {
 mod tests {
     use super::*;
 
-    /// A folder that is taken for one of BP5.
+    /// A folder that looks like BP5.
     fn stream() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(BP5_FILE), "").unwrap();
@@ -304,7 +309,7 @@ mod tests {
     #[test]
     fn no_more_processes_are_at_work_than_there_are_cores() {
         let folder = stream();
-        // Each holds a file of its own while it is there, and tells how many are.
+        // Each process has a file of its own while it runs, and reports the number of files.
         let script = "touch $0/$$; ls $0 | wc -l >> $0.counts; sleep 0.05; rm $0/$$";
         let held = tempfile::tempdir().unwrap();
         let arguments = ["-c", script, held.path().to_str().unwrap()];

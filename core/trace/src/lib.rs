@@ -5,9 +5,9 @@
 //!                                          └───────────── read_trace (all ranks) ───────────── Trace
 //! ```
 //!
-//! Damage is normal. A rank whose file cannot be read is left out, a stream that breaks off gives the
-//! steps before the break, an invalid row is skipped; each is a counted
-//! [`callgrove_model::Warning`]. Only what leaves nothing to show is a [`TraceError`].
+//! Damage is normal. A rank whose file cannot be read is left out, a truncated stream yields the steps before its end,
+//! and an invalid row is skipped. Each is a counted [`callgrove_model::Warning`]. An error is a [`TraceError`] only if
+//! nothing remains to be shown.
 
 #![warn(
     clippy::cast_possible_truncation,

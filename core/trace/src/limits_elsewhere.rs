@@ -1,6 +1,6 @@
-//! A system that holds a process to no limits: whoever waits for it ends it.
+//! Limits on a system that enforces none on a process: the parent process ends it after a timeout.
 
 use std::time::Duration;
 
-/// Nothing can be done here.
+/// Does nothing on this system.
 pub(crate) fn limit_this_process(_: Duration, _: u64) {}

@@ -1,5 +1,5 @@
-//! Damaged files: the best result with a warning, or an error that names the file; never a crash and
-//! never a wait. What is checked here ends this process if ADIOS2 is let near such a file.
+//! Damaged files yield the best result with a warning, or an error that names the file, and never a crash or a hang.
+//! The files here would end this process if ADIOS2 read them.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -15,7 +15,7 @@ use support::{
     bp4_run, bp5_run, copy, cut, first_place, read, read_without_adios2, stream, warnings,
 };
 
-/// Lengths at which a file of `num_bytes` bytes is cut: its start and its end byte by byte, between them in
+/// Returns the lengths to which a file of `num_bytes` bytes is cut: near its start and end each byte, between them in
 /// strides.
 fn lengths(num_bytes: usize) -> Vec<usize> {
     let stride = (num_bytes / 24).max(1);
@@ -45,7 +45,7 @@ fn check_every_cut(run: &Path, files: &[&str], num_steps: u64) {
                     );
                 }
                 Ok(trace) if trace.num_steps == num_steps => {
-                    // BP4 ends data.0 with bytes that nobody needs.
+                    // BP4 ends data.0 with bytes that are not needed.
                     assert_eq!(trace.num_executions(), whole.num_executions(), "{at}");
                     assert!(*name == "data.0", "{at}");
                 }
@@ -64,7 +64,7 @@ fn check_every_cut(run: &Path, files: &[&str], num_steps: u64) {
             }
         }
         fs::write(&file, &bytes).unwrap();
-        // A file of the folder that is not there at all.
+        // The case of a missing file.
         fs::remove_file(&file).unwrap();
         let error = read(folder.path()).unwrap_err().to_string();
         assert!(error.contains(file.to_str().unwrap()), "{error}");
@@ -132,7 +132,8 @@ fn a_flipped_bit_anywhere_in_a_description_is_told() {
     let folder = copy(&bp5_run(), [0]);
     let file = stream(folder.path(), 0).join("mmd.0");
     let bytes = fs::read(&file).unwrap();
-    // Behind the two lengths and the version of the first id; its description is 1,120 bytes long, the next one 564 of 568.
+    // After the two lengths and the version of the first id. Its description is 1,120 bytes long, the next one 564 of
+    // 568.
     let (first, second) = (18..16 + 12 + 1120, 1148 + 18..1148 + 16 + 12 + 564);
     for at in first.chain(second).step_by(7) {
         let mut damaged = bytes.clone();
@@ -332,7 +333,7 @@ fn a_text_of_bp4_that_states_a_wrong_length_is_refused() {
     let bytes = fs::read(&file).unwrap();
     let name = b"MetaData:0:0:Hostname";
     let place = bytes.windows(name.len()).position(|it| it == name).unwrap();
-    // The length of the name, and that of the path after it, which is empty.
+    // The length of the name, and that of the empty path after it.
     for length in [place - 2, place + name.len()] {
         let mut damaged = bytes.clone();
         damaged[length + 1] ^= 0x80;

@@ -1,4 +1,4 @@
-//! Stored traces are read as other tools read them: the figures, the ground truth's executions, and
+//! Stored traces are read with the same results as other tools: the figures, the executions of the ground truth, and
 //! the first executions as text.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]

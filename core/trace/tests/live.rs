@@ -1,5 +1,5 @@
-//! Streams that are read while they are written, through the real engines: what comes out is what went in,
-//! and writers that drop steps or die have a defined end.
+//! Streams that are read while they are written, through the real engines: the output equals the input, and writers
+//! that drop steps or die have a defined end.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -19,7 +19,7 @@ use callgrove_trace::{
 };
 use support::{bp4_run, bp5_run, killed_run, stream};
 
-/// Longer than anything takes here; a test that waits so long has failed.
+/// Longest wait of a test before it fails, longer than any operation here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 const SST: WriterEngine = WriterEngine::Sst(SstWriter {
     num_readers: 1,
@@ -47,7 +47,7 @@ fn spawn<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> JoinHa
     builder.spawn(read).unwrap()
 }
 
-/// Everything that a source gives: steps, then names.
+/// All output of a source: steps, then names.
 #[derive(PartialEq, Debug)]
 struct Read {
     steps: Vec<String>,
@@ -121,7 +121,7 @@ fn one_call(number: u64) -> TauStep {
     step
 }
 
-/// Numbers of the steps that come, and the warnings.
+/// Returns the numbers of the steps that arrive, and the warnings.
 fn step_numbers(mut source: Box<dyn TraceSource>) -> (Vec<u32>, Vec<String>) {
     let start = Instant::now();
     let mut numbers = Vec::new();
@@ -149,7 +149,7 @@ fn a_trace_replayed_over_sst_comes_out_as_the_files_have_it() {
         let test = "a_trace_replayed_over_sst_comes_out_as_the_files_have_it";
         let mut writer = start_writer(test, folder.path(), which);
         let streams = find_streams(run).unwrap();
-        // The last first: nobody waits for another's turn.
+        // In reverse order: no stream waits for another.
         let readers: Vec<_> = streams
             .iter()
             .rev()
@@ -168,7 +168,7 @@ fn a_trace_replayed_over_sst_comes_out_as_the_files_have_it() {
         for (path, reader) in streams.iter().rev().zip(readers) {
             assert_eq!(reader.join().unwrap(), read_file(path));
         }
-        // What ADIOS2's own threads do when a process that has replayed all ends is not the question here.
+        // The test does not cover ADIOS2's own threads at the end of a process that has replayed everything.
         let status = writer.wait().unwrap();
         assert!(folder.path().join("replayed").exists(), "{status}");
     }
@@ -186,7 +186,7 @@ fn a_trace_replayed_into_files_comes_out_the_same() {
             for (path, copy) in streams.iter().zip(copies) {
                 let (mut original, copy) = (read_file(path), read_file(&copy));
                 if engine == WriterEngine::Bp4 {
-                    // Here metadata is shown at once, which in the other is shown as it came.
+                    // This stream shows metadata at once, the other one as it arrives.
                     assert_eq!(original.names.len(), copy.names.len());
                     original.names.clone_from(&copy.names);
                 }
@@ -266,7 +266,7 @@ fn files_are_followed_while_they_are_written() {
         let reader = {
             let path = path.clone();
             spawn(move || {
-                // Before the writer has made anything.
+                // The writer has not made any file yet.
                 let mut source = open_live(&path, &live(LiveEngine::Bp), &library()).unwrap();
                 let (start, mut waits) = (Instant::now(), 0_u128);
                 let mut steps = Vec::new();
@@ -287,7 +287,7 @@ fn files_are_followed_while_they_are_written() {
         let mut writer = TauWriter::open(&path, engine, &library()).unwrap();
         for number in 0..6 {
             let mut step = one_call(number);
-            // Later steps hold more than the file had when it was opened.
+            // Later steps are larger than the file was when it was opened.
             step.funcs = step.funcs.repeat(1 + 1_000 * number as usize);
             writer.write(&step).unwrap();
             thread::sleep(Duration::from_millis(60));
@@ -321,7 +321,7 @@ fn a_stream_that_nobody_writes_is_an_error_that_says_what_to_do() {
 
 #[test]
 fn the_file_of_a_dead_job_does_not_end_the_wait() {
-    // What ADIOS2 2.12.1 wrote for a process that is gone.
+    // The contact file of a process that has ended, written by ADIOS2 2.12.1.
     const DEAD: &str = "#ADIOS2-SST v0\n0x7f05bc04b150:AAMAAJTJ8o3vqAAAATkCmAICAMDe55DEmGxYPQ==";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("late-0.bp");
@@ -336,7 +336,7 @@ fn the_file_of_a_dead_job_does_not_end_the_wait() {
     };
     assert!(matches!(error, TraceError::NoWriter { .. }), "{error}");
     assert!(start.elapsed() >= options.connect_timeout);
-    // A job that comes meanwhile is found.
+    // A job that starts meanwhile is found.
     let reader = spawn({
         let path = path.clone();
         move || read_all(open_live(&path, &live(LiveEngine::Sst), &library()).unwrap())
@@ -369,7 +369,7 @@ fn steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers() {
             queue_full: QueueFull::Discard,
         });
         let mut writer = TauWriter::open(&path, sst, &library()).unwrap();
-        // Nobody reads meanwhile.
+        // No reader is connected meanwhile.
         for number in 0..5 {
             writer.write(&one_call(number)).unwrap();
         }
@@ -412,7 +412,8 @@ fn wait_for(file: &Path) {
     }
 }
 
-/// Starts a test again in a process of its own, which writes to the path. As with TAU, who writes is not who reads.
+/// Starts a test again in a separate process, which writes to the path. As with TAU, the writer is another process than
+/// the reader.
 fn start_writer(test: &str, path: &Path, engine: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
@@ -422,13 +423,13 @@ fn start_writer(test: &str, path: &Path, engine: &str) -> Child {
         .unwrap()
 }
 
-/// In the process of a writer: where to write and how.
+/// Returns the path and the engine to write with, in the process of a writer.
 fn told() -> Option<(PathBuf, String)> {
     let path = std::env::var_os("CALLGROVE_TEST_WRITER")?;
     Some((path.into(), std::env::var("CALLGROVE_TEST_ENGINE").unwrap()))
 }
 
-/// In the process of a writer: writes three steps, then waits to be killed.
+/// Writes three steps in the process of a writer, then waits to be killed.
 fn write_three_steps(path: &Path, engine: &str) {
     let engine = match engine {
         "BP4" => WriterEngine::Bp4,
@@ -445,7 +446,7 @@ fn write_three_steps(path: &Path, engine: &str) {
 #[test]
 fn writers_that_adios2_takes_for_one_another_are_read_as_two() {
     if let Some((path, _)) = told() {
-        // Process id and the second of the start make what ADIOS2 calls the process.
+        // ADIOS2 identifies a process by its id plus the second of its start.
         let sum = path.with_extension("sum");
         wait_for(&sum);
         let sum: u64 = std::fs::read_to_string(sum).unwrap().parse().unwrap();

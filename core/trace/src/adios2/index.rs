@@ -1,7 +1,7 @@
 //! The index of a BP folder (`md.idx`), checked against the files that it points into.
 //!
-//! ADIOS2 follows the index without checking it: where it leads outside a file, the process crashes,
-//! or waits for ever for bytes that will not come. So nothing is opened before it was checked here.
+//! ADIOS2 follows the index without checking it. Where the index points outside a file, the process crashes or waits
+//! without limit for missing bytes. So every folder is checked here before it is opened.
 //!
 //! Layout (all numbers little-endian, 64 bits unless said otherwise):
 //!
@@ -31,28 +31,31 @@ use super::stored_attributes::StoredAttributes;
 use super::stored_step::StoredStep;
 use crate::TraceError;
 
+/// Size of the header, in bytes.
 const HEADER_BYTES: usize = 64;
+/// Size of a record of BP4's index, in bytes.
 const BP4_RECORD_BYTES: usize = 64;
-/// The only layout of BP5 that releases since 2.8 write and read.
+/// The only minor version of BP5 that releases since 2.8 write and read.
 const BP5_MINOR_VERSION: u8 = 2;
 
-/// What the index says, as far as the files bear it out.
+/// The contents of the index, as far as the files confirm them.
 #[derive(Debug)]
 pub(super) struct BpIndex {
-    /// Number of steps with whole metadata.
+    /// Number of steps with complete metadata.
     pub(super) num_steps: usize,
-    /// Whether the writer has closed the file, so that no more steps will come.
+    /// Whether the writer has closed the file, so that no more steps follow.
     pub(super) is_closed: bool,
-    /// How it shows that steps were lost behind the last one, if so.
+    /// The evidence that steps after the last one were lost, if there is any.
     pub(super) cut: Option<String>,
-    /// Why ADIOS2 would crash on the folder, if so. What the files alone show can be read all the same.
+    /// The damage that would crash ADIOS2, if there is any. The steps that the files alone describe are readable all
+    /// the same.
     fatal: Option<TraceError>,
-    /// What is known of each step.
+    /// The known contents of each step.
     steps: Vec<StoredStep>,
-    /// The attributes of all steps, if there is nothing that ADIOS2 could add: the file is closed and whole, and all
-    /// that TAU writes is known.
+    /// The attributes of all steps, if ADIOS2 could add nothing: the file is closed and complete, and all of TAU's data
+    /// is known.
     pub(super) attributes: Option<StoredAttributes>,
-    /// Size of `data.0`.
+    /// Size of `data.0`, in bytes.
     data_bytes: u64,
 }
 
@@ -101,16 +104,16 @@ impl BpIndex {
         }
     }
 
-    /// Whether the data of a step can be there, which it can where the metadata does not say how long it is.
+    /// Returns whether the data of a step can be present, which is so where the metadata does not state its length.
     pub(super) fn may_have_data(&self, step: usize) -> bool {
         let end = self.stored(step).and_then(|it| it.data_end);
         end.is_none_or(|end| end <= self.data_bytes)
     }
 
-    /// The attributes of all steps, as in the field; `None` if the folder is left to ADIOS2.
+    /// Returns [`BpIndex::attributes`]; `None` if ADIOS2 has to read the folder.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`] if ADIOS2 would be needed and would crash.
+    /// [`TraceError::Damaged`] if ADIOS2 is needed and would crash.
     pub(super) fn take_attributes(&mut self) -> Result<Option<StoredAttributes>, TraceError> {
         match (self.attributes.take(), self.fatal.take()) {
             (None, Some(error)) => Err(error),
@@ -118,7 +121,7 @@ impl BpIndex {
         }
     }
 
-    /// The index, if ADIOS2 survives the folder.
+    /// Returns the index, if ADIOS2 survives the folder.
     ///
     /// # Errors
     /// [`TraceError::Damaged`].
@@ -129,12 +132,12 @@ impl BpIndex {
         }
     }
 
-    /// Size of `data.0`.
+    /// Returns the size of `data.0`, in bytes.
     pub(super) fn data_bytes(&self) -> u64 {
         self.data_bytes
     }
 
-    /// What is known of a step without ADIOS2.
+    /// Returns the contents of a step that are known without ADIOS2.
     pub(super) fn stored(&self, step: usize) -> Option<&StoredStep> {
         self.steps.get(step)
     }
@@ -147,7 +150,8 @@ impl BpIndex {
         let (mut newest, mut end) = (0, HEADER_BYTES as u64);
         let (mut steps, mut attributes) = (Vec::with_capacity(records.len()), Vec::new());
         for record in records {
-            // A serial writer, such as TAU's, is rank 0 and counts its steps from 1. One without variables has no record.
+            // A serial writer, such as TAU's, is rank 0 and counts its steps from 1. A step without variables has no
+            // record.
             let number = u64_at(record, 0).filter(|number| *number > newest);
             let (Some(number), Some(0)) = (number, u64_at(record, 8)) else {
                 return Err(index.damaged(format!("step {} is no step", steps.len())));
@@ -204,7 +208,7 @@ impl BpIndex {
                     }
                     let of_writers;
                     (end, of_writers) = step.check(&metadata, writers.num_writers)?;
-                    // What is in several parts or files, or is of several writers, is left to ADIOS2.
+                    // ADIOS2 reads data in several parts or files, or of several writers.
                     records.push((
                         step.data_start.filter(|_| step.num_flushes == 0),
                         of_writers,
@@ -249,7 +253,7 @@ impl BpIndex {
         }))
     }
 
-    /// Itself, with the attributes that `read` finds if all steps are known.
+    /// Returns the index with the attributes that `read` returns, if all steps are known.
     fn with_attributes(mut self, read: impl FnOnce() -> Option<StoredAttributes>) -> Self {
         let is_whole = self.is_closed && (self.cut.is_none() || self.fatal.is_some());
         if is_whole && self.num_steps > 0 && self.steps.iter().all(StoredStep::is_complete) {
@@ -259,7 +263,7 @@ impl BpIndex {
     }
 }
 
-/// What is not there of a folder's steps.
+/// The parts of a folder's steps that are missing.
 #[derive(Default)]
 struct Lost {
     /// See [`BpIndex::cut`].
@@ -269,10 +273,11 @@ struct Lost {
 }
 
 impl Lost {
-    /// Whether a step ends at `end` in `md.0`, which is too short for it. ADIOS2 would wait for the rest for ever.
+    /// Returns whether a step ends at `end` in `md.0` but beyond the end of that file. ADIOS2 would wait for the rest
+    /// without limit.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`] if no step is before it.
+    /// [`TraceError::Damaged`] if there is no step before it.
     fn is_beyond(&mut self, end: u64, metadata: &File, step: usize) -> Result<bool, TraceError> {
         let Err(error) = check_reach(metadata, end) else {
             return Ok(false);
@@ -286,8 +291,9 @@ impl Lost {
         Ok(true)
     }
 
-    /// Whether no steps will come after those that are there, of which the index may be cut after some: the writer has closed the file, or ADIOS2, which would
-    /// see them, is not let near it.
+    /// Returns whether no steps follow those that are present: because the writer has closed the file, or because
+    /// ADIOS2, which would see them, must not read the folder. With `cut_after`, the index may be cut after that number
+    /// of steps.
     fn is_all_read(&mut self, is_closed: bool, cut_after: Option<usize>) -> bool {
         if self.fatal.is_some() && !is_closed {
             let reason = || "the writer has not closed the file, maybe it was killed".to_owned();
@@ -300,8 +306,8 @@ impl Lost {
     }
 }
 
-/// Checks a step in the index of BP4, which starts where the one before ended; the answer is where it
-/// ends, and its lists of variables and attributes.
+/// Checks a step in the index of BP4, which starts where the one before ended. Returns where it ends, and its lists of
+/// variables and attributes.
 fn check_bp4_step<'a>(
     record: &[u8],
     start: u64,
@@ -344,8 +350,8 @@ fn check_bp4_step<'a>(
 }
 
 impl Bp5Step {
-    /// Checks the step's metadata; the answer is where it ends, and the records of variables and of attributes, if one
-    /// writer wrote them.
+    /// Checks the step's metadata. Returns where it ends, and the records of variables and of attributes, if it has a
+    /// single writer.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "what is in memory has so many bytes: places of the metadata, and writers of the record"
@@ -380,14 +386,15 @@ impl Bp5Step {
     }
 }
 
-/// The next record: kind, content, and what is after it; `None` if it is not there as a whole.
+/// Returns the next record: its kind, its contents, and the bytes after it; `None` if it is incomplete.
 fn bp5_record(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let length = usize::try_from(u64_at(bytes, 1)?).ok()?;
     let (record, after) = bytes[9..].split_at_checked(length)?;
     Some((bytes[0], record, after))
 }
 
-/// The descriptions of the metadata's layout, of which there is at least one, must be what their ids say, and fill `mmd.0`.
+/// Returns the layouts of the metadata. There must be at least one description, each must match its id, and they must
+/// fill `mmd.0`.
 fn layouts(file: &File) -> Result<RecordLayouts<'_>, TraceError> {
     let mut rest = file.bytes.as_slice();
     let mut layouts = RecordLayouts::default();
@@ -406,7 +413,7 @@ fn layouts(file: &File) -> Result<RecordLayouts<'_>, TraceError> {
     Ok(layouts)
 }
 
-/// The id of the next description, the description, and what is after it; `None` if it is not there as a whole.
+/// Returns the id of the next description, the description, and the bytes after it; `None` if it is incomplete.
 fn description(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let length = |place| usize::try_from(u64_at(bytes, place)?).ok();
     let (id, rest) = bytes.get(16..)?.split_at_checked(length(0)?)?;

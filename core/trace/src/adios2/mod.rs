@@ -1,9 +1,9 @@
 //! TAU's trace stream over ADIOS2: BP4 and BP5 folders or SST streams, one per rank.
 //!
-//! The stream: each step has scalars that count names and rows, three arrays of rows (function events,
-//! counter samples, messages; absent when empty), and attributes that name what the rows' indices mean.
-//! ADIOS2 trusts what it reads, so a folder's index is checked against its files before it is opened. Where that shows all
-//! that TAU writes, as in a folder that is closed, the folder is read without ADIOS2.
+//! Each step has scalars with the numbers of names and rows, three arrays of rows (function events, counter samples,
+//! messages; absent when empty), and attributes that define the indices in rows. ADIOS2 does not validate its input, so
+//! a folder's index is checked against its files before it is opened. A folder whose files describe all of TAU's data,
+//! such as a closed one, is read without ADIOS2.
 
 mod bp3_file;
 mod bp4_lists;

@@ -1,9 +1,10 @@
-//! SST writers that ADIOS2 does not tell apart.
+//! Separates SST writers that ADIOS2 confuses.
 //!
-//! ADIOS2 2.12 knows the processes that it talks to by a number, which each takes from a generator that it starts with its
-//! process id plus the second in which it opens its first stream. Ranks of one host have ids in a row; of two that open their
-//! streams on both sides of a second, many have one number. Who reads both reaches the first one for both, and names it places
-//! in the memory of the other: the rank of the *job* dies of that. So each of them is read by an ADIOS2 of its own.
+//! ADIOS2 2.12 identifies its peer processes by a number. Each process takes it from a generator seeded with its
+//! process id plus the second in which it opens its first stream. Ranks of one host have consecutive ids. So of ranks
+//! that open their streams before and after the change of a second, many share a number. A reader of two such ranks
+//! sends the messages for both to the first one, with addresses in the memory of the other, and the rank of the *job*
+//! crashes. So such writers are read by separate copies of ADIOS2.
 
 use std::fs;
 use std::path::Path;
@@ -13,13 +14,14 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use callgrove_adios2_sys::{Adios2Error, Library};
 
-/// What the number of a process is called in an address: `CM_CMANAGER_ID`, as EVPath's attribute lists hash it.
+/// The key of the number of a process in an address: `CM_CMANAGER_ID`, hashed as in EVPath's attribute lists.
 const NUMBER: [u8; 4] = 0xc490_e7de_u32.to_le_bytes();
 
-/// The writers that each ADIOS2 of this process was told of; the first is the one that all else uses.
+/// The writers that each copy of ADIOS2 in this process has connected to. The first copy is the one that all other code
+/// uses.
 static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
 
-/// The writers that one ADIOS2 was told of.
+/// The writers that one copy of ADIOS2 has connected to.
 #[derive(Debug)]
 struct Told<L = Library> {
     library: L,
@@ -30,26 +32,26 @@ struct Told<L = Library> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Writer {
     number: [u8; 4],
-    /// Where it is reached, with its number; the same for all of its streams.
+    /// The address of the process, which contains its number; the same for all of its streams.
     address: Vec<u8>,
 }
 
-/// The ADIOS2 by which the stream with this contact file can be read: `library`, unless that would take its writer for
-/// another one.
+/// Returns the copy of ADIOS2 that can read the stream with this contact file: `library`, unless that would confuse its
+/// writer with another one.
 ///
 /// # Errors
 /// [`Adios2Error::NotTwice`].
 pub(super) fn library_for(contact: &Path, library: &Library) -> Result<Library, Adios2Error> {
     let text = fs::read_to_string(contact).unwrap_or_default();
     let Some(writer) = Writer::of_contact(&text) else {
-        // ADIOS2 says what is wrong with it.
+        // ADIOS2 reports the error in the file.
         return Ok(library.clone());
     };
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     tell(&mut told, writer, library, Library::load_again)
 }
 
-/// Notes a writer with the first of all libraries that knows no namesake of it, or with another one.
+/// Adds a writer to the first copy that has none with its number, or to a new copy.
 fn tell<L: Clone, E>(
     told: &mut Vec<Told<L>>,
     writer: Writer,
@@ -76,8 +78,8 @@ fn tell<L: Clone, E>(
 }
 
 impl Writer {
-    /// The one that left this text for its readers: a line of its own, then the stream's place in its memory and its
-    /// address, which is a head of four bytes and pairs of name and number.
+    /// Returns the writer that left this contact text: after a line of its own, the stream's location in its memory and
+    /// its address, which is a head of four bytes and pairs of name and number.
     fn of_contact(text: &str) -> Option<Self> {
         let (_, address) = text.lines().nth(1)?.split_once(':')?;
         let address = BASE64_STANDARD.decode(address.trim()).ok()?;
@@ -89,7 +91,7 @@ impl Writer {
         })
     }
 
-    /// Whether it is another process with the same number.
+    /// Returns whether it is another process with the same number.
     fn is_namesake(&self, other: &Self) -> bool {
         self.number == other.number && self.address != other.address
     }
@@ -101,7 +103,8 @@ mod tests {
 
     use super::*;
 
-    /// What ADIOS2 2.12.1 wrote for two processes, of which the second began a second later and has an id less by one.
+    /// Contact texts of ADIOS2 2.12.1. The process of [`NAMESAKE`] started a second later than that of [`FIRST`], with
+    /// an id smaller by one.
     const FIRST: &str = "#ADIOS2-SST v0\n0x7f05bc04b150:AAMAAJTJ8o3vqAAAATkCmAICAMDe55DEmGxYPQ==";
     const NAMESAKE: &str =
         "#ADIOS2-SST v0\n0x7f0ebc04b5b0:AAMAAJTJ8o0NlQAAATkCmAICAMDe55DEmGxYPQ==";

@@ -1,4 +1,4 @@
-//! One rank's stream of TAU, step by step.
+//! Reads one rank's stream of TAU, step by step.
 
 use std::mem;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(crate) struct TauSource {
 }
 
 impl TauSource {
-    /// Opens a folder that nobody writes to any more.
+    /// Opens a folder whose writer has ended.
     ///
     /// # Errors
     /// Any [`TraceError`] that concerns one stream.
@@ -50,7 +50,7 @@ impl TauSource {
         Ok(Self::new(stream, options.program))
     }
 
-    /// Reads no more of the arrays than shows whether ADIOS2 can: their first and last rows.
+    /// Limits reading to the first and last rows of each array, which suffice to show whether ADIOS2 can read it.
     pub(crate) fn edges_only(&mut self) {
         self.reader.wanted.edges_only = true;
     }
@@ -119,7 +119,7 @@ impl TraceSource for TauSource {
             return Ok(Next::End);
         }
         let next = match self.step(wait) {
-            // What was read is whole; the writer died while it handed over the next step.
+            // The steps that were read are complete. The writer died while it sent the next one.
             Err(TraceError::Stream { source, .. }) if self.stream.is_sst() => {
                 self.warn_truncated(&gone(&source.to_string()));
                 Ok(Next::End)
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use crate::{ReadOptions, read_trace};
 
-    /// All that a stream tells, step by step, up to its end or what is wrong with it.
+    /// Reads a stream to its end or its first error, and returns the results as text, step by step.
     fn told(mut source: TauSource) -> Vec<String> {
         let mut told = Vec::new();
         loop {
@@ -227,14 +227,14 @@ mod tests {
         }
     }
 
-    /// The same of a stream that ADIOS2 reads, or what is wrong with the folder.
+    /// Reads a stream with ADIOS2, with the results as text or the error of opening the folder.
     fn told_by_adios2(path: &Path, library: &Library) -> Vec<String> {
         let opened = BpStream::open(path, library);
         let opened = opened.map(|stream| told(TauSource::new(stream, ProgramId(0))));
         opened.unwrap_or_else(|error| vec![error.to_string()])
     }
 
-    /// What is read must not depend on who reads it. Says whether ADIOS2 had to.
+    /// Checks that ADIOS2 and the files give the same result, and returns whether ADIOS2 was needed.
     fn is_read_by_adios2(path: &Path) -> bool {
         let adios2 = LibraryOnDemand::of_this_machine();
         let opened = TauSource::open(path, ProgramId(0), &adios2);
@@ -255,7 +255,7 @@ mod tests {
     const ENTRY: u64 = 0;
     const EXIT: u64 = 1;
 
-    /// A stream of three steps, the second without rows, with attributes of its own.
+    /// Writes a stream of three steps, the second without rows, with these attributes.
     fn write(
         engine: WriterEngine,
         attributes: &[(&str, &str)],
@@ -313,7 +313,7 @@ mod tests {
         let long = "x".repeat(MAX_COUNTER_NAME_BYTES + 1);
         let lists: [&[(&str, &str)]; 5] = [
             &[("timer 1", "solve")],
-            // Without a name for timer 1, and with metadata in the order of the names.
+            // Timer 1 has no name, and the metadata are in the order of the names.
             &[
                 ("MetaData:1:0:b", "1"),
                 ("MetaData:1:0:a", "2"),
@@ -342,7 +342,7 @@ mod tests {
         }
     }
 
-    /// A stream of two steps with rows and, after each of these, one that has at most an attribute.
+    /// Writes a stream of two steps with rows, each followed by a step with at most an attribute.
     fn write_with_empty_steps(engine: WriterEngine, attribute: Option<&str>) -> (TempDir, PathBuf) {
         let library = Library::load(&default_candidates()).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -459,7 +459,7 @@ mod tests {
         }
     }
 
-    /// A stream that has bytes changed in one of its files, the first of these.
+    /// Writes a stream, and replaces the first occurrence of `bytes` in one of its files by `changed`.
     fn write_with(
         engine: WriterEngine,
         name: &str,
@@ -476,7 +476,7 @@ mod tests {
         (folder, path)
     }
 
-    /// Whether ADIOS2 reads such a stream.
+    /// Returns whether such a stream needs ADIOS2.
     fn is_read_by_adios2_with(
         engine: WriterEngine,
         name: &str,
@@ -499,13 +499,13 @@ mod tests {
             let num_bad = source.take_warnings().total(WarningKind::BadRow);
             (batch.funcs.len(), num_bad)
         };
-        // Of the first array its shape, that of its block, and where that starts.
+        // The shape of the first array, the shape of its block, and the start of that block.
         let whole = [2, 6, 2, 6, 0, 0].map(u64::to_le_bytes);
         let moved = [2, 6, 2, 6, 1, 0].map(u64::to_le_bytes);
         let (whole, moved) = (whole.as_flattened(), moved.as_flattened());
         let (_folder, path) = write_with(WriterEngine::Bp5, "md.0", whole, whole);
         assert_eq!(first_step(&path), (2, 0));
-        // The memory that is read into has these rows now.
+        // The memory that is read into contains these rows now.
         let (_folder, path) = write_with(WriterEngine::Bp5, "md.0", whole, moved);
         assert_eq!(first_step(&path), (1, 1));
     }
@@ -528,7 +528,7 @@ mod tests {
         assert!(with("md.0", name, path), "a path before a name");
         assert!(with("md.0", name, b"timer 1\0\0\x0c"), "a list of texts");
         assert!(with("md.0", b"solve", b"so\0ve"), "a zero byte");
-        // Up to the number of the data file.
+        // The characteristics up to the number of the data file.
         let mut array = *b"event_timestampsK\x006\x01\0\0\0\0\0\0\0\x06c\0\0\0\x08\x01\0\0\0\x07\0";
         let whole = array;
         array[array.len() - 1] = 1;
@@ -544,7 +544,7 @@ mod tests {
             with("md.idx", b"\x05\x02\0", b"\x05\x02\x01"),
             "an active writer"
         );
-        // Writers, those who write for others, data files, and which of these the first one has.
+        // The numbers of writers, aggregators and data files, and the data file of the first writer.
         let (one, two) = (
             [1, 1, 1, 0].map(u64::to_le_bytes),
             [1, 1, 2, 0].map(u64::to_le_bytes),
@@ -555,12 +555,12 @@ mod tests {
             with("md.0", b">timer 1", b">timer 0"),
             "two texts of one name"
         );
-        // Dimensions, blocks, and both of all blocks.
+        // The number of dimensions, of blocks, and their product.
         let array = [2, 1, 2].map(u64::to_le_bytes);
         let other = [1, 1, 1].map(u64::to_le_bytes);
         let (array, other) = (array.as_flattened(), other.as_flattened());
         assert!(with("md.0", array, other), "one dimension");
-        // The words of the bit field, and its place.
+        // The number of words of the bit field, and its offset.
         let (bits, fewer) = (
             [1, 0x180].map(u64::to_le_bytes),
             [0, 0x180].map(u64::to_le_bytes),

@@ -1,13 +1,14 @@
-//! Rows that lie in the data file as they are: they are read from there.
+//! Reads rows that the data file stores uncompressed directly from that file.
 //!
-//! ADIOS2 would fill memory with zeros, read into that, and copy it row by row: a fifth of all instructions of a detector.
+//! ADIOS2 would fill memory with zeros, read into it, and copy it row by row, which is a fifth of all instructions of a
+//! detector.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
 use super::stored_step::StoredStep;
 
-/// What is known of a step, and the file that its arrays are in.
+/// The known contents of a step, and the file that stores its arrays.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredRows<'a> {
     pub(super) file: &'a File,
@@ -15,7 +16,7 @@ pub(super) struct StoredRows<'a> {
 }
 
 impl StoredRows<'_> {
-    /// Reads a block of an array from row `first` on, as many rows as there is space for.
+    /// Reads a block of an array from row `first` on, until `rows` is full.
     pub(super) fn read(
         &self,
         [array, block]: [usize; 2],
@@ -30,7 +31,7 @@ impl StoredRows<'_> {
         file.seek(SeekFrom::Start(stored.offset + first_bytes))?;
         file.read_exact(bytemuck::cast_slice_mut(rows))?;
         if cfg!(target_endian = "big") {
-            // The index of a folder that was written on such a machine is refused.
+            // The stored numbers are little-endian. The index of a folder from a big-endian machine is refused.
             for number in rows {
                 *number = number.swap_bytes();
             }

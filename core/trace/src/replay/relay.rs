@@ -1,5 +1,5 @@
-//! The streams of a running job, copied to files as they come: a reader that the job can rely on, whatever becomes of those
-//! that detect.
+//! Copies the streams of a running job to files as they arrive: a reader that the job can rely on, even if the
+//! detecting readers fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,36 +18,36 @@ use crate::adios2::{Begun, BpStream, write_error};
 use crate::rank_in_name::rank_in_name;
 use crate::{LiveEngine, LiveOptions, TraceError, WriterEngine};
 
-/// How streams are relayed.
+/// The options of a relay.
 #[derive(Clone, Debug)]
 pub struct RelayOptions {
-    /// The folder for the files, which get the names of the streams; it is made if it is not there.
+    /// The folder for the files, which get the names of the streams. It is made if it does not exist.
     pub out: PathBuf,
-    /// How long to wait for the job's streams.
+    /// Longest wait for the streams of the job.
     pub connect_timeout: Duration,
-    /// Bytes of all files together from which on steps are dropped; without it, when the disk is full.
+    /// Size of all files together above which steps are dropped, in bytes; `None` drops them when the disk is full.
     pub max_bytes: Option<u64>,
-    /// The ADIOS2 to read and write with.
+    /// The ADIOS2 that reads and writes.
     pub adios2: LibraryOnDemand,
 }
 
-/// What was relayed.
+/// The result of a relay.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RelaySummary {
-    /// Steps of all streams together that are in the files.
+    /// Number of steps of all streams together that are in the files.
     pub num_steps: u64,
-    /// Steps that were taken from the job and are in no file.
+    /// Number of steps that were read from the job and are in no file.
     pub num_dropped: u64,
-    /// What was wrong with the streams and files.
+    /// The damage of the streams and files.
     pub warnings: Warnings,
 }
 
-/// Copies live streams over SST to BP5 files, each on its own thread, until all have ended or the caller has enough. A step is
-/// taken from the job as soon as it is there. Where the files cannot take it, it is dropped and counted, whole; the names that
-/// it announced come with the next one that is written.
+/// Copies live streams over SST to BP5 files, each on its own thread, until all have ended or the caller stops. A step
+/// is read from the job as soon as it arrives. A step that the files cannot store is dropped as a whole and counted.
+/// The names that it announced are written with the next stored step.
 ///
 /// # Errors
-/// [`TraceError::Io`] if there is no folder for the files; if no stream can be opened, why the first cannot.
+/// [`TraceError::Io`] if the folder for the files cannot be made; the error of the first stream if none can be opened.
 pub fn relay(
     streams: &[PathBuf],
     options: &RelayOptions,
@@ -76,7 +76,7 @@ pub fn relay(
             .name("relay".to_owned())
             .spawn(move || {
                 let outcome = link.run();
-                // The caller waits for all links.
+                // The receiver lives until all links have ended.
                 sender.send((link.path, outcome)).ok();
             });
         if let Err(source) = started {
@@ -91,10 +91,10 @@ pub fn relay(
     collect(&reports, &shared, streams.len(), progress)
 }
 
-/// The stream of a link, and what became of it.
+/// The stream of a link, and its result.
 type Done = (PathBuf, Result<Warnings, TraceError>);
 
-/// Waits for all links, and asks them to end once the caller wants that.
+/// Waits for all links, and asks them to end once the caller stops.
 fn collect(
     reports: &Receiver<Done>,
     shared: &Shared,
@@ -129,7 +129,7 @@ fn collect(
     })
 }
 
-/// What all links share.
+/// The state that all links share.
 #[derive(Default)]
 struct Shared {
     is_stopped: AtomicBool,
@@ -148,7 +148,7 @@ struct Link {
     shared: Arc<Shared>,
 }
 
-/// The files of a stream, as long as they can be written.
+/// The files of a stream, until they can no longer be written.
 struct Files {
     copier: Copier,
     engine: Option<AdiosEngine>,
@@ -179,7 +179,7 @@ impl Link {
         Ok(warnings)
     }
 
-    /// Copies the next step into memory, after which the job needs it no more. The error says why there will be none.
+    /// Copies the next step into memory, after which the job can discard it. The error states why no more steps come.
     fn take_step(
         &self,
         stream: &mut BpStream,
@@ -216,7 +216,7 @@ impl Link {
         }
     }
 
-    /// Writes the step that was taken, or drops it.
+    /// Writes the copied step, or drops it.
     fn write(&self, files: &mut Files, warnings: &mut Warnings) {
         let shared = &*self.shared;
         let is_full = shared.num_bytes.load(Ordering::Relaxed) >= shared.max_bytes;
@@ -250,14 +250,14 @@ impl Link {
     }
 }
 
-/// What became of a look for the next step.
+/// The result of a request for the next step.
 enum Taken {
     Step,
     NotReady,
     End,
 }
 
-/// Bytes of the files in a folder; of those that can be seen.
+/// Returns the size of the files in a folder, in bytes, of those that are readable.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter_map(|entry| entry.metadata().ok());
