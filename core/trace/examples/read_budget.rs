@@ -120,12 +120,12 @@ fn read_array(
     num_columns: usize,
     rows: &mut Vec<u64>,
 ) -> Result<usize, Box<dyn Error>> {
-    let count = engine.io().variable(count)?.ok_or("no trace of TAU")?;
+    let count = engine.io().variable(count)?.ok_or("not a trace of TAU")?;
     let num_rows = engine.get_value::<u64>(&count)? as usize;
     if num_rows == 0 {
         return Ok(0);
     }
-    let variable = engine.io().variable(name)?.ok_or("no trace of TAU")?;
+    let variable = engine.io().variable(name)?.ok_or("not a trace of TAU")?;
     variable.set_selection(&[0, 0], &[num_rows, num_columns])?;
     rows.resize(num_rows * num_columns, 0);
     engine.get(&variable, rows)?;

@@ -57,7 +57,7 @@ pub enum TraceError {
     },
     /// The file is one of ADIOS 1.x.
     #[error(
-        "a BP3 file, as ADIOS 1.x writes; convert it with ADIOS2's `adios2_reorganize OLD.bp NEW.bp BPFile '' BP4 ''`: {}",
+        "a BP3 file of ADIOS 1.x; convert it with ADIOS2's `adios2_reorganize OLD.bp NEW.bp BPFile '' BP4 ''`: {}",
         .path.display()
     )]
     Bp3 {
@@ -74,7 +74,7 @@ pub enum TraceError {
     },
     /// The damage ends ADIOS2 itself, or sends it into a loop.
     #[error(
-        "damaged so that ADIOS2 does not survive it ({how}); copy it again from where it was written: {}",
+        "damaged so that ADIOS2 may crash or hang ({how}); copy it again from where it was written: {}",
         .path.display()
     )]
     Fatal {
@@ -85,7 +85,7 @@ pub enum TraceError {
     },
     /// Damage in a stream could end this process, and no other process can be started to test it.
     #[error(
-        "no process can be started that reads it before this one does; is the limit on processes (`ulimit -u`) reached?: {}",
+        "no process can be started to read it first; is the limit on processes (`ulimit -u`) reached?: {}",
         .path.display()
     )]
     Unguarded {
@@ -96,7 +96,7 @@ pub enum TraceError {
     },
     /// A BP file was not written by TAU.
     #[error(
-        "no trace of TAU: variable {variable} {reason}; was it written by TAU's ADIOS2 trace plugin?: {}",
+        "not a trace of TAU: variable {variable} {reason}; was it written by TAU's ADIOS2 trace plugin?: {}",
         .path.display()
     )]
     NotTau {
@@ -109,7 +109,7 @@ pub enum TraceError {
     },
     /// The stream ended before its first step.
     #[error(
-        "no whole step is in it; was the run killed before it wrote one, or the file cut short?: {}",
+        "no complete step; was the run killed before it wrote one, or is the file truncated?: {}",
         .path.display()
     )]
     NoSteps {
@@ -147,7 +147,7 @@ pub enum TraceError {
         path: PathBuf,
     },
     /// The replay would write into the folder that it reads.
-    #[error("the streams that are read are in this folder; give another one: {}", .path.display())]
+    #[error("this folder contains the streams to read; give another one: {}", .path.display())]
     SameFolder {
         /// The folder.
         path: PathBuf,
@@ -165,8 +165,8 @@ pub enum TraceError {
     Adios2(#[from] Adios2Error),
     /// Two streams state the same rank.
     #[error(
-        "rank {rank} is there twice, by what is in the files, so these are not one run: {} and {}; give the files of \
-         one run alone, as a folder or by a pattern", .first.display(), .second.display()
+        "rank {rank} occurs twice by the contents of the files, so they are not of one run: {} and {}; give the files \
+         of one run only, as a folder or by a pattern", .first.display(), .second.display()
     )]
     DuplicateRank {
         /// The rank.

@@ -35,7 +35,7 @@ pub fn find_streams(input: &Path) -> Result<Vec<PathBuf>, TraceError> {
 /// Returns the streams of `num_ranks` ranks that `input` names, whether they exist yet or not: all of a folder, or
 /// those that match a pattern. Their names follow from those in `found`. Returns `found` if it is empty or `input` is
 /// one stream.
-pub fn streams_to_come(input: &Path, found: &[PathBuf], num_ranks: u32) -> Vec<PathBuf> {
+pub fn expected_streams(input: &Path, found: &[PathBuf], num_ranks: u32) -> Vec<PathBuf> {
     let is_one = found.iter().any(|stream| stream == input);
     let Some(example) = found.first().filter(|_| !is_one) else {
         return found.to_vec();
@@ -87,7 +87,7 @@ fn streams_at(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
     }
     if !path.is_dir() {
         return Err(bp3_error(path).unwrap_or(TraceError::UnknownFormat {
-            reason: "a file of another kind",
+            reason: "a file, not a folder",
             path: path.to_owned(),
         }));
     }
@@ -203,12 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn streams_to_come_are_those_that_the_input_names() {
+    fn expected_streams_match_the_input() {
         let run = run();
         let bp = run.path().join("bp");
         let to_come = |input: &Path| {
             let found = find_streams(input).unwrap();
-            let streams = streams_to_come(input, &found, 4);
+            let streams = expected_streams(input, &found, 4);
             streams
                 .iter()
                 .map(|stream| rank_in_name(stream).unwrap())
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_called_like_a_stream_is_a_run() {
+    fn a_run_with_the_name_of_a_stream_is_a_run() {
         let run = run();
         for name in ["2026-11-21.bp", "bp/again-7.bp"] {
             let folder = run.path().join(name);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_run_is_refused_with_its_name() {
+    fn paths_without_a_run_are_refused_by_name() {
         let run = run();
         let check = |input: PathBuf, expected: &str| {
             let error = find_streams(&input).unwrap_err().to_string();

@@ -14,33 +14,33 @@ use std::time::{Duration, Instant};
 use callgrove_adios2_sys::{Adios2Error, LibraryOnDemand, expose_stray_reads};
 use callgrove_model::ProgramId;
 
-use crate::adios2::{LED_ASTRAY, TauSource, is_read_without_adios2};
+use crate::adios2::{OUT_OF_BOUNDS, TauSource, is_read_without_adios2};
 use crate::limits::limit_this_process;
 use crate::{Next, TraceError, TraceSource as _};
 
 /// The file that a BP5 folder has and a BP4 folder lacks.
 const BP5_FILE: &str = "mmd.0";
 /// Processor time allowed for any stream.
-const LEAST_CPU: Duration = Duration::from_secs(5);
+const BASE_CPU: Duration = Duration::from_secs(5);
 /// Processor time allowed in addition for each megabyte of a stream: a hundred times the usual cost.
 const CPU_PER_MB: Duration = Duration::from_millis(500);
 /// Ratio of the allowed wall time to the processor time, as the machine may have other work.
 const WALL_PER_CPU: u32 = 12;
 /// Address space allowed for any stream, in bytes.
-const LEAST_BYTES: u64 = 2 << 30;
+const BASE_BYTES: u64 = 2 << 30;
 /// Address space allowed in addition for each byte of a stream.
 const BYTES_PER_BYTE: u64 = 16;
 /// The part of a message of ADIOS2's metadata library that [`complaint`] recognizes.
 const UNKNOWN_TYPE: &str = "is not a simple type or registered format";
 /// The message printed after an error of ADIOS2. Damaged metadata has already misled it then, so that the return of an
 /// error instead of a crash is chance.
-const GAVE_UP: &str = "ADIOS2 gave up on it";
+const READ_FAILED: &str = "ADIOS2 failed to read it";
 /// Interval between two checks of the process.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Longest time to retry starting a process when the system has too many.
-const START_PATIENCE: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between two attempts to start a process.
-const START_PAUSE: Duration = Duration::from_millis(50);
+const START_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Starts a process that calls [`read_through`] with its last argument, the path of a stream. A guard and its clones
 /// run at most one process for each core of the machine at a time, because their memory adds up.
@@ -48,7 +48,7 @@ const START_PAUSE: Duration = Duration::from_millis(50);
 pub struct StreamGuard {
     program: PathBuf,
     arguments: Vec<OsString>,
-    places: Arc<Places>,
+    slots: Arc<ProcessSlots>,
 }
 
 impl StreamGuard {
@@ -57,7 +57,7 @@ impl StreamGuard {
         Self {
             program,
             arguments,
-            places: Arc::new(Places::of_this_machine()),
+            slots: Arc::new(ProcessSlots::of_this_machine()),
         }
     }
 
@@ -86,13 +86,13 @@ impl StreamGuard {
         if !path.join(BP5_FILE).is_file() {
             return Ok(());
         }
-        let _place = self.places.take();
+        let _slot = self.slots.take();
         let mut child = self.start(path).map_err(|source| TraceError::Unguarded {
             source,
             path: path.to_owned(),
         })?;
         let listen = |said| {
-            let named = thread::Builder::new().name("complaints of ADIOS2".to_owned());
+            let named = thread::Builder::new().name("errors of ADIOS2".to_owned());
             named.spawn(|| complaint(said)).ok()
         };
         let complaint = child.stderr.take().and_then(listen);
@@ -105,7 +105,7 @@ impl StreamGuard {
                 Some(complaint) => complaint,
             },
             Ok(Some(status)) => status.to_string(),
-            Ok(None) => "it does not end".to_owned(),
+            Ok(None) => "timeout".to_owned(),
             Err(error) => error.to_string(),
         };
         let path = path.to_owned();
@@ -119,11 +119,11 @@ impl StreamGuard {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let give_up = Instant::now() + START_PATIENCE;
+        let deadline = Instant::now() + START_TIMEOUT;
         loop {
             match command.spawn() {
-                Err(error) if is_passing(&error) && Instant::now() < give_up => {
-                    thread::sleep(START_PAUSE);
+                Err(error) if is_temporary(&error) && Instant::now() < deadline => {
+                    thread::sleep(START_RETRY_INTERVAL);
                 }
                 started => return started,
             }
@@ -132,7 +132,7 @@ impl StreamGuard {
 }
 
 /// Returns whether the system temporarily has too many processes or too little memory.
-fn is_passing(error: &io::Error) -> bool {
+fn is_temporary(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory
@@ -141,14 +141,14 @@ fn is_passing(error: &io::Error) -> bool {
 
 /// The slots of the processes that may run at the same time.
 #[derive(Debug)]
-struct Places {
+struct ProcessSlots {
     num_free: Mutex<usize>,
     freed: Condvar,
 }
 
-struct Place<'a>(&'a Places);
+struct ProcessSlot<'a>(&'a ProcessSlots);
 
-impl Places {
+impl ProcessSlots {
     fn of_this_machine() -> Self {
         Self {
             num_free: Mutex::new(thread::available_parallelism().map_or(1, usize::from)),
@@ -161,14 +161,14 @@ impl Places {
     }
 
     /// Waits for a free slot, and occupies it.
-    fn take(&self) -> Place<'_> {
+    fn take(&self) -> ProcessSlot<'_> {
         let free = self.freed.wait_while(self.num_free(), |free| *free == 0);
         *free.unwrap_or_else(PoisonError::into_inner) -= 1;
-        Place(self)
+        ProcessSlot(self)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for ProcessSlot<'_> {
     fn drop(&mut self) {
         *self.0.num_free() += 1;
         self.0.freed.notify_one();
@@ -183,7 +183,7 @@ fn complaint(said: impl Read) -> Option<String> {
     let lines = BufReader::new(said).split(b'\n').map_while(Result::ok);
     let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
     let is_one = |line: &String| {
-        let all = [UNKNOWN_TYPE, LED_ASTRAY, GAVE_UP];
+        let all = [UNKNOWN_TYPE, OUT_OF_BOUNDS, READ_FAILED];
         all.iter().any(|it| line.contains(it))
     };
     let mut complaints = lines.filter(is_one);
@@ -204,7 +204,7 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> 
             child.wait()?;
             return Ok(None);
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -224,7 +224,7 @@ pub fn read_through(path: &Path, adios2: &LibraryOnDemand) -> Result<(), Adios2E
         for functions_only in [true, false] {
             match read_edges(path, functions_only, adios2) {
                 Err(TraceError::Fatal { how, .. }) => eprintln!("{how}"),
-                Err(TraceError::Stream { source, .. }) => eprintln!("{GAVE_UP}: {source}"),
+                Err(TraceError::Stream { source, .. }) => eprintln!("{READ_FAILED}: {source}"),
                 _ => {}
             }
         }
@@ -262,8 +262,8 @@ impl Limits {
         let num_bytes: u64 = sizes.sum();
         let num_mb = u32::try_from(num_bytes >> 20).unwrap_or(u32::MAX);
         Self {
-            cpu: LEAST_CPU.saturating_add(CPU_PER_MB.saturating_mul(num_mb)),
-            num_bytes: LEAST_BYTES.saturating_add(BYTES_PER_BYTE.saturating_mul(num_bytes)),
+            cpu: BASE_CPU.saturating_add(CPU_PER_MB.saturating_mul(num_mb)),
+            num_bytes: BASE_BYTES.saturating_add(BYTES_PER_BYTE.saturating_mul(num_bytes)),
         }
     }
 }
@@ -285,15 +285,15 @@ mod tests {
         let guard = StreamGuard::new(PathBuf::from("/no/such/program"), Vec::new());
         let adios2 = LibraryOnDemand::of_this_machine();
         let error = guard.check_for_adios2(folder.path(), &adios2).unwrap_err();
-        let told = error.with_causes();
+        let text = error.with_causes();
         assert!(
-            told.contains(folder.path().to_str().unwrap()) && told.contains("process"),
-            "{told}"
+            text.contains(folder.path().to_str().unwrap()) && text.contains("process"),
+            "{text}"
         );
     }
 
     #[test]
-    fn what_adios2_does_not_read_needs_no_other_process() {
+    fn streams_without_adios2_need_no_other_process() {
         let guard = StreamGuard::new(PathBuf::from("/no/such/program"), Vec::new());
         let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/lammps-4r-small");
         let closed = run.join("bp/tau-metrics-lmp_tau-0.bp");
@@ -307,7 +307,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn no_more_processes_are_at_work_than_there_are_cores() {
+    fn at_most_one_process_runs_per_core() {
         let folder = stream();
         // Each process has a file of its own while it runs, and reports the number of files.
         let script = "touch $0/$$; ls $0 | wc -l >> $0.counts; sleep 0.05; rm $0/$$";
@@ -322,9 +322,9 @@ mod tests {
             }
         });
         let counts = held.path().with_extension("counts");
-        let told = std::fs::read_to_string(&counts).unwrap();
+        let text = std::fs::read_to_string(&counts).unwrap();
         std::fs::remove_file(counts).unwrap();
-        let counts: Vec<usize> = told.lines().map(|it| it.trim().parse().unwrap()).collect();
+        let counts: Vec<usize> = text.lines().map(|it| it.trim().parse().unwrap()).collect();
         assert_eq!(counts.len(), 4 * num_cores);
         assert!(counts.iter().all(|&it| it <= num_cores), "{counts:?}");
     }

@@ -24,7 +24,7 @@ mod guard;
 #[cfg(unix)]
 mod limits;
 #[cfg(not(unix))]
-#[path = "limits_elsewhere.rs"]
+#[path = "limits_unsupported.rs"]
 mod limits;
 mod live;
 mod live_options;
@@ -36,7 +36,7 @@ mod source;
 
 pub use adios2::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub use error::TraceError;
-pub use find::{find_streams, streams_to_come};
+pub use find::{expected_streams, find_streams};
 pub use guard::{StreamGuard, read_through};
 pub use live::open_live;
 pub use live_options::{LiveEngine, LiveOptions};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns the number at the end of a stream's name: `…-12.bp` is rank 12, and so is its contact file `…-12.bp.sst`.
+/// Returns the number at the end of a stream's name. `…-12.bp` is rank 12, and so is its contact file `…-12.bp.sst`.
 pub fn rank_in_name(stream: &Path) -> Option<u32> {
     let name = stream.to_str()?;
     let stem = Path::new(name.strip_suffix(".sst").unwrap_or(name))

@@ -19,7 +19,7 @@ use crate::rank_in_name::rank_in_name;
 use crate::{Next, StreamGuard, TraceError, open_stream};
 
 /// Share of the progress that reading the streams takes. Joining the ranks takes the rest.
-const READING: f32 = 0.9;
+const READING_SHARE: f32 = 0.9;
 
 /// The options of reading a trace. The result does not depend on them.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ pub fn read_trace(
     progress: Progress<'_>,
 ) -> Result<Trace, TraceError> {
     progress.at(0.0)?;
-    let meter = Meter::new(streams.len(), progress.part(0.0, READING));
+    let meter = Meter::new(streams.len(), progress.part(0.0, READING_SHARE));
     let read = |index: usize, stream: &PathBuf| {
         if let Some(guard) = &options.guard {
             guard.check(stream, &options.adios2)?;
@@ -73,7 +73,7 @@ pub fn read_trace(
         }
         Ok(all)
     };
-    let outcomes = side_by_side(streams, options.num_threads, read)?;
+    let outcomes = read_in_parallel(streams, options.num_threads, read)?;
     let trace = join(streams, outcomes)?;
     progress.at(1.0)?;
     Ok(trace)
@@ -122,7 +122,7 @@ fn read_rank(
             }
             Ok(Next::End) => None,
             Ok(Next::NotReady) => Some(format!(
-                "the writer has not closed the file, maybe it was killed: {}",
+                "the writer has not closed the file and may have been killed: {}",
                 path.display()
             )),
             // Without any step, the error is the only result.
@@ -158,7 +158,7 @@ fn read_rank(
 
 /// Applies `work` to every item, `num_threads` at a time, and returns the results in the order of the items. Stops
 /// early if one is cancelled.
-fn side_by_side<T: Sync, R: Send>(
+fn read_in_parallel<T: Sync, R: Send>(
     items: &[T],
     num_threads: NonZeroUsize,
     work: impl Fn(usize, &T) -> Result<R, TraceError> + Sync,

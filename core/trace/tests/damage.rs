@@ -128,7 +128,7 @@ fn a_flipped_bit_anywhere_in_an_index_does_no_harm() {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_in_a_description_is_told() {
+fn a_flipped_bit_anywhere_in_a_description_is_reported() {
     let folder = copy(&bp5_run(), [0]);
     let file = stream(folder.path(), 0).join("mmd.0");
     let bytes = fs::read(&file).unwrap();
@@ -168,8 +168,8 @@ fn a_flipped_bit_in_metadata_does_no_harm_where_adios2_does_not_read_it() {
                 Err(TraceError::Adios2(_)) => num_left += 1,
                 Err(error) => {
                     let path = stream(folder.path(), 0);
-                    let told = error.with_causes();
-                    assert!(told.contains(path.to_str().unwrap()), "{place}: {told}");
+                    let text = error.with_causes();
+                    assert!(text.contains(path.to_str().unwrap()), "{place}: {text}");
                 }
             }
         }
@@ -241,11 +241,11 @@ fn streams_of_two_runs_are_refused() {
         ),
         "{error}"
     );
-    assert!(error.to_string().contains("one run alone"), "{error}");
+    assert!(error.to_string().contains("one run only"), "{error}");
 }
 
 #[test]
-fn a_folder_that_is_no_bp_says_so() {
+fn an_invalid_bp_folder_is_an_error() {
     let folder = copy(&bp5_run(), [0]);
     fs::write(stream(folder.path(), 0).join("md.idx"), "text ".repeat(100)).unwrap();
     let error = read(folder.path()).unwrap_err().to_string();
@@ -317,7 +317,7 @@ fn a_bp_without_the_variables_of_tau_says_which_is_missing() {
 }
 
 #[test]
-fn a_stream_without_a_step_says_so() {
+fn a_stream_without_a_step_is_an_error() {
     let folder = copy(&bp5_run(), [0]);
     cut(&stream(folder.path(), 0).join("md.idx"), 64);
     assert!(matches!(

@@ -20,7 +20,7 @@ use callgrove_trace::{
 use support::{bp4_run, bp5_run, killed_run, stream};
 
 /// Longest wait of a test before it fails, longer than any operation here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const SST: WriterEngine = WriterEngine::Sst(SstWriter {
     num_readers: 1,
     queue_limit: 0,
@@ -37,7 +37,7 @@ fn library() -> Library {
 
 fn live(engine: LiveEngine) -> LiveOptions {
     LiveOptions {
-        connect_timeout: PATIENCE,
+        connect_timeout: TIMEOUT,
         ..LiveOptions::new(engine)
     }
 }
@@ -61,7 +61,7 @@ fn read_all(mut source: Box<dyn TraceSource>) -> Read {
     loop {
         match source.next_step(Duration::from_millis(100)).unwrap() {
             Next::Step(batch) => steps.push(format!("{batch:?}")),
-            Next::NotReady => assert!(start.elapsed() < PATIENCE, "{} steps", steps.len()),
+            Next::NotReady => assert!(start.elapsed() < TIMEOUT, "{} steps", steps.len()),
             Next::End => break,
         }
     }
@@ -128,16 +128,16 @@ fn step_numbers(mut source: Box<dyn TraceSource>) -> (Vec<u32>, Vec<String>) {
     loop {
         match source.next_step(Duration::from_millis(20)).unwrap() {
             Next::Step(batch) => numbers.push(batch.step.0),
-            Next::NotReady => assert!(start.elapsed() < PATIENCE, "{numbers:?}"),
+            Next::NotReady => assert!(start.elapsed() < TIMEOUT, "{numbers:?}"),
             Next::End => return (numbers, texts(&source.take_warnings())),
         }
     }
 }
 
 #[test]
-fn a_trace_replayed_over_sst_comes_out_as_the_files_have_it() {
+fn a_trace_replayed_over_sst_equals_the_files() {
     let runs = [bp5_run(), bp4_run()];
-    if let Some((folder, engine)) = told() {
+    if let Some((folder, engine)) = writer_arguments() {
         let run = &runs[usize::from(engine == "second")];
         let streams = find_streams(run).unwrap();
         replay(&streams, &options(&folder, SST), Progress::none()).unwrap();
@@ -146,7 +146,7 @@ fn a_trace_replayed_over_sst_comes_out_as_the_files_have_it() {
     }
     for (run, which) in runs.iter().zip(["first", "second"]) {
         let folder = tempfile::tempdir().unwrap();
-        let test = "a_trace_replayed_over_sst_comes_out_as_the_files_have_it";
+        let test = "a_trace_replayed_over_sst_equals_the_files";
         let mut writer = start_writer(test, folder.path(), which);
         let streams = find_streams(run).unwrap();
         // In reverse order: no stream waits for another.
@@ -175,7 +175,7 @@ fn a_trace_replayed_over_sst_comes_out_as_the_files_have_it() {
 }
 
 #[test]
-fn a_trace_replayed_into_files_comes_out_the_same() {
+fn a_trace_replayed_into_files_is_unchanged() {
     for engine in [WriterEngine::Bp4, WriterEngine::Bp5] {
         for run in [bp5_run(), bp4_run()] {
             let folder = tempfile::tempdir().unwrap();
@@ -255,7 +255,7 @@ fn a_replay_that_waits_for_readers_can_be_cancelled() {
     };
     let error = replay(&streams, &options(folder.path(), SST), Progress::new(&sink)).unwrap_err();
     assert!(matches!(error, TraceError::Cancelled(Cancelled)), "{error}");
-    assert!(start.elapsed() < PATIENCE);
+    assert!(start.elapsed() < TIMEOUT);
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn files_are_followed_while_they_are_written() {
                         Next::NotReady => waits += 1,
                         Next::End => break,
                     }
-                    assert!(start.elapsed() < PATIENCE, "{engine:?} {steps:?} {waits}");
+                    assert!(start.elapsed() < TIMEOUT, "{engine:?} {steps:?} {waits}");
                 }
                 assert!(source.take_warnings().is_empty());
                 assert!(waits * 5 <= start.elapsed().as_millis(), "it did not wait");
@@ -301,21 +301,21 @@ fn files_are_followed_while_they_are_written() {
 }
 
 #[test]
-fn a_stream_that_nobody_writes_is_an_error_that_says_what_to_do() {
+fn a_stream_without_a_writer_is_an_error_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     for engine in [LiveEngine::Sst, LiveEngine::Bp] {
         let options = LiveOptions {
             connect_timeout: Duration::from_secs(1),
             ..LiveOptions::new(engine)
         };
-        let path = folder.path().join("nobody-0.bp");
+        let path = folder.path().join("absent-0.bp");
         let Err(error) = open_live(&path, &options, &library()) else {
             panic!("{engine:?} opened nothing")
         };
         assert!(matches!(error, TraceError::NoWriter { .. }), "{error}");
         let text = error.to_string();
         assert!(text.contains("no writer answered within 1 s"), "{text}");
-        assert!(text.contains("same release of ADIOS2") && text.contains("nobody-0.bp"));
+        assert!(text.contains("same release of ADIOS2") && text.contains("absent-0.bp"));
     }
 }
 
@@ -361,8 +361,8 @@ fn the_program_of_a_workflow_replaces_the_one_that_tau_states() {
 }
 
 #[test]
-fn steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers() {
-    if let Some((path, _)) = told() {
+fn dropped_steps_are_counted_and_numbers_are_kept() {
+    if let Some((path, _)) = writer_arguments() {
         let sst = WriterEngine::Sst(SstWriter {
             num_readers: 1,
             queue_limit: 1,
@@ -382,11 +382,11 @@ fn steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run-0.bp");
-    let test = "steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers";
+    let test = "dropped_steps_are_counted_and_numbers_are_kept";
     let mut writer = start_writer(test, &path, "");
     let mut source = open_live(&path, &live(LiveEngine::Sst), &library()).unwrap();
     wait_for(&path.with_extension("written"));
-    let Next::Step(first) = source.next_step(PATIENCE).unwrap() else {
+    let Next::Step(first) = source.next_step(TIMEOUT).unwrap() else {
         panic!("the first step did not come")
     };
     assert_eq!(first.step.0, 0);
@@ -407,7 +407,7 @@ fn steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers() {
 fn wait_for(file: &Path) {
     let start = Instant::now();
     while !file.exists() {
-        assert!(start.elapsed() < PATIENCE, "{}", file.display());
+        assert!(start.elapsed() < TIMEOUT, "{}", file.display());
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -424,7 +424,7 @@ fn start_writer(test: &str, path: &Path, engine: &str) -> Child {
 }
 
 /// Returns the path and the engine to write with, in the process of a writer.
-fn told() -> Option<(PathBuf, String)> {
+fn writer_arguments() -> Option<(PathBuf, String)> {
     let path = std::env::var_os("CALLGROVE_TEST_WRITER")?;
     Some((path.into(), std::env::var("CALLGROVE_TEST_ENGINE").unwrap()))
 }
@@ -440,12 +440,12 @@ fn write_three_steps(path: &Path, engine: &str) {
     for number in 0..3 {
         writer.write(&one_call(number)).unwrap();
     }
-    thread::sleep(PATIENCE);
+    thread::sleep(TIMEOUT);
 }
 
 #[test]
-fn writers_that_adios2_takes_for_one_another_are_read_as_two() {
-    if let Some((path, _)) = told() {
+fn writers_that_adios2_confuses_are_read_separately() {
+    if let Some((path, _)) = writer_arguments() {
         // ADIOS2 identifies a process by its id plus the second of its start.
         let sum = path.with_extension("sum");
         wait_for(&sum);
@@ -460,7 +460,7 @@ fn writers_that_adios2_takes_for_one_another_are_read_as_two() {
     }
     let folders = [(), ()].map(|()| tempfile::tempdir().unwrap());
     let paths = folders.each_ref().map(|it| it.path().join("run-0.bp"));
-    let test = "writers_that_adios2_takes_for_one_another_are_read_as_two";
+    let test = "writers_that_adios2_confuses_are_read_separately";
     let mut writers = paths.each_ref().map(|path| start_writer(test, path, ""));
     let newest = writers.iter().map(Child::id).max().unwrap();
     let sum = since_epoch().as_secs() + 2 + u64::from(newest);
@@ -475,7 +475,7 @@ fn writers_that_adios2_takes_for_one_another_are_read_as_two() {
         let contact = std::fs::read_to_string(contact).unwrap();
         contact.trim_end().chars().rev().take(8).collect::<String>()
     });
-    assert_eq!(numbers[0], numbers[1], "ADIOS2 tells them apart");
+    assert_eq!(numbers[0], numbers[1], "ADIOS2 distinguishes them");
     let readers = paths.map(|path| {
         spawn(move || step_numbers(open_live(&path, &live(LiveEngine::Sst), &library()).unwrap()))
     });
@@ -494,7 +494,7 @@ fn since_epoch() -> Duration {
 
 #[test]
 fn a_writer_that_is_killed_ends_its_sst_stream_with_a_warning() {
-    if let Some((path, engine)) = told() {
+    if let Some((path, engine)) = writer_arguments() {
         return write_three_steps(&path, &engine);
     }
     let folder = tempfile::tempdir().unwrap();
@@ -503,7 +503,7 @@ fn a_writer_that_is_killed_ends_its_sst_stream_with_a_warning() {
     let mut writer = start_writer(test, &path, "SST");
     let mut source = open_live(&path, &live(LiveEngine::Sst), &library()).unwrap();
     for number in 0..3 {
-        let Next::Step(batch) = source.next_step(PATIENCE).unwrap() else {
+        let Next::Step(batch) = source.next_step(TIMEOUT).unwrap() else {
             panic!("step {number} did not come")
         };
         assert_eq!(batch.step.0, number);
@@ -516,20 +516,20 @@ fn a_writer_that_is_killed_ends_its_sst_stream_with_a_warning() {
     assert!(numbers.is_empty());
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(
-        warnings[0].starts_with("StreamTruncated x1 the writer is gone"),
+        warnings[0].starts_with("StreamTruncated x1 the writer has ended"),
         "{warnings:?}"
     );
 }
 
 #[test]
-fn a_writer_that_is_killed_ends_its_folder_after_the_silence_that_is_allowed() {
-    if let Some((path, engine)) = told() {
+fn a_writer_that_is_killed_ends_its_folder_after_the_timeout() {
+    if let Some((path, engine)) = writer_arguments() {
         return write_three_steps(&path, &engine);
     }
     for engine in ["BP4", "BP5"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run-0.bp");
-        let test = "a_writer_that_is_killed_ends_its_folder_after_the_silence_that_is_allowed";
+        let test = "a_writer_that_is_killed_ends_its_folder_after_the_timeout";
         let mut writer = start_writer(test, &path, engine);
         let options = LiveOptions {
             silence_timeout: Some(Duration::from_secs(2)),
@@ -537,7 +537,7 @@ fn a_writer_that_is_killed_ends_its_folder_after_the_silence_that_is_allowed() {
         };
         let mut source = open_live(&path, &options, &library()).unwrap();
         for number in 0..3 {
-            let Next::Step(batch) = source.next_step(PATIENCE).unwrap() else {
+            let Next::Step(batch) = source.next_step(TIMEOUT).unwrap() else {
                 panic!("step {number} did not come")
             };
             assert_eq!(batch.step.0, number);

@@ -304,7 +304,7 @@ fn one_row_of_another_rank_is_a_damaged_one() {
 }
 
 #[test]
-fn times_from_before_the_clock_was_set_do_not_stretch_the_run() {
+fn times_before_the_clock_was_set_do_not_extend_the_run() {
     let mut step = Step::new(1, 1).timer(0, "main");
     step.0.funcs = calls_of(&[(7, 0), (7, 5), (7, 9)]);
     step.0.funcs[0][5] = 140_059_208_043_584;

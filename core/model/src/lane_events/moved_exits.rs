@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_of_two_threads_is_left_alone() {
+    fn ambiguous_exits_are_not_paired() {
         let found = run("0+1 1+1 2-1 0-1 1-1 2-1");
         let expected = [
             "0: 1 0..3 in 0, sent 2",

@@ -9,10 +9,11 @@
 //! a variable      … order (1) · 0 (1) · type (1) · sets (8), one for each block that was put · each set
 //! an attribute    … path (text) · type (1) · sets (8) · each set
 //! set             characteristics (1) · length (4) · each characteristic: which (1), value
-//! characteristic  0 the value: of a text attribute, a text · 3 a place (8) · 6 the place in the data file (8)
-//!                 4 dimensions (1), length (2), for each: of the block, of the array, where the block starts (8 each);
-//!                   of a scalar, none; of a text, one
-//!                 7 number of the data file (4) · 8 step (4) · 12 blocks (2), of one: least and greatest value (8 each) · others
+//! characteristic  0 the value: of a text attribute, a text · 3 an offset (8) · 6 the offset in the data file (8)
+//!                 4 dimensions (1), length (2), for each: of the block, of the array, start of the block (8 each);
+//!                   a scalar has none, a text has one
+//!                 7 number of the data file (4) · 8 step (4)
+//!                 12 blocks (2), of one: least and greatest value (8 each) · others
 //! text            length (2) · bytes
 //! ```
 

@@ -5,22 +5,24 @@
 //! arrays of one uncompressed block each, and attributes of one text each. Records of another form are unknown here.
 //!
 //! ```text
-//! record       id of its description (12) · length (4) · 0 (8) · its first structure · what its places lead to · padding to 8
-//! place        bytes from the start of the first structure (8); 0 is none
-//! description  length (2, big-endian) · 0 = little-endian (1) · version 2 (1) · structures after the first (1) · 0 (3) · each
+//! record       id of its description (12) · length (4) · 0 (8) · its first structure · the data at its offsets
+//!              · padding to 8
+//! offset       bytes from the start of the first structure (8); 0 = no data
+//! description  length (2, big-endian) · 0 = little-endian (1) · version 2 (1) · structures after the first (1)
+//!              · 0 (3) · each structure
 //! structure    length (2, big-endian) · version 2 (1) · 0 (1) · name · number of fields · size (4 each)
-//!              · bytes of a place (1) · 28, bytes before the fields (1) · others (6) · 0 (4) · each field
-//! field        name · type · size · where it starts in the structure (4 each)
-//! name, type   where in the structure's description it is, up to a zero byte
+//!              · bytes of an offset (1) · 28, bytes before the fields (1) · others (6) · 0 (4) · each field
+//! field        name · type · size · start in the structure (4 each)
+//! name, type   start in the structure's description, up to a zero byte
 //!
 //! the first structure of a step
-//!              words of the bit field (8) · its place (8) · size of the data (8) · a field for each variable, whose bit says
-//!              whether the step has it
+//!              words of the bit field (8) · its offset (8) · size of the data (8) · a field for each variable, which
+//!              the step has if its bit is set
 //! a variable   BPg_name: a number · BPG_8_8_name: an array of uint64, which is a structure MetaArray (with least and
 //!              greatest value, MetaArrayMM8)
 //! the attributes of a step
-//!              how many numbers (8) · their place (8) · how many texts (8) · their place (8)
-//! a text       place of '>' and the name (8) · how many (8) · place of their places (8)
+//!              number of numbers (8) · their offset (8) · number of texts (8) · their offset (8)
+//! a text       offset of '>' and the name (8) · number of texts (8) · offset of their offsets (8)
 //! ```
 //!
 //! Source: files of releases 2.9 to 2.12.
@@ -474,14 +476,14 @@ mod tests {
         let mut layouts = RecordLayouts::default();
         layouts.add(id, of_step);
         layouts.add(other_id, of_attributes);
-        let told = layouts.attributes(attributes);
+        let texts = layouts.attributes(attributes);
         let sizes = |(name, text): &(&[u8], &[u8])| name.len() + text.len();
-        let size = told.map(|it| it.iter().map(sizes).sum());
+        let size = texts.map(|it| it.iter().map(sizes).sum());
         (layouts.step(step, 1 << 20), size)
     }
 
     #[test]
-    fn a_record_tells_all_of_a_step() {
+    fn a_record_describes_a_complete_step() {
         let (step, attributes) = read(&trace());
         assert!(step.is_complete(), "{step:?}");
         assert!(step.arrays[0][0].offset >= 1 << 20);
@@ -490,7 +492,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn damage_is_read_as_far_as_it_goes(
+        fn damaged_records_stay_within_bounds(
             part in 0..6_usize,
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..9),
             length in any::<prop::sample::Index>(),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use callgrove_model::{CommEvents, CounterEvents, FuncEvents, StepBatch, ThreadId, TimeNs};
 
 /// Longest plausible duration of a run: a year, in ns. Times with a larger difference belong to different runs.
-const LONGEST_RUN_NS: i64 = 366 * 24 * 3_600 * 1_000_000_000;
+const MAX_RUN_NS: i64 = 366 * 24 * 3_600 * 1_000_000_000;
 
 /// A time of the run, taken from its rows, against which the others are judged.
 #[derive(Default, Debug)]
@@ -53,7 +53,7 @@ impl RunClock {
         if batch.funcs.is_empty() {
             return (0, None);
         }
-        if !self.may_be_off(batch, went_back) {
+        if !self.may_have_invalid_times(batch, went_back) {
             if let Some(reference) = &mut self.reference {
                 reference.num_rows += batch.funcs.len();
             }
@@ -83,7 +83,7 @@ impl RunClock {
     }
 
     /// Returns whether the first or last times of ordered rows, or any times of messages and samples, are implausible.
-    fn may_be_off(&self, batch: &StepBatch, went_back: bool) -> bool {
+    fn may_have_invalid_times(&self, batch: &StepBatch, went_back: bool) -> bool {
         let Some(reference) = self.reference else {
             return true;
         };
@@ -120,7 +120,7 @@ impl RunClock {
 }
 
 fn is_near(time: TimeNs, reference: TimeNs) -> bool {
-    time.0.abs_diff(reference.0) <= LONGEST_RUN_NS.unsigned_abs()
+    time.0.abs_diff(reference.0) <= MAX_RUN_NS.unsigned_abs()
 }
 
 fn median(times: &[TimeNs]) -> TimeNs {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn times_from_before_the_clock_was_set_become_those_beside_them() {
+    fn times_before_the_clock_was_set_become_adjacent_times() {
         let mut clock = RunClock::default();
         let rows = [
             (0, BEFORE),
@@ -228,8 +228,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn times_of_one_year_are_left_alone(
-            times in prop::collection::vec((0..3_u32, 0..LONGEST_RUN_NS / 2), 0..40),
+        fn times_within_a_year_are_unchanged(
+            times in prop::collection::vec((0..3_u32, 0..MAX_RUN_NS / 2), 0..40),
             start in -RUN..RUN,
         ) {
             let rows: Vec<_> = times.iter().map(|(thread, time)| (*thread, start + time)).collect();

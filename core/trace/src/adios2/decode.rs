@@ -144,7 +144,7 @@ impl Decoder<'_> {
         let kinds: Vec<Option<FuncEventKind>> = kinds.map(|it| it.and_then(func_kind)).collect();
         let mut at = 0;
         while let Some(row) = rows.get(at) {
-            let num_taken = self.take_stretch(first + at, &rows[at..], row[2], &kinds);
+            let num_taken = self.take_thread_rows(first + at, &rows[at..], row[2], &kinds);
             if num_taken > 0 {
                 at += num_taken;
                 continue;
@@ -164,7 +164,7 @@ impl Decoder<'_> {
         clippy::cast_possible_truncation,
         reason = "FuncEvent::MAX_ROWS at most"
     )]
-    fn take_stretch(
+    fn take_thread_rows(
         &mut self,
         first: usize,
         rows: &[[u64; FUNC_COLUMNS]],
@@ -175,7 +175,7 @@ impl Decoder<'_> {
         let Some(of_thread) = bounds.thread(thread) else {
             return 0;
         };
-        let stretch = Stretch {
+        let decoder = ThreadRowDecoder {
             program: bounds.program,
             rank: bounds.rank,
             thread: of_thread,
@@ -184,7 +184,7 @@ impl Decoder<'_> {
         };
         let before = self.order.newest(of_thread);
         let (num_taken, newest, went_back) =
-            stretch.decode(first as u32, rows, before, &mut self.batch.funcs);
+            decoder.decode(first as u32, rows, before, &mut self.batch.funcs);
         if num_taken > 0 {
             self.order.note(of_thread, newest, went_back);
         }
@@ -281,8 +281,8 @@ impl Decoder<'_> {
     }
 }
 
-/// The values that rows of function events of one thread may have.
-struct Stretch<'a> {
+/// A decoder of function events of one thread, with the values that its rows may have.
+struct ThreadRowDecoder<'a> {
     program: u64,
     rank: u64,
     thread: ThreadId,
@@ -291,7 +291,7 @@ struct Stretch<'a> {
     ids: &'a [Option<FuncId>],
 }
 
-impl Stretch<'_> {
+impl ThreadRowDecoder<'_> {
     /// Adds the events of the leading rows that belong to the thread; the first row has the index `first`. Returns the
     /// number of events, the time of the last one, and whether time went back, also relative to `newest`. A separate
     /// function, so that its variables fit into the registers.
@@ -506,9 +506,9 @@ mod tests {
                 );
                 format!("{row} t{thread} {kind:?} {func} +{time_us}")
             };
-            let stretches = batch.funcs.segments();
+            let segments = batch.funcs.segments();
             let events =
-                stretches.flat_map(|(thread, events)| events.iter().map(move |it| (thread, it)));
+                segments.flat_map(|(thread, events)| events.iter().map(move |it| (thread, it)));
             events.map(line).collect()
         })
     }

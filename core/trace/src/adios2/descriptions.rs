@@ -5,9 +5,9 @@
 //! id   2, the version · 0 · length of the description in words of 32 bits (16 bits) · checksum (64 bits)
 //! ```
 //!
-//! Both numbers are big-endian. The checksum is lookup3 (`hashlittle2`) of Bob Jenkins (2006, burtleburtle.net/bob/c/lookup3.c)
-//! with seeds of 0. The use of this checksum by FFS was inferred from files, and confirmed by the 67 descriptions of
-//! all available traces.
+//! Both numbers are big-endian. The checksum is lookup3 (`hashlittle2`) of Bob Jenkins (2006,
+//! burtleburtle.net/bob/c/lookup3.c) with seeds of 0. The use of this checksum by FFS was inferred from files, and
+//! confirmed by the 67 descriptions of all available traces.
 
 /// Returns whether a description matches its id. An id of another version matches any description.
 pub(super) fn fits(id: &[u8], description: &[u8]) -> bool {

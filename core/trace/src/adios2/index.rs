@@ -100,7 +100,7 @@ impl BpIndex {
                 "a variant of BP5: flattened steps or metadata per rank",
             )),
             (_, _, 5, BP5_MINOR_VERSION) => Self::of_bp5(folder, &index, header[39] == 0),
-            _ => Err(not_bp("another version than BP4 or BP5.2")),
+            _ => Err(not_bp("neither BP4 nor BP5.2")),
         }
     }
 
@@ -146,7 +146,7 @@ impl BpIndex {
         let metadata = File::read(folder, "md.0")?;
         let records = index.bytes[HEADER_BYTES..].chunks_exact(BP4_RECORD_BYTES);
         let is_cut = !records.remainder().is_empty();
-        let mut lost = Lost::default();
+        let mut missing = MissingSteps::default();
         let (mut newest, mut end) = (0, HEADER_BYTES as u64);
         let (mut steps, mut attributes) = (Vec::with_capacity(records.len()), Vec::new());
         for record in records {
@@ -154,15 +154,15 @@ impl BpIndex {
             // record.
             let number = u64_at(record, 0).filter(|number| *number > newest);
             let (Some(number), Some(0)) = (number, u64_at(record, 8)) else {
-                return Err(index.damaged(format!("step {} is no step", steps.len())));
+                return Err(index.damaged(format!("step {} is invalid", steps.len())));
             };
             if number > newest + 1 {
                 let reason = format!("a step without variables before step {}", steps.len());
-                lost.fatal = Some(index.damaged(reason));
+                missing.fatal = Some(index.damaged(reason));
             }
             newest = number;
             let last = u64_at(record, 40).unwrap_or_default();
-            if lost.is_beyond(last, &metadata, steps.len())? {
+            if missing.is_truncated(last, &metadata, steps.len())? {
                 break;
             }
             let lists;
@@ -171,13 +171,13 @@ impl BpIndex {
             attributes.push(lists[1]);
         }
         let is_cut = is_cut || (is_closed && newest > 0 && metadata.bytes.len() as u64 > end);
-        let is_closed = lost.is_all_read(is_closed, is_cut.then_some(steps.len()));
+        let is_closed = missing.is_final(is_closed, is_cut.then_some(steps.len()));
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         let index = Self {
             num_steps: steps.len(),
             is_closed,
-            cut: lost.reason,
-            fatal: lost.fatal,
+            cut: missing.reason,
+            fatal: missing.fatal,
             steps,
             attributes: None,
             data_bytes,
@@ -189,21 +189,22 @@ impl BpIndex {
         let descriptions = File::read(folder, "mmd.0")?;
         let metadata = File::read(folder, "md.0")?;
         let mut rest = &index.bytes[HEADER_BYTES..];
-        let mut lost = Lost::default();
+        let mut missing = MissingSteps::default();
         let (mut writers, mut end, mut records) = (Bp5Writers::default(), 0, Vec::new());
         while let Some((kind, record, after)) = bp5_record(rest) {
             rest = after;
             match kind {
                 b'w' => {
-                    writers = Bp5Writers::of_record(record)
-                        .ok_or_else(|| index.damaged("the list of writers is none".to_owned()))?;
+                    writers = Bp5Writers::of_record(record).ok_or_else(|| {
+                        index.damaged("the list of writers is invalid".to_owned())
+                    })?;
                 }
                 b's' => {
                     let step = Bp5Step::of_record(record, writers).ok_or_else(|| {
-                        index.damaged(format!("step {} is no step", records.len()))
+                        index.damaged(format!("step {} is invalid", records.len()))
                     })?;
                     let last = step.start.saturating_add(step.size_bytes);
-                    if lost.is_beyond(last, &metadata, records.len())? {
+                    if missing.is_truncated(last, &metadata, records.len())? {
                         break;
                     }
                     let of_writers;
@@ -227,7 +228,7 @@ impl BpIndex {
             layouts(&descriptions)?
         };
         let is_cut = !rest.is_empty() || (is_closed && metadata.bytes.len() as u64 > end);
-        let is_closed = lost.is_all_read(is_closed, is_cut.then_some(records.len()));
+        let is_closed = missing.is_final(is_closed, is_cut.then_some(records.len()));
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         let step = |(data_start, of_writers): &(Option<u64>, [&[u8]; 2])| {
             data_start.map_or_else(StoredStep::default, |start| {
@@ -237,8 +238,8 @@ impl BpIndex {
         let index = Self {
             num_steps: records.len(),
             is_closed,
-            cut: lost.reason,
-            fatal: lost.fatal,
+            cut: missing.reason,
+            fatal: missing.fatal,
             steps: records.iter().map(step).collect(),
             attributes: None,
             data_bytes,
@@ -265,20 +266,20 @@ impl BpIndex {
 
 /// The parts of a folder's steps that are missing.
 #[derive(Default)]
-struct Lost {
+struct MissingSteps {
     /// See [`BpIndex::cut`].
     reason: Option<String>,
     /// See [`BpIndex::fatal`].
     fatal: Option<TraceError>,
 }
 
-impl Lost {
+impl MissingSteps {
     /// Returns whether a step ends at `end` in `md.0` but beyond the end of that file. ADIOS2 would wait for the rest
     /// without limit.
     ///
     /// # Errors
     /// [`TraceError::Damaged`] if there is no step before it.
-    fn is_beyond(&mut self, end: u64, metadata: &File, step: usize) -> Result<bool, TraceError> {
+    fn is_truncated(&mut self, end: u64, metadata: &File, step: usize) -> Result<bool, TraceError> {
         let Err(error) = check_reach(metadata, end) else {
             return Ok(false);
         };
@@ -294,9 +295,10 @@ impl Lost {
     /// Returns whether no steps follow those that are present: because the writer has closed the file, or because
     /// ADIOS2, which would see them, must not read the folder. With `cut_after`, the index may be cut after that number
     /// of steps.
-    fn is_all_read(&mut self, is_closed: bool, cut_after: Option<usize>) -> bool {
+    fn is_final(&mut self, is_closed: bool, cut_after: Option<usize>) -> bool {
         if self.fatal.is_some() && !is_closed {
-            let reason = || "the writer has not closed the file, maybe it was killed".to_owned();
+            let reason =
+                || "the writer has not closed the file and may have been killed".to_owned();
             self.reason.get_or_insert_with(reason);
         } else if let Some(num_steps) = cut_after {
             let reason = || format!("the index ends after step {num_steps}, before the data does");
@@ -318,7 +320,7 @@ fn check_bp4_step<'a>(
         .filter_map(|field| u64_at(record, field * 8))
         .collect();
     let [groups, variables, attributes, end] = places[..] else {
-        return Err(index.damaged("a step is cut short".to_owned()));
+        return Err(index.damaged("a step is truncated".to_owned()));
     };
     check_reach(metadata, end)?;
     // Each of the three lists states its length after its number of entries.
@@ -333,7 +335,7 @@ fn check_bp4_step<'a>(
         (place.checked_add(8)?.checked_add(length)? == to).then_some(())
     };
     if groups != start || !lists.iter().all(|list| fits(list).is_some()) {
-        return Err(index.damaged(format!("it does not fit md.0 at byte {start}")));
+        return Err(index.damaged(format!("a step does not match md.0 at byte {start}")));
     }
     let entries = |from: u64, to: u64| {
         let (from, to) = (usize::try_from(from + 12).ok()?, usize::try_from(to).ok()?);
@@ -344,7 +346,7 @@ fn check_bp4_step<'a>(
         bp4_lists::variables_fit(variables) && bp4_lists::attributes_fit(attributes)
     });
     let (variables, attributes) = lists.ok_or_else(|| {
-        metadata.damaged(format!("what is in the step at byte {start} has no end"))
+        metadata.damaged(format!("the lists of the step at byte {start} are invalid"))
     })?;
     Ok((end, [variables, attributes]))
 }
@@ -354,7 +356,7 @@ impl Bp5Step {
     /// single writer.
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "what is in memory has so many bytes: places of the metadata, and writers of the record"
+        reason = "the numbers index metadata and a record that are in memory"
     )]
     fn check<'a>(
         &self,
@@ -400,11 +402,11 @@ fn layouts(file: &File) -> Result<RecordLayouts<'_>, TraceError> {
     let mut layouts = RecordLayouts::default();
     while !rest.is_empty() || file.bytes.is_empty() {
         let (id, description, after) = description(rest)
-            .ok_or_else(|| file.damaged(format!("cut short after {} bytes", file.bytes.len())))?;
+            .ok_or_else(|| file.damaged(format!("truncated after {} bytes", file.bytes.len())))?;
         if !descriptions::fits(id, description) {
             let place = file.bytes.len() - rest.len();
             return Err(file.damaged(format!(
-                "the description at byte {place} has another checksum than it was written with"
+                "the description at byte {place} does not match its checksum"
             )));
         }
         layouts.add(id, description);
@@ -424,7 +426,7 @@ fn description(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
 fn check_reach(file: &File, end: u64) -> Result<(), TraceError> {
     let num_bytes = file.bytes.len() as u64;
     if end > num_bytes {
-        let reason = format!("{num_bytes} bytes long, but the index tells of {end}");
+        let reason = format!("{num_bytes} bytes long, but the index refers to {end}");
         return Err(file.damaged(reason));
     }
     Ok(())

@@ -38,8 +38,8 @@ impl TimeOrder {
 pub(super) fn mend(events: &mut FuncEvents) -> Vec<usize> {
     let mut threads: BTreeMap<ThreadId, Vec<usize>> = BTreeMap::new();
     let mut start = 0;
-    for (thread, stretch) in events.segments() {
-        let places = start..start + stretch.len();
+    for (thread, segment) in events.segments() {
+        let places = start..start + segment.len();
         start = places.end;
         threads.entry(thread).or_default().extend(places);
     }
@@ -191,7 +191,7 @@ mod tests {
         }
 
         #[test]
-        fn one_time_beyond_measure_changes_no_other(
+        fn one_impossible_time_changes_no_other(
             steps in prop::collection::vec(1..50_i64, 20..200),
             at in any::<prop::sample::Index>(),
             bit in 30..62_u32,
@@ -209,7 +209,7 @@ mod tests {
         }
 
         #[test]
-        fn threads_are_left_alone_where_each_is_in_order(
+        fn ordered_threads_are_unchanged(
             rows in prop::collection::vec((0..3_u32, 0..50_i64), 0..100),
         ) {
             let mut clocks = [1000, 500, 0];
@@ -281,6 +281,9 @@ mod tests {
         let times: Vec<i64> = (0..100).chain(50..150).collect();
         let mut rows = events(&times, &vec![0; times.len()]);
         assert!(mend(&mut rows).is_empty());
-        assert_eq!(rows[100].time.0, 50, "left to who knows the step before");
+        assert_eq!(
+            rows[100].time.0, 50,
+            "left to the reader, which knows the step before"
+        );
     }
 }

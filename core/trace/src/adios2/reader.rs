@@ -12,7 +12,7 @@ use callgrove_model::{
 use super::clock::RunClock;
 use super::other_ranks::RowOwner;
 use super::step::{StepPlace, StepReader};
-use super::stream::{Begun, BpStream, gone};
+use super::stream::{BeginResult, BpStream, writer_died};
 use crate::{Announcement, LiveOptions, Next, TraceError, TraceSource};
 
 /// One rank's stream of TAU.
@@ -57,7 +57,7 @@ impl TauSource {
 
     fn new(stream: BpStream, program: ProgramId) -> Self {
         let mut reader = StepReader::new(&stream.path, program);
-        reader.names.news = stream.contact.is_some().then(Vec::new);
+        reader.names.unreported = stream.contact.is_some().then(Vec::new);
         Self {
             stream,
             reader,
@@ -67,13 +67,13 @@ impl TauSource {
 
     fn step(&mut self, wait: Duration) -> Result<Next, TraceError> {
         let step = match self.stream.begin_step(wait)? {
-            Begun::Step(step, missing) => {
+            BeginResult::Step(step, missing) => {
                 self.warn_missing(step, missing);
                 step
             }
-            Begun::NotReady => return Ok(Next::NotReady),
-            Begun::End => return Ok(Next::End),
-            Begun::Truncated(reason) => {
+            BeginResult::NotReady => return Ok(Next::NotReady),
+            BeginResult::End => return Ok(Next::End),
+            BeginResult::Truncated(reason) => {
                 self.warn_truncated(&reason);
                 return Ok(Next::End);
             }
@@ -121,7 +121,7 @@ impl TraceSource for TauSource {
         let next = match self.step(wait) {
             // The steps that were read are complete. The writer died while it sent the next one.
             Err(TraceError::Stream { source, .. }) if self.stream.is_sst() => {
-                self.warn_truncated(&gone(&source.to_string()));
+                self.warn_truncated(&writer_died(&source.to_string()));
                 Ok(Next::End)
             }
             next => next,
@@ -159,7 +159,7 @@ impl TraceSource for TauSource {
     }
 
     fn take_announced(&mut self) -> Vec<Announcement> {
-        self.reader.names.take_news()
+        self.reader.names.take_unreported()
     }
 
     fn recall(&mut self, identity: &str, announced: Vec<Announcement>) {
@@ -211,8 +211,8 @@ mod tests {
     use crate::{ReadOptions, read_trace};
 
     /// Reads a stream to its end or its first error, and returns the results as text, step by step.
-    fn told(mut source: TauSource) -> Vec<String> {
-        let mut told = Vec::new();
+    fn read_as_text(mut source: TauSource) -> Vec<String> {
+        let mut lines = Vec::new();
         loop {
             let next = source.next_step(Duration::ZERO);
             let names = source.names().iter().map(|(_, name)| name);
@@ -220,17 +220,17 @@ mod tests {
             let names: Vec<_> = names.chain(counters).collect();
             let ranks = (source.rank(), source.num_ranks());
             let read = format!("{next:?} {names:?} {ranks:?}");
-            told.push(format!("{read} {:?}", source.take_warnings()));
+            lines.push(format!("{read} {:?}", source.take_warnings()));
             if !matches!(next, Ok(Next::Step(_))) {
-                return told;
+                return lines;
             }
         }
     }
 
     /// Reads a stream with ADIOS2, with the results as text or the error of opening the folder.
-    fn told_by_adios2(path: &Path, library: &Library) -> Vec<String> {
+    fn read_by_adios2(path: &Path, library: &Library) -> Vec<String> {
         let opened = BpStream::open(path, library);
-        let opened = opened.map(|stream| told(TauSource::new(stream, ProgramId(0))));
+        let opened = opened.map(|stream| read_as_text(TauSource::new(stream, ProgramId(0))));
         opened.unwrap_or_else(|error| vec![error.to_string()])
     }
 
@@ -239,12 +239,12 @@ mod tests {
         let adios2 = LibraryOnDemand::of_this_machine();
         let opened = TauSource::open(path, ProgramId(0), &adios2);
         let (needs_adios2, found) = match opened {
-            Ok(source) => (source.stream.engine().is_some(), told(source)),
+            Ok(source) => (source.stream.engine().is_some(), read_as_text(source)),
             Err(error) => (true, vec![error.to_string()]),
         };
         assert_eq!(
             found,
-            told_by_adios2(path, &adios2.get().unwrap()),
+            read_by_adios2(path, &adios2.get().unwrap()),
             "{}",
             path.display()
         );
@@ -325,7 +325,7 @@ mod tests {
                 ("timer 1", "a\tb\u{1b}[1m"),
                 ("MetaData:1:0:key", &long),
                 ("timer x", "odd"),
-                ("timer 99999", "far"),
+                ("timer 99999", "large index"),
             ],
             &[
                 ("counter 1", &long),
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_without_variables_are_passed_over() {
+    fn steps_without_variables_are_skipped() {
         for engine in ENGINES {
             for attribute in [None, Some("text")] {
                 let (_folder, path) = write_with_empty_steps(engine, attribute);
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_lie_one_over_the_other_are_all_read() {
+    fn overlapping_blocks_are_all_read() {
         let library = Library::load(&default_candidates()).unwrap();
         for engine in ENGINES {
             let folder = tempfile::tempdir().unwrap();
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_that_are_not_texts_are_left_to_adios2() {
+    fn attributes_other_than_texts_need_adios2() {
         for engine in ENGINES {
             let version = |io: &Io| io.define_attribute("version", &[1.5]).unwrap();
             let sizes = |io: &Io| io.define_attribute("sizes", &[1_u64, 2]).unwrap();
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_in_no_block_are_none() {
+    fn rows_outside_any_block_are_skipped() {
         let first_step = |path: &Path| {
             let adios2 = LibraryOnDemand::of_this_machine();
             let mut source = TauSource::open(path, ProgramId(0), &adios2).unwrap();
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_bp4_not_as_tau_writes_it_is_left_to_adios2() {
+    fn bp4_contents_that_tau_does_not_write_need_adios2() {
         let with = |name: &str, bytes: &[u8], changed: &[u8]| {
             is_read_by_adios2_with(WriterEngine::Bp4, name, bytes, changed)
         };
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_bp5_not_as_tau_writes_it_is_left_to_adios2() {
+    fn bp5_contents_that_tau_does_not_write_need_adios2() {
         let with = |name: &str, bytes: &[u8], changed: &[u8]| {
             is_read_by_adios2_with(WriterEngine::Bp5, name, bytes, changed)
         };
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_or_is_no_text_does_not_need_adios2() {
+    fn unknown_names_and_invalid_utf8_do_not_need_adios2() {
         for engine in ENGINES {
             let with = |bytes: &[u8], changed: &[u8]| {
                 is_read_by_adios2_with(engine, "md.0", bytes, changed)

@@ -100,8 +100,8 @@ pub(super) struct AnnouncedNames {
     metadata: BTreeSet<String>,
     /// Attributes whose text had to be changed and that were not reported yet.
     changed: Vec<String>,
-    /// The announcements since the last call of [`AnnouncedNames::take_news`]; `None` if they are not needed.
-    pub(super) news: Option<Vec<Announcement>>,
+    /// The announcements since the last call of [`AnnouncedNames::take_unreported`]; `None` if they are not needed.
+    pub(super) unreported: Option<Vec<Announcement>>,
     /// Metadata that another reader read, to be returned with the next.
     recalled: Vec<Metadata>,
 }
@@ -157,8 +157,11 @@ impl AnnouncedNames {
     }
 
     /// Returns the announcements since the last call, including recalled ones.
-    pub(super) fn take_news(&mut self) -> Vec<Announcement> {
-        self.news.as_mut().map(std::mem::take).unwrap_or_default()
+    pub(super) fn take_unreported(&mut self) -> Vec<Announcement> {
+        self.unreported
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// Takes in attributes by their names, and returns the new metadata.
@@ -172,7 +175,7 @@ impl AnnouncedNames {
         let limit = attributes.len() + self.timers.ids.len().max(self.counters.ids.len());
         let (mut timers, mut counters) = (Vec::new(), Vec::new());
         let mut changed = std::mem::take(&mut self.changed);
-        let mut news = self.news.take();
+        let mut unreported = self.unreported.take();
         let mut text_of = |attribute: &T, name: &str, max_bytes| {
             let text = text(attribute)?;
             let kept = storable_text(&text, max_bytes);
@@ -180,8 +183,8 @@ impl AnnouncedNames {
                 changed.push(storable_text(name, MAX_NAME_BYTES).into_owned());
             }
             let kept = kept.into_owned();
-            if let Some(news) = &mut news {
-                news.push((name.to_owned(), kept.clone()));
+            if let Some(unreported) = &mut unreported {
+                unreported.push((name.to_owned(), kept.clone()));
             }
             Ok::<_, Adios2Error>(kept)
         };
@@ -220,7 +223,7 @@ impl AnnouncedNames {
         }
         self.timers.add(timers);
         self.counters.add(counters);
-        (self.changed, self.news) = (changed, news);
+        (self.changed, self.unreported) = (changed, unreported);
         Ok(metadata)
     }
 
@@ -309,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attribute_names_tell_what_they_name() {
+    fn attribute_names_are_parsed() {
         assert_eq!(Key::parse("timer 164"), Key::Timer(164));
         assert_eq!(Key::parse("counter 0"), Key::Counter(0));
         assert_eq!(Key::parse("event_type 3"), Key::EventType(3));

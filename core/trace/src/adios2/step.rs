@@ -25,13 +25,13 @@ const DATA_FILE: &str = "data.0";
 /// Largest plausible number of dimensions.
 const MAX_DIMENSIONS: usize = 8;
 /// The message for more dimensions. ADIOS2 reads the lengths of all when a step begins, beyond its memory.
-pub(crate) const LED_ASTRAY: &str = "leads ADIOS2 out of its memory";
+pub(crate) const OUT_OF_BOUNDS: &str = "makes ADIOS2 read outside its memory";
 /// Largest number of rows that have distinct row numbers.
 const MAX_ROWS: u64 = FuncEvent::MAX_ROWS;
 
 /// Number of rows read at a time. They stay in a worker's caches until they are decoded, and ADIOS2 allocates memory of
 /// their size.
-const ROWS_AT_ONCE: usize = 1 << 12;
+const CHUNK_ROWS: usize = 1 << 12;
 /// Largest number of reads of one array. Each read of a compressed array decompresses all of it.
 const MAX_READS: usize = 16;
 
@@ -218,7 +218,12 @@ impl StepPlace<'_> {
         if num_rows == 0 {
             return Ok(());
         }
-        let missing = || self.not_tau(name, "is missing, though rows are counted".to_owned());
+        let missing = || {
+            self.not_tau(
+                name,
+                "is missing, but its number of rows is not 0".to_owned(),
+            )
+        };
         let (engine, variable) = found.ok_or_else(missing)?;
         // The shape is compared with the count before memory is allocated.
         self.expect_shape(&variable, name, [num_rows, num_columns])?;
@@ -241,14 +246,14 @@ impl StepPlace<'_> {
         let is_stored = |bytes| (num_rows * num_columns * 8) as u64 <= bytes;
         let is_edges = edges_only && self.data_bytes.is_some_and(is_stored);
         // Over a network each read waits for an answer.
-        let at_once = self
+        let chunk_rows = self
             .data_bytes
-            .map_or(num_rows, |_| ROWS_AT_ONCE.max(num_rows.div_ceil(MAX_READS)));
+            .map_or(num_rows, |_| CHUNK_ROWS.max(num_rows.div_ceil(MAX_READS)));
         let (step, num_each) = if is_edges {
             (num_rows.saturating_sub(1).max(1), 1)
         } else {
             decoder.reserve(array, num_rows);
-            (at_once, at_once.min(num_rows))
+            (chunk_rows, chunk_rows.min(num_rows))
         };
         ROWS.with_borrow_mut(|memory| {
             let length = num_each * num_columns;
@@ -354,7 +359,7 @@ impl StepPlace<'_> {
         };
         let num_dimensions = variable.num_dimensions().map_err(stream_error)?;
         if num_dimensions > MAX_DIMENSIONS {
-            let how = format!("{name} of {num_dimensions} dimensions {LED_ASTRAY}");
+            let how = format!("{name} of {num_dimensions} dimensions {OUT_OF_BOUNDS}");
             let path = self.path.to_owned();
             return Err(TraceError::Fatal { how, path });
         }

@@ -48,17 +48,17 @@ mod tests {
     use callgrove_adios2_sys::{Library, default_candidates};
 
     use super::super::schema::COUNTS;
-    use super::super::{ARRAYS, Begun, BpStream};
+    use super::super::{ARRAYS, BeginResult, BpStream};
 
     #[test]
-    fn what_is_stored_is_what_adios2_reads() {
+    fn stored_rows_equal_those_of_adios2() {
         let run =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lammps-4r-small-bp4");
         let library = Library::load(&default_candidates()).unwrap();
         let folder = run.join("bp/tau-metrics-lmp_tau-0.bp");
         let mut stream = BpStream::open(&folder, &library).unwrap();
         let mut all_rows = [0; ARRAYS.len()];
-        while let Begun::Step(..) = stream.begin_step(Duration::ZERO).unwrap() {
+        while let BeginResult::Step(..) = stream.begin_step(Duration::ZERO).unwrap() {
             let (engine, stored) = (stream.engine().unwrap(), stream.stored_rows().unwrap());
             let variable = |name| engine.io().variable(name).unwrap().unwrap();
             let counts = COUNTS.map(|name| engine.get_value::<i32>(&variable(name)).unwrap());

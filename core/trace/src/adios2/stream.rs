@@ -10,8 +10,8 @@ use callgrove_adios2_sys::{
 };
 use callgrove_model::{StepId, fnv1a};
 
+use super::colliding_writers::library_for;
 use super::index::BpIndex;
-use super::namesakes::library_for;
 use super::step_origin::StepOrigin;
 use super::stored_rows::StoredRows;
 use crate::{LiveEngine, LiveOptions, TraceError};
@@ -24,7 +24,7 @@ const FILE_POLL_INTERVAL: Duration = Duration::from_millis(10);
 const SST_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The answer to a request for the next step.
-pub(crate) enum Begun {
+pub(crate) enum BeginResult {
     /// A step with its number, and the number of steps missing before it. Read it, then call [`BpStream::end_step`].
     Step(StepId, usize),
     /// No step arrived within the given time.
@@ -157,12 +157,12 @@ impl BpStream {
     ///
     /// # Errors
     /// [`TraceError::Damaged`], [`TraceError::Stream`].
-    pub(crate) fn begin_step(&mut self, wait: Duration) -> Result<Begun, TraceError> {
+    pub(crate) fn begin_step(&mut self, wait: Duration) -> Result<BeginResult, TraceError> {
         if let Some(index) = &self.index {
             let step = self.steps_read;
             if index.is_closed && step == index.num_steps {
                 let cut = index.cut.clone();
-                return Ok(cut.map_or(Begun::End, Begun::Truncated));
+                return Ok(cut.map_or(BeginResult::End, BeginResult::Truncated));
             }
             if !index.may_have_data(step) {
                 let bytes = index.data_bytes();
@@ -174,15 +174,17 @@ impl BpStream {
         }
         let status = match self.wait_for_step(wait) {
             Ok(status) => status,
-            Err(error) if self.is_sst() => return Ok(Begun::Truncated(gone(&error.to_string()))),
+            Err(error) if self.is_sst() => {
+                return Ok(BeginResult::Truncated(writer_died(&error.to_string())));
+            }
             Err(error) => return Err(self.stream_error(error)),
         };
         match status {
             StepStatus::Ok => self.step_number(),
             StepStatus::NotReady => Ok(self.not_ready()),
-            StepStatus::EndOfStream => Ok(Begun::End),
+            StepStatus::EndOfStream => Ok(BeginResult::End),
             StepStatus::OtherError if self.is_sst() => {
-                Ok(Begun::Truncated(gone("the stream broke")))
+                Ok(BeginResult::Truncated(writer_died("connection lost")))
             }
             StepStatus::OtherError => Err(TraceError::Damaged {
                 reason: format!("ADIOS2 cannot go to step {}", self.next_step),
@@ -268,7 +270,7 @@ impl BpStream {
     }
 
     /// Returns the stream's own number of the current step. Only a live stream can have lost steps.
-    fn step_number(&mut self) -> Result<Begun, TraceError> {
+    fn step_number(&mut self) -> Result<BeginResult, TraceError> {
         let mut step = self.next_step;
         if let (true, Some(engine)) = (self.is_live, self.engine()) {
             step = engine
@@ -278,16 +280,18 @@ impl BpStream {
         let missing = step.saturating_sub(self.next_step);
         self.next_step = step.saturating_add(1);
         let step = StepId(u32::try_from(step).unwrap_or(u32::MAX));
-        Ok(Begun::Step(step, missing))
+        Ok(BeginResult::Step(step, missing))
     }
 
-    fn not_ready(&self) -> Begun {
+    fn not_ready(&self) -> BeginResult {
         match self.silence_timeout {
-            Some(timeout) if self.last_step.elapsed() >= timeout => Begun::Truncated(format!(
-                "no step for {timeout:?} after {} steps; was the writer killed?",
-                self.steps_read
-            )),
-            _ => Begun::NotReady,
+            Some(timeout) if self.last_step.elapsed() >= timeout => {
+                BeginResult::Truncated(format!(
+                    "no step for {timeout:?} after {} steps; was the writer killed?",
+                    self.steps_read
+                ))
+            }
+            _ => BeginResult::NotReady,
         }
     }
 
@@ -300,8 +304,8 @@ impl BpStream {
 }
 
 /// Returns the message that the writer of a live stream died.
-pub(crate) fn gone(reason: &str) -> String {
-    format!("the writer is gone and has not closed it ({reason})")
+pub(crate) fn writer_died(reason: &str) -> String {
+    format!("the writer has ended without closing the stream ({reason})")
 }
 
 fn open_engine(

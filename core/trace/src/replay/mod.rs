@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use callgrove_adios2_sys::{AdiosEngine, Library, LibraryOnDemand};
 use callgrove_model::{Cancelled, Progress, WarningKind, Warnings};
 
-use crate::adios2::{Begun, BpStream, write_error};
+use crate::adios2::{BeginResult, BpStream, write_error};
 use crate::rank_in_name::rank_in_name;
 use crate::{TraceError, WriterEngine};
 use copy::Copier;
@@ -224,7 +224,7 @@ impl Publisher {
         warnings: &mut Warnings,
     ) -> Result<bool, TraceError> {
         let mut step = || match stream.begin_step(Duration::ZERO)? {
-            Begun::Step(..) => {
+            BeginResult::Step(..) => {
                 // There is an engine, because the stream was opened with one.
                 let read = stream.engine().map_or(Ok(()), |it| copier.read(it));
                 read.map_err(|source| TraceError::Stream {
@@ -234,9 +234,11 @@ impl Publisher {
                 stream.end_step()?;
                 Ok(None)
             }
-            Begun::End => Ok(Some(None)),
-            Begun::NotReady => Ok(Some(Some("the writer has not closed it".to_owned()))),
-            Begun::Truncated(reason) => Ok(Some(Some(reason))),
+            BeginResult::End => Ok(Some(None)),
+            BeginResult::NotReady => Ok(Some(Some(
+                "the writer has not closed the stream".to_owned(),
+            ))),
+            BeginResult::Truncated(reason) => Ok(Some(Some(reason))),
         };
         let outcome: Result<Option<Option<String>>, TraceError> = step();
         let reason = match outcome {

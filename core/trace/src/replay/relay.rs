@@ -14,7 +14,7 @@ use callgrove_model::{Progress, RankId, WarningKind, Warnings};
 
 use super::copy::Copier;
 use super::{POLL_INTERVAL, QUEUE_LEN};
-use crate::adios2::{Begun, BpStream, write_error};
+use crate::adios2::{BeginResult, BpStream, write_error};
 use crate::rank_in_name::rank_in_name;
 use crate::{LiveEngine, LiveOptions, TraceError, WriterEngine};
 
@@ -58,9 +58,9 @@ pub fn relay(
         source,
         path: options.out.clone(),
     })?;
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(RelayState {
         max_bytes: options.max_bytes.unwrap_or(u64::MAX),
-        ..Shared::default()
+        ..RelayState::default()
     });
     let (sender, reports) = mpsc::sync_channel(QUEUE_LEN);
     for path in streams {
@@ -71,7 +71,7 @@ pub fn relay(
             library: library.clone(),
             shared: Arc::clone(&shared),
         };
-        let sender: SyncSender<Done> = sender.clone();
+        let sender: SyncSender<LinkOutcome> = sender.clone();
         let started = thread::Builder::new()
             .name("relay".to_owned())
             .spawn(move || {
@@ -92,12 +92,12 @@ pub fn relay(
 }
 
 /// The stream of a link, and its result.
-type Done = (PathBuf, Result<Warnings, TraceError>);
+type LinkOutcome = (PathBuf, Result<Warnings, TraceError>);
 
 /// Waits for all links, and asks them to end once the caller stops.
 fn collect(
-    reports: &Receiver<Done>,
-    shared: &Shared,
+    reports: &Receiver<LinkOutcome>,
+    shared: &RelayState,
     num_streams: usize,
     progress: Progress<'_>,
 ) -> Result<RelaySummary, TraceError> {
@@ -131,7 +131,7 @@ fn collect(
 
 /// The state that all links share.
 #[derive(Default)]
-struct Shared {
+struct RelayState {
     is_stopped: AtomicBool,
     max_bytes: u64,
     num_bytes: AtomicU64,
@@ -145,7 +145,7 @@ struct Link {
     out: PathBuf,
     connect_timeout: Duration,
     library: Library,
-    shared: Arc<Shared>,
+    shared: Arc<RelayState>,
 }
 
 /// The files of a stream, until they can no longer be written.
@@ -164,9 +164,9 @@ impl Link {
         let mut files = self.open_files(&mut warnings);
         while !self.shared.is_stopped.load(Ordering::Relaxed) {
             match self.take_step(&mut stream, &mut files.copier, &mut warnings) {
-                Ok(Taken::Step) => self.write(&mut files, &mut warnings),
-                Ok(Taken::NotReady) => {}
-                Ok(Taken::End) => break,
+                Ok(StepTransfer::Step) => self.write(&mut files, &mut warnings),
+                Ok(StepTransfer::NotReady) => {}
+                Ok(StepTransfer::End) => break,
                 Err(reason) => {
                     self.warn(&mut warnings, &reason);
                     break;
@@ -185,23 +185,23 @@ impl Link {
         stream: &mut BpStream,
         copier: &mut Copier,
         warnings: &mut Warnings,
-    ) -> Result<Taken, String> {
+    ) -> Result<StepTransfer, String> {
         match stream
             .begin_step(POLL_INTERVAL)
             .map_err(|error| error.with_causes())?
         {
-            Begun::Step(step, missing) => {
+            BeginResult::Step(step, missing) => {
                 let num_missing = u64::try_from(missing).unwrap_or(u64::MAX);
                 let place = || format!("before step {step}: {}", self.path.display());
                 warnings.count_many(WarningKind::StepMissing, self.rank(), num_missing, place);
                 let read = stream.engine().map_or(Ok(()), |it| copier.read(it));
                 read.map_err(|error| error.to_string())?;
                 stream.end_step().map_err(|error| error.with_causes())?;
-                Ok(Taken::Step)
+                Ok(StepTransfer::Step)
             }
-            Begun::NotReady => Ok(Taken::NotReady),
-            Begun::End => Ok(Taken::End),
-            Begun::Truncated(reason) => Err(reason),
+            BeginResult::NotReady => Ok(StepTransfer::NotReady),
+            BeginResult::End => Ok(StepTransfer::End),
+            BeginResult::Truncated(reason) => Err(reason),
         }
     }
 
@@ -251,7 +251,7 @@ impl Link {
 }
 
 /// The result of a request for the next step.
-enum Taken {
+enum StepTransfer {
     Step,
     NotReady,
     End,

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn no_speed_and_endless_speed_do_not_wait() {
+    fn zero_and_infinite_speed_do_not_wait() {
         for speed in [0.0, f64::INFINITY, f64::NAN, -1.0] {
             let clock = ReplayClock::new(1, speed);
             clock.start(Some(0)).unwrap();

@@ -19,11 +19,11 @@ const NUMBER: [u8; 4] = 0xc490_e7de_u32.to_le_bytes();
 
 /// The writers that each copy of ADIOS2 in this process has connected to. The first copy is the one that all other code
 /// uses.
-static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
+static LIBRARIES: Mutex<Vec<LibraryWriters>> = Mutex::new(Vec::new());
 
 /// The writers that one copy of ADIOS2 has connected to.
 #[derive(Debug)]
-struct Told<L = Library> {
+struct LibraryWriters<L = Library> {
     library: L,
     writers: Vec<Writer>,
 }
@@ -47,30 +47,31 @@ pub(super) fn library_for(contact: &Path, library: &Library) -> Result<Library, 
         // ADIOS2 reports the error in the file.
         return Ok(library.clone());
     };
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    tell(&mut told, writer, library, Library::load_again)
+    let mut libraries = LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
+    assign_library(&mut libraries, writer, library, Library::load_again)
 }
 
 /// Adds a writer to the first copy that has none with its number, or to a new copy.
-fn tell<L: Clone, E>(
-    told: &mut Vec<Told<L>>,
+fn assign_library<L: Clone, E>(
+    libraries: &mut Vec<LibraryWriters<L>>,
     writer: Writer,
     library: &L,
     load_again: impl FnOnce(&L) -> Result<L, E>,
 ) -> Result<L, E> {
-    let knows_none = |it: &&mut Told<L>| !it.writers.iter().any(|it| it.is_namesake(&writer));
-    if let Some(told) = told.iter_mut().find(knows_none) {
-        if !told.writers.contains(&writer) {
-            told.writers.push(writer);
+    let has_no_collision =
+        |it: &&mut LibraryWriters<L>| !it.writers.iter().any(|it| it.collides_with(&writer));
+    if let Some(known) = libraries.iter_mut().find(has_no_collision) {
+        if !known.writers.contains(&writer) {
+            known.writers.push(writer);
         }
-        return Ok(told.library.clone());
+        return Ok(known.library.clone());
     }
-    let library = if told.is_empty() {
+    let library = if libraries.is_empty() {
         library.clone()
     } else {
         load_again(library)?
     };
-    told.push(Told {
+    libraries.push(LibraryWriters {
         library: library.clone(),
         writers: vec![writer],
     });
@@ -92,7 +93,7 @@ impl Writer {
     }
 
     /// Returns whether it is another process with the same number.
-    fn is_namesake(&self, other: &Self) -> bool {
+    fn collides_with(&self, other: &Self) -> bool {
         self.number == other.number && self.address != other.address
     }
 }
@@ -103,19 +104,19 @@ mod tests {
 
     use super::*;
 
-    /// Contact texts of ADIOS2 2.12.1. The process of [`NAMESAKE`] started a second later than that of [`FIRST`], with
+    /// Contact texts of ADIOS2 2.12.1. The process of [`COLLIDING`] started a second later than that of [`FIRST`], with
     /// an id smaller by one.
     const FIRST: &str = "#ADIOS2-SST v0\n0x7f05bc04b150:AAMAAJTJ8o3vqAAAATkCmAICAMDe55DEmGxYPQ==";
-    const NAMESAKE: &str =
+    const COLLIDING: &str =
         "#ADIOS2-SST v0\n0x7f0ebc04b5b0:AAMAAJTJ8o0NlQAAATkCmAICAMDe55DEmGxYPQ==";
     const OTHER: &str = "#ADIOS2-SST v0\n0x7f095004b5b0:AAMAAJTJ8o1z4wAAATkCmAICAMDe55DEwe38bA==";
 
     #[test]
-    fn processes_with_one_number_are_told_from_streams_of_one_process() {
-        let [first, namesake, other] =
-            [FIRST, NAMESAKE, OTHER].map(|text| Writer::of_contact(text).unwrap());
-        assert!(first.is_namesake(&namesake));
-        assert!(!first.is_namesake(&first) && !first.is_namesake(&other));
+    fn colliding_processes_differ_from_streams_of_one_process() {
+        let [first, colliding, other] =
+            [FIRST, COLLIDING, OTHER].map(|text| Writer::of_contact(text).unwrap());
+        assert!(first.collides_with(&colliding));
+        assert!(!first.collides_with(&first) && !first.collides_with(&other));
         for damaged in [
             "",
             "#ADIOS2-SST v0",
@@ -128,22 +129,24 @@ mod tests {
     }
 
     #[test]
-    fn no_library_is_told_of_two_namesakes() {
-        let [first, namesake, other] =
-            [FIRST, NAMESAKE, OTHER].map(|text| Writer::of_contact(text).unwrap());
+    fn colliding_writers_get_separate_libraries() {
+        let [first, colliding, other] =
+            [FIRST, COLLIDING, OTHER].map(|text| Writer::of_contact(text).unwrap());
         let third = Writer {
             address: b"elsewhere".to_vec(),
             ..first.clone()
         };
-        let (mut told, mut num_loaded) = (Vec::new(), 0);
+        let (mut libraries, mut num_loaded) = (Vec::new(), 0);
         let mut library_of = |writer: &Writer| {
             let load_again = |_: &u32| {
                 num_loaded += 1;
                 Ok::<_, Infallible>(num_loaded)
             };
-            tell(&mut told, writer.clone(), &0, load_again).unwrap()
+            assign_library(&mut libraries, writer.clone(), &0, load_again).unwrap()
         };
-        let writers = [&first, &first, &namesake, &other, &third, &namesake, &first];
+        let writers = [
+            &first, &first, &colliding, &other, &third, &colliding, &first,
+        ];
         assert_eq!(writers.map(&mut library_of), [0, 0, 1, 0, 2, 1, 0]);
     }
 }
