@@ -91,14 +91,14 @@ impl StreamGuard {
             source,
             path: path.to_owned(),
         })?;
-        let listen = |said| {
+        let listen = |stderr| {
             let named = thread::Builder::new().name("errors of ADIOS2".to_owned());
-            named.spawn(|| complaint(said)).ok()
+            named.spawn(|| complaint(stderr)).ok()
         };
         let complaint = child.stderr.take().and_then(listen);
         let deadline = Instant::now() + Limits::of(path).cpu * WALL_PER_CPU;
         let status = wait(&mut child, deadline);
-        let complaint = complaint.and_then(|said| said.join().ok().flatten());
+        let complaint = complaint.and_then(|thread| thread.join().ok().flatten());
         let how = match status {
             Ok(Some(status)) if status.success() => match complaint {
                 None => return Ok(()),
@@ -178,9 +178,9 @@ impl Drop for ProcessSlot<'_> {
 /// Returns the first complaint: of ADIOS2's metadata library about a type that it does not know and ignores, or of
 /// [`read_through`] about where ADIOS2 was misled. ADIOS2 then reads or writes foreign memory, and whether that is
 /// fatal is chance.
-fn complaint(said: impl Read) -> Option<String> {
+fn complaint(stderr: impl Read) -> Option<String> {
     // Names are repeated verbatim, even if they are not UTF-8.
-    let lines = BufReader::new(said).split(b'\n').map_while(Result::ok);
+    let lines = BufReader::new(stderr).split(b'\n').map_while(Result::ok);
     let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
     let is_one = |line: &String| {
         let all = [UNKNOWN_TYPE, OUT_OF_BOUNDS, READ_FAILED];
@@ -214,7 +214,7 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> 
 /// # Errors
 /// An error if ADIOS2 is missing.
 pub fn read_through(path: &Path, adios2: &LibraryOnDemand) -> Result<(), Adios2Error> {
-    // The limit and the detection of stray reads start after the library is loaded, so that both count from there.
+    // Memory is limited and stray reads are exposed only after the library is loaded.
     adios2.get()?;
     let limits = Limits::of(path);
     let num_bytes = limits.num_bytes.saturating_add(expose_stray_reads());

@@ -100,7 +100,7 @@ fn metadata_cut_within_a_step_gives_the_steps_before() {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_in_an_index_does_no_harm() {
+fn a_flipped_bit_anywhere_in_an_index_is_harmless() {
     for run in [bp4_run(), bp5_run()] {
         let folder = copy(&run, [0]);
         let file = stream(folder.path(), 0).join("md.idx");
@@ -148,7 +148,7 @@ fn a_flipped_bit_anywhere_in_a_description_is_reported() {
 }
 
 #[test]
-fn a_flipped_bit_in_metadata_does_no_harm_where_adios2_does_not_read_it() {
+fn a_flipped_bit_in_metadata_is_harmless_without_adios2() {
     for run in [bp4_run(), bp5_run()] {
         let folder = copy(&run, [0]);
         let whole = read_without_adios2(folder.path()).unwrap();
@@ -178,7 +178,7 @@ fn a_flipped_bit_in_metadata_does_no_harm_where_adios2_does_not_read_it() {
 }
 
 #[test]
-fn one_damaged_rank_leaves_the_others_whole() {
+fn one_damaged_rank_leaves_the_others_complete() {
     let folder = copy(&bp5_run(), 0..4);
     cut(&stream(folder.path(), 2).join("md.0"), 1000);
     let data = stream(folder.path(), 1).join("data.0");
@@ -217,7 +217,7 @@ fn one_damaged_rank_leaves_the_others_whole() {
 }
 
 #[test]
-fn a_rank_that_is_not_there_is_counted() {
+fn a_missing_rank_is_counted() {
     let folder = copy(&bp5_run(), [0, 3]);
     let trace = read(folder.path()).unwrap();
     assert_eq!(trace.lanes.len(), 2);
@@ -285,7 +285,7 @@ fn a_file_of_adios_1_is_named_with_how_to_convert_it() {
 }
 
 #[test]
-fn a_bp_without_the_variables_of_tau_says_which_is_missing() {
+fn a_bp_folder_of_another_program_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.bp");
     let library = Library::load(&default_candidates()).unwrap();

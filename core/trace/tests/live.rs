@@ -197,7 +197,7 @@ fn a_trace_replayed_into_files_is_unchanged() {
 }
 
 #[test]
-fn a_killed_run_is_replayed_up_to_its_last_whole_step() {
+fn a_killed_run_is_replayed_up_to_its_last_complete_step() {
     let folder = tempfile::tempdir().unwrap();
     let streams = find_streams(&killed_run()).unwrap();
     let options = options(folder.path(), WriterEngine::Bp5);

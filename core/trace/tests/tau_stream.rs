@@ -177,7 +177,7 @@ fn threads_are_lanes_and_equal_times_keep_the_stored_order() {
 }
 
 #[test]
-fn messages_and_counters_belong_to_the_call_they_happened_in() {
+fn messages_and_counters_belong_to_the_innermost_call() {
     let mut step = Step::new(2, 1)
         .timer(0, "main")
         .timer(1, "MPI_Send()")
@@ -218,7 +218,7 @@ fn messages_and_counters_belong_to_the_call_they_happened_in() {
 }
 
 #[test]
-fn rows_that_cannot_be_are_skipped_and_timers_without_a_name_get_one() {
+fn impossible_rows_are_skipped_and_unnamed_timers_get_a_name() {
     let mut step = Step::new(2, 1)
         .timer(0, "main")
         .attribute("counter 0", "TIME")
@@ -272,7 +272,7 @@ fn all_ranks_of_one_stream_are_read() {
 }
 
 #[test]
-fn the_rank_is_what_rows_say_and_else_what_the_name_says() {
+fn the_rank_is_that_of_the_rows_or_else_of_the_name() {
     let rank_of = |path: &Path| rank_of_stream(path, &LibraryOnDemand::new([])).unwrap();
     let empty = || Step::new(0, 1);
     let with_rows = || Step::new(1, 1).timer(0, "main").func(0, ENTRY, 0, 0);
@@ -294,7 +294,7 @@ fn the_rank_is_what_rows_say_and_else_what_the_name_says() {
 }
 
 #[test]
-fn one_row_of_another_rank_is_a_damaged_one() {
+fn a_single_row_of_another_rank_is_damaged() {
     let mut step = Step::new(1, 1).timer(0, "main");
     step.0.funcs = calls_of(&[(7, 0), (7, 5)]);
     step.0.funcs.insert(2, [0, 3, 0, ENTRY, 0, T0 + 3]);
