@@ -83,7 +83,7 @@ impl Theme {
         ctx.set_fonts(fonts);
         for theme in [egui::Theme::Dark, egui::Theme::Light] {
             ctx.style_mut_of(theme, |style| {
-                apply_style(style, theme == egui::Theme::Dark)
+                apply_style(style, theme == egui::Theme::Dark);
             });
         }
     }

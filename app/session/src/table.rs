@@ -64,7 +64,7 @@ impl TreeRow {
 
 impl Serialize for TreeRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let num_fields = self.unit.of_kind(16, 17);
+        let num_fields = self.unit.of_kind(17, 18);
         let mut row = serializer.serialize_struct("TreeRow", num_fields)?;
         row.serialize_field("tree", &self.tree)?;
         row.serialize_field("event_id", &self.event_id)?;
@@ -88,6 +88,7 @@ impl Serialize for TreeRow {
         row.serialize_field("abnormal", &self.abnormal)?;
         row.serialize_field("label", &self.label)?;
         row.serialize_field("cause", &self.cause)?;
+        row.serialize_field("by_design", &self.by_design)?;
         row.serialize_field("role", &self.role)?;
         row.serialize_field("root_rank", &self.root_rank)?;
         row.serialize_field("reasons", &self.reasons)?;

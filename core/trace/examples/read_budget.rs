@@ -1,6 +1,6 @@
-//! The reader's budget: a whole run to executions within twice the time in which ADIOS2 reads the same
-//! arrays and nothing is done with them. Between the two: the steps alone, which is what online detection
-//! reads; of both, CPU time too, which other work on the machine does not stretch (Linux only).
+//! Measures the reader's budget: reading a complete run into executions within twice the time in which ADIOS2 reads the
+//! same arrays and discards them. It also measures reading the steps alone, which online detection does. It prints the
+//! CPU time of both as well, which other work on the machine does not affect (Linux only).
 //!
 //! `cargo run --release --package callgrove-trace --example read_budget -- RUN [REPEATS]`
 
@@ -71,19 +71,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The least disturbed run.
+/// Returns the time of the least disturbed run.
 fn best(times: &[Duration]) -> Duration {
     times.iter().min().copied().unwrap_or_default()
 }
 
-/// What this thread has spent on a CPU; nothing where that cannot be asked for.
+/// Returns the CPU time of this thread; zero where it cannot be measured.
 fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = stat.split(' ').next().and_then(|nanos| nanos.parse().ok());
     Duration::from_nanos(nanos.unwrap_or(0))
 }
 
-/// Decodes all steps one after another, and drops them; the answer is the number of function events.
+/// Decodes all steps one after another, discards them, and returns the number of function events.
 fn read_steps(streams: &[PathBuf], adios2: &LibraryOnDemand) -> Result<usize, Box<dyn Error>> {
     let mut num_events = 0;
     for stream in streams {
@@ -95,7 +95,7 @@ fn read_steps(streams: &[PathBuf], adios2: &LibraryOnDemand) -> Result<usize, Bo
     Ok(num_events)
 }
 
-/// Reads all arrays of all streams one after another, and drops them.
+/// Reads all arrays of all streams one after another, and discards them.
 fn read_arrays(streams: &[PathBuf], library: &Library) -> Result<usize, Box<dyn Error>> {
     let mut bytes = 0;
     let mut rows = Vec::new();
@@ -120,12 +120,12 @@ fn read_array(
     num_columns: usize,
     rows: &mut Vec<u64>,
 ) -> Result<usize, Box<dyn Error>> {
-    let count = engine.io().variable(count)?.ok_or("no trace of TAU")?;
+    let count = engine.io().variable(count)?.ok_or("not a trace of TAU")?;
     let num_rows = engine.get_value::<u64>(&count)? as usize;
     if num_rows == 0 {
         return Ok(0);
     }
-    let variable = engine.io().variable(name)?.ok_or("no trace of TAU")?;
+    let variable = engine.io().variable(name)?.ok_or("not a trace of TAU")?;
     variable.set_selection(&[0, 0], &[num_rows, num_columns])?;
     rows.resize(num_rows * num_columns, 0);
     engine.get(&variable, rows)?;

@@ -1,4 +1,4 @@
-//! What leaves nothing to show, with the file and the remedy.
+//! Errors that leave nothing to show, with the file and the remedy.
 
 use std::error::Error;
 use std::io;
@@ -7,19 +7,19 @@ use std::path::PathBuf;
 use callgrove_adios2_sys::Adios2Error;
 use callgrove_model::{Cancelled, RankId};
 
-/// Why a trace, or one rank of it, cannot be read.
+/// The reason why a trace, or one rank of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// Nothing is at the path.
+    /// The path does not exist.
     #[error("no such file or folder: {}", .path.display())]
     NotFound {
         /// The path as given.
         path: PathBuf,
     },
-    /// The pattern is not one.
+    /// The pattern is invalid.
     #[error("not a valid pattern: {reason}: {pattern}")]
     BadPattern {
-        /// What is wrong.
+        /// The error in the pattern.
         reason: &'static str,
         /// The pattern as given.
         pattern: String,
@@ -30,7 +30,7 @@ pub enum TraceError {
         /// The pattern as given.
         pattern: String,
     },
-    /// A folder without streams.
+    /// The folder has no streams.
     #[error(
         "no .bp folder is here or one level below; give the folder of a run, one rank's .bp folder or a \
          pattern such as 'run/*.bp': {}", .path.display()
@@ -39,7 +39,7 @@ pub enum TraceError {
         /// The folder.
         path: PathBuf,
     },
-    /// A folder of several runs.
+    /// The folder has several runs.
     #[error("several folders here hold traces ({}); give one of them: {}", .folders.join(", "), .path.display())]
     SeveralRuns {
         /// The names of the folders that hold streams.
@@ -47,97 +47,97 @@ pub enum TraceError {
         /// The folder above them.
         path: PathBuf,
     },
-    /// No format that a reader is there for.
+    /// No reader supports the format.
     #[error("not a trace ({reason}); a trace is a BP4 or BP5 folder written by ADIOS2: {}", .path.display())]
     UnknownFormat {
-        /// What was seen instead.
+        /// The kind of file that was found instead.
         reason: &'static str,
         /// The file or folder.
         path: PathBuf,
     },
-    /// A file of ADIOS 1.x.
+    /// The file is one of ADIOS 1.x.
     #[error(
-        "a BP3 file, as ADIOS 1.x writes; convert it with ADIOS2's `adios2_reorganize OLD.bp NEW.bp BPFile '' BP4 ''`: {}",
+        "a BP3 file of ADIOS 1.x; convert it with ADIOS2's `adios2_reorganize OLD.bp NEW.bp BPFile '' BP4 ''`: {}",
         .path.display()
     )]
     Bp3 {
         /// The file.
         path: PathBuf,
     },
-    /// A file is cut short or contradicts another; ADIOS2 could crash on it.
+    /// A file is truncated or contradicts another, and ADIOS2 could crash on it.
     #[error("damaged: {reason}; copy it again from where it was written: {}", .path.display())]
     Damaged {
-        /// What is wrong.
+        /// The damage.
         reason: String,
         /// The file.
         path: PathBuf,
     },
-    /// Damage that ends ADIOS2 itself, or sends it into a loop.
+    /// The damage ends ADIOS2 itself, or sends it into a loop.
     #[error(
-        "damaged so that ADIOS2 does not survive it ({how}); copy it again from where it was written: {}",
+        "damaged so that ADIOS2 may crash or hang ({how}); copy it again from where it was written: {}",
         .path.display()
     )]
     Fatal {
-        /// What became of the process that read it.
+        /// How the process that read the stream ended.
         how: String,
         /// The stream.
         path: PathBuf,
     },
-    /// Damage in a stream could end this process, and there is no other to see whether it does.
+    /// Damage in a stream could end this process, and no other process can be started to test it.
     #[error(
-        "no process can be started that reads it before this one does; is the limit on processes (`ulimit -u`) reached?: {}",
+        "no process can be started to read it first; is the limit on processes (`ulimit -u`) reached?: {}",
         .path.display()
     )]
     Unguarded {
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
         /// The stream.
         path: PathBuf,
     },
-    /// A BP file of something else.
+    /// A BP file was not written by TAU.
     #[error(
-        "no trace of TAU: variable {variable} {reason}; was it written by TAU's ADIOS2 trace plugin?: {}",
+        "not a trace of TAU: variable {variable} {reason}; was it written by TAU's ADIOS2 trace plugin?: {}",
         .path.display()
     )]
     NotTau {
         /// The variable that is missing or wrong.
         variable: &'static str,
-        /// What is wrong with it.
+        /// The error in it.
         reason: String,
         /// The stream.
         path: PathBuf,
     },
-    /// A stream that ended before its first step.
+    /// The stream ended before its first step.
     #[error(
-        "no whole step is in it; was the run killed before it wrote one, or the file cut short?: {}",
+        "no complete step; was the run killed before it wrote one, or is the file truncated?: {}",
         .path.display()
     )]
     NoSteps {
         /// The stream.
         path: PathBuf,
     },
-    /// ADIOS2 cannot read the stream, or not any further.
+    /// ADIOS2 cannot read the stream, or the rest of it.
     #[error("ADIOS2 cannot read it: {}", .path.display())]
     Stream {
-        /// What ADIOS2 says.
+        /// The error of ADIOS2.
         source: Adios2Error,
         /// The stream.
         path: PathBuf,
     },
-    /// The stream has no writer, or one of another release of ADIOS2.
+    /// The stream has no writer, or its writer uses another release of ADIOS2.
     #[error(
         "no writer answered within {seconds} s ({reason}); is the program running, is this the name of its \
          stream, and does it use the same release of ADIOS2?: {}", .path.display()
     )]
     NoWriter {
-        /// What was found instead.
+        /// The state that was found instead.
         reason: String,
-        /// How long was waited.
+        /// The waiting time in seconds.
         seconds: f32,
         /// The stream.
         path: PathBuf,
     },
-    /// A stream whose writer did not live to its next step.
+    /// The writer of the stream ended before its next step.
     #[error(
         "the writer ended before it let this reader in, which it does with its next step; start readers while the \
          program writes: {}", .path.display()
@@ -146,40 +146,40 @@ pub enum TraceError {
         /// The stream.
         path: PathBuf,
     },
-    /// A replay into the folder that it reads.
-    #[error("the streams that are read are in this folder; give another one: {}", .path.display())]
+    /// The replay would write into the folder that it reads.
+    #[error("this folder contains the streams to read; give another one: {}", .path.display())]
     SameFolder {
         /// The folder.
         path: PathBuf,
     },
-    /// ADIOS2 cannot write the stream, or not any further.
+    /// ADIOS2 cannot write the stream, or the rest of it.
     #[error("ADIOS2 cannot write it; is the disk full, or the folder not writable?: {}", .path.display())]
     Write {
-        /// What ADIOS2 says.
+        /// The error of ADIOS2.
         source: Adios2Error,
         /// The stream.
         path: PathBuf,
     },
-    /// No ADIOS2, or none that can be used.
+    /// ADIOS2 is missing or unusable.
     #[error(transparent)]
     Adios2(#[from] Adios2Error),
-    /// Two streams say they are the same rank.
+    /// Two streams state the same rank.
     #[error(
-        "rank {rank} is there twice, by what is in the files, so these are not one run: {} and {}; give the files of \
-         one run alone, as a folder or by a pattern", .first.display(), .second.display()
+        "rank {rank} occurs twice by the contents of the files, so they are not of one run: {} and {}; give the files \
+         of one run only, as a folder or by a pattern", .first.display(), .second.display()
     )]
     DuplicateRank {
         /// The rank.
         rank: RankId,
-        /// A stream of it.
+        /// One stream of the rank.
         first: PathBuf,
-        /// Another.
+        /// The other stream of the rank.
         second: PathBuf,
     },
-    /// The operating system refused something.
+    /// The operating system returned an error.
     #[error("cannot be read: {}", .path.display())]
     Io {
-        /// What it said.
+        /// The error of the operating system.
         source: io::Error,
         /// The file or folder.
         path: PathBuf,
@@ -190,7 +190,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// The message with those of its causes, cause last, in one line.
+    /// Returns the message followed by those of its causes, in one line.
     pub fn with_causes(&self) -> String {
         let mut text = self.to_string();
         let mut cause = self.source();

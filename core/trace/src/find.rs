@@ -1,4 +1,4 @@
-//! From what a person typed to the streams of one run, in order of rank.
+//! Finds the streams of one run, in order of rank, by the path or pattern that a person gave.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,16 +9,15 @@ use crate::adios2::bp3_error;
 use crate::rank_in_name::{rank_in_name, with_rank_in_name};
 use crate::registry::sniff;
 
-/// The streams of one run: those in the folder `input` or one level below, `input` itself if it is
-/// one rank's stream, or all that the pattern `input` matches. In order of rank, as far as the names
-/// tell.
+/// Returns the streams of one run, in the order of the ranks that their names state: those in the folder `input` or one
+/// level below, `input` itself if it is one rank's stream, or all that the pattern `input` matches.
 ///
 /// # Errors
 /// [`TraceError::NotFound`], [`TraceError::BadPattern`], [`TraceError::NoMatch`],
 /// [`TraceError::NoStreams`], [`TraceError::SeveralRuns`], [`TraceError::UnknownFormat`],
 /// [`TraceError::Io`].
 pub fn find_streams(input: &Path) -> Result<Vec<PathBuf>, TraceError> {
-    // A name that exists is meant literally, whatever is in it.
+    // A path that exists is literal, even if it contains pattern characters.
     let paths = if input.exists() {
         vec![input.to_owned()]
     } else {
@@ -33,10 +32,10 @@ pub fn find_streams(input: &Path) -> Result<Vec<PathBuf>, TraceError> {
     Ok(streams.into_iter().map(|(_, stream)| stream).collect())
 }
 
-/// The streams of `num_ranks` ranks that `input` names, present or not, as far as the names of those which are present tell
-/// theirs: all of a folder's, and those that match a pattern. Without any in `found`, and where `input` is one stream, it is
-/// `found`.
-pub fn streams_to_come(input: &Path, found: &[PathBuf], num_ranks: u32) -> Vec<PathBuf> {
+/// Returns the streams of `num_ranks` ranks that `input` names, whether they exist yet or not: all of a folder, or
+/// those that match a pattern. Their names follow from those in `found`. Returns `found` if it is empty or `input` is
+/// one stream.
+pub fn expected_streams(input: &Path, found: &[PathBuf], num_ranks: u32) -> Vec<PathBuf> {
     let is_one = found.iter().any(|stream| stream == input);
     let Some(example) = found.first().filter(|_| !is_one) else {
         return found.to_vec();
@@ -88,7 +87,7 @@ fn streams_at(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
     }
     if !path.is_dir() {
         return Err(bp3_error(path).unwrap_or(TraceError::UnknownFormat {
-            reason: "a file of another kind",
+            reason: "a file, not a folder",
             path: path.to_owned(),
         }));
     }
@@ -103,7 +102,7 @@ fn streams_at(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
     }
     let mut below = Vec::new();
     for folder in entries.into_iter().filter(|entry| entry.is_dir()) {
-        // A folder that may not be listed is not where the trace is.
+        // A folder that cannot be listed does not hold the trace.
         let mut streams = self::entries(&folder).unwrap_or_default();
         streams.retain(|entry| is_stream(entry));
         if !streams.is_empty() {
@@ -129,7 +128,7 @@ fn streams_at(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
     }
 }
 
-/// Whether a path is one rank's stream, and no run in a folder that is called like one.
+/// Returns whether a path is one rank's stream, not the folder of a run with a name like a stream's.
 fn is_stream(path: &Path) -> bool {
     let holds_streams = || {
         let within = entries(path).unwrap_or_default();
@@ -143,7 +142,7 @@ fn is_stream(path: &Path) -> bool {
     sniff(path).is_some() && (path.join("md.idx").is_file() || !holds_streams())
 }
 
-/// Entries of a folder, sorted.
+/// Returns the entries of a folder, sorted.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let io_error = |source| TraceError::Io {
         source,
@@ -169,7 +168,7 @@ fn name(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// A run with ranks 0, 2 and 10 in `bp/`, as TAU writes it, beside other things.
+    /// A run with ranks 0, 2 and 10 in `bp/`, as TAU writes it, next to other files.
     fn run() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("results")).unwrap();
@@ -204,12 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn streams_to_come_are_those_that_the_input_names() {
+    fn expected_streams_match_the_input() {
         let run = run();
         let bp = run.path().join("bp");
         let to_come = |input: &Path| {
             let found = find_streams(input).unwrap();
-            let streams = streams_to_come(input, &found, 4);
+            let streams = expected_streams(input, &found, 4);
             streams
                 .iter()
                 .map(|stream| rank_in_name(stream).unwrap())
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_called_like_a_stream_is_a_run() {
+    fn a_run_with_the_name_of_a_stream_is_a_run() {
         let run = run();
         for name in ["2026-11-21.bp", "bp/again-7.bp"] {
             let folder = run.path().join(name);
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_run_is_refused_with_its_name() {
+    fn paths_without_a_run_are_refused_by_name() {
         let run = run();
         let check = |input: PathBuf, expected: &str| {
             let error = find_streams(&input).unwrap_err().to_string();

@@ -1,7 +1,7 @@
-//! Another process that reads a stream first, because damage can end ADIOS2 itself, and the process that called it.
+//! A separate process that reads a stream first, because damage can end ADIOS2 and the process that called it.
 //!
-//! Of 280 BP5 traces with bytes changed at random, 31 ended ADIOS2 2.12 by a signal, and a few sent it into a loop; of as
-//! many in BP4 none did. So BP5 that is left to ADIOS2 is read twice.
+//! Of 280 BP5 traces with bytes changed at random, 31 ended ADIOS2 2.12 by a signal, and a few sent it into a loop. Of
+//! 280 BP4 traces, none did. So a BP5 folder that needs ADIOS2 is read twice.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -14,53 +14,57 @@ use std::time::{Duration, Instant};
 use callgrove_adios2_sys::{Adios2Error, LibraryOnDemand, expose_stray_reads};
 use callgrove_model::ProgramId;
 
-use crate::adios2::{LED_ASTRAY, TauSource, is_read_without_adios2};
+use crate::adios2::{OUT_OF_BOUNDS, TauSource, is_read_without_adios2};
 use crate::limits::limit_this_process;
 use crate::{Next, TraceError, TraceSource as _};
 
-/// The file that BP5 has and BP4 has not.
+/// The file that a BP5 folder has and a BP4 folder lacks.
 const BP5_FILE: &str = "mmd.0";
-/// Processor time that reading any stream may take, and so much more for each megabyte: a hundred times what it takes.
-const LEAST_CPU: Duration = Duration::from_secs(5);
+/// Processor time allowed for any stream.
+const BASE_CPU: Duration = Duration::from_secs(5);
+/// Processor time allowed in addition for each megabyte of a stream: a hundred times the usual cost.
 const CPU_PER_MB: Duration = Duration::from_millis(500);
-/// The time on the clock may be longer: the machine may have other work.
+/// Ratio of the allowed wall time to the processor time, as the machine may have other work.
 const WALL_PER_CPU: u32 = 12;
-/// Address space that reading may take beside the size of the stream, and how often that size.
-const LEAST_BYTES: u64 = 2 << 30;
+/// Address space allowed for any stream, in bytes.
+const BASE_BYTES: u64 = 2 << 30;
+/// Address space allowed in addition for each byte of a stream.
 const BYTES_PER_BYTE: u64 = 16;
-/// See [`complaint`].
+/// The part of a message of ADIOS2's metadata library that [`complaint`] recognizes.
 const UNKNOWN_TYPE: &str = "is not a simple type or registered format";
-/// Metadata that ADIOS2 complains of has led it some way: whether it comes to an end there is chance too.
-const GAVE_UP: &str = "ADIOS2 gave up on it";
-/// Pause between two looks at the process.
-const LOOK: Duration = Duration::from_millis(2);
-/// How long a system that has no process to give is asked again, and how often.
-const START_PATIENCE: Duration = Duration::from_secs(10);
-const START_PAUSE: Duration = Duration::from_millis(50);
+/// The message printed after an error of ADIOS2. Damaged metadata has already misled it then, so that the return of an
+/// error instead of a crash is chance.
+const READ_FAILED: &str = "ADIOS2 failed to read it";
+/// Interval between two checks of the process.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Longest time to retry starting a process when the system has too many.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval between two attempts to start a process.
+const START_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How to start a process that calls [`read_through`] with the path that is its last argument. Of those that are
-/// started by one guard and its clones, as many are at work at once as the machine has cores: their memory adds up.
+/// Starts a process that calls [`read_through`] with its last argument, the path of a stream. A guard and its clones
+/// run at most one process for each core of the machine at a time, because their memory adds up.
 #[derive(Clone, Debug)]
 pub struct StreamGuard {
     program: PathBuf,
     arguments: Vec<OsString>,
-    places: Arc<Places>,
+    slots: Arc<ProcessSlots>,
 }
 
 impl StreamGuard {
-    /// The path of a stream follows the arguments.
+    /// Returns a guard that starts `program` with these arguments, followed by the path of a stream.
     pub fn new(program: PathBuf, arguments: Vec<OsString>) -> Self {
         Self {
             program,
             arguments,
-            places: Arc::new(Places::of_this_machine()),
+            slots: Arc::new(ProcessSlots::of_this_machine()),
         }
     }
 
-    /// Before TAU's stream is read: has the other process read it, if ADIOS2 has to and it is of a kind that can be fatal.
+    /// Reads a stream of TAU in the other process, if it needs ADIOS2 and its format can be fatal.
     ///
     /// # Errors
-    /// If ADIOS2 has to read it, those of [`StreamGuard::check_for_adios2`].
+    /// Those of [`StreamGuard::check_for_adios2`] if the stream needs ADIOS2.
     pub fn check(&self, path: &Path, adios2: &LibraryOnDemand) -> Result<(), TraceError> {
         if is_read_without_adios2(path) || !path.is_dir() {
             return Ok(());
@@ -68,10 +72,11 @@ impl StreamGuard {
         self.check_for_adios2(path, adios2)
     }
 
-    /// The same for who gives a stream to ADIOS2 in any case.
+    /// Reads a stream in the other process, for a caller that passes it to ADIOS2 in any case.
     ///
     /// # Errors
-    /// [`TraceError::Adios2`] without it; [`TraceError::Fatal`]; [`TraceError::Unguarded`] if there is no other process.
+    /// [`TraceError::Adios2`] without the library; [`TraceError::Fatal`]; [`TraceError::Unguarded`] if no other process
+    /// can be started.
     pub fn check_for_adios2(
         &self,
         path: &Path,
@@ -81,26 +86,26 @@ impl StreamGuard {
         if !path.join(BP5_FILE).is_file() {
             return Ok(());
         }
-        let _place = self.places.take();
+        let _slot = self.slots.take();
         let mut child = self.start(path).map_err(|source| TraceError::Unguarded {
             source,
             path: path.to_owned(),
         })?;
-        let listen = |said| {
-            let named = thread::Builder::new().name("complaints of ADIOS2".to_owned());
-            named.spawn(|| complaint(said)).ok()
+        let listen = |stderr| {
+            let named = thread::Builder::new().name("errors of ADIOS2".to_owned());
+            named.spawn(|| complaint(stderr)).ok()
         };
         let complaint = child.stderr.take().and_then(listen);
         let deadline = Instant::now() + Limits::of(path).cpu * WALL_PER_CPU;
         let status = wait(&mut child, deadline);
-        let complaint = complaint.and_then(|said| said.join().ok().flatten());
+        let complaint = complaint.and_then(|thread| thread.join().ok().flatten());
         let how = match status {
             Ok(Some(status)) if status.success() => match complaint {
                 None => return Ok(()),
                 Some(complaint) => complaint,
             },
             Ok(Some(status)) => status.to_string(),
-            Ok(None) => "it does not end".to_owned(),
+            Ok(None) => "timeout".to_owned(),
             Err(error) => error.to_string(),
         };
         let path = path.to_owned();
@@ -114,11 +119,11 @@ impl StreamGuard {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let give_up = Instant::now() + START_PATIENCE;
+        let deadline = Instant::now() + START_TIMEOUT;
         loop {
             match command.spawn() {
-                Err(error) if is_passing(&error) && Instant::now() < give_up => {
-                    thread::sleep(START_PAUSE);
+                Err(error) if is_temporary(&error) && Instant::now() < deadline => {
+                    thread::sleep(START_RETRY_INTERVAL);
                 }
                 started => return started,
             }
@@ -126,24 +131,24 @@ impl StreamGuard {
     }
 }
 
-/// Whether there are too many processes, or too little memory, for the moment.
-fn is_passing(error: &io::Error) -> bool {
+/// Returns whether the system temporarily has too many processes or too little memory.
+fn is_temporary(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory
     )
 }
 
-/// Places for processes at work.
+/// The slots of the processes that may run at the same time.
 #[derive(Debug)]
-struct Places {
+struct ProcessSlots {
     num_free: Mutex<usize>,
     freed: Condvar,
 }
 
-struct Place<'a>(&'a Places);
+struct ProcessSlot<'a>(&'a ProcessSlots);
 
-impl Places {
+impl ProcessSlots {
     fn of_this_machine() -> Self {
         Self {
             num_free: Mutex::new(thread::available_parallelism().map_or(1, usize::from)),
@@ -155,39 +160,40 @@ impl Places {
         self.num_free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a place, and holds it.
-    fn take(&self) -> Place<'_> {
+    /// Waits for a free slot, and occupies it.
+    fn take(&self) -> ProcessSlot<'_> {
         let free = self.freed.wait_while(self.num_free(), |free| *free == 0);
         *free.unwrap_or_else(PoisonError::into_inner) -= 1;
-        Place(self)
+        ProcessSlot(self)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for ProcessSlot<'_> {
     fn drop(&mut self) {
         *self.0.num_free() += 1;
         self.0.freed.notify_one();
     }
 }
 
-/// What ADIOS2's metadata library says when it goes on with types that it does not know, or what was seen of where ADIOS2
-/// was led: memory of others is written or read then, and whether that is fatal is chance.
-fn complaint(said: impl Read) -> Option<String> {
-    // Names are repeated as they are, letters or not.
-    let lines = BufReader::new(said).split(b'\n').map_while(Result::ok);
+/// Returns the first complaint: of ADIOS2's metadata library about a type that it does not know and ignores, or of
+/// [`read_through`] about where ADIOS2 was misled. ADIOS2 then reads or writes foreign memory, and whether that is
+/// fatal is chance.
+fn complaint(stderr: impl Read) -> Option<String> {
+    // Names are repeated verbatim, even if they are not UTF-8.
+    let lines = BufReader::new(stderr).split(b'\n').map_while(Result::ok);
     let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
     let is_one = |line: &String| {
-        let all = [UNKNOWN_TYPE, LED_ASTRAY, GAVE_UP];
+        let all = [UNKNOWN_TYPE, OUT_OF_BOUNDS, READ_FAILED];
         all.iter().any(|it| line.contains(it))
     };
     let mut complaints = lines.filter(is_one);
     let first = complaints.next();
-    // To its end, so that the process can say it all.
+    // Reads to the end, so that the process is not blocked by a full pipe.
     complaints.for_each(drop);
     first
 }
 
-/// The status of a process, ended at the deadline; `None` if it had to be.
+/// Returns the exit status of a process, which is killed at the deadline; `None` if it was killed.
 fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {
@@ -198,28 +204,27 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> 
             child.wait()?;
             return Ok(None);
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Reads a stream to its end, in a process that is there for nothing else: it limits itself. What is wrong with the
-/// stream in a way that is told without ADIOS2 does not matter here, and of arrays, which ADIOS2 only copies, the first and last rows
-/// show where it is led.
+/// Reads a stream to its end in a process that serves only this purpose and limits itself. Damage that is found without
+/// ADIOS2 is ignored here. Of arrays, which ADIOS2 only copies, the first and last rows suffice to show where it reads.
 ///
 /// # Errors
-/// Without ADIOS2.
+/// An error if ADIOS2 is missing.
 pub fn read_through(path: &Path, adios2: &LibraryOnDemand) -> Result<(), Adios2Error> {
-    // Memory is limited, and made to show strays, after the library has settled.
+    // Memory is limited and stray reads are exposed only after the library is loaded.
     adios2.get()?;
     let limits = Limits::of(path);
     let num_bytes = limits.num_bytes.saturating_add(expose_stray_reads());
     limit_this_process(limits.cpu, num_bytes);
     let read = || {
-        // An error in another array ends who reads all of them, and lets others go on to what comes after it.
+        // An error in another array ends a reader of all arrays, but a reader of functions only goes on beyond it.
         for functions_only in [true, false] {
             match read_edges(path, functions_only, adios2) {
                 Err(TraceError::Fatal { how, .. }) => eprintln!("{how}"),
-                Err(TraceError::Stream { source, .. }) => eprintln!("{GAVE_UP}: {source}"),
+                Err(TraceError::Stream { source, .. }) => eprintln!("{READ_FAILED}: {source}"),
                 _ => {}
             }
         }
@@ -244,7 +249,7 @@ fn read_edges(
     Ok(())
 }
 
-/// What reading a stream may take.
+/// The resources that reading a stream may use.
 struct Limits {
     cpu: Duration,
     num_bytes: u64,
@@ -257,8 +262,8 @@ impl Limits {
         let num_bytes: u64 = sizes.sum();
         let num_mb = u32::try_from(num_bytes >> 20).unwrap_or(u32::MAX);
         Self {
-            cpu: LEAST_CPU.saturating_add(CPU_PER_MB.saturating_mul(num_mb)),
-            num_bytes: LEAST_BYTES.saturating_add(BYTES_PER_BYTE.saturating_mul(num_bytes)),
+            cpu: BASE_CPU.saturating_add(CPU_PER_MB.saturating_mul(num_mb)),
+            num_bytes: BASE_BYTES.saturating_add(BYTES_PER_BYTE.saturating_mul(num_bytes)),
         }
     }
 }
@@ -267,7 +272,7 @@ impl Limits {
 mod tests {
     use super::*;
 
-    /// A folder that is taken for one of BP5.
+    /// A folder that looks like BP5.
     fn stream() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(BP5_FILE), "").unwrap();
@@ -280,15 +285,15 @@ mod tests {
         let guard = StreamGuard::new(PathBuf::from("/no/such/program"), Vec::new());
         let adios2 = LibraryOnDemand::of_this_machine();
         let error = guard.check_for_adios2(folder.path(), &adios2).unwrap_err();
-        let told = error.with_causes();
+        let text = error.with_causes();
         assert!(
-            told.contains(folder.path().to_str().unwrap()) && told.contains("process"),
-            "{told}"
+            text.contains(folder.path().to_str().unwrap()) && text.contains("process"),
+            "{text}"
         );
     }
 
     #[test]
-    fn what_adios2_does_not_read_needs_no_other_process() {
+    fn streams_without_adios2_need_no_other_process() {
         let guard = StreamGuard::new(PathBuf::from("/no/such/program"), Vec::new());
         let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/lammps-4r-small");
         let closed = run.join("bp/tau-metrics-lmp_tau-0.bp");
@@ -302,9 +307,9 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn no_more_processes_are_at_work_than_there_are_cores() {
+    fn at_most_one_process_runs_per_core() {
         let folder = stream();
-        // Each holds a file of its own while it is there, and tells how many are.
+        // Each process has a file of its own while it runs, and reports the number of files.
         let script = "touch $0/$$; ls $0 | wc -l >> $0.counts; sleep 0.05; rm $0/$$";
         let held = tempfile::tempdir().unwrap();
         let arguments = ["-c", script, held.path().to_str().unwrap()];
@@ -317,9 +322,9 @@ mod tests {
             }
         });
         let counts = held.path().with_extension("counts");
-        let told = std::fs::read_to_string(&counts).unwrap();
+        let text = std::fs::read_to_string(&counts).unwrap();
         std::fs::remove_file(counts).unwrap();
-        let counts: Vec<usize> = told.lines().map(|it| it.trim().parse().unwrap()).collect();
+        let counts: Vec<usize> = text.lines().map(|it| it.trim().parse().unwrap()).collect();
         assert_eq!(counts.len(), 4 * num_cores);
         assert!(counts.iter().all(|&it| it <= num_cores), "{counts:?}");
     }

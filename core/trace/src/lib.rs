@@ -5,9 +5,9 @@
 //!                                          └───────────── read_trace (all ranks) ───────────── Trace
 //! ```
 //!
-//! Damage is normal. A rank whose file cannot be read is left out, a stream that breaks off gives the
-//! steps before the break, an invalid row is skipped; each is a counted
-//! [`callgrove_model::Warning`]. Only what leaves nothing to show is a [`TraceError`].
+//! Damage is normal. A rank whose file cannot be read is left out, a truncated stream yields the steps before its end,
+//! and an invalid row is skipped. Each is a counted [`callgrove_model::Warning`]. An error is a [`TraceError`] only if
+//! nothing remains to be shown.
 
 #![warn(
     clippy::cast_possible_truncation,
@@ -24,7 +24,7 @@ mod guard;
 #[cfg(unix)]
 mod limits;
 #[cfg(not(unix))]
-#[path = "limits_elsewhere.rs"]
+#[path = "limits_unsupported.rs"]
 mod limits;
 mod live;
 mod live_options;
@@ -36,7 +36,7 @@ mod source;
 
 pub use adios2::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub use error::TraceError;
-pub use find::{find_streams, streams_to_come};
+pub use find::{expected_streams, find_streams};
 pub use guard::{StreamGuard, read_through};
 pub use live::open_live;
 pub use live_options::{LiveEngine, LiveOptions};

@@ -1,15 +1,15 @@
-//! Limits that the system holds a process to.
+//! Limits that the operating system enforces on a process.
 
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Ends this process when it takes more processor time, and refuses it more memory.
+/// Limits this process: excess processor time ends it, and further memory is refused.
 pub(crate) fn limit_this_process(cpu: Duration, num_bytes: u64) {
     for (resource, limit) in [
         (Resource::Cpu, cpu.as_secs()),
         (Resource::As, num_bytes),
-        // Nobody reads what it leaves behind.
+        // No core dump, which is never read.
         (Resource::Core, 0),
     ] {
         let maximum = getrlimit(resource).maximum;
@@ -17,7 +17,7 @@ pub(crate) fn limit_this_process(cpu: Duration, num_bytes: u64) {
             current: Some(maximum.map_or(limit, |most| most.min(limit))),
             maximum,
         };
-        // Whoever waits for it has a limit of its own.
+        // The parent process has a timeout of its own, so a failure has no effect.
         setrlimit(resource, limit).ok();
     }
 }

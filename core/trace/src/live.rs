@@ -7,25 +7,25 @@ use callgrove_adios2_sys::Library;
 use crate::adios2::TauSource;
 use crate::{LiveOptions, TraceError, TraceSource};
 
-/// Opens one rank's stream while it is being written; waits for the writer no longer than the options say.
+/// Opens one rank's stream while it is being written. Waits for the writer no longer than the options allow.
 ///
-/// The name is that of the stream, as TAU gives it (`tau-metrics-lmp-0.bp`); that of the file by which SST's
-/// readers find the writer (`tau-metrics-lmp-0.bp.sst`) will do too. What the source does then:
+/// The name is that of the stream, as TAU gives it (`tau-metrics-lmp-0.bp`), or that of the contact file by which
+/// readers of SST find the writer (`tau-metrics-lmp-0.bp.sst`). The source handles these cases:
 ///
-/// * a step that is not there yet is [`crate::Next::NotReady`];
-/// * steps that the writer dropped, or that it wrote before this reader was there, are
-///   [`callgrove_model::WarningKind::StepMissing`], and batches have the writer's numbers; after such a step
-///   asking for the next one waits for it however long that takes, because ADIOS2 does;
-/// * a writer that is gone without having closed the stream is
-///   [`callgrove_model::WarningKind::StreamTruncated`] and [`crate::Next::End`].
+/// * A step that has not arrived yet is [`crate::Next::NotReady`].
+/// * A step that the writer dropped, or wrote before this reader connected, is
+///   [`callgrove_model::WarningKind::StepMissing`]. Batches have the writer's step numbers. After such a step the
+///   request for the next one waits for it without limit, because ADIOS2 does.
+/// * A writer that ended without closing the stream is [`callgrove_model::WarningKind::StreamTruncated`] and
+///   [`crate::Next::End`].
 ///
-/// Threads may open several streams at the same time. Over SST, the writers are other processes, which let in a reader
-/// that comes late with their next step, and do not end before it has read what they wrote since. So each stream is read
-/// as soon as it is open, whatever the others do.
+/// Threads may open several streams at the same time. Over SST, the writers are other processes. A writer admits a late
+/// reader with its next step, and does not end before that reader has read the steps since. So each stream is read as
+/// soon as it is open, independent of the others.
 ///
 /// # Errors
-/// [`TraceError::NoWriter`] if none is there in time, [`TraceError::WriterEnded`], and any other [`TraceError`] that
-/// concerns one stream.
+/// [`TraceError::NoWriter`] if no writer appears in time, [`TraceError::WriterEnded`], and any other [`TraceError`]
+/// that concerns one stream.
 pub fn open_live(
     name: &Path,
     options: &LiveOptions,
@@ -35,7 +35,7 @@ pub fn open_live(
     Ok(Box::new(TauSource::open_live(&path, options, adios2)?))
 }
 
-/// The stream's name, if a contact file of SST was named instead.
+/// Returns the stream's name, also if the contact file of SST was given.
 fn stream_of_contact(name: &Path) -> PathBuf {
     if name.extension().is_some_and(|extension| extension == "sst") {
         return name.with_extension("");

@@ -1,34 +1,34 @@
-//! How a stream that is still being written is opened.
+//! The options of opening a stream that is still being written.
 
 use std::time::Duration;
 
 use callgrove_model::ProgramId;
 
-/// How the steps of a running program come.
+/// The way in which the steps of a running program arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LiveEngine {
-    /// Over the network, by ADIOS2's SST; the reader needs the same release of ADIOS2 as the writer.
+    /// Over the network, through SST of ADIOS2. Reader and writer need the same release of ADIOS2.
     Sst,
-    /// Through a BP4 or BP5 folder that the writer adds steps to.
+    /// Through a BP4 or BP5 folder to which the writer adds steps.
     Bp,
 }
 
-/// How a stream that is still being written is opened.
+/// The options of opening a stream that is still being written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LiveOptions {
-    /// How the steps come.
+    /// The way in which the steps arrive.
     pub engine: LiveEngine,
-    /// The program of a workflow; TAU's own index, always 0, is replaced by it.
+    /// The index of the program in its workflow, which replaces TAU's own index, always 0.
     pub program: ProgramId,
-    /// How long to wait for the writer to be there.
+    /// Longest wait for the writer.
     pub connect_timeout: Duration,
-    /// After how long without a step the writer is taken for dead; `None` waits for ever. Only silence tells
-    /// that the writer of a folder was killed; that of an SST stream is missed at once.
+    /// Longest time without a step before the writer counts as dead; `None` waits without limit. A killed BP writer is
+    /// detected only by this timeout. A killed SST writer is detected immediately.
     pub silence_timeout: Option<Duration>,
 }
 
 impl LiveOptions {
-    /// One minute to connect, and no end to silence.
+    /// Returns options that wait one minute for the writer, and without limit for steps.
     pub fn new(engine: LiveEngine) -> Self {
         Self {
             engine,

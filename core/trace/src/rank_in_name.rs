@@ -1,8 +1,8 @@
-//! The rank that the name of a stream tells.
+//! The rank that the name of a stream states.
 
 use std::path::{Path, PathBuf};
 
-/// The number at the end of a stream's name: `…-12.bp` is rank 12, and so is its contact file `…-12.bp.sst`.
+/// Returns the number at the end of a stream's name. `…-12.bp` is rank 12, and so is its contact file `…-12.bp.sst`.
 pub fn rank_in_name(stream: &Path) -> Option<u32> {
     let name = stream.to_str()?;
     let stem = Path::new(name.strip_suffix(".sst").unwrap_or(name))
@@ -14,7 +14,7 @@ pub fn rank_in_name(stream: &Path) -> Option<u32> {
     stem[start..].parse().ok()
 }
 
-/// The name of the same stream of another rank.
+/// Returns the name of the same stream of another rank.
 pub(crate) fn with_rank_in_name(stream: &Path, rank: u32) -> Option<PathBuf> {
     rank_in_name(stream)?;
     let stem = stream

@@ -1,4 +1,4 @@
-//! A whole run in memory: its ranks are read side by side and joined.
+//! Reads a complete run into memory: its ranks are read in parallel and joined.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -18,22 +18,22 @@ use callgrove_model::{
 use crate::rank_in_name::rank_in_name;
 use crate::{Next, StreamGuard, TraceError, open_stream};
 
-/// Share of the progress that reading the streams takes; joining the ranks takes the rest.
-const READING: f32 = 0.9;
+/// Share of the progress that reading the streams takes. Joining the ranks takes the rest.
+const READING_SHARE: f32 = 0.9;
 
-/// How a trace is read. The result does not depend on it.
+/// The options of reading a trace. The result does not depend on them.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// ADIOS2, where it is needed.
+    /// ADIOS2, loaded when it is needed.
     pub adios2: LibraryOnDemand,
-    /// Ranks to be read at the same time.
+    /// Number of ranks read at the same time.
     pub num_threads: NonZeroUsize,
-    /// Reads each stream first, in another process; without one, damage can end this process.
+    /// Reads each stream in another process first. Without a guard, damage can end this process.
     pub guard: Option<StreamGuard>,
 }
 
 impl ReadOptions {
-    /// What this machine has: its ADIOS2 and all its cores.
+    /// Returns the options for this machine: its ADIOS2 and all its cores.
     pub fn of_this_machine() -> Self {
         let num_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         Self {
@@ -44,9 +44,9 @@ impl ReadOptions {
     }
 }
 
-/// Reads the streams of one run, one per rank, as [`crate::find_streams`] gives them.
+/// Reads the streams of one run, one per rank, in the form that [`crate::find_streams`] returns.
 ///
-/// A rank that cannot be read is left out with a warning, unless no rank can be.
+/// A rank that cannot be read is left out with a warning, unless no rank can be read.
 ///
 /// # Errors
 /// The error of the first stream if none can be read; [`TraceError::Adios2`] without the library;
@@ -57,14 +57,14 @@ pub fn read_trace(
     progress: Progress<'_>,
 ) -> Result<Trace, TraceError> {
     progress.at(0.0)?;
-    let meter = Meter::new(streams.len(), progress.part(0.0, READING));
+    let meter = Meter::new(streams.len(), progress.part(0.0, READING_SHARE));
     let read = |index: usize, stream: &PathBuf| {
         if let Some(guard) = &options.guard {
             guard.check(stream, &options.adios2)?;
         }
         let report = |position| meter.at(index, position);
         let mut all = read_rank(stream, None, None, &options.adios2, report)?;
-        // A stream that all ranks of a run wrote is read once for each.
+        // A stream that several ranks wrote is read once for each of them.
         for rank in mem::take(&mut all.other_ranks) {
             let report = |_| meter.at(index, 1.0);
             let of_rank = read_rank(stream, Some(rank), None, &options.adios2, report)?;
@@ -73,7 +73,7 @@ pub fn read_trace(
         }
         Ok(all)
     };
-    let outcomes = side_by_side(streams, options.num_threads, read)?;
+    let outcomes = read_in_parallel(streams, options.num_threads, read)?;
     let trace = join(streams, outcomes)?;
     progress.at(1.0)?;
     Ok(trace)
@@ -82,14 +82,14 @@ pub fn read_trace(
 /// The result of reading one stream.
 struct StreamOutcome {
     traces: Vec<RankTrace>,
-    /// Ranks that the stream has beside these.
+    /// Further ranks that the stream has rows of.
     other_ranks: Vec<(ProgramId, RankId)>,
     warnings: Warnings,
     num_ranks: Option<u32>,
 }
 
-/// Reads one rank of a stream; `None` is the stream's own. If the first steps have times that later turn out not to be of
-/// the run, it is read again by the `clock` of those that are.
+/// Reads one rank of a stream; `None` is the stream's own rank. The stream is read again with the clock of its later
+/// steps if the times of its first steps turn out not to belong to the run.
 fn read_rank(
     path: &Path,
     rank: Option<(ProgramId, RankId)>,
@@ -104,7 +104,7 @@ fn read_rank(
         source.set_clock(time);
     }
     let mut builder = None;
-    // Steps without events, from before the stream said of which rank it is.
+    // Steps without events that precede the first statement of the rank.
     let mut early = Vec::new();
     loop {
         let cut = match source.next_step(Duration::ZERO) {
@@ -122,10 +122,10 @@ fn read_rank(
             }
             Ok(Next::End) => None,
             Ok(Next::NotReady) => Some(format!(
-                "the writer has not closed the file, maybe it was killed: {}",
+                "the writer has not closed the file and may have been killed: {}",
                 path.display()
             )),
-            // An error before the first step is all that there is to say.
+            // Without any step, the error is the only result.
             Err(error) if builder.is_none() && early.is_empty() => return Err(error),
             Err(error) => Some(error.with_causes()),
         };
@@ -156,9 +156,9 @@ fn read_rank(
     })
 }
 
-/// Does `work` on every item, `num_threads` at a time; answers in order of the items. Stops early if
-/// one is cancelled.
-fn side_by_side<T: Sync, R: Send>(
+/// Applies `work` to every item, `num_threads` at a time, and returns the results in the order of the items. Stops
+/// early if one is cancelled.
+fn read_in_parallel<T: Sync, R: Send>(
     items: &[T],
     num_threads: NonZeroUsize,
     work: impl Fn(usize, &T) -> Result<R, TraceError> + Sync,
@@ -187,7 +187,7 @@ fn side_by_side<T: Sync, R: Send>(
             })
             .collect::<Result<Vec<_>, _>>();
         let mut done = worker();
-        // Fewer threads than asked for read the same, only later.
+        // With fewer threads the result is the same, only later.
         for helper in helpers.into_iter().flatten() {
             match helper.join() {
                 Ok(more) => done.extend(more),
@@ -262,7 +262,7 @@ fn count_missing(num_ranks: u32, present: &BTreeSet<RankId>, warnings: &mut Warn
     }
 }
 
-/// Joins the positions of the streams into one progress, which never goes back.
+/// Joins the positions of the streams into one progress, which never decreases.
 struct Meter<'a> {
     positions: Mutex<Vec<f32>>,
     progress: Progress<'a>,

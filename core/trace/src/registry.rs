@@ -1,4 +1,4 @@
-//! The formats that there is a reader for: one line each to tell a format and to open a stream of it.
+//! The registry of formats: how a format is recognized, and how a stream of it is opened.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use callgrove_model::{ProgramId, RankId};
 use crate::adios2::TauSource;
 use crate::{Next, TraceError, TraceSource, rank_in_name};
 
-/// A format, told by the look of a path.
+/// A format, recognized from a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
-    /// A folder that ADIOS2 wrote with BP4 or BP5.
+    /// A BP4 or BP5 folder of ADIOS2.
     Bp,
 }
 
-/// The format of the stream at `path`, if it looks like one. A `.bp` that is none looks like one too,
-/// so that it is not passed over in silence.
+/// Returns the format of the stream at `path`, if it looks like one. An invalid `.bp` looks like one too, so that it is
+/// reported and not skipped silently.
 pub(crate) fn sniff(path: &Path) -> Option<Format> {
     let is_bp = path.extension().is_some_and(|extension| extension == "bp");
     (is_bp || path.join("md.idx").is_file()).then_some(Format::Bp)
 }
 
-/// The rank of a recorded stream: the one that its contents say, or else its name. `None` if neither does.
+/// Returns the rank of a recorded stream, from its contents or else from its name; `None` if neither states it.
 ///
 /// # Errors
 /// Any [`TraceError`] that concerns one stream.
@@ -38,8 +38,8 @@ pub fn rank_of_stream(path: &Path, adios2: &LibraryOnDemand) -> Result<Option<Ra
     Ok(rank_in_name(path).map(RankId))
 }
 
-/// Opens one rank's stream with the reader of its format. Its rows get the index `program`, which is 0 in a
-/// run of one program.
+/// Opens one rank's stream with the reader of its format. Its rows get the program index `program`, which is 0 in a run
+/// of one program.
 ///
 /// # Errors
 /// Any [`TraceError`] that concerns one stream.

@@ -1,4 +1,4 @@
-//! What every reader offers: the steps of one rank's stream, one after another.
+//! The interface of every reader: the steps of one rank's stream, one after another.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub type Announcement = (String, String);
 pub enum Next {
     /// A step.
     Step(Box<StepBatch>),
-    /// No step within the time given, and the writer has not said that there will be none.
+    /// No step arrived within the given time, and the writer has not ended the stream.
     NotReady,
     /// All steps were read.
     End,
@@ -24,73 +24,73 @@ pub enum Next {
 
 /// The stream of one rank, read step by step.
 ///
-/// After an error the stream gives no more steps.
+/// After an error the stream returns no more steps.
 pub trait TraceSource: Send {
-    /// The next step, waiting for it no longer than `wait`.
+    /// Returns the next step, and waits for it no longer than `wait`.
     ///
-    /// The names that its ids stand for are in [`TraceSource::names`] and
-    /// [`TraceSource::counter_names`] from then on.
+    /// The names of its ids are in [`TraceSource::names`] and [`TraceSource::counter_names`] from then on.
     ///
     /// # Errors
     /// Any [`TraceError`] that concerns one stream.
     fn next_step(&mut self, wait: Duration) -> Result<Next, TraceError>;
 
-    /// The rank, as the stream states it; before the first step, as its file name does.
+    /// Returns the rank that the stream states; before the first step, the rank in its file name.
     fn rank(&self) -> Option<RankId>;
 
-    /// Number of ranks of the run, as far as the stream has stated it.
+    /// Returns the number of ranks of the run, if the stream has stated it.
     fn num_ranks(&self) -> Option<u32>;
 
-    /// Share of the stream that was read, from 0 to 1; 0 if nobody knows where it ends.
+    /// Returns the share of the stream that was read, from 0 to 1; 0 if its length is unknown.
     fn position(&self) -> f32;
 
-    /// Function names so far; ids are this stream's own.
+    /// Returns the function names so far. The ids are this stream's own.
     fn names(&self) -> &NameTable<FuncId>;
 
-    /// Counter names so far; ids are this stream's own.
+    /// Returns the counter names so far. The ids are this stream's own.
     fn counter_names(&self) -> &NameTable<CounterId>;
 
-    /// Tells a stream from any other, also from one of the same name, if it announces each name only once: who comes
-    /// back to it needs what was announced before.
+    /// Returns the identity of a stream that announces each name only once, which differs from that of any other
+    /// stream, even one of the same name. A reader that returns to the stream needs the earlier announcements.
     fn identity(&self) -> Option<String> {
         None
     }
 
-    /// What was announced since this was asked last.
+    /// Returns the announcements since the last call.
     fn take_announced(&mut self) -> Vec<Announcement> {
         Vec::new()
     }
 
-    /// Before the first step: what another reader was told by the stream of that identity, which need not be this one.
+    /// Takes in what another reader read from the stream of that identity, before the first step. The call has no
+    /// effect if this is another stream.
     fn recall(&mut self, identity: &str, announced: Vec<Announcement>) {
         drop((identity, announced));
     }
 
-    /// From now on steps need to have no messages and counter samples: only functions are looked at, and what is not read
-    /// costs nothing.
+    /// Allows later steps to omit messages and counter samples, so that a caller that needs only functions saves the
+    /// cost of reading them.
     fn functions_only(&mut self) {}
 
-    /// Before the first step: reads the rows of one rank of a stream that several wrote; `None` is the stream's own.
-    /// Other readers read the others, whose rows are not counted as lost then.
+    /// Selects the rank whose rows are read from a stream that several ranks wrote, before the first step; `None` is
+    /// the stream's own rank. Other readers read the other ranks, so their rows are not counted as lost.
     fn select(&mut self, rank: Option<(ProgramId, RankId)>) {
         let _: Option<(ProgramId, RankId)> = rank;
     }
 
-    /// Before the first step: a time of the run, from [`TraceSource::late_clock`] of another reader.
+    /// Sets a time of the run, from [`TraceSource::late_clock`] of another reader, before the first step.
     fn set_clock(&mut self, time: TimeNs) {
         let _: TimeNs = time;
     }
 
-    /// A time of the run by which the stream has to be read again, since its first steps had others.
+    /// Returns a time of the run with which the stream has to be read again, because its first steps had other times.
     fn late_clock(&self) -> Option<TimeNs> {
         None
     }
 
-    /// The other ranks of which the stream had rows so far.
+    /// Returns the other ranks that the stream had rows of so far.
     fn other_ranks(&self) -> Vec<(ProgramId, RankId)> {
         Vec::new()
     }
 
-    /// What was found wrong since this was asked last.
+    /// Returns the damage found since the last call.
     fn take_warnings(&mut self) -> Warnings;
 }

@@ -1,5 +1,5 @@
-//! Damaged files: the best result with a warning, or an error that names the file; never a crash and
-//! never a wait. What is checked here ends this process if ADIOS2 is let near such a file.
+//! Damaged files yield the best result with a warning, or an error that names the file, and never a crash or a hang.
+//! The files here would end this process if ADIOS2 read them.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -15,7 +15,7 @@ use support::{
     bp4_run, bp5_run, copy, cut, first_place, read, read_without_adios2, stream, warnings,
 };
 
-/// Lengths at which a file of `num_bytes` bytes is cut: its start and its end byte by byte, between them in
+/// Returns the lengths to which a file of `num_bytes` bytes is cut: near its start and end each byte, between them in
 /// strides.
 fn lengths(num_bytes: usize) -> Vec<usize> {
     let stride = (num_bytes / 24).max(1);
@@ -45,7 +45,7 @@ fn check_every_cut(run: &Path, files: &[&str], num_steps: u64) {
                     );
                 }
                 Ok(trace) if trace.num_steps == num_steps => {
-                    // BP4 ends data.0 with bytes that nobody needs.
+                    // BP4 ends data.0 with bytes that are not needed.
                     assert_eq!(trace.num_executions(), whole.num_executions(), "{at}");
                     assert!(*name == "data.0", "{at}");
                 }
@@ -64,7 +64,7 @@ fn check_every_cut(run: &Path, files: &[&str], num_steps: u64) {
             }
         }
         fs::write(&file, &bytes).unwrap();
-        // A file of the folder that is not there at all.
+        // The case of a missing file.
         fs::remove_file(&file).unwrap();
         let error = read(folder.path()).unwrap_err().to_string();
         assert!(error.contains(file.to_str().unwrap()), "{error}");
@@ -100,7 +100,7 @@ fn metadata_cut_within_a_step_gives_the_steps_before() {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_in_an_index_does_no_harm() {
+fn a_flipped_bit_anywhere_in_an_index_is_harmless() {
     for run in [bp4_run(), bp5_run()] {
         let folder = copy(&run, [0]);
         let file = stream(folder.path(), 0).join("md.idx");
@@ -128,11 +128,12 @@ fn a_flipped_bit_anywhere_in_an_index_does_no_harm() {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_in_a_description_is_told() {
+fn a_flipped_bit_anywhere_in_a_description_is_reported() {
     let folder = copy(&bp5_run(), [0]);
     let file = stream(folder.path(), 0).join("mmd.0");
     let bytes = fs::read(&file).unwrap();
-    // Behind the two lengths and the version of the first id; its description is 1,120 bytes long, the next one 564 of 568.
+    // After the two lengths and the version of the first id. Its description is 1,120 bytes long, the next one 564 of
+    // 568.
     let (first, second) = (18..16 + 12 + 1120, 1148 + 18..1148 + 16 + 12 + 564);
     for at in first.chain(second).step_by(7) {
         let mut damaged = bytes.clone();
@@ -147,7 +148,7 @@ fn a_flipped_bit_anywhere_in_a_description_is_told() {
 }
 
 #[test]
-fn a_flipped_bit_in_metadata_does_no_harm_where_adios2_does_not_read_it() {
+fn a_flipped_bit_in_metadata_is_harmless_without_adios2() {
     for run in [bp4_run(), bp5_run()] {
         let folder = copy(&run, [0]);
         let whole = read_without_adios2(folder.path()).unwrap();
@@ -167,8 +168,8 @@ fn a_flipped_bit_in_metadata_does_no_harm_where_adios2_does_not_read_it() {
                 Err(TraceError::Adios2(_)) => num_left += 1,
                 Err(error) => {
                     let path = stream(folder.path(), 0);
-                    let told = error.with_causes();
-                    assert!(told.contains(path.to_str().unwrap()), "{place}: {told}");
+                    let text = error.with_causes();
+                    assert!(text.contains(path.to_str().unwrap()), "{place}: {text}");
                 }
             }
         }
@@ -177,7 +178,7 @@ fn a_flipped_bit_in_metadata_does_no_harm_where_adios2_does_not_read_it() {
 }
 
 #[test]
-fn one_damaged_rank_leaves_the_others_whole() {
+fn one_damaged_rank_leaves_the_others_complete() {
     let folder = copy(&bp5_run(), 0..4);
     cut(&stream(folder.path(), 2).join("md.0"), 1000);
     let data = stream(folder.path(), 1).join("data.0");
@@ -216,7 +217,7 @@ fn one_damaged_rank_leaves_the_others_whole() {
 }
 
 #[test]
-fn a_rank_that_is_not_there_is_counted() {
+fn a_missing_rank_is_counted() {
     let folder = copy(&bp5_run(), [0, 3]);
     let trace = read(folder.path()).unwrap();
     assert_eq!(trace.lanes.len(), 2);
@@ -240,11 +241,11 @@ fn streams_of_two_runs_are_refused() {
         ),
         "{error}"
     );
-    assert!(error.to_string().contains("one run alone"), "{error}");
+    assert!(error.to_string().contains("one run only"), "{error}");
 }
 
 #[test]
-fn a_folder_that_is_no_bp_says_so() {
+fn an_invalid_bp_folder_is_an_error() {
     let folder = copy(&bp5_run(), [0]);
     fs::write(stream(folder.path(), 0).join("md.idx"), "text ".repeat(100)).unwrap();
     let error = read(folder.path()).unwrap_err().to_string();
@@ -284,7 +285,7 @@ fn a_file_of_adios_1_is_named_with_how_to_convert_it() {
 }
 
 #[test]
-fn a_bp_without_the_variables_of_tau_says_which_is_missing() {
+fn a_bp_folder_of_another_program_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.bp");
     let library = Library::load(&default_candidates()).unwrap();
@@ -316,7 +317,7 @@ fn a_bp_without_the_variables_of_tau_says_which_is_missing() {
 }
 
 #[test]
-fn a_stream_without_a_step_says_so() {
+fn a_stream_without_a_step_is_an_error() {
     let folder = copy(&bp5_run(), [0]);
     cut(&stream(folder.path(), 0).join("md.idx"), 64);
     assert!(matches!(
@@ -332,7 +333,7 @@ fn a_text_of_bp4_that_states_a_wrong_length_is_refused() {
     let bytes = fs::read(&file).unwrap();
     let name = b"MetaData:0:0:Hostname";
     let place = bytes.windows(name.len()).position(|it| it == name).unwrap();
-    // The length of the name, and that of the path after it, which is empty.
+    // The length of the name, and that of the empty path after it.
     for length in [place - 2, place + name.len()] {
         let mut damaged = bytes.clone();
         damaged[length + 1] ^= 0x80;

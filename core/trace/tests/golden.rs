@@ -1,4 +1,4 @@
-//! Stored traces are read as other tools read them: the figures, the ground truth's executions, and
+//! Stored traces are read with the same results as other tools: the figures, the executions of the ground truth, and
 //! the first executions as text.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
@@ -34,12 +34,12 @@ fn a_bp4_run_reads_as_recorded() {
 }
 
 #[test]
-fn a_killed_run_reads_up_to_its_last_whole_step() {
+fn a_killed_run_reads_up_to_its_last_complete_step() {
     check(&killed_run(), include_str!("golden/lammps-4r-killed.txt"));
 }
 
 #[test]
-fn only_what_was_not_closed_needs_adios2() {
+fn only_unclosed_streams_need_adios2() {
     for run in [bp4_run(), bp5_run()] {
         assert!(read_without_adios2(&run).unwrap().num_executions() > 0);
     }
@@ -234,7 +234,7 @@ fn describe_executions(trace: &Trace, lane: &Lane, text: &mut String) -> std::fm
 }
 
 #[test]
-fn a_trace_says_which_run_it_is_of() {
+fn a_trace_has_the_identity_of_its_run() {
     let small = read(&bp4_run()).unwrap();
     assert_eq!(
         small.identity.to_string(),

@@ -1,5 +1,5 @@
-//! Streams that are read while they are written, through the real engines: what comes out is what went in,
-//! and writers that drop steps or die have a defined end.
+//! Streams that are read while they are written, through the real engines: the output equals the input, and writers
+//! that drop steps or die have a defined end.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -19,8 +19,8 @@ use callgrove_trace::{
 };
 use support::{bp4_run, bp5_run, killed_run, stream};
 
-/// Longer than anything takes here; a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait of a test before it fails, longer than any operation here takes.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const SST: WriterEngine = WriterEngine::Sst(SstWriter {
     num_readers: 1,
     queue_limit: 0,
@@ -37,7 +37,7 @@ fn library() -> Library {
 
 fn live(engine: LiveEngine) -> LiveOptions {
     LiveOptions {
-        connect_timeout: PATIENCE,
+        connect_timeout: TIMEOUT,
         ..LiveOptions::new(engine)
     }
 }
@@ -47,7 +47,7 @@ fn spawn<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> JoinHa
     builder.spawn(read).unwrap()
 }
 
-/// Everything that a source gives: steps, then names.
+/// All output of a source: steps, then names.
 #[derive(PartialEq, Debug)]
 struct Read {
     steps: Vec<String>,
@@ -61,7 +61,7 @@ fn read_all(mut source: Box<dyn TraceSource>) -> Read {
     loop {
         match source.next_step(Duration::from_millis(100)).unwrap() {
             Next::Step(batch) => steps.push(format!("{batch:?}")),
-            Next::NotReady => assert!(start.elapsed() < PATIENCE, "{} steps", steps.len()),
+            Next::NotReady => assert!(start.elapsed() < TIMEOUT, "{} steps", steps.len()),
             Next::End => break,
         }
     }
@@ -121,23 +121,23 @@ fn one_call(number: u64) -> TauStep {
     step
 }
 
-/// Numbers of the steps that come, and the warnings.
+/// Returns the numbers of the steps that arrive, and the warnings.
 fn step_numbers(mut source: Box<dyn TraceSource>) -> (Vec<u32>, Vec<String>) {
     let start = Instant::now();
     let mut numbers = Vec::new();
     loop {
         match source.next_step(Duration::from_millis(20)).unwrap() {
             Next::Step(batch) => numbers.push(batch.step.0),
-            Next::NotReady => assert!(start.elapsed() < PATIENCE, "{numbers:?}"),
+            Next::NotReady => assert!(start.elapsed() < TIMEOUT, "{numbers:?}"),
             Next::End => return (numbers, texts(&source.take_warnings())),
         }
     }
 }
 
 #[test]
-fn a_trace_replayed_over_sst_comes_out_as_the_files_have_it() {
+fn a_trace_replayed_over_sst_equals_the_files() {
     let runs = [bp5_run(), bp4_run()];
-    if let Some((folder, engine)) = told() {
+    if let Some((folder, engine)) = writer_arguments() {
         let run = &runs[usize::from(engine == "second")];
         let streams = find_streams(run).unwrap();
         replay(&streams, &options(&folder, SST), Progress::none()).unwrap();
@@ -146,10 +146,10 @@ fn a_trace_replayed_over_sst_comes_out_as_the_files_have_it() {
     }
     for (run, which) in runs.iter().zip(["first", "second"]) {
         let folder = tempfile::tempdir().unwrap();
-        let test = "a_trace_replayed_over_sst_comes_out_as_the_files_have_it";
+        let test = "a_trace_replayed_over_sst_equals_the_files";
         let mut writer = start_writer(test, folder.path(), which);
         let streams = find_streams(run).unwrap();
-        // The last first: nobody waits for another's turn.
+        // In reverse order: no stream waits for another.
         let readers: Vec<_> = streams
             .iter()
             .rev()
@@ -168,14 +168,14 @@ fn a_trace_replayed_over_sst_comes_out_as_the_files_have_it() {
         for (path, reader) in streams.iter().rev().zip(readers) {
             assert_eq!(reader.join().unwrap(), read_file(path));
         }
-        // What ADIOS2's own threads do when a process that has replayed all ends is not the question here.
+        // The test does not cover ADIOS2's own threads at the end of a process that has replayed everything.
         let status = writer.wait().unwrap();
         assert!(folder.path().join("replayed").exists(), "{status}");
     }
 }
 
 #[test]
-fn a_trace_replayed_into_files_comes_out_the_same() {
+fn a_trace_replayed_into_files_is_unchanged() {
     for engine in [WriterEngine::Bp4, WriterEngine::Bp5] {
         for run in [bp5_run(), bp4_run()] {
             let folder = tempfile::tempdir().unwrap();
@@ -186,7 +186,7 @@ fn a_trace_replayed_into_files_comes_out_the_same() {
             for (path, copy) in streams.iter().zip(copies) {
                 let (mut original, copy) = (read_file(path), read_file(&copy));
                 if engine == WriterEngine::Bp4 {
-                    // Here metadata is shown at once, which in the other is shown as it came.
+                    // This stream shows metadata at once, the other one as it arrives.
                     assert_eq!(original.names.len(), copy.names.len());
                     original.names.clone_from(&copy.names);
                 }
@@ -197,7 +197,7 @@ fn a_trace_replayed_into_files_comes_out_the_same() {
 }
 
 #[test]
-fn a_killed_run_is_replayed_up_to_its_last_whole_step() {
+fn a_killed_run_is_replayed_up_to_its_last_complete_step() {
     let folder = tempfile::tempdir().unwrap();
     let streams = find_streams(&killed_run()).unwrap();
     let options = options(folder.path(), WriterEngine::Bp5);
@@ -255,7 +255,7 @@ fn a_replay_that_waits_for_readers_can_be_cancelled() {
     };
     let error = replay(&streams, &options(folder.path(), SST), Progress::new(&sink)).unwrap_err();
     assert!(matches!(error, TraceError::Cancelled(Cancelled)), "{error}");
-    assert!(start.elapsed() < PATIENCE);
+    assert!(start.elapsed() < TIMEOUT);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn files_are_followed_while_they_are_written() {
         let reader = {
             let path = path.clone();
             spawn(move || {
-                // Before the writer has made anything.
+                // The writer has not made any file yet.
                 let mut source = open_live(&path, &live(LiveEngine::Bp), &library()).unwrap();
                 let (start, mut waits) = (Instant::now(), 0_u128);
                 let mut steps = Vec::new();
@@ -276,7 +276,7 @@ fn files_are_followed_while_they_are_written() {
                         Next::NotReady => waits += 1,
                         Next::End => break,
                     }
-                    assert!(start.elapsed() < PATIENCE, "{engine:?} {steps:?} {waits}");
+                    assert!(start.elapsed() < TIMEOUT, "{engine:?} {steps:?} {waits}");
                 }
                 assert!(source.take_warnings().is_empty());
                 assert!(waits * 5 <= start.elapsed().as_millis(), "it did not wait");
@@ -287,7 +287,7 @@ fn files_are_followed_while_they_are_written() {
         let mut writer = TauWriter::open(&path, engine, &library()).unwrap();
         for number in 0..6 {
             let mut step = one_call(number);
-            // Later steps hold more than the file had when it was opened.
+            // Later steps are larger than the file was when it was opened.
             step.funcs = step.funcs.repeat(1 + 1_000 * number as usize);
             writer.write(&step).unwrap();
             thread::sleep(Duration::from_millis(60));
@@ -301,27 +301,27 @@ fn files_are_followed_while_they_are_written() {
 }
 
 #[test]
-fn a_stream_that_nobody_writes_is_an_error_that_says_what_to_do() {
+fn a_stream_without_a_writer_is_an_error_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     for engine in [LiveEngine::Sst, LiveEngine::Bp] {
         let options = LiveOptions {
             connect_timeout: Duration::from_secs(1),
             ..LiveOptions::new(engine)
         };
-        let path = folder.path().join("nobody-0.bp");
+        let path = folder.path().join("absent-0.bp");
         let Err(error) = open_live(&path, &options, &library()) else {
             panic!("{engine:?} opened nothing")
         };
         assert!(matches!(error, TraceError::NoWriter { .. }), "{error}");
         let text = error.to_string();
         assert!(text.contains("no writer answered within 1 s"), "{text}");
-        assert!(text.contains("same release of ADIOS2") && text.contains("nobody-0.bp"));
+        assert!(text.contains("same release of ADIOS2") && text.contains("absent-0.bp"));
     }
 }
 
 #[test]
 fn the_file_of_a_dead_job_does_not_end_the_wait() {
-    // What ADIOS2 2.12.1 wrote for a process that is gone.
+    // The contact file of a process that has ended, written by ADIOS2 2.12.1.
     const DEAD: &str = "#ADIOS2-SST v0\n0x7f05bc04b150:AAMAAJTJ8o3vqAAAATkCmAICAMDe55DEmGxYPQ==";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("late-0.bp");
@@ -336,7 +336,7 @@ fn the_file_of_a_dead_job_does_not_end_the_wait() {
     };
     assert!(matches!(error, TraceError::NoWriter { .. }), "{error}");
     assert!(start.elapsed() >= options.connect_timeout);
-    // A job that comes meanwhile is found.
+    // A job that starts meanwhile is found.
     let reader = spawn({
         let path = path.clone();
         move || read_all(open_live(&path, &live(LiveEngine::Sst), &library()).unwrap())
@@ -361,15 +361,15 @@ fn the_program_of_a_workflow_replaces_the_one_that_tau_states() {
 }
 
 #[test]
-fn steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers() {
-    if let Some((path, _)) = told() {
+fn dropped_steps_are_counted_and_numbers_are_kept() {
+    if let Some((path, _)) = writer_arguments() {
         let sst = WriterEngine::Sst(SstWriter {
             num_readers: 1,
             queue_limit: 1,
             queue_full: QueueFull::Discard,
         });
         let mut writer = TauWriter::open(&path, sst, &library()).unwrap();
-        // Nobody reads meanwhile.
+        // No reader is connected meanwhile.
         for number in 0..5 {
             writer.write(&one_call(number)).unwrap();
         }
@@ -382,11 +382,11 @@ fn steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run-0.bp");
-    let test = "steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers";
+    let test = "dropped_steps_are_counted_and_numbers_are_kept";
     let mut writer = start_writer(test, &path, "");
     let mut source = open_live(&path, &live(LiveEngine::Sst), &library()).unwrap();
     wait_for(&path.with_extension("written"));
-    let Next::Step(first) = source.next_step(PATIENCE).unwrap() else {
+    let Next::Step(first) = source.next_step(TIMEOUT).unwrap() else {
         panic!("the first step did not come")
     };
     assert_eq!(first.step.0, 0);
@@ -407,12 +407,13 @@ fn steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers() {
 fn wait_for(file: &Path) {
     let start = Instant::now();
     while !file.exists() {
-        assert!(start.elapsed() < PATIENCE, "{}", file.display());
+        assert!(start.elapsed() < TIMEOUT, "{}", file.display());
         thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Starts a test again in a process of its own, which writes to the path. As with TAU, who writes is not who reads.
+/// Starts a test again in a separate process, which writes to the path. As with TAU, the writer is another process than
+/// the reader.
 fn start_writer(test: &str, path: &Path, engine: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
@@ -422,13 +423,13 @@ fn start_writer(test: &str, path: &Path, engine: &str) -> Child {
         .unwrap()
 }
 
-/// In the process of a writer: where to write and how.
-fn told() -> Option<(PathBuf, String)> {
+/// Returns the path and the engine to write with, in the process of a writer.
+fn writer_arguments() -> Option<(PathBuf, String)> {
     let path = std::env::var_os("CALLGROVE_TEST_WRITER")?;
     Some((path.into(), std::env::var("CALLGROVE_TEST_ENGINE").unwrap()))
 }
 
-/// In the process of a writer: writes three steps, then waits to be killed.
+/// Writes three steps in the process of a writer, then waits to be killed.
 fn write_three_steps(path: &Path, engine: &str) {
     let engine = match engine {
         "BP4" => WriterEngine::Bp4,
@@ -439,13 +440,13 @@ fn write_three_steps(path: &Path, engine: &str) {
     for number in 0..3 {
         writer.write(&one_call(number)).unwrap();
     }
-    thread::sleep(PATIENCE);
+    thread::sleep(TIMEOUT);
 }
 
 #[test]
-fn writers_that_adios2_takes_for_one_another_are_read_as_two() {
-    if let Some((path, _)) = told() {
-        // Process id and the second of the start make what ADIOS2 calls the process.
+fn writers_that_adios2_confuses_are_read_separately() {
+    if let Some((path, _)) = writer_arguments() {
+        // ADIOS2 identifies a process by its id plus the second of its start.
         let sum = path.with_extension("sum");
         wait_for(&sum);
         let sum: u64 = std::fs::read_to_string(sum).unwrap().parse().unwrap();
@@ -459,7 +460,7 @@ fn writers_that_adios2_takes_for_one_another_are_read_as_two() {
     }
     let folders = [(), ()].map(|()| tempfile::tempdir().unwrap());
     let paths = folders.each_ref().map(|it| it.path().join("run-0.bp"));
-    let test = "writers_that_adios2_takes_for_one_another_are_read_as_two";
+    let test = "writers_that_adios2_confuses_are_read_separately";
     let mut writers = paths.each_ref().map(|path| start_writer(test, path, ""));
     let newest = writers.iter().map(Child::id).max().unwrap();
     let sum = since_epoch().as_secs() + 2 + u64::from(newest);
@@ -474,7 +475,7 @@ fn writers_that_adios2_takes_for_one_another_are_read_as_two() {
         let contact = std::fs::read_to_string(contact).unwrap();
         contact.trim_end().chars().rev().take(8).collect::<String>()
     });
-    assert_eq!(numbers[0], numbers[1], "ADIOS2 tells them apart");
+    assert_eq!(numbers[0], numbers[1], "ADIOS2 distinguishes them");
     let readers = paths.map(|path| {
         spawn(move || step_numbers(open_live(&path, &live(LiveEngine::Sst), &library()).unwrap()))
     });
@@ -493,7 +494,7 @@ fn since_epoch() -> Duration {
 
 #[test]
 fn a_writer_that_is_killed_ends_its_sst_stream_with_a_warning() {
-    if let Some((path, engine)) = told() {
+    if let Some((path, engine)) = writer_arguments() {
         return write_three_steps(&path, &engine);
     }
     let folder = tempfile::tempdir().unwrap();
@@ -502,7 +503,7 @@ fn a_writer_that_is_killed_ends_its_sst_stream_with_a_warning() {
     let mut writer = start_writer(test, &path, "SST");
     let mut source = open_live(&path, &live(LiveEngine::Sst), &library()).unwrap();
     for number in 0..3 {
-        let Next::Step(batch) = source.next_step(PATIENCE).unwrap() else {
+        let Next::Step(batch) = source.next_step(TIMEOUT).unwrap() else {
             panic!("step {number} did not come")
         };
         assert_eq!(batch.step.0, number);
@@ -515,20 +516,20 @@ fn a_writer_that_is_killed_ends_its_sst_stream_with_a_warning() {
     assert!(numbers.is_empty());
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(
-        warnings[0].starts_with("StreamTruncated x1 the writer is gone"),
+        warnings[0].starts_with("StreamTruncated x1 the writer has ended"),
         "{warnings:?}"
     );
 }
 
 #[test]
-fn a_writer_that_is_killed_ends_its_folder_after_the_silence_that_is_allowed() {
-    if let Some((path, engine)) = told() {
+fn a_writer_that_is_killed_ends_its_folder_after_the_timeout() {
+    if let Some((path, engine)) = writer_arguments() {
         return write_three_steps(&path, &engine);
     }
     for engine in ["BP4", "BP5"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run-0.bp");
-        let test = "a_writer_that_is_killed_ends_its_folder_after_the_silence_that_is_allowed";
+        let test = "a_writer_that_is_killed_ends_its_folder_after_the_timeout";
         let mut writer = start_writer(test, &path, engine);
         let options = LiveOptions {
             silence_timeout: Some(Duration::from_secs(2)),
@@ -536,7 +537,7 @@ fn a_writer_that_is_killed_ends_its_folder_after_the_silence_that_is_allowed() {
         };
         let mut source = open_live(&path, &options, &library()).unwrap();
         for number in 0..3 {
-            let Next::Step(batch) = source.next_step(PATIENCE).unwrap() else {
+            let Next::Step(batch) = source.next_step(TIMEOUT).unwrap() else {
                 panic!("step {number} did not come")
             };
             assert_eq!(batch.step.0, number);

@@ -1,4 +1,4 @@
-//! Streams made here, as TAU makes them, for what the stored traces do not have.
+//! Streams generated here, in the format of TAU, with contents that the stored traces lack.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -17,7 +17,7 @@ const T0: u64 = 1_795_231_715_233_145;
 const ENTRY: u64 = 0;
 const EXIT: u64 = 1;
 
-/// A step of rank 7 in the making.
+/// A step of rank 7 under construction.
 #[derive(Default)]
 struct Step(TauStep);
 
@@ -48,7 +48,7 @@ impl Step {
     }
 }
 
-/// Writes a stream with one engine; its name does not tell the rank.
+/// Writes a stream with one engine. Its name does not state the rank.
 fn write(engine: WriterEngine, steps: &[Step]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stream.bp");
@@ -61,7 +61,7 @@ fn write(engine: WriterEngine, steps: &[Step]) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Reads the steps written with each engine; both must give the same, which is returned.
+/// Writes the steps with each engine, and returns the trace, which must be the same for all.
 fn round_trip(steps: &[Step]) -> Trace {
     let read = |engine| read_back(&write(engine, steps).1);
     let (bp4, bp5) = (read(WriterEngine::Bp4), read(WriterEngine::Bp5));
@@ -75,7 +75,7 @@ fn read_back(path: &Path) -> Trace {
     read(path).unwrap()
 }
 
-/// The executions of a lane: name, step:row of the entry, entry and exit time.
+/// Returns the executions of a lane: name, step:row of the entry, entry and exit time.
 fn calls(trace: &Trace, lane: &Lane) -> Vec<String> {
     let execs = &lane.executions;
     let line = |row: usize| {
@@ -177,7 +177,7 @@ fn threads_are_lanes_and_equal_times_keep_the_stored_order() {
 }
 
 #[test]
-fn messages_and_counters_belong_to_the_call_they_happened_in() {
+fn messages_and_counters_belong_to_the_innermost_call() {
     let mut step = Step::new(2, 1)
         .timer(0, "main")
         .timer(1, "MPI_Send()")
@@ -218,7 +218,7 @@ fn messages_and_counters_belong_to_the_call_they_happened_in() {
 }
 
 #[test]
-fn rows_that_cannot_be_are_skipped_and_timers_without_a_name_get_one() {
+fn impossible_rows_are_skipped_and_unnamed_timers_get_a_name() {
     let mut step = Step::new(2, 1)
         .timer(0, "main")
         .attribute("counter 0", "TIME")
@@ -242,7 +242,7 @@ fn rows_that_cannot_be_are_skipped_and_timers_without_a_name_get_one() {
     );
 }
 
-/// Rows of function events of `main`, one call for each rank and time.
+/// Returns rows of function events of `main`, one call for each rank and time.
 fn calls_of(ranks: &[(u64, u64)]) -> Vec<[u64; 6]> {
     let rows = ranks.iter().flat_map(|&(rank, time)| {
         [(ENTRY, 0), (EXIT, 1)].map(|(kind, more)| [0, rank, 0, kind, 0, T0 + time + more])
@@ -250,7 +250,7 @@ fn calls_of(ranks: &[(u64, u64)]) -> Vec<[u64; 6]> {
     rows.collect()
 }
 
-/// Calls of each rank that was read.
+/// Returns the number of calls of each rank that was read.
 fn calls_by_rank(trace: &Trace) -> Vec<(u32, usize)> {
     let lanes = trace.lanes.iter();
     lanes
@@ -272,7 +272,7 @@ fn all_ranks_of_one_stream_are_read() {
 }
 
 #[test]
-fn the_rank_is_what_rows_say_and_else_what_the_name_says() {
+fn the_rank_is_that_of_the_rows_or_else_of_the_name() {
     let rank_of = |path: &Path| rank_of_stream(path, &LibraryOnDemand::new([])).unwrap();
     let empty = || Step::new(0, 1);
     let with_rows = || Step::new(1, 1).timer(0, "main").func(0, ENTRY, 0, 0);
@@ -294,7 +294,7 @@ fn the_rank_is_what_rows_say_and_else_what_the_name_says() {
 }
 
 #[test]
-fn one_row_of_another_rank_is_a_damaged_one() {
+fn a_single_row_of_another_rank_is_damaged() {
     let mut step = Step::new(1, 1).timer(0, "main");
     step.0.funcs = calls_of(&[(7, 0), (7, 5)]);
     step.0.funcs.insert(2, [0, 3, 0, ENTRY, 0, T0 + 3]);
@@ -304,7 +304,7 @@ fn one_row_of_another_rank_is_a_damaged_one() {
 }
 
 #[test]
-fn times_from_before_the_clock_was_set_do_not_stretch_the_run() {
+fn times_before_the_clock_was_set_do_not_extend_the_run() {
     let mut step = Step::new(1, 1).timer(0, "main");
     step.0.funcs = calls_of(&[(7, 0), (7, 5), (7, 9)]);
     step.0.funcs[0][5] = 140_059_208_043_584;

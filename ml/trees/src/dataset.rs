@@ -59,6 +59,7 @@ pub enum RowRef<'a> {
 impl DenseRows {
     /// Creates a matrix from its numbers, row by row.
     ///
+    /// # Errors
     /// [`MlError::LengthMismatch`] if the numbers do not fill complete rows, [`MlError::BadNumber`] if one is NaN or
     /// infinite.
     pub fn new(num_columns: usize, values: Vec<f64>) -> Result<Self> {

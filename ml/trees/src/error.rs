@@ -128,7 +128,10 @@ fn in_digits(value: f64) -> String {
     }
 }
 
-/// Returns `value` if `is_valid`, else an error.
+/// Checks that a parameter `is_valid`.
+///
+/// # Errors
+/// [`MlError::InvalidParam`] if it is not.
 pub fn check_param(
     name: &'static str,
     value: f64,

@@ -97,8 +97,9 @@ fn abnormal(forest: &Forest, root: String, seed: u64, clock: &mut Clock) -> Resu
     let judged = with_progress("Training", |progress| learned.train(&no_labels, progress))?;
     clock.lap("learn");
     let detection = Detection::new(judged, None);
-    let is_told = |tree: &TreeIdx| detection.is_abnormal(*tree) || detection.cause(*tree).is_some();
-    Ok(detection.order.iter().copied().filter(is_told).collect())
+    let is_listed =
+        |tree: &TreeIdx| detection.is_abnormal(*tree) || detection.cause(*tree).is_some();
+    Ok(detection.order.iter().copied().filter(is_listed).collect())
 }
 
 fn cause_table(rows: &[CauseRow]) -> TextTable {

@@ -9,8 +9,8 @@ use anyhow::Result;
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{WarningKind, Warnings};
 use callgrove_trace::{
-    LiveEngine, LiveOptions, Next, TraceError, find_streams, open_live, rank_in_name,
-    streams_to_come,
+    LiveEngine, LiveOptions, Next, TraceError, expected_streams, find_streams, open_live,
+    rank_in_name,
 };
 
 use crate::output::Problems;
@@ -45,7 +45,7 @@ pub(super) fn find_growing(
             num_ranks = stated_num_ranks(&found[0], adios2)?;
         }
         let is_known = num_ranks.is_some() || found.first().is_some_and(|first| first == input);
-        let to_come = streams_to_come(input, &found, num_ranks.unwrap_or_default());
+        let to_come = expected_streams(input, &found, num_ranks.unwrap_or_default());
         let present: BTreeSet<u32> = ranks(&found).collect();
         let missing: Vec<u32> = ranks(&to_come)
             .filter(|rank| !present.contains(rank))

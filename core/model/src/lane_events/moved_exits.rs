@@ -1,7 +1,7 @@
 //! Exits on another thread than their entries, as of tasks that a runtime moves between threads.
 //!
-//! An exit that finds no entry on its thread is of a call on another thread of its rank if that call is of the same
-//! function, has no exit, began before, and no third thread has such a call. The lanes are rebuilt with it.
+//! An exit without an entry on its thread ends a call on another thread of its rank if that call is of the same
+//! function, has no exit, and began before, and if no third thread has such a call. The lanes are rebuilt with it.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::{
     StepId, ThreadId, TimeNs, WarningKind, Warnings,
 };
 
-/// An exit that is put into a lane.
+/// An exit that is added to a lane.
 struct AddedExit {
     exit: StrayExit,
-    /// The call that it ends, if one is known.
+    /// The call that it ends, if it is known.
     exec: Option<ExecIdx>,
 }
 
-/// Of one function on one thread, by entry: until when a call that has no exit may have lasted.
+/// The latest possible end of each call without an exit, by entry, of one function on one thread.
 type WithoutExit = BTreeMap<(TimeNs, ExecIdx), TimeNs>;
 
-/// Pairs stray exits with calls of other lanes of the rank, and rebuilds the lanes if there are any.
+/// Pairs stray exits with calls of other lanes of the rank, and rebuilds the lanes if there are any pairs.
 pub(crate) fn pair_moved_exits(
     lanes: &mut BTreeMap<ThreadId, &mut CallStackBuilder>,
     rank: RankId,
@@ -51,7 +51,7 @@ pub(crate) fn pair_moved_exits(
     let Some(&first) = moved.first() else {
         return;
     };
-    // Rebuilding the lanes counts them again.
+    // Rebuilding the lanes counts these warnings again.
     warnings.remove(WarningKind::ExitWithoutEntry, rank);
     warnings.remove(WarningKind::MissingExit, rank);
     let (kind, count) = (WarningKind::ExitOnOtherThread, moved.len() as u64);
@@ -63,7 +63,7 @@ pub(crate) fn pair_moved_exits(
     }
 }
 
-/// The calls without an exit, by function and thread.
+/// Returns the calls without an exit, by function and thread.
 fn without_exit(
     lanes: &BTreeMap<ThreadId, &mut CallStackBuilder>,
 ) -> BTreeMap<FuncId, BTreeMap<ThreadId, WithoutExit>> {
@@ -85,7 +85,8 @@ fn without_exit(
     calls
 }
 
-/// Takes the call that an exit of `thread` may end: the innermost one on the only other thread that has such a call.
+/// Removes and returns the call that an exit of `thread` may end: the innermost one on the only other thread that has
+/// such a call.
 fn take_call(
     calls: &mut BTreeMap<ThreadId, WithoutExit>,
     thread: ThreadId,
@@ -105,10 +106,11 @@ fn take_call(
     Some((other, call.1))
 }
 
-/// The events of which a lane was built, with the steps of their entries, and the added ones in order of time.
+/// Returns the events from which a lane was built, with the steps of their entries, and the added ones, in order of
+/// time.
 fn events_with(execs: &Executions, added: &[AddedExit]) -> Vec<(StepId, FuncEvent)> {
     let exit = |exit: StrayExit| FuncEvent::new(FuncEventKind::Exit, exit.func, exit.time, 0);
-    // At one time an exit comes first, unless it is that of a call which began then.
+    // Of events at the same time, an added exit comes first, unless its call began at that time.
     let place = |it: &AddedExit| match it.exec {
         Some(exec) if execs.entry[exec.index()] < it.exit.time => 0,
         _ => 2,
@@ -150,8 +152,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs `thread+func` (enter) and `thread-func` (leave) events, one per nanosecond, in steps that `|` ends, and prints
-    /// the executions of each thread and the warnings.
+    /// Runs `thread+func` (enter) and `thread-func` (leave) events, one per nanosecond, in steps that a bar ends, and
+    /// returns the executions of each thread and the warnings as text.
     fn run(events: &str) -> Vec<String> {
         let mut rank = RankBuilder::new(ProgramId(0), RankId(0));
         let mut time = 0;
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_of_two_threads_is_left_alone() {
+    fn ambiguous_exits_are_not_paired() {
         let found = run("0+1 1+1 2-1 0-1 1-1 2-1");
         let expected = [
             "0: 1 0..3 in 0, sent 2",

@@ -305,7 +305,7 @@ async fn watch(mut connection: Connection, shared: Arc<Shared>, deadline: Durati
         let beat = connection.heartbeat(proto::HeartbeatRequest { instance });
         match tokio::time::timeout(deadline, beat).await {
             Ok(Err(status)) if is_connection_failure(&status) => {
-                shared.go_down(innermost_cause(&status))
+                shared.go_down(innermost_cause(&status));
             }
             Err(_) => shared.go_down(format!("no heartbeat reply within {deadline:?}")),
             // If the server has forgotten the instance, the next request shows it.

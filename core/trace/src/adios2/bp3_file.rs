@@ -1,4 +1,4 @@
-//! Files of BP3, the format of ADIOS 1.x, are recognized, so that the error says how to convert them.
+//! Recognizes files of BP3, the format of ADIOS 1.x, so that the error states how to convert them.
 //!
 //! ```text
 //! the end of a file, 28 bytes
@@ -14,13 +14,14 @@ use std::path::Path;
 
 use crate::TraceError;
 
+/// Size of the footer, in bytes.
 const FOOTER_BYTES: usize = 28;
-/// Where the footer starts, from the end of the file.
+/// Start of the footer, relative to the end of the file, in bytes.
 const FOOTER_START: i64 = -28;
-/// The newest version; the older ones are read as it is.
+/// The newest version. Older ones have the same footer.
 const VERSION: u8 = 3;
 
-/// The error that names a file of BP3, if it is one.
+/// Returns the error that names a file of BP3, if it is one.
 pub(crate) fn error(path: &Path) -> Option<TraceError> {
     let is_bp3 = footer(path).is_ok_and(|(footer, start)| is_footer(footer, start));
     is_bp3.then(|| TraceError::Bp3 {
@@ -28,7 +29,7 @@ pub(crate) fn error(path: &Path) -> Option<TraceError> {
     })
 }
 
-/// The last bytes of a file, and where they start.
+/// Returns the last bytes of a file, and their offset.
 fn footer(path: &Path) -> io::Result<([u8; FOOTER_BYTES], u64)> {
     let mut file = File::open(path)?;
     let start = file.seek(SeekFrom::End(FOOTER_START))?;

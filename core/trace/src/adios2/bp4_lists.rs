@@ -1,18 +1,19 @@
-//! The lists of variables and attributes in BP4's `md.0`: whether what they hold ends where it should, what the scalars
-//! and the attributes of a step are, and where its arrays are.
+//! The lists of variables and attributes in BP4's `md.0`: whether their entries end where they should, the scalars and
+//! the attributes of a step, and the locations of its arrays.
 //!
-//! ADIOS2 goes through them without looking at their ends: a text that states a wrong length is read from wherever that
-//! leads, and the process may crash.
+//! ADIOS2 reads them without checking their ends. It follows a text with a wrong length wherever that leads, and the
+//! process may crash.
 //!
 //! ```text
 //! entry           length of the rest (4) · member (4) · group, name (texts) · …
 //! a variable      … order (1) · 0 (1) · type (1) · sets (8), one for each block that was put · each set
 //! an attribute    … path (text) · type (1) · sets (8) · each set
 //! set             characteristics (1) · length (4) · each characteristic: which (1), value
-//! characteristic  0 the value: of a text attribute, a text · 3 a place (8) · 6 the place in the data file (8)
-//!                 4 dimensions (1), length (2), for each: of the block, of the array, where the block starts (8 each);
-//!                   of a scalar, none; of a text, one
-//!                 7 number of the data file (4) · 8 step (4) · 12 blocks (2), of one: least and greatest value (8 each) · others
+//! characteristic  0 the value: of a text attribute, a text · 3 an offset (8) · 6 the offset in the data file (8)
+//!                 4 dimensions (1), length (2), for each: of the block, of the array, start of the block (8 each);
+//!                   a scalar has none, a text has one
+//!                 7 number of the data file (4) · 8 step (4)
+//!                 12 blocks (2), of one: least and greatest value (8 each) · others
 //! text            length (2) · bytes
 //! ```
 
@@ -21,23 +22,26 @@ use super::schema::COUNTS;
 use super::stored_attributes::StoredAttributes;
 use super::stored_step::{StoredArray, StoredStep};
 
-/// The type of an attribute that is one text, and those of numbers.
+/// The type of a text attribute.
 const TEXT: u64 = 9;
+/// The type of an `int32_t`.
 const I32: u64 = 2;
+/// The type of a `uint64_t`.
 const U64: u64 = 54;
 
-/// Whether the entries of a list of variables follow one another to its end, and the names in each end within it.
+/// Returns whether the entries of a list of variables are contiguous up to its end, and each name ends within its
+/// entry.
 pub(super) fn variables_fit(list: &[u8]) -> bool {
     entries_fit(list, |_| Some(()))
 }
 
-/// The same of a list of attributes, and all their texts.
+/// Returns the same of a list of attributes, including all their texts.
 pub(super) fn attributes_fit(list: &[u8]) -> bool {
     entries_fit(list, attribute_fits)
 }
 
-/// The attributes of the lists of all steps; `None` unless each is one text, says nothing of itself that is not known
-/// here, and has a name of its own.
+/// Returns the attributes of the lists of all steps; `None` unless each is one text, has only known properties, and has
+/// a unique name.
 pub(super) fn attributes_of(lists: &[&[u8]]) -> Option<StoredAttributes> {
     let mut attributes = Vec::new();
     for list in lists {
@@ -54,7 +58,7 @@ pub(super) fn attributes_of(lists: &[&[u8]]) -> Option<StoredAttributes> {
     StoredAttributes::of(attributes)
 }
 
-/// The step of a list of variables.
+/// Returns the step of a list of variables.
 pub(super) fn step_of(list: &[u8]) -> StoredStep {
     let count = |entry: Bytes<'_>| {
         let number = stored_value(entry, I32, 0, |set| set.number(4))?;
@@ -70,7 +74,7 @@ pub(super) fn step_of(list: &[u8]) -> StoredStep {
     }
 }
 
-/// What `read` finds in the entries of these names.
+/// Returns the results of `read` for the entries of these names.
 fn of_names<T, const N: usize>(
     list: &[u8],
     names: [&str; N],
@@ -85,7 +89,7 @@ fn of_names<T, const N: usize>(
     found
 }
 
-/// `rest_fits` is asked about what each entry has after its name.
+/// Returns whether the entries of a list are contiguous and `rest_fits` accepts the bytes after the name of each.
 fn entries_fit(list: &[u8], rest_fits: impl Fn(Bytes<'_>) -> Option<()>) -> bool {
     let mut rest = Bytes(list);
     let mut next_fits = || {
@@ -100,7 +104,7 @@ fn entries_fit(list: &[u8], rest_fits: impl Fn(Bytes<'_>) -> Option<()>) -> bool
     num_left == Some(0)
 }
 
-/// Of an entry of this type with one set: how many characteristics that has, and these.
+/// Returns the characteristics of an entry of this type with one set, and their number.
 fn only_set(mut entry: Bytes<'_>, data_type: u64) -> Option<(u64, Bytes<'_>)> {
     entry.take(2)?;
     if (entry.number(1)?, entry.number(8)?) != (data_type, 1) {
@@ -111,7 +115,7 @@ fn only_set(mut entry: Bytes<'_>, data_type: u64) -> Option<(u64, Bytes<'_>)> {
     Some((num_characteristics, entry.take(length)?))
 }
 
-/// A value with so many dimensions, which `read` reads.
+/// Returns the value of an entry with this number of dimensions, which `read` reads.
 fn stored_value<'a, T>(
     entry: Bytes<'a>,
     data_type: u64,
@@ -131,11 +135,11 @@ fn stored_value<'a, T>(
             _ => return None,
         }
     }
-    // ADIOS2 reads on to the end, however many there should be.
+    // ADIOS2 reads on to the end of the set, whatever their stated number.
     value.filter(|_| set.0.is_empty())
 }
 
-/// An attribute that has no path, which would be put before its name, and is one text.
+/// Returns the value of an attribute that is one text and has no path, which would precede its name.
 fn stored_text(entry: Bytes<'_>) -> Option<&[u8]> {
     if !entry.0.starts_with(&[0, 0]) {
         return None;
@@ -143,7 +147,7 @@ fn stored_text(entry: Bytes<'_>) -> Option<&[u8]> {
     stored_value(entry, TEXT, 1, Bytes::text).map(|it| it.0)
 }
 
-/// The blocks of an array, one for each set.
+/// Returns the blocks of an array, one for each set.
 fn stored_blocks(mut entry: Bytes<'_>) -> Option<Vec<StoredArray>> {
     entry.take(2)?;
     let (data_type, num_sets) = (entry.number(1)?, entry.number(8)?);
@@ -157,7 +161,7 @@ fn stored_blocks(mut entry: Bytes<'_>) -> Option<Vec<StoredArray>> {
     (data_type == U64).then(|| blocks.collect()).flatten()
 }
 
-/// A block, which has all of its array if it is the only one.
+/// Returns a block, which must cover its array if it is the only one.
 fn stored_block(
     num_characteristics: u64,
     mut set: Bytes<'_>,
@@ -204,7 +208,7 @@ fn attribute_fits(mut entry: Bytes<'_>) -> Option<()> {
     Some(())
 }
 
-/// The characteristics of a text attribute. Nothing is said against those that are not known.
+/// Checks the characteristics of a text attribute. Unknown ones are accepted.
 fn text_fits(mut set: Bytes<'_>, num_characteristics: u64) -> Option<()> {
     for _ in 0..num_characteristics {
         match set.number(1)? {
@@ -221,12 +225,12 @@ fn text_fits(mut set: Bytes<'_>, num_characteristics: u64) -> Option<()> {
     Some(())
 }
 
-/// What is left to look at.
+/// The bytes that remain to be read.
 #[derive(Clone, Copy)]
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// The next entry of a list: its name, and what it has after that.
+    /// Returns the next entry of a list: its name, and the bytes after that.
     fn entry(&mut self) -> Option<(&'a [u8], Bytes<'a>)> {
         let length = self.number(4)?;
         let mut entry = self.take(length)?;
@@ -242,14 +246,14 @@ impl<'a> Bytes<'a> {
         Some(Bytes(taken))
     }
 
-    /// A number of so many bytes, the lowest first.
+    /// Returns a little-endian number of `num_bytes` bytes.
     fn number(&mut self, num_bytes: u64) -> Option<u64> {
         let bytes = self.take(num_bytes)?;
         let digits = bytes.0.iter().rev();
         Some(digits.fold(0, |number, &byte| (number << 8) | u64::from(byte)))
     }
 
-    /// Bytes after their length.
+    /// Returns the bytes that follow their length.
     fn text(&mut self) -> Option<Bytes<'a>> {
         let length = self.number(2)?;
         self.take(length)
@@ -267,7 +271,7 @@ mod tests {
         [&length.to_le_bytes(), bytes.as_bytes()].concat()
     }
 
-    /// An attribute as ADIOS2 writes it.
+    /// Returns an attribute in the form of ADIOS2.
     fn attribute(name: &str, value: &str) -> Vec<u8> {
         let mut set = vec![8, 1, 0, 0, 0, 7, 0, 0, 0, 0, 4, 1, 24, 0, 1];
         set.extend([0; 23]);

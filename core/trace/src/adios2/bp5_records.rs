@@ -1,26 +1,28 @@
-//! The records of BP5's `md.0`: what the scalars and the attributes of a step are, and where its arrays are.
+//! The records of BP5's `md.0`: the scalars and the attributes of a step, and the locations of its arrays.
 //!
-//! ADIOS2 follows each place that a record states, wherever that leads, and the process may crash. Here nothing outside a
-//! record is looked at, and a record counts only if it is as TAU's writer leaves it: of numbers of 64 bits, the lowest byte
-//! first; each array one block, which is not compressed; each attribute one text. Of another, nothing is known here.
+//! ADIOS2 follows every location that a record states without a check, so that the process may crash. This reader stays
+//! within a record. It accepts a record only in the form that TAU's writer produces: little-endian numbers of 64 bits,
+//! arrays of one uncompressed block each, and attributes of one text each. Records of another form are unknown here.
 //!
 //! ```text
-//! record       id of its description (12) · length (4) · 0 (8) · its first structure · what its places lead to · padding to 8
-//! place        bytes from the start of the first structure (8); 0 is none
-//! description  length (2, big-endian) · 0 = little-endian (1) · version 2 (1) · structures after the first (1) · 0 (3) · each
+//! record       id of its description (12) · length (4) · 0 (8) · its first structure · the data at its offsets
+//!              · padding to 8
+//! offset       bytes from the start of the first structure (8); 0 = no data
+//! description  length (2, big-endian) · 0 = little-endian (1) · version 2 (1) · structures after the first (1)
+//!              · 0 (3) · each structure
 //! structure    length (2, big-endian) · version 2 (1) · 0 (1) · name · number of fields · size (4 each)
-//!              · bytes of a place (1) · 28, bytes before the fields (1) · others (6) · 0 (4) · each field
-//! field        name · type · size · where it starts in the structure (4 each)
-//! name, type   where in the structure's description it is, up to a zero byte
+//!              · bytes of an offset (1) · 28, bytes before the fields (1) · others (6) · 0 (4) · each field
+//! field        name · type · size · start in the structure (4 each)
+//! name, type   start in the structure's description, up to a zero byte
 //!
 //! the first structure of a step
-//!              words of the bit field (8) · its place (8) · size of the data (8) · a field for each variable, whose bit says
-//!              whether the step has it
+//!              words of the bit field (8) · its offset (8) · size of the data (8) · a field for each variable, which
+//!              the step has if its bit is set
 //! a variable   BPg_name: a number · BPG_8_8_name: an array of uint64, which is a structure MetaArray (with least and
 //!              greatest value, MetaArrayMM8)
 //! the attributes of a step
-//!              how many numbers (8) · their place (8) · how many texts (8) · their place (8)
-//! a text       place of '>' and the name (8) · how many (8) · place of their places (8)
+//!              number of numbers (8) · their offset (8) · number of texts (8) · their offset (8)
+//! a text       offset of '>' and the name (8) · number of texts (8) · offset of their offsets (8)
 //! ```
 //!
 //! Source: files of releases 2.9 to 2.12.
@@ -31,10 +33,13 @@ use super::decode::ARRAYS;
 use super::schema::COUNTS;
 use super::stored_step::{StoredArray, StoredStep};
 
+/// Size of the id of a description, in bytes.
 const ID_BYTES: usize = 12;
+/// Size of a number, in bytes.
 const WORD_BYTES: u64 = 8;
-/// Bytes before the fields of a structure.
+/// Size of the head of a structure, before its fields, in bytes.
 const STRUCTURE_BYTES: usize = 28;
+/// Size of the description of a field, in bytes.
 const FIELD_BYTES: usize = 16;
 
 /// The fields before the variables of a step.
@@ -43,7 +48,7 @@ const STEP_HEAD: [Field<'_>; 3] = [
     field("BitField", "integer[BitFieldCount]", 8, 8),
     field("DataBlockSize", "integer", 8, 16),
 ];
-/// What an array has, but for its least and greatest value.
+/// The fields of an array, without its least and greatest value.
 const META_ARRAY: [Field<'_>; 7] = [
     field("Dims", "integer", 8, 0),
     field("BlockCount", "integer", 8, 8),
@@ -53,28 +58,31 @@ const META_ARRAY: [Field<'_>; 7] = [
     field("Offset", "integer[DBCount]", 8, 40),
     field("DataBlockLocation", "integer[BlockCount]", 8, 48),
 ];
+/// The fields of the attributes of a step.
 const ATTRIBUTES: [Field<'_>; 4] = [
     field("PrimAttrCount", "integer", 8, 0),
     field("PrimAttrs", "PrimAttr[PrimAttrCount]", 24, 8),
     field("StrAttrCount", "integer", 8, 16),
     field("StrAttrs", "StrAttr[StrAttrCount]", 24, 24),
 ];
+/// The fields of a text attribute.
 const TEXT_ATTRIBUTE: [Field<'_>; 3] = [
     field("name", "string", 8, 0),
     field("ElementCount", "integer", 8, 8),
     field("Values", "string[ElementCount]", 8, 16),
 ];
+/// Size of a text attribute, in bytes.
 const TEXT_ATTRIBUTE_BYTES: u64 = 24;
 
-/// What is known of records, by the ids of their descriptions.
+/// The known layouts of records, by the ids of their descriptions.
 #[derive(Default)]
 pub(super) struct RecordLayouts<'a> {
     steps: BTreeMap<&'a [u8], StepLayout>,
-    /// Those that are as [`ATTRIBUTES`] and [`TEXT_ATTRIBUTE`] say.
+    /// The descriptions that equal [`ATTRIBUTES`] and [`TEXT_ATTRIBUTE`].
     attributes: BTreeSet<&'a [u8]>,
 }
 
-/// Where a step has what TAU puts into it; in the order of [`StoredStep`].
+/// The locations of TAU's variables in the record of a step, in the order of [`StoredStep`].
 #[derive(Default)]
 struct StepLayout {
     arrays: [Option<Variable>; ARRAYS.len()],
@@ -84,9 +92,9 @@ struct StepLayout {
 
 #[derive(Clone, Copy)]
 struct Variable {
-    /// Its place in the bit field.
+    /// Index in the bit field.
     bit: u64,
-    /// Where it is in the record.
+    /// Offset in the record, in bytes.
     start: u64,
 }
 
@@ -113,7 +121,7 @@ const fn field<'a>(name: &'a str, kind: &'a str, size_bytes: u32, start: u32) ->
 }
 
 impl<'a> RecordLayouts<'a> {
-    /// Of a description and the id that records state.
+    /// Adds a description with the id that records state.
     pub(super) fn add(&mut self, id: &'a [u8], description: &[u8]) {
         let structures = structures(description);
         let Some((first, others)) = structures.as_deref().and_then(<[_]>::split_first) else {
@@ -126,7 +134,7 @@ impl<'a> RecordLayouts<'a> {
         }
     }
 
-    /// What a record of a step's variables tells, if the step's data starts at this place in `data.0`.
+    /// Returns the contents of a record of a step's variables, if the step's data starts at `data_start` in `data.0`.
     pub(super) fn step(&self, record: &[u8], data_start: u64) -> StoredStep {
         if record.is_empty() {
             return StoredStep::empty();
@@ -136,7 +144,8 @@ impl<'a> RecordLayouts<'a> {
         known.unwrap_or_default()
     }
 
-    /// The names and texts in a record of a step's attributes; a step may have none. `None` if not all is known.
+    /// Returns the names and texts in a record of a step's attributes, which may be empty; `None` if any of it is
+    /// unknown.
     pub(super) fn attributes<'b>(&self, record: &'b [u8]) -> Option<Vec<(&'b [u8], &'b [u8])>> {
         if record.is_empty() {
             return Some(Vec::new());
@@ -147,13 +156,13 @@ impl<'a> RecordLayouts<'a> {
     }
 }
 
-/// Whether there is a structure of this name, and it starts with these fields.
+/// Returns whether there is a structure of this name that starts with these fields.
 fn has(structures: &[Structure<'_>], name: &str, fields: &[Field<'_>]) -> bool {
     let named = structures.iter().find(|it| it.name == name);
     named.is_some_and(|it| it.fields.starts_with(fields))
 }
 
-/// Which of the names a variable has after the prefix of its kind.
+/// Returns the index of the name that a variable has after the prefix of its kind.
 fn place<const N: usize>(variable: &Field<'_>, prefix: &str, names: [&str; N]) -> Option<usize> {
     let name = variable.name.strip_prefix(prefix)?;
     names.iter().position(|it| *it == name)
@@ -222,12 +231,12 @@ impl StepLayout {
     }
 }
 
-/// What a record has after its header.
+/// The contents of a record after its header.
 #[derive(Clone, Copy)]
 struct Record<'a>(&'a [u8]);
 
 impl<'a> Record<'a> {
-    /// With the id that it states.
+    /// Returns a record and the id that it states.
     fn of(bytes: &'a [u8]) -> Option<(&'a [u8], Self)> {
         let (id, rest) = bytes.split_at_checked(ID_BYTES)?;
         let (length, rest) = rest.split_first_chunk()?;
@@ -246,19 +255,19 @@ impl<'a> Record<'a> {
         self.number(at).map(u64::from_le_bytes)
     }
 
-    /// The place that is stated at a place, if it is one in the record.
+    /// Returns the offset that is stored at `at`, if it is within the record.
     fn place(self, at: u64) -> Option<u64> {
         let stated = self.word(at)?;
         let is_within = usize::try_from(stated).is_ok_and(|it| it < self.0.len());
         (stated > 0 && is_within).then_some(stated)
     }
 
-    /// The text to which the place that is stated at a place leads.
+    /// Returns the text at the offset that is stored at `at`.
     fn text(self, at: u64) -> Option<&'a [u8]> {
         text_at(self.0, usize::try_from(self.place(at)?).ok()?)
     }
 
-    /// The blocks of the array whose structure is at a place.
+    /// Returns the blocks of the array whose structure is at `start`.
     fn array(self, start: u64, data_start: u64) -> Option<Vec<StoredArray>> {
         let word = |at: u64| self.word(start + at * WORD_BYTES);
         let place = |at: u64| self.place(start + at * WORD_BYTES);
@@ -270,7 +279,7 @@ impl<'a> Record<'a> {
         let (shape, counts, offsets, locations) =
             (pair(place(3)?)?, place(4)?, place(5)?, place(6)?);
         let block = |block: u64| {
-            // No record has words for more blocks than fit its places.
+            // A record cannot have more blocks than it has words for.
             let at = block.checked_mul(2 * WORD_BYTES)?;
             let [num_rows, num_columns] = pair(counts.checked_add(at)?)?;
             let [first_row, first_column] = pair(offsets.checked_add(at)?)?;
@@ -286,13 +295,13 @@ impl<'a> Record<'a> {
         (0..num_blocks).map(block).collect()
     }
 
-    /// All that [`ATTRIBUTES`] says where to find.
+    /// Returns the texts at the offsets that [`ATTRIBUTES`] states.
     fn attributes(self) -> Option<Vec<(&'a [u8], &'a [u8])>> {
         let [num_numbers, num_texts] = [0, 2].map(|at| self.word(at * WORD_BYTES));
         if num_numbers? != 0 {
             return None;
         }
-        // Each has bytes of its own: what is said twice is not taken for more.
+        // Each text has bytes of its own, so repeated offsets cannot multiply the result.
         let mut bytes_left = self.0.len();
         let mut attributes = Vec::new();
         for number in 0..num_texts? {
@@ -309,7 +318,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The structures of a description.
+/// Returns the structures of a description.
 fn structures(description: &[u8]) -> Option<Vec<Structure<'_>>> {
     let (&[_, _, 0, 2, num_others, 0, 0, 0], mut rest) = description.split_first_chunk()? else {
         return None;
@@ -354,13 +363,13 @@ impl<'a> Structure<'a> {
     }
 }
 
-/// The bytes at a place, up to a zero byte.
+/// Returns the bytes from an offset up to a zero byte.
 fn text_at(bytes: &[u8], place: usize) -> Option<&[u8]> {
     let rest = bytes.get(place..)?;
     rest.get(..rest.iter().position(|&byte| byte == 0)?)
 }
 
-/// Who writes the steps that follow.
+/// The writers of the steps that follow.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Bp5Writers {
     pub(super) num_writers: u64,
@@ -368,7 +377,7 @@ pub(super) struct Bp5Writers {
 }
 
 impl Bp5Writers {
-    /// `None` if the list of them is not whole.
+    /// Returns the writers in a record; `None` if their list is incomplete.
     pub(super) fn of_record(record: &[u8]) -> Option<Self> {
         let (num_writers, num_files) = (u64_at(record, 0)?, u64_at(record, 16)?);
         let files: Vec<_> = (3..record.len() / 8)
@@ -388,9 +397,9 @@ impl Bp5Writers {
 pub(super) struct Bp5Step {
     pub(super) start: u64,
     pub(super) size_bytes: u64,
-    /// Parts in which the data was written, beside the last.
+    /// Number of parts in which the data was written, without the last.
     pub(super) num_flushes: u64,
-    /// For one writer with one data file.
+    /// Offset of the data, known only for one writer with one data file.
     pub(super) data_start: Option<u64>,
 }
 
@@ -423,7 +432,7 @@ impl Bp5Step {
     }
 }
 
-/// The number of 64 bits at a place.
+/// Returns the number of 64 bits at an offset.
 pub(super) fn u64_at(bytes: &[u8], place: usize) -> Option<u64> {
     let (number, _) = bytes.get(place..)?.split_first_chunk()?;
     Some(u64::from_le_bytes(*number))
@@ -438,7 +447,7 @@ mod tests {
 
     use super::*;
 
-    /// Parts of a file's bytes after two lengths of 8 bytes each, which stand at a place.
+    /// Returns the two parts of a file's bytes that follow their lengths, of 8 bytes each, at an offset.
     fn parts(bytes: &[u8], lengths_at: usize) -> [Vec<u8>; 2] {
         let length = |at: usize| {
             let stated = bytes[at..].first_chunk().unwrap();
@@ -450,7 +459,7 @@ mod tests {
         [first.to_vec(), second.to_vec()]
     }
 
-    /// Of a trace: id and description of a step and of attributes, and the first step's records of both.
+    /// Returns parts of a trace: id and description of a step and of attributes, and the first step's records of both.
     fn trace() -> [Vec<u8>; 6] {
         let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/lammps-4r-small");
         let folder = run.join("bp/tau-metrics-lmp_tau-0.bp");
@@ -467,14 +476,14 @@ mod tests {
         let mut layouts = RecordLayouts::default();
         layouts.add(id, of_step);
         layouts.add(other_id, of_attributes);
-        let told = layouts.attributes(attributes);
+        let texts = layouts.attributes(attributes);
         let sizes = |(name, text): &(&[u8], &[u8])| name.len() + text.len();
-        let size = told.map(|it| it.iter().map(sizes).sum());
+        let size = texts.map(|it| it.iter().map(sizes).sum());
         (layouts.step(step, 1 << 20), size)
     }
 
     #[test]
-    fn a_record_tells_all_of_a_step() {
+    fn a_record_describes_a_complete_step() {
         let (step, attributes) = read(&trace());
         assert!(step.is_complete(), "{step:?}");
         assert!(step.arrays[0][0].offset >= 1 << 20);
@@ -483,7 +492,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn damage_is_read_as_far_as_it_goes(
+        fn damaged_records_stay_within_bounds(
             part in 0..6_usize,
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..9),
             length in any::<prop::sample::Index>(),

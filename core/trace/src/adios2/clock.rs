@@ -1,23 +1,24 @@
-//! Times that cannot be of the run: TAU stamps what is before `MPI_Init` with whatever memory held, as its clock is not set yet.
+//! Mends times that cannot belong to the run. TAU stamps events before `MPI_Init` with uninitialised memory, as its
+//! clock is not set yet.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::{CommEvents, CounterEvents, FuncEvents, StepBatch, ThreadId, TimeNs};
 
-/// No job runs for as long (a year, in ns), so times that are farther apart are not of one run.
-const LONGEST_RUN_NS: i64 = 366 * 24 * 3_600 * 1_000_000_000;
+/// Longest plausible duration of a run: a year, in ns. Times with a larger difference belong to different runs.
+const MAX_RUN_NS: i64 = 366 * 24 * 3_600 * 1_000_000_000;
 
-/// A time of the run, taken from its rows, by which the others are judged.
+/// A time of the run, taken from its rows, against which the others are judged.
 #[derive(Default, Debug)]
 pub(super) struct RunClock {
     reference: Option<Reference>,
-    /// The one with most rows of those that others replaced. The first steps of a run may have few rows, most of them
-    /// from before the clock was set.
+    /// The replaced reference with most rows. The first steps of a run may have few rows, most of them from before the
+    /// clock was set.
     replaced: Option<Reference>,
     is_known: bool,
 }
 
-/// A time, and how many rows are near it.
+/// A time, and the number of rows close to it.
 #[derive(Clone, Copy, Debug)]
 struct Reference {
     time: TimeNs,
@@ -25,7 +26,7 @@ struct Reference {
 }
 
 impl RunClock {
-    /// One that another reader of the stream found.
+    /// Returns a clock with a time that another reader of the stream found.
     pub(super) fn known(time: TimeNs) -> Self {
         Self {
             reference: Some(Reference { time, num_rows: 0 }),
@@ -34,15 +35,16 @@ impl RunClock {
         }
     }
 
-    /// The time by which the stream is to be read again, if it turned out later what times its run has.
+    /// Returns the time with which the stream has to be read again, if the times of the run became known only after its
+    /// first steps.
     pub(super) fn found_late(&self) -> Option<TimeNs> {
         let (replaced, reference) = (self.replaced?, self.reference?);
         let is_more = replaced.num_rows > reference.num_rows;
         Some(if is_more { replaced } else { reference }.time)
     }
 
-    /// Gives rows whose time cannot be that of the row before on their thread, or of the next one. Says how many these
-    /// were, and the place of the first function event among them, if it is one.
+    /// Replaces times that cannot belong to the run by that of the row before on the same thread, or of the next one.
+    /// Returns their number, and the index of the first function event among them, if there is one.
     pub(super) fn mend(
         &mut self,
         batch: &mut StepBatch,
@@ -51,7 +53,7 @@ impl RunClock {
         if batch.funcs.is_empty() {
             return (0, None);
         }
-        if !self.may_be_off(batch, went_back) {
+        if !self.may_have_invalid_times(batch, went_back) {
             if let Some(reference) = &mut self.reference {
                 reference.num_rows += batch.funcs.len();
             }
@@ -80,8 +82,8 @@ impl RunClock {
         (num_funcs + num_others, first)
     }
 
-    /// Whether the edges of what is in order are off, or those of messages and samples.
-    fn may_be_off(&self, batch: &StepBatch, went_back: bool) -> bool {
+    /// Returns whether the first or last times of ordered rows, or any times of messages and samples, are implausible.
+    fn may_have_invalid_times(&self, batch: &StepBatch, went_back: bool) -> bool {
         let Some(reference) = self.reference else {
             return true;
         };
@@ -95,7 +97,8 @@ impl RunClock {
         went_back || !edges.all(is_near) || !others.all(is_near)
     }
 
-    /// Which times can be: those near the times of the steps before, or if most are not, near their own median.
+    /// Returns the test for possible times: those close to the times of earlier steps, or if most are not, to their own
+    /// median.
     fn possible(&mut self, times: &[TimeNs]) -> impl Fn(TimeNs) -> bool + use<> {
         let num_near = |time| times.iter().filter(|it| is_near(**it, time)).count();
         let before = self.reference.take();
@@ -117,7 +120,7 @@ impl RunClock {
 }
 
 fn is_near(time: TimeNs, reference: TimeNs) -> bool {
-    time.0.abs_diff(reference.0) <= LONGEST_RUN_NS.unsigned_abs()
+    time.0.abs_diff(reference.0) <= MAX_RUN_NS.unsigned_abs()
 }
 
 fn median(times: &[TimeNs]) -> TimeNs {
@@ -164,8 +167,9 @@ mod tests {
 
     use super::*;
 
-    /// A moment of 2023, and one of 1974.
+    /// A time in 2023.
     const RUN: i64 = 1_700_000_000_000_000_000;
+    /// A time in 1974.
     const BEFORE: i64 = 140_000_000_000_000_000;
 
     fn step(times: &[(u32, i64)]) -> StepBatch {
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn times_from_before_the_clock_was_set_become_those_beside_them() {
+    fn times_before_the_clock_was_set_become_adjacent_times() {
         let mut clock = RunClock::default();
         let rows = [
             (0, BEFORE),
@@ -200,7 +204,7 @@ mod tests {
         assert_eq!(clock.mend(&mut first, false), (3, Some(0)));
         assert_eq!(times(&first), [RUN, RUN, RUN, RUN + 9, RUN + 5]);
         assert_eq!(first.comms.time, [TimeNs(RUN)]);
-        // Also where all rows of a thread are off, and at the end.
+        // This covers a thread with only invalid times, and invalid times at the end.
         let mut second = step(&[(2, 0), (0, RUN + 10), (0, RUN + 11), (0, 0), (1, RUN + 12)]);
         assert_eq!(clock.mend(&mut second, true), (2, Some(0)));
         assert_eq!(
@@ -224,8 +228,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn times_of_one_year_are_left_alone(
-            times in prop::collection::vec((0..3_u32, 0..LONGEST_RUN_NS / 2), 0..40),
+        fn times_within_a_year_are_unchanged(
+            times in prop::collection::vec((0..3_u32, 0..MAX_RUN_NS / 2), 0..40),
             start in -RUN..RUN,
         ) {
             let rows: Vec<_> = times.iter().map(|(thread, time)| (*thread, start + time)).collect();

@@ -1,8 +1,8 @@
-//! From rows of numbers to events; invalid rows are left out and counted.
+//! Decodes rows of numbers to events. Invalid rows are left out and counted.
 //!
-//! Function events, which are most, are made row by row in one pass. Arrays that become columns are gone through once to
-//! see whether every row can be, which is the usual case, then once per column. Some rows come at a time: they are in a
-//! worker's caches still.
+//! Function events, which are most, are decoded row by row in one pass. Arrays that become columns are scanned once to
+//! check whether every row is valid, the usual case, and then once per column. Rows arrive in chunks that are still in
+//! a worker's caches.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -25,51 +25,54 @@ pub(super) const COUNTER_COLUMNS: usize = 6;
 /// Columns of a message: program, rank, thread, event type, tag, partner, bytes, time in µs.
 pub(super) const COMM_COLUMNS: usize = 8;
 
-/// The arrays of a step: the variable that counts their rows, their name, their columns, of which the last is
-/// the time.
+/// The arrays of a step: the variable with the number of their rows, their name, and their number of columns, of which
+/// the last is the time.
 pub(crate) const ARRAYS: [(&str, &str, usize); 3] = [
     (FUNC_ROW_COUNT, "event_timestamps", FUNC_COLUMNS),
     ("counter_event_count", "counter_values", COUNTER_COLUMNS),
     ("comm_count", "comm_timestamps", COMM_COLUMNS),
 ];
 
+/// Index of the function events in [`ARRAYS`].
 const FUNCS: usize = 0;
+/// Index of the counter samples in [`ARRAYS`].
 const COUNTERS: usize = 1;
+/// Index of the messages in [`ARRAYS`].
 const COMMS: usize = 2;
 
-/// No program has as many names; a damaged count may say so.
+/// Largest number of names that get a placeholder. No program has that many, but a damaged count may.
 const MAX_PLACEHOLDER_INDEX: u32 = 1 << 20;
 
-/// Rows of one step of one rank on their way to events: what they may hold, and what they came to so far.
+/// Decodes the rows of one step of one rank: the values that they may have, and the events so far.
 pub(super) struct Decoder<'a> {
     pub(super) batch: StepBatch,
-    /// The number that its rows have for the program.
+    /// The index of the program in the rows.
     pub(super) program: ProgramId,
-    /// Unless it is known, the first function events tell it.
+    /// The rank; while it is `None`, the first function events state it.
     pub(super) rank: Option<RankId>,
-    /// It counts if there are rows of it.
+    /// The rank in the stream's name, which is used if there are rows of it.
     pub(super) rank_in_name: Option<RankId>,
-    /// Whose rows the stream has too.
+    /// The other ranks that the stream has rows of.
     pub(super) others: &'a mut OtherRanks,
     pub(super) clock: &'a mut RunClock,
     pub(super) counts: &'a Counts,
     pub(super) names: &'a mut AnnouncedNames,
     pub(super) warnings: &'a mut Warnings,
-    /// Of function events.
+    /// The order of the function events.
     pub(super) order: TimeOrder,
-    /// By array: how many rows are invalid, and the first.
+    /// By array: the number of invalid rows, and the index of the first.
     pub(super) invalid: [(usize, usize); ARRAYS.len()],
 }
 
 impl Decoder<'_> {
-    /// Makes room for the rows of an array of which as many follow.
+    /// Reserves memory for the given number of rows of an array.
     pub(super) fn reserve(&mut self, array: usize, num_rows: usize) {
         if array == FUNCS {
             self.batch.funcs.reserve_exact(num_rows);
         }
     }
 
-    /// Takes in rows of an array, which stand there from row `first` on.
+    /// Decodes rows of an array, the first of which has the index `first` in it.
     pub(super) fn take(&mut self, array: usize, first: usize, rows: &[u64]) {
         match array {
             FUNCS => self.take_funcs(first, rows.as_chunks().0),
@@ -78,7 +81,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The rank, if it is known, and what it did in the step.
+    /// Returns the rank, if it is known, and its events in the step.
     pub(super) fn finish(mut self, are_others_lost: bool) -> (Option<RankId>, StepBatch) {
         let (step, rank) = (self.batch.step, self.rank);
         for ((_, array, _), (num_invalid, first_invalid)) in ARRAYS.iter().zip(self.invalid) {
@@ -141,7 +144,7 @@ impl Decoder<'_> {
         let kinds: Vec<Option<FuncEventKind>> = kinds.map(|it| it.and_then(func_kind)).collect();
         let mut at = 0;
         while let Some(row) = rows.get(at) {
-            let num_taken = self.take_stretch(first + at, &rows[at..], row[2], &kinds);
+            let num_taken = self.take_thread_rows(first + at, &rows[at..], row[2], &kinds);
             if num_taken > 0 {
                 at += num_taken;
                 continue;
@@ -156,12 +159,12 @@ impl Decoder<'_> {
         }
     }
 
-    /// Takes in events of one thread as far as they go; says how many.
+    /// Decodes events of one thread up to the first row of another, and returns their number.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "FuncEvent::MAX_ROWS at most"
     )]
-    fn take_stretch(
+    fn take_thread_rows(
         &mut self,
         first: usize,
         rows: &[[u64; FUNC_COLUMNS]],
@@ -172,7 +175,7 @@ impl Decoder<'_> {
         let Some(of_thread) = bounds.thread(thread) else {
             return 0;
         };
-        let stretch = Stretch {
+        let decoder = ThreadRowDecoder {
             program: bounds.program,
             rank: bounds.rank,
             thread: of_thread,
@@ -181,7 +184,7 @@ impl Decoder<'_> {
         };
         let before = self.order.newest(of_thread);
         let (num_taken, newest, went_back) =
-            stretch.decode(first as u32, rows, before, &mut self.batch.funcs);
+            decoder.decode(first as u32, rows, before, &mut self.batch.funcs);
         if num_taken > 0 {
             self.order.note(of_thread, newest, went_back);
         }
@@ -260,7 +263,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Gives placeholder names to indices that were announced by number but not by name, so that their rows count.
+    /// Gives placeholder names to indices that were announced by number but not by name, so that their rows are kept.
     fn add_placeholders<Id: Name>(
         &mut self,
         what: &str,
@@ -278,20 +281,20 @@ impl Decoder<'_> {
     }
 }
 
-/// What rows of function events of one thread may hold.
-struct Stretch<'a> {
+/// A decoder of function events of one thread, with the values that its rows may have.
+struct ThreadRowDecoder<'a> {
     program: u64,
     rank: u64,
     thread: ThreadId,
-    /// By index, as for the next.
+    /// The kinds by event type; the next field has the ids by timer.
     kinds: &'a [Option<FuncEventKind>],
     ids: &'a [Option<FuncId>],
 }
 
-impl Stretch<'_> {
-    /// Adds the events of rows that stand from `first` on, as far as they are of the thread: how many, the time of the last
-    /// one, and whether time went back, which was at `newest` before. A function of its own: what it works with
-    /// fits into the registers.
+impl ThreadRowDecoder<'_> {
+    /// Adds the events of the leading rows that belong to the thread; the first row has the index `first`. Returns the
+    /// number of events, the time of the last one, and whether time went back, also relative to `newest`. A separate
+    /// function, so that its variables fit into the registers.
     #[inline(never)]
     fn decode(
         &self,
@@ -326,7 +329,7 @@ impl Stretch<'_> {
     }
 }
 
-/// The program, rank and threads that rows must name.
+/// The program, rank and threads that rows may state.
 #[derive(Clone, Copy)]
 struct LaneBounds {
     program: u64,
@@ -335,7 +338,7 @@ struct LaneBounds {
 }
 
 impl LaneBounds {
-    /// The thread of a number, if there can be one.
+    /// Returns the thread with this number, if it is valid.
     fn thread(self, number: u64) -> Option<ThreadId> {
         let number = Some(number).filter(|it| *it < self.num_threads)?;
         u32::try_from(number).ok().map(ThreadId)
@@ -346,7 +349,8 @@ impl LaneBounds {
     }
 }
 
-/// The valid rows, how many are neither that nor of others, and where the first of those stands.
+/// Returns the valid rows, the number of rows that are neither valid nor of other ranks, and the index of the first
+/// such row.
 fn valid_rows<const N: usize>(
     rows: &[[u64; N]],
     is_valid: impl Fn(&[u64; N]) -> bool,
@@ -366,7 +370,7 @@ fn valid_rows<const N: usize>(
     )
 }
 
-/// The indices in a column that fall into a range.
+/// Returns the indices in a column that fall into a range.
 fn used<const N: usize>(rows: &[[u64; N]], column: usize, range: &Range<u64>) -> BTreeSet<usize> {
     rows.iter()
         .map(|row| row[column])
@@ -404,7 +408,7 @@ fn known<T: Copy>(slots: &[Option<T>], index: u64) -> Option<T> {
 }
 
 impl<Id: Name> IndexedNames<Id> {
-    /// The indices that were announced but may have no name; `None` if all have one.
+    /// Returns the range of the indices that were announced but may have no name; `None` if all have one.
     fn unnamed(&self, announced: u32) -> Option<Range<u64>> {
         let end = u64::from(announced.min(MAX_PLACEHOLDER_INDEX));
         let start = self
@@ -415,7 +419,7 @@ impl<Id: Name> IndexedNames<Id> {
         (start < end).then_some(start..end)
     }
 
-    /// Names an index if it has no name; says whether it had none.
+    /// Names an index if it has no name, and returns whether it had none.
     fn name_if_unnamed(&mut self, index: usize, name: &str) -> bool {
         if self.ids.len() <= index {
             self.ids.resize(index + 1, None);
@@ -436,10 +440,10 @@ mod tests {
 
     const T0: u64 = 1_795_231_715_233_145;
 
-    /// Decodes rows of an array, two at a time, and writes what they came to as `lines` says.
+    /// Decodes rows of an array, two at a time, and returns the events as `lines` writes them, and the warnings.
     ///
-    /// Rank 3 with two threads, four ranks, the four event types in another order than usual, timers
-    /// 0 and 2 named and 1 only announced, counter 0 named.
+    /// The rank is 3 of 4, with two threads. The four event types have an unusual order. Timers 0 and 2 are named,
+    /// timer 1 is only announced, and counter 0 is named.
     fn check<const N: usize>(
         array: usize,
         rows: &[[u64; N]],
@@ -502,9 +506,9 @@ mod tests {
                 );
                 format!("{row} t{thread} {kind:?} {func} +{time_us}")
             };
-            let stretches = batch.funcs.segments();
+            let segments = batch.funcs.segments();
             let events =
-                stretches.flat_map(|(thread, events)| events.iter().map(move |it| (thread, it)));
+                segments.flat_map(|(thread, events)| events.iter().map(move |it| (thread, it)));
             events.map(line).collect()
         })
     }

@@ -1,13 +1,15 @@
-//! The checksums in BP5's `mmd.0`: what describes where things lie in the metadata is an FFS format, and its id was made from it.
+//! Verifies the checksums in BP5's `mmd.0`. The description of the metadata's layout is an FFS format, and its id
+//! contains a checksum of it.
 //!
 //! ```text
 //! id   2, the version · 0 · length of the description in words of 32 bits (16 bits) · checksum (64 bits)
 //! ```
 //!
-//! Both numbers are big-endian. The checksum is lookup3 (`hashlittle2`) of Bob Jenkins (2006, burtleburtle.net/bob/c/lookup3.c)
-//! with seeds of 0. That FFS takes it was found from files: the 67 descriptions of all traces at hand bear it out.
+//! Both numbers are big-endian. The checksum is lookup3 (`hashlittle2`) of Bob Jenkins (2006,
+//! burtleburtle.net/bob/c/lookup3.c) with seeds of 0. The use of this checksum by FFS was inferred from files, and
+//! confirmed by the 67 descriptions of all available traces.
 
-/// Whether a description is the one that its id was made from. Ids of other versions do not tell.
+/// Returns whether a description matches its id. An id of another version matches any description.
 pub(super) fn fits(id: &[u8], description: &[u8]) -> bool {
     let [2, 0, high, low, checksum @ ..] = id else {
         return true;
@@ -28,7 +30,7 @@ fn lookup3(bytes: &[u8]) -> [u32; 2] {
     while let Some(block) = blocks.next() {
         state = std::array::from_fn(|word| state[word].wrapping_add(word_at(block, word)));
         if blocks.peek().is_some() {
-            // Each number takes its turn as the first.
+            // Each of the three numbers is the first one in turn.
             state = [4, 6, 8, 16, 19, 4].iter().fold(state, |[a, b, c], turn| {
                 let mixed = a.wrapping_sub(c) ^ c.rotate_left(*turn);
                 [b, c.wrapping_add(b), mixed]
@@ -45,7 +47,7 @@ fn lookup3(bytes: &[u8]) -> [u32; 2] {
     [start; 2]
 }
 
-/// The little-endian number at a place in a block; what is missing at its end is 0.
+/// Returns the little-endian number at an index of a block. Missing bytes at its end are 0.
 fn word_at(block: &[u8], word: usize) -> u32 {
     let bytes = std::array::from_fn(|byte| block.get(word * 4 + byte).copied().unwrap_or(0));
     u32::from_le_bytes(bytes)

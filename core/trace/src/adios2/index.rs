@@ -1,7 +1,7 @@
 //! The index of a BP folder (`md.idx`), checked against the files that it points into.
 //!
-//! ADIOS2 follows the index without checking it: where it leads outside a file, the process crashes,
-//! or waits for ever for bytes that will not come. So nothing is opened before it was checked here.
+//! ADIOS2 follows the index without checking it. Where the index points outside a file, the process crashes or waits
+//! without limit for missing bytes. So every folder is checked here before it is opened.
 //!
 //! Layout (all numbers little-endian, 64 bits unless said otherwise):
 //!
@@ -31,28 +31,31 @@ use super::stored_attributes::StoredAttributes;
 use super::stored_step::StoredStep;
 use crate::TraceError;
 
+/// Size of the header, in bytes.
 const HEADER_BYTES: usize = 64;
+/// Size of a record of BP4's index, in bytes.
 const BP4_RECORD_BYTES: usize = 64;
-/// The only layout of BP5 that releases since 2.8 write and read.
+/// The only minor version of BP5 that releases since 2.8 write and read.
 const BP5_MINOR_VERSION: u8 = 2;
 
-/// What the index says, as far as the files bear it out.
+/// The contents of the index, as far as the files confirm them.
 #[derive(Debug)]
 pub(super) struct BpIndex {
-    /// Number of steps with whole metadata.
+    /// Number of steps with complete metadata.
     pub(super) num_steps: usize,
-    /// Whether the writer has closed the file, so that no more steps will come.
+    /// Whether the writer has closed the file, so that no more steps follow.
     pub(super) is_closed: bool,
-    /// How it shows that steps were lost behind the last one, if so.
+    /// The evidence that steps after the last one were lost, if there is any.
     pub(super) cut: Option<String>,
-    /// Why ADIOS2 would crash on the folder, if so. What the files alone show can be read all the same.
+    /// The damage that would crash ADIOS2, if there is any. The steps that the files alone describe are readable all
+    /// the same.
     fatal: Option<TraceError>,
-    /// What is known of each step.
+    /// The known contents of each step.
     steps: Vec<StoredStep>,
-    /// The attributes of all steps, if there is nothing that ADIOS2 could add: the file is closed and whole, and all
-    /// that TAU writes is known.
+    /// The attributes of all steps, if ADIOS2 could add nothing: the file is closed and complete, and all of TAU's data
+    /// is known.
     pub(super) attributes: Option<StoredAttributes>,
-    /// Size of `data.0`.
+    /// Size of `data.0`, in bytes.
     data_bytes: u64,
 }
 
@@ -97,20 +100,20 @@ impl BpIndex {
                 "a variant of BP5: flattened steps or metadata per rank",
             )),
             (_, _, 5, BP5_MINOR_VERSION) => Self::of_bp5(folder, &index, header[39] == 0),
-            _ => Err(not_bp("another version than BP4 or BP5.2")),
+            _ => Err(not_bp("neither BP4 nor BP5.2")),
         }
     }
 
-    /// Whether the data of a step can be there, which it can where the metadata does not say how long it is.
+    /// Returns whether the data of a step can be present, which is so where the metadata does not state its length.
     pub(super) fn may_have_data(&self, step: usize) -> bool {
         let end = self.stored(step).and_then(|it| it.data_end);
         end.is_none_or(|end| end <= self.data_bytes)
     }
 
-    /// The attributes of all steps, as in the field; `None` if the folder is left to ADIOS2.
+    /// Returns [`BpIndex::attributes`]; `None` if ADIOS2 has to read the folder.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`] if ADIOS2 would be needed and would crash.
+    /// [`TraceError::Damaged`] if ADIOS2 is needed and would crash.
     pub(super) fn take_attributes(&mut self) -> Result<Option<StoredAttributes>, TraceError> {
         match (self.attributes.take(), self.fatal.take()) {
             (None, Some(error)) => Err(error),
@@ -118,7 +121,7 @@ impl BpIndex {
         }
     }
 
-    /// The index, if ADIOS2 survives the folder.
+    /// Returns the index, if ADIOS2 survives the folder.
     ///
     /// # Errors
     /// [`TraceError::Damaged`].
@@ -129,12 +132,12 @@ impl BpIndex {
         }
     }
 
-    /// Size of `data.0`.
+    /// Returns the size of `data.0`, in bytes.
     pub(super) fn data_bytes(&self) -> u64 {
         self.data_bytes
     }
 
-    /// What is known of a step without ADIOS2.
+    /// Returns the contents of a step that are known without ADIOS2.
     pub(super) fn stored(&self, step: usize) -> Option<&StoredStep> {
         self.steps.get(step)
     }
@@ -143,22 +146,23 @@ impl BpIndex {
         let metadata = File::read(folder, "md.0")?;
         let records = index.bytes[HEADER_BYTES..].chunks_exact(BP4_RECORD_BYTES);
         let is_cut = !records.remainder().is_empty();
-        let mut lost = Lost::default();
+        let mut missing = MissingSteps::default();
         let (mut newest, mut end) = (0, HEADER_BYTES as u64);
         let (mut steps, mut attributes) = (Vec::with_capacity(records.len()), Vec::new());
         for record in records {
-            // A serial writer, such as TAU's, is rank 0 and counts its steps from 1. One without variables has no record.
+            // A serial writer, such as TAU's, is rank 0 and counts its steps from 1. A step without variables has no
+            // record.
             let number = u64_at(record, 0).filter(|number| *number > newest);
             let (Some(number), Some(0)) = (number, u64_at(record, 8)) else {
-                return Err(index.damaged(format!("step {} is no step", steps.len())));
+                return Err(index.damaged(format!("step {} is invalid", steps.len())));
             };
             if number > newest + 1 {
                 let reason = format!("a step without variables before step {}", steps.len());
-                lost.fatal = Some(index.damaged(reason));
+                missing.fatal = Some(index.damaged(reason));
             }
             newest = number;
             let last = u64_at(record, 40).unwrap_or_default();
-            if lost.is_beyond(last, &metadata, steps.len())? {
+            if missing.is_truncated(last, &metadata, steps.len())? {
                 break;
             }
             let lists;
@@ -167,13 +171,13 @@ impl BpIndex {
             attributes.push(lists[1]);
         }
         let is_cut = is_cut || (is_closed && newest > 0 && metadata.bytes.len() as u64 > end);
-        let is_closed = lost.is_all_read(is_closed, is_cut.then_some(steps.len()));
+        let is_closed = missing.is_final(is_closed, is_cut.then_some(steps.len()));
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         let index = Self {
             num_steps: steps.len(),
             is_closed,
-            cut: lost.reason,
-            fatal: lost.fatal,
+            cut: missing.reason,
+            fatal: missing.fatal,
             steps,
             attributes: None,
             data_bytes,
@@ -185,26 +189,27 @@ impl BpIndex {
         let descriptions = File::read(folder, "mmd.0")?;
         let metadata = File::read(folder, "md.0")?;
         let mut rest = &index.bytes[HEADER_BYTES..];
-        let mut lost = Lost::default();
+        let mut missing = MissingSteps::default();
         let (mut writers, mut end, mut records) = (Bp5Writers::default(), 0, Vec::new());
         while let Some((kind, record, after)) = bp5_record(rest) {
             rest = after;
             match kind {
                 b'w' => {
-                    writers = Bp5Writers::of_record(record)
-                        .ok_or_else(|| index.damaged("the list of writers is none".to_owned()))?;
+                    writers = Bp5Writers::of_record(record).ok_or_else(|| {
+                        index.damaged("the list of writers is invalid".to_owned())
+                    })?;
                 }
                 b's' => {
                     let step = Bp5Step::of_record(record, writers).ok_or_else(|| {
-                        index.damaged(format!("step {} is no step", records.len()))
+                        index.damaged(format!("step {} is invalid", records.len()))
                     })?;
                     let last = step.start.saturating_add(step.size_bytes);
-                    if lost.is_beyond(last, &metadata, records.len())? {
+                    if missing.is_truncated(last, &metadata, records.len())? {
                         break;
                     }
                     let of_writers;
                     (end, of_writers) = step.check(&metadata, writers.num_writers)?;
-                    // What is in several parts or files, or is of several writers, is left to ADIOS2.
+                    // ADIOS2 reads data in several parts or files, or of several writers.
                     records.push((
                         step.data_start.filter(|_| step.num_flushes == 0),
                         of_writers,
@@ -223,7 +228,7 @@ impl BpIndex {
             layouts(&descriptions)?
         };
         let is_cut = !rest.is_empty() || (is_closed && metadata.bytes.len() as u64 > end);
-        let is_closed = lost.is_all_read(is_closed, is_cut.then_some(records.len()));
+        let is_closed = missing.is_final(is_closed, is_cut.then_some(records.len()));
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         let step = |(data_start, of_writers): &(Option<u64>, [&[u8]; 2])| {
             data_start.map_or_else(StoredStep::default, |start| {
@@ -233,8 +238,8 @@ impl BpIndex {
         let index = Self {
             num_steps: records.len(),
             is_closed,
-            cut: lost.reason,
-            fatal: lost.fatal,
+            cut: missing.reason,
+            fatal: missing.fatal,
             steps: records.iter().map(step).collect(),
             attributes: None,
             data_bytes,
@@ -249,7 +254,7 @@ impl BpIndex {
         }))
     }
 
-    /// Itself, with the attributes that `read` finds if all steps are known.
+    /// Returns the index with the attributes that `read` returns, if all steps are known.
     fn with_attributes(mut self, read: impl FnOnce() -> Option<StoredAttributes>) -> Self {
         let is_whole = self.is_closed && (self.cut.is_none() || self.fatal.is_some());
         if is_whole && self.num_steps > 0 && self.steps.iter().all(StoredStep::is_complete) {
@@ -259,21 +264,22 @@ impl BpIndex {
     }
 }
 
-/// What is not there of a folder's steps.
+/// The parts of a folder's steps that are missing.
 #[derive(Default)]
-struct Lost {
+struct MissingSteps {
     /// See [`BpIndex::cut`].
     reason: Option<String>,
     /// See [`BpIndex::fatal`].
     fatal: Option<TraceError>,
 }
 
-impl Lost {
-    /// Whether a step ends at `end` in `md.0`, which is too short for it. ADIOS2 would wait for the rest for ever.
+impl MissingSteps {
+    /// Returns whether a step ends at `end` in `md.0` but beyond the end of that file. ADIOS2 would wait for the rest
+    /// without limit.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`] if no step is before it.
-    fn is_beyond(&mut self, end: u64, metadata: &File, step: usize) -> Result<bool, TraceError> {
+    /// [`TraceError::Damaged`] if there is no step before it.
+    fn is_truncated(&mut self, end: u64, metadata: &File, step: usize) -> Result<bool, TraceError> {
         let Err(error) = check_reach(metadata, end) else {
             return Ok(false);
         };
@@ -286,11 +292,13 @@ impl Lost {
         Ok(true)
     }
 
-    /// Whether no steps will come after those that are there, of which the index may be cut after some: the writer has closed the file, or ADIOS2, which would
-    /// see them, is not let near it.
-    fn is_all_read(&mut self, is_closed: bool, cut_after: Option<usize>) -> bool {
+    /// Returns whether no steps follow those that are present: because the writer has closed the file, or because
+    /// ADIOS2, which would see them, must not read the folder. With `cut_after`, the index may be cut after that number
+    /// of steps.
+    fn is_final(&mut self, is_closed: bool, cut_after: Option<usize>) -> bool {
         if self.fatal.is_some() && !is_closed {
-            let reason = || "the writer has not closed the file, maybe it was killed".to_owned();
+            let reason =
+                || "the writer has not closed the file and may have been killed".to_owned();
             self.reason.get_or_insert_with(reason);
         } else if let Some(num_steps) = cut_after {
             let reason = || format!("the index ends after step {num_steps}, before the data does");
@@ -300,8 +308,8 @@ impl Lost {
     }
 }
 
-/// Checks a step in the index of BP4, which starts where the one before ended; the answer is where it
-/// ends, and its lists of variables and attributes.
+/// Checks a step in the index of BP4, which starts where the one before ended. Returns where it ends, and its lists of
+/// variables and attributes.
 fn check_bp4_step<'a>(
     record: &[u8],
     start: u64,
@@ -312,7 +320,7 @@ fn check_bp4_step<'a>(
         .filter_map(|field| u64_at(record, field * 8))
         .collect();
     let [groups, variables, attributes, end] = places[..] else {
-        return Err(index.damaged("a step is cut short".to_owned()));
+        return Err(index.damaged("a step is truncated".to_owned()));
     };
     check_reach(metadata, end)?;
     // Each of the three lists states its length after its number of entries.
@@ -327,7 +335,7 @@ fn check_bp4_step<'a>(
         (place.checked_add(8)?.checked_add(length)? == to).then_some(())
     };
     if groups != start || !lists.iter().all(|list| fits(list).is_some()) {
-        return Err(index.damaged(format!("it does not fit md.0 at byte {start}")));
+        return Err(index.damaged(format!("a step does not match md.0 at byte {start}")));
     }
     let entries = |from: u64, to: u64| {
         let (from, to) = (usize::try_from(from + 12).ok()?, usize::try_from(to).ok()?);
@@ -338,17 +346,17 @@ fn check_bp4_step<'a>(
         bp4_lists::variables_fit(variables) && bp4_lists::attributes_fit(attributes)
     });
     let (variables, attributes) = lists.ok_or_else(|| {
-        metadata.damaged(format!("what is in the step at byte {start} has no end"))
+        metadata.damaged(format!("the lists of the step at byte {start} are invalid"))
     })?;
     Ok((end, [variables, attributes]))
 }
 
 impl Bp5Step {
-    /// Checks the step's metadata; the answer is where it ends, and the records of variables and of attributes, if one
-    /// writer wrote them.
+    /// Checks the step's metadata. Returns where it ends, and the records of variables and of attributes, if it has a
+    /// single writer.
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "what is in memory has so many bytes: places of the metadata, and writers of the record"
+        reason = "the numbers index metadata and a record that are in memory"
     )]
     fn check<'a>(
         &self,
@@ -380,24 +388,25 @@ impl Bp5Step {
     }
 }
 
-/// The next record: kind, content, and what is after it; `None` if it is not there as a whole.
+/// Returns the next record: its kind, its contents, and the bytes after it; `None` if it is incomplete.
 fn bp5_record(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let length = usize::try_from(u64_at(bytes, 1)?).ok()?;
     let (record, after) = bytes[9..].split_at_checked(length)?;
     Some((bytes[0], record, after))
 }
 
-/// The descriptions of the metadata's layout, of which there is at least one, must be what their ids say, and fill `mmd.0`.
+/// Returns the layouts of the metadata. There must be at least one description, each must match its id, and they must
+/// fill `mmd.0`.
 fn layouts(file: &File) -> Result<RecordLayouts<'_>, TraceError> {
     let mut rest = file.bytes.as_slice();
     let mut layouts = RecordLayouts::default();
     while !rest.is_empty() || file.bytes.is_empty() {
         let (id, description, after) = description(rest)
-            .ok_or_else(|| file.damaged(format!("cut short after {} bytes", file.bytes.len())))?;
+            .ok_or_else(|| file.damaged(format!("truncated after {} bytes", file.bytes.len())))?;
         if !descriptions::fits(id, description) {
             let place = file.bytes.len() - rest.len();
             return Err(file.damaged(format!(
-                "the description at byte {place} has another checksum than it was written with"
+                "the description at byte {place} does not match its checksum"
             )));
         }
         layouts.add(id, description);
@@ -406,7 +415,7 @@ fn layouts(file: &File) -> Result<RecordLayouts<'_>, TraceError> {
     Ok(layouts)
 }
 
-/// The id of the next description, the description, and what is after it; `None` if it is not there as a whole.
+/// Returns the id of the next description, the description, and the bytes after it; `None` if it is incomplete.
 fn description(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let length = |place| usize::try_from(u64_at(bytes, place)?).ok();
     let (id, rest) = bytes.get(16..)?.split_at_checked(length(0)?)?;
@@ -417,7 +426,7 @@ fn description(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
 fn check_reach(file: &File, end: u64) -> Result<(), TraceError> {
     let num_bytes = file.bytes.len() as u64;
     if end > num_bytes {
-        let reason = format!("{num_bytes} bytes long, but the index tells of {end}");
+        let reason = format!("{num_bytes} bytes long, but the index refers to {end}");
         return Err(file.damaged(reason));
     }
     Ok(())

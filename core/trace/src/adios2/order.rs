@@ -1,17 +1,18 @@
-//! Function events whose times go back: displaced rows and damaged times are put right.
+//! Mends function events whose times go back: displaced rows and damaged times.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::{FuncEvent, FuncEventKind, FuncEvents, FuncId, ThreadId, TimeNs};
 
-/// A thread of which more than one row in so many is displaced may have another trouble: a clock that was set back.
+/// Number of rows of a thread for each row that may be displaced. More displaced rows suggest a clock that was set
+/// back.
 const ROWS_PER_DISPLACED: usize = 50;
-/// So many may always be.
+/// Number of displaced rows that is always allowed.
 const MIN_DISPLACED: usize = 2;
-/// How far below the innermost call an exit is compared with what is open.
+/// Largest depth below the innermost call at which an exit is compared with the open calls.
 const MAX_SEARCHED: usize = 64;
 
-/// Whether time goes back on a thread of a step.
+/// The order of the times on each thread of a step.
 #[derive(Default)]
 pub(super) struct TimeOrder {
     newest: BTreeMap<ThreadId, TimeNs>,
@@ -19,26 +20,26 @@ pub(super) struct TimeOrder {
 }
 
 impl TimeOrder {
-    /// The newest time of a thread; before the first, the beginning of time.
+    /// Returns the newest time of a thread; before its first event, the smallest time.
     pub(super) fn newest(&self, thread: ThreadId) -> TimeNs {
         let newest = self.newest.get(&thread).copied();
         newest.unwrap_or(TimeNs(i64::MIN))
     }
 
-    /// Takes note of the events of a thread up to `newest`, and whether one of them was before another.
+    /// Records the events of a thread up to `newest`, and whether any of them was earlier than the one before.
     pub(super) fn note(&mut self, thread: ThreadId, newest: TimeNs, went_back: bool) {
         self.newest.insert(thread, newest);
         self.went_back |= went_back;
     }
 }
 
-/// Sorts the rows of each thread by time where a few of them are displaced, or where calls nest only then; where a time
-/// cannot be, it becomes that of the row before. Answers with the rows, by their place in `events`, that were not where they should be.
+/// Sorts the rows of each thread by time, if few of them are displaced or if calls nest only in that order. An
+/// impossible time becomes that of the row before. Returns the indices in `events` of the rows that were out of order.
 pub(super) fn mend(events: &mut FuncEvents) -> Vec<usize> {
     let mut threads: BTreeMap<ThreadId, Vec<usize>> = BTreeMap::new();
     let mut start = 0;
-    for (thread, stretch) in events.segments() {
-        let places = start..start + stretch.len();
+    for (thread, segment) in events.segments() {
+        let places = start..start + segment.len();
         start = places.end;
         threads.entry(thread).or_default().extend(places);
     }
@@ -65,7 +66,7 @@ fn mend_thread(events: &mut FuncEvents, places: &[usize]) -> Vec<usize> {
         return Vec::new();
     };
     let (start, end) = (times[first], times[last.unwrap_or(first)]);
-    // The first or last row may be among the displaced ones, so times may reach beyond, but not far.
+    // The first or last row may be displaced, so times may exceed the range by its own length.
     let span = end.since(start);
     let possible = TimeNs(start.0.saturating_sub(span.0))..=TimeNs(end.0.saturating_add(span.0));
     let mut mended = times.clone();
@@ -85,8 +86,9 @@ fn mend_thread(events: &mut FuncEvents, places: &[usize]) -> Vec<usize> {
     displaced.into_iter().map(|row| places[row]).collect()
 }
 
-/// Whether the rows at these places nest better in the order of their times than as they stand, or as well and no deeper.
-/// Those of a clock that was set back nest as they stand; by their times, calls of before and after run into each other.
+/// Returns whether the rows at these indices nest better in the order of their times than in the stored order, or as
+/// well and no deeper. Rows of a clock that was set back nest in the stored order. In the order of their times, earlier
+/// and later calls interleave.
 fn nest_by_time(events: &FuncEvents, places: &[usize]) -> bool {
     let stored = || places.iter().map(|place| events[*place]);
     let mut by_time: Vec<FuncEvent> = stored().collect();
@@ -96,12 +98,12 @@ fn nest_by_time(events: &FuncEvents, places: &[usize]) -> bool {
     by_time.num_broken < stored.num_broken || is_whole && by_time.deepest <= stored.deepest
 }
 
-/// How events nest. What is open from before is not known here.
+/// The nesting of events. Calls that were open before them are unknown.
 #[derive(Default)]
 struct Nesting {
-    /// Exits that are not of the innermost open call.
+    /// Number of exits that do not belong to the innermost open call.
     num_broken: usize,
-    /// The most calls that are open at once.
+    /// Largest number of calls that are open at once.
     deepest: usize,
 }
 
@@ -126,9 +128,9 @@ impl Nesting {
     }
 }
 
-/// Which of the times belong to a longest sequence that never goes back.
+/// Marks the times of a longest sequence that never decreases.
 fn longest_in_order(times: &[TimeNs]) -> Vec<bool> {
-    // The row with the smallest time at which a sequence of each length ends, and the row before each.
+    // The row with the smallest last time of a sequence of each length, and the row before each.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(times.len());
     for (row, time) in times.iter().enumerate() {
@@ -156,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows of two threads, each with its own number.
+    /// Returns rows of two threads, each with its own number.
     fn events(times: &[i64], threads: &[u32]) -> FuncEvents {
         let mut events = FuncEvents::default();
         for (row, (time, thread)) in (0..).zip(times.iter().zip(threads)) {
@@ -189,7 +191,7 @@ mod tests {
         }
 
         #[test]
-        fn one_time_beyond_measure_changes_no_other(
+        fn one_impossible_time_changes_no_other(
             steps in prop::collection::vec(1..50_i64, 20..200),
             at in any::<prop::sample::Index>(),
             bit in 30..62_u32,
@@ -207,7 +209,7 @@ mod tests {
         }
 
         #[test]
-        fn threads_are_left_alone_where_each_is_in_order(
+        fn ordered_threads_are_unchanged(
             rows in prop::collection::vec((0..3_u32, 0..50_i64), 0..100),
         ) {
             let mut clocks = [1000, 500, 0];
@@ -225,7 +227,7 @@ mod tests {
         }
     }
 
-    /// Calls of one function one after the other within a caller, of whose rows `moves` took each to another place.
+    /// Returns consecutive calls of one function within a caller, in order and with rows displaced by `moves`.
     fn displaced_calls(num_calls: i64, moves: &[(usize, usize)]) -> (FuncEvents, FuncEvents) {
         let mut rows = vec![(FuncEventKind::Entry, 0, 0)];
         for call in 0..num_calls {
@@ -251,7 +253,7 @@ mod tests {
     #[test]
     fn many_displaced_rows_are_sorted_where_calls_nest_by_time() {
         for moves in [
-            // Single exits and entries, and two whole calls.
+            // The cases are single exits and entries, and two complete calls.
             [(2, 5), (8, 11), (14, 18), (21, 20), (25, 31)],
             [(3, 9), (3, 9), (15, 21), (15, 21), (30, 27)],
             [(3, 9), (3, 9), (15, 21), (15, 21), (1, 1)],
@@ -279,6 +281,9 @@ mod tests {
         let times: Vec<i64> = (0..100).chain(50..150).collect();
         let mut rows = events(&times, &vec![0; times.len()]);
         assert!(mend(&mut rows).is_empty());
-        assert_eq!(rows[100].time.0, 50, "left to who knows the step before");
+        assert_eq!(
+            rows[100].time.0, 50,
+            "left to the reader, which knows the step before"
+        );
     }
 }

@@ -1,51 +1,52 @@
-//! Rows of other ranks in a stream, as of `TAU_ADIOS2_ONE_FILE`, with which all ranks write one.
+//! Rows of other ranks in a stream, as with `TAU_ADIOS2_ONE_FILE`, with which all ranks write one stream.
 
 use std::collections::BTreeSet;
 
 use callgrove_model::{ProgramId, RankId};
 
-/// The most ranks of which a stream is read: each takes reading it once.
+/// Largest number of ranks read from a stream. Each rank costs one pass over it.
 const MAX_RANKS: usize = 1 << 12;
 
-/// Whose a row is.
+/// The program and rank that a row belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct RowOwner {
     pub(super) program: ProgramId,
     pub(super) rank: RankId,
 }
 
-/// How far apart two rows of a rank may be that are not taken for damaged ones, so that looking for them ends.
+/// Largest distance, in rows, at which a second row of a rank shows that the first is not damaged. It bounds the
+/// search.
 const MAX_ROWS_BETWEEN: usize = 64;
 
-/// The other ranks of which a stream has rows. A single row of another rank may be a damaged one; two, or one of a
-/// rank that the stream has metadata of, are not.
+/// The other ranks that a stream has rows of. A single row of another rank may be damaged. Two rows, or one of a rank
+/// that the stream has metadata of, are genuine.
 #[derive(Default, Debug)]
 pub(super) struct OtherRanks {
     owners: BTreeSet<RowOwner>,
     with_metadata: BTreeSet<RankId>,
-    /// Since they were asked for last.
+    /// Number of rows since the last call of [`OtherRanks::take_num_rows`].
     num_rows: u64,
 }
 
 impl OtherRanks {
-    /// Takes note of a rank that the stream has metadata of.
+    /// Records a rank that the stream has metadata of.
     pub(super) fn add_metadata_of(&mut self, rank: RankId) {
         if self.with_metadata.len() < MAX_RANKS {
             self.with_metadata.insert(rank);
         }
     }
 
-    /// The other ranks.
+    /// Returns the other ranks.
     pub(super) fn list(&self) -> Vec<RowOwner> {
         self.owners.iter().copied().collect()
     }
 
-    /// The first of the other ranks.
+    /// Returns the first of the other ranks.
     pub(super) fn first(&self) -> Option<RowOwner> {
         self.owners.first().copied()
     }
 
-    /// Takes the rows at the front that are of one rank, if it is another one of the run than `own`; says how many.
+    /// Takes the leading rows of one rank, if it is another rank of the run than `own`, and returns their number.
     pub(super) fn take<const N: usize>(
         &mut self,
         rows: &[[u64; N]],
@@ -77,12 +78,12 @@ impl OtherRanks {
         num_rows
     }
 
-    /// Whether a row is of one of the other ranks.
+    /// Returns whether a row belongs to one of the other ranks.
     pub(super) fn has<const N: usize>(&self, row: &[u64; N]) -> bool {
         owner_of(row).is_some_and(|owner| self.owners.contains(&owner))
     }
 
-    /// How many rows of function events were taken since the last call.
+    /// Returns the number of rows of function events taken since the last call.
     pub(super) fn take_num_rows(&mut self) -> u64 {
         std::mem::take(&mut self.num_rows)
     }

@@ -1,4 +1,4 @@
-//! One rank's stream of TAU, step by step.
+//! Reads one rank's stream of TAU, step by step.
 
 use std::mem;
 use std::path::Path;
@@ -12,7 +12,7 @@ use callgrove_model::{
 use super::clock::RunClock;
 use super::other_ranks::RowOwner;
 use super::step::{StepPlace, StepReader};
-use super::stream::{Begun, BpStream, gone};
+use super::stream::{BeginResult, BpStream, writer_died};
 use crate::{Announcement, LiveOptions, Next, TraceError, TraceSource};
 
 /// One rank's stream of TAU.
@@ -24,7 +24,7 @@ pub(crate) struct TauSource {
 }
 
 impl TauSource {
-    /// Opens a folder that nobody writes to any more.
+    /// Opens a folder whose writer has ended.
     ///
     /// # Errors
     /// Any [`TraceError`] that concerns one stream.
@@ -50,14 +50,14 @@ impl TauSource {
         Ok(Self::new(stream, options.program))
     }
 
-    /// Reads no more of the arrays than shows whether ADIOS2 can: their first and last rows.
+    /// Limits reading to the first and last rows of each array, which suffice to show whether ADIOS2 can read it.
     pub(crate) fn edges_only(&mut self) {
         self.reader.wanted.edges_only = true;
     }
 
     fn new(stream: BpStream, program: ProgramId) -> Self {
         let mut reader = StepReader::new(&stream.path, program);
-        reader.names.news = stream.contact.is_some().then(Vec::new);
+        reader.names.unreported = stream.contact.is_some().then(Vec::new);
         Self {
             stream,
             reader,
@@ -67,13 +67,13 @@ impl TauSource {
 
     fn step(&mut self, wait: Duration) -> Result<Next, TraceError> {
         let step = match self.stream.begin_step(wait)? {
-            Begun::Step(step, missing) => {
+            BeginResult::Step(step, missing) => {
                 self.warn_missing(step, missing);
                 step
             }
-            Begun::NotReady => return Ok(Next::NotReady),
-            Begun::End => return Ok(Next::End),
-            Begun::Truncated(reason) => {
+            BeginResult::NotReady => return Ok(Next::NotReady),
+            BeginResult::End => return Ok(Next::End),
+            BeginResult::Truncated(reason) => {
                 self.warn_truncated(&reason);
                 return Ok(Next::End);
             }
@@ -119,9 +119,9 @@ impl TraceSource for TauSource {
             return Ok(Next::End);
         }
         let next = match self.step(wait) {
-            // What was read is whole; the writer died while it handed over the next step.
+            // The steps that were read are complete. The writer died while it sent the next one.
             Err(TraceError::Stream { source, .. }) if self.stream.is_sst() => {
-                self.warn_truncated(&gone(&source.to_string()));
+                self.warn_truncated(&writer_died(&source.to_string()));
                 Ok(Next::End)
             }
             next => next,
@@ -159,7 +159,7 @@ impl TraceSource for TauSource {
     }
 
     fn take_announced(&mut self) -> Vec<Announcement> {
-        self.reader.names.take_news()
+        self.reader.names.take_unreported()
     }
 
     fn recall(&mut self, identity: &str, announced: Vec<Announcement>) {
@@ -210,9 +210,9 @@ mod tests {
     use super::*;
     use crate::{ReadOptions, read_trace};
 
-    /// All that a stream tells, step by step, up to its end or what is wrong with it.
-    fn told(mut source: TauSource) -> Vec<String> {
-        let mut told = Vec::new();
+    /// Reads a stream to its end or its first error, and returns the results as text, step by step.
+    fn read_as_text(mut source: TauSource) -> Vec<String> {
+        let mut lines = Vec::new();
         loop {
             let next = source.next_step(Duration::ZERO);
             let names = source.names().iter().map(|(_, name)| name);
@@ -220,31 +220,31 @@ mod tests {
             let names: Vec<_> = names.chain(counters).collect();
             let ranks = (source.rank(), source.num_ranks());
             let read = format!("{next:?} {names:?} {ranks:?}");
-            told.push(format!("{read} {:?}", source.take_warnings()));
+            lines.push(format!("{read} {:?}", source.take_warnings()));
             if !matches!(next, Ok(Next::Step(_))) {
-                return told;
+                return lines;
             }
         }
     }
 
-    /// The same of a stream that ADIOS2 reads, or what is wrong with the folder.
-    fn told_by_adios2(path: &Path, library: &Library) -> Vec<String> {
+    /// Reads a stream with ADIOS2, with the results as text or the error of opening the folder.
+    fn read_by_adios2(path: &Path, library: &Library) -> Vec<String> {
         let opened = BpStream::open(path, library);
-        let opened = opened.map(|stream| told(TauSource::new(stream, ProgramId(0))));
+        let opened = opened.map(|stream| read_as_text(TauSource::new(stream, ProgramId(0))));
         opened.unwrap_or_else(|error| vec![error.to_string()])
     }
 
-    /// What is read must not depend on who reads it. Says whether ADIOS2 had to.
+    /// Checks that ADIOS2 and the files give the same result, and returns whether ADIOS2 was needed.
     fn is_read_by_adios2(path: &Path) -> bool {
         let adios2 = LibraryOnDemand::of_this_machine();
         let opened = TauSource::open(path, ProgramId(0), &adios2);
         let (needs_adios2, found) = match opened {
-            Ok(source) => (source.stream.engine().is_some(), told(source)),
+            Ok(source) => (source.stream.engine().is_some(), read_as_text(source)),
             Err(error) => (true, vec![error.to_string()]),
         };
         assert_eq!(
             found,
-            told_by_adios2(path, &adios2.get().unwrap()),
+            read_by_adios2(path, &adios2.get().unwrap()),
             "{}",
             path.display()
         );
@@ -255,7 +255,7 @@ mod tests {
     const ENTRY: u64 = 0;
     const EXIT: u64 = 1;
 
-    /// A stream of three steps, the second without rows, with attributes of its own.
+    /// Writes a stream of three steps, the second without rows, with these attributes.
     fn write(
         engine: WriterEngine,
         attributes: &[(&str, &str)],
@@ -313,7 +313,7 @@ mod tests {
         let long = "x".repeat(MAX_COUNTER_NAME_BYTES + 1);
         let lists: [&[(&str, &str)]; 5] = [
             &[("timer 1", "solve")],
-            // Without a name for timer 1, and with metadata in the order of the names.
+            // Timer 1 has no name, and the metadata are in the order of the names.
             &[
                 ("MetaData:1:0:b", "1"),
                 ("MetaData:1:0:a", "2"),
@@ -325,7 +325,7 @@ mod tests {
                 ("timer 1", "a\tb\u{1b}[1m"),
                 ("MetaData:1:0:key", &long),
                 ("timer x", "odd"),
-                ("timer 99999", "far"),
+                ("timer 99999", "large index"),
             ],
             &[
                 ("counter 1", &long),
@@ -342,7 +342,7 @@ mod tests {
         }
     }
 
-    /// A stream of two steps with rows and, after each of these, one that has at most an attribute.
+    /// Writes a stream of two steps with rows, each followed by a step with at most an attribute.
     fn write_with_empty_steps(engine: WriterEngine, attribute: Option<&str>) -> (TempDir, PathBuf) {
         let library = Library::load(&default_candidates()).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_without_variables_are_passed_over() {
+    fn steps_without_variables_are_skipped() {
         for engine in ENGINES {
             for attribute in [None, Some("text")] {
                 let (_folder, path) = write_with_empty_steps(engine, attribute);
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_lie_one_over_the_other_are_all_read() {
+    fn overlapping_blocks_are_all_read() {
         let library = Library::load(&default_candidates()).unwrap();
         for engine in ENGINES {
             let folder = tempfile::tempdir().unwrap();
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_that_are_not_texts_are_left_to_adios2() {
+    fn attributes_other_than_texts_need_adios2() {
         for engine in ENGINES {
             let version = |io: &Io| io.define_attribute("version", &[1.5]).unwrap();
             let sizes = |io: &Io| io.define_attribute("sizes", &[1_u64, 2]).unwrap();
@@ -459,7 +459,7 @@ mod tests {
         }
     }
 
-    /// A stream that has bytes changed in one of its files, the first of these.
+    /// Writes a stream, and replaces the first occurrence of `bytes` in one of its files by `changed`.
     fn write_with(
         engine: WriterEngine,
         name: &str,
@@ -476,7 +476,7 @@ mod tests {
         (folder, path)
     }
 
-    /// Whether ADIOS2 reads such a stream.
+    /// Returns whether such a stream needs ADIOS2.
     fn is_read_by_adios2_with(
         engine: WriterEngine,
         name: &str,
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_in_no_block_are_none() {
+    fn rows_outside_any_block_are_skipped() {
         let first_step = |path: &Path| {
             let adios2 = LibraryOnDemand::of_this_machine();
             let mut source = TauSource::open(path, ProgramId(0), &adios2).unwrap();
@@ -499,19 +499,19 @@ mod tests {
             let num_bad = source.take_warnings().total(WarningKind::BadRow);
             (batch.funcs.len(), num_bad)
         };
-        // Of the first array its shape, that of its block, and where that starts.
+        // The shape of the first array, the shape of its block, and the start of that block.
         let whole = [2, 6, 2, 6, 0, 0].map(u64::to_le_bytes);
         let moved = [2, 6, 2, 6, 1, 0].map(u64::to_le_bytes);
         let (whole, moved) = (whole.as_flattened(), moved.as_flattened());
         let (_folder, path) = write_with(WriterEngine::Bp5, "md.0", whole, whole);
         assert_eq!(first_step(&path), (2, 0));
-        // The memory that is read into has these rows now.
+        // The memory that is read into contains these rows now.
         let (_folder, path) = write_with(WriterEngine::Bp5, "md.0", whole, moved);
         assert_eq!(first_step(&path), (1, 1));
     }
 
     #[test]
-    fn what_is_in_bp4_not_as_tau_writes_it_is_left_to_adios2() {
+    fn bp4_contents_that_tau_does_not_write_need_adios2() {
         let with = |name: &str, bytes: &[u8], changed: &[u8]| {
             is_read_by_adios2_with(WriterEngine::Bp4, name, bytes, changed)
         };
@@ -528,7 +528,7 @@ mod tests {
         assert!(with("md.0", name, path), "a path before a name");
         assert!(with("md.0", name, b"timer 1\0\0\x0c"), "a list of texts");
         assert!(with("md.0", b"solve", b"so\0ve"), "a zero byte");
-        // Up to the number of the data file.
+        // The characteristics up to the number of the data file.
         let mut array = *b"event_timestampsK\x006\x01\0\0\0\0\0\0\0\x06c\0\0\0\x08\x01\0\0\0\x07\0";
         let whole = array;
         array[array.len() - 1] = 1;
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_bp5_not_as_tau_writes_it_is_left_to_adios2() {
+    fn bp5_contents_that_tau_does_not_write_need_adios2() {
         let with = |name: &str, bytes: &[u8], changed: &[u8]| {
             is_read_by_adios2_with(WriterEngine::Bp5, name, bytes, changed)
         };
@@ -544,7 +544,7 @@ mod tests {
             with("md.idx", b"\x05\x02\0", b"\x05\x02\x01"),
             "an active writer"
         );
-        // Writers, those who write for others, data files, and which of these the first one has.
+        // The numbers of writers, aggregators and data files, and the data file of the first writer.
         let (one, two) = (
             [1, 1, 1, 0].map(u64::to_le_bytes),
             [1, 1, 2, 0].map(u64::to_le_bytes),
@@ -555,12 +555,12 @@ mod tests {
             with("md.0", b">timer 1", b">timer 0"),
             "two texts of one name"
         );
-        // Dimensions, blocks, and both of all blocks.
+        // The number of dimensions, of blocks, and their product.
         let array = [2, 1, 2].map(u64::to_le_bytes);
         let other = [1, 1, 1].map(u64::to_le_bytes);
         let (array, other) = (array.as_flattened(), other.as_flattened());
         assert!(with("md.0", array, other), "one dimension");
-        // The words of the bit field, and its place.
+        // The number of words of the bit field, and its offset.
         let (bits, fewer) = (
             [1, 0x180].map(u64::to_le_bytes),
             [0, 0x180].map(u64::to_le_bytes),
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_or_is_no_text_does_not_need_adios2() {
+    fn unknown_names_and_invalid_utf8_do_not_need_adios2() {
         for engine in ENGINES {
             let with = |bytes: &[u8], changed: &[u8]| {
                 is_read_by_adios2_with(engine, "md.0", bytes, changed)

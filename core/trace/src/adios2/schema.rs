@@ -1,4 +1,4 @@
-//! The names of the stream: its variables, and the attributes that say what the rows' indices mean.
+//! The names in the stream: its variables, and the attributes that define the indices in rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,25 +12,25 @@ use callgrove_model::{
 use super::step_origin::StepOrigin;
 use crate::Announcement;
 
-/// Longer values of metadata are cut; records hold all of them, and documents are bounded.
+/// Largest size of a metadata value, in bytes, to bound documents. Longer values are cut; records keep all of them.
 const MAX_VALUE_BYTES: usize = 1 << 20;
 
-/// The scalars of a step; what a stream does not state is not known.
+/// The scalars of a step; `None` or 0 if the stream does not state them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
     /// Highest thread id so far, plus one.
     pub(super) threads: Option<u32>,
     /// Size of the communicator.
     pub(super) ranks: Option<u32>,
-    /// Timers named so far.
+    /// Number of timers named so far.
     pub(super) timers: u32,
-    /// Counters named so far.
+    /// Number of counters named so far.
     pub(super) counters: u32,
-    /// Event types named so far.
+    /// Number of event types named so far.
     pub(super) event_types: u32,
 }
 
-/// The variables that these are read from, in their order.
+/// The variables of the fields of [`Counts`], in their order.
 pub(super) const COUNTS: [&str; 5] = [
     "thread_count",
     "comm_rank_count",
@@ -43,7 +43,7 @@ pub(super) const COUNTS: [&str; 5] = [
 pub(super) const FUNC_ROW_COUNT: &str = "timer_event_count";
 
 impl Counts {
-    /// Reads them from the step at which `origin` is, but for those that are known.
+    /// Returns the counts of the current step of `origin`, and reads only those that `known` lacks.
     pub(super) fn read(
         origin: &StepOrigin,
         known: [Option<u32>; COUNTS.len()],
@@ -67,7 +67,7 @@ impl Counts {
     }
 }
 
-/// What an event type index stands for.
+/// The meaning of an event type index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EventType {
     Entry,
@@ -96,17 +96,17 @@ pub(super) struct AnnouncedNames {
     pub(super) counters: IndexedNames<CounterId>,
     pub(super) event_types: Vec<Option<EventType>>,
     num_threads: Option<u32>,
-    /// Attributes whose metadata was given out. A finished BP4 shows all of them at its first step.
+    /// Attributes whose metadata was returned. A finished BP4 folder shows all of them at its first step.
     metadata: BTreeSet<String>,
-    /// Attributes whose text had to be changed and that were not told yet.
+    /// Attributes whose text had to be changed and that were not reported yet.
     changed: Vec<String>,
-    /// What was announced since the last call of [`AnnouncedNames::take_news`], if anybody is to know.
-    pub(super) news: Option<Vec<Announcement>>,
-    /// Metadata that another reader was told, to be given out with the next.
+    /// The announcements since the last call of [`AnnouncedNames::take_unreported`]; `None` if they are not needed.
+    pub(super) unreported: Option<Vec<Announcement>>,
+    /// Metadata that another reader read, to be returned with the next.
     recalled: Vec<Metadata>,
 }
 
-/// Names by index; two indices may have one name.
+/// Names by index. Two indices may have the same name.
 #[derive(Debug)]
 pub(super) struct IndexedNames<Id> {
     pub(super) table: NameTable<Id>,
@@ -114,12 +114,12 @@ pub(super) struct IndexedNames<Id> {
 }
 
 impl AnnouncedNames {
-    /// Takes in the attributes of a step if it can have new ones; the answer is the new metadata, and whether attributes
-    /// were gone through.
+    /// Takes in the attributes of a step if it can have new ones. Returns the new metadata, and whether the attributes
+    /// were scanned.
     ///
-    /// Going through all attributes costs more than reading a small step, so that is done only when a
-    /// count says that something was added: each new thing is announced in the step that first uses it,
-    /// and metadata comes with its thread. A step without counts holds nothing but attributes.
+    /// Scanning all attributes costs more than reading a small step, so it is done only when a count shows that
+    /// something was added: each new item is announced in the step that first uses it, and metadata arrives with its
+    /// thread. A step without counts contains only attributes.
     pub(super) fn update(
         &mut self,
         origin: &StepOrigin,
@@ -148,7 +148,7 @@ impl AnnouncedNames {
         Ok((metadata, true))
     }
 
-    /// Takes in what another reader of the stream was told: what comes once does not come again.
+    /// Takes in what another reader of the stream read, as it is announced only once.
     pub(super) fn recall(&mut self, announced: &[Announcement]) {
         let text = |text: &String| Ok(text.clone());
         if let Ok(metadata) = self.take_in(announced, text) {
@@ -156,23 +156,26 @@ impl AnnouncedNames {
         }
     }
 
-    /// What was announced since the last call, also what was recalled.
-    pub(super) fn take_news(&mut self) -> Vec<Announcement> {
-        self.news.as_mut().map(std::mem::take).unwrap_or_default()
+    /// Returns the announcements since the last call, including recalled ones.
+    pub(super) fn take_unreported(&mut self) -> Vec<Announcement> {
+        self.unreported
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
-    /// Takes in attributes by their names; the answer is the new metadata.
+    /// Takes in attributes by their names, and returns the new metadata.
     fn take_in<T>(
         &mut self,
         attributes: &[(impl AsRef<str>, T)],
         text: impl Fn(&T) -> Result<String, Adios2Error>,
     ) -> Result<Vec<Metadata>, Adios2Error> {
         let mut metadata = Vec::new();
-        // Indices run from 0 without gaps, so none is as large as the number of attributes.
+        // Indices run from 0 without gaps, so each is smaller than the number of attributes.
         let limit = attributes.len() + self.timers.ids.len().max(self.counters.ids.len());
         let (mut timers, mut counters) = (Vec::new(), Vec::new());
         let mut changed = std::mem::take(&mut self.changed);
-        let mut news = self.news.take();
+        let mut unreported = self.unreported.take();
         let mut text_of = |attribute: &T, name: &str, max_bytes| {
             let text = text(attribute)?;
             let kept = storable_text(&text, max_bytes);
@@ -180,8 +183,8 @@ impl AnnouncedNames {
                 changed.push(storable_text(name, MAX_NAME_BYTES).into_owned());
             }
             let kept = kept.into_owned();
-            if let Some(news) = &mut news {
-                news.push((name.to_owned(), kept.clone()));
+            if let Some(unreported) = &mut unreported {
+                unreported.push((name.to_owned(), kept.clone()));
             }
             Ok::<_, Adios2Error>(kept)
         };
@@ -220,11 +223,11 @@ impl AnnouncedNames {
         }
         self.timers.add(timers);
         self.counters.add(counters);
-        (self.changed, self.news) = (changed, news);
+        (self.changed, self.unreported) = (changed, unreported);
         Ok(metadata)
     }
 
-    /// The attributes whose text had to be changed since the last call.
+    /// Returns the attributes whose text had to be changed since the last call.
     pub(super) fn take_changed(&mut self) -> Vec<String> {
         std::mem::take(&mut self.changed)
     }
@@ -269,7 +272,7 @@ fn slot<T: Clone>(slots: &mut Vec<Option<T>>, index: usize) -> &mut Option<T> {
     &mut slots[index]
 }
 
-/// What an attribute's name says it is.
+/// The meaning of an attribute's name.
 #[derive(PartialEq, Eq, Debug)]
 enum Key<'a> {
     Timer(usize),
@@ -281,7 +284,7 @@ enum Key<'a> {
 
 impl<'a> Key<'a> {
     fn parse(name: &'a str) -> Self {
-        // First: a metadata key may hold any of the other words.
+        // This prefix is tested first, as a metadata key may contain any of the other words.
         if let Some(rest) = name.strip_prefix("MetaData:") {
             let mut parts = rest.splitn(3, ':');
             let mut number = || parts.next()?.parse().ok();
@@ -309,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attribute_names_tell_what_they_name() {
+    fn attribute_names_are_parsed() {
         assert_eq!(Key::parse("timer 164"), Key::Timer(164));
         assert_eq!(Key::parse("counter 0"), Key::Counter(0));
         assert_eq!(Key::parse("event_type 3"), Key::EventType(3));

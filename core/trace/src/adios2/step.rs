@@ -1,4 +1,4 @@
-//! One step of TAU's stream, wherever it comes from.
+//! Reads one step of TAU's stream from either origin.
 
 use std::cell::RefCell;
 use std::io::ErrorKind;
@@ -17,60 +17,62 @@ use super::stored_rows::StoredRows;
 use crate::TraceError;
 use crate::rank_in_name::rank_in_name;
 
-/// A count of rows is damaged if even well compressed rows would need more than the data file has.
+/// Largest ratio of the size of rows to that of the data file. A larger count of rows is damaged, even if rows compress
+/// well.
 const MAX_COMPRESSION: u64 = 1024;
+/// The file with the rows.
 const DATA_FILE: &str = "data.0";
-/// Nothing has as many dimensions.
+/// Largest plausible number of dimensions.
 const MAX_DIMENSIONS: usize = 8;
-/// What is said of more: ADIOS2 reads the lengths of all when a step begins, from wherever that leads.
-pub(crate) const LED_ASTRAY: &str = "leads ADIOS2 out of its memory";
-/// So many rows can be told apart.
+/// The message for more dimensions. ADIOS2 reads the lengths of all when a step begins, beyond its memory.
+pub(crate) const OUT_OF_BOUNDS: &str = "makes ADIOS2 read outside its memory";
+/// Largest number of rows that have distinct row numbers.
 const MAX_ROWS: u64 = FuncEvent::MAX_ROWS;
 
-/// So many rows are read at once: they stay in a worker's caches until they are decoded, and ADIOS2 takes memory of
+/// Number of rows read at a time. They stay in a worker's caches until they are decoded, and ADIOS2 allocates memory of
 /// their size.
-const ROWS_AT_ONCE: usize = 1 << 12;
-/// Of what is compressed, all is unpacked each time that some rows are read: so many times at most.
+const CHUNK_ROWS: usize = 1 << 12;
+/// Largest number of reads of one array. Each read of a compressed array decompresses all of it.
 const MAX_READS: usize = 16;
 
-/// Which rows of a step are read: all, unless less is enough.
+/// The rows of a step that are read; all by default.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct WantedRows {
-    /// Those of function events alone.
+    /// Only the rows of function events.
     pub(super) functions_only: bool,
-    /// The first and the last of each array.
+    /// Only the first and the last row of each array.
     pub(super) edges_only: bool,
 }
 
 thread_local! {
-    /// What rows are read into. It belongs to the thread, not to the stream: one that reads many streams in turn finds it in
-    /// its caches.
+    /// The buffer that rows are read into. It belongs to the thread and not to the stream, so that it stays in the
+    /// caches of a thread that reads many streams in turn.
     static ROWS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What the steps read so far have told.
+/// The state of reading a stream, from its steps so far.
 #[derive(Debug)]
 pub(super) struct StepReader {
     program: ProgramId,
     pub(super) names: AnnouncedNames,
-    /// From the stream's name until the stream states it.
+    /// The rank in the stream's name until the stream states it.
     pub(super) rank: Option<RankId>,
     is_rank_stated: bool,
-    /// The number that rows have for the program; TAU has one program only, which is 0.
+    /// The index of the program in the rows, which is 0 for TAU, as it has one program only.
     row_program: ProgramId,
     pub(super) others: OtherRanks,
-    /// Whether another reader reads the rows of other ranks, so that none are lost.
+    /// Whether other readers read the rows of other ranks, so that none are lost.
     pub(super) has_readers_of_others: bool,
     pub(super) clock: RunClock,
     pub(super) num_ranks: Option<u32>,
-    /// Whether the attributes that the origin holds were taken in with the newest step.
+    /// Whether the attributes of the origin were taken in with the newest step.
     pub(super) has_attributes: bool,
     pub(super) wanted: WantedRows,
     pub(super) warnings: Warnings,
 }
 
 impl StepReader {
-    /// For the stream at `path`, whose rows get the index `program`.
+    /// Returns a reader of the stream at `path`, whose rows get the program index `program`.
     pub(super) fn new(path: &Path, program: ProgramId) -> Self {
         Self {
             program,
@@ -88,7 +90,7 @@ impl StepReader {
         }
     }
 
-    /// Reads the rows of this rank, whatever else the stream says of itself.
+    /// Selects the rank whose rows are read, whatever rank the stream states.
     pub(super) fn select(&mut self, owner: RowOwner) {
         self.rank = Some(owner.rank);
         self.is_rank_stated = true;
@@ -96,7 +98,7 @@ impl StepReader {
         self.program = ProgramId(self.program.0.saturating_add(owner.program.0));
     }
 
-    /// Reads the step at which an origin is.
+    /// Reads the current step of an origin.
     pub(super) fn read(&mut self, at: &StepPlace<'_>) -> Result<StepBatch, TraceError> {
         let stream_error = |source| at.stream_error(source);
         let known = at.stored.map(|it| it.step.counts).unwrap_or_default();
@@ -151,26 +153,26 @@ impl StepReader {
     }
 }
 
-/// Where the rows of an array are read from.
+/// The source of the rows of an array.
 enum RowSource<'a> {
-    /// A block of the array.
+    /// A block of the array in the data file.
     File(StoredRows<'a>, usize),
     Engine(&'a AdiosEngine, Variable<'a>),
 }
 
-/// The step at which an origin is.
+/// The current step of an origin.
 pub(super) struct StepPlace<'a> {
     pub(super) origin: &'a StepOrigin,
     pub(super) path: &'a Path,
     pub(super) step: StepId,
-    /// Size of the data file, if the stream is one.
+    /// Size of the data file in bytes, if there is one.
     pub(super) data_bytes: Option<u64>,
-    /// What is known without ADIOS2.
+    /// The contents that are known without ADIOS2.
     pub(super) stored: Option<StoredRows<'a>>,
 }
 
 impl StepPlace<'_> {
-    /// Whether the step has variables; one without them brings attributes, or nothing.
+    /// Returns whether the step has variables. A step without them has at most attributes.
     fn has_variables(&self) -> Result<bool, Adios2Error> {
         if self.stored.is_some_and(|it| it.step.is_empty) {
             return Ok(false);
@@ -181,8 +183,8 @@ impl StepPlace<'_> {
         self.origin.has_variables()
     }
 
-    /// Reads the wanted rows of the step, and hands them to `decoder`; of other arrays, and of one without rows, which is
-    /// not in the step at all, there is nothing.
+    /// Reads the wanted rows of the step, and passes them to `decoder`. Other arrays, and those without rows, which a
+    /// step omits, are skipped.
     fn read_rows(&self, decoder: &mut Decoder<'_>, wanted: WantedRows) -> Result<(), TraceError> {
         for array in 0..ARRAYS.len() {
             if array == 0 || !wanted.functions_only {
@@ -216,15 +218,20 @@ impl StepPlace<'_> {
         if num_rows == 0 {
             return Ok(());
         }
-        let missing = || self.not_tau(name, "is missing, though rows are counted".to_owned());
+        let missing = || {
+            self.not_tau(
+                name,
+                "is missing, but its number of rows is not 0".to_owned(),
+            )
+        };
         let (engine, variable) = found.ok_or_else(missing)?;
-        // The array agrees with the count before memory for it is taken.
+        // The shape is compared with the count before memory is allocated.
         self.expect_shape(&variable, name, [num_rows, num_columns])?;
         let source = RowSource::Engine(engine, variable);
         self.read_part(&source, array, [0, num_rows], decoder, edges_only)
     }
 
-    /// Reads a part of an array, before which there are `num_before` rows.
+    /// Reads a part of an array that follows its first `num_before` rows.
     fn read_part(
         &self,
         source: &RowSource<'_>,
@@ -234,18 +241,19 @@ impl StepPlace<'_> {
         edges_only: bool,
     ) -> Result<(), TraceError> {
         let num_columns = ARRAYS[array].2;
-        // What is not as large as it says must be compressed, and is told from what is damaged by all of it only.
+        // Rows larger than the data file must be compressed. Only reading all of them distinguishes these from damaged
+        // ones.
         let is_stored = |bytes| (num_rows * num_columns * 8) as u64 <= bytes;
         let is_edges = edges_only && self.data_bytes.is_some_and(is_stored);
-        // Over a network each read is an answer that is waited for.
-        let at_once = self
+        // Over a network each read waits for an answer.
+        let chunk_rows = self
             .data_bytes
-            .map_or(num_rows, |_| ROWS_AT_ONCE.max(num_rows.div_ceil(MAX_READS)));
+            .map_or(num_rows, |_| CHUNK_ROWS.max(num_rows.div_ceil(MAX_READS)));
         let (step, num_each) = if is_edges {
             (num_rows.saturating_sub(1).max(1), 1)
         } else {
             decoder.reserve(array, num_rows);
-            (at_once, at_once.min(num_rows))
+            (chunk_rows, chunk_rows.min(num_rows))
         };
         ROWS.with_borrow_mut(|memory| {
             let length = num_each * num_columns;
@@ -293,7 +301,8 @@ impl StepPlace<'_> {
         [first, num_columns]: [usize; 2],
         rows: &mut [u64],
     ) -> Result<(), TraceError> {
-        // ADIOS2 leaves out what is in no block: that is no row then, not what the memory held before.
+        // ADIOS2 does not write rows outside any block. This value makes them invalid, so that stale memory is never
+        // used.
         rows.fill(u64::MAX);
         let count = [rows.len() / num_columns, num_columns];
         let selected = variable.set_selection(&[first, 0], &count);
@@ -311,7 +320,7 @@ impl StepPlace<'_> {
         let count = of_blocks
             .or(known)
             .map_or_else(|| self.count_by_engine(name), Ok)?;
-        // Blocks are not compressed, and no two of them have the same bytes.
+        // Blocks are not compressed, and no two of them share bytes.
         let compression = of_blocks.map_or(MAX_COMPRESSION, |_| 1);
         let limit = self.data_bytes.map_or(MAX_ROWS, |bytes| {
             bytes.saturating_mul(compression) / (num_columns as u64 * 8)
@@ -339,7 +348,7 @@ impl StepPlace<'_> {
         })
     }
 
-    /// The array of this name, if the step has it.
+    /// Returns the array of this name, if the step has it, and its engine.
     fn array(
         &self,
         name: &'static str,
@@ -350,7 +359,7 @@ impl StepPlace<'_> {
         };
         let num_dimensions = variable.num_dimensions().map_err(stream_error)?;
         if num_dimensions > MAX_DIMENSIONS {
-            let how = format!("{name} of {num_dimensions} dimensions {LED_ASTRAY}");
+            let how = format!("{name} of {num_dimensions} dimensions {OUT_OF_BOUNDS}");
             let path = self.path.to_owned();
             return Err(TraceError::Fatal { how, path });
         }
@@ -378,7 +387,7 @@ impl StepPlace<'_> {
         Ok(())
     }
 
-    /// The metadata of a file was whole, so a read that fails has run over the end of the data.
+    /// The metadata of a file is complete, so a read that fails has passed the end of the data.
     fn rows_error(&self, source: Adios2Error) -> TraceError {
         let is_system = matches!(
             source,

@@ -1,4 +1,4 @@
-//! Where the steps of a stream come from: ADIOS2, or a folder's files alone.
+//! The origin of the steps of a stream: ADIOS2, or a folder's files alone.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use callgrove_adios2_sys::{Adios2Error, AdiosEngine, StepStatus, Variable};
 
 use super::stored_attributes::StoredAttributes;
 
-/// Where the steps of a stream come from.
+/// The origin of the steps of a stream.
 #[derive(Debug)]
 pub(super) enum StepOrigin {
-    /// What is not known from the folder's index is asked of ADIOS2.
+    /// ADIOS2 reads the contents that the folder's index does not describe.
     Adios2(AdiosEngine),
-    /// The index knows of each step all that TAU writes, but for the attributes, which are here until they are taken in.
+    /// The index describes all of TAU's data in each step except the attributes, which are here until they are read.
     Files(StoredAttributes),
 }
 
 impl StepOrigin {
-    /// The engine, if there is anything left to ask.
+    /// Returns the engine, if ADIOS2 is needed.
     pub(super) fn engine(&self) -> Option<&AdiosEngine> {
         match self {
             Self::Adios2(engine) => Some(engine),
@@ -24,7 +24,7 @@ impl StepOrigin {
         }
     }
 
-    /// A variable that is left to ask for, if the step has it, and the engine that reads it.
+    /// Returns a variable of the current step that ADIOS2 has to read, if there is one, and the engine that reads it.
     pub(super) fn variable(
         &self,
         name: &str,
@@ -35,12 +35,12 @@ impl StepOrigin {
         }
     }
 
-    /// Whether the step has a variable, as far as there is an engine to ask.
+    /// Returns whether the step has a variable, if ADIOS2 is needed.
     pub(super) fn has_variables(&self) -> Result<bool, Adios2Error> {
         let Self::Adios2(engine) = self else {
             return Ok(true);
         };
-        // Variables of other steps are listed too, but found only in their own.
+        // ADIOS2 also lists variables of other steps, but finds them only in their own.
         for variable in engine.io().variables()? {
             if engine.io().variable(variable.name())?.is_some() {
                 return Ok(true);
@@ -49,7 +49,7 @@ impl StepOrigin {
         Ok(false)
     }
 
-    /// Goes to the next step if it is there. In files it is, as far as the index tells of steps.
+    /// Goes to the next step if there is one. In files, the index states the number of steps.
     pub(super) fn begin_step(&mut self) -> Result<StepStatus, Adios2Error> {
         match self {
             Self::Adios2(engine) => engine.begin_step(Duration::ZERO),
@@ -68,7 +68,7 @@ impl StepOrigin {
         }
     }
 
-    /// Forgets the attributes that were taken in.
+    /// Drops the attributes that were read.
     pub(super) fn forget_attributes(&mut self) -> Result<(), Adios2Error> {
         match self {
             Self::Adios2(engine) => engine.forget_attributes(),

@@ -1,27 +1,28 @@
 //! Attributes that were read from a folder's files, without ADIOS2.
 
-/// The attributes of all steps; each shows from the step on that brings it, until it is forgotten.
+/// The attributes of all steps. Each is visible from its step on until it is dropped.
 #[derive(Default, Debug)]
 pub(super) struct StoredAttributes {
     /// Each name and its text, one after another.
     texts: String,
-    /// In the order in which ADIOS2 lists them: by the bytes of their names.
+    /// The attributes in the order of ADIOS2: by the bytes of their names.
     attributes: Vec<Attribute>,
-    /// Those of steps before this one are forgotten.
+    /// First step whose attributes are not dropped.
     first_step: usize,
-    /// How many steps have begun.
+    /// Number of steps that have begun.
     num_begun: usize,
 }
 
 #[derive(Debug)]
 struct Attribute {
     step: usize,
-    /// Where the name starts, where it ends and its text starts, and where that ends.
+    /// The start of the name, its end, which is the start of the text, and the end of the text.
     places: [usize; 3],
 }
 
 impl StoredAttributes {
-    /// Of steps, names and texts. `None` if a name comes twice: which of its texts counts then is left to ADIOS2.
+    /// Returns the attributes of steps, by name and text; `None` if a name occurs twice, as only ADIOS2 knows which
+    /// text counts.
     pub(super) fn of(mut attributes: Vec<(usize, &[u8], &[u8])>) -> Option<Self> {
         attributes.sort_unstable_by_key(|(_, name, _)| *name);
         if !attributes.is_sorted_by(|(_, name, _), (_, next, _)| name < next) {
@@ -47,13 +48,13 @@ impl StoredAttributes {
         Some(stored)
     }
 
-    /// Goes to the next step, from the first one on.
+    /// Goes to the next step, at first to the first one.
     pub(super) fn begin_step(&mut self) -> &Self {
         self.num_begun += 1;
         self
     }
 
-    /// Forgets what shows.
+    /// Drops the visible attributes.
     pub(super) fn forget(&mut self) {
         self.first_step = self.num_begun;
         if self.attributes.iter().all(|it| it.step < self.first_step) {
@@ -61,7 +62,7 @@ impl StoredAttributes {
         }
     }
 
-    /// Each name and its text; what is not UTF-8 in them is replaced, as it is in those that come from ADIOS2.
+    /// Returns each name and its text. Invalid UTF-8 is replaced, as in attributes from ADIOS2.
     pub(super) fn list(&self) -> Vec<(&str, &str)> {
         let shown = self.first_step..self.num_begun;
         let shown = self.attributes.iter().filter(|it| shown.contains(&it.step));

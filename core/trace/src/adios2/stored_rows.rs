@@ -1,13 +1,14 @@
-//! Rows that lie in the data file as they are: they are read from there.
+//! Reads rows that the data file stores uncompressed directly from that file.
 //!
-//! ADIOS2 would fill memory with zeros, read into that, and copy it row by row: a fifth of all instructions of a detector.
+//! ADIOS2 would fill memory with zeros, read into it, and copy it row by row, which is a fifth of all instructions of a
+//! detector.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
 use super::stored_step::StoredStep;
 
-/// What is known of a step, and the file that its arrays are in.
+/// The known contents of a step, and the file that stores its arrays.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredRows<'a> {
     pub(super) file: &'a File,
@@ -15,7 +16,7 @@ pub(super) struct StoredRows<'a> {
 }
 
 impl StoredRows<'_> {
-    /// Reads a block of an array from row `first` on, as many rows as there is space for.
+    /// Reads a block of an array from row `first` on, until `rows` is full.
     pub(super) fn read(
         &self,
         [array, block]: [usize; 2],
@@ -30,7 +31,7 @@ impl StoredRows<'_> {
         file.seek(SeekFrom::Start(stored.offset + first_bytes))?;
         file.read_exact(bytemuck::cast_slice_mut(rows))?;
         if cfg!(target_endian = "big") {
-            // The index of a folder that was written on such a machine is refused.
+            // The stored numbers are little-endian. The index of a folder from a big-endian machine is refused.
             for number in rows {
                 *number = number.swap_bytes();
             }
@@ -47,17 +48,17 @@ mod tests {
     use callgrove_adios2_sys::{Library, default_candidates};
 
     use super::super::schema::COUNTS;
-    use super::super::{ARRAYS, Begun, BpStream};
+    use super::super::{ARRAYS, BeginResult, BpStream};
 
     #[test]
-    fn what_is_stored_is_what_adios2_reads() {
+    fn stored_rows_equal_those_of_adios2() {
         let run =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lammps-4r-small-bp4");
         let library = Library::load(&default_candidates()).unwrap();
         let folder = run.join("bp/tau-metrics-lmp_tau-0.bp");
         let mut stream = BpStream::open(&folder, &library).unwrap();
         let mut all_rows = [0; ARRAYS.len()];
-        while let Begun::Step(..) = stream.begin_step(Duration::ZERO).unwrap() {
+        while let BeginResult::Step(..) = stream.begin_step(Duration::ZERO).unwrap() {
             let (engine, stored) = (stream.engine().unwrap(), stream.stored_rows().unwrap());
             let variable = |name| engine.io().variable(name).unwrap().unwrap();
             let counts = COUNTS.map(|name| engine.get_value::<i32>(&variable(name)).unwrap());

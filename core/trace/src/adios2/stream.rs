@@ -1,4 +1,4 @@
-//! The steps of a BP folder or a live stream, one after another, whatever they hold.
+//! Reads the steps of a BP folder or a live stream, one after another, independent of their contents.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use callgrove_adios2_sys::{
 };
 use callgrove_model::{StepId, fnv1a};
 
+use super::colliding_writers::library_for;
 use super::index::BpIndex;
-use super::namesakes::library_for;
 use super::step_origin::StepOrigin;
 use super::stored_rows::StoredRows;
 use crate::{LiveEngine, LiveOptions, TraceError};
 
 /// The name under which TAU's plugin declares its stream.
 pub(super) const IO_NAME: &str = "TAU trace data";
-/// How often a folder is looked into.
+/// Interval between two checks of a folder.
 const FILE_POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How often SST, which has the step in memory already, is asked for it.
+/// Interval between two requests to SST, which has the step in memory already.
 const SST_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The answer to a request for the next step.
-pub(crate) enum Begun {
-    /// A step with its number: read it, then [`BpStream::end_step`]. Before it, so many are missing.
+pub(crate) enum BeginResult {
+    /// A step with its number, and the number of steps missing before it. Read it, then call [`BpStream::end_step`].
     Step(StepId, usize),
-    /// None within the time given.
+    /// No step arrived within the given time.
     NotReady,
-    /// There will be none.
+    /// The stream has ended.
     End,
-    /// There will be none, though the writer has not said so; the text says how that shows.
+    /// The stream has ended without a statement of the writer. The text is the evidence.
     Truncated(String),
 }
 
@@ -40,28 +40,28 @@ pub(crate) enum Begun {
 pub(crate) struct BpStream {
     pub(crate) path: PathBuf,
     pub(super) origin: StepOrigin,
-    /// Over SST, what the writer says of itself, which no other writer says.
+    /// The writer's identity over SST, which no other writer has.
     pub(crate) contact: Option<String>,
-    /// What the files said when the stream was opened; `None` if it has none.
+    /// The index of the files when the stream was opened; `None` over SST.
     index: Option<BpIndex>,
-    /// `data.0`, if there are arrays that are read from there.
+    /// The file `data.0`, if arrays are read from it.
     data: Option<File>,
     is_live: bool,
-    /// When the last step came.
+    /// The time of the last step.
     last_step: Instant,
     silence_timeout: Option<Duration>,
     steps_read: usize,
-    /// Number of the step that should come next.
+    /// Number of the next expected step.
     next_step: usize,
 }
 
-/// Whether the files of a folder tell all that TAU writes.
+/// Returns whether the files of a folder describe all of TAU's data.
 pub(crate) fn is_read_without_adios2(path: &Path) -> bool {
     BpIndex::read(path).is_ok_and(|index| index.attributes.is_some())
 }
 
 impl BpStream {
-    /// Checks the folder's files against each other, then opens it with ADIOS2, so that whatever is in it can be read.
+    /// Checks the folder's files against each other, then opens it with ADIOS2, so that any contents can be read.
     ///
     /// # Errors
     /// Any [`TraceError`] that concerns one stream.
@@ -70,7 +70,7 @@ impl BpStream {
         Self::of_folder(path, index, open_engine(path, library, set_file)?)
     }
 
-    /// The same to read what TAU writes: without ADIOS2 if the files alone tell it.
+    /// Opens a folder to read TAU's data: without ADIOS2 if the files alone describe it.
     ///
     /// # Errors
     /// Any [`TraceError`] that concerns one stream.
@@ -95,7 +95,7 @@ impl BpStream {
         })
     }
 
-    /// Waits for the writer, then opens its stream. Of a folder, what is there then is checked.
+    /// Waits for the writer, then opens its stream. The current contents of a folder are checked.
     ///
     /// # Errors
     /// [`TraceError::NoWriter`], [`TraceError::WriterEnded`], and any other [`TraceError`] that concerns one stream.
@@ -143,12 +143,12 @@ impl BpStream {
         }
     }
 
-    /// Steps that the files held when the stream was opened; 0 if it has none.
+    /// Returns the number of steps in the files when the stream was opened; 0 over SST.
     pub(crate) fn num_steps(&self) -> usize {
         self.index.as_ref().map_or(0, |index| index.num_steps)
     }
 
-    /// Number of steps read.
+    /// Returns the number of steps read.
     pub(crate) fn steps_read(&self) -> usize {
         self.steps_read
     }
@@ -157,12 +157,12 @@ impl BpStream {
     ///
     /// # Errors
     /// [`TraceError::Damaged`], [`TraceError::Stream`].
-    pub(crate) fn begin_step(&mut self, wait: Duration) -> Result<Begun, TraceError> {
+    pub(crate) fn begin_step(&mut self, wait: Duration) -> Result<BeginResult, TraceError> {
         if let Some(index) = &self.index {
             let step = self.steps_read;
             if index.is_closed && step == index.num_steps {
                 let cut = index.cut.clone();
-                return Ok(cut.map_or(Begun::End, Begun::Truncated));
+                return Ok(cut.map_or(BeginResult::End, BeginResult::Truncated));
             }
             if !index.may_have_data(step) {
                 let bytes = index.data_bytes();
@@ -174,15 +174,17 @@ impl BpStream {
         }
         let status = match self.wait_for_step(wait) {
             Ok(status) => status,
-            Err(error) if self.is_sst() => return Ok(Begun::Truncated(gone(&error.to_string()))),
+            Err(error) if self.is_sst() => {
+                return Ok(BeginResult::Truncated(writer_died(&error.to_string())));
+            }
             Err(error) => return Err(self.stream_error(error)),
         };
         match status {
             StepStatus::Ok => self.step_number(),
             StepStatus::NotReady => Ok(self.not_ready()),
-            StepStatus::EndOfStream => Ok(Begun::End),
+            StepStatus::EndOfStream => Ok(BeginResult::End),
             StepStatus::OtherError if self.is_sst() => {
-                Ok(Begun::Truncated(gone("the stream broke")))
+                Ok(BeginResult::Truncated(writer_died("connection lost")))
             }
             StepStatus::OtherError => Err(TraceError::Damaged {
                 reason: format!("ADIOS2 cannot go to step {}", self.next_step),
@@ -191,8 +193,8 @@ impl BpStream {
         }
     }
 
-    /// Waits here, not in ADIOS2, which cannot do it well: its SST reader frees the timer of a wait twice if the
-    /// step comes as it runs out (a crash, seen with 2.12.1), and its BP4 reader looks once and returns.
+    /// Waits here and not in ADIOS2, whose waits have defects: its SST reader frees the timer of a wait twice if the
+    /// step arrives as the wait expires (a crash, seen with 2.12.1), and its BP4 reader checks once and returns.
     fn wait_for_step(&mut self, wait: Duration) -> Result<StepStatus, Adios2Error> {
         let start = Instant::now();
         let interval = if self.is_sst() {
@@ -223,7 +225,7 @@ impl BpStream {
         Ok(())
     }
 
-    /// Forgets the attributes that were taken in.
+    /// Drops the attributes that were read.
     ///
     /// # Errors
     /// [`TraceError::Stream`].
@@ -232,13 +234,13 @@ impl BpStream {
         forgotten.map_err(|source| self.stream_error(source))
     }
 
-    /// Whether another process hands the steps over, so that an error means that it is gone.
+    /// Returns whether another process sends the steps, so that an error means that it has ended.
     pub(crate) fn is_sst(&self) -> bool {
         self.index.is_none()
     }
 
-    /// Size of the data file, if the stream is one. Of steps that came after the folder was opened, nothing is
-    /// known but what the file is now.
+    /// Returns the size of the data file in bytes, if there is one. For steps that arrived after the folder was opened,
+    /// only the current size is known.
     ///
     /// # Errors
     /// [`TraceError::Io`].
@@ -255,20 +257,20 @@ impl BpStream {
         }
     }
 
-    /// ADIOS2, if there is anything left to ask of it.
+    /// Returns the engine of ADIOS2, if it is needed.
     pub(crate) fn engine(&self) -> Option<&AdiosEngine> {
         self.origin.engine()
     }
 
-    /// What can be told of the step without ADIOS2.
+    /// Returns the contents of the step that are known without ADIOS2.
     pub(super) fn stored_rows(&self) -> Option<StoredRows<'_>> {
         let step = self.index.as_ref()?.stored(self.steps_read)?;
         let file = self.data.as_ref()?;
         Some(StoredRows { file, step })
     }
 
-    /// The stream's own number of the step at which the engine is. Only a live stream can have lost some.
-    fn step_number(&mut self) -> Result<Begun, TraceError> {
+    /// Returns the stream's own number of the current step. Only a live stream can have lost steps.
+    fn step_number(&mut self) -> Result<BeginResult, TraceError> {
         let mut step = self.next_step;
         if let (true, Some(engine)) = (self.is_live, self.engine()) {
             step = engine
@@ -278,16 +280,18 @@ impl BpStream {
         let missing = step.saturating_sub(self.next_step);
         self.next_step = step.saturating_add(1);
         let step = StepId(u32::try_from(step).unwrap_or(u32::MAX));
-        Ok(Begun::Step(step, missing))
+        Ok(BeginResult::Step(step, missing))
     }
 
-    fn not_ready(&self) -> Begun {
+    fn not_ready(&self) -> BeginResult {
         match self.silence_timeout {
-            Some(timeout) if self.last_step.elapsed() >= timeout => Begun::Truncated(format!(
-                "no step for {timeout:?} after {} steps; was the writer killed?",
-                self.steps_read
-            )),
-            _ => Begun::NotReady,
+            Some(timeout) if self.last_step.elapsed() >= timeout => {
+                BeginResult::Truncated(format!(
+                    "no step for {timeout:?} after {} steps; was the writer killed?",
+                    self.steps_read
+                ))
+            }
+            _ => BeginResult::NotReady,
         }
     }
 
@@ -299,9 +303,9 @@ impl BpStream {
     }
 }
 
-/// How it shows that the writer of a live stream died.
-pub(crate) fn gone(reason: &str) -> String {
-    format!("the writer is gone and has not closed it ({reason})")
+/// Returns the message that the writer of a live stream died.
+pub(crate) fn writer_died(reason: &str) -> String {
+    format!("the writer has ended without closing the stream ({reason})")
 }
 
 fn open_engine(
@@ -322,23 +326,23 @@ fn open_engine(
 }
 
 fn set_file(io: &Io) -> Result<(), Adios2Error> {
-    // The file is there, so there is nothing to wait for; and one thread reads faster than several, because
-    // rows of one step are one block.
+    // The file exists, so there is nothing to wait for. One thread reads faster than several, because the rows of one
+    // step are one block.
     io.set_parameters([("OpenTimeoutSecs", "0"), ("Threads", "1")])?;
     // With the default, POSIX, a read beyond the end of a file never returns.
     io.add_transport("File", [("Library", "stdio")])
 }
 
-/// The file by which readers find the writer.
+/// Returns the path of the file by which readers find the writer.
 fn contact_of(path: &Path) -> PathBuf {
     let mut contact = path.as_os_str().to_owned();
     contact.push(".sst");
     PathBuf::from(contact)
 }
 
-/// Opens are done one at a time, so the writer is waited for outside of them, by the file that it leaves for its
-/// readers. One that is there lets a reader in when it opens its stream, or else with its next step; ADIOS2 waits for
-/// that without limit, and must: a writer that lets in a reader that is gone hangs or crashes (seen with 2.12.1).
+/// Waits for the contact file outside of ADIOS2, which opens streams one at a time, then opens the stream. A writer
+/// admits a reader when it opens its stream, or else with its next step. ADIOS2 waits for that without limit, and must:
+/// a writer that admits a reader that has ended hangs or crashes (seen with 2.12.1).
 fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOrigin, TraceError> {
     let no_writer = |reason| TraceError::NoWriter {
         reason,
@@ -347,7 +351,7 @@ fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOri
     };
     let start = Instant::now();
     let contact = contact_of(path);
-    // The file of a job that died, behind which no writer answers: a new job replaces it.
+    // The contact file of a job that died, which no writer answers. A new job replaces it.
     let mut dead: Option<(Vec<u8>, Adios2Error)> = None;
     loop {
         let found = fs::read(&contact).ok();
@@ -376,11 +380,11 @@ fn open_sst_now(path: &Path, contact: &Path, library: &Library) -> Result<StepOr
     })?;
     let opened = open_engine(path, &library, |io| {
         io.set_engine("SST")?;
-        // For the file, which is gone by now if its writer is.
+        // The timeout for the file, which is missing by now if its writer has ended.
         io.set_parameter("OpenTimeoutSecs", "1")
     });
     opened.map_err(|error| match error {
-        // It takes its file away at its end.
+        // A writer removes its file at its end.
         TraceError::Stream { .. } if !contact.is_file() => TraceError::WriterEnded {
             path: path.to_owned(),
         },
@@ -388,7 +392,7 @@ fn open_sst_now(path: &Path, contact: &Path, library: &Library) -> Result<StepOr
     })
 }
 
-/// The index of a folder that its writer may not have made yet, or not whole.
+/// Returns the index of a folder, and waits until its writer has written it completely.
 fn wait_for_index(path: &Path, timeout: Duration) -> Result<BpIndex, TraceError> {
     let start = Instant::now();
     loop {

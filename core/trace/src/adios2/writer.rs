@@ -1,4 +1,4 @@
-//! Writes streams as TAU's plugin writes them, for generated traces, replays and tests.
+//! Writes streams in the format of TAU's plugin, for generated traces, replays and tests.
 
 use std::path::Path;
 
@@ -13,34 +13,34 @@ use crate::TraceError;
 /// The names of the event types, by the index that rows state.
 pub const EVENT_TYPES: [&str; 4] = ["ENTRY", "EXIT", "SEND", "RECV"];
 
-/// The engine of ADIOS2 that a stream is written with.
+/// The engine of ADIOS2 that writes a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriterEngine {
-    /// A folder of format BP4.
+    /// A BP4 folder.
     Bp4,
-    /// A folder of format BP5.
+    /// A BP5 folder.
     Bp5,
-    /// A stream to readers that run at the same time.
+    /// A stream over SST to readers that run at the same time.
     Sst(SstWriter),
 }
 
-/// How a stream over SST treats its readers. The default is what TAU's plugin sets.
+/// The way in which a stream over SST treats its readers. The default is that of TAU's plugin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SstWriter {
-    /// Readers that opening waits for; 0 does not wait.
+    /// Number of readers that opening waits for; 0 does not wait.
     pub num_readers: u32,
-    /// Steps that are kept until readers have taken them; 0 is no limit.
+    /// Number of steps that are kept until readers have taken them; 0 is unlimited.
     pub queue_limit: u32,
-    /// What happens when there is no room for a step.
+    /// The behaviour when the queue is full.
     pub queue_full: QueueFull,
 }
 
-/// What a writer does with a step that there is no room for.
+/// The behaviour of a writer whose queue is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueFull {
-    /// Wait until there is room: nothing is lost.
+    /// Wait until the queue has space for the step, so that nothing is lost.
     Block,
-    /// Drop the step: the readers find a gap in the numbers.
+    /// Drop the step, so that the readers find a gap in the numbers.
     Discard,
 }
 
@@ -55,7 +55,7 @@ impl Default for SstWriter {
 }
 
 impl WriterEngine {
-    /// Opens a stream that is called what TAU calls it, for writing.
+    /// Opens a stream for writing, with the name that TAU uses.
     pub(crate) fn open(
         self,
         path: &Path,
@@ -94,20 +94,19 @@ impl SstWriter {
     }
 }
 
-/// What TAU writes in one step of one rank. Rows are as the stream has them; their columns are those of
-/// `event_timestamps`, `counter_values` and `comm_timestamps`, times in microseconds since the epoch.
+/// The data that TAU writes in one step of one rank. The columns of the rows are those of `event_timestamps`,
+/// `counter_values` and `comm_timestamps` in the stream, with times in microseconds since the epoch.
 #[derive(Clone, Debug, Default)]
 pub struct TauStep {
-    /// Attributes that are new in this step, name and text: `timer 3`, `counter 0`,
-    /// `MetaData:<rank>:<thread>:<key>`.
+    /// New attributes of this step, with name and text: `timer 3`, `counter 0`, `MetaData:<rank>:<thread>:<key>`.
     pub attributes: Vec<(String, String)>,
     /// Size of the communicator.
     pub num_ranks: i32,
     /// Highest thread id so far, plus one.
     pub num_threads: i32,
-    /// Timers named so far.
+    /// Number of timers named so far.
     pub num_timers: i32,
-    /// Counters named so far.
+    /// Number of counters named so far.
     pub num_counters: i32,
     /// Function events: program, rank, thread, event type, timer, time.
     pub funcs: Vec<[u64; FUNC_COLUMNS]>,
@@ -117,15 +116,15 @@ pub struct TauStep {
     pub comms: Vec<[u64; COMM_COLUMNS]>,
 }
 
-/// A stream that is being written step by step, closed when dropped. It announces the event types
-/// itself, [`EVENT_TYPES`].
+/// A stream that is being written step by step, and is closed when dropped. It announces the event types itself,
+/// [`EVENT_TYPES`].
 #[derive(Debug)]
 pub struct TauWriter {
     pub(super) engine: AdiosEngine,
 }
 
 impl TauWriter {
-    /// Opens the stream; with SST, the readers find it by the file `<path>.sst`.
+    /// Opens the stream. With SST, readers find it by the file `<path>.sst`.
     ///
     /// # Errors
     /// [`TraceError::Write`].
@@ -137,7 +136,7 @@ impl TauWriter {
     /// Writes one step.
     ///
     /// # Errors
-    /// [`TraceError::Write`], after which the stream is not usable any more.
+    /// [`TraceError::Write`], after which the stream is no longer usable.
     pub fn write(&mut self, step: &TauStep) -> Result<(), TraceError> {
         let path = Path::new(self.engine.name()).to_owned();
         begin_step(&mut self.engine)
@@ -146,7 +145,7 @@ impl TauWriter {
             .map_err(|source| write_error(source, &path))
     }
 
-    /// Closes the stream, which dropping does too, and says whether that worked.
+    /// Closes the stream, as dropping it does, but returns the error.
     ///
     /// # Errors
     /// [`TraceError::Write`].
@@ -158,7 +157,7 @@ impl TauWriter {
     }
 }
 
-/// Begins a step; a writer is not told anything but that there is one.
+/// Begins a step; for a writer, the status states only that there is one.
 pub(crate) fn begin_step(engine: &mut AdiosEngine) -> Result<(), Adios2Error> {
     match engine.begin_step_to_write()? {
         StepStatus::Ok => Ok(()),
@@ -234,7 +233,7 @@ fn put_step(engine: &AdiosEngine, step: &TauStep) -> Result<(), Adios2Error> {
     put_rows(engine, "comm_count", "comm_timestamps", &step.comms)
 }
 
-/// An array without rows is not put at all.
+/// Puts an array, unless it has no rows.
 fn put_rows<const N: usize>(
     engine: &AdiosEngine,
     count: &str,

@@ -1,4 +1,4 @@
-//! One step copied from one engine to another, whatever is in it.
+//! Copies one step from one engine to another, with all its contents.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use callgrove_adios2_sys::{Adios2Error, AdiosEngine, Attribute, DataType, Variab
 
 use crate::adios2::{ARRAYS, begin_step, put};
 
-/// What a step holds, and what was written before it.
+/// The contents of a step, and the names written before it.
 #[derive(Debug, Default)]
 pub(super) struct Copier {
     variables: Vec<StoredVariable>,
     attributes: Vec<(String, Values)>,
-    /// Names of the attributes that were taken into a step.
+    /// Names of the attributes that were already part of a step.
     known: BTreeSet<String>,
     defined: BTreeSet<String>,
 }
@@ -35,7 +35,7 @@ macro_rules! values {
         }
 
         impl Values {
-            /// All values of a variable; `None` if the wrapper does not know the type.
+            /// Returns all values of a variable; `None` if the wrapper does not support the type.
             fn of_variable(engine: &AdiosEngine, variable: &Variable<'_>) -> Result<Option<Self>, Adios2Error> {
                 Ok(match variable.data_type()? {
                     $(DataType::$kind => {
@@ -65,7 +65,7 @@ macro_rules! values {
             fn put(&self, engine: &AdiosEngine, name: &str, shape: &[usize]) -> Result<(), Adios2Error> {
                 match self {
                     $(Self::$kind(values) => put(engine, name, values, shape),)*
-                    // No variable is read into a text.
+                    // Variables are never read as text.
                     Self::Text(_) => Ok(()),
                 }
             }
@@ -93,7 +93,7 @@ values!(
 );
 
 impl Copier {
-    /// Takes in the step at which `engine` is. Attributes of steps before that were not written stay.
+    /// Takes in the current step of `engine`. Attributes of earlier steps that were not written are kept.
     pub(super) fn read(&mut self, engine: &AdiosEngine) -> Result<(), Adios2Error> {
         self.variables.clear();
         for variable in engine.io().variables()? {
@@ -104,7 +104,7 @@ impl Copier {
             if !shape.is_empty() {
                 variable.set_selection(&vec![0; shape.len()], &shape)?;
             }
-            // A type that the wrapper does not know is none of TAU's.
+            // TAU uses no type that the wrapper does not support.
             if let Some(values) = Values::of_variable(engine, &variable)? {
                 self.variables.push(StoredVariable {
                     name: variable.name().to_owned(),
@@ -125,7 +125,7 @@ impl Copier {
         Ok(())
     }
 
-    /// Writes what was taken in as one step.
+    /// Writes the contents as one step.
     pub(super) fn write(&mut self, engine: &mut AdiosEngine) -> Result<(), Adios2Error> {
         begin_step(engine)?;
         for (name, values) in &self.attributes {
@@ -150,7 +150,7 @@ impl Copier {
         engine.end_step()
     }
 
-    /// Time of the newest event of the step.
+    /// Returns the time of the newest event of the step, in µs.
     pub(super) fn newest_us(&self) -> Option<u64> {
         let arrays = ARRAYS.iter().filter_map(|(_, name, columns)| {
             let array = self.variables.iter().find(|it| it.name == *name)?;
@@ -166,8 +166,8 @@ impl Copier {
     }
 }
 
-/// Whether the step has a variable. TAU does not put arrays without rows, and ADIOS2 then shows those of the
-/// step before.
+/// Returns whether the step has a variable. TAU omits arrays without rows, and ADIOS2 then lists those of the step
+/// before.
 fn is_in_step(engine: &AdiosEngine, name: &str) -> Result<bool, Adios2Error> {
     let Some((count, ..)) = ARRAYS.iter().find(|(_, array, _)| *array == name) else {
         return Ok(true);

@@ -1,4 +1,4 @@
-//! A recorded trace published again, step by step, as TAU published it: a live source without the program.
+//! Publishes a recorded trace again, step by step, as TAU published it: a live source without the program.
 
 mod copy;
 mod relay;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use callgrove_adios2_sys::{AdiosEngine, Library, LibraryOnDemand};
 use callgrove_model::{Cancelled, Progress, WarningKind, Warnings};
 
-use crate::adios2::{Begun, BpStream, write_error};
+use crate::adios2::{BeginResult, BpStream, write_error};
 use crate::rank_in_name::rank_in_name;
 use crate::{TraceError, WriterEngine};
 use copy::Copier;
@@ -22,28 +22,28 @@ use replay_clock::ReplayClock;
 
 pub use relay::{RelayOptions, RelaySummary, relay};
 
-/// How often the caller is asked whether to go on.
+/// Interval between two requests to the caller whether to go on.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Reports that wait to be counted.
+/// Number of reports that can wait to be counted.
 const QUEUE_LEN: usize = 64;
-/// How long streams have to close after the caller asked to stop.
+/// Time allowed for streams to close after the caller asked to stop.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
 
-/// How a trace is replayed.
+/// The options of a replay.
 #[derive(Clone, Debug)]
 pub struct ReplayOptions {
-    /// The folder for the streams, which get the names that they have; it is made if it is not there.
+    /// The folder for the streams, which keep their names. It is made if it does not exist.
     pub out: PathBuf,
-    /// The engine to write with.
+    /// The engine that writes.
     pub engine: WriterEngine,
-    /// How many times faster than recorded; 0 or infinity does not wait between steps.
+    /// Ratio of the recorded to the replayed time; 0 or infinity does not wait between steps.
     pub speed: f64,
-    /// The ADIOS2 to read and write with.
+    /// The ADIOS2 that reads and writes.
     pub adios2: LibraryOnDemand,
 }
 
 impl ReplayOptions {
-    /// As fast as recorded, with the ADIOS2 of this machine.
+    /// Returns options that replay at recorded speed with the ADIOS2 of this machine.
     pub fn new(out: &Path, engine: WriterEngine) -> Self {
         Self {
             out: out.to_owned(),
@@ -54,33 +54,32 @@ impl ReplayOptions {
     }
 }
 
-/// What was published.
+/// The result of a replay.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReplaySummary {
-    /// Steps of all streams together.
+    /// Number of steps of all streams together.
     pub num_steps: u64,
-    /// Streams that ended early because the recorded one is damaged.
+    /// The streams that ended early because the recorded one is damaged.
     pub warnings: Warnings,
 }
 
 /// Publishes recorded streams again, each from its own thread, because an SST writer waits for its reader.
 ///
-/// Everything that the wrapper of ADIOS2 can read is copied as it is: variables with their types and shapes,
-/// arrays without rows left out, attributes in the step in which reading showed them first. (A finished BP4
-/// folder shows all of them in its first step.) A step is published when, counted from the first step of all
-/// streams, as much time has passed as between the newest events of the two, divided by the speed; nothing is
-/// published before all streams have their readers.
+/// Everything that the wrapper of ADIOS2 can read is copied unchanged: variables with their types and shapes, without
+/// arrays that have no rows, and attributes in the step in which reading showed them first. (A finished BP4 folder
+/// shows all of them in its first step.) The delay of a step after the first step of all streams is the time between
+/// the newest events of the two, divided by the speed. Nothing is published before all streams have their readers.
 ///
-/// Over SST, the streams wait for their readers one after another, in the order given. So one process that reads
-/// several must open them in this order, or side by side; and it must not be the process of the replay, where
-/// ADIOS2 is not safe. Of several processes that read, each should begin a second after the one before: ADIOS2 knows them by
-/// process id plus second, and sends what is for one to another with the same sum, which ends that.
+/// Over SST, the streams wait for their readers one after another, in the given order. So a process that reads several
+/// must open them in this order, or in parallel. It must not be the process of the replay, where ADIOS2 is not safe. Of
+/// several reading processes, each should start at least a second after the one before. ADIOS2 identifies them by
+/// process id plus second, and sends data for one to another with the same sum, which ends that process.
 ///
-/// When cancelled, a stream that still waits for its reader is left to its thread until the process ends.
+/// When the replay is cancelled, a stream that still waits for its reader is left to its thread until the process ends.
 ///
 /// # Errors
-/// Any [`TraceError`] that concerns reading or writing one stream; the others are stopped then.
-/// [`TraceError::SameFolder`]; [`TraceError::Cancelled`].
+/// Any [`TraceError`] that concerns reading or writing one stream, which stops the others; [`TraceError::SameFolder`];
+/// [`TraceError::Cancelled`].
 pub fn replay(
     streams: &[PathBuf],
     options: &ReplayOptions,
@@ -119,7 +118,7 @@ pub fn replay(
     outcome
 }
 
-/// Refuses to write over what is read, and makes the folder.
+/// Checks that no input would be overwritten, and makes the folder.
 fn check_folder(streams: &[PathBuf], out: &Path) -> Result<(), TraceError> {
     let io_error = |source| TraceError::Io {
         source,
@@ -138,17 +137,17 @@ fn check_folder(streams: &[PathBuf], out: &Path) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// What a publisher says.
+/// A report of a publisher.
 enum Report {
-    /// It will publish so many steps.
+    /// The number of steps that it will publish.
     Opened(usize),
-    /// It published one.
+    /// One step was published.
     Step,
-    /// It is done.
+    /// The publisher has ended.
     Done(Result<Warnings, TraceError>),
 }
 
-/// Counts what the publishers report until all are done.
+/// Counts the reports of the publishers until all have ended.
 fn follow(reports: &Receiver<Report>, progress: Progress<'_>) -> Result<ReplaySummary, TraceError> {
     let mut summary = ReplaySummary::default();
     let mut total = 0;
@@ -168,7 +167,7 @@ fn follow(reports: &Receiver<Report>, progress: Progress<'_>) -> Result<ReplaySu
     }
 }
 
-/// Gives the publishers some time to close their streams.
+/// Waits for the publishers to close their streams, up to [`CANCEL_GRACE`].
 fn drain(reports: &Receiver<Report>) {
     let end = Instant::now() + CANCEL_GRACE;
     while reports
@@ -191,7 +190,7 @@ impl Publisher {
     fn run(self) {
         let outcome = self.publish();
         if outcome.is_err() {
-            // The others must not wait for this one to open its stream.
+            // Ends the wait of the others for this one to open its stream.
             self.clock.stop();
         }
         self.report(Report::Done(outcome));
@@ -217,7 +216,7 @@ impl Publisher {
         Ok(warnings)
     }
 
-    /// Reads the next step; `false` if there is none.
+    /// Reads the next step; returns `false` if there is none.
     fn read(
         &self,
         stream: &mut BpStream,
@@ -225,7 +224,7 @@ impl Publisher {
         warnings: &mut Warnings,
     ) -> Result<bool, TraceError> {
         let mut step = || match stream.begin_step(Duration::ZERO)? {
-            Begun::Step(..) => {
+            BeginResult::Step(..) => {
                 // There is an engine, because the stream was opened with one.
                 let read = stream.engine().map_or(Ok(()), |it| copier.read(it));
                 read.map_err(|source| TraceError::Stream {
@@ -235,15 +234,17 @@ impl Publisher {
                 stream.end_step()?;
                 Ok(None)
             }
-            Begun::End => Ok(Some(None)),
-            Begun::NotReady => Ok(Some(Some("the writer has not closed it".to_owned()))),
-            Begun::Truncated(reason) => Ok(Some(Some(reason))),
+            BeginResult::End => Ok(Some(None)),
+            BeginResult::NotReady => Ok(Some(Some(
+                "the writer has not closed the stream".to_owned(),
+            ))),
+            BeginResult::Truncated(reason) => Ok(Some(Some(reason))),
         };
         let outcome: Result<Option<Option<String>>, TraceError> = step();
         let reason = match outcome {
             Ok(None) => return Ok(true),
             Ok(Some(reason)) => reason,
-            // Damage after some steps leaves those.
+            // Damage after the first steps keeps these.
             Err(error) if stream.steps_read() > 0 => Some(error.with_causes()),
             Err(error) => return Err(error),
         };
@@ -263,7 +264,7 @@ impl Publisher {
     }
 
     fn report(&self, report: Report) {
-        // Nobody listens any more once the replay was cancelled; there is nothing to do about it then.
+        // A cancelled replay has no receiver, and the report is no longer needed.
         self.sender.send(report).ok();
     }
 }

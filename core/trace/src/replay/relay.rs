@@ -1,5 +1,5 @@
-//! The streams of a running job, copied to files as they come: a reader that the job can rely on, whatever becomes of those
-//! that detect.
+//! Copies the streams of a running job to files as they arrive: a reader that the job can rely on, even if the
+//! detecting readers fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,40 +14,40 @@ use callgrove_model::{Progress, RankId, WarningKind, Warnings};
 
 use super::copy::Copier;
 use super::{POLL_INTERVAL, QUEUE_LEN};
-use crate::adios2::{Begun, BpStream, write_error};
+use crate::adios2::{BeginResult, BpStream, write_error};
 use crate::rank_in_name::rank_in_name;
 use crate::{LiveEngine, LiveOptions, TraceError, WriterEngine};
 
-/// How streams are relayed.
+/// The options of a relay.
 #[derive(Clone, Debug)]
 pub struct RelayOptions {
-    /// The folder for the files, which get the names of the streams; it is made if it is not there.
+    /// The folder for the files, which get the names of the streams. It is made if it does not exist.
     pub out: PathBuf,
-    /// How long to wait for the job's streams.
+    /// Longest wait for the streams of the job.
     pub connect_timeout: Duration,
-    /// Bytes of all files together from which on steps are dropped; without it, when the disk is full.
+    /// Size of all files together above which steps are dropped, in bytes; `None` drops them when the disk is full.
     pub max_bytes: Option<u64>,
-    /// The ADIOS2 to read and write with.
+    /// The ADIOS2 that reads and writes.
     pub adios2: LibraryOnDemand,
 }
 
-/// What was relayed.
+/// The result of a relay.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RelaySummary {
-    /// Steps of all streams together that are in the files.
+    /// Number of steps of all streams together that are in the files.
     pub num_steps: u64,
-    /// Steps that were taken from the job and are in no file.
+    /// Number of steps that were read from the job and are in no file.
     pub num_dropped: u64,
-    /// What was wrong with the streams and files.
+    /// The damage of the streams and files.
     pub warnings: Warnings,
 }
 
-/// Copies live streams over SST to BP5 files, each on its own thread, until all have ended or the caller has enough. A step is
-/// taken from the job as soon as it is there. Where the files cannot take it, it is dropped and counted, whole; the names that
-/// it announced come with the next one that is written.
+/// Copies live streams over SST to BP5 files, each on its own thread, until all have ended or the caller stops. A step
+/// is read from the job as soon as it arrives. A step that the files cannot store is dropped as a whole and counted.
+/// The names that it announced are written with the next stored step.
 ///
 /// # Errors
-/// [`TraceError::Io`] if there is no folder for the files; if no stream can be opened, why the first cannot.
+/// [`TraceError::Io`] if the folder for the files cannot be made; the error of the first stream if none can be opened.
 pub fn relay(
     streams: &[PathBuf],
     options: &RelayOptions,
@@ -58,9 +58,9 @@ pub fn relay(
         source,
         path: options.out.clone(),
     })?;
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(RelayState {
         max_bytes: options.max_bytes.unwrap_or(u64::MAX),
-        ..Shared::default()
+        ..RelayState::default()
     });
     let (sender, reports) = mpsc::sync_channel(QUEUE_LEN);
     for path in streams {
@@ -71,12 +71,12 @@ pub fn relay(
             library: library.clone(),
             shared: Arc::clone(&shared),
         };
-        let sender: SyncSender<Done> = sender.clone();
+        let sender: SyncSender<LinkOutcome> = sender.clone();
         let started = thread::Builder::new()
             .name("relay".to_owned())
             .spawn(move || {
                 let outcome = link.run();
-                // The caller waits for all links.
+                // The receiver lives until all links have ended.
                 sender.send((link.path, outcome)).ok();
             });
         if let Err(source) = started {
@@ -91,13 +91,13 @@ pub fn relay(
     collect(&reports, &shared, streams.len(), progress)
 }
 
-/// The stream of a link, and what became of it.
-type Done = (PathBuf, Result<Warnings, TraceError>);
+/// The stream of a link, and its result.
+type LinkOutcome = (PathBuf, Result<Warnings, TraceError>);
 
-/// Waits for all links, and asks them to end once the caller wants that.
+/// Waits for all links, and asks them to end once the caller stops.
 fn collect(
-    reports: &Receiver<Done>,
-    shared: &Shared,
+    reports: &Receiver<LinkOutcome>,
+    shared: &RelayState,
     num_streams: usize,
     progress: Progress<'_>,
 ) -> Result<RelaySummary, TraceError> {
@@ -129,9 +129,9 @@ fn collect(
     })
 }
 
-/// What all links share.
+/// The state that all links share.
 #[derive(Default)]
-struct Shared {
+struct RelayState {
     is_stopped: AtomicBool,
     max_bytes: u64,
     num_bytes: AtomicU64,
@@ -145,10 +145,10 @@ struct Link {
     out: PathBuf,
     connect_timeout: Duration,
     library: Library,
-    shared: Arc<Shared>,
+    shared: Arc<RelayState>,
 }
 
-/// The files of a stream, as long as they can be written.
+/// The files of a stream, until they can no longer be written.
 struct Files {
     copier: Copier,
     engine: Option<AdiosEngine>,
@@ -164,9 +164,9 @@ impl Link {
         let mut files = self.open_files(&mut warnings);
         while !self.shared.is_stopped.load(Ordering::Relaxed) {
             match self.take_step(&mut stream, &mut files.copier, &mut warnings) {
-                Ok(Taken::Step) => self.write(&mut files, &mut warnings),
-                Ok(Taken::NotReady) => {}
-                Ok(Taken::End) => break,
+                Ok(StepTransfer::Step) => self.write(&mut files, &mut warnings),
+                Ok(StepTransfer::NotReady) => {}
+                Ok(StepTransfer::End) => break,
                 Err(reason) => {
                     self.warn(&mut warnings, &reason);
                     break;
@@ -179,29 +179,29 @@ impl Link {
         Ok(warnings)
     }
 
-    /// Copies the next step into memory, after which the job needs it no more. The error says why there will be none.
+    /// Copies the next step into memory, after which the job can discard it. The error states why no more steps come.
     fn take_step(
         &self,
         stream: &mut BpStream,
         copier: &mut Copier,
         warnings: &mut Warnings,
-    ) -> Result<Taken, String> {
+    ) -> Result<StepTransfer, String> {
         match stream
             .begin_step(POLL_INTERVAL)
             .map_err(|error| error.with_causes())?
         {
-            Begun::Step(step, missing) => {
+            BeginResult::Step(step, missing) => {
                 let num_missing = u64::try_from(missing).unwrap_or(u64::MAX);
                 let place = || format!("before step {step}: {}", self.path.display());
                 warnings.count_many(WarningKind::StepMissing, self.rank(), num_missing, place);
                 let read = stream.engine().map_or(Ok(()), |it| copier.read(it));
                 read.map_err(|error| error.to_string())?;
                 stream.end_step().map_err(|error| error.with_causes())?;
-                Ok(Taken::Step)
+                Ok(StepTransfer::Step)
             }
-            Begun::NotReady => Ok(Taken::NotReady),
-            Begun::End => Ok(Taken::End),
-            Begun::Truncated(reason) => Err(reason),
+            BeginResult::NotReady => Ok(StepTransfer::NotReady),
+            BeginResult::End => Ok(StepTransfer::End),
+            BeginResult::Truncated(reason) => Err(reason),
         }
     }
 
@@ -216,7 +216,7 @@ impl Link {
         }
     }
 
-    /// Writes the step that was taken, or drops it.
+    /// Writes the copied step, or drops it.
     fn write(&self, files: &mut Files, warnings: &mut Warnings) {
         let shared = &*self.shared;
         let is_full = shared.num_bytes.load(Ordering::Relaxed) >= shared.max_bytes;
@@ -250,14 +250,14 @@ impl Link {
     }
 }
 
-/// What became of a look for the next step.
-enum Taken {
+/// The result of a request for the next step.
+enum StepTransfer {
     Step,
     NotReady,
     End,
 }
 
-/// Bytes of the files in a folder; of those that can be seen.
+/// Returns the size of the files in a folder, in bytes, of those that are readable.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter_map(|entry| entry.metadata().ok());

@@ -1,4 +1,4 @@
-//! When each stream publishes its steps: all of them by one clock.
+//! The common clock by which all streams of a replay publish their steps.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub(super) struct ReplayClock {
 #[derive(Debug, Default)]
 struct State {
     num_ready: usize,
-    /// The newest event of the earliest first step.
+    /// The time of the newest event of the earliest first step, in µs.
     first_us: Option<u64>,
     started: Option<Instant>,
     is_stopped: bool,
@@ -35,7 +35,7 @@ impl ReplayClock {
         }
     }
 
-    /// Waits until all streams are here; each states when its first step was recorded.
+    /// Waits until all streams have called this. Each states the recorded time of its first step.
     pub(super) fn start(&self, first_us: Option<u64>) -> Result<(), Stopped> {
         let mut state = self.state();
         state.num_ready += 1;
@@ -53,8 +53,7 @@ impl ReplayClock {
         check(&state)
     }
 
-    /// Waits until it is time for a step whose newest event was recorded at `newest_us`; a step without events
-    /// does not wait.
+    /// Waits until a step is due whose newest event was recorded at `newest_us`. A step without events does not wait.
     pub(super) fn wait_for(&self, newest_us: Option<u64>) -> Result<(), Stopped> {
         let mut state = self.state();
         while let Some(left) = self.time_left(&state, newest_us)
@@ -68,7 +67,7 @@ impl ReplayClock {
         check(&state)
     }
 
-    /// Ends all waiting, now and later.
+    /// Ends all waits, current and future.
     pub(super) fn stop(&self) {
         self.state().is_stopped = true;
         self.changed.notify_all();
@@ -111,7 +110,7 @@ mod tests {
             let stream = |first_us, second_us| {
                 let clock = &clock;
                 scope.spawn(move || {
-                    // Before the clock starts, for a busy machine may come back to this thread late.
+                    // Measured before the clock starts, as a busy machine may resume this thread late.
                     let start = Instant::now();
                     clock.start(Some(first_us)).unwrap();
                     clock.wait_for(Some(first_us)).unwrap();
@@ -122,13 +121,13 @@ mod tests {
             let streams = [stream(5_000_000, 6_000_000), stream(4_500_000, 5_500_000)];
             streams.map(|stream| stream.join().unwrap()).into()
         });
-        // 1.5 s and 1 s after the first event of all, ten times as fast; a busy machine is only later.
+        // 1.5 s and 1 s after the first event of all, ten times as fast. A busy machine is only later.
         assert!(times_ms[0] >= 149, "{times_ms:?}");
         assert!(times_ms[1] >= 99, "{times_ms:?}");
     }
 
     #[test]
-    fn no_speed_and_endless_speed_do_not_wait() {
+    fn zero_and_infinite_speed_do_not_wait() {
         for speed in [0.0, f64::INFINITY, f64::NAN, -1.0] {
             let clock = ReplayClock::new(1, speed);
             clock.start(Some(0)).unwrap();

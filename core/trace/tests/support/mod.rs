@@ -1,5 +1,5 @@
-//! What the tests of this crate share: the stored traces, damaged copies of them, and ways to look at a
-//! trace. All tests need an ADIOS2 library.
+//! Helpers of this crate's tests: the stored traces, damaged copies of them, and ways to inspect a trace. All tests
+//! need an ADIOS2 library.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 #![expect(dead_code, reason = "each test file uses a part")]
@@ -13,22 +13,22 @@ use callgrove_model::{Progress, Trace, WarningKind};
 use callgrove_trace::{ReadOptions, TraceError, find_streams, read_trace};
 use tempfile::TempDir;
 
-/// Four ranks, BP5.
+/// A run of four ranks in BP5.
 pub(crate) fn bp5_run() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/lammps-4r-small")
 }
 
-/// Four ranks, BP4.
+/// A run of four ranks in BP4.
 pub(crate) fn bp4_run() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lammps-4r-small-bp4")
 }
 
-/// Rank 0 of a run that was killed, BP5.
+/// Rank 0 of a killed run in BP5.
 pub(crate) fn killed_run() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lammps-4r-killed")
 }
 
-/// One rank's folder of a run.
+/// Returns one rank's folder of a run.
 pub(crate) fn stream(run: &Path, rank: u32) -> PathBuf {
     run.join(format!("bp/tau-metrics-lmp_tau-{rank}.bp"))
 }
@@ -46,7 +46,7 @@ pub(crate) fn read_with(input: &Path, num_threads: usize) -> Result<Trace, Trace
     read_trace(&find_streams(input)?, &options, Progress::none())
 }
 
-/// As on a machine that has no ADIOS2.
+/// Reads a trace as on a machine without ADIOS2.
 pub(crate) fn read_without_adios2(input: &Path) -> Result<Trace, TraceError> {
     let options = ReadOptions {
         adios2: LibraryOnDemand::new([]),
@@ -55,7 +55,7 @@ pub(crate) fn read_without_adios2(input: &Path) -> Result<Trace, TraceError> {
     read_trace(&find_streams(input)?, &options, Progress::none())
 }
 
-/// A copy of some ranks of a run, to be damaged.
+/// Copies some ranks of a run, to be damaged.
 pub(crate) fn copy(run: &Path, ranks: impl IntoIterator<Item = u32>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for rank in ranks {
@@ -63,7 +63,7 @@ pub(crate) fn copy(run: &Path, ranks: impl IntoIterator<Item = u32>) -> TempDir 
         fs::create_dir_all(&copy).unwrap();
         for entry in fs::read_dir(stream(run, rank)).unwrap() {
             let file = entry.unwrap().path();
-            // Written anew, so that a read-only checkout does not matter.
+            // Written, not copied, so that a read-only checkout does not make the copy read-only.
             fs::write(
                 copy.join(file.file_name().unwrap()),
                 fs::read(&file).unwrap(),
@@ -80,7 +80,7 @@ pub(crate) fn cut(file: &Path, length: usize) {
     fs::write(file, &bytes[..length]).unwrap();
 }
 
-/// Warnings as `kind rank count`, one a line.
+/// Returns the warnings as `kind rank count`, one a line.
 pub(crate) fn warnings(trace: &Trace) -> Vec<String> {
     let rank = |rank: Option<_>| {
         rank.map_or("-".to_owned(), |rank: callgrove_model::RankId| {
@@ -94,7 +94,7 @@ pub(crate) fn warnings(trace: &Trace) -> Vec<String> {
         .collect()
 }
 
-/// Where the first warning of a kind was seen.
+/// Returns the place of the first warning of a kind.
 pub(crate) fn first_place(trace: &Trace, kind: WarningKind) -> String {
     trace
         .warnings

@@ -197,6 +197,9 @@ impl UsualArtifact {
     }
 
     /// Checks that all its parts are consistent.
+    ///
+    /// # Errors
+    /// [`MlError::DamagedModel`] if they are not.
     pub fn check(&self) -> Result<()> {
         let is_number = |number: f64| number.is_finite() && number >= 0.0;
         let is_share = |share: f64| (0.0..=1.0).contains(&share);

@@ -159,10 +159,10 @@ fn lines_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) 
                         }
                     }
                     ListLine::Hit(number, tree) => {
-                        execution::execution_ui(ctx, (number, tree), rect, ui)
+                        execution::execution_ui(ctx, (number, tree), rect, ui);
                     }
                     ListLine::Others(number, num) => {
-                        execution::others_ui(ctx, (number, num), rect, ui)
+                        execution::others_ui(ctx, (number, num), rect, ui);
                     }
                 }
             }

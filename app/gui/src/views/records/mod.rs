@@ -209,9 +209,9 @@ fn state_ui(
         if is_asking {
             ui.weak("Querying…");
         }
-        let is_told =
+        let is_reported =
             |results: &&Arc<Results>| results.is_complete || !results.documents.is_empty();
-        if let Some(results) = results.filter(is_told) {
+        if let Some(results) = results.filter(is_reported) {
             let num_known = thousands(results.documents.len());
             ui.weak(match results.total {
                 Some(total) => format!("{num_known} of {}", thousands(total as usize)),
