@@ -51,9 +51,8 @@ pub(super) fn banned_words(file: &TextFile) -> Vec<usize> {
     let words = words(&file.text);
     let is_at = |at: usize, phrase: &[&str]| {
         let found = words[at..].iter().map(|word| word.text.as_str());
-        let is_phrase = words[at + 1..].iter().take(phrase.len() - 1);
-        found.take(phrase.len()).eq(phrase.iter().copied())
-            && is_phrase.into_iter().all(|word| word.continues)
+        let mut later = words[at + 1..].iter().take(phrase.len() - 1);
+        found.take(phrase.len()).eq(phrase.iter().copied()) && later.all(|word| word.continues)
     };
     let found = (0..words.len()).filter(|&at| BANNED.iter().any(|phrase| is_at(at, phrase)));
     found.map(|at| words[at].line).collect()
