@@ -56,8 +56,7 @@ const RATCHETS: &[Ratchet] = &[
     },
     Ratchet {
         what: "words of the private language",
-        // Names that are stored or sent (`stood`, `untold`), tables that programs print, and words in their plain sense:
-        // "words of 32 bits", "if there is none", "a border of the table".
+        // Names that are stored or sent, tables that programs print, and words in their plain sense.
         limit: 47,
         remedy: "say it as engineers of the field do (tests/support/tidy/prose.rs)",
         measure: private_words,

@@ -51,7 +51,7 @@ pub struct BackInTime {
 /// message when the send is entered and when the receive ends, so that on one host none goes back.
 ///
 /// Messages in one direction bound a clock from one side. The clock is corrected by the shortest of them if they go
-/// back in time, or if a quarter of at least [`MIN_MESSAGES`] take nearly as long as the shortest: delays differ
+/// back in time, or if a quarter of at least `MIN_MESSAGES` take nearly as long as the shortest: delays differ
 /// from one message to the next, a clock offset does not. The other side of the bound stays open.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Clocks {

@@ -48,7 +48,7 @@ pub enum GammaRule {
     /// γ = factor / number of columns: the default of libsvm.
     NumColumns(f64),
     /// γ = factor / r², with r the norm that one in 100 normal rows reaches, those with p > .05
-    /// ([`callgrove_judge::decision`]): the scale of the normal rows, whatever the share of abnormal ones.
+    /// (`callgrove_judge::decision`): the scale of the normal rows, whatever the share of abnormal ones.
     NormalNorm(f64),
 }
 
@@ -61,7 +61,7 @@ pub enum GammaRule {
 pub enum Prior {
     /// u = 1, as in the paper.
     Uniform,
-    /// u rises from 0 at p = .001 to 1 at p = .05, with the p-values of the excess ([`callgrove_judge::decision`]).
+    /// u rises from 0 at p = .001 to 1 at p = .05, with the p-values of the excess (`callgrove_judge::decision`).
     PValues,
 }
 

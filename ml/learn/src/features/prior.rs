@@ -24,7 +24,7 @@ impl GammaRule {
     }
 
     /// Returns whether it can be the γ of some rows: no column count is below 1 and no norm counts as less than
-    /// [`MIN_NORM`]; distances may be arbitrarily small.
+    /// `MIN_NORM`; distances may be arbitrarily small.
     pub fn can_give(self, gamma: f64) -> bool {
         let most = match self {
             Self::NumColumns(factor) => factor,

@@ -86,7 +86,7 @@ pub(super) struct UsualPath {
 impl UsualTrees {
     /// Computes the usual trees of `forest`, whose paths are `paths`. `is_normal` has shape `[n_trees]`.
     ///
-    /// A shape counts only if more than a third of its trees are normal, as in [`callgrove_judge::decision::Locations`]. If no
+    /// A shape counts only if more than a third of its trees are normal, as in `callgrove_judge::decision::Locations`. If no
     /// tree is left, all are used.
     pub fn of(forest: &Forest, paths: &CallPaths, is_normal: &[bool]) -> Self {
         let shapes = &paths.shapes;

@@ -9,7 +9,7 @@ use super::law::SizeLaw;
 use super::surprise_law::SurpriseLaw;
 use callgrove_trees::real::Real;
 
-/// Number of kinds of surprise, as [`super::surprise::surprises`] lists them.
+/// Number of kinds of surprise, as `surprise::surprises` lists them.
 pub const NUM_KINDS: usize = 12;
 /// Number of extents of a tree: see [`Numbers::extents`].
 pub(super) const NUM_EXTENTS: usize = 3;

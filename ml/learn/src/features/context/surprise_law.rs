@@ -16,7 +16,7 @@ const NUM_LOWER: usize = 16;
 /// The distribution of a surprise over trees: quantiles below the median, and above it an exponential tail through
 /// the median and the largest reliable quantile. So the size of abnormal surprises does not affect it: with the mean
 /// of all values above the median they would hide themselves. It makes surprises of different kinds comparable;
-/// [`callgrove_judge::decision`] decides which trees are abnormal.
+/// `callgrove_judge::decision` decides which trees are abnormal.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SurpriseLaw {
