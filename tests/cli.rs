@@ -91,7 +91,7 @@ fn analyze_writes_one_row_per_tree_with_the_documented_names() -> Result<()> {
     assert_eq!(
         lines.next(),
         Some(
-            "tree,event_id,program,rank,thread,index,entry_us,exit_us,score,p_value,abnormal,label,cause,role,root_rank,reasons"
+            "tree,event_id,program,rank,thread,index,entry_us,exit_us,score,p_value,abnormal,label,cause,by_design,role,root_rank,reasons"
         )
     );
     assert_eq!(lines.count(), 196);

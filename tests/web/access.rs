@@ -61,7 +61,7 @@ fn a_page_with_an_old_token_says_what_to_do_and_then_continues() -> Result<()> {
     let port = server.kill()?;
     app.wait_for_text("Trying again")?;
     app.press('x')?;
-    app.wait_for_text("to be sent")?;
+    app.wait_for_text("not sent yet")?;
     let server = start(port, &after)?;
     app.wait_for_text("wants another token")?;
     app.screenshot("locked-out")?;

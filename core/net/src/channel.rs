@@ -100,7 +100,10 @@ impl GrpcTarget<'_> {
                 );
             }
             (Some(_), false) => {
-                return Err("// before the address".to_owned());
+                return Err(
+                    "a certificate has no use without https: write https:// before the address"
+                        .to_owned(),
+                );
             }
             (Some(file), true) => std::fs::read(file).map_err(|error| {
                 format!("{error}: could not read the certificate {}", file.display())

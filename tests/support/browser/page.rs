@@ -94,8 +94,9 @@ impl Page {
             return Ok(0);
         };
         self.wait_for_load(num_loads)?;
-        // The page does not answer: it may already be navigating to another one.
-        Ok(self.events()?.statuses.get(load).copied().unwrap_or(0))
+        // No request to the page: it may already be navigating to another one.
+        let events = self.connection.borrow().events(&self.session);
+        Ok(events.statuses.get(load).copied().unwrap_or(0))
     }
 
     /// Loads the page again.

@@ -219,7 +219,7 @@ fn check(table: &Table, command: &Command, is_top: bool) -> Result<()> {
         let is_known = has(command) || is_top && all_commands(command).iter().any(|it| has(it));
         ensure!(
             is_known,
-            "`{name}` is not an option of it; `callgrove config --print` prints all options"
+            "unknown option `{name}`; `callgrove config --print` prints all options"
         );
     }
     Ok(())

@@ -26,7 +26,7 @@ pub(crate) struct ExportArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct PageArgs {
-    /// The run to open, as for open: a trace or a saved session, and the run's records: its provenance database or the
+    /// Sources of the run, as for `callgrove open`: a trace or a saved session, and its provenance database or the
     /// server of the running job. Without any, the page opens files that are dropped on it
     #[arg(value_name = "TRACE|SESSION|FOLDER|URL")]
     pub(crate) sources: Vec<String>,
@@ -36,8 +36,8 @@ pub(crate) struct PageArgs {
     /// Port to listen on; 0 selects a free port
     #[arg(long, value_name = "PORT", default_value_t = callgrove_server::DEFAULT_PORT)]
     pub(crate) port: u16,
-    /// Address to listen on. For any other than a loopback address, a new token is generated, unless one is given, and
-    /// printed with the address
+    /// Address to listen on. Unless it is a loopback address or you supply a token, a new token is generated and printed
+    /// with the address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) bind: IpAddr,
     /// Open the page in the browser of this machine

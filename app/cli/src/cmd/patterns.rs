@@ -43,7 +43,7 @@ pub(crate) fn run(args: &PatternsArgs) -> Result<Exit> {
                 0 => Ok(()),
                 left => writeln!(
                     out,
-                    "\n{left} more with less total time: --limit {num_listed}"
+                    "\n{left} more patterns with less total time; --limit {num_listed} lists all"
                 ),
             }
         }

@@ -70,11 +70,11 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
         TableFormat::Csv => found.print_csv()?,
         TableFormat::Table => found.print_table()?,
     }
-    // A requested column that no document has may be a typing error.
+    // A requested column that no document has may be a typo.
     let empty = columns.iter().zip(&found.is_filled).filter(|it| !it.1);
     if args.columns.is_some() && args.format != TableFormat::Json {
         for (column, _) in empty {
-            warn(&format!("none of the documents has a field {column}"));
+            warn(&format!("no document has a field named {column}"));
         }
     }
     Ok(())

@@ -166,7 +166,8 @@ fn model_files_of_other_versions_are_refused_with_both_versions() {
         (8, r#"{"version":8,"other":"fields"}"#),
     ] {
         let refusal = SavedModel::read(file.as_bytes()).unwrap_err().to_string();
-        let expected = format!("the model has version {version}, but version 6 is understood");
+        let expected =
+            format!("the model has version {version}, but this program supports version 6");
         assert!(refusal.starts_with(&expected), "{refusal}");
     }
 }

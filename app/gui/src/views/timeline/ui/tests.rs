@@ -249,7 +249,7 @@ fn a_range_is_measured_and_its_functions_are_added_up() {
     let (mut harness, sent) = harness(demo_snapshot());
     harness.run();
     choose_range(&mut harness, 0.2, 0.6);
-    harness.get_by_label_contains(" selected");
+    harness.get_by_label_contains("ms selected");
     harness.get_by_label("Exclusive");
     harness.get_by_label("ev_tally").click();
     harness.run();
