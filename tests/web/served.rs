@@ -32,7 +32,7 @@ fn pages_share_a_session_and_lose_nothing_when_its_server_comes_back() -> Result
     let port = server.kill()?;
     app.wait_for_text("Trying again")?;
     app.press('n')?;
-    app.wait_for_text("to be sent")?;
+    app.wait_for_text("not sent yet")?;
     app.screenshot("away")?;
     let _server = Server::start_at(port, SERVE_RUN, Some(disk.path()))?;
     let labels = app.item("more labels", |it| {
