@@ -14,6 +14,10 @@ const MIN_MESSAGES: u64 = 8;
 /// Divisor of the number of messages: at least a quarter of them must take about as long as the shortest.
 const NEAR_PART: u64 = 4;
 
+/// Longest plausible time of the fastest message between two hosts of one job. Without answers, a shorter time cannot
+/// be distinguished from a clock offset, and is too short to matter.
+const MAX_LATENCY: DurationNs = DurationNs::from_us(1_000);
+
 /// The clock of one host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HostClock {
@@ -51,8 +55,8 @@ pub struct BackInTime {
 /// message when the send is entered and when the receive ends, so that on one host none goes back.
 ///
 /// Messages in one direction bound a clock from one side. The clock is corrected by the shortest of them if they go
-/// back in time, or if a quarter of at least `MIN_MESSAGES` take nearly as long as the shortest: delays differ
-/// from one message to the next, a clock offset does not. The other side of the bound stays open.
+/// back in time, or if it takes longer than `MAX_LATENCY` and a quarter of at least `MIN_MESSAGES` take nearly as long:
+/// delays differ from one message to the next, a clock offset does not. The other side of the bound stays open.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Clocks {
     hosts: Vec<HostClock>,
@@ -233,7 +237,8 @@ impl Flight {
     fn reveals_offset(&self, is_excerpt: bool) -> bool {
         let is_constant = self.num_messages >= MIN_MESSAGES
             && self.num_near.saturating_mul(NEAR_PART) >= self.num_messages;
-        self.shortest < DurationNs::ZERO || (is_constant && !is_excerpt)
+        let is_late = is_constant && self.shortest > MAX_LATENCY;
+        self.shortest < DurationNs::ZERO || (is_late && !is_excerpt)
     }
 }
 
