@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use callgrove_tests::numbers::Numbers;
-use callgrove_tests::shell::{COMPUTE, callgrove, copy_of, data, example};
+use callgrove_tests::shell::{COMPUTE, callgrove, copy_of, data, error_output, example};
 
 /// Number of damaged traces in a normal test run; `CALLGROVE_FUZZ=600` tries more, and `CALLGROVE_FUZZ_SEED=9000`
 /// others.
@@ -132,5 +132,35 @@ fn random_damage_crashes_no_process() -> Result<()> {
             );
         }
     }
+    Ok(())
+}
+
+#[test]
+fn two_streams_of_one_rank_are_refused_by_every_command() -> Result<()> {
+    let folder = copy_of(&example())?;
+    let stream = |name: &str| folder.path().join("bp").join(name);
+    // Its name says rank 1, its contents say rank 0.
+    fs::remove_dir_all(stream("tau-metrics-lmp_tau-1.bp"))?;
+    fs::create_dir(stream("tau-metrics-lmp_tau-1.bp"))?;
+    for file in fs::read_dir(stream("tau-metrics-lmp_tau-0.bp"))? {
+        let file = file?;
+        fs::copy(
+            file.path(),
+            stream("tau-metrics-lmp_tau-1.bp").join(file.file_name()),
+        )?;
+    }
+    let run = folder.path().join("bp");
+    let run = run.to_string_lossy();
+    for command in ["info", "run"] {
+        let error = error_output(&[command, &run])?;
+        assert!(error.contains("rank 0 occurs twice"), "{command}: {error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_page_of_an_absent_run_is_an_error_at_once() -> Result<()> {
+    let error = error_output(&["serve", "--port", "0", "no/such/run"])?;
+    assert!(error.contains("no/such/run"), "{error}");
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 mod growing;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::{FunctionPattern, ProgramId, RankId, WarningKind, Warnings};
 use callgrove_trace::{
-    LiveEngine, LiveOptions, StreamGuard, TraceError, find_streams, open_live, open_stream,
+    LiveEngine, LiveOptions, StreamGuard, check_ranks, find_streams, open_live, open_stream,
     rank_in_name, rank_of_stream,
 };
 
@@ -125,26 +124,12 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
             }
         }
     }
-    check_ranks(&streams)?;
+    let ranks = streams.iter();
+    check_ranks(ranks.map(|it| ((program, it.rank), Path::new(&it.path))))?;
     match failure {
         Some(error) if streams.is_empty() => Err(error),
         _ => Ok(OpenedStreams { streams, warnings }),
     }
-}
-
-/// Refuses two streams of one rank.
-fn check_ranks(streams: &[Stream]) -> Result<(), TraceError> {
-    let mut by_rank = BTreeMap::new();
-    for stream in streams {
-        if let Some(first) = by_rank.insert(stream.rank, &stream.path) {
-            return Err(TraceError::DuplicateRank {
-                rank: stream.rank,
-                first: first.into(),
-                second: stream.path.clone().into(),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// Returns the names of streams that the job may not have opened yet.

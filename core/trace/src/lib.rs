@@ -41,7 +41,7 @@ pub use guard::{StreamGuard, read_through};
 pub use live::open_live;
 pub use live_options::{LiveEngine, LiveOptions};
 pub use rank_in_name::rank_in_name;
-pub use read::{ReadOptions, read_trace};
+pub use read::{ReadOptions, check_ranks, read_trace};
 pub use registry::{open_stream, rank_of_stream};
 pub use replay::{RelayOptions, RelaySummary, ReplayOptions, ReplaySummary, relay, replay};
 pub use source::{Announcement, Next, TraceSource};

@@ -1,6 +1,6 @@
 //! Reads a complete run into memory: its ranks are read in parallel and joined.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -232,22 +232,31 @@ fn join(
     if let (true, Some(error)) = (traces.is_empty(), failure) {
         return Err(error);
     }
-    for (place, trace) in traces.iter().enumerate() {
-        if let Some(other) = traces[..place]
-            .iter()
-            .position(|other| (other.program, other.rank) == (trace.program, trace.rank))
-        {
-            let (first, second) = (paths[other].clone(), paths[place].clone());
-            return Err(TraceError::DuplicateRank {
-                rank: trace.rank,
-                first,
-                second,
-            });
-        }
-        present.insert(trace.rank);
-    }
+    let ranks = traces.iter().map(|trace| (trace.program, trace.rank));
+    check_ranks(ranks.zip(paths.into_iter().map(PathBuf::as_path)))?;
+    present.extend(traces.iter().map(|trace| trace.rank));
     count_missing(num_ranks, &present, &mut warnings);
     Ok(Trace::assemble(traces, warnings))
+}
+
+/// Checks that no two streams of a run are of the same rank of the same program.
+///
+/// # Errors
+/// [`TraceError::DuplicateRank`] with the first two.
+pub fn check_ranks<'a>(
+    streams: impl IntoIterator<Item = ((ProgramId, RankId), &'a Path)>,
+) -> Result<(), TraceError> {
+    let mut by_rank = BTreeMap::new();
+    for ((program, rank), second) in streams {
+        if let Some(first) = by_rank.insert((program, rank), second) {
+            return Err(TraceError::DuplicateRank {
+                rank,
+                first: first.to_owned(),
+                second: second.to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn count_missing(num_ranks: u32, present: &BTreeSet<RankId>, warnings: &mut Warnings) {

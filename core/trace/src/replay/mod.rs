@@ -216,7 +216,7 @@ impl Publisher {
         Ok(warnings)
     }
 
-    /// Reads the next step; returns `false` if there is none.
+    /// Reads the next step; returns `false` at the end of the stream.
     fn read(
         &self,
         stream: &mut BpStream,
