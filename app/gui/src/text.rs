@@ -20,7 +20,7 @@ pub(crate) fn duration_or_dash(duration_us: Option<f64>) -> String {
     duration_us.map_or_else(dash, duration)
 }
 
-/// Returns the cause that explains the negative score of a tree, and how much of it.
+/// Returns the cause that explains why a tree is unusual, and how much of it.
 pub(crate) fn cause_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
     let cause = snapshot.cause(tree)?.name();
     let analysis = snapshot.analysis.as_ref()?;

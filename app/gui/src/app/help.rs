@@ -19,7 +19,7 @@ const STEPS: [&str; 5] = [
     "An incident is a delay that began on one rank and reached others. The Incidents view lists when and on which rank each began, what it cost, and which ranks waited. The timeline shows how the delay spread.",
     "A trend is a rank or host that is slower than its peers throughout the run, a function whose exclusive time grows, or a permanent change. Trends are listed above the incidents. Click one to see its ranks and calls on the timeline.",
     "Each point on the map is one execution of the root function; nearby points have similar call trees.",
-    "Candidates are executions sorted by score, the most unusual first. A negative score means abnormal; the map shows it as a diamond.",
+    "Candidates are executions sorted by score, the most unusual first. Diamonds on the map are called abnormal; about 1 in 10 of them may be so by chance, unless you change the false-alarm rate.",
     "Inspect the tree and the timeline, then label the execution Normal or Abnormal. The model is retrained and the candidates are ranked again at once.",
 ];
 
