@@ -9,7 +9,6 @@ use callgrove_session::{CauseKind, RunCauses};
 use callgrove_tests::shell::{
     COMPUTE, callgrove, data, error_output, example, ground_truth, stdout,
 };
-use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use serde_json::Value;
 
 /// Parses one JSON object per line.
@@ -225,9 +224,8 @@ fn longest_segment(lane: &Lane, from: TimeNs, to: TimeNs) -> Vec<FuncId> {
 
 #[test]
 fn the_longest_bar_of_an_incidents_root_is_in_the_call_that_its_sentence_names() -> Result<()> {
-    let streams = find_streams(&example().join("bp"))?;
-    let options = ReadOptions::of_this_machine();
-    let trace = Arc::new(read_trace(&streams, &options, Progress::none())?);
+    let trace = callgrove_formats::load(&example().join("bp"), Progress::none())?;
+    let trace = Arc::new(trace);
     let causes = RunCauses::find(&trace, Progress::none())?;
     let incidents = causes.incidents().iter();
     let of_a_rank = incidents.filter(|it| matches!(it.kind, CauseKind::Stalled | CauseKind::Slow));

@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use callgrove_model::{Progress, Trace, TreeIdx};
-use callgrove_session::wire::write_trace_file;
-use callgrove_session::{grow_forest, read_forest};
-use callgrove_trace::{ReadOptions, find_streams, read_trace};
+use callgrove_packed::write_trace_file;
+use callgrove_session::{forest_of_trees, grow_forest};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/lammps-4r-small");
 const FUNCTION: &str = "PairEAM::compute";
@@ -18,12 +17,8 @@ const FUNCTION: &str = "PairEAM::compute";
 const UPDATE: &str = "CALLGROVE_UPDATE";
 
 fn trace() -> Result<Trace> {
-    let streams = find_streams(&Path::new(FOLDER).join("bp"))?;
-    Ok(read_trace(
-        &streams,
-        &ReadOptions::of_this_machine(),
-        Progress::none(),
-    )?)
+    let run = Path::new(FOLDER).join("bp");
+    Ok(callgrove_formats::load(&run, Progress::none())?)
 }
 
 /// Checks that a file next to the trace has the given content, or updates it.
@@ -83,7 +78,9 @@ fn forest_file() -> Result<String> {
 fn the_forest_of_the_example_matches_its_trace() -> Result<()> {
     let text = forest_file()?;
     check_file("pair-eam-compute.jsonl", text.as_bytes())?;
-    let (forest, root) = read_forest(text.as_bytes(), 0, Progress::none())?;
+    let file = Path::new(FOLDER).join("pair-eam-compute.jsonl");
+    let trace = callgrove_formats::load(&file, Progress::none())?;
+    let (forest, root) = forest_of_trees(Arc::new(trace));
     assert_eq!(forest.len(), 196);
     assert!(root.contains(FUNCTION), "{root}");
     Ok(())

@@ -7,7 +7,7 @@ use callgrove_model::{
     FuncEventKind, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch, StepId,
     ThreadId, TimeNs, Trace, Warnings,
 };
-use callgrove_session::wire::write_trace_file;
+use callgrove_packed::write_trace_file;
 use callgrove_tests::shell::{data, error_output, example, stdout};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -12,7 +12,6 @@ use callgrove_model::{ExecIdx, ExecRef, FunctionName, FunctionPattern, Progress,
 use callgrove_patterns::cause::{
     CauseKind, Causes, DelayCause, DelayRole, Incident, SimilarIncidents,
 };
-use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use serde_json::Value;
 
 /// A row of the truth file that is the root or a victim of a stop.
@@ -39,8 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     };
     let is_verbose = rest.iter().any(|it| it == "--verbose");
-    let streams = find_streams(Path::new(run))?;
-    let trace = read_trace(&streams, &ReadOptions::of_this_machine(), Progress::none())?;
+    let trace = callgrove_formats::load(Path::new(run), Progress::none())?;
     let (start, cpu) = (Instant::now(), cpu_time());
     let causes = Causes::find(&trace, Progress::none())?;
     println!(

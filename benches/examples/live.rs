@@ -26,7 +26,7 @@ use callgrove_model::{
 };
 use callgrove_pserver::net::{ExchangeOptions, connect};
 use callgrove_pserver::{Hello, ModelExchange as _, ServerState, StateOptions};
-use callgrove_trace::{Next, TraceError, TraceSource};
+use callgrove_source::{EventStream, Next, SourceError};
 
 const NUM_FUNCTIONS: u32 = 10;
 const CALLS_PER_STEP: u32 = 20;
@@ -98,8 +98,8 @@ impl PacedSource {
     }
 }
 
-impl TraceSource for PacedSource {
-    fn next_step(&mut self, wait: Duration) -> Result<Next, TraceError> {
+impl EventStream for PacedSource {
+    fn next_step(&mut self, wait: Duration) -> Result<Next, SourceError> {
         if let Some(handed) = self.handed.take() {
             let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
             waits.push(handed.elapsed());

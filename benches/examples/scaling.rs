@@ -15,6 +15,7 @@ use std::path::Path;
 use callgrove_benches::RandomTrees;
 use callgrove_benches::generator::{ForestSpec, Shape, make_forest};
 use callgrove_benches::meter::{cpu_seconds, memory_bytes, peak_memory_bytes, reset_peak_memory};
+use callgrove_forest::{ForestFile, ForestFileLimits, read_forest};
 use callgrove_judge::detector::{
     Detector, DetectorParams, Embedding, Features, Label, order_by_score,
 };
@@ -22,7 +23,6 @@ use callgrove_learn::features::{
     ContextModel, ExcessModel, ExcessParams, Reference, Translation, Windows,
 };
 use callgrove_map::projection::landmark_mds;
-use callgrove_trees::forest_file::{ForestFile, ForestFileLimits, read_forest};
 use callgrove_trees::wl::relabel;
 use callgrove_trees::{MlError, Progress};
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_benches::tau_trace::{Outlier, TauTraceSpec, write_trace};
-use callgrove_trace::WriterEngine;
+use callgrove_tau::WriterEngine;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (out, spec) = parse(std::env::args().skip(1))?;

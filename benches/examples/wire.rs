@@ -16,7 +16,7 @@ use callgrove_session::{
     LearnSettings, MessageQuery, MessagesOf, OpenJournal, RowKind, Snapshot, SnapshotCell, Tile,
     TreeOf, ViewerId,
 };
-use callgrove_trace::{ReadOptions, find_streams};
+use callgrove_source::SourceError;
 
 /// Reads traces from this machine, and discards journals.
 struct ReadOnly;
@@ -29,10 +29,8 @@ impl JournalWriter for ReadOnly {
 
 impl Host for ReadOnly {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
-        let failed = |error: callgrove_trace::TraceError| HostError::Failed(error.with_causes());
-        let streams = find_streams(Path::new(source)).map_err(failed)?;
-        let options = ReadOptions::of_this_machine();
-        callgrove_trace::read_trace(&streams, &options, progress).map_err(failed)
+        let failed = |error: SourceError| HostError::Failed(error.with_causes());
+        callgrove_formats::load(Path::new(source), progress).map_err(failed)
     }
 
     fn open_journal(&mut self, _: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {

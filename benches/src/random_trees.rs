@@ -1,7 +1,7 @@
 //! Large trees of random shape: nearly every one has a unique structure.
 
+use callgrove_forest::{ForestBuilder, ForestFile, PlainTree, TreeFault, Weights};
 use callgrove_model::{FuncId, RankId};
-use callgrove_trees::forest_file::{ForestBuilder, ForestFile, PlainTree, TreeFault, Weights};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

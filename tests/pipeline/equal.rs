@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use callgrove_provdb::Collection;
+use callgrove_tau::TauStep;
 use callgrove_tests::numbers::Numbers;
 use callgrove_tests::process::Process;
-use callgrove_trace::TauStep;
 use serde_json::Value;
 
 use crate::support::*;

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use callgrove_provdb::Collection;
-use callgrove_trace::TauStep;
+use callgrove_tau::TauStep;
 
 use crate::support::*;
 

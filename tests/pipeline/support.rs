@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_provdb::Collection;
+use callgrove_tau::{TauStep, TauWriter, WriterEngine};
 use callgrove_tests::process::Process;
 use callgrove_tests::program;
-use callgrove_trace::{TauStep, TauWriter, WriterEngine};
 use serde_json::Value;
 
 pub(crate) fn example() -> String {

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
 
+use callgrove_formats::page_registry;
 use callgrove_model::{Progress, RunIdentity, TimeNs, Trace, hex};
-use callgrove_session::wire::{MAX_FILE_BYTES, TRACE_FILE_EXTENSION, read_trace_file};
-use callgrove_session::{
-    ForestFileError, Host, HostError, JournalWriter, OpenJournal, read_forest, trace_of_forest,
-};
+use callgrove_session::wire::MAX_FILE_BYTES;
+use callgrove_session::{Host, HostError, JournalWriter, OpenJournal};
+use callgrove_source::{OneByOne, SourceError};
 
-use crate::sliced::{SlicedFile, UserFiles};
+use crate::sliced::{PageFiles, SlicedFile, UserFiles};
 
 /// Prefix of the storage keys of journals.
 pub const JOURNAL: &str = "callgrove journal ";
@@ -19,7 +21,7 @@ const MAX_TRACE_BYTES: u64 = 320 << 20;
 const MIB: u64 = 1 << 20;
 
 /// The host's interface to the browser.
-pub trait Browser: UserFiles + Clone + Send + 'static {
+pub trait Browser: UserFiles + Clone + Send + Sync + 'static {
     /// Returns the text that is stored under a key.
     fn stored(&self, key: &str) -> Option<String>;
 
@@ -42,16 +44,9 @@ pub trait Browser: UserFiles + Clone + Send + 'static {
 /// The host of an engine in a page.
 pub struct BrowserHost<B> {
     browser: B,
-    /// The files that were read, by name.
-    known: BTreeMap<String, Known>,
-}
-
-/// The properties of a file that was read.
-struct Known {
-    /// Hash of the content, which names the journal: the content identifies the run, not the name.
-    digest: [u8; 32],
-    /// The root function, if the file is a forest.
-    root: Option<String>,
+    /// The hash of the content of each file that was read, by name. It names the journal: the content identifies the
+    /// run, not the name.
+    digests: BTreeMap<String, [u8; 32]>,
 }
 
 /// The lines of one journal. Each has a key of its own, so that the cost of a line does not depend on their number.
@@ -66,7 +61,7 @@ impl<B: Browser> BrowserHost<B> {
     pub fn new(browser: B) -> Self {
         Self {
             browser,
-            known: BTreeMap::new(),
+            digests: BTreeMap::new(),
         }
     }
 
@@ -96,34 +91,23 @@ impl<B: Browser> Host for BrowserHost<B> {
             "run `callgrove serve {source}` where the file is and open the address that it prints"
         );
         let num_bytes = self.num_bytes(source, MAX_TRACE_BYTES, &remedy)?;
-        let mut file = SlicedFile::new(&self.browser, source, num_bytes);
-        let (trace, root) = if source.ends_with(&format!(".{TRACE_FILE_EXTENSION}")) {
-            let read = read_trace_file(&mut file, num_bytes, progress);
-            (read.map_err(|error| error.of_source(source))?, None)
-        } else {
-            let read = read_forest(&mut file, num_bytes, progress);
-            let (forest, _) = read.map_err(|error| match error {
-                ForestFileError::Cancelled => HostError::Cancelled,
-                error => {
-                    HostError::Failed(format!("cannot use {source} as a forest file: {error}"))
-                }
-            })?;
-            trace_of_forest(forest)
-        };
-        let digest = file.digest();
-        let known = Known { digest, root };
-        self.known.insert(source.to_owned(), known);
+        let registry = page_registry(Arc::new(PageFiles(self.browser.clone())));
+        let trace = registry.load(Path::new(source), &OneByOne, progress);
+        let trace = trace.map_err(|error| match error {
+            SourceError::Cancelled(_) => HostError::Cancelled,
+            error => HostError::Failed(error.with_causes()),
+        })?;
+        let digest = SlicedFile::new(self.browser.clone(), source, num_bytes).digest();
+        let digest =
+            digest.map_err(|error| HostError::Failed(format!("cannot read {source}: {error}")))?;
+        self.digests.insert(source.to_owned(), digest);
         Ok(trace)
     }
 
-    fn root_of(&self, source: &str) -> Option<String> {
-        self.known.get(source)?.root.clone()
-    }
-
     fn open_journal(&mut self, source: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {
-        let known = self.known.get(source);
-        let known = known.ok_or_else(|| HostError::Failed(format!("{source} was not read")))?;
-        let name = format!("{JOURNAL}{}", hex(&known.digest[..16]));
+        let digest = self.digests.get(source);
+        let digest = digest.ok_or_else(|| HostError::Failed(format!("{source} was not read")))?;
+        let name = format!("{JOURNAL}{}", hex(&digest[..16]));
         let line = |number: usize| self.browser.stored(&key(&name, number));
         let lines: Vec<String> = (0..).map_while(line).collect();
         Ok(OpenJournal {
@@ -149,7 +133,7 @@ impl<B: Browser> Host for BrowserHost<B> {
         let remedy = "it was not written by Callgrove";
         let num_bytes = self.num_bytes(path, MAX_FILE_BYTES, remedy)?;
         let mut content = Vec::with_capacity(num_bytes as usize);
-        let read = SlicedFile::new(&self.browser, path, num_bytes).read_to_end(&mut content);
+        let read = SlicedFile::new(self.browser.clone(), path, num_bytes).read_to_end(&mut content);
         read.map_err(|error| HostError::Failed(format!("cannot read {path}: {error}")))?;
         Ok(content)
     }
@@ -180,7 +164,7 @@ fn key(journal: &str, number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use callgrove_model::{Label, TreeIdx};
     use callgrove_session::{Command, Engine, LearnSettings, Snapshot, SnapshotCell};

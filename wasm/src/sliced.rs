@@ -1,11 +1,15 @@
 //! The user's files, read in slices: a page never holds a whole one.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
+use callgrove_source::{FileReader, Files, SourceError};
 use sha2::{Digest, Sha256};
 
 /// Number of bytes of a file that are in memory at a time.
 const SLICE_BYTES: usize = 4 << 20;
+/// Number of bytes of the first slice after a jump, which may be all that is wanted.
+const FIRST_SLICE_BYTES: usize = 64 << 10;
 
 /// The files that the user gave to the page.
 pub trait UserFiles {
@@ -19,76 +23,132 @@ pub trait UserFiles {
     fn read_slice(&self, name: &str, at: u64, slice: &mut [u8]) -> Result<(), String>;
 }
 
-/// A reader of a file from its beginning.
-pub struct SlicedFile<'a, S> {
-    files: &'a S,
-    name: &'a str,
+/// The files of a page as formats read them. A page has no folders.
+pub struct PageFiles<S>(pub S);
+
+/// A reader of a file.
+pub struct SlicedFile<S> {
+    files: S,
+    name: String,
     num_bytes: u64,
     /// Offset of the next slice.
     at: u64,
     slice: Vec<u8>,
     /// Number of bytes of the slice that were consumed.
     num_taken: usize,
-    digest: Sha256,
+    next_slice_bytes: usize,
 }
 
-impl<'a, S: UserFiles> SlicedFile<'a, S> {
-    /// A reader of a file with `num_bytes` bytes.
-    pub fn new(files: &'a S, name: &'a str, num_bytes: u64) -> Self {
+impl<S: UserFiles> SlicedFile<S> {
+    /// Returns a reader of a file with `num_bytes` bytes, from its beginning.
+    pub fn new(files: S, name: &str, num_bytes: u64) -> Self {
         Self {
             files,
-            name,
+            name: name.to_owned(),
             num_bytes,
             at: 0,
             slice: Vec::new(),
             num_taken: 0,
-            digest: Sha256::new(),
+            next_slice_bytes: FIRST_SLICE_BYTES,
         }
     }
 
-    /// Returns the hash of all bytes that were read, which identifies a file under any name.
-    pub fn digest(&self) -> [u8; 32] {
-        self.digest.clone().finalize().into()
+    /// Returns the hash of all bytes from here on, which identifies a file under any name.
+    ///
+    /// # Errors
+    /// The browser's error.
+    pub fn digest(mut self) -> io::Result<[u8; 32]> {
+        let mut digest = Sha256::new();
+        io::copy(&mut self, &mut digest)?;
+        Ok(digest.finalize().into())
     }
-}
 
-impl<S: UserFiles> BufRead for SlicedFile<'_, S> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.num_taken == self.slice.len() {
-            let left = usize::try_from(self.num_bytes - self.at).unwrap_or(usize::MAX);
-            self.num_taken = 0;
-            self.slice.resize(left.min(SLICE_BYTES), 0);
-            if !self.slice.is_empty() {
-                let read = self.files.read_slice(self.name, self.at, &mut self.slice);
-                read.map_err(io::Error::other)?;
-            }
-            self.at += self.slice.len() as u64;
-            self.digest.update(&self.slice);
+    fn fill(&mut self) -> io::Result<()> {
+        let left = usize::try_from(self.num_bytes.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        self.num_taken = 0;
+        self.slice.resize(left.min(self.next_slice_bytes), 0);
+        if !self.slice.is_empty() {
+            let read = self.files.read_slice(&self.name, self.at, &mut self.slice);
+            read.map_err(io::Error::other)?;
         }
-        Ok(&self.slice[self.num_taken..])
-    }
-
-    fn consume(&mut self, num_bytes: usize) {
-        self.num_taken = (self.num_taken + num_bytes).min(self.slice.len());
+        self.at += self.slice.len() as u64;
+        self.next_slice_bytes = SLICE_BYTES;
+        Ok(())
     }
 }
 
-impl<S: UserFiles> Read for SlicedFile<'_, S> {
+impl<S: UserFiles> Read for SlicedFile<S> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let num_read = self.fill_buf()?.read(bytes)?;
-        self.consume(num_read);
+        if self.num_taken == self.slice.len() {
+            self.fill()?;
+        }
+        let num_read = (&self.slice[self.num_taken..]).read(bytes)?;
+        self.num_taken += num_read;
         Ok(num_read)
+    }
+}
+
+impl<S: UserFiles> Seek for SlicedFile<S> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let start = self.at - self.slice.len() as u64;
+        let target = match to {
+            SeekFrom::Start(target) => Some(target),
+            SeekFrom::End(offset) => self.num_bytes.checked_add_signed(offset),
+            SeekFrom::Current(offset) => (start + self.num_taken as u64).checked_add_signed(offset),
+        };
+        let target = target.ok_or(io::ErrorKind::InvalidInput)?;
+        match target.checked_sub(start).map(usize::try_from) {
+            Some(Ok(within)) if within <= self.slice.len() => self.num_taken = within,
+            _ => {
+                self.slice.clear();
+                (self.num_taken, self.at) = (0, target);
+                self.next_slice_bytes = FIRST_SLICE_BYTES;
+            }
+        }
+        Ok(target)
+    }
+}
+
+impl<S: UserFiles + Clone + Send + Sync + 'static> Files for PageFiles<S> {
+    fn exists(&self, path: &Path) -> bool {
+        self.num_bytes(path).is_ok()
+    }
+
+    fn is_folder(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn entries(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+
+    fn matching(&self, pattern: &Path) -> Result<Vec<PathBuf>, SourceError> {
+        let path = pattern.to_owned();
+        Err(SourceError::NotFound { path })
+    }
+
+    fn num_bytes(&self, file: &Path) -> io::Result<u64> {
+        let name = file.to_str().ok_or(io::ErrorKind::NotFound)?;
+        let num_bytes = self.0.num_bytes(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(num_bytes)
+    }
+
+    fn open(&self, file: &Path) -> io::Result<Box<dyn FileReader>> {
+        let num_bytes = Files::num_bytes(self, file)?;
+        let name = file.to_str().ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(SlicedFile::new(self.0.clone(), name, num_bytes)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
+    use std::sync::{Arc, Mutex};
 
     use super::*;
 
     /// A file with this content, and the lengths of the slices that were read.
-    struct One(Vec<u8>, RefCell<Vec<usize>>);
+    #[derive(Clone)]
+    struct One(Arc<[u8]>, Arc<Mutex<Vec<usize>>>);
 
     impl UserFiles for One {
         fn num_bytes(&self, _: &str) -> Option<u64> {
@@ -96,7 +156,7 @@ mod tests {
         }
 
         fn read_slice(&self, _: &str, at: u64, slice: &mut [u8]) -> Result<(), String> {
-            self.1.borrow_mut().push(slice.len());
+            self.1.lock().unwrap().push(slice.len());
             let rest = self.0.get(at as usize..).ok_or("there is no more")?;
             slice.copy_from_slice(
                 rest.get(..slice.len())
@@ -106,27 +166,53 @@ mod tests {
         }
     }
 
+    fn file(num_bytes: usize) -> One {
+        let content = (0..num_bytes).map(|at| (at % 251) as u8);
+        One(content.collect(), Arc::default())
+    }
+
     #[test]
     fn a_file_is_read_in_slices_and_hashed() {
-        let content: Vec<u8> = (0..SLICE_BYTES * 2 + 5)
-            .map(|at| (at % 251) as u8)
-            .collect();
-        let files = One(content, RefCell::default());
-        let mut file = SlicedFile::new(&files, "a", files.0.len() as u64);
-        let (mut first, mut rest) = ([0; 7], Vec::new());
-        file.read_exact(&mut first).unwrap();
-        file.read_to_end(&mut rest).unwrap();
+        let files = file(FIRST_SLICE_BYTES + SLICE_BYTES + 5);
+        let open = || SlicedFile::new(files.clone(), "a", files.0.len() as u64);
+        let (mut read, mut first, mut rest) = (open(), [0; 7], Vec::new());
+        read.read_exact(&mut first).unwrap();
+        read.read_to_end(&mut rest).unwrap();
         assert_eq!(first[..], files.0[..7]);
         assert!(rest == files.0[7..], "the rest differs");
-        assert_eq!(*files.1.borrow(), [SLICE_BYTES, SLICE_BYTES, 5]);
-        assert_eq!(file.digest()[..], Sha256::digest(&files.0)[..]);
+        assert_eq!(
+            *files.1.lock().unwrap(),
+            [FIRST_SLICE_BYTES, SLICE_BYTES, 5]
+        );
+        assert_eq!(open().digest().unwrap()[..], Sha256::digest(&files.0)[..]);
+    }
+
+    #[test]
+    fn a_reader_jumps_anywhere() {
+        let files = file(3 * FIRST_SLICE_BYTES);
+        let mut read = SlicedFile::new(files.clone(), "a", files.0.len() as u64);
+        let mut check = |to: SeekFrom, at: usize| {
+            assert_eq!(read.seek(to).unwrap(), at as u64);
+            let mut bytes = Vec::new();
+            read.by_ref().take(3).read_to_end(&mut bytes).unwrap();
+            let end = (at + 3).min(files.0.len());
+            assert_eq!(bytes, files.0[at.min(end)..end], "at {at}");
+        };
+        check(SeekFrom::Start(100), 100);
+        check(SeekFrom::Current(-3), 100);
+        check(SeekFrom::End(-2), 3 * FIRST_SLICE_BYTES - 2);
+        check(
+            SeekFrom::Start(FIRST_SLICE_BYTES as u64 - 1),
+            FIRST_SLICE_BYTES - 1,
+        );
+        check(SeekFrom::End(0), 3 * FIRST_SLICE_BYTES);
+        assert!(read.seek(SeekFrom::Current(-9_999_999)).is_err());
     }
 
     #[test]
     fn errors_of_the_browser_are_passed_on() {
-        let files = One(vec![1, 2], RefCell::default());
-        let mut file = SlicedFile::new(&files, "a", 3);
-        let refused = file.read(&mut [0]).unwrap_err().to_string();
+        let mut read = SlicedFile::new(file(2), "a", 3);
+        let refused = read.read(&mut [0]).unwrap_err().to_string();
         assert_eq!(refused, "the file has become shorter");
     }
 }

@@ -1,21 +1,15 @@
 //! The session's host on the desktop: files, traces, the journal.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, bail};
-use callgrove_model::{Forest, Progress, RunIdentity, TimeNs, Trace};
+use callgrove_formats::local_registry;
+use callgrove_local::Threads;
+use callgrove_model::{Progress, RunIdentity, TimeNs, Trace};
 use callgrove_session::watch::RECORDED_TREES;
-use callgrove_session::wire::{TRACE_FILE_EXTENSION, read_trace_file};
-use callgrove_session::{
-    ForestFileError, Host, HostError, JournalWriter, OpenJournal, RunningJob, read_forest,
-    trace_of_forest,
-};
-use callgrove_trace::{ReadOptions, TraceError, find_streams};
+use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
+use callgrove_source::{Registry, SourceError};
 
 use crate::args::ConnectArgs;
 use crate::connect::credential;
@@ -32,8 +26,6 @@ pub(crate) struct NativeHost {
     access: ServerAccess,
     /// The last opened journal; its writer owns it.
     journal: Weak<Mutex<JournalFile>>,
-    /// The root function of each forest file that was read.
-    roots: BTreeMap<String, String>,
 }
 
 /// A writer of a journal that this host may open again meanwhile.
@@ -46,7 +38,6 @@ impl NativeHost {
             journal_folder,
             access: ServerAccess::default(),
             journal: Weak::new(),
-            roots: BTreeMap::new(),
         }
     }
 
@@ -69,23 +60,7 @@ fn failed(error: &anyhow::Error) -> HostError {
 
 impl Host for NativeHost {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
-        if !is_forest_file(source) {
-            return read_source(source, &self.access, progress);
-        }
-        let read = read_forest_file(source, progress);
-        let (forest, _) = read.map_err(|error| match error.downcast_ref() {
-            Some(ForestFileError::Cancelled) => HostError::Cancelled,
-            _ => failed(&error),
-        })?;
-        let (trace, root) = trace_of_forest(forest);
-        if let Some(root) = root {
-            self.roots.insert(source.to_owned(), root);
-        }
-        Ok(trace)
-    }
-
-    fn root_of(&self, source: &str) -> Option<String> {
-        self.roots.get(source).cloned()
+        read_source(source, &self.access, progress)
     }
 
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError> {
@@ -161,77 +136,24 @@ fn read_source(
     if let Some(job) = source.strip_prefix(RECORDED_TREES) {
         return recorded_trace(access, job).map_err(|error| failed(&error));
     }
-    if has_extension(Path::new(source), TRACE_FILE_EXTENSION) {
-        return read_exported(source, progress);
-    }
-    let read = || {
-        let found = find_streams(Path::new(source))?;
-        let options = ReadOptions {
-            guard: streams::guard(),
-            ..ReadOptions::of_this_machine()
-        };
-        callgrove_trace::read_trace(&found, &options, progress)
-    };
-    read().map_err(|error| match error {
-        TraceError::Cancelled(_) => HostError::Cancelled,
+    let loaded = registry().load(Path::new(source), &Threads::of_this_machine(), progress);
+    loaded.map_err(|error| match error {
+        SourceError::Cancelled(_) => HostError::Cancelled,
         error => HostError::Failed(error.with_causes()),
     })
 }
 
+/// Returns the known formats of traces, with this program as the guard of those that need one.
+pub(crate) fn registry() -> Registry {
+    local_registry(streams::guard())
+}
+
 /// Checks that a trace can be found at `source`, without reading it.
 pub(crate) fn check_trace(source: &str) -> anyhow::Result<()> {
-    let path = Path::new(source);
-    if source.starts_with(RECORDED_TREES) {
-        return Ok(());
+    if !source.starts_with(RECORDED_TREES) {
+        registry().find(Path::new(source))?;
     }
-    if is_forest_file(source) || has_extension(path, TRACE_FILE_EXTENSION) {
-        path.metadata()
-            .with_context(|| format!("cannot read {source}"))?;
-        return Ok(());
-    }
-    find_streams(path)?;
     Ok(())
-}
-
-/// Reads a file of `callgrove export`.
-fn read_exported(source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
-    let read = || {
-        let file = File::open(source)?;
-        let num_bytes = file.metadata()?.len();
-        read_trace_file(BufReader::new(file), num_bytes, progress)
-    };
-    read().map_err(|error| error.of_source(source))
-}
-
-/// Returns whether a source is a forest file, compressed or not, rather than a trace.
-pub(crate) fn is_forest_file(source: &str) -> bool {
-    let path = Path::new(source);
-    let is_packed_forest = || {
-        let unpacked = path.file_stem().map(Path::new);
-        unpacked.is_some_and(|unpacked| has_extension(unpacked, "jsonl"))
-    };
-    has_extension(path, "jsonl") || has_extension(path, "gz") && is_packed_forest()
-}
-
-fn has_extension(path: &Path, wanted: &str) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
-}
-
-/// Reads the forest file that a user named. Returns the forest and the name of its root function.
-pub(crate) fn read_forest_file(
-    source: &str,
-    progress: Progress<'_>,
-) -> anyhow::Result<(Forest, String)> {
-    if has_extension(Path::new(source), "gz") {
-        bail!("{source} is compressed; decompress it first: gunzip --keep {source}");
-    }
-    let read = || -> anyhow::Result<_> {
-        let file = File::open(source)?;
-        let num_bytes = file.metadata()?.len();
-        Ok(read_forest(BufReader::new(file), num_bytes, progress)?)
-    };
-    read().with_context(|| format!("cannot use the forest file {source}"))
 }
 
 #[cfg(test)]
@@ -330,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forest_file_opens_at_its_own_root() {
+    fn a_forest_file_is_a_trace_of_trees() {
         let folder = tempfile::tempdir().unwrap();
         let forest = concat!(
             env!("CARGO_MANIFEST_DIR"),
@@ -338,17 +260,12 @@ mod tests {
         );
         let mut host = NativeHost::new(Ok(folder.path().to_owned()));
         let trace = host.load_trace(forest, Progress::none()).unwrap();
-        assert!(!trace.names.is_empty());
-        assert_eq!(
-            host.root_of(forest).as_deref(),
-            Some("LAMMPS_NS::PairEAM::compute")
-        );
+        assert!(trace.is_forest && !trace.names.is_empty());
         let cut = folder.path().join("cut.jsonl");
         std::fs::write(&cut, "{}").unwrap();
         let cut = cut.to_string_lossy();
         let refused = host.load_trace(&cut, Progress::none()).unwrap_err();
         assert!(refused.to_string().contains("forest file"), "{refused}");
-        assert_eq!(host.root_of(&cut), None);
     }
 
     #[test]

@@ -11,13 +11,13 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use callgrove_ad::{AdOptions, OpenStream, Pacing, Stream, Watchlist};
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_detect::{Algorithm, Params};
+use callgrove_formats::GuardProgram;
 use callgrove_model::{FunctionPattern, ProgramId, RankId, WarningKind, Warnings};
-use callgrove_trace::{
-    LiveEngine, LiveOptions, StreamGuard, check_ranks, find_streams, open_live, open_stream,
-    rank_in_name, rank_of_stream,
-};
+use callgrove_source::{Part, Projection, Ranks, SourceError, check_ranks, rank_in_name};
+use callgrove_tau::{LiveEngine, LiveOptions, TauFormat, open_live};
 
 use crate::args::{DetectArgs, StreamArgs};
+use crate::host::registry;
 use crate::stop::StopSignal;
 use crate::tree_models;
 
@@ -30,20 +30,22 @@ const READ_THROUGH: &str = "read-through";
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Returns a guard that runs this program to read a stream before this process does.
-pub(crate) fn guard() -> Option<StreamGuard> {
+pub(crate) fn guard() -> Option<GuardProgram> {
     let own = Path::new(OWN_PROGRAM);
     let program = if own.exists() {
         own.to_owned()
     } else {
         std::env::current_exe().ok()?
     };
-    Some(StreamGuard::new(program, vec![READ_THROUGH.into()]))
+    Some(GuardProgram {
+        program,
+        arguments: vec![READ_THROUGH.into()],
+    })
 }
 
 /// Runs in the process of the guard.
 pub(crate) fn read_through(stream: &Path) -> Result<()> {
-    callgrove_trace::read_through(stream, &LibraryOnDemand::of_this_machine())?;
-    Ok(())
+    Ok(callgrove_formats::read_through(stream)?)
 }
 
 /// The streams that could be opened.
@@ -53,58 +55,58 @@ pub(crate) struct OpenedStreams {
     pub(crate) warnings: Warnings,
 }
 
+/// The streams of one part of a recorded run, or of one live stream, before they are opened.
+enum Unopened {
+    Recorded(Arc<dyn Part>),
+    Live(PathBuf, LiveEngine),
+}
+
+impl Unopened {
+    fn named_rank(&self) -> Option<RankId> {
+        match self {
+            Self::Recorded(part) => part.named_rank(),
+            Self::Live(path, _) => rank_in_name(path).map(RankId),
+        }
+    }
+
+    fn open(&self, options: &LiveOptions) -> Result<Vec<Stream>> {
+        match self {
+            Self::Recorded(part) => open_recorded(part, options.program),
+            Self::Live(path, engine) => Ok(vec![open_growing(path, *engine, options)?]),
+        }
+    }
+}
+
 /// Opens the streams. Growing files are waited for, all concurrently; SST streams are opened by their readers. Streams
 /// that cannot be opened are left out, unless none can be opened.
 pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams> {
-    let adios2 = LibraryOnDemand::of_this_machine();
-    let program = ProgramId(args.program);
-    let timeout = Duration::from_secs(args.connect_timeout);
+    let mut options = LiveOptions::new(LiveEngine::Bp);
+    options.program = ProgramId(args.program);
+    options.connect_timeout = Duration::from_secs(args.connect_timeout);
     let mut warnings = Warnings::default();
-    let (paths, engine) = match &args.input.trace {
+    let unopened: Vec<Unopened> = match &args.input.trace {
         Some(trace) if args.follow => {
-            let found = find_growing(Path::new(trace), timeout, &adios2, stop)?;
+            let found = find_growing(Path::new(trace), options.connect_timeout, stop)?;
             warnings.join(found.1);
-            (found.0, Some(LiveEngine::Bp))
+            let live = |path| Unopened::Live(path, LiveEngine::Bp);
+            found.0.into_iter().map(live).collect()
         }
-        Some(trace) => (find_streams(Path::new(trace))?, None),
-        None => (live_names(&args.input.sst)?, Some(LiveEngine::Sst)),
-    };
-    let guard = guard();
-    let open = |path: &PathBuf| -> Result<Stream> {
-        let recorded = || -> OpenStream {
-            let (path, adios2) = (path.clone(), adios2.clone());
-            Box::new(move || open_stream(&path, program, &adios2))
-        };
-        let Some(engine) = engine else {
-            if let Some(Err(error)) = guard.as_ref().map(|guard| guard.check(path, &adios2)) {
-                bail!(error.with_causes());
-            }
-            let rank =
-                rank_of_stream(path, &adios2).map_err(|error| anyhow!(error.with_causes()))?;
-            let opened = open_now(recorded())?;
-            return stream(path, rank, opened, Some(recorded()));
-        };
-        let live: OpenStream = {
-            let (path, library) = (path.clone(), adios2.get()?);
-            let mut options = LiveOptions::new(engine);
-            options.program = program;
-            options.connect_timeout = timeout;
-            Box::new(move || open_live(&path, &options, &library))
-        };
-        match engine {
-            LiveEngine::Sst => stream(path, None, live, None),
-            LiveEngine::Bp => {
-                // The file may have no step yet.
-                let rank = rank_of_stream(path, &adios2).ok().flatten();
-                stream(path, rank, open_now(live)?, None)
-            }
+        Some(trace) => {
+            let parts = registry().open(Path::new(trace))?.into_parts()?;
+            let recorded = |part: Box<dyn Part>| Unopened::Recorded(Arc::from(part));
+            parts.into_iter().map(recorded).collect()
+        }
+        None => {
+            let live = |path| Unopened::Live(path, LiveEngine::Sst);
+            live_names(&args.input.sst)?.into_iter().map(live).collect()
         }
     };
     // Each writer waits for its reader before any of them continues, so readers must not wait for one another.
-    let opened: Vec<Result<Stream>> = std::thread::scope(|scope| {
-        let openers: Vec<_> = paths
+    let opened: Vec<Result<Vec<Stream>>> = std::thread::scope(|scope| {
+        let options = &options;
+        let openers: Vec<_> = unopened
             .iter()
-            .map(|path| scope.spawn(|| open(path)))
+            .map(|it| scope.spawn(move || it.open(options)))
             .collect();
         let opened = openers.into_iter().map(|opener| {
             opener
@@ -114,22 +116,87 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
         opened.collect()
     });
     let (mut streams, mut failure) = (Vec::new(), None);
-    for (path, opened) in paths.iter().zip(opened) {
+    for (unopened, opened) in unopened.iter().zip(opened) {
         match opened {
-            Ok(stream) => streams.push(stream),
+            Ok(opened) => streams.extend(opened),
             Err(error) => {
-                let rank = rank_in_name(path).map(RankId);
+                let rank = unopened.named_rank();
                 warnings.count(WarningKind::RankUnreadable, rank, || format!("{error:#}"));
                 failure = failure.or(Some(error));
             }
         }
     }
     let ranks = streams.iter();
-    check_ranks(ranks.map(|it| ((program, it.rank), Path::new(&it.path))))?;
+    check_ranks(ranks.map(|it| ((options.program, it.rank), Path::new(&it.path))))?;
     match failure {
         Some(error) if streams.is_empty() => Err(error),
         _ => Ok(OpenedStreams { streams, warnings }),
     }
+}
+
+/// Opens the streams of a part of a recorded run, one for each rank in it.
+fn open_recorded(part: &Arc<dyn Part>, program: ProgramId) -> Result<Vec<Stream>> {
+    let ranks = part.ranks().map_err(|error| with_causes(&error))?;
+    ensure!(!ranks.is_empty(), no_rank(part.path()));
+    let streams = ranks.iter().map(|&(own_program, rank)| {
+        let projection = Projection {
+            program,
+            ranks: match ranks[..] {
+                [_] => Ranks::Own,
+                _ => Ranks::One(own_program, rank),
+            },
+            ..Projection::default()
+        };
+        let open = || -> OpenStream {
+            let part = Arc::clone(part);
+            Box::new(move || part.open(&projection))
+        };
+        Ok(Stream {
+            rank,
+            open: open_now(open())?,
+            path: part.path().display().to_string(),
+            reopen: Some(open()),
+        })
+    });
+    streams.collect()
+}
+
+/// Opens a stream that is still being written. The rank is that of its contents, if it has any yet, or else of its
+/// name.
+fn open_growing(path: &Path, engine: LiveEngine, options: &LiveOptions) -> Result<Stream> {
+    let adios2 = LibraryOnDemand::of_this_machine();
+    let options = LiveOptions {
+        engine,
+        ..options.clone()
+    };
+    let library = adios2.get()?;
+    let mut open: OpenStream = {
+        let path = path.to_owned();
+        Box::new(move || open_live(&path, &options, &library))
+    };
+    let mut rank = rank_in_name(path).map(RankId);
+    if engine == LiveEngine::Bp {
+        let written = TauFormat::new(adios2, None).part(path).ranks();
+        let first = written.unwrap_or_default().first().map(|&(_, rank)| rank);
+        (rank, open) = (first.or(rank), open_now(open)?);
+    }
+    Ok(Stream {
+        rank: rank.ok_or_else(|| anyhow!(no_rank(path)))?,
+        open,
+        path: path.display().to_string(),
+        reopen: None,
+    })
+}
+
+fn no_rank(path: &Path) -> String {
+    format!(
+        "{} does not end in the number of its rank, such as tau-metrics-0.bp; name it so",
+        path.display()
+    )
+}
+
+fn with_causes(error: &SourceError) -> anyhow::Error {
+    anyhow!(error.with_causes())
 }
 
 /// Returns the names of streams that the job may not have opened yet.
@@ -145,30 +212,8 @@ pub(crate) fn live_names(names: &[String]) -> Result<Vec<PathBuf>> {
 
 /// Opens a stream at once, and returns a function that returns the open stream.
 fn open_now(open: OpenStream) -> Result<OpenStream> {
-    let source = open().map_err(|error| anyhow!(error.with_causes()))?;
+    let source = open().map_err(|error| with_causes(&error))?;
     Ok(Box::new(move || Ok(source)))
-}
-
-/// Returns the stream of a rank: the rank of its contents, or else of its name.
-fn stream(
-    path: &Path,
-    rank: Option<RankId>,
-    open: OpenStream,
-    reopen: Option<OpenStream>,
-) -> Result<Stream> {
-    let rank = rank.or_else(|| rank_in_name(path).map(RankId));
-    let rank = rank.with_context(|| {
-        format!(
-            "{} does not end in the number of its rank, such as tau-metrics-0.bp; name it so",
-            path.display()
-        )
-    })?;
-    Ok(Stream {
-        rank,
-        open,
-        path: path.display().to_string(),
-        reopen,
-    })
 }
 
 /// Returns the settings of an AD instance.

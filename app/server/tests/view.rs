@@ -4,12 +4,12 @@
 mod support;
 
 use std::fmt::Write as _;
-use std::io::Cursor;
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use callgrove_forest::{ForestFileLimits, read_forest};
 use callgrove_model::{
     ExecIdx, ExecRef, Label, LaneIdx, Progress, RunIdentity, TimeNs, Trace, TreeIdx,
 };
@@ -23,7 +23,6 @@ use callgrove_session::wire::{
 use callgrove_session::{
     Command, Engine, Host, HostError, JournalWriter, LearnSettings, MapMethod, OpenJournal,
     Presence, Selection, SessionHandle, Snapshot, SnapshotCell, TreeOf, ViewerId, Wake,
-    read_forest,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -61,8 +60,9 @@ impl Host for Trees {
             )
             .unwrap();
         }
-        let (forest, _) = read_forest(Cursor::new(&text), text.len() as u64, progress).unwrap();
-        Ok(Trace::clone(forest.trace()))
+        let limits = ForestFileLimits::default();
+        let read = read_forest(text.as_bytes(), text.len() as u64, limits, progress);
+        Ok(Trace::clone(read.unwrap().forest.trace()))
     }
 
     fn open_journal(&mut self, _: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {

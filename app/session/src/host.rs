@@ -31,11 +31,6 @@ pub trait Host: Send {
     /// Cancelled, or the source cannot be read; the text says why and what to do.
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError>;
 
-    /// Returns the root function that a source concerns, if any. Call it after its trace has been read.
-    fn root_of(&self, _source: &str) -> Option<String> {
-        None
-    }
-
     /// Opens the journal of a run, wherever its trace is stored; [`crate::journal_run`] returns the run of a
     /// journal. A journal without a run belongs to the source. The journal is locked against other hosts until it is
     /// dropped; this host can open it again, so that a trace is reopened without losing what is open. A last line that

@@ -57,7 +57,6 @@ pub use callgrove_pserver::{
     ModelInForce, ModelPublication, TreeModelInfo, TreeModelList, TreeModelVersion,
 };
 pub use callgrove_trees::explain::{Difference, DifferenceKind};
-pub use callgrove_trees::forest_file::ForestFileError;
 pub use calls::{
     AskCalls, AskState, BarsOf, CallOf, CallQuestion, CallTimes, CallWay, Calls, CallsNamed,
     CallsOfFunction, CallsOutside, CallsRefusal, CallsReply, FoundCall, FoundCalls, Labelled,
@@ -91,7 +90,7 @@ pub use patterns::{
     UnevenIteration, UnevenOf, Unfolding,
 };
 pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion};
-pub use root::{RootError, grow_forest, median_duration, read_forest, trace_of_forest};
+pub use root::{RootError, forest_of_trees, grow_forest, median_duration};
 pub use session::Session;
 pub use snapshot::{
     Analysis, Change, Detection, Explanation, Move, Notice, Severity, Snapshot, Suggestion,

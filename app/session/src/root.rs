@@ -1,12 +1,8 @@
 //! Finds the root functions that a user's text names, and grows their forest.
 
-use std::io::BufRead;
 use std::sync::Arc;
 
-use callgrove_model::{
-    DurationNs, Forest, FuncId, FunctionName, FunctionPattern, Progress, Trace, TreeIdx,
-};
-use callgrove_trees::forest_file::{self, ForestFileError, ForestFileLimits};
+use callgrove_model::{DurationNs, Forest, FuncId, FunctionName, FunctionPattern, Trace, TreeIdx};
 
 /// Largest number of names that are suggested when a pattern matches nothing.
 const MAX_SUGGESTED_NAMES: usize = 6;
@@ -87,35 +83,25 @@ pub fn grow_forest(trace: &Arc<Trace>, pattern: &str) -> Result<(Forest, String)
     Ok((forest, name))
 }
 
-/// Reads a forest of arbitrary trees (the format is documented in [`callgrove_trees::forest_file`]). Returns it with
-/// the name of its roots. `num_bytes` is the length of the text.
-///
-/// # Errors
-/// [`ForestFileError`], with the line and a remedy.
-pub fn read_forest(
-    text: impl BufRead,
-    num_bytes: u64,
-    progress: Progress<'_>,
-) -> Result<(Forest, String), ForestFileError> {
-    let forest =
-        forest_file::read_forest(text, num_bytes, ForestFileLimits::default(), progress)?.forest;
+/// Returns the forest of a trace that consists of trees ([`Trace::is_forest`]), with a name for their roots.
+pub fn forest_of_trees(trace: Arc<Trace>) -> (Forest, String) {
+    let forest = Forest::of_outermost(trace);
     let name = match forest.functions() {
         [function] => forest.trace().names.name(*function).to_owned(),
         several => format!("{} kinds of roots", several.len()),
     };
-    Ok((forest, name))
+    (forest, name)
 }
 
-/// Converts the forest of a file to a trace. Also returns the function of its roots, if they share one.
-pub fn trace_of_forest(forest: Forest) -> (Trace, Option<String>) {
-    let trace = Arc::clone(forest.trace());
-    let root = match forest.functions() {
-        [function] => Some(FunctionName::parse(trace.names.name(*function)).qualified),
-        _ => None,
+/// Returns the function of the roots of a trace that consists of trees, if they share one.
+pub(crate) fn root_of_trees(trace: &Arc<Trace>) -> Option<String> {
+    let trace = trace.is_forest.then(|| Arc::clone(trace))?;
+    let forest = Forest::of_outermost(trace);
+    let [function] = forest.functions() else {
+        return None;
     };
-    let root = root.map(str::to_owned);
-    drop(forest);
-    (Arc::unwrap_or_clone(trace), root)
+    let name = FunctionName::parse(forest.trace().names.name(*function));
+    Some(name.qualified.to_owned())
 }
 
 /// Returns the median duration of the trees.

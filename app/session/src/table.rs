@@ -9,7 +9,7 @@ use crate::{DelayRole, Detection, Reason, RunCauses, design_text};
 
 /// One CSTree of the forest.
 ///
-/// Trees of a forest file ([`callgrove_trees::forest_file`]) fill the same columns: rank and index are the
+/// Trees of a forest file fill the same columns: rank and index are the
 /// group and the index in it, the event label is `rank:0:id`, program and thread are 0. If the unit
 /// of the file is not time, columns `entry`, `weight` and `unit` replace `entry_us` and `exit_us`.
 #[derive(Clone, PartialEq, Debug)]

@@ -8,7 +8,7 @@ use callgrove_model::{
     CounterId, FuncEventKind, FuncId, NameTable, ProgramId, RankId, StepBatch, StepId, ThreadId,
     TimeNs, Warnings,
 };
-use callgrove_trace::{Next, TraceError, TraceSource};
+use callgrove_source::{EventStream, Next, SourceError};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -295,8 +295,8 @@ impl Function {
     }
 }
 
-impl TraceSource for Source {
-    fn next_step(&mut self, _: Duration) -> Result<Next, TraceError> {
+impl EventStream for Source {
+    fn next_step(&mut self, _: Duration) -> Result<Next, SourceError> {
         let step = self.steps.pop_front();
         Ok(step.map_or(Next::End, |batch| Next::Step(Box::new(batch))))
     }

@@ -10,7 +10,6 @@ use callgrove_model::{Progress, Trace};
 use callgrove_patterns::pattern::{
     DEFAULT_ANOMALY_FACTOR, DEFAULT_REFERENCE_SHARE, Iterations, Patterns, events,
 };
-use callgrove_trace::{ReadOptions, find_streams, read_trace};
 
 /// Number of printed patterns.
 const NUM_SHOWN: usize = 12;
@@ -19,8 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let run = arguments.next().ok_or("usage: patterns RUN [DEPTH]")?;
     let depth = arguments.next().map_or(Ok(1), |depth| depth.parse())?;
-    let streams = find_streams(Path::new(&run))?;
-    let trace = read_trace(&streams, &ReadOptions::of_this_machine(), Progress::none())?;
+    let trace = callgrove_formats::load(Path::new(&run), Progress::none())?;
     let num_events = 2 * trace.num_executions();
     let before = memory_bytes();
     reset_peak_memory();

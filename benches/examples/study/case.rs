@@ -9,7 +9,6 @@ use callgrove_evaluate::baselines::ValidBaselineParams;
 use callgrove_evaluate::evaluate::{Class, Quality, Truth, Workbench};
 use callgrove_judge::detector::{Detector, DetectorParams, Embedding, is_alarm, listed_scores};
 use callgrove_model::{Forest, FunctionPattern, TimeNs, TreeIdx};
-use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use callgrove_trees::Progress;
 use serde::Deserialize;
 
@@ -61,8 +60,7 @@ impl Case {
             Some((Path::new(path), function, Path::new(truth)))
         });
         let (path, function, truth) = parts.ok_or("not of the form TRACE:FUNCTION:TRUTH.csv")?;
-        let streams = find_streams(path)?;
-        let trace = read_trace(&streams, &ReadOptions::of_this_machine(), Progress::none())?;
+        let trace = callgrove_formats::load(path, Progress::none())?;
         let functions = Forest::functions_named(&trace, &FunctionPattern::new(function));
         let forest = Forest::grow(Arc::new(trace), &functions);
         let rows = read_truth(truth)?;

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use callgrove_benches::generator::varied::{Family, VariedForest};
 use callgrove_evaluate::evaluate::{Class, Truth};
+use callgrove_forest::{ForestFile, ForestFileLimits, read_forest};
 use callgrove_model::Label;
 use callgrove_trees::Progress;
-use callgrove_trees::forest_file::{ForestFile, ForestFileLimits, read_forest};
 use serde::Deserialize;
 
 use crate::rivals::{Subject, rivals};

@@ -12,8 +12,8 @@ pub mod varied;
 
 use std::io::{self, Write};
 
+use callgrove_forest::{ForestBuilder, ForestFile, PlainTree, Weights};
 use callgrove_model::{Label, RankId, TimeNs};
-use callgrove_trees::forest_file::{ForestBuilder, ForestFile, PlainTree, Weights};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
@@ -125,8 +125,8 @@ pub fn write_forest(spec: ForestSpec, out: &mut dyn Write) -> io::Result<()> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use callgrove_forest::{ForestFileLimits, read_forest};
     use callgrove_trees::Progress;
-    use callgrove_trees::forest_file::{ForestFileLimits, read_forest};
     use callgrove_trees::wl::{WlParams, relabel};
 
     use super::*;

@@ -1,6 +1,6 @@
 //! One thread that makes calls, and the rows that it records.
 
-use callgrove_trace::TauStep;
+use callgrove_tau::TauStep;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

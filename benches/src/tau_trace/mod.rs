@@ -19,7 +19,7 @@ mod spec;
 use std::path::Path;
 
 use callgrove_adios2_sys::Library;
-use callgrove_trace::{TauStep, TauWriter, TraceError};
+use callgrove_tau::{TauError, TauStep, TauWriter};
 
 use gpu::Gpu;
 use lane::CpuThread;
@@ -44,12 +44,8 @@ pub struct Summary {
 /// Writes one stream per rank, `tau-metrics-synth-<rank>.bp`, into the folder `out`, which must exist.
 ///
 /// # Errors
-/// [`TraceError::Write`].
-pub fn write_trace(
-    spec: TauTraceSpec,
-    out: &Path,
-    library: &Library,
-) -> Result<Summary, TraceError> {
+/// [`TauError::Write`].
+pub fn write_trace(spec: TauTraceSpec, out: &Path, library: &Library) -> Result<Summary, TauError> {
     let mut summary = Summary::default();
     let program = Program::new(spec.seed);
     for rank in 0..spec.num_ranks {
@@ -140,11 +136,9 @@ impl<'a> RankMaker<'a> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::path::PathBuf;
 
     use callgrove_adios2_sys::default_candidates;
     use callgrove_model::{ExecIdx, Progress, RankId, Trace};
-    use callgrove_trace::{ReadOptions, find_streams, read_trace};
 
     use super::*;
 
@@ -163,9 +157,7 @@ mod tests {
         };
         let library = Library::load(&default_candidates()).unwrap();
         let summary = write_trace(spec, folder.path(), &library).unwrap();
-        let streams: Vec<PathBuf> = find_streams(folder.path()).unwrap();
-        let options = ReadOptions::of_this_machine();
-        let trace = read_trace(&streams, &options, Progress::none()).unwrap();
+        let trace = callgrove_formats::load(folder.path(), Progress::none()).unwrap();
         (folder, summary, trace)
     }
 

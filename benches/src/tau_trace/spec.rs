@@ -1,10 +1,10 @@
 //! The parameters of a synthetic trace, and its known outliers.
 
-use callgrove_trace::WriterEngine;
+use callgrove_tau::WriterEngine;
 
 /// Time of the first event, in microseconds since the epoch.
 pub(super) const START_US: u64 = 1_795_231_715_000_000;
-/// Index of ENTRY in [`callgrove_trace::EVENT_TYPES`].
+/// Index of ENTRY in [`callgrove_tau::EVENT_TYPES`].
 pub(super) const ENTRY: u64 = 0;
 /// Index of EXIT.
 pub(super) const EXIT: u64 = 1;

@@ -2,7 +2,7 @@
 
 use callgrove_model::{ProgramId, RankId};
 use callgrove_provdb::Store;
-use callgrove_trace::Announcement;
+use callgrove_source::Announcement;
 use serde::{Deserialize, Serialize};
 
 use crate::AdError;

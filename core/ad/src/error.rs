@@ -4,7 +4,7 @@ use callgrove_detect::DetectError;
 use callgrove_model::RunMismatch;
 use callgrove_provdb::ProvDbError;
 use callgrove_pserver::PserverError;
-use callgrove_trace::TraceError;
+use callgrove_source::SourceError;
 
 /// An error that ends an AD instance or keeps it from starting.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ pub enum AdError {
     Detect(#[from] DetectError),
     /// No stream can be read.
     #[error(transparent)]
-    Trace(#[from] TraceError),
+    Source(#[from] SourceError),
     /// The provenance database refused a request.
     #[error(transparent)]
     ProvDb(#[from] ProvDbError),

@@ -1,7 +1,7 @@
 //! On-node anomaly detection: turns the steps of ranks into judged executions, provenance records and statistics.
 //!
 //! ```text
-//! TraceSource ─ StreamReader ─ RankDetector (call stacks) ─┬─ model deltas ─ ModelExchange ┐
+//! EventStream ─ StreamReader ─ RankDetector (call stacks) ─┬─ model deltas ─ ModelExchange ┐
 //!                                                          └─ judged by the models back ◄──┘
 //!                                                             │           │
 //!                            ProvenanceWriter (a thread) ─ ProvDB     reports ─ ModelExchange

@@ -35,6 +35,9 @@ pub struct Trace {
     /// Executions of a selection that were selected because they are unusual, and not as part of a sample: usual
     /// behaviour is not learned from them.
     pub unsampled: BTreeSet<ExecRef>,
+    /// True if it consists of trees that belong to no run: they have no messages, and each execution without a caller
+    /// is one of the trees to compare.
+    pub is_forest: bool,
     /// The unit of the weights of its trees: times, except for trees of a file that counts something else.
     pub unit: WeightUnit,
 }

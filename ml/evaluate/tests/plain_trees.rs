@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use callgrove_evaluate::baselines::local_outlier_factors;
+use callgrove_forest::{ForestBuilder, PlainTree, Weights};
 use callgrove_judge::detector::{Detector, DetectorParams, Embedding};
 use callgrove_learn::metrics::ranking_quality;
 use callgrove_model::{Forest, FuncId, Progress, RankId, TreeIdx, WeightUnit};
 use callgrove_trees::dataset::{DenseRows, Rows};
-use callgrove_trees::forest_file::{ForestBuilder, PlainTree, Weights};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

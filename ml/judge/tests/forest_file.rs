@@ -1,12 +1,12 @@
 //! Forests as JSON lines: valid files, errors, and no panics on damage.
 
+use callgrove_forest::{ForestFile, ForestFileError, ForestFileLimits, read_forest};
 use callgrove_judge::detector::{
     Detector, DetectorParams, Embedding, ModelArtifact, TreeModel, Yardstick, order_by_score,
 };
 use callgrove_ml_tests::{fixture_path, forest, read_text};
 use callgrove_model::{Label, TimeNs, TreeIdx};
 use callgrove_trees::Progress;
-use callgrove_trees::forest_file::{ForestFile, ForestFileError, ForestFileLimits, read_forest};
 use callgrove_trees::wl::{WlParams, relabel};
 use proptest::prelude::*;
 

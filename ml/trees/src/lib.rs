@@ -1,8 +1,8 @@
 //! Call stack trees as learning sees them.
 //!
 //! ```text
-//! forest_file (any trees as JSON lines) ─ Forest ─┬─ wl (relabelled subtrees, bags) ─ dataset (rows of features)
-//!                                                 └─ explain (differences from the usual trees)
+//! Forest ─┬─ wl (relabelled subtrees, bags) ─ dataset (rows of features)
+//!         └─ explain (differences from the usual trees)
 //! ```
 //!
 //! Everything here is pure: no file, socket, thread start, clock or environment. Loops run in parallel
@@ -28,7 +28,6 @@ pub mod dataset;
 mod distances;
 pub mod error;
 pub mod explain;
-pub mod forest_file;
 pub mod function_match;
 pub mod real;
 pub mod suggest;

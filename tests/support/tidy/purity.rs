@@ -7,6 +7,10 @@ use super::{Finding, TextFile};
 /// Folders of the crates whose callers pass in bytes, executors, seeds and time.
 pub(super) const PURE: &[&str] = &[
     "core/model/",
+    "core/source/",
+    "core/formats/events_csv/",
+    "core/formats/forest/",
+    "core/formats/packed/",
     "core/detect/",
     "core/patterns/",
     "ml/trees/",

@@ -2,8 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-pub(super) const TRACE_HELP: &str =
-    "A run's folder, one rank's .bp folder, or a pattern such as 'run/*.bp'";
+pub(super) const TRACE_HELP: &str = "A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or a file (docs/formats.md lists the formats)";
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TableFormat {

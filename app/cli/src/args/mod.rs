@@ -133,8 +133,8 @@ pub(crate) struct InfoArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct AnalyzeArgs {
-    /// A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or FILE.jsonl with trees of any kind
-    /// (docs/formats.md has the format)
+    /// A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or a file, also with trees of any kind
+    /// (docs/formats.md lists the formats)
     pub(crate) trace: String,
     /// Root function: its name without arguments, or the end of its name after a `::`; `*` and `?` are wildcards.
     /// Without it, the most promising function is selected
@@ -266,7 +266,7 @@ pub(crate) struct EvaluateArgs {
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct OpenArgs {
-    /// Sources of the run: its trace (a folder of .bp folders, one .bp folder, or a pattern in quotes), its provenance
+    /// Sources of the run: its trace (a folder of .bp folders, one .bp folder, a pattern in quotes, or a file), its provenance
     /// database (a folder or postgres://…), the server of the running job (http://…), or a saved session. Without any,
     /// an empty window opens
     #[arg(value_name = "TRACE|FOLDER|URL")]

@@ -293,7 +293,8 @@ pub(crate) struct ReplayArgs {
 #[derive(Args, Debug)]
 #[group(id = "input", required = true, multiple = false)]
 pub(crate) struct StreamInput {
-    /// A run's folder, one rank's .bp folder, or a pattern such as 'run/*.bp'
+    /// A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or a file with events (docs/formats.md lists
+    /// the formats)
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<String>,
     /// Live streams of a running job, each with the name given to TAU (NAME.sst is the contact file), such as

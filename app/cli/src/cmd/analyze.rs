@@ -20,7 +20,6 @@ use super::trends;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
-use crate::host::is_forest_file;
 use crate::output::{Clock, TextTable, thousands, warn, with_progress};
 use crate::tree_models::read_model;
 
@@ -81,7 +80,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
     let explainer = with_explainer(args, model.as_ref(), &forest, &detection, &labels)?;
     clock.lap("explain");
     // The trees of a file have no messages, and belong to no run.
-    let is_of_run = !is_forest_file(&args.trace);
+    let is_of_run = !forest.trace().is_forest;
     let causes = is_of_run
         .then(|| find(forest.trace(), &mut clock))
         .transpose()?;

@@ -14,15 +14,14 @@ use super::forest::{forest_of, trace_of};
 use super::trends;
 use crate::args::{CausesArgs, IncidentsArgs, TableFormat};
 use crate::exit::Exit;
-use crate::host::is_forest_file;
 use crate::output::{Clock, TextTable, csv_lines, json_lines, print, with_progress};
 
 pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
-    if is_forest_file(&args.trace) {
-        bail!("causes need a trace: the trees of a file have no messages");
-    }
     let mut clock = Clock::new(args.listing.timings);
     let (forest, root) = forest_of(&args.trace, args.function.as_deref(), None, &mut clock)?;
+    if forest.trace().is_forest {
+        bail!("causes need a trace: the trees of a file have no messages");
+    }
     let causes = find(forest.trace(), &mut clock)?;
     let trees = if args.all {
         (0..forest.len()).map(TreeIdx::from_index).collect()

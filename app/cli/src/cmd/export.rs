@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use callgrove_model::Progress;
+use callgrove_packed::{EXTENSION, write_trace_file};
 use callgrove_server::page;
-use callgrove_session::wire::{TRACE_FILE_EXTENSION, write_trace_file};
 use serde_json::Value;
 
 use super::forest::trace_of;
@@ -30,10 +30,10 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     let (source, out) = source.zip(out).context("nothing to export is given")?;
     let extension = out.extension().unwrap_or_default();
     ensure!(
-        extension == TRACE_FILE_EXTENSION,
+        extension == EXTENSION,
         "{} needs another extension: name it {}",
         out.display(),
-        out.with_extension(TRACE_FILE_EXTENSION).display()
+        out.with_extension(EXTENSION).display()
     );
     export_trace(source, out)
 }
@@ -43,7 +43,7 @@ fn export_page(args: &ExportArgs, folder: &Path) -> Result<Exit> {
         .with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let (mut opened, mut exit) = (Vec::new(), Exit::Success);
     if let Some(source) = &args.source {
-        let run = format!("{RUN}.{TRACE_FILE_EXTENSION}");
+        let run = format!("{RUN}.{EXTENSION}");
         let session = saved_session(source)?;
         let trace = session.as_ref().and_then(|it| it["source"].as_str());
         exit = export_trace(trace.unwrap_or(source), &folder.join(&run))?;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use callgrove_model::{Forest, Trace};
-use callgrove_session::{RootError, grow_forest, suggest_roots};
+use callgrove_session::{RootError, forest_of_trees, grow_forest, suggest_roots};
 
 use crate::args::Part;
-use crate::host::{is_forest_file, read_forest_file, read_trace};
+use crate::host::read_trace;
 use crate::output::{Clock, print_damage, warn, with_progress};
 
 /// Reads `source` and returns the forest of `function`, or of the most promising function, and the name of the root
@@ -37,17 +37,13 @@ fn whole_forest_of(
     function: Option<&str>,
     clock: &mut Clock,
 ) -> Result<(Forest, String)> {
-    if is_forest_file(source) {
+    let trace = read(source, clock)?;
+    if trace.is_forest {
         if function.is_some() {
             bail!("--function selects trees of a trace; a forest file contains only its own trees");
         }
-        let read = with_progress("Reading the trees", |progress| {
-            read_forest_file(source, progress)
-        })?;
-        clock.lap("read");
-        return Ok(read);
+        return Ok(forest_of_trees(trace));
     }
-    let trace = trace_of(source, clock)?;
     let root = match function {
         Some(function) => function.to_owned(),
         None => best_root(&trace)?,
@@ -57,8 +53,18 @@ fn whole_forest_of(
     Ok(grown)
 }
 
-/// Reads a trace, and prints its damage on standard error.
+/// Reads the trace of a run, and prints its damage on standard error. Trees that belong to no run are refused.
 pub(super) fn trace_of(source: &str, clock: &mut Clock) -> Result<Arc<Trace>> {
+    let trace = read(source, clock)?;
+    if trace.is_forest {
+        bail!(
+            "{source} holds trees, which belong to no run and have no messages; this needs a trace"
+        );
+    }
+    Ok(trace)
+}
+
+fn read(source: &str, clock: &mut Clock) -> Result<Arc<Trace>> {
     let trace = with_progress("Reading the trace", |progress| read_trace(source, progress))?;
     print_damage(&trace.warnings);
     clock.lap("read");

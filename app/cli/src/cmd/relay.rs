@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::Progress;
-use callgrove_trace::{RelayOptions, relay};
+use callgrove_tau::{RelayOptions, relay};
 
 use crate::args::RelayArgs;
 use crate::exit::Exit;

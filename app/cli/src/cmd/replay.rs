@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, ensure};
 use callgrove_model::Progress;
-use callgrove_trace::{ReplayOptions, SstWriter, WriterEngine, find_streams, replay};
+use callgrove_tau::{ReplayOptions, SstWriter, StreamGuard, WriterEngine, replay};
 
 use crate::args::{ReplayArgs, ReplayEngine};
+use crate::host::registry;
 use crate::output::{print, thousands, warn};
 use crate::stop::StopSignal;
 use crate::streams;
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         args.speed
     );
     let stop = StopSignal::listen()?;
-    let streams = find_streams(Path::new(&args.trace))?;
+    let streams = registry().find(Path::new(&args.trace))?;
     let engine = match args.engine {
         ReplayEngine::Sst => WriterEngine::Sst(SstWriter::default()),
         ReplayEngine::Bp4 => WriterEngine::Bp4,
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let mut options = ReplayOptions::new(&args.out, engine);
     options.speed = args.speed;
     if let Some(guard) = streams::guard() {
+        let guard = StreamGuard::new(guard.program, guard.arguments);
         let check = |path| guard.check_for_adios2(path, &options.adios2);
         let checked = streams.iter().map(PathBuf::as_path).try_for_each(check);
         checked.map_err(|error| anyhow!(error.with_causes()))?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use callgrove_model::{DurationNs, Trace};
 use callgrove_session::{RunTrends, TrendRow};
 use serde::Serialize;
@@ -11,16 +11,12 @@ use serde::Serialize;
 use super::forest::trace_of;
 use crate::args::{TableFormat, TrendsArgs};
 use crate::exit::Exit;
-use crate::host::is_forest_file;
 use crate::output::{Clock, TextTable, csv_lines, json_lines, print, thousands, with_progress};
 
 /// Maximum number of findings that other commands print below their tables.
 const NUM_BELOW_TABLE: usize = 2;
 
 pub(crate) fn run(args: &TrendsArgs) -> Result<Exit> {
-    if is_forest_file(&args.trace) {
-        bail!("trends need a trace: the trees of a file belong to no run");
-    }
     let mut clock = Clock::new(args.listing.timings);
     let trace = trace_of(&args.trace, &mut clock)?;
     let trends = find(&trace, &mut clock)?;

@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{WarningKind, Warnings};
-use callgrove_trace::{
-    LiveEngine, LiveOptions, Next, TraceError, expected_streams, find_streams, open_live,
-    rank_in_name,
-};
+use callgrove_source::{Next, SourceError, rank_in_name};
+use callgrove_tau::{LiveEngine, LiveOptions, expected_streams, open_live};
 
+use crate::host::registry;
 use crate::output::Problems;
 use crate::stop::StopSignal;
 
@@ -25,24 +24,24 @@ const REPORT_AFTER: Duration = Duration::from_secs(2);
 /// ranks as the run states, for at most `timeout`. Streams that are still missing are in the warnings.
 ///
 /// # Errors
-/// As [`find_streams`], if no stream appears in time.
+/// As [`callgrove_source::Registry::find`], if no stream appears in time.
 pub(super) fn find_growing(
     input: &Path,
     timeout: Duration,
-    adios2: &LibraryOnDemand,
     stop: &StopSignal,
 ) -> Result<(Vec<PathBuf>, Warnings)> {
     let start = Instant::now();
+    let (registry, adios2) = (registry(), LibraryOnDemand::of_this_machine());
     let (mut num_ranks, mut problems) = (None, Problems::default());
     loop {
         let is_last = stop.is_set() || start.elapsed() >= timeout;
-        let found = match find_streams(input) {
+        let found = match registry.find(input) {
             Ok(found) => found,
             Err(error) if is_last || !may_appear(&error) => return Err(error.into()),
             Err(_) => Vec::new(),
         };
         if num_ranks.is_none() && found.first().is_some_and(|first| first != input) {
-            num_ranks = stated_num_ranks(&found[0], adios2)?;
+            num_ranks = stated_num_ranks(&found[0], &adios2)?;
         }
         let is_known = num_ranks.is_some() || found.first().is_some_and(|first| first == input);
         let to_come = expected_streams(input, &found, num_ranks.unwrap_or_default());
@@ -85,10 +84,10 @@ fn ranks(streams: &[PathBuf]) -> impl Iterator<Item = u32> {
 }
 
 /// Returns whether the missing files may still appear.
-fn may_appear(error: &TraceError) -> bool {
+fn may_appear(error: &SourceError) -> bool {
     matches!(
         error,
-        TraceError::NotFound { .. } | TraceError::NoMatch { .. } | TraceError::NoStreams { .. }
+        SourceError::NotFound { .. } | SourceError::NoMatch { .. } | SourceError::NoTrace { .. }
     )
 }
 
@@ -97,7 +96,7 @@ fn stated_num_ranks(stream: &Path, adios2: &LibraryOnDemand) -> Result<Option<u3
     let mut options = LiveOptions::new(LiveEngine::Bp);
     options.connect_timeout = POLL_INTERVAL;
     let opened = match open_live(stream, &options, &adios2.get()?) {
-        Err(TraceError::NoWriter { .. }) => return Ok(None),
+        Err(SourceError::NoWriter { .. }) => return Ok(None),
         opened => opened,
     };
     // An unreadable stream is reported when it is opened to be followed.

@@ -11,6 +11,7 @@ use super::label_store::{LabelStore, StoreNotice};
 use super::state::{OpenRun, OpenTrace, State};
 use crate::edit::{Edit, SavedState};
 use crate::history::HistoryStep;
+use crate::root::root_of_trees;
 use crate::session_file::SessionFile;
 use crate::{LabelKey, MapMethod, Selection, Severity};
 
@@ -130,7 +131,7 @@ impl Engine {
             LabelStore::open(&mut *self.executor.host, &trace.source, run)
         };
         let root = function.or(label_store.last_root()).map(str::to_owned);
-        let root = match root.or_else(|| self.executor.host.root_of(&trace.source)) {
+        let root = match root.or_else(|| root_of_trees(&trace.trace)) {
             Some(root) => Ok(root),
             None => trace.best_root(),
         };

@@ -1,6 +1,7 @@
 //! The messages and frames of the wire.
 
-use callgrove_model::{FuncId, PackedError, PackedRoots, TraceHead, TreeRef, fnv1a};
+use callgrove_model::{FuncId, PackedError, PackedRoots, TraceHead, TreeRef};
+use callgrove_packed::frame::{self, FrameDamaged};
 use rmp_serde::Serializer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -11,10 +12,6 @@ use crate::{Analysis, CallQuestion, Calls, Command};
 
 /// Version of the wire protocol. Both sides must have the same.
 pub const WIRE_VERSION: u32 = 6;
-
-/// Length of the head of a frame: one byte for its kind, and eight for a checksum of kind and content. The sender is
-/// trusted, because it also serves the page; the checksum detects damage in transit.
-const HEAD_BYTES: usize = 9;
 
 /// A message from a view to the session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -57,17 +54,15 @@ pub enum ViewerMessage {
     },
 }
 
-/// The kind of a frame.
+/// The kind of a frame. The sender is trusted, because it also serves the page; the checksum of frames detects damage in
+/// transit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum FrameKind {
     /// The small parts of the newest snapshot. The frames before it contain its large parts.
     Snapshot = 1,
-    /// The facts of the trace, or its absence. Invalidates everything of the trace before. In a file, its head
-    /// only.
+    /// The facts of the trace, or its absence. Invalidates everything of the trace before.
     Trace = 2,
-    /// The next lane; only in a file.
-    Lane = 3,
     /// The forest, or its absence. Invalidates everything of the forest before.
     Analysis = 4,
     Map = 5,
@@ -181,7 +176,7 @@ pub enum WireError {
     Trace(#[from] PackedError),
     /// The checksum is wrong.
     #[error("a message is damaged")]
-    Damaged,
+    Damaged(#[from] FrameDamaged),
     /// The message does not fit the ones before.
     #[error("a message does not fit the one before it")]
     Order,
@@ -220,7 +215,6 @@ impl FrameKind {
         let all = [
             Self::Snapshot,
             Self::Trace,
-            Self::Lane,
             Self::Analysis,
             Self::Map,
             Self::Detection,
@@ -237,23 +231,16 @@ impl FrameKind {
 
     /// Returns a frame whose fields are encoded with their names.
     pub(super) fn named(self, content: &impl Serialize) -> Result<Vec<u8>, WireError> {
-        let mut frame = Self::begin(0);
+        let mut frame = frame::begin(0);
         content.serialize(&mut Serializer::new(&mut frame).with_struct_map())?;
-        Ok(self.seal(frame))
+        Ok(frame::seal(self as u8, frame))
     }
 
     /// Returns a frame whose fields are encoded without names, for content with many small items.
     pub(super) fn compact(self, content: &impl Serialize) -> Result<Vec<u8>, WireError> {
-        let mut frame = Self::begin(0);
+        let mut frame = frame::begin(0);
         content.serialize(&mut Serializer::new(&mut frame))?;
-        Ok(self.seal(frame))
-    }
-
-    /// Returns a frame with encoded content.
-    pub(super) fn raw(self, content: &[u8]) -> Vec<u8> {
-        let mut frame = Self::begin(content.len());
-        frame.extend_from_slice(content);
-        self.seal(frame)
+        Ok(frame::seal(self as u8, frame))
     }
 
     /// Returns whether a frame is of this kind.
@@ -261,34 +248,10 @@ impl FrameKind {
         frame.first() == Some(&(self as u8))
     }
 
-    /// Returns an empty head, with capacity for `num_bytes` of content.
-    fn begin(num_bytes: usize) -> Vec<u8> {
-        let mut frame = Vec::with_capacity(HEAD_BYTES + num_bytes);
-        frame.resize(HEAD_BYTES, 0);
-        frame
-    }
-
-    fn seal(self, mut frame: Vec<u8>) -> Vec<u8> {
-        let sum = self.sum(&frame[HEAD_BYTES..]);
-        frame[0] = self as u8;
-        frame[1..HEAD_BYTES].copy_from_slice(&sum.to_le_bytes());
-        frame
-    }
-
-    fn sum(self, content: &[u8]) -> u64 {
-        fnv1a(content) ^ u64::from(self as u8)
-    }
-
     /// Returns kind and content of a frame, if its checksum is right.
     pub(super) fn open(frame: &[u8]) -> Result<(Self, &[u8]), WireError> {
-        let (head, content) = frame
-            .split_first_chunk::<HEAD_BYTES>()
-            .ok_or(WireError::Damaged)?;
-        let [kind, sum @ ..] = *head;
-        let kind = Self::of_byte(kind).ok_or(WireError::Damaged)?;
-        if kind.sum(content) != u64::from_le_bytes(sum) {
-            return Err(WireError::Damaged);
-        }
+        let (kind, content) = frame::open(frame)?;
+        let kind = Self::of_byte(kind).ok_or(FrameDamaged)?;
         Ok((kind, content))
     }
 }

@@ -71,7 +71,6 @@ impl SnapshotMirror {
         match kind {
             FrameKind::Snapshot => return self.take_snapshot(content).map(FrameContent::Snapshot),
             FrameKind::Trace => self.take_trace(content)?,
-            FrameKind::Lane => return Err(WireError::Order),
             FrameKind::Analysis => self.take_analysis(content)?,
             FrameKind::Map => self.known.map = read(content)?,
             FrameKind::Detection => self.known.detection = read(content)?,

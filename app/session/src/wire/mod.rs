@@ -25,7 +25,6 @@ mod link;
 mod mirror;
 mod remote_watch;
 mod sender;
-mod trace_file;
 mod viewers;
 
 pub use frame::{
@@ -35,5 +34,4 @@ pub use frame::{
 pub use link::{LinkEvent, SessionLink};
 pub use mirror::{FrameContent, SnapshotMirror};
 pub use sender::SnapshotSender;
-pub use trace_file::{TRACE_FILE_EXTENSION, TraceFileError, read_trace_file, write_trace_file};
 pub use viewers::{ViewerHost, Viewers};

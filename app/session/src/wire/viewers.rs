@@ -161,10 +161,6 @@ impl<H: Host> Host for ViewerHost<H> {
         self.host.load_trace(source, progress)
     }
 
-    fn root_of(&self, source: &str) -> Option<String> {
-        self.host.root_of(source)
-    }
-
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError> {
         self.host.open_journal(source, run)
     }

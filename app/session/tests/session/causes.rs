@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use callgrove_forest::{ForestFileLimits, read_forest};
 use callgrove_model::{Progress, TreeIdx};
-use callgrove_session::{Command, DelayCause, RunCauses, read_forest};
+use callgrove_session::{Command, DelayCause, RunCauses};
 
 use crate::cancelling::Stopper;
 use crate::support::*;
@@ -60,7 +61,10 @@ fn a_trace_stays_open_when_the_search_for_causes_is_cancelled() {
 #[test]
 fn trees_with_durations_only_have_no_incidents() {
     let text = include_bytes!("../../../../assets/lammps-4r-small/pair-eam-compute.jsonl");
-    let (forest, _) = read_forest(&text[..], 0, Progress::none()).unwrap();
+    let limits = ForestFileLimits::default();
+    let forest = read_forest(&text[..], 0, limits, Progress::none())
+        .unwrap()
+        .forest;
     let causes = RunCauses::find(forest.trace(), Progress::none()).unwrap();
     assert!(!causes.is_timed() && causes.incidents().is_empty());
     assert_eq!(causes.of_tree(&forest, TreeIdx(0)), DelayCause::ON_TIME);

@@ -1,7 +1,7 @@
 //! A trace as one file: it survives unchanged, and damaged files are refused.
 
 use callgrove_model::{Progress, Trace};
-use callgrove_session::wire::{TraceFileError, read_trace_file, write_trace_file};
+use callgrove_packed::{TraceFileError, read_trace_file, write_trace_file};
 use proptest::prelude::*;
 
 use crate::support::*;

@@ -15,8 +15,8 @@ use std::error::Error;
 use std::io::{self, Write};
 
 use callgrove_evaluate::evaluate::{Class, Truth};
+use callgrove_forest::{ForestBuilder, ForestFile, PlainTree, Weights};
 use callgrove_model::{FuncId, RankId, TimeNs};
-use callgrove_trees::forest_file::{ForestBuilder, ForestFile, PlainTree, Weights};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
@@ -168,8 +168,8 @@ impl VariedForest {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
+    use callgrove_forest::{ForestFileLimits, read_forest};
     use callgrove_trees::Progress;
-    use callgrove_trees::forest_file::{ForestFileLimits, read_forest};
 
     use super::*;
 

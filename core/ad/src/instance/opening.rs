@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use callgrove_trace::TraceError;
+use callgrove_source::SourceError;
 
 use super::{Instance, STATUS_DELAY};
 use crate::stream_reader::StreamReader;
@@ -28,9 +28,9 @@ impl Instance {
     }
 
     /// Returns the error of the first stream, if no stream could be opened.
-    pub(super) fn failure_of_all(&mut self) -> Option<TraceError> {
+    pub(super) fn failure_of_all(&mut self) -> Option<SourceError> {
         let failures = self.readers.iter_mut().map(StreamReader::take_failure);
-        let failures: Option<Vec<TraceError>> = failures.collect();
+        let failures: Option<Vec<SourceError>> = failures.collect();
         failures?.into_iter().next()
     }
 }

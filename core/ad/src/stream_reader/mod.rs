@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use callgrove_model::{RankId, WarningKind, Warnings};
-use callgrove_trace::TraceError;
+use callgrove_source::SourceError;
 
 use crate::AdError;
 use read_ahead::ReadAhead;
@@ -25,7 +25,7 @@ pub(crate) struct StreamReader {
     steps: Steps,
     has_ended: bool,
     /// The error of a failed attempt to open the stream.
-    failure: Option<TraceError>,
+    failure: Option<SourceError>,
     rank: RankId,
     path: String,
 }
@@ -99,7 +99,7 @@ impl StreamReader {
     }
 
     /// Takes the error of a failed attempt to open the stream.
-    pub(crate) fn take_failure(&mut self) -> Option<TraceError> {
+    pub(crate) fn take_failure(&mut self) -> Option<SourceError> {
         self.failure.take()
     }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callgrove_trace::TraceError;
+use callgrove_source::SourceError;
 
 use super::reader::{OpenedStream, Reading, StepPoll};
 use crate::AdError;
@@ -60,7 +60,7 @@ struct Shared {
 enum Opening {
     Since(Instant),
     Done,
-    Failed(TraceError),
+    Failed(SourceError),
 }
 
 impl Shared {
@@ -132,7 +132,7 @@ impl ReadAhead {
     }
 
     /// Takes the error of a failed attempt to open the stream.
-    pub(super) fn take_failure(&mut self) -> Option<TraceError> {
+    pub(super) fn take_failure(&mut self) -> Option<SourceError> {
         let mut opening = self.shared.opening();
         match std::mem::replace(&mut *opening, Opening::Done) {
             Opening::Failed(error) => Some(error),

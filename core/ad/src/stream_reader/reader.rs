@@ -6,7 +6,7 @@ use std::time::Duration;
 use callgrove_model::{
     CounterId, FuncId, RankId, RunIdentity, StepBatch, StepId, WarningKind, Warnings,
 };
-use callgrove_trace::{Next, TraceError, TraceSource};
+use callgrove_source::{EventStream, Next, SourceError};
 
 use crate::announcements::StreamAnnouncements;
 
@@ -14,7 +14,7 @@ use crate::announcements::StreamAnnouncements;
 const STEP_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Opens a stream at its beginning, or at the current step of a running job.
-pub type OpenStream = Box<dyn FnOnce() -> Result<Box<dyn TraceSource>, TraceError> + Send>;
+pub type OpenStream = Box<dyn FnOnce() -> Result<Box<dyn EventStream>, SourceError> + Send>;
 
 /// A step with the names that are new in it.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ pub(crate) struct Reading {
 
 /// An open stream.
 pub(super) struct OpenedStream {
-    source: Box<dyn TraceSource>,
+    source: Box<dyn EventStream>,
     path: String,
     is_live: bool,
     num_functions: usize,
@@ -83,7 +83,7 @@ pub(super) struct OpenedStream {
 }
 
 impl OpenedStream {
-    pub(super) fn open(reading: Reading) -> Result<Self, TraceError> {
+    pub(super) fn open(reading: Reading) -> Result<Self, SourceError> {
         let mut source = (reading.open)()?;
         if reading.functions_only {
             source.functions_only();

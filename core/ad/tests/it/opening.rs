@@ -10,7 +10,7 @@ use callgrove_ad::{AdError, AdOptions, Instance, Pacing, Stream};
 use callgrove_detect::Params;
 use callgrove_model::{RankId, WarningKind};
 use callgrove_pserver::{ModelExchange, ServerState, StateOptions};
-use callgrove_trace::TraceError;
+use callgrove_source::SourceError;
 
 fn live() -> AdOptions {
     AdOptions {
@@ -32,7 +32,7 @@ fn script(rank: u32) -> Script {
 fn without_writer(rank: u32) -> Stream {
     let path = format!("job-{rank}.bp").into();
     Stream {
-        open: Box::new(|| Err(TraceError::WriterEnded { path })),
+        open: Box::new(|| Err(SourceError::WriterEnded { path })),
         ..script(rank).stream()
     }
 }
@@ -78,7 +78,7 @@ fn a_stream_that_cannot_be_opened_leaves_out_its_rank() {
 fn if_no_stream_can_be_opened_the_error_is_returned() {
     let streams = vec![without_writer(0), without_writer(1)];
     let error = follow_streams(streams, live(), exchange(), &MemoryStore::default()).unwrap_err();
-    let is_of_writer = matches!(error, AdError::Trace(TraceError::WriterEnded { .. }));
+    let is_of_writer = matches!(error, AdError::Source(SourceError::WriterEnded { .. }));
     assert!(is_of_writer, "{error}");
 }
 

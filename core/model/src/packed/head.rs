@@ -28,6 +28,8 @@ pub struct TraceHead {
     is_selection: bool,
     #[serde(default)]
     unsampled: BTreeSet<ExecRef>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_forest: bool,
     #[serde(default)]
     unit: WeightUnit,
 }
@@ -70,6 +72,7 @@ impl TraceHead {
             identity: trace.identity.clone(),
             is_selection: trace.is_selection,
             unsampled: trace.unsampled.clone(),
+            is_forest: trace.is_forest,
             unit: trace.unit.clone(),
         }
     }
@@ -122,6 +125,7 @@ impl PackedLanes {
                 identity: head.identity,
                 is_selection: head.is_selection,
                 unsampled: head.unsampled,
+                is_forest: head.is_forest,
                 unit: head.unit,
             },
             missing: head.lanes.into_iter(),

@@ -15,7 +15,7 @@ use callgrove_provdb::{
     Claim, Collection, Document, ProvDbError, Query, SqlTable, Store, UnknownCollection,
 };
 use callgrove_pserver::ModelExchange;
-use callgrove_trace::{Next, TraceError, TraceSource};
+use callgrove_source::{EventStream, Next, SourceError};
 use serde_json::Value;
 
 /// A stream under construction: events are added to the last step. Times are in µs.
@@ -208,8 +208,8 @@ enum End {
     Waits(Arc<Barrier>),
 }
 
-impl TraceSource for Scripted {
-    fn next_step(&mut self, _: Duration) -> Result<Next, TraceError> {
+impl EventStream for Scripted {
+    fn next_step(&mut self, _: Duration) -> Result<Next, SourceError> {
         match &self.1 {
             End::Waits(others) if self.0.steps.is_empty() => drop(others.wait()),
             End::Panics => assert!(!self.0.steps.is_empty(), "the reader panics"),

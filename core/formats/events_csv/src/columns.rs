@@ -1,0 +1,41 @@
+//! The columns of a file, from its first row.
+
+use csv::ByteRecord;
+
+use crate::row::TimeUnit;
+
+/// The index of each column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Columns {
+    pub(crate) time: usize,
+    pub(crate) unit: TimeUnit,
+    pub(crate) event_type: usize,
+    pub(crate) name: usize,
+    pub(crate) process: Option<usize>,
+    pub(crate) thread: Option<usize>,
+    pub(crate) attributes: Option<usize>,
+}
+
+impl Columns {
+    /// Returns the columns that a first row names, or `None` if one that is required is missing.
+    pub(crate) fn of(header: &ByteRecord) -> Option<Self> {
+        let position = |wanted: &str| {
+            let mut names = header.iter();
+            names.position(|name| name.eq_ignore_ascii_case(wanted.as_bytes()))
+        };
+        let mut units = TimeUnit::ALL.into_iter();
+        let (time, unit) = units.find_map(|unit| {
+            let name = format!("Timestamp ({})", unit.symbol());
+            Some((position(&name)?, unit))
+        })?;
+        Some(Self {
+            time,
+            unit,
+            event_type: position("Event Type")?,
+            name: position("Name")?,
+            process: position("Process"),
+            thread: position("Thread"),
+            attributes: position("Attributes"),
+        })
+    }
+}

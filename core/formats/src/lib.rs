@@ -1,0 +1,35 @@
+//! All formats of traces.
+//!
+//! ```text
+//! formats (one line each) ───────────────┐
+//! files of this machine, or of a page ───┴─ Registry ─ Run ─ Trace
+//! ```
+//!
+//! To add a format, write a crate in a folder beside `events_csv` and give it a line in [`formats`].
+
+#[cfg(not(target_family = "wasm"))]
+mod local;
+
+use std::sync::Arc;
+
+use callgrove_events_csv::EventsCsvFormat;
+use callgrove_forest::ForestFormat;
+use callgrove_packed::PackedFormat;
+use callgrove_source::{Files, Format, Registry};
+
+#[cfg(not(target_family = "wasm"))]
+pub use local::{GuardProgram, load, local_registry, read_through};
+
+/// Returns the formats that this build reads anywhere.
+fn formats() -> Vec<Box<dyn Format>> {
+    vec![
+        Box::new(PackedFormat),
+        Box::new(ForestFormat),
+        Box::new(EventsCsvFormat),
+    ]
+}
+
+/// Returns the formats that a page reads, from its files.
+pub fn page_registry(files: Arc<dyn Files>) -> Registry {
+    Registry::new(files, formats())
+}

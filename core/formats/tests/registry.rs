@@ -1,0 +1,177 @@
+//! Inputs are recognized by their contents, and a run is the same in every format.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use callgrove_formats::{load, local_registry};
+use callgrove_model::{ExecIdx, Progress, Trace};
+use callgrove_packed::write_trace_file;
+use callgrove_source::{SourceError, rank_in_name};
+use tempfile::TempDir;
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/lammps-4r-small")
+}
+
+/// A run with ranks 0, 2 and 10 in `bp/`, as TAU writes it, next to other files.
+fn run() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("results")).unwrap();
+    fs::write(folder.path().join("log.lammps"), "").unwrap();
+    for rank in [10, 0, 2] {
+        let stream = folder
+            .path()
+            .join(format!("bp/tau-metrics-lmp_tau-{rank}.bp"));
+        fs::create_dir_all(&stream).unwrap();
+        fs::write(stream.join("md.idx"), "").unwrap();
+    }
+    folder
+}
+
+fn find(input: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    local_registry(None).find(input)
+}
+
+fn ranks(input: &Path) -> Vec<u32> {
+    let found = find(input).unwrap();
+    found.iter().map(|it| rank_in_name(it).unwrap()).collect()
+}
+
+#[test]
+fn a_run_a_folder_of_streams_a_pattern_and_one_stream_are_found() {
+    let run = run();
+    let bp = run.path().join("bp");
+    assert_eq!(ranks(run.path()), [0, 2, 10]);
+    assert_eq!(ranks(&bp), [0, 2, 10]);
+    assert_eq!(ranks(&bp.join("*.bp")), [0, 2, 10]);
+    assert_eq!(ranks(&bp.join("*-[12]*.bp")), [2, 10]);
+    assert_eq!(ranks(&bp.join("tau-metrics-lmp_tau-2.bp")), [2]);
+}
+
+#[test]
+fn a_run_with_the_name_of_a_stream_is_a_run() {
+    let run = run();
+    for name in ["2026-11-21.bp", "bp/again-7.bp"] {
+        let folder = run.path().join(name);
+        fs::create_dir_all(folder.join("bp/tau-metrics-lmp_tau-4.bp")).unwrap();
+        fs::write(folder.join("bp/tau-metrics-lmp_tau-4.bp/md.idx"), "").unwrap();
+        assert_eq!(ranks(&folder), [4]);
+    }
+    assert_eq!(ranks(&run.path().join("bp")), [0, 2, 10]);
+    fs::create_dir(run.path().join("tau-3.bp")).unwrap();
+    assert_eq!(
+        ranks(&run.path().join("tau-3.bp")),
+        [3],
+        "nothing is written yet"
+    );
+}
+
+#[test]
+fn paths_without_a_run_are_refused_by_name() {
+    let run = run();
+    let check = |input: PathBuf, expected: &str| {
+        let error = find(&input).unwrap_err().to_string();
+        assert!(
+            error.contains(expected) && error.contains(input.to_str().unwrap()),
+            "{error}"
+        );
+    };
+    check(run.path().join("missing"), "no such file or folder");
+    check(run.path().join("bp/*.otf2"), "nothing matches");
+    check(run.path().join("bp/[*.bp"), "not a valid pattern");
+    check(run.path().join("results"), "no trace is here");
+    check(run.path().join("log.lammps"), "TAU (one BP4 or BP5");
+    fs::create_dir_all(run.path().join("old/x-0.bp")).unwrap();
+    check(run.path().to_owned(), "several traces are here (bp, old)");
+}
+
+/// Writes a trace as events, rank by rank.
+fn to_csv(trace: &Trace) -> String {
+    let mut text = "Timestamp (ns),Event Type,Name,Thread,Process,Attributes\n".to_owned();
+    for lane in &trace.lanes {
+        let calls = &lane.executions;
+        let (rank, thread) = (lane.rank, lane.thread.0);
+        let mut events = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        for row in 0..=calls.len() {
+            while open
+                .last()
+                .is_some_and(|&last| calls.subtree_end[last].index() <= row)
+            {
+                let closed = open.pop().unwrap();
+                events.push(("Leave", closed, calls.exit(ExecIdx::from_index(closed))));
+            }
+            if row < calls.len() {
+                open.push(row);
+                events.push(("Enter", row, calls.entry[row]));
+            }
+        }
+        for (kind, row, time) in events {
+            let name = trace.names.name(calls.func[row]).replace('"', "\"\"");
+            writeln!(text, "{},{kind},\"{name}\",{thread},{rank},", time.0).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn a_run_has_the_same_calls_in_every_format_whatever_its_name() {
+    let tau = load(&example(), Progress::none()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let [csv, packed] = ["events", "packed"].map(|name| folder.path().join(name));
+    fs::write(&csv, to_csv(&tau)).unwrap();
+    write_trace_file(
+        &tau,
+        &mut fs::File::create(&packed).unwrap(),
+        Progress::none(),
+    )
+    .unwrap();
+    for file in [csv, packed] {
+        let read = load(&file, Progress::none()).unwrap();
+        assert_eq!(read.lanes.len(), tau.lanes.len());
+        for (lane, expected) in read.lanes.iter().zip(&tau.lanes) {
+            let names = |trace: &Trace, lane: &callgrove_model::Lane| -> Vec<String> {
+                let funcs = lane.executions.func.iter();
+                funcs
+                    .map(|func| trace.names.name(*func).to_owned())
+                    .collect()
+            };
+            assert_eq!((lane.rank, lane.thread), (expected.rank, expected.thread));
+            assert!(names(&read, lane) == names(&tau, expected));
+            assert!(lane.executions.entry == expected.executions.entry);
+            assert!(lane.executions.inclusive == expected.executions.inclusive);
+            assert!(lane.executions.exclusive == expected.executions.exclusive);
+        }
+    }
+}
+
+#[test]
+fn complete_runs_count_only_where_no_run_in_parts_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = "Timestamp (ns),Event Type,Name\n0,Enter,a\n1,Leave,a\n";
+    fs::write(folder.path().join("first"), csv).unwrap();
+    assert_eq!(find(folder.path()).unwrap(), [folder.path().join("first")]);
+    fs::write(folder.path().join("second"), csv).unwrap();
+    let several = find(folder.path()).unwrap_err().to_string();
+    assert!(several.contains("(first, second)"), "{several}");
+    fs::create_dir_all(folder.path().join("bp/tau-0.bp")).unwrap();
+    let stream = folder.path().join("bp/tau-0.bp");
+    assert_eq!(find(folder.path()).unwrap(), [stream]);
+}
+
+#[test]
+fn a_complete_run_is_not_joined_with_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let forest = fs::read(example().join("pair-eam-compute.jsonl")).unwrap();
+    for name in ["a.jsonl", "b.jsonl"] {
+        fs::write(folder.path().join(name), &forest).unwrap();
+    }
+    let pattern = folder.path().join("*.jsonl");
+    let error = load(&pattern, Progress::none()).unwrap_err();
+    assert!(matches!(error, SourceError::NotAPart { .. }), "{error}");
+    let alone = load(&folder.path().join("a.jsonl"), Progress::none()).unwrap();
+    assert!(alone.is_forest);
+}

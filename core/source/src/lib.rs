@@ -1,0 +1,42 @@
+//! What a trace format must offer, and how a run is read from it, whatever its format.
+//!
+//! ```text
+//! path, folder or pattern ─ Registry ─ inputs, each with its Format ─ Contents ─┬─ Parts ─ EventStream ─ StepBatch …
+//!                           (probes contents)                                   │  (ranks, or groups of them)  │ call stacks
+//!                                                                               └─ complete call stacks ───── Trace
+//! ```
+//!
+//! This crate reads no files and starts no threads: [`Files`] and [`Workers`] are passed in. So the same formats serve
+//! the command line, the window, the servers and a page.
+//!
+//! Damage is normal. A part that cannot be read is left out, a truncated stream yields what precedes its end, and an
+//! invalid event is skipped. Each is a counted [`callgrove_model::Warning`]. An error is a [`SourceError`] only if
+//! nothing remains to be shown.
+
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
+
+mod error;
+mod files;
+mod format;
+mod memory_files;
+mod rank_in_name;
+mod read;
+mod registry;
+mod stream;
+mod workers;
+
+pub use error::SourceError;
+pub use files::{FileReader, Files, Input};
+pub use format::{Contents, Extent, Format, LoadTrace, Part};
+pub use memory_files::MemoryFiles;
+pub use rank_in_name::rank_in_name;
+pub use read::{check_ranks, read_parts};
+pub use registry::{Registry, Run};
+pub use stream::{Announcement, EventStream, Next, Projection, Ranks};
+pub use workers::{OneByOne, Workers};

@@ -1,0 +1,201 @@
+//! The registry of formats: which inputs form the run that a user named, and in which format each is.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use callgrove_model::{Progress, Trace};
+
+use crate::{
+    Contents, Extent, Files, Format, Input, LoadTrace, Part, SourceError, Workers, rank_in_name,
+    read_parts,
+};
+
+/// The known formats, and the files that they read.
+pub struct Registry {
+    files: Arc<dyn Files>,
+    formats: Vec<Box<dyn Format>>,
+}
+
+/// A recorded run: its parts, or a file of complete call stacks.
+pub enum Run {
+    /// Events, in parts that can be read independently.
+    Events(Vec<Box<dyn Part>>),
+    /// Complete call stacks.
+    Trace(Box<dyn LoadTrace>),
+}
+
+/// An input whose format is known.
+struct Member<'a> {
+    input: Input,
+    format: &'a dyn Format,
+}
+
+impl Registry {
+    /// Returns a registry of these formats. An input belongs to the first that recognizes it.
+    pub fn new(files: Arc<dyn Files>, formats: Vec<Box<dyn Format>>) -> Self {
+        Self { files, formats }
+    }
+
+    /// Returns the inputs of one run: those in the folder `source` or one level below, `source` itself if it is in a
+    /// known format, or all that the pattern `source` matches. Those of one rank each are in the order of the ranks in
+    /// their names.
+    ///
+    /// # Errors
+    /// [`SourceError::NotFound`], [`SourceError::BadPattern`], [`SourceError::NoMatch`], [`SourceError::NoTrace`],
+    /// [`SourceError::SeveralRuns`], [`SourceError::UnknownFormat`], [`SourceError::Io`].
+    pub fn find(&self, source: &Path) -> Result<Vec<PathBuf>, SourceError> {
+        let members = self.members(source)?.into_iter();
+        Ok(members
+            .map(|member| member.input.path().to_owned())
+            .collect())
+    }
+
+    /// Opens the run that a path or pattern names, as [`Registry::find`] finds it.
+    ///
+    /// # Errors
+    /// Those of [`Registry::find`] and of [`Format::open`]; [`SourceError::NotAPart`].
+    pub fn open(&self, source: &Path) -> Result<Run, SourceError> {
+        let members = self.members(source)?;
+        let is_alone = members.len() == 1;
+        let mut parts = Vec::new();
+        for Member { input, format } in members {
+            match format.open(&input)? {
+                Contents::Events(more) => parts.extend(more),
+                Contents::Trace(trace) if is_alone => return Ok(Run::Trace(trace)),
+                Contents::Trace(_) => {
+                    let path = input.path().to_owned();
+                    return Err(SourceError::NotAPart { path });
+                }
+            }
+        }
+        Ok(Run::Events(parts))
+    }
+
+    /// Reads the run that a path or pattern names into memory.
+    ///
+    /// # Errors
+    /// Those of [`Registry::open`] and [`Run::load`].
+    pub fn load(
+        &self,
+        source: &Path,
+        workers: &dyn Workers,
+        progress: Progress<'_>,
+    ) -> Result<Trace, SourceError> {
+        self.open(source)?.load(workers, progress)
+    }
+
+    fn members(&self, source: &Path) -> Result<Vec<Member<'_>>, SourceError> {
+        // A path that exists is literal, even if it contains pattern characters.
+        let paths = if self.files.exists(source) {
+            vec![source.to_owned()]
+        } else {
+            self.files.matching(source)?
+        };
+        let mut members = Vec::new();
+        for path in paths {
+            members.extend(self.members_at(&path)?);
+        }
+        let order = |member: &Member<'_>| {
+            let path = member.input.path();
+            (rank_in_name(path), path.to_owned())
+        };
+        members.sort_by_cached_key(order);
+        members.dedup_by(|a, b| a.input.path() == b.input.path());
+        Ok(members)
+    }
+
+    fn members_at(&self, path: &Path) -> Result<Vec<Member<'_>>, SourceError> {
+        let input = Input::new(path, &self.files);
+        if let Some(member) = self.recognize(&input) {
+            return Ok(vec![member]);
+        }
+        let path = path.to_owned();
+        if !input.is_folder() {
+            let formats = self.format_names();
+            return Err(SourceError::UnknownFormat { formats, path });
+        }
+        let entries = input.entries()?;
+        let here = entries.iter().filter_map(|entry| self.recognize(entry));
+        let (parts, runs): (Vec<_>, Vec<_>) =
+            here.partition(|member| member.format.extent() == Extent::Part);
+        if !parts.is_empty() {
+            return Ok(parts);
+        }
+        let mut below = Vec::new();
+        for folder in entries.iter().filter(|entry| entry.is_folder()) {
+            // A folder that cannot be listed does not hold the trace.
+            let entries = folder.entries().unwrap_or_default();
+            let members = entries.iter().filter_map(|entry| self.recognize(entry));
+            let is_part = |member: &Member<'_>| member.format.extent() == Extent::Part;
+            let parts: Vec<_> = members.filter(is_part).collect();
+            if !parts.is_empty() {
+                below.push((folder, parts));
+            }
+        }
+        // Complete runs in the folder count only if it holds no run in parts: they may have been made of it.
+        if below.is_empty() && runs.len() == 1 {
+            return Ok(runs);
+        }
+        let names: Vec<String> = if below.is_empty() {
+            runs.iter().map(|run| name(&run.input)).collect()
+        } else {
+            below.iter().map(|(folder, _)| name(folder)).collect()
+        };
+        match (below.pop(), names.len()) {
+            (_, 0) => {
+                let formats = self.format_names();
+                Err(SourceError::NoTrace { formats, path })
+            }
+            (Some((_, parts)), 1) => Ok(parts),
+            _ => Err(SourceError::SeveralRuns { names, path }),
+        }
+    }
+
+    fn recognize(&self, input: &Input) -> Option<Member<'_>> {
+        let format = self.formats.iter().find(|format| format.probe(input))?;
+        Some(Member {
+            input: input.clone(),
+            format: format.as_ref(),
+        })
+    }
+
+    fn format_names(&self) -> String {
+        let names: Vec<_> = self.formats.iter().map(|format| format.name()).collect();
+        names.join("; ")
+    }
+}
+
+impl Run {
+    /// Reads the run into memory.
+    ///
+    /// # Errors
+    /// Those of [`read_parts`] and [`LoadTrace::load`].
+    pub fn load(
+        &self,
+        workers: &dyn Workers,
+        progress: Progress<'_>,
+    ) -> Result<Trace, SourceError> {
+        match self {
+            Self::Events(parts) => read_parts(parts, workers, progress),
+            Self::Trace(trace) => trace.load(progress),
+        }
+    }
+
+    /// Returns the parts of a run that has events.
+    ///
+    /// # Errors
+    /// [`SourceError::NoEvents`] for a file of complete call stacks.
+    pub fn into_parts(self) -> Result<Vec<Box<dyn Part>>, SourceError> {
+        match self {
+            Self::Events(parts) => Ok(parts),
+            Self::Trace(trace) => Err(SourceError::NoEvents {
+                path: trace.path().to_owned(),
+            }),
+        }
+    }
+}
+
+fn name(input: &Input) -> String {
+    let name = input.path().file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
