@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::TimeRange;
+use crate::command::TimeRange;
 
 /// A named time range, stored with the run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use callgrove_model::{
 use serde::{Deserialize, Serialize};
 
 use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number};
-use crate::{CallDetails, NamedCall, innermost_at, partners_of};
+use crate::timeline::{CallDetails, NamedCall, innermost_at, partners_of};
 
 /// Largest number of calls in a question. Incidents have fewer.
 const MAX_CALLS: usize = 1 << 18;

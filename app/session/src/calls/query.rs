@@ -6,7 +6,9 @@ use callgrove_model::{ExecRef, FuncId, LaneIdx, TimeNs, Trace};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{MessageIndex, PatternId, RunCauses, RunPatterns, Tile};
+use crate::causes::RunCauses;
+use crate::patterns::{PatternId, RunPatterns};
+use crate::timeline::{MessageIndex, Tile};
 
 /// Largest absolute time of a question, about the year 2116, so that the difference of two times cannot overflow.
 const MAX_TIME_NS: i64 = i64::MAX / 2;

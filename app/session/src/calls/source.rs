@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::query::{AskCalls, AskState, CallsRefusal, CallsReply, LocalCalls};
 use super::query_cache::{CallRequest, NewQuery, QueryCache};
 use super::question::CallQuestion;
-use crate::{MessageIndex, PatternList, RunCauses, RunPatterns};
+use crate::causes::RunCauses;
+use crate::patterns::{PatternList, RunPatterns};
+use crate::timeline::MessageIndex;
 
 /// Largest answer that is sent, in bytes.
 const MAX_ANSWER_BYTES: usize = 32 << 20;

@@ -7,9 +7,13 @@ use callgrove_model::{ExecLabel, Forest, FunctionName, Label, ProgramId, Progres
 use super::Engine;
 use super::embedded_forest::EmbeddedForest;
 use super::error::CommandError;
+use crate::command::TimeRange;
 use crate::edit::{Edit, LabelChange};
 use crate::history::{HistoryStep, RootState};
-use crate::{EventKey, LabelKey, LabelSet, Mark, ModelSettings, Severity, TimeRange};
+use crate::label::{EventKey, LabelKey, LabelSet};
+use crate::mark::Mark;
+use crate::model::ModelSettings;
+use crate::snapshot::Severity;
 
 impl Engine {
     /// Carries out an edit of the shown forest.

@@ -8,10 +8,14 @@ use super::Engine;
 use super::error::CommandError;
 use super::label_store::LabelStore;
 use super::state::State;
-use crate::{
-    EventKey, MapMethod, RunCauses, RunPatterns, RunTrends, Selection, Severity, TreeCauses,
-    ViewerId,
-};
+use crate::causes::{RunCauses, TreeCauses};
+use crate::command::Selection;
+use crate::label::EventKey;
+use crate::patterns::RunPatterns;
+use crate::snapshot::Severity;
+use crate::tree_map::MapMethod;
+use crate::trends::RunTrends;
+use crate::viewer::ViewerId;
 
 impl Engine {
     /// Shows the trace and the user's work on its run. Removes the forest of an earlier trace.

@@ -7,8 +7,10 @@ use callgrove_model::{RunIdentity, Trace};
 use super::embedded_forest::EmbeddedForest;
 use super::error::CommandError;
 use super::label_store::LabelStore;
+use crate::calls::Calls;
+use crate::learning;
 use crate::root::RootError;
-use crate::{Calls, Suggestion, learning};
+use crate::snapshot::Suggestion;
 
 /// The open run, with as much of it as there is.
 pub(super) enum State {

@@ -5,8 +5,10 @@ use proptest::prelude::*;
 
 use super::root_state::ModelChoice;
 use super::*;
+use crate::command::TimeRange;
 use crate::edit::{LabelChange, ModelFile};
-use crate::{ModelSettings, ModelUse, TimeRange, TreeKey};
+use crate::label::TreeKey;
+use crate::model::{ModelSettings, ModelUse};
 
 fn label(index: u32, label: Option<Label>) -> Edit {
     let key = LabelKey::Tree(TreeKey {

@@ -11,7 +11,7 @@ use super::{PatternIndex, RunPatterns};
 use crate::calls::{
     AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number, check_tile, check_time,
 };
-use crate::{Span, Tile, merge_spans};
+use crate::timeline::{Span, Tile, merge_spans};
 
 /// Largest number of columns, more than a screen has.
 const MAX_COLUMNS: usize = 1 << 15;

@@ -5,9 +5,10 @@ use rmp_serde::Serializer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::CallsFacts;
+use crate::calls::{CallQuestion, Calls, CallsFacts};
+use crate::command::Command;
+use crate::snapshot::Analysis;
 use crate::watch::{ConnectionId, WatchRequest, WatchUpdate};
-use crate::{Analysis, CallQuestion, Calls, Command};
 
 /// Version of the wire protocol. Both sides must have the same.
 pub const WIRE_VERSION: u32 = 6;

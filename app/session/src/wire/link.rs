@@ -12,9 +12,11 @@ use super::frame::{MAX_FILE_BYTES, ViewerFile, ViewerMessage, WIRE_VERSION, Wire
 use super::mirror::{FrameContent, SnapshotMirror};
 use super::remote_watch::RemoteWatch;
 use crate::calls::CallRequest;
+use crate::command::Command;
+use crate::handle::{SessionHandle, SnapshotCell};
+use crate::snapshot::{Notice, Severity, Snapshot};
 use crate::viewer::guest_name;
 use crate::watch::WatchHandle;
-use crate::{Command, Notice, SessionHandle, Severity, Snapshot, SnapshotCell};
 
 /// Largest number of queued commands.
 const MAX_WAITING: usize = 4096;

@@ -8,8 +8,12 @@ use callgrove_patterns::trend::Trends;
 
 use super::frame::{AnalysisParts, CallAnswer, FrameKind, RemoteTrace, read};
 use super::{ViewerFile, WireError};
+use crate::calls::Calls;
+use crate::causes::{RunCauses, TreeCauses};
+use crate::command::Selection;
+use crate::snapshot::{Analysis, Snapshot};
+use crate::trends::RunTrends;
 use crate::watch::{ConnectionId, WatchUpdate};
-use crate::{Analysis, Calls, RunCauses, RunTrends, Snapshot, TreeCauses};
 
 /// The content of a frame.
 #[derive(Debug)]
@@ -167,7 +171,7 @@ impl SnapshotMirror {
         self.known.detection = None;
         self.known.tree_causes = None;
         self.known.explanation = None;
-        self.known.selection = crate::Selection::None;
+        self.known.selection = Selection::None;
         self.known.labels_by_tree = Arc::new([]);
     }
 

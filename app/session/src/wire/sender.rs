@@ -6,9 +6,13 @@ use callgrove_model::TraceHead;
 
 use super::WireError;
 use super::frame::{AnalysisParts, FrameKind, RemoteTrace};
-use crate::{
-    Analysis, Calls, Detection, PatternList, RunCauses, RunTrends, Snapshot, TreeMap, ViewerId,
-};
+use crate::calls::Calls;
+use crate::causes::RunCauses;
+use crate::patterns::PatternList;
+use crate::snapshot::{Analysis, Detection, Snapshot};
+use crate::tree_map::TreeMap;
+use crate::trends::RunTrends;
+use crate::viewer::ViewerId;
 
 /// Turns snapshots into frames for one viewer.
 pub struct SnapshotSender {

@@ -9,7 +9,7 @@ use callgrove_model::{Cancelled, LaneIdx, PackedLanes, Progress, Trace, TraceHea
 
 use super::WireError;
 use super::frame::{FrameKind, read};
-use crate::HostError;
+use crate::host::HostError;
 
 /// Extension of these files, without the dot.
 pub const TRACE_FILE_EXTENSION: &str = "callgrove";

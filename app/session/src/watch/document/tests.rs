@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{RowKind, Tile, layout_lane};
+use crate::timeline::{RowKind, Tile, layout_lane};
 use callgrove_model::ExecIdx;
 
 /// Returns main { step { wait(subject) , send } }, and a call of the next step without a known caller.
