@@ -59,15 +59,16 @@ pub use callgrove_pserver::{
 pub use callgrove_trees::explain::{Difference, DifferenceKind};
 pub use callgrove_trees::forest_file::ForestFileError;
 pub use calls::{
-    AskCalls, AskState, BarsOf, CallOf, CallQuestion, CallTimes, CallWay, Calls, CallsNamed,
-    CallsOfFunction, CallsOutside, CallsRefusal, CallsReply, FoundCall, FoundCalls, Labelled,
-    LaneBars, LaneLevels, LevelsOf, LocalCalls, MessagesOf, PartnersOf, StepFrom, SummaryOf,
-    TimesOf, TotalsOf, TreeOf,
+    AnomalousOf, AskCalls, AskState, BarsOf, CallOf, CallQuestion, CallWay, Calls, CallsNamed,
+    CallsOfFunction, CallsOutside, CallsRefusal, CallsReply, CurveOf, FoundCall, FoundCalls,
+    IterationAt, JudgedBy, JudgedPattern, Labelled, LaneBars, LaneLevels, LevelsOf,
+    ListedOccurrence, LocalCalls, MessagesOf, OccurrenceOrder, OccurrencesIn, OutlineOf,
+    PartnersOf, StepFrom, SummaryOf, TimesOf, TotalsOf, TreeOf, UnevenIteration, UnevenOf, WaitsIn,
 };
 pub use causes::{
     Cascade, CascadeStep, CauseEvidence, CauseKind, CausePhrase, CauseRow, DelayCause, DelayRole,
     Hop, HopRow, Incident, IncidentRow, RootCause, RunCauses, SimilarIncidents, TreeCause,
-    TreeCauses, WaitCell, WaitsIn,
+    TreeCauses, WaitCell,
 };
 pub use command::{Command, Selection, TimeRange};
 pub use detection::rareness_text;
@@ -84,11 +85,9 @@ pub use learning::{
 pub use mark::Mark;
 pub use model::{ModelOrigin, ModelSettings, ModelTrial, ModelUse, RunningModels};
 pub use patterns::{
-    AnomalousOf, AnomalyRow, CurveAxis, CurveOf, Imbalance, IterationAt, IterationsRow, JudgedBy,
-    JudgedPattern, ListedIterations, ListedOccurrence, ListedPattern, Occurrence, OccurrenceOrder,
-    OccurrencesIn, OutlineLine, OutlineOf, OutlinePath, Pattern, PatternCurve, PatternId,
-    PatternList, PatternReference, PatternRow, ReferenceCurve, RunPatterns, Standing,
-    UnevenIteration, UnevenOf, Unfolding,
+    AnomalyRow, CurveAxis, Imbalance, IterationsRow, ListedIterations, ListedPattern, Occurrence,
+    OutlineLine, OutlinePath, Pattern, PatternCurve, PatternId, PatternList, PatternReference,
+    PatternRow, ReferenceCurve, RunPatterns, Standing, Unfolding,
 };
 pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion};
 pub use root::{RootError, grow_forest, median_duration, read_forest, trace_of_forest};
@@ -99,10 +98,10 @@ pub use snapshot::{
 };
 pub use table::{Reasons, TreeRow, tree_rows};
 pub use timeline::{
-    Arrow, ArrowOf, Bar, CallDetails, CounterDetails, DurationHistogram, FunctionTotals, LaneNames,
-    LaneRow, LaneView, MergedSpan, MessageDetails, MessageIndex, MessageQuery, MessagesInView,
-    NamedCall, RankFilter, RankFilterError, RankSort, RowKind, RowQuery, Span, SpanIndex, Tile,
-    innermost_at, layout_lane, merge_spans, num_levels, order_rows, partners_of,
+    Arrow, ArrowOf, Bar, CallDetails, CallTimes, CounterDetails, DurationHistogram, FunctionTotals,
+    LaneNames, LaneRow, LaneView, MergedSpan, MessageDetails, MessageIndex, MessageQuery,
+    MessagesInView, NamedCall, RankFilter, RankFilterError, RankSort, RowKind, RowQuery, Span,
+    SpanIndex, Tile, innermost_at, layout_lane, merge_spans, num_levels, order_rows, partners_of,
 };
 pub use tree_map::{MapMethod, TreeMap};
 pub use trends::{RunTrends, Trend, TrendDoubt, TrendKind, TrendRow};

@@ -118,7 +118,7 @@ impl LocalCalls {
         is_known.then_some(()).ok_or(CallsRefusal::NoCall(call))
     }
 
-    pub(crate) fn check_lane(&self, lane: LaneIdx) -> Result<(), CallsRefusal> {
+    pub(super) fn check_lane(&self, lane: LaneIdx) -> Result<(), CallsRefusal> {
         let is_known = lane.index() < self.trace.lanes.len();
         is_known.then_some(()).ok_or(CallsRefusal::NoLane(lane))
     }
@@ -129,12 +129,12 @@ impl LocalCalls {
     }
 }
 
-pub(crate) fn check_time(from: TimeNs, to: TimeNs) -> Result<(), CallsRefusal> {
+pub(super) fn check_time(from: TimeNs, to: TimeNs) -> Result<(), CallsRefusal> {
     let is_time = -MAX_TIME_NS <= from.0 && from <= to && to.0 <= MAX_TIME_NS;
     is_time.then_some(()).ok_or(CallsRefusal::NoTime(from, to))
 }
 
-pub(crate) fn check_tile(tile: Tile) -> Result<(), CallsRefusal> {
+pub(super) fn check_tile(tile: Tile) -> Result<(), CallsRefusal> {
     check_time(tile.from, tile.to)?;
     check_number(
         tile.to.since(tile.from).0 / tile.min_bar_ns.max(1) <= MAX_COLUMNS,
@@ -142,6 +142,6 @@ pub(crate) fn check_tile(tile: Tile) -> Result<(), CallsRefusal> {
     )
 }
 
-pub(crate) fn check_number(is_fit: bool, of: &'static str) -> Result<(), CallsRefusal> {
+pub(super) fn check_number(is_fit: bool, of: &'static str) -> Result<(), CallsRefusal> {
     is_fit.then_some(()).ok_or(CallsRefusal::TooMuch(of))
 }

@@ -5,7 +5,6 @@ mod cascade;
 mod rows;
 mod text;
 mod trees;
-mod wait_query;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +22,6 @@ pub use rows::{CauseRow, HopRow, IncidentRow};
 pub use text::{CauseEvidence, CausePhrase};
 pub(crate) use text::{IncidentFacts, RootFacts};
 pub use trees::{TreeCause, TreeCauses};
-pub use wait_query::WaitsIn;
 
 /// The causes of all delays of a run. The waits themselves, with or without a delay, are known only in the process that
 /// has the calls; views query them ([`WaitsIn`]).
@@ -81,7 +79,7 @@ impl RunCauses {
     }
 
     /// Returns the waits; empty if the causes were computed in another process.
-    fn waits(&self) -> &Waits {
+    pub(crate) fn waits(&self) -> &Waits {
         self.causes.waits()
     }
 

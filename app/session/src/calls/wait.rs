@@ -4,7 +4,7 @@ use callgrove_model::TimeNs;
 use callgrove_patterns::cause::WaitCell;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::{AskCalls, CallsRefusal, CallsReply, LocalCalls};
+use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls};
 use crate::command::TimeRange;
 
 /// Which rank waited for which, in a time range or in the whole run; ordered by waiter, then peer.
