@@ -1,14 +1,14 @@
 //! All commands that a user can send to a session.
 
 use callgrove_judge::active::QueryStrategy;
-use callgrove_model::{ExecLabel, ExecRef, Forest, Label, ProgramId, RunIdentity, TimeNs, TreeIdx};
+use callgrove_model::{ExecLabel, ExecRef, Forest, Label, ProgramId, RunIdentity, TreeIdx};
 use callgrove_pserver::ModelInForce;
+use callgrove_query::{PatternId, PatternReference, TimeRange};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::label::{EventKey, LabelKey};
 use crate::model::ModelSettings;
-use crate::patterns::{PatternId, PatternReference};
 use crate::question::{ModelAnswer, TrainingAnswer};
 use crate::tree_map::MapMethod;
 use crate::viewer::{Presence, ViewerId};
@@ -290,25 +290,6 @@ impl Selection {
                 }
             }
             Self::One(_) | Self::None => Self::None,
-        }
-    }
-}
-
-/// A time range.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct TimeRange {
-    /// Start.
-    pub from: TimeNs,
-    /// End, not before the start.
-    pub to: TimeNs,
-}
-
-impl TimeRange {
-    /// Returns the range between two times, given in either order.
-    pub fn between(a: TimeNs, b: TimeNs) -> Self {
-        Self {
-            from: a.min(b),
-            to: a.max(b),
         }
     }
 }

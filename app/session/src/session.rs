@@ -8,11 +8,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use callgrove_model::{ExecIdx, ExecRef, FuncId, RunIdentity, RunMatch, TreeIdx};
+use callgrove_query::{FoundCall, Labelled, PatternId, PatternReference, TimeRange};
 
-use crate::calls::{FoundCall, Labelled};
-use crate::command::{Command, Selection, TimeRange};
+use crate::command::{Command, Selection};
 use crate::handle::{SendError, SessionHandle};
-use crate::patterns::{PatternId, PatternReference};
 use crate::snapshot::{Notice, Severity, Snapshot};
 use crate::watch::{WatchHandle, Watcher};
 

@@ -10,18 +10,18 @@ use callgrove_judge::decision::{ByDesign, DesignClass};
 use callgrove_judge::detector::Cause;
 use callgrove_learn::cause::WriteShare;
 use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Label, TimeNs, Trace, TreeIdx};
+use callgrove_query::{
+    Calls, Cascade, DelayRole, PatternId, PatternList, PatternReference, RunCauses, RunTrends,
+    TimeRange, TimesOf, TreeCause, TreeCauses,
+};
 use callgrove_trees::explain::Difference;
 
-use crate::calls::{Calls, TimesOf};
-use crate::causes::{Cascade, DelayRole, RunCauses, TreeCause, TreeCauses};
-use crate::command::{Selection, TimeRange};
+use crate::command::Selection;
 use crate::label::LabelSet;
 use crate::mark::Mark;
 use crate::model::{ModelSettings, RunningModels};
-use crate::patterns::{PatternId, PatternList, PatternReference};
 use crate::question::{ModelQuestion, TrainingQuestion};
 use crate::tree_map::TreeMap;
-use crate::trends::RunTrends;
 use crate::viewer::{PresentViewer, ViewerId};
 use crate::watch::{ExecutionDocument, Watch};
 

@@ -2,10 +2,10 @@
 
 use callgrove_judge::detector::Cause;
 use callgrove_model::{DurationNs, Forest, Label, Reason, TreeIdx, WeightUnit};
+use callgrove_query::{DelayRole, RunCauses};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::causes::{DelayRole, RunCauses};
 use crate::explain::design_text;
 use crate::snapshot::Detection;
 

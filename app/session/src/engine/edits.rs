@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{ExecLabel, Forest, FunctionName, Label, ProgramId, Progress, TreeIdx};
+use callgrove_query::TimeRange;
 
 use super::Engine;
 use super::embedded_forest::EmbeddedForest;
 use super::error::CommandError;
-use crate::command::TimeRange;
 use crate::edit::{Edit, LabelChange};
 use crate::history::{HistoryStep, RootState};
 use crate::label::{EventKey, LabelKey, LabelSet};

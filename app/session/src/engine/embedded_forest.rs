@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use callgrove_judge::active::{Doubt, QueryStrategy};
 use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
+use callgrove_query::TreeCauses;
 use callgrove_trees::explain::CallPaths;
 
 use super::error::CommandError;
 use super::trial_training::TrialTraining;
-use crate::causes::TreeCauses;
 use crate::command::Selection;
 use crate::explain::Explainer;
 use crate::forming_map::FormingMap;

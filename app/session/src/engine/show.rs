@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use callgrove_model::{Cancelled, Progress, TreeIdx};
+use callgrove_query::{RunCauses, RunPatterns, RunTrends, TreeCauses};
 
 use super::Engine;
 use super::error::CommandError;
 use super::label_store::LabelStore;
 use super::state::State;
-use crate::causes::{RunCauses, TreeCauses};
 use crate::command::Selection;
 use crate::label::EventKey;
-use crate::patterns::RunPatterns;
 use crate::snapshot::Severity;
 use crate::tree_map::MapMethod;
-use crate::trends::RunTrends;
 use crate::viewer::ViewerId;
 
 impl Engine {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use callgrove_model::{RunIdentity, Trace};
+use callgrove_query::Calls;
 
 use super::embedded_forest::EmbeddedForest;
 use super::error::CommandError;
 use super::label_store::LabelStore;
-use crate::calls::Calls;
 use crate::learning;
 use crate::root::RootError;
 use crate::snapshot::Suggestion;

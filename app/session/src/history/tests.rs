@@ -1,11 +1,11 @@
 //! Every edit can be undone, whatever came before it.
 
 use callgrove_model::{Label, ProgramId, RankId, TimeNs};
+use callgrove_query::TimeRange;
 use proptest::prelude::*;
 
 use super::root_state::ModelChoice;
 use super::*;
-use crate::command::TimeRange;
 use crate::edit::{LabelChange, ModelFile};
 use crate::label::TreeKey;
 use crate::model::{ModelSettings, ModelUse};

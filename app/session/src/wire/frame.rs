@@ -1,11 +1,11 @@
 //! The messages and frames of the wire.
 
 use callgrove_model::{FuncId, PackedError, PackedRoots, TraceHead, TreeRef, fnv1a};
+use callgrove_query::{CallQuestion, Calls, CallsFacts};
 use rmp_serde::Serializer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::{CallQuestion, Calls, CallsFacts};
 use crate::command::Command;
 use crate::snapshot::Analysis;
 use crate::watch::{ConnectionId, WatchRequest, WatchUpdate};

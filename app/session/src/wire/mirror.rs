@@ -5,14 +5,12 @@ use std::sync::Arc;
 use callgrove_model::{TraceHead, fnv1a};
 use callgrove_patterns::cause::Causes;
 use callgrove_patterns::trend::Trends;
+use callgrove_query::{Calls, RunCauses, RunTrends, TreeCauses};
 
 use super::frame::{AnalysisParts, CallAnswer, FrameKind, RemoteTrace, read};
 use super::{ViewerFile, WireError};
-use crate::calls::Calls;
-use crate::causes::{RunCauses, TreeCauses};
 use crate::command::Selection;
 use crate::snapshot::{Analysis, Snapshot};
-use crate::trends::RunTrends;
 use crate::watch::{ConnectionId, WatchUpdate};
 
 /// The content of a frame.

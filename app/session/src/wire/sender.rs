@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use callgrove_model::TraceHead;
+use callgrove_query::{Calls, PatternList, RunCauses, RunTrends};
 
 use super::WireError;
 use super::frame::{AnalysisParts, FrameKind, RemoteTrace};
-use crate::calls::Calls;
-use crate::causes::RunCauses;
-use crate::patterns::PatternList;
 use crate::snapshot::{Analysis, Detection, Snapshot};
 use crate::tree_map::TreeMap;
-use crate::trends::RunTrends;
 use crate::viewer::ViewerId;
 
 /// Turns snapshots into frames for one viewer.

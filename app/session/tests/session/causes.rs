@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use callgrove_model::{Progress, TreeIdx};
-use callgrove_session::{Command, DelayCause, RunCauses, read_forest};
+use callgrove_query::{DelayCause, RunCauses};
+use callgrove_session::{Command, read_forest};
 
 use crate::cancelling::Stopper;
 use crate::support::*;

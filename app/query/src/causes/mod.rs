@@ -20,11 +20,11 @@ pub use callgrove_patterns::cause::{
 pub use cascade::{Cascade, CascadeStep};
 pub use rows::{CauseRow, HopRow, IncidentRow};
 pub use text::{CauseEvidence, CausePhrase};
-pub(crate) use text::{IncidentFacts, RootFacts};
+pub use text::{IncidentFacts, RootFacts};
 pub use trees::{TreeCause, TreeCauses};
 
 /// The causes of all delays of a run. The waits themselves, with or without a delay, are known only in the process that
-/// has the calls; views query them ([`WaitsIn`]).
+/// has the calls; views query them ([`crate::WaitsIn`]).
 #[derive(Debug)]
 pub struct RunCauses {
     trace: Arc<Trace>,
@@ -44,12 +44,12 @@ impl RunCauses {
     }
 
     /// Combines a trace with causes that were found in it before.
-    pub(crate) fn of_found(trace: Arc<Trace>, causes: Causes) -> Self {
+    pub fn of_found(trace: Arc<Trace>, causes: Causes) -> Self {
         Self { trace, causes }
     }
 
     /// Returns the causes without the trace.
-    pub(crate) fn found(&self) -> &Causes {
+    pub fn found(&self) -> &Causes {
         &self.causes
     }
 

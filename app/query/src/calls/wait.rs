@@ -5,7 +5,7 @@ use callgrove_patterns::cause::WaitCell;
 use serde::{Deserialize, Serialize};
 
 use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls};
-use crate::command::TimeRange;
+use crate::time_range::TimeRange;
 
 /// Which rank waited for which, in a time range or in the whole run; ordered by waiter, then peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -37,10 +37,10 @@ pub use pattern::{
     OccurrencesIn, OutlineOf, UnevenIteration, UnevenOf,
 };
 pub use query::{AskCalls, AskState, CallsRefusal, CallsReply, LocalCalls};
-pub(crate) use query_cache::CallRequest;
+pub use query_cache::CallRequest;
 pub use question::CallQuestion;
 pub use search::{CallsNamed, CallsOfFunction, FoundCalls, TotalsOf};
 pub use source::Calls;
-pub(crate) use source::CallsFacts;
+pub use source::CallsFacts;
 pub use tree::{SummaryOf, TreeOf};
 pub use wait::WaitsIn;

@@ -4,7 +4,7 @@ use callgrove_model::{DurationNs, ExecRef, FuncId, LaneIdx, TimeNs};
 use serde::{Deserialize, Serialize};
 
 use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number, check_time};
-use crate::command::TimeRange;
+use crate::time_range::TimeRange;
 use crate::timeline::{CallSearch, FunctionTotals, RangeStatistics, Span, SpanIndex};
 
 /// Number of calls that are searched in one frame.
