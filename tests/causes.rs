@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use callgrove_model::{DurationNs, ExecIdx, FuncId, Lane, Progress, TimeNs};
-use callgrove_session::{CauseKind, RunCauses};
+use callgrove_query::{CauseKind, RunCauses};
 use callgrove_tests::shell::{
     COMPUTE, callgrove, data, error_output, example, ground_truth, stdout,
 };

@@ -10,7 +10,8 @@ use callgrove_model::{
     CommKind, CommRef, Comms, Counters, DurationNs, ExecIdx, Executions, FuncId, Lane, LaneIdx,
     Message, NameTable, NonMaxIdx, ProgramId, RankId, StepId, ThreadId, TimeNs, Trace,
 };
-use callgrove_session::{Calls, Snapshot};
+use callgrove_query::Calls;
+use callgrove_session::Snapshot;
 use criterion::{Criterion, criterion_group, criterion_main};
 use egui::{
     Context, Event, Key, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, RawInput, Rect,

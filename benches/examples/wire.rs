@@ -10,11 +10,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgrove_model::{Label, LaneIdx, Progress, RunIdentity, TimeNs, Trace, TreeIdx};
+use callgrove_query::{
+    BarsOf, CallQuestion, Calls, LaneView, MessageQuery, MessagesOf, RowKind, Tile, TreeOf,
+};
 use callgrove_session::wire::{SnapshotMirror, SnapshotSender, answer_frame};
 use callgrove_session::{
-    BarsOf, CallQuestion, Calls, Command, Engine, Host, HostError, JournalWriter, LaneView,
-    LearnSettings, MessageQuery, MessagesOf, OpenJournal, RowKind, Snapshot, SnapshotCell, Tile,
-    TreeOf, ViewerId,
+    Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Snapshot,
+    SnapshotCell, ViewerId,
 };
 use callgrove_source::SourceError;
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use callgrove_query::{CallQuestion, Calls};
 use callgrove_session::wire::{WireError, answer_frame};
-use callgrove_session::{CallQuestion, Calls};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 /// Maximum number of waiting questions of a viewer; a page asks fewer at once.
@@ -122,7 +122,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use callgrove_model::Trace;
-    use callgrove_session::CallsNamed;
+    use callgrove_query::CallsNamed;
 
     use super::*;
 

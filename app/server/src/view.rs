@@ -16,14 +16,13 @@ use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Router, body::Bytes};
+use callgrove_query::CallQuestion;
 use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
     MAX_FILE_BYTES, SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, refusal_frame,
     watch_frame, welcome_frame,
 };
-use callgrove_session::{
-    CallQuestion, Command, Presence, SendError, SessionHandle, ViewerId, Wake,
-};
+use callgrove_session::{Command, Presence, SendError, SessionHandle, ViewerId, Wake};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info};

@@ -13,6 +13,7 @@ use callgrove_forest::{ForestFileLimits, read_forest};
 use callgrove_model::{
     ExecIdx, ExecRef, Label, LaneIdx, Progress, RunIdentity, TimeNs, Trace, TreeIdx,
 };
+use callgrove_query::TreeOf;
 use callgrove_server::client::{Client, ClientOptions, RemoteSession, ServedSession};
 use callgrove_server::view::{self, ViewedSession, WatchedRun};
 use callgrove_server::{RunningServer, ServerConfig};
@@ -22,7 +23,7 @@ use callgrove_session::wire::{
 };
 use callgrove_session::{
     Command, Engine, Host, HostError, JournalWriter, LearnSettings, MapMethod, OpenJournal,
-    Presence, Selection, SessionHandle, Snapshot, SnapshotCell, TreeOf, ViewerId, Wake,
+    Presence, Selection, SessionHandle, Snapshot, SnapshotCell, ViewerId, Wake,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;

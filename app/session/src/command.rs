@@ -1,16 +1,18 @@
 //! All commands that a user can send to a session.
 
 use callgrove_judge::active::QueryStrategy;
-use callgrove_model::{ExecLabel, ExecRef, Forest, ProgramId, RunIdentity, TimeNs, TreeIdx};
+use callgrove_model::{ExecLabel, ExecRef, Forest, Label, ProgramId, RunIdentity, TreeIdx};
 use callgrove_pserver::ModelInForce;
+use callgrove_query::{PatternId, PatternReference, TimeRange};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::label::{EventKey, LabelKey};
+use crate::model::ModelSettings;
+use crate::question::{ModelAnswer, TrainingAnswer};
+use crate::tree_map::MapMethod;
+use crate::viewer::{Presence, ViewerId};
 use crate::watch::{ExecutionDocument, WatchCommand};
-use crate::{
-    EventKey, Label, LabelKey, MapMethod, ModelAnswer, ModelSettings, PatternId, PatternReference,
-    Presence, TrainingAnswer, ViewerId,
-};
 
 /// A request of the user. Edits ([`Command::is_edit`]) are journalled and can be undone.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -288,25 +290,6 @@ impl Selection {
                 }
             }
             Self::One(_) | Self::None => Self::None,
-        }
-    }
-}
-
-/// A time range.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct TimeRange {
-    /// Start.
-    pub from: TimeNs,
-    /// End, not before the start.
-    pub to: TimeNs,
-}
-
-impl TimeRange {
-    /// Returns the range between two times, given in either order.
-    pub fn between(a: TimeNs, b: TimeNs) -> Self {
-        Self {
-            from: a.min(b),
-            to: a.max(b),
         }
     }
 }

@@ -4,7 +4,8 @@ use callgrove_judge::decision::DesignClass;
 use callgrove_judge::detector::{Cause, is_alarm, listed_scores, order_by_score};
 use callgrove_model::{Label, TreeIdx};
 
-use crate::{Change, Detection, Move, TreeScores};
+use crate::learning::TreeScores;
+use crate::snapshot::{Change, Detection, Move};
 
 /// Number of top ranks in which moves are reported.
 const TOP_RANKS: usize = 50;

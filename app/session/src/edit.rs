@@ -6,8 +6,9 @@ use std::sync::Arc;
 use callgrove_model::Label;
 use serde::{Deserialize, Serialize};
 
-use crate::label::label_name;
-use crate::{LabelKey, Mark, ModelSettings, ModelUse};
+use crate::label::{LabelKey, label_name};
+use crate::mark::Mark;
+use crate::model::{ModelSettings, ModelUse};
 
 /// A change of the user's work, as stored in the journal.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -18,13 +18,15 @@ mod viewers;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
+use crate::command::Command;
 use crate::edit::Edit;
+use crate::handle::SnapshotCell;
 use crate::history::HistoryStep;
 use crate::host::Host;
 use crate::learning::LearnSettings;
 use crate::session_file::SessionFile;
+use crate::snapshot::Severity;
 use crate::viewer::viewer_name;
-use crate::{Command, Severity, SnapshotCell};
 
 use error::CommandError;
 use executor::Executor;

@@ -5,7 +5,7 @@ use callgrove_model::Progress;
 use callgrove_trees::MlError;
 
 use crate::learning::{Learned, LearningError};
-use crate::{MapMethod, TreeMap};
+use crate::tree_map::{MapMethod, TreeMap};
 
 /// Number of steps of stress majorisation. Nine tenths of the gain come from the first twenty.
 const STRESS_STEPS: usize = 60;

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Command, Notice, Severity, Snapshot};
+use crate::command::Command;
+use crate::snapshot::{Notice, Severity, Snapshot};
 
 /// Holds the newest snapshot. Readers never wait for work, only for the copy of a pointer.
 #[derive(Clone, Default)]

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::edit::{Edit, SavedState};
-use crate::{LabelKey, LabelSet, Mark};
+use crate::label::{LabelKey, LabelSet};
+use crate::mark::Mark;
 
 use root_state::{LabelState, RootValues, UNEDITED};
 pub(crate) use root_state::{ModelInputs, RootState};

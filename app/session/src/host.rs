@@ -4,7 +4,8 @@ use callgrove_model::{Cancelled, Progress, RunIdentity, TimeNs, Trace};
 
 use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelList};
 
-use crate::{EventKey, ViewerId};
+use crate::label::EventKey;
+use crate::viewer::ViewerId;
 
 /// An error of the host application. The text is for the user: cause, place, remedy.
 #[derive(Debug, thiserror::Error)]

@@ -16,8 +16,9 @@ use callgrove_trees::function_match::MatchedFunctions;
 use callgrove_trees::suggest;
 use callgrove_trees::wl::Siblings;
 
+use crate::model::{ModelOrigin, ModelSettings};
 use crate::root::median_duration;
-use crate::{Analysis, ModelOrigin, ModelSettings, Suggestion};
+use crate::snapshot::{Analysis, Suggestion};
 
 /// Number of neighbours that are reported for a tree.
 const NUM_NEIGHBOURS: usize = 20;

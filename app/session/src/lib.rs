@@ -10,16 +10,15 @@
 //! views ── Command ──▶ Session
 //!   ▲                    │  └─▶ watch ──▶ transport ──▶ server of a running job, or of its records
 //!   └── Arc<Snapshot> ◀──┘
+//!             └─ Calls ── question ─▶ callgrove_query ── answer ─▶ views
 //! ```
 //!
 //! A snapshot has names, trees and scores. Views query the calls on the lanes of a trace ([`Calls`]), in this
-//! process or remotely.
+//! process or remotely. What is computed from a trace alone, and the questions about it, are in [`callgrove_query`].
 //!
 //! Labels cannot be recomputed, so every edit is appended to a journal before it is applied
 //! ([`JournalWriter::append`]), and the journal is replayed when the source is opened again.
 
-mod calls;
-mod causes;
 mod command;
 mod detection;
 mod edit;
@@ -34,16 +33,13 @@ mod label;
 mod learning;
 mod mark;
 mod model;
-mod patterns;
 mod question;
 mod root;
 mod session;
 mod session_file;
 mod snapshot;
 mod table;
-mod timeline;
 mod tree_map;
-mod trends;
 mod viewer;
 pub mod watch;
 pub mod wire;
@@ -56,22 +52,25 @@ pub use callgrove_model::{Label, Reason};
 pub use callgrove_pserver::{
     ModelInForce, ModelPublication, TreeModelInfo, TreeModelList, TreeModelVersion,
 };
+pub use callgrove_query::{
+    AnomalousOf, Arrow, ArrowOf, AskCalls, AskState, Bar, BarsOf, CallDetails, CallOf,
+    CallQuestion, CallTimes, CallWay, Calls, CallsNamed, CallsOfFunction, CallsOutside, Cascade,
+    CascadeStep, CauseEvidence, CauseKind, CausePhrase, CounterDetails, CurveAxis, CurveOf,
+    DelayCause, DelayRole, DurationHistogram, FoundCalls, FunctionTotals, Imbalance, Incident,
+    IterationAt, JudgedBy, JudgedPattern, LaneBars, LaneLevels, LaneNames, LaneRow, LaneView,
+    LevelsOf, ListedIterations, ListedOccurrence, ListedPattern, MergedSpan, MessageDetails,
+    MessageQuery, MessagesInView, MessagesOf, NamedCall, OccurrenceOrder, OccurrencesIn,
+    OutlineLine, OutlineOf, PartnersOf, PatternId, PatternList, PatternReference, RankFilter,
+    RankSort, RootCause, RowKind, RowQuery, RunCauses, RunPatterns, RunTrends, Span, SpanIndex,
+    StepFrom, SummaryNode, SummaryOf, Tile, TimeRange, TimesOf, TotalsOf, TreeCauses, TreeOf,
+    Trend, TrendKind, UnevenIteration, UnevenOf, Unfolding, WaitCell, WaitsIn, layout_lane,
+    merge_spans, order_rows,
+};
 pub use callgrove_trees::explain::{Difference, DifferenceKind};
-pub use calls::{
-    AskCalls, AskState, BarsOf, CallOf, CallQuestion, CallTimes, CallWay, Calls, CallsNamed,
-    CallsOfFunction, CallsOutside, CallsRefusal, CallsReply, FoundCall, FoundCalls, Labelled,
-    LaneBars, LaneLevels, LevelsOf, LocalCalls, MessagesOf, PartnersOf, StepFrom, SummaryOf,
-    TimesOf, TotalsOf, TreeOf,
-};
-pub use causes::{
-    Cascade, CascadeStep, CauseEvidence, CauseKind, CausePhrase, CauseRow, DelayCause, DelayRole,
-    Hop, HopRow, Incident, IncidentRow, RootCause, RunCauses, SimilarIncidents, TreeCause,
-    TreeCauses, WaitCell, WaitsIn,
-};
-pub use command::{Command, Selection, TimeRange};
+pub use command::{Command, Selection};
 pub use detection::rareness_text;
 pub use engine::{Engine, Wake};
-pub use explain::{Explainer, SummaryNode, design_text, summarize};
+pub use explain::{Explainer, design_text};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
 pub use journal::journal_run;
@@ -82,13 +81,6 @@ pub use learning::{
 };
 pub use mark::Mark;
 pub use model::{ModelOrigin, ModelSettings, ModelTrial, ModelUse, RunningModels};
-pub use patterns::{
-    AnomalousOf, AnomalyRow, CurveAxis, CurveOf, Imbalance, IterationAt, IterationsRow, JudgedBy,
-    JudgedPattern, ListedIterations, ListedOccurrence, ListedPattern, Occurrence, OccurrenceOrder,
-    OccurrencesIn, OutlineLine, OutlineOf, OutlinePath, Pattern, PatternCurve, PatternId,
-    PatternList, PatternReference, PatternRow, ReferenceCurve, RunPatterns, Standing,
-    UnevenIteration, UnevenOf, Unfolding,
-};
 pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion};
 pub use root::{RootError, forest_of_trees, grow_forest, median_duration};
 pub use session::Session;
@@ -97,12 +89,5 @@ pub use snapshot::{
     ViewerState, Work,
 };
 pub use table::{Reasons, TreeRow, tree_rows};
-pub use timeline::{
-    Arrow, ArrowOf, Bar, CallDetails, CounterDetails, DurationHistogram, FunctionTotals, LaneNames,
-    LaneRow, LaneView, MergedSpan, MessageDetails, MessageIndex, MessageQuery, MessagesInView,
-    NamedCall, RankFilter, RankFilterError, RankSort, RowKind, RowQuery, Span, SpanIndex, Tile,
-    innermost_at, layout_lane, merge_spans, num_levels, order_rows, partners_of,
-};
 pub use tree_map::{MapMethod, TreeMap};
-pub use trends::{RunTrends, Trend, TrendDoubt, TrendKind, TrendRow};
 pub use viewer::{Presence, PresentViewer, ViewerId};

@@ -1,8 +1,7 @@
 //! Marks: time ranges that a user wants to find again.
 
+use callgrove_query::TimeRange;
 use serde::{Deserialize, Serialize};
-
-use crate::TimeRange;
 
 /// A named time range, stored with the run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

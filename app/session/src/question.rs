@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use callgrove_judge::detector::Misfit;
 use callgrove_model::TreeIdx;
 
-use crate::ModelOrigin;
+use crate::model::ModelOrigin;
 
 /// A training may reclassify one in this many trees without a question.
 const UNASKED_ONE_IN: usize = 50;

@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use callgrove_model::{ExecIdx, ExecRef, FuncId, RunIdentity, RunMatch, TreeIdx};
+use callgrove_query::{FoundCall, Labelled, PatternId, PatternReference, TimeRange};
 
+use crate::command::{Command, Selection};
+use crate::handle::{SendError, SessionHandle};
+use crate::snapshot::{Notice, Severity, Snapshot};
 use crate::watch::{WatchHandle, Watcher};
-use crate::{
-    Command, FoundCall, Labelled, Notice, PatternId, PatternReference, Selection, SendError,
-    SessionHandle, Severity, Snapshot, TimeRange,
-};
 
 /// First number of the session's own notices. The engine numbers its notices from 1.
 const FIRST_NOTICE: u64 = 1 << 63;
@@ -330,7 +330,7 @@ mod tests {
     use callgrove_model::{ProgramId, RankId, RunIdentity, Trace};
 
     use super::*;
-    use crate::SnapshotCell;
+    use crate::handle::SnapshotCell;
     use crate::watch::{Overview, WatchCommand, WatchRequest, WatchTransport, WatchUpdate};
 
     /// A run with one process, which had this pid.

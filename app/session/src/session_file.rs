@@ -4,8 +4,8 @@ use callgrove_model::RunIdentity;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::LabelKey;
 use crate::edit::SavedState;
+use crate::label::LabelKey;
 
 /// The version that this program writes.
 const VERSION: u32 = 3;
@@ -80,8 +80,8 @@ mod tests {
     use callgrove_model::{Label, ProgramId, RankId};
 
     use super::*;
-    use crate::TreeKey;
     use crate::edit::SavedLabel;
+    use crate::label::TreeKey;
 
     /// Version 1 as it was written. The format must stay readable.
     const VERSION_1: &str = r#"{

@@ -9,15 +9,21 @@ use callgrove_judge::active::{Doubt, QueryStrategy};
 use callgrove_judge::decision::{ByDesign, DesignClass};
 use callgrove_judge::detector::Cause;
 use callgrove_learn::cause::WriteShare;
-use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, TimeNs, Trace, TreeIdx};
+use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Label, TimeNs, Trace, TreeIdx};
+use callgrove_query::{
+    Calls, Cascade, DelayRole, PatternId, PatternList, PatternReference, RunCauses, RunTrends,
+    TimeRange, TimesOf, TreeCause, TreeCauses,
+};
 use callgrove_trees::explain::Difference;
 
+use crate::command::Selection;
+use crate::label::LabelSet;
+use crate::mark::Mark;
+use crate::model::{ModelSettings, RunningModels};
+use crate::question::{ModelQuestion, TrainingQuestion};
+use crate::tree_map::TreeMap;
+use crate::viewer::{PresentViewer, ViewerId};
 use crate::watch::{ExecutionDocument, Watch};
-use crate::{
-    Calls, Cascade, DelayRole, Label, LabelSet, Mark, ModelQuestion, ModelSettings, PatternId,
-    PatternList, PatternReference, PresentViewer, RunCauses, RunTrends, RunningModels, Selection,
-    TimeRange, TimesOf, TrainingQuestion, TreeCause, TreeCauses, TreeMap, ViewerId,
-};
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
 ///

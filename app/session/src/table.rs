@@ -1,11 +1,13 @@
 //! The table of `callgrove analyze`: one row per tree, with fixed column names.
 
 use callgrove_judge::detector::Cause;
-use callgrove_model::{DurationNs, Forest, Label, TreeIdx, WeightUnit};
+use callgrove_model::{DurationNs, Forest, Label, Reason, TreeIdx, WeightUnit};
+use callgrove_query::{DelayRole, RunCauses};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::{DelayRole, Detection, Reason, RunCauses, design_text};
+use crate::explain::design_text;
+use crate::snapshot::Detection;
 
 /// One CSTree of the forest.
 ///

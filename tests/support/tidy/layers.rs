@@ -199,6 +199,7 @@ mod tests {
             ("ml/judge", "app/session"),
             ("ml/trees", "ml/learn"),
             ("ml/learn", "ml/map"),
+            ("app/query", "app/session"),
             ("app/session", "ml/evaluate"),
             ("app/gui", "core/trace"),
             ("app/session", "app/gui"),

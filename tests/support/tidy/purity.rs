@@ -18,6 +18,7 @@ pub(super) const PURE: &[&str] = &[
     "ml/learn/",
     "ml/judge/",
     "ml/evaluate/",
+    "app/query/",
     "app/session/",
 ];
 

@@ -1,6 +1,6 @@
 //! The command lines of `callgrove causes`, `incidents`, `patterns` and `trends`.
 
-use callgrove_session::PatternReference;
+use callgrove_query::PatternReference;
 use clap::Args;
 
 use super::common::{ListingArgs, TRACE_HELP};

@@ -8,10 +8,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use callgrove_model::{Forest, TreeIdx};
+use callgrove_query::RunCauses;
 use callgrove_session::{
     Cause, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
-    ModelSettings, Reasons, RunCauses, SavedModel, TreeRow, TreeScores, analyze, design_text,
-    median_duration, rareness_text, tree_rows,
+    ModelSettings, Reasons, SavedModel, TreeRow, TreeScores, analyze, design_text, median_duration,
+    rareness_text, tree_rows,
 };
 
 use super::causes::find;

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use callgrove_model::{DurationNs, Forest, Trace, TreeIdx};
-use callgrove_session::{
-    CauseRow, Detection, Incident, IncidentRow, LearnSettings, RunCauses, TreeCauses, analyze,
-    grow_forest,
-};
+use callgrove_query::{CauseRow, Incident, IncidentRow, RunCauses, TreeCauses};
+use callgrove_session::{Detection, LearnSettings, analyze, grow_forest};
 use serde::Serialize;
 
 use super::forest::{forest_of, trace_of};

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use callgrove_model::DurationNs;
-use callgrove_session::{IterationsRow, PatternReference, PatternRow, RunPatterns};
+use callgrove_query::{IterationsRow, PatternReference, PatternRow, RunPatterns};
 use serde::Serialize;
 
 use super::forest::trace_of;

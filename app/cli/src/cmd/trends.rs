@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use callgrove_model::{DurationNs, Trace};
-use callgrove_session::{RunTrends, TrendRow};
+use callgrove_query::{RunTrends, TrendRow};
 use serde::Serialize;
 
 use super::forest::trace_of;

@@ -3,20 +3,23 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use callgrove_judge::active::{Doubt, QueryStrategy};
 use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
+use callgrove_query::TreeCauses;
 use callgrove_trees::explain::CallPaths;
 
 use super::error::CommandError;
 use super::trial_training::TrialTraining;
-use crate::causes::TreeCauses;
+use crate::command::Selection;
+use crate::explain::Explainer;
 use crate::forming_map::FormingMap;
 use crate::history::ModelInputs;
-use crate::learning::{self, LearnSettings, Learned, LearningError};
+use crate::learning::{self, LearnSettings, Learned, LearningError, SavedModel, TreeScores};
+use crate::model::ModelSettings;
+use crate::question::TrainingQuestion;
 use crate::root::grow_forest;
-use crate::{
-    Analysis, Detection, Doubt, Explainer, Explanation, MapMethod, ModelSettings, QueryStrategy,
-    SavedModel, Selection, TrainingQuestion, TreeMap, TreeScores,
-};
+use crate::snapshot::{Analysis, Detection, Explanation};
+use crate::tree_map::{MapMethod, TreeMap};
 
 /// Largest number of trees in the labelling queue. Each training makes a new queue.
 const QUEUE_LEN: usize = 64;

@@ -2,8 +2,8 @@
 
 use callgrove_model::{Cancelled, RunMismatch};
 
-use crate::LabelCsvError;
 use crate::host::HostError;
+use crate::label::LabelCsvError;
 use crate::learning::LearningError;
 use crate::root::RootError;
 

@@ -10,7 +10,9 @@ use crate::history::RootState;
 use crate::host::Host;
 use crate::journal::Stamp;
 use crate::learning::LearnSettings;
-use crate::{ModelSettings, Severity, ViewerId};
+use crate::model::ModelSettings;
+use crate::snapshot::Severity;
+use crate::viewer::ViewerId;
 
 /// The engine's access to host, settings and publisher.
 pub(super) struct Executor {

@@ -3,10 +3,10 @@
 use callgrove_model::RunIdentity;
 
 use super::error::CommandError;
-use crate::Severity;
 use crate::history::{Effects, History, HistoryStep};
 use crate::host::{Host, HostError, JournalWriter, OpenJournal};
 use crate::journal::{Journal, NewerJournal, Stamp, action_line, header_line, root_line};
+use crate::snapshot::Severity;
 
 /// The history of a run and its journal.
 pub(super) struct LabelStore {

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use callgrove_judge::detector::Misfit;
 use callgrove_model::{Forest, Progress};
 
 use super::Engine;
 use super::error::CommandError;
 use super::executor::Executor;
 use crate::edit::{Edit, ModelFile};
-use crate::learning::LearningError;
-use crate::{
-    Detection, Misfit, ModelAnswer, ModelQuestion, ModelUse, SavedModel, Severity, TreeScores,
-};
+use crate::learning::{LearningError, SavedModel, TreeScores};
+use crate::model::ModelUse;
+use crate::question::{ModelAnswer, ModelQuestion};
+use crate::snapshot::{Detection, Severity};
 
 impl Executor {
     /// Scores a forest with a model file, as far as it may be used.

@@ -9,11 +9,14 @@ use super::embedded_forest::EmbeddedForest;
 use super::error::CommandError;
 use super::label_store::{LabelStore, StoreNotice};
 use super::state::{OpenRun, OpenTrace, State};
+use crate::command::Selection;
 use crate::edit::{Edit, SavedState};
 use crate::history::HistoryStep;
+use crate::label::LabelKey;
 use crate::root::root_of_trees;
 use crate::session_file::SessionFile;
-use crate::{LabelKey, MapMethod, Selection, Severity};
+use crate::snapshot::Severity;
+use crate::tree_map::MapMethod;
 
 /// A prepared run that can replace the open one.
 struct PreparedRun {

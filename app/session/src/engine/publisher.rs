@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use callgrove_model::Progress;
 
-use crate::{Command, Notice, Severity, Snapshot, SnapshotCell, Work};
+use crate::command::Command;
+use crate::handle::SnapshotCell;
+use crate::snapshot::{Notice, Severity, Snapshot, Work};
 
 /// Called after every snapshot, for example to redraw the window.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;

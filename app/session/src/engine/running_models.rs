@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callgrove_model::{Forest, TreeIdx};
+use callgrove_model::{Forest, Label, TreeIdx};
 use callgrove_pserver::{ModelInForce, ModelPublication};
 
 use super::Engine;
 use super::error::CommandError;
-use crate::{
-    EventKey, HostError, Label, ModelTrial, RunningJob, RunningModels, SavedModel, Severity,
-};
+use crate::host::{HostError, RunningJob};
+use crate::label::EventKey;
+use crate::learning::SavedModel;
+use crate::model::{ModelTrial, RunningModels};
+use crate::snapshot::Severity;
 
 impl Engine {
     /// Fetches the active models of a job from its server, and compares the trained model with the active one.

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use callgrove_model::{Cancelled, Progress, TreeIdx};
+use callgrove_query::{RunCauses, RunPatterns, RunTrends, TreeCauses};
 
 use super::Engine;
 use super::error::CommandError;
 use super::label_store::LabelStore;
 use super::state::State;
-use crate::{
-    EventKey, MapMethod, RunCauses, RunPatterns, RunTrends, Selection, Severity, TreeCauses,
-    ViewerId,
-};
+use crate::command::Selection;
+use crate::label::EventKey;
+use crate::snapshot::Severity;
+use crate::tree_map::MapMethod;
+use crate::viewer::ViewerId;
 
 impl Engine {
     /// Shows the trace and the user's work on its run. Removes the forest of an earlier trace.

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use callgrove_model::{RunIdentity, Trace};
+use callgrove_query::Calls;
 
 use super::embedded_forest::EmbeddedForest;
 use super::error::CommandError;
 use super::label_store::LabelStore;
+use crate::learning;
 use crate::root::RootError;
-use crate::{Calls, Suggestion, learning};
+use crate::snapshot::Suggestion;
 
 /// The open run, with as much of it as there is.
 pub(super) enum State {

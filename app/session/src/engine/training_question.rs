@@ -14,7 +14,8 @@ use super::label_store::LabelStore;
 use super::trial_training::TrialTraining;
 use crate::edit::Edit;
 use crate::history::{HistoryStep, ModelInputs, RootState};
-use crate::{Severity, TrainingAnswer};
+use crate::question::TrainingAnswer;
+use crate::snapshot::Severity;
 
 impl Executor {
     /// Trains without replacing the current model.

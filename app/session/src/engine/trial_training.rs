@@ -6,7 +6,8 @@ use callgrove_model::{Label, TreeIdx};
 
 use crate::history::ModelInputs;
 use crate::learning::Trial;
-use crate::{Detection, TrainingQuestion};
+use crate::question::TrainingQuestion;
+use crate::snapshot::Detection;
 
 /// A trial training, computed without replacing the current model.
 pub(super) struct TrialTraining {

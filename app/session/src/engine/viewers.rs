@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::Engine;
 use super::error::CommandError;
 use super::executor::Executor;
-use crate::viewer::{Presence, viewer_name};
-use crate::{Command, ViewerId, ViewerState};
+use crate::command::Command;
+use crate::snapshot::ViewerState;
+use crate::viewer::{Presence, ViewerId, viewer_name};
 
 impl Engine {
     /// Carries out a viewer's command, with that viewer's selection, name and files.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{Forest, FuncId, FunctionName, NameTable, Progress, Reason, TreeIdx};
+use callgrove_model::{Forest, FuncId, FunctionName, Label, NameTable, Progress, Reason, TreeIdx};
 use callgrove_trees::explain::{CallPaths, Difference, TreeExplanation, UsualTrees, explain};
 
 use crate::learning::{LearningError, SavedModel};
-use crate::{Detection, Label};
+use crate::snapshot::Detection;
 
 /// Explains the trees of one forest by comparison with the usual trees of that forest, or of a model's training.
 pub struct Explainer {

@@ -2,8 +2,6 @@
 
 mod by_design;
 mod explainer;
-mod summary;
 
 pub use by_design::design_text;
 pub use explainer::Explainer;
-pub use summary::{SummaryNode, summarize};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use callgrove_model::{Forest, Label, TreeIdx};
 
 use crate::edit::{Edit, LabelChange, ModelFile, SavedLabel, SavedState};
-use crate::label::{GivenLabel, by_tree};
-use crate::{LabelKey, LabelSet, ModelSettings};
+use crate::label::{GivenLabel, LabelKey, LabelSet, by_tree};
+use crate::model::ModelSettings;
 
 /// The label state of one execution.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

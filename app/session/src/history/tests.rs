@@ -1,12 +1,14 @@
 //! Every edit can be undone, whatever came before it.
 
 use callgrove_model::{Label, ProgramId, RankId, TimeNs};
+use callgrove_query::TimeRange;
 use proptest::prelude::*;
 
 use super::root_state::ModelChoice;
 use super::*;
 use crate::edit::{LabelChange, ModelFile};
-use crate::{ModelSettings, ModelUse, TimeRange, TreeKey};
+use crate::label::TreeKey;
+use crate::model::{ModelSettings, ModelUse};
 
 fn label(index: u32, label: Option<Label>) -> Edit {
     let key = LabelKey::Tree(TreeKey {

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::edit::LabelChange;
 use crate::history::tests::{actions, state};
-use crate::{ModelUse, TreeKey};
+use crate::label::TreeKey;
+use crate::model::ModelUse;
 
 fn label(index: u32, label: Option<Label>) -> Edit {
     let key = TreeKey {

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::RunStats;
-use crate::EventKey;
+use crate::label::EventKey;
 pub use window::RecordWindow;
 
 /// One execution. Points in time are microseconds since the epoch, durations are microseconds.

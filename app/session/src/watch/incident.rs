@@ -4,11 +4,11 @@ use callgrove_model::{DurationNs, FunctionName, RankId};
 use callgrove_patterns::cause::CauseKind;
 use callgrove_provdb::{CommType, CommWindowEntry};
 use callgrove_pserver::record::{IncidentRecord, MessageEnd};
+use callgrove_query::{IncidentFacts, RootFacts};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::ExecutionDocument;
-use crate::causes::{IncidentFacts, RootFacts};
 
 /// Executions of several ranks that were delayed together.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,13 +2,14 @@
 
 use callgrove_model::{FuncId, PackedError, PackedRoots, TraceHead, TreeRef};
 use callgrove_packed::frame::{self, FrameDamaged};
+use callgrove_query::{CallQuestion, Calls, CallsFacts};
 use rmp_serde::Serializer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::CallsFacts;
+use crate::command::Command;
+use crate::snapshot::Analysis;
 use crate::watch::{ConnectionId, WatchRequest, WatchUpdate};
-use crate::{Analysis, CallQuestion, Calls, Command};
 
 /// Version of the wire protocol. Both sides must have the same.
 pub const WIRE_VERSION: u32 = 6;

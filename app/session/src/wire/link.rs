@@ -8,13 +8,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use callgrove_query::CallRequest;
+
 use super::frame::{MAX_FILE_BYTES, ViewerFile, ViewerMessage, WIRE_VERSION, WireError};
 use super::mirror::{FrameContent, SnapshotMirror};
 use super::remote_watch::RemoteWatch;
-use crate::calls::CallRequest;
+use crate::command::Command;
+use crate::handle::{SessionHandle, SnapshotCell};
+use crate::snapshot::{Notice, Severity, Snapshot};
 use crate::viewer::guest_name;
 use crate::watch::WatchHandle;
-use crate::{Command, Notice, SessionHandle, Severity, Snapshot, SnapshotCell};
 
 /// Largest number of queued commands.
 const MAX_WAITING: usize = 4096;

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use callgrove_model::{TraceHead, fnv1a};
 use callgrove_patterns::cause::Causes;
 use callgrove_patterns::trend::Trends;
+use callgrove_query::{Calls, RunCauses, RunTrends, TreeCauses};
 
 use super::frame::{AnalysisParts, CallAnswer, FrameKind, RemoteTrace, read};
 use super::{ViewerFile, WireError};
+use crate::command::Selection;
+use crate::snapshot::{Analysis, Snapshot};
 use crate::watch::{ConnectionId, WatchUpdate};
-use crate::{Analysis, Calls, RunCauses, RunTrends, Snapshot, TreeCauses};
 
 /// The content of a frame.
 #[derive(Debug)]
@@ -166,7 +168,7 @@ impl SnapshotMirror {
         self.known.detection = None;
         self.known.tree_causes = None;
         self.known.explanation = None;
-        self.known.selection = crate::Selection::None;
+        self.known.selection = Selection::None;
         self.known.labels_by_tree = Arc::new([]);
     }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use callgrove_model::TraceHead;
+use callgrove_query::{Calls, PatternList, RunCauses, RunTrends};
 
 use super::WireError;
 use super::frame::{AnalysisParts, FrameKind, RemoteTrace};
-use crate::{
-    Analysis, Calls, Detection, PatternList, RunCauses, RunTrends, Snapshot, TreeMap, ViewerId,
-};
+use crate::snapshot::{Analysis, Detection, Snapshot};
+use crate::tree_map::TreeMap;
+use crate::viewer::ViewerId;
 
 /// Turns snapshots into frames for one viewer.
 pub struct SnapshotSender {

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use callgrove_model::{Progress, RunIdentity, TimeNs, Trace};
 
 use super::{MAX_FILE_BYTES, ViewerFile};
+use crate::host::{Host, HostError, OpenJournal, RunningJob};
+use crate::viewer::ViewerId;
 use crate::watch::RECORDED_TREES;
-use crate::{Host, HostError, OpenJournal, RunningJob, ViewerId};
 
 /// Largest total size of one viewer's files, in bytes.
 const MAX_FILES_BYTES: usize = 256 << 20;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use callgrove_forest::{ForestFileLimits, read_forest};
 use callgrove_model::{Progress, TreeIdx};
-use callgrove_session::{Command, DelayCause, RunCauses};
+use callgrove_query::{DelayCause, RunCauses};
+use callgrove_session::Command;
 
 use crate::cancelling::Stopper;
 use crate::support::*;

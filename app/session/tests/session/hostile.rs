@@ -1,8 +1,9 @@
 //! Arbitrary commands of viewers: the session survives them, and their results survive the session.
 
 use callgrove_model::{ExecLabel, ProgramId, RankId, StepId, TimeNs, TreeIdx};
+use callgrove_query::TimeRange;
 use callgrove_session::wire::{SnapshotMirror, SnapshotSender, ViewerMessage};
-use callgrove_session::{ModelAnswer, ModelInForce, TimeRange, TrainingAnswer, ViewerId};
+use callgrove_session::{ModelAnswer, ModelInForce, TrainingAnswer, ViewerId};
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -1,7 +1,8 @@
 //! Marks, labels of records, and saved sessions.
 
 use callgrove_model::{Label, RunIdentity, TimeNs, TreeIdx};
-use callgrove_session::{Command, EventKey, Selection, Snapshot, TimeRange};
+use callgrove_query::TimeRange;
+use callgrove_session::{Command, EventKey, Selection, Snapshot};
 
 use crate::support::*;
 

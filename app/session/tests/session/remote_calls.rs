@@ -5,16 +5,17 @@ use std::sync::Arc;
 use callgrove_model::{
     DurationNs, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, StepId, TimeNs,
 };
+use callgrove_query::{
+    AnomalousOf, AskCalls, AskState, BarsOf, CallOf, CallQuestion, CallWay, Calls, CallsNamed,
+    CallsOfFunction, CallsOutside, CurveOf, IterationAt, JudgedBy, Labelled, LaneView, LevelsOf,
+    MessageQuery, MessagesOf, OccurrenceOrder, OccurrencesIn, OutlineOf, PartnersOf, PatternId,
+    PatternReference, RowKind, StepFrom, SummaryOf, Tile, TimeRange, TimesOf, TotalsOf, TreeOf,
+    UnevenOf, Unfolding, WaitsIn,
+};
 use callgrove_session::wire::{
     SessionLink, SnapshotSender, ViewerMessage, answer_frame, refusal_frame, welcome_frame,
 };
-use callgrove_session::{
-    AnomalousOf, AskCalls, AskState, BarsOf, CallOf, CallQuestion, CallWay, Calls, CallsNamed,
-    CallsOfFunction, CallsOutside, Command, CurveOf, IterationAt, JudgedBy, Labelled, LaneView,
-    LevelsOf, MessageQuery, MessagesOf, OccurrenceOrder, OccurrencesIn, OutlineOf, PartnersOf,
-    PatternId, PatternReference, RowKind, Session as Window, SessionHandle, Snapshot, StepFrom,
-    SummaryOf, Tile, TimeRange, TimesOf, TotalsOf, TreeOf, UnevenOf, Unfolding, ViewerId, WaitsIn,
-};
+use callgrove_session::{Command, Session as Window, SessionHandle, Snapshot, ViewerId};
 use proptest::prelude::*;
 
 use crate::support::*;

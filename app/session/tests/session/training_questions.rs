@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use callgrove_model::{Label, TimeNs, TreeIdx};
-use callgrove_session::{Command, Severity, Snapshot, TimeRange, TrainingAnswer};
+use callgrove_query::TimeRange;
+use callgrove_session::{Command, Severity, Snapshot, TrainingAnswer};
 
 use crate::support::*;
 

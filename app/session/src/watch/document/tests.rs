@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{RowKind, Tile, layout_lane};
 use callgrove_model::ExecIdx;
+use callgrove_query::{RowKind, Tile, layout_lane};
 
 /// Returns main { step { wait(subject) , send } }, and a call of the next step without a known caller.
 fn full() -> Value {

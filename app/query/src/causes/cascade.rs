@@ -4,7 +4,7 @@ use callgrove_model::{DurationNs, ExecRef, LaneIdx, TimeNs};
 use callgrove_patterns::cause::{DelayCause, DelayRole, Incident, RootCause};
 
 use super::RunCauses;
-use crate::CallTimes;
+use crate::timeline::CallTimes;
 
 /// A delay as drawn on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]

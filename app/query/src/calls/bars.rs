@@ -3,7 +3,7 @@
 use callgrove_model::{ExecIdx, FuncId, TimeNs};
 use serde::{Deserialize, Serialize};
 
-use crate::Bar;
+use crate::timeline::Bar;
 
 /// Nanoseconds per microsecond, the unit of most tracers.
 const NS_PER_US: i64 = 1_000;

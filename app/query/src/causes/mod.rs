@@ -5,7 +5,6 @@ mod cascade;
 mod rows;
 mod text;
 mod trees;
-mod wait_query;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,12 +20,11 @@ pub use callgrove_patterns::cause::{
 pub use cascade::{Cascade, CascadeStep};
 pub use rows::{CauseRow, HopRow, IncidentRow};
 pub use text::{CauseEvidence, CausePhrase};
-pub(crate) use text::{IncidentFacts, RootFacts};
+pub use text::{IncidentFacts, RootFacts};
 pub use trees::{TreeCause, TreeCauses};
-pub use wait_query::WaitsIn;
 
 /// The causes of all delays of a run. The waits themselves, with or without a delay, are known only in the process that
-/// has the calls; views query them ([`WaitsIn`]).
+/// has the calls; views query them ([`crate::WaitsIn`]).
 #[derive(Debug)]
 pub struct RunCauses {
     trace: Arc<Trace>,
@@ -46,12 +44,12 @@ impl RunCauses {
     }
 
     /// Combines a trace with causes that were found in it before.
-    pub(crate) fn of_found(trace: Arc<Trace>, causes: Causes) -> Self {
+    pub fn of_found(trace: Arc<Trace>, causes: Causes) -> Self {
         Self { trace, causes }
     }
 
     /// Returns the causes without the trace.
-    pub(crate) fn found(&self) -> &Causes {
+    pub fn found(&self) -> &Causes {
         &self.causes
     }
 
@@ -81,7 +79,7 @@ impl RunCauses {
     }
 
     /// Returns the waits; empty if the causes were computed in another process.
-    fn waits(&self) -> &Waits {
+    pub(crate) fn waits(&self) -> &Waits {
         self.causes.waits()
     }
 

@@ -4,8 +4,8 @@ use callgrove_model::TimeNs;
 use callgrove_patterns::cause::WaitCell;
 use serde::{Deserialize, Serialize};
 
-use crate::TimeRange;
-use crate::calls::{AskCalls, CallsRefusal, CallsReply, LocalCalls};
+use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls};
+use crate::time_range::TimeRange;
 
 /// Which rank waited for which, in a time range or in the whole run; ordered by waiter, then peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -4,14 +4,13 @@ use callgrove_model::{DurationNs, LaneIdx, TimeNs};
 use callgrove_patterns::pattern::{Imbalance, Occurrence, Pattern, PatternId};
 use serde::{Deserialize, Serialize};
 
-use super::curve::{CurveAxis, PatternCurve};
-use super::outline::{OutlineLine, Unfolding};
-use super::reference::PatternReference;
-use super::{PatternIndex, RunPatterns};
-use crate::calls::{
+use super::query::{
     AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number, check_tile, check_time,
 };
-use crate::{Span, Tile, merge_spans};
+use crate::patterns::{
+    CurveAxis, OutlineLine, PatternCurve, PatternReference, RunPatterns, Unfolding,
+};
+use crate::timeline::{Span, Tile, merge_spans};
 
 /// Largest number of columns, more than a screen has.
 const MAX_COLUMNS: usize = 1 << 15;
@@ -20,7 +19,7 @@ const MAX_ROWS: usize = 1_000;
 /// Largest number of lines that are unfolded one by one.
 const MAX_EXCEPTIONS: usize = 10_000;
 
-/// Counts and limits of all listed patterns for q and s, in the order of [`super::PatternList::patterns`].
+/// Counts and limits of all listed patterns for q and s, in the order of [`crate::PatternList::patterns`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JudgedBy(pub PatternReference);
 
@@ -140,23 +139,21 @@ fn known(calls: &LocalCalls) -> Result<&RunPatterns, CallsRefusal> {
         .ok_or(CallsRefusal::NotComputed("patterns"))
 }
 
-impl RunPatterns {
-    fn pattern(&self, id: PatternId) -> Result<&Pattern, CallsRefusal> {
-        self.get(id).ok_or(CallsRefusal::NoPattern(id))
-    }
-
-    fn indices(&self, id: PatternId) -> Result<&PatternIndex, CallsRefusal> {
-        self.indices.get(&id).ok_or(CallsRefusal::NoPattern(id))
-    }
+fn pattern_of(patterns: &RunPatterns, id: PatternId) -> Result<&Pattern, CallsRefusal> {
+    patterns.get(id).ok_or(CallsRefusal::NoPattern(id))
 }
 
-impl PatternCurve {
-    fn judged(&self, reference: PatternReference) -> JudgedPattern {
-        JudgedPattern {
-            usual: self.usual(reference),
-            limit: self.limit(reference),
-            counts: self.counts(reference),
-            excess: self.excess(reference),
+fn curve_of(patterns: &RunPatterns, id: PatternId) -> Result<&PatternCurve, CallsRefusal> {
+    patterns.curve(id).ok_or(CallsRefusal::NoPattern(id))
+}
+
+impl JudgedPattern {
+    fn new(curve: &PatternCurve, reference: PatternReference) -> Self {
+        Self {
+            usual: curve.usual(reference),
+            limit: curve.limit(reference),
+            counts: curve.counts(reference),
+            excess: curve.excess(reference),
         }
     }
 }
@@ -166,9 +163,9 @@ impl AskCalls for JudgedBy {
 
     fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<JudgedPattern>>, CallsRefusal> {
         let patterns = known(calls)?;
-        let judged = patterns.list.patterns.iter().map(|listed| {
-            let indices = patterns.indices(listed.id)?;
-            Ok(indices.curve.judged(self.0))
+        let judged = patterns.list().patterns.iter().map(|listed| {
+            let curve = curve_of(patterns, listed.id)?;
+            Ok(JudgedPattern::new(curve, self.0))
         });
         Ok(CallsReply::Done(judged.collect::<Result<_, _>>()?))
     }
@@ -183,7 +180,7 @@ impl AskCalls for CurveOf {
 
     fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<DurationNs>>, CallsRefusal> {
         check_number(self.num_columns <= MAX_COLUMNS, "columns")?;
-        let sorted = known(calls)?.indices(self.pattern)?.curve.sorted();
+        let sorted = curve_of(known(calls)?, self.pattern)?.sorted();
         let axis = CurveAxis { num: sorted.len() };
         let column = |column: usize| sorted.get(axis.rank_in(column, self.num_columns)).copied();
         let columns = (0..self.num_columns).filter_map(column);
@@ -201,8 +198,8 @@ impl AskCalls for AnomalousOf {
     fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<ListedOccurrence>>, CallsRefusal> {
         check_number(self.num <= MAX_ROWS, "rows")?;
         let patterns = known(calls)?;
-        let pattern = patterns.pattern(self.pattern)?;
-        let curve = &patterns.indices(self.pattern)?.curve;
+        let pattern = pattern_of(patterns, self.pattern)?;
+        let curve = curve_of(patterns, self.pattern)?;
         let at = |place: &u32| pattern.occurrences.get(usize::try_from(*place).ok()?);
         let by_duration = curve.anomalous(self.reference);
         let mut sorted = Vec::new();
@@ -246,13 +243,11 @@ impl AskCalls for OccurrencesIn {
         calls.check_lane(self.lane)?;
         check_tile(self.tile)?;
         let patterns = known(calls)?;
-        let pattern = patterns.pattern(self.pattern)?;
-        let long = &patterns.indices(self.pattern)?.long;
         let place = (self.lane, self.tile.from, self.tile.to);
-        let merged = merge_spans(
-            long.longer_than(pattern, place, self.limit),
-            DurationNs(self.tile.min_bar_ns),
-        );
+        let long = patterns
+            .longer_than(self.pattern, place, self.limit)
+            .ok_or(CallsRefusal::NoPattern(self.pattern))?;
+        let merged = merge_spans(long, DurationNs(self.tile.min_bar_ns));
         let spans = merged.into_iter().map(|merged| Span {
             from: merged.from,
             to: merged.to,
@@ -272,7 +267,7 @@ impl AskCalls for OutlineOf {
     fn begin(&self, calls: &LocalCalls) -> Result<CallsReply<Vec<OutlineLine>>, CallsRefusal> {
         check_number(self.unfolding.exceptions.len() <= MAX_EXCEPTIONS, "lines")?;
         let patterns = known(calls)?;
-        patterns.indices(self.pattern)?;
+        curve_of(patterns, self.pattern)?;
         let lines = patterns.outline(self.pattern, &self.unfolding);
         Ok(CallsReply::Done(lines))
     }

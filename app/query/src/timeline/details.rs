@@ -50,6 +50,19 @@ pub struct CallDetails {
     pub wait: Option<usize>,
 }
 
+/// The time and the function of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CallTimes {
+    /// The call.
+    pub call: ExecRef,
+    /// Function.
+    pub func: FuncId,
+    /// Entry.
+    pub from: TimeNs,
+    /// Exit.
+    pub to: TimeNs,
+}
+
 /// A call and its function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NamedCall {

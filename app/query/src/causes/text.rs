@@ -170,16 +170,19 @@ impl RunCauses {
 }
 
 /// The facts about the root of a delay that a sentence contains.
-pub(crate) struct RootFacts<'a> {
-    pub(crate) kind: CauseKind,
-    /// `None` if unknown.
-    pub(crate) rank: Option<RankId>,
-    /// Short name; empty if unknown.
-    pub(crate) function: &'a str,
-    pub(crate) own_delay: DurationNs,
+pub struct RootFacts<'a> {
+    /// Kind of cause.
+    pub kind: CauseKind,
+    /// Rank; `None` if unknown.
+    pub rank: Option<RankId>,
+    /// Short name of the function; empty if unknown.
+    pub function: &'a str,
+    /// Excess over the usual duration.
+    pub own_delay: DurationNs,
     /// Usual duration; `None` if too little of the run is known.
-    pub(crate) usual: Option<DurationNs>,
-    pub(crate) is_in_library: bool,
+    pub usual: Option<DurationNs>,
+    /// True if it was in a call of the communication library, of threads or of devices.
+    pub is_in_library: bool,
 }
 
 impl RootFacts<'_> {
@@ -225,28 +228,36 @@ impl RootFacts<'_> {
 }
 
 /// The facts about an incident of a recorded run or of a running job that its sentence contains.
-pub(crate) struct IncidentFacts<'a> {
-    pub(crate) kind: CauseKind,
-    pub(crate) root: RootFacts<'a>,
-    pub(crate) confidence_percent: u8,
-    pub(crate) is_clock_unsure: bool,
-    pub(crate) next_best: Option<RankId>,
-    /// Empty if unknown.
-    pub(crate) host: &'a str,
-    pub(crate) length: DurationNs,
+pub struct IncidentFacts<'a> {
+    /// Kind of cause.
+    pub kind: CauseKind,
+    /// Root of the delay.
+    pub root: RootFacts<'a>,
+    /// Number of a hundred such cases in which the rank of the root is the right one.
+    pub confidence_percent: u8,
+    /// True if the rank follows from clocks that messages bound from one side only.
+    pub is_clock_unsure: bool,
+    /// The second most likely rank, if there is a choice.
+    pub next_best: Option<RankId>,
+    /// Host of the root; empty if unknown.
+    pub host: &'a str,
+    /// Time from its start to its end.
+    pub length: DurationNs,
     /// Time that other ranks waited for the root.
-    pub(crate) caused: DurationNs,
+    pub caused: DurationNs,
     /// Time that all ranks lost.
-    pub(crate) cost: DurationNs,
-    /// Includes the root's rank.
-    pub(crate) num_ranks: usize,
-    pub(crate) times: u32,
-    pub(crate) every: Option<DurationNs>,
+    pub cost: DurationNs,
+    /// Number of ranks, including the root's.
+    pub num_ranks: usize,
+    /// Number of occurrences, if recurrences are one incident.
+    pub times: u32,
+    /// Period of the occurrences, if it hardly varies.
+    pub every: Option<DurationNs>,
 }
 
 impl IncidentFacts<'_> {
     /// Returns the incident in one line.
-    pub(crate) fn sentence(&self) -> String {
+    pub fn sentence(&self) -> String {
         let (root, length, cost) = (&self.root, self.length, self.cost);
         let all = ranks(self.num_ranks);
         let num_others = self.num_ranks.saturating_sub(1);

@@ -7,7 +7,9 @@ use super::bars::LaneBars;
 use super::query::{
     AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number, check_tile, check_time,
 };
-use crate::{LaneView, MessageQuery, MessagesInView, RowKind, Tile, layout_lane, num_levels};
+use crate::timeline::{
+    LaneView, MessageQuery, MessagesInView, RowKind, Tile, layout_lane, num_levels,
+};
 
 /// Largest number of columns, more than a screen has.
 const MAX_COLUMNS: usize = 1 << 16;

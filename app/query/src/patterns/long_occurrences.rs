@@ -3,7 +3,7 @@
 use callgrove_model::{DurationNs, ExecRef, LaneIdx, TimeNs};
 use callgrove_patterns::pattern::{Occurrence, Pattern};
 
-use crate::Span;
+use crate::timeline::Span;
 
 /// Number of occurrences per block. Blocks whose longest occurrence is too short are skipped.
 const BLOCK_LEN: usize = 64;

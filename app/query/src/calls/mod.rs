@@ -3,7 +3,7 @@
 //! A view never reads the columns of a trace. It sends questions to [`Calls`], which belongs to the snapshot. Answers
 //! are plain data and no larger than the picture drawn from them. Names, lanes, ranks, the span and the size of the run
 //! are always available; incidents and the list of patterns, once computed. Waits and occurrences are as numerous as
-//! calls, so views query them ([`crate::WaitsIn`], [`crate::AnomalousOf`] and others).
+//! calls, so views query them ([`WaitsIn`], [`AnomalousOf`] and others).
 //!
 //! ```text
 //!                              ┌ local: answered at once, a long one a little in each frame
@@ -20,23 +20,27 @@ mod answers;
 mod bars;
 mod call;
 mod lane;
+mod pattern;
 mod query;
 mod query_cache;
 mod question;
 mod search;
 mod source;
 mod tree;
+mod wait;
 
 pub use bars::LaneBars;
-pub use call::{
-    CallOf, CallTimes, CallWay, CallsOutside, FoundCall, Labelled, PartnersOf, StepFrom, TimesOf,
-};
+pub use call::{CallOf, CallWay, CallsOutside, FoundCall, Labelled, PartnersOf, StepFrom, TimesOf};
 pub use lane::{BarsOf, LaneLevels, LevelsOf, MessagesOf};
+pub use pattern::{
+    AnomalousOf, CurveOf, IterationAt, JudgedBy, JudgedPattern, ListedOccurrence, OccurrenceOrder,
+    OccurrencesIn, OutlineOf, UnevenIteration, UnevenOf,
+};
 pub use query::{AskCalls, AskState, CallsRefusal, CallsReply, LocalCalls};
-pub(crate) use query::{check_number, check_tile, check_time};
-pub(crate) use query_cache::CallRequest;
+pub use query_cache::CallRequest;
 pub use question::CallQuestion;
 pub use search::{CallsNamed, CallsOfFunction, FoundCalls, TotalsOf};
 pub use source::Calls;
-pub(crate) use source::CallsFacts;
+pub use source::CallsFacts;
 pub use tree::{SummaryOf, TreeOf};
+pub use wait::WaitsIn;

@@ -6,7 +6,9 @@ use callgrove_model::{ExecRef, FuncId, LaneIdx, TimeNs, Trace};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{MessageIndex, PatternId, RunCauses, RunPatterns, Tile};
+use crate::causes::RunCauses;
+use crate::patterns::{PatternId, RunPatterns};
+use crate::timeline::{MessageIndex, Tile};
 
 /// Largest absolute time of a question, about the year 2116, so that the difference of two times cannot overflow.
 const MAX_TIME_NS: i64 = i64::MAX / 2;
@@ -116,7 +118,7 @@ impl LocalCalls {
         is_known.then_some(()).ok_or(CallsRefusal::NoCall(call))
     }
 
-    pub(crate) fn check_lane(&self, lane: LaneIdx) -> Result<(), CallsRefusal> {
+    pub(super) fn check_lane(&self, lane: LaneIdx) -> Result<(), CallsRefusal> {
         let is_known = lane.index() < self.trace.lanes.len();
         is_known.then_some(()).ok_or(CallsRefusal::NoLane(lane))
     }
@@ -127,12 +129,12 @@ impl LocalCalls {
     }
 }
 
-pub(crate) fn check_time(from: TimeNs, to: TimeNs) -> Result<(), CallsRefusal> {
+pub(super) fn check_time(from: TimeNs, to: TimeNs) -> Result<(), CallsRefusal> {
     let is_time = -MAX_TIME_NS <= from.0 && from <= to && to.0 <= MAX_TIME_NS;
     is_time.then_some(()).ok_or(CallsRefusal::NoTime(from, to))
 }
 
-pub(crate) fn check_tile(tile: Tile) -> Result<(), CallsRefusal> {
+pub(super) fn check_tile(tile: Tile) -> Result<(), CallsRefusal> {
     check_time(tile.from, tile.to)?;
     check_number(
         tile.to.since(tile.from).0 / tile.min_bar_ns.max(1) <= MAX_COLUMNS,
@@ -140,6 +142,6 @@ pub(crate) fn check_tile(tile: Tile) -> Result<(), CallsRefusal> {
     )
 }
 
-pub(crate) fn check_number(is_fit: bool, of: &'static str) -> Result<(), CallsRefusal> {
+pub(super) fn check_number(is_fit: bool, of: &'static str) -> Result<(), CallsRefusal> {
     is_fit.then_some(()).ok_or(CallsRefusal::TooMuch(of))
 }

@@ -17,7 +17,9 @@ mod spans;
 mod statistics;
 
 pub use bar::{Bar, RowKind, Tile, layout_lane, num_levels};
-pub use details::{CallDetails, CounterDetails, MessageDetails, NamedCall, innermost_at};
+pub use details::{
+    CallDetails, CallTimes, CounterDetails, MessageDetails, NamedCall, innermost_at,
+};
 pub use messages::{Arrow, ArrowOf, LaneView, MessageIndex, MessageQuery, MessagesInView};
 pub use rows::{
     LaneNames, LaneRow, RankFilter, RankFilterError, RankSort, RowQuery, order_rows, partners_of,

@@ -6,7 +6,6 @@ mod list;
 mod listing;
 mod long_occurrences;
 mod outline;
-mod queries;
 mod reference;
 mod rows;
 #[cfg(test)]
@@ -15,9 +14,10 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_model::{Cancelled, LaneIdx, Progress, TimeNs, Trace};
+use callgrove_model::{Cancelled, DurationNs, LaneIdx, Progress, TimeNs, Trace};
 use callgrove_patterns::pattern::{Iterations, Patterns};
 
+use crate::timeline::Span;
 use long_occurrences::LongOccurrences;
 
 pub use callgrove_patterns::pattern::{
@@ -26,10 +26,6 @@ pub use callgrove_patterns::pattern::{
 pub use curve::{CurveAxis, PatternCurve};
 pub use list::{ListedIterations, ListedPattern, PatternList};
 pub use outline::{OutlineLine, OutlinePath, Unfolding};
-pub use queries::{
-    AnomalousOf, CurveOf, IterationAt, JudgedBy, JudgedPattern, ListedOccurrence, OccurrenceOrder,
-    OccurrencesIn, OutlineOf, UnevenIteration, UnevenOf,
-};
 pub use reference::PatternReference;
 pub use rows::{AnomalyRow, IterationsRow, PatternRow};
 
@@ -95,6 +91,19 @@ impl RunPatterns {
     /// Returns the curve of the durations of a pattern that repeats.
     pub fn curve(&self, id: PatternId) -> Option<&PatternCurve> {
         Some(&self.indices.get(&id)?.curve)
+    }
+
+    /// Returns the occurrences of a pattern that repeats, on a lane from one time to another, that last longer than
+    /// `limit`; in order of start.
+    pub(crate) fn longer_than(
+        &self,
+        id: PatternId,
+        place: (LaneIdx, TimeNs, TimeNs),
+        limit: DurationNs,
+    ) -> Option<impl Iterator<Item = Span>> {
+        let pattern = self.get(id)?;
+        let long = &self.indices.get(&id)?.long;
+        Some(long.longer_than(pattern, place, limit))
     }
 
     /// Returns the imbalance of each iteration, in order.

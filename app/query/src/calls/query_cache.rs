@@ -61,7 +61,7 @@ pub(super) enum NewQuery {
 
 /// A request to the process that has the calls.
 #[derive(Debug)]
-pub(crate) enum CallRequest {
+pub enum CallRequest {
     /// Asks a question, identified by its number.
     Ask(u64, CallQuestion),
     /// Cancels a question.

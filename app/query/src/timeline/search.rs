@@ -7,7 +7,7 @@ use callgrove_model::{
 };
 
 use super::Span;
-use crate::TimeRange;
+use crate::time_range::TimeRange;
 
 /// Largest number of hits that are stored. Beyond it every second one is dropped, repeatedly, so that the stored ones
 /// are spread evenly.

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::query::{AskCalls, AskState, CallsRefusal, CallsReply, LocalCalls};
 use super::query_cache::{CallRequest, NewQuery, QueryCache};
 use super::question::CallQuestion;
-use crate::{MessageIndex, PatternList, RunCauses, RunPatterns};
+use crate::causes::RunCauses;
+use crate::patterns::{PatternList, RunPatterns};
+use crate::timeline::MessageIndex;
 
 /// Largest answer that is sent, in bytes.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
@@ -26,7 +28,7 @@ pub struct Calls {
 
 /// Facts about the calls that are always available.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct CallsFacts {
+pub struct CallsFacts {
     /// First entry and last exit.
     span: Option<(TimeNs, TimeNs)>,
     num_calls: usize,
@@ -60,7 +62,7 @@ impl Calls {
     }
 
     /// Returns the calls of a trace in another process; the lanes of `trace` are empty.
-    pub(crate) fn remote(trace: Arc<Trace>, facts: CallsFacts) -> Self {
+    pub fn remote(trace: Arc<Trace>, facts: CallsFacts) -> Self {
         Self {
             trace,
             facts,
@@ -75,7 +77,7 @@ impl Calls {
     }
 
     /// Returns the facts that are always available.
-    pub(crate) fn facts(&self) -> &CallsFacts {
+    pub fn facts(&self) -> &CallsFacts {
         &self.facts
     }
 
@@ -172,7 +174,7 @@ impl Calls {
     }
 
     /// Returns the next request to the process that has the calls.
-    pub(crate) fn next_request(&self) -> Option<CallRequest> {
+    pub fn next_request(&self) -> Option<CallRequest> {
         self.cache().next_request()
     }
 
@@ -180,7 +182,7 @@ impl Calls {
     ///
     /// # Errors
     /// The bytes are not a valid answer.
-    pub(crate) fn take_answer(
+    pub fn take_answer(
         &self,
         number: u64,
         bytes: Option<&[u8]>,
@@ -195,7 +197,7 @@ impl Calls {
     }
 
     /// Marks all sent questions to be sent again.
-    pub(crate) fn requeue_sent(&self) {
+    pub fn requeue_sent(&self) {
         self.cache().requeue_sent();
     }
 
@@ -203,7 +205,7 @@ impl Calls {
     ///
     /// # Errors
     /// The reason of the refusal, as text.
-    pub(crate) fn answer(
+    pub fn answer(
         &self,
         question: &CallQuestion,
         is_forgotten: impl Fn() -> bool,

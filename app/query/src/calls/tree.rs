@@ -4,7 +4,7 @@ use callgrove_model::{CsTree, ExecRef, PackedTree};
 use serde::{Deserialize, Serialize};
 
 use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number};
-use crate::{SummaryNode, summarize};
+use crate::summary::{SummaryNode, summarize};
 
 /// Largest number of calls in a tree that is drawn.
 const MAX_CALLS: usize = 4 << 20;

@@ -30,12 +30,12 @@ impl RunTrends {
     }
 
     /// Combines a trace, or its head, with trends that were found in it before.
-    pub(crate) fn of_found(trace: Arc<Trace>, trends: Trends) -> Self {
+    pub fn of_found(trace: Arc<Trace>, trends: Trends) -> Self {
         Self { trace, trends }
     }
 
     /// Returns the trends without the trace.
-    pub(crate) fn found(&self) -> &Trends {
+    pub fn found(&self) -> &Trends {
         &self.trends
     }
 

@@ -6,7 +6,7 @@ use callgrove_model::{DurationNs, ExecIdx, ExecRef, Executions, FuncId, LaneIdx,
 
 use serde::{Deserialize, Serialize};
 
-use crate::TimeRange;
+use crate::time_range::TimeRange;
 
 /// The totals of a function in a time range. Only the part of a call inside the range counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

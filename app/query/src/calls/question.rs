@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::answers::{AnyAnswer, AnyReply, begin_any, read_any, write_any};
 use super::call::{CallOf, CallsOutside, Labelled, PartnersOf, StepFrom, TimesOf};
 use super::lane::{BarsOf, LevelsOf, MessagesOf};
+use super::pattern::{
+    AnomalousOf, CurveOf, IterationAt, JudgedBy, OccurrencesIn, OutlineOf, UnevenOf,
+};
 use super::query::{CallsRefusal, LocalCalls};
 use super::search::{CallsNamed, CallsOfFunction, TotalsOf};
 use super::tree::{SummaryOf, TreeOf};
-use crate::causes::WaitsIn;
-use crate::patterns::{
-    AnomalousOf, CurveOf, IterationAt, JudgedBy, OccurrencesIn, OutlineOf, UnevenOf,
-};
+use super::wait::WaitsIn;
 
 macro_rules! questions {
     ($($question:ident),* $(,)?) => {

@@ -1,12 +1,12 @@
 //! Questions about single calls.
 
 use callgrove_model::{
-    ExecIdx, ExecLabel, ExecRef, Executions, FuncId, LaneIdx, ProgramId, RankId, TimeNs,
+    ExecIdx, ExecLabel, ExecRef, Executions, FuncId, LaneIdx, ProgramId, RankId,
 };
 use serde::{Deserialize, Serialize};
 
 use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number};
-use crate::{CallDetails, NamedCall, innermost_at, partners_of};
+use crate::timeline::{CallDetails, CallTimes, NamedCall, innermost_at, partners_of};
 
 /// Largest number of calls in a question. Incidents have fewer.
 const MAX_CALLS: usize = 1 << 18;
@@ -18,19 +18,6 @@ pub struct CallOf(pub ExecRef);
 /// The times and functions of some calls.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TimesOf(pub Vec<ExecRef>);
-
-/// The time and the function of a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CallTimes {
-    /// The call.
-    pub call: ExecRef,
-    /// Function.
-    pub func: FuncId,
-    /// Entry.
-    pub from: TimeNs,
-    /// Exit.
-    pub to: TimeNs,
-}
 
 /// The number of given calls that are neither calls of some functions nor inside one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -4,8 +4,8 @@ use callgrove_model::{DurationNs, ExecRef, FuncId, LaneIdx, TimeNs};
 use serde::{Deserialize, Serialize};
 
 use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls, check_number, check_time};
-use crate::timeline::{CallSearch, RangeStatistics};
-use crate::{FunctionTotals, Span, SpanIndex, TimeRange};
+use crate::time_range::TimeRange;
+use crate::timeline::{CallSearch, FunctionTotals, RangeStatistics, Span, SpanIndex};
 
 /// Number of calls that are searched in one frame.
 const SEARCHED_PER_FRAME: usize = 2_000_000;
