@@ -29,9 +29,9 @@ type FileInMemory = (u64, Vec<u8>);
 
 /// The user's files in memory.
 #[derive(Clone, Default)]
-pub(crate) struct MemoryFiles(Arc<Mutex<BTreeMap<String, FileInMemory>>>);
+pub(crate) struct UserFilesInMemory(Arc<Mutex<BTreeMap<String, FileInMemory>>>);
 
-impl MemoryFiles {
+impl UserFilesInMemory {
     pub(crate) fn put(&self, name: &str, content: Vec<u8>) {
         let file = (content.len() as u64, content);
         self.0.lock().unwrap().insert(name.to_owned(), file);
@@ -44,7 +44,7 @@ impl MemoryFiles {
     }
 }
 
-impl UserFiles for MemoryFiles {
+impl UserFiles for UserFilesInMemory {
     fn num_bytes(&self, name: &str) -> Option<u64> {
         Some(self.0.lock().unwrap().get(name)?.0)
     }

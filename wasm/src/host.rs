@@ -171,7 +171,7 @@ mod tests {
 
     use super::*;
     use crate::file_store::open_command;
-    use crate::fixture::{MemoryFiles, forest_file};
+    use crate::fixture::{UserFilesInMemory, forest_file};
 
     /// Names and contents of downloaded files.
     type Downloads = Vec<(String, Vec<u8>)>;
@@ -179,7 +179,7 @@ mod tests {
     /// A browser that stores everything in memory.
     #[derive(Clone, Default)]
     struct Memory {
-        files: MemoryFiles,
+        files: UserFilesInMemory,
         kept: Arc<Mutex<BTreeMap<String, String>>>,
         downloads: Arc<Mutex<Downloads>>,
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use callgrove_source::{FileReader, Files, SourceError};
+use callgrove_source::{FileReader, FileSystem, SourceError};
 use sha2::{Digest, Sha256};
 
 /// Number of bytes of a file that are in memory at a time.
@@ -109,7 +109,7 @@ impl<S: UserFiles> Seek for SlicedFile<S> {
     }
 }
 
-impl<S: UserFiles + Clone + Send + Sync + 'static> Files for PageFiles<S> {
+impl<S: UserFiles + Clone + Send + Sync + 'static> FileSystem for PageFiles<S> {
     fn exists(&self, path: &Path) -> bool {
         self.num_bytes(path).is_ok()
     }
@@ -134,7 +134,7 @@ impl<S: UserFiles + Clone + Send + Sync + 'static> Files for PageFiles<S> {
     }
 
     fn open(&self, file: &Path) -> io::Result<Box<dyn FileReader>> {
-        let num_bytes = Files::num_bytes(self, file)?;
+        let num_bytes = FileSystem::num_bytes(self, file)?;
         let name = file.to_str().ok_or(io::ErrorKind::NotFound)?;
         Ok(Box::new(SlicedFile::new(self.0.clone(), name, num_bytes)))
     }

@@ -231,14 +231,14 @@ mod tests {
 
     use super::*;
     use crate::file_store::open_command;
-    use crate::fixture::{MemoryFiles, forest_file};
+    use crate::fixture::{UserFilesInMemory, forest_file};
 
     const NAME: &str = "runs.jsonl";
 
     /// A page that records its worker's calls.
     #[derive(Clone, Default)]
     struct RecordingPage {
-        files: MemoryFiles,
+        files: UserFilesInMemory,
         frames: Arc<Mutex<Vec<Vec<u8>>>>,
         kept: Arc<Mutex<Vec<(String, String)>>>,
     }

@@ -4,19 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use callgrove_formats::local_registry;
 use callgrove_local::Threads;
 use callgrove_model::{Progress, RunIdentity, TimeNs, Trace};
 use callgrove_session::watch::RECORDED_TREES;
 use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
-use callgrove_source::{Registry, SourceError};
+use callgrove_source::SourceError;
 
 use crate::args::ConnectArgs;
 use crate::connect::credential;
 use crate::files::{Readers, replace_file};
 use crate::follow::ServerAccess;
 use crate::journal_file::JournalFile;
-use crate::streams;
+use crate::streams::registry;
 use crate::tree_models::{JobClient, recorded_trace};
 
 /// A host with the files of this machine.
@@ -141,11 +140,6 @@ fn read_source(
         SourceError::Cancelled(_) => HostError::Cancelled,
         error => HostError::Failed(error.with_causes()),
     })
-}
-
-/// Returns the known formats of traces, with this program as the guard of those that need one.
-pub(crate) fn registry() -> Registry {
-    local_registry(streams::guard())
 }
 
 /// Checks that a trace can be found at `source`, without reading it.

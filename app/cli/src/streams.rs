@@ -11,13 +11,12 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use callgrove_ad::{AdOptions, OpenStream, Pacing, Stream, Watchlist};
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_detect::{Algorithm, Params};
-use callgrove_formats::GuardProgram;
+use callgrove_formats::{GuardProgram, local_registry};
 use callgrove_model::{FunctionPattern, ProgramId, RankId, WarningKind, Warnings};
-use callgrove_source::{Part, Projection, Ranks, SourceError, check_ranks, rank_in_name};
+use callgrove_source::{Part, Projection, Ranks, Registry, SourceError, check_ranks, rank_in_name};
 use callgrove_tau::{LiveEngine, LiveOptions, TauFormat, open_live};
 
 use crate::args::{DetectArgs, StreamArgs};
-use crate::host::registry;
 use crate::stop::StopSignal;
 use crate::tree_models;
 
@@ -41,6 +40,11 @@ pub(crate) fn guard() -> Option<GuardProgram> {
         program,
         arguments: vec![READ_THROUGH.into()],
     })
+}
+
+/// Returns the known formats of traces, with this program as the guard of those that need one.
+pub(crate) fn registry() -> Registry {
+    local_registry(guard())
 }
 
 /// Runs in the process of the guard.
@@ -86,7 +90,8 @@ pub(crate) fn open(args: &StreamArgs, stop: &StopSignal) -> Result<OpenedStreams
     let mut warnings = Warnings::default();
     let unopened: Vec<Unopened> = match &args.input.trace {
         Some(trace) if args.follow => {
-            let found = find_growing(Path::new(trace), options.connect_timeout, stop)?;
+            let timeout = options.connect_timeout;
+            let found = find_growing(&registry(), Path::new(trace), timeout, stop)?;
             warnings.join(found.1);
             let live = |path| Unopened::Live(path, LiveEngine::Bp);
             found.0.into_iter().map(live).collect()

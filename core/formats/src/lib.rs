@@ -5,7 +5,7 @@
 //! files of this machine, or of a page ───┴─ Registry ─ Run ─ Trace
 //! ```
 //!
-//! To add a format, write a crate in a folder beside `events_csv` and give it a line in [`formats`].
+//! To add a format, write a crate in a folder next to `events_csv` and give it a line in [`formats`].
 
 #[cfg(not(target_family = "wasm"))]
 mod local;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use callgrove_events_csv::EventsCsvFormat;
 use callgrove_forest::ForestFormat;
 use callgrove_packed::PackedFormat;
-use callgrove_source::{Files, Format, Registry};
+use callgrove_source::{FileSystem, Format, Registry};
 
 #[cfg(not(target_family = "wasm"))]
 pub use local::{GuardProgram, load, local_registry, read_through};
@@ -30,6 +30,6 @@ fn formats() -> Vec<Box<dyn Format>> {
 }
 
 /// Returns the formats that a page reads, from its files.
-pub fn page_registry(files: Arc<dyn Files>) -> Registry {
+pub fn page_registry(files: Arc<dyn FileSystem>) -> Registry {
     Registry::new(files, formats())
 }

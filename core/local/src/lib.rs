@@ -1,4 +1,4 @@
-//! The files and threads of this machine, for reading runs ([`Files`], [`Workers`]).
+//! The files and threads of this machine, for reading runs ([`FileSystem`], [`Workers`]).
 
 use std::fs::{self, File};
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use callgrove_source::{FileReader, Files, OneByOne, SourceError, Workers};
+use callgrove_source::{FileReader, FileSystem, OneByOne, SourceError, Workers};
 
 /// The files of this machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +17,7 @@ pub struct LocalFiles;
 #[derive(Clone, Copy, Debug)]
 pub struct Threads(NonZeroUsize);
 
-impl Files for LocalFiles {
+impl FileSystem for LocalFiles {
     fn exists(&self, path: &Path) -> bool {
         path.exists()
     }

@@ -71,7 +71,7 @@ pub use open_calls::{EndedCall, OpenCalls};
 pub use packed::{PackedError, PackedLanes, PackedRoots, PackedTree, TraceHead, TreeCalls};
 pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
-pub use real::Real;
+pub use real::{Real, fraction};
 pub use reason::{DifferenceKind, Reason};
 pub use run::{RunIdentity, RunMatch, RunMismatch};
 pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit};

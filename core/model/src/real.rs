@@ -19,3 +19,9 @@ macro_rules! real {
 }
 
 real!(usize, u64, i64);
+
+/// Returns the share of some work that is done, for its progress.
+#[expect(clippy::cast_possible_truncation, reason = "a share is in range")]
+pub fn fraction(done: impl Real, all: impl Real) -> f32 {
+    (done.real() / all.real()) as f32
+}

@@ -98,10 +98,10 @@ pub enum SourceError {
         /// The stream.
         path: PathBuf,
     },
-    /// The stream has no writer, or one that this reader does not understand.
+    /// The stream has no writer, or one that does not answer.
     #[error(
-        "no writer answered within {seconds} s ({reason}); is the program running, is this the name of its \
-         stream, and does it use the same release of ADIOS2?: {}", .path.display()
+        "no writer answered within {seconds} s ({reason}); is the program running, and is this the name of its \
+         stream?: {}", .path.display()
     )]
     NoWriter {
         /// The state that was found instead.

@@ -6,7 +6,7 @@
 //!                                                                               └─ complete call stacks ───── Trace
 //! ```
 //!
-//! This crate reads no files and starts no threads: [`Files`] and [`Workers`] are passed in. So the same formats serve
+//! This crate reads no files and starts no threads: [`FileSystem`] and [`Workers`] are passed in. So the same formats serve
 //! the command line, the window, the servers and a page.
 //!
 //! Damage is normal. A part that cannot be read is left out, a truncated stream yields what precedes its end, and an
@@ -22,8 +22,8 @@
 )]
 
 mod error;
-mod files;
 mod format;
+mod input;
 mod memory_files;
 mod rank_in_name;
 mod read;
@@ -32,11 +32,11 @@ mod stream;
 mod workers;
 
 pub use error::SourceError;
-pub use files::{FileReader, Files, Input};
 pub use format::{Contents, Extent, Format, LoadTrace, Part};
+pub use input::{FileReader, FileSystem, Input};
 pub use memory_files::MemoryFiles;
 pub use rank_in_name::rank_in_name;
 pub use read::{check_ranks, read_parts};
-pub use registry::{Registry, Run};
+pub use registry::{RecordedRun, Registry};
 pub use stream::{Announcement, EventStream, Next, Projection, Ranks};
 pub use workers::{OneByOne, Workers};

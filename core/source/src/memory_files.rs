@@ -1,13 +1,13 @@
-//! Files in memory, for a caller that has the bytes already.
+//! FileSystem in memory, for a caller that has the bytes already.
 
 use std::collections::BTreeMap;
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{FileReader, Files, SourceError};
+use crate::{FileReader, FileSystem, SourceError};
 
-/// Files in memory, by path. Each path with further parts below it is a folder.
+/// FileSystem in memory, by path. Each path with further parts below it is a folder.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFiles {
     files: BTreeMap<PathBuf, Arc<[u8]>>,
@@ -26,7 +26,7 @@ impl MemoryFiles {
     }
 }
 
-impl Files for MemoryFiles {
+impl FileSystem for MemoryFiles {
     fn exists(&self, path: &Path) -> bool {
         self.files.contains_key(path) || self.is_folder(path)
     }
@@ -52,7 +52,7 @@ impl Files for MemoryFiles {
     }
 
     fn num_bytes(&self, file: &Path) -> io::Result<u64> {
-        Ok(self.file(file)?.len() as u64)
+        Ok(u64::try_from(self.file(file)?.len()).unwrap_or(u64::MAX))
     }
 
     fn open(&self, file: &Path) -> io::Result<Box<dyn FileReader>> {

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use callgrove_model::{Progress, Trace};
 
 use crate::{
-    Contents, Extent, Files, Format, Input, LoadTrace, Part, SourceError, Workers, rank_in_name,
-    read_parts,
+    Contents, Extent, FileSystem, Format, Input, LoadTrace, Part, SourceError, Workers,
+    rank_in_name, read_parts,
 };
 
 /// The known formats, and the files that they read.
 pub struct Registry {
-    files: Arc<dyn Files>,
+    files: Arc<dyn FileSystem>,
     formats: Vec<Box<dyn Format>>,
 }
 
 /// A recorded run: its parts, or a file of complete call stacks.
-pub enum Run {
+pub enum RecordedRun {
     /// Events, in parts that can be read independently.
     Events(Vec<Box<dyn Part>>),
     /// Complete call stacks.
@@ -32,7 +32,7 @@ struct Member<'a> {
 
 impl Registry {
     /// Returns a registry of these formats. An input belongs to the first that recognizes it.
-    pub fn new(files: Arc<dyn Files>, formats: Vec<Box<dyn Format>>) -> Self {
+    pub fn new(files: Arc<dyn FileSystem>, formats: Vec<Box<dyn Format>>) -> Self {
         Self { files, formats }
     }
 
@@ -54,27 +54,27 @@ impl Registry {
     ///
     /// # Errors
     /// Those of [`Registry::find`] and of [`Format::open`]; [`SourceError::NotAPart`].
-    pub fn open(&self, source: &Path) -> Result<Run, SourceError> {
+    pub fn open(&self, source: &Path) -> Result<RecordedRun, SourceError> {
         let members = self.members(source)?;
         let is_alone = members.len() == 1;
         let mut parts = Vec::new();
         for Member { input, format } in members {
             match format.open(&input)? {
                 Contents::Events(more) => parts.extend(more),
-                Contents::Trace(trace) if is_alone => return Ok(Run::Trace(trace)),
+                Contents::Trace(trace) if is_alone => return Ok(RecordedRun::Trace(trace)),
                 Contents::Trace(_) => {
                     let path = input.path().to_owned();
                     return Err(SourceError::NotAPart { path });
                 }
             }
         }
-        Ok(Run::Events(parts))
+        Ok(RecordedRun::Events(parts))
     }
 
     /// Reads the run that a path or pattern names into memory.
     ///
     /// # Errors
-    /// Those of [`Registry::open`] and [`Run::load`].
+    /// Those of [`Registry::open`] and [`RecordedRun::load`].
     pub fn load(
         &self,
         source: &Path,
@@ -165,7 +165,7 @@ impl Registry {
     }
 }
 
-impl Run {
+impl RecordedRun {
     /// Reads the run into memory.
     ///
     /// # Errors

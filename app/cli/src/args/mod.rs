@@ -20,8 +20,8 @@ pub(crate) use common::TableFormat;
 use common::{ClassArgs, TRACE_HELP};
 pub(crate) use config_file::ConfigFile;
 pub(crate) use page::{ExportArgs, PageArgs};
-pub(crate) use part::Part;
 use part::PartArgs;
+pub(crate) use part::PartOfRun;
 pub(crate) use pipeline::{
     AdArgs, CaArgs, ConnectArgs, DetectArgs, ModelArgs, ModelCommand, ModelEvaluateArgs,
     ProvDbServerArgs, PserverArgs, PublishArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs,
@@ -152,7 +152,7 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) reference: Option<String>,
     /// Learn what is normal from a part of the run (of the reference, if given), such as 0%..20%
     #[arg(long, value_name = "FROM..TO", conflicts_with = "model")]
-    pub(crate) reference_between: Option<Part>,
+    pub(crate) reference_between: Option<PartOfRun>,
     /// Save the learned model
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     pub(crate) save_model: Option<PathBuf>,

@@ -12,12 +12,12 @@ pub(crate) struct PartArgs {
     /// Only executions entered in this part of the run, in percent or in seconds from its beginning: 30%..60%, 0..1.5,
     /// 50%.. ; they keep their indexes
     #[arg(long, value_name = "FROM..TO")]
-    pub(crate) between: Option<Part>,
+    pub(crate) between: Option<PartOfRun>,
 }
 
 /// A part of a run from one point to another.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Part {
+pub(crate) struct PartOfRun {
     from: Point,
     to: Point,
 }
@@ -44,7 +44,7 @@ impl fmt::Display for ParsePartError {
 
 impl std::error::Error for ParsePartError {}
 
-impl FromStr for Part {
+impl FromStr for PartOfRun {
     type Err = ParsePartError;
 
     fn from_str(text: &str) -> Result<Self, ParsePartError> {
@@ -83,7 +83,7 @@ impl FromStr for Part {
     }
 }
 
-impl Part {
+impl PartOfRun {
     /// Returns the forest of the executions that are entered in this part of the run.
     pub(crate) fn of(self, forest: &Forest) -> Forest {
         forest.between(self.times(forest.trace()))
@@ -114,17 +114,17 @@ mod tests {
 
     #[test]
     fn percent_and_seconds_are_parsed_and_others_rejected() {
-        let part = |text: &str| text.parse::<Part>();
+        let part = |text: &str| text.parse::<PartOfRun>();
         assert_eq!(
             part("30%..60%").unwrap(),
-            Part {
+            PartOfRun {
                 from: Point::Share(0.3),
                 to: Point::Share(0.6)
             }
         );
         assert_eq!(
             part("0.5..").unwrap(),
-            Part {
+            PartOfRun {
                 from: Point::Seconds(0.5),
                 to: Point::Share(1.0)
             }

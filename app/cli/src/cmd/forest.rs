@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use callgrove_model::{Forest, Trace};
 use callgrove_session::{RootError, forest_of_trees, grow_forest, suggest_roots};
 
-use crate::args::Part;
+use crate::args::PartOfRun;
 use crate::host::read_trace;
 use crate::output::{Clock, print_damage, warn, with_progress};
 
@@ -15,7 +15,7 @@ use crate::output::{Clock, print_damage, warn, with_progress};
 pub(super) fn forest_of(
     source: &str,
     function: Option<&str>,
-    part: Option<Part>,
+    part: Option<PartOfRun>,
     clock: &mut Clock,
 ) -> Result<(Forest, String)> {
     let (forest, root) = whole_forest_of(source, function, clock)?;

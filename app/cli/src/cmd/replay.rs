@@ -8,7 +8,6 @@ use callgrove_model::Progress;
 use callgrove_tau::{ReplayOptions, SstWriter, StreamGuard, WriterEngine, replay};
 
 use crate::args::{ReplayArgs, ReplayEngine};
-use crate::host::registry;
 use crate::output::{print, thousands, warn};
 use crate::stop::StopSignal;
 use crate::streams;
@@ -23,7 +22,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         args.speed
     );
     let stop = StopSignal::listen()?;
-    let streams = registry().find(Path::new(&args.trace))?;
+    let streams = streams::registry().find(Path::new(&args.trace))?;
     let engine = match args.engine {
         ReplayEngine::Sst => WriterEngine::Sst(SstWriter::default()),
         ReplayEngine::Bp4 => WriterEngine::Bp4,

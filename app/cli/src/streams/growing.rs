@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{WarningKind, Warnings};
-use callgrove_source::{Next, SourceError, rank_in_name};
+use callgrove_source::{Next, Registry, SourceError, rank_in_name};
 use callgrove_tau::{LiveEngine, LiveOptions, expected_streams, open_live};
 
-use crate::host::registry;
 use crate::output::Problems;
 use crate::stop::StopSignal;
 
@@ -24,14 +23,15 @@ const REPORT_AFTER: Duration = Duration::from_secs(2);
 /// ranks as the run states, for at most `timeout`. Streams that are still missing are in the warnings.
 ///
 /// # Errors
-/// As [`callgrove_source::Registry::find`], if no stream appears in time.
+/// As [`Registry::find`], if no stream appears in time.
 pub(super) fn find_growing(
+    registry: &Registry,
     input: &Path,
     timeout: Duration,
     stop: &StopSignal,
 ) -> Result<(Vec<PathBuf>, Warnings)> {
     let start = Instant::now();
-    let (registry, adios2) = (registry(), LibraryOnDemand::of_this_machine());
+    let adios2 = LibraryOnDemand::of_this_machine();
     let (mut num_ranks, mut problems) = (None, Problems::default());
     loop {
         let is_last = stop.is_set() || start.elapsed() >= timeout;

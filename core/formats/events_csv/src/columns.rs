@@ -2,13 +2,13 @@
 
 use csv::ByteRecord;
 
-use crate::row::TimeUnit;
+use crate::timestamp_unit::TimestampUnit;
 
 /// The index of each column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Columns {
-    pub(crate) time: usize,
-    pub(crate) unit: TimeUnit,
+pub(crate) struct CsvColumns {
+    pub(crate) time_column: usize,
+    pub(crate) unit: TimestampUnit,
     pub(crate) event_type: usize,
     pub(crate) name: usize,
     pub(crate) process: Option<usize>,
@@ -16,20 +16,20 @@ pub(crate) struct Columns {
     pub(crate) attributes: Option<usize>,
 }
 
-impl Columns {
+impl CsvColumns {
     /// Returns the columns that a first row names, or `None` if one that is required is missing.
     pub(crate) fn of(header: &ByteRecord) -> Option<Self> {
         let position = |wanted: &str| {
             let mut names = header.iter();
             names.position(|name| name.eq_ignore_ascii_case(wanted.as_bytes()))
         };
-        let mut units = TimeUnit::ALL.into_iter();
-        let (time, unit) = units.find_map(|unit| {
+        let mut units = TimestampUnit::ALL.into_iter();
+        let (timestamp, unit) = units.find_map(|unit| {
             let name = format!("Timestamp ({})", unit.symbol());
             Some((position(&name)?, unit))
         })?;
         Some(Self {
-            time,
+            time_column: timestamp,
             unit,
             event_type: position("Event Type")?,
             name: position("Name")?,

@@ -1,4 +1,4 @@
-//! Files of events as a format: one file holds all ranks.
+//! FileSystem of events as a format: one file holds all ranks.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,12 +9,12 @@ use callgrove_source::{
 };
 use csv::ByteRecord;
 
-use crate::columns::Columns;
+use crate::columns::CsvColumns;
 use crate::row::Row;
 use crate::stream::{CsvStream, reader};
 
 /// Number of bytes at the start of a file that hold its first row.
-const PROBE_BYTES: u64 = 4096;
+const PROBE_BYTES: usize = 4096;
 
 /// The format of files of events.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +36,7 @@ impl Format for EventsCsvFormat {
         let start = input.first_bytes(PROBE_BYTES);
         let mut header = ByteRecord::new();
         let is_read = reader(&start[..]).read_byte_record(&mut header);
-        is_read.is_ok() && Columns::of(&header).is_some()
+        is_read.is_ok() && CsvColumns::of(&header).is_some()
     }
 
     fn open(&self, input: &Input) -> Result<Contents, SourceError> {

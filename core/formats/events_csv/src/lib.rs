@@ -22,7 +22,7 @@
 //! `MpiRecv` and `MpiIrecv` messages received; other instants are ignored. A partner is taken as a process, as Pipit
 //! takes it, whatever its communicator. Rows of one thread should be in order of time.
 //!
-//! Columns and names as in Pipit's data structure: A. Bhatele et al., "Pipit: Scripting the analysis of parallel
+//! CsvColumns and names as in Pipit's data structure: A. Bhatele et al., "Pipit: Scripting the analysis of parallel
 //! execution traces", 2023.
 
 #![warn(
@@ -38,5 +38,6 @@ mod format;
 mod pending_step;
 mod row;
 mod stream;
+mod timestamp_unit;
 
 pub use format::EventsCsvFormat;

@@ -7,11 +7,11 @@ use callgrove_model::{
     WarningKind, Warnings,
 };
 
-use crate::row::Message;
+use crate::row::MessageRow;
 
 /// Number of calls' events, or of messages, of a rank in one step. It is fixed, so that the labels of executions are,
 /// and small enough that the steps of thousands of ranks fit in memory.
-const STEP_EVENTS: usize = 8192;
+const STEP_EVENTS: u32 = 8192;
 
 /// The events of one rank since its last complete step.
 #[derive(Default)]
@@ -19,7 +19,8 @@ pub(crate) struct PendingStep {
     number: u32,
     num_calls: u32,
     calls: BTreeMap<ThreadId, Vec<FuncEvent>>,
-    messages: Vec<(ThreadId, TimeNs, Message)>,
+    num_messages: u32,
+    messages: Vec<(ThreadId, TimeNs, MessageRow)>,
 }
 
 impl PendingStep {
@@ -35,12 +36,13 @@ impl PendingStep {
         self.num_calls += 1;
     }
 
-    pub(crate) fn push_message(&mut self, thread: ThreadId, message: Message, time: TimeNs) {
+    pub(crate) fn push_message(&mut self, thread: ThreadId, message: MessageRow, time: TimeNs) {
         self.messages.push((thread, time, message));
+        self.num_messages += 1;
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.num_calls as usize >= STEP_EVENTS || self.messages.len() >= STEP_EVENTS
+        self.num_calls >= STEP_EVENTS || self.num_messages >= STEP_EVENTS
     }
 
     /// Returns this step, and leaves the next one, which is empty.
@@ -76,7 +78,7 @@ impl PendingStep {
         self.messages
             .sort_by_key(|&(thread, time, _)| (thread, time));
         for (thread, time, message) in self.messages {
-            let Message {
+            let MessageRow {
                 kind,
                 partner,
                 tag,

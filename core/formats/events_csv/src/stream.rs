@@ -5,12 +5,12 @@ use std::io::{BufReader, Read};
 use std::time::Duration;
 
 use callgrove_model::{
-    CounterId, FuncId, NameTable, RankId, Real as _, StepBatch, WarningKind, Warnings,
+    CounterId, FuncId, NameTable, RankId, StepBatch, WarningKind, Warnings, fraction,
 };
 use callgrove_source::{EventStream, FileReader, Input, Next, Projection, Ranks, SourceError};
 use csv::{ByteRecord, Reader, ReaderBuilder, Trim};
 
-use crate::columns::Columns;
+use crate::columns::CsvColumns;
 use crate::pending_step::PendingStep;
 use crate::row::{Row, RowEvent};
 
@@ -26,7 +26,7 @@ pub(crate) struct CsvStream {
     input: Input,
     rows: Reader<BufReader<Box<dyn FileReader>>>,
     num_bytes: u64,
-    pub(crate) columns: Columns,
+    pub(crate) columns: CsvColumns,
     pub(crate) record: ByteRecord,
     projection: Projection,
     functions_only: bool,
@@ -49,7 +49,7 @@ impl CsvStream {
         let mut record = ByteRecord::new();
         let read = rows.read_byte_record(&mut record);
         read.map_err(|error| io_error(input, error))?;
-        let columns = Columns::of(&record).ok_or_else(|| SourceError::Damaged {
+        let columns = CsvColumns::of(&record).ok_or_else(|| SourceError::Damaged {
             reason: "the first row does not name the columns Timestamp (ns), Event Type and Name"
                 .to_owned(),
             path: input.path().to_owned(),
@@ -156,10 +156,8 @@ impl EventStream for CsvStream {
         None
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "a share is in range")]
     fn position(&self) -> f32 {
-        let read = self.rows.position().byte();
-        (read.real() / self.num_bytes.max(1).real()).min(1.0) as f32
+        fraction(self.rows.position().byte(), self.num_bytes.max(1)).min(1.0)
     }
 
     fn names(&self) -> &NameTable<FuncId> {

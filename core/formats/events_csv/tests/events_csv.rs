@@ -1,4 +1,4 @@
-//! Files of events: what is read of them, and that damage never ends the work.
+//! FileSystem of events: what is read of them, and that damage never ends the work.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use callgrove_events_csv::EventsCsvFormat;
 use callgrove_model::{ExecIdx, ProgramId, Progress, RankId, Trace, WarningKind};
 use callgrove_source::{
-    Contents, EventStream, Files, Format as _, Input, MemoryFiles, Next, OneByOne, Part,
+    Contents, EventStream, FileSystem, Format as _, Input, MemoryFiles, Next, OneByOne, Part,
     Projection, Ranks, Registry, SourceError,
 };
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ Timestamp (ns),Event Type,Name,Thread,Process,Attributes
 61.0,Leave,\"main(int, char**)\",0,1,
 ";
 
-fn files(text: &[u8]) -> Arc<dyn Files> {
+fn files(text: &[u8]) -> Arc<dyn FileSystem> {
     let mut files = MemoryFiles::default();
     files.put("run-7.csv", text);
     Arc::new(files)

@@ -9,7 +9,7 @@ use callgrove_source::{Contents, Extent, Format, Input, LoadTrace, SourceError};
 use crate::{ForestFileError, ForestFileLimits, read_forest};
 
 /// Number of bytes at the start of a file in which its header names the format.
-const PROBE_BYTES: u64 = 4096;
+const PROBE_BYTES: usize = 4096;
 /// The values of `format` in a header.
 const NAMES: [&str; 2] = ["callgrove-forest", "cstree-forest"];
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use callgrove_model::{FuncId, Label, Progress, RankId, Real as _, TimeNs, WeightUnit};
+use callgrove_model::{FuncId, Label, Progress, RankId, TimeNs, WeightUnit, fraction};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -91,7 +91,7 @@ pub fn read_forest(
             .take(&mut lines.buffer)
             .map_err(|error| error.at(lines.line))?;
         if lines.line.is_multiple_of(LINES_PER_REPORT) {
-            progress.at(share(lines.num_bytes_read, num_bytes.max(1)))?;
+            progress.at(fraction(lines.num_bytes_read, num_bytes.max(1)))?;
         }
     }
     if reader.builder.is_empty() {
@@ -99,11 +99,6 @@ pub fn read_forest(
     }
     progress.at(1.0)?;
     Ok(reader.builder.finish())
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a share is in range")]
-fn share(done: u64, all: u64) -> f32 {
-    (done.real() / all.real()) as f32
 }
 
 /// Lines that are not empty, one at a time.

@@ -24,10 +24,9 @@ impl Format for PackedFormat {
     }
 
     fn probe(&self, input: &Input) -> bool {
-        let num_bytes = FIRST_LINE.len() as u64;
         !input.is_folder()
             && (input.has_extension(EXTENSION)
-                || input.first_bytes(num_bytes) == FIRST_LINE.as_bytes())
+                || input.first_bytes(FIRST_LINE.len()) == FIRST_LINE.as_bytes())
     }
 
     fn open(&self, input: &Input) -> Result<Contents, SourceError> {

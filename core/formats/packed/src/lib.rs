@@ -22,7 +22,7 @@ pub mod frame;
 use std::io::{ErrorKind, Read, Write};
 
 use callgrove_model::{
-    Cancelled, LaneIdx, PackedError, PackedLanes, Progress, Real as _, Trace, TraceHead,
+    Cancelled, LaneIdx, PackedError, PackedLanes, Progress, Trace, TraceHead, fraction,
 };
 use frame::FrameDamaged;
 
@@ -90,7 +90,7 @@ pub fn write_trace_file(
 ) -> Result<(), TraceFileError> {
     writeln!(out, "{FIRST_LINE}{VERSION}")?;
     let mut put = |frame: &[u8]| -> std::io::Result<()> {
-        out.write_all(&(frame.len() as u64).to_le_bytes())?;
+        out.write_all(&length(frame).to_le_bytes())?;
         out.write_all(frame)
     };
     put(&frame::of(
@@ -102,7 +102,7 @@ pub fn write_trace_file(
             LANE,
             &trace.pack_lane(LaneIdx::from_index(lane)),
         ))?;
-        progress.at(share(lane + 1, trace.lanes.len()))?;
+        progress.at(fraction(lane + 1, trace.lanes.len()))?;
     }
     Ok(out.flush()?)
 }
@@ -123,7 +123,7 @@ pub fn read_trace_file(
     while lanes.num_missing() > 0 {
         lanes.push(&next(LANE)?)?;
         let num_read = lanes.num_lanes() - lanes.num_missing();
-        progress.at(share(num_read, lanes.num_lanes()))?;
+        progress.at(fraction(num_read, lanes.num_lanes()))?;
     }
     match file.read(&mut [0])? {
         0 => Ok(lanes.finish()?),
@@ -131,9 +131,8 @@ pub fn read_trace_file(
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a share is in range")]
-fn share(done: usize, all: usize) -> f32 {
-    (done.real() / all.real()) as f32
+fn length(frame: &[u8]) -> u64 {
+    u64::try_from(frame.len()).unwrap_or(u64::MAX)
 }
 
 fn check_first_line(file: &mut impl Read) -> Result<(), TraceFileError> {
@@ -168,7 +167,7 @@ fn next_frame(file: &mut impl Read, num_bytes: u64, wanted: u8) -> Result<Vec<u8
         return Err(TraceFileError::Cut);
     }
     file.by_ref().take(length).read_to_end(&mut frame)?;
-    if frame.len() as u64 != length {
+    if self::length(&frame) != length {
         return Err(TraceFileError::Cut);
     }
     let (kind, content) = frame::open(&frame)?;

@@ -154,7 +154,7 @@ impl From<TauError> for SourceError {
                 seconds,
                 path,
             } => Self::NoWriter {
-                reason,
+                reason: format!("{reason}; it must use the same release of ADIOS2"),
                 seconds,
                 path,
             },

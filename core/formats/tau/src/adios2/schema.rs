@@ -138,7 +138,7 @@ impl AnnouncedNames {
                 let attributes: Vec<_> = attributes.collect::<Result<_, Adios2Error>>()?;
                 self.take_in(&attributes, |it| it.text())?
             }
-            StepOrigin::Files(attributes) => {
+            StepOrigin::FileSystem(attributes) => {
                 self.take_in(&attributes.list(), |&text| Ok(text.to_owned()))?
             }
         });

@@ -12,7 +12,7 @@ pub(super) enum StepOrigin {
     /// ADIOS2 reads the contents that the folder's index does not describe.
     Adios2(AdiosEngine),
     /// The index describes all of TAU's data in each step except the attributes, which are here until they are read.
-    Files(StoredAttributes),
+    FileSystem(StoredAttributes),
 }
 
 impl StepOrigin {
@@ -20,7 +20,7 @@ impl StepOrigin {
     pub(super) fn engine(&self) -> Option<&AdiosEngine> {
         match self {
             Self::Adios2(engine) => Some(engine),
-            Self::Files(_) => None,
+            Self::FileSystem(_) => None,
         }
     }
 
@@ -31,7 +31,7 @@ impl StepOrigin {
     ) -> Result<Option<(&AdiosEngine, Variable<'_>)>, Adios2Error> {
         match self {
             Self::Adios2(engine) => Ok(engine.io().variable(name)?.map(|it| (engine, it))),
-            Self::Files(_) => Ok(None),
+            Self::FileSystem(_) => Ok(None),
         }
     }
 
@@ -53,7 +53,7 @@ impl StepOrigin {
     pub(super) fn begin_step(&mut self) -> Result<StepStatus, Adios2Error> {
         match self {
             Self::Adios2(engine) => engine.begin_step(Duration::ZERO),
-            Self::Files(attributes) => {
+            Self::FileSystem(attributes) => {
                 attributes.begin_step();
                 Ok(StepStatus::Ok)
             }
@@ -64,7 +64,7 @@ impl StepOrigin {
     pub(super) fn end_step(&mut self) -> Result<(), Adios2Error> {
         match self {
             Self::Adios2(engine) => engine.end_step(),
-            Self::Files(_) => Ok(()),
+            Self::FileSystem(_) => Ok(()),
         }
     }
 
@@ -72,7 +72,7 @@ impl StepOrigin {
     pub(super) fn forget_attributes(&mut self) -> Result<(), Adios2Error> {
         match self {
             Self::Adios2(engine) => engine.forget_attributes(),
-            Self::Files(attributes) => {
+            Self::FileSystem(attributes) => {
                 attributes.forget();
                 Ok(())
             }

@@ -77,7 +77,7 @@ impl BpStream {
     pub(crate) fn open_for_tau(path: &Path, adios2: &LibraryOnDemand) -> Result<Self, TauError> {
         let mut index = BpIndex::read(path)?;
         let origin = match index.take_attributes()? {
-            Some(attributes) => StepOrigin::Files(attributes),
+            Some(attributes) => StepOrigin::FileSystem(attributes),
             None => open_engine(path, &adios2.get()?, set_file)?,
         };
         Self::of_folder(path, index, origin)

@@ -149,7 +149,7 @@ struct Link {
 }
 
 /// The files of a stream, until they can no longer be written.
-struct Files {
+struct FileSystem {
     copier: Copier,
     engine: Option<AdiosEngine>,
     num_bytes: u64,
@@ -205,9 +205,9 @@ impl Link {
         }
     }
 
-    fn open_files(&self, warnings: &mut Warnings) -> Files {
+    fn open_files(&self, warnings: &mut Warnings) -> FileSystem {
         let opened = WriterEngine::Bp5.open(&self.out, &self.library, |_| Ok(()));
-        Files {
+        FileSystem {
             copier: Copier::default(),
             engine: opened
                 .map_err(|error| self.warn(warnings, &error.with_causes()))
@@ -217,7 +217,7 @@ impl Link {
     }
 
     /// Writes the copied step, or drops it.
-    fn write(&self, files: &mut Files, warnings: &mut Warnings) {
+    fn write(&self, files: &mut FileSystem, warnings: &mut Warnings) {
         let shared = &*self.shared;
         let is_full = shared.num_bytes.load(Ordering::Relaxed) >= shared.max_bytes;
         let written = match &mut files.engine {

@@ -14,7 +14,7 @@ pub trait FileReader: Read + Seek + Send {}
 impl<T: Read + Seek + Send> FileReader for T {}
 
 /// Access to files and folders.
-pub trait Files: Send + Sync {
+pub trait FileSystem: Send + Sync {
     /// Returns whether a file or folder has this path.
     fn exists(&self, path: &Path) -> bool;
 
@@ -50,7 +50,7 @@ pub trait Files: Send + Sync {
 #[derive(Clone)]
 pub struct Input {
     path: PathBuf,
-    files: Arc<dyn Files>,
+    files: Arc<dyn FileSystem>,
 }
 
 impl fmt::Debug for Input {
@@ -61,7 +61,7 @@ impl fmt::Debug for Input {
 
 impl Input {
     /// Returns the file or folder at `path`.
-    pub fn new(path: &Path, files: &Arc<dyn Files>) -> Self {
+    pub fn new(path: &Path, files: &Arc<dyn FileSystem>) -> Self {
         Self {
             path: path.to_owned(),
             files: Arc::clone(files),
@@ -124,7 +124,8 @@ impl Input {
     }
 
     /// Returns the first bytes of a file, at most `limit`; none if it cannot be read, which its format reports.
-    pub fn first_bytes(&self, limit: u64) -> Vec<u8> {
+    pub fn first_bytes(&self, limit: usize) -> Vec<u8> {
+        let limit = u64::try_from(limit).unwrap_or(u64::MAX);
         let mut bytes = Vec::new();
         if !self.is_folder()
             && let Ok(file) = self.files.open(&self.path)
