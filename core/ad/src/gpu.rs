@@ -1,14 +1,14 @@
 //! GPU kernels and the CPU calls that launched them.
 //!
-//! TAU numbers each device, context and stream like a thread and names it in the metadata: `CUDA Device`, `CUDA
-//! Context` and `CUDA Stream`, or `ROCM_GPU_ID` and `ROCM_QUEUE_ID`, as HIP has no contexts. A launch on the CPU and
+//! Each device, context and stream is numbered like a thread and named in the metadata ([`Property::GpuDevice`]); HIP
+//! has no contexts. A launch on the CPU and
 //! its kernel on the GPU each carry a counter `Correlation ID` of the same value. Either may come first, and in an
 //! earlier step than the other.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use callgrove_model::{Metadata, ThreadId};
+use callgrove_model::{Metadata, Property, ThreadId};
 use callgrove_provdb::GpuLocation;
 
 /// The counter that pairs a launch with its kernel.
@@ -27,11 +27,14 @@ pub(crate) struct GpuThreads {
 impl GpuThreads {
     /// Takes in one metadata entry.
     pub(crate) fn learn(&mut self, entry: &Metadata) {
-        let field: fn(&mut GpuLocation) -> &mut u32 = match entry.key.as_str() {
-            "CUDA Device" | "ROCM_GPU_ID" => |it| &mut it.device,
-            "CUDA Context" => |it| &mut it.context,
-            "CUDA Stream" | "ROCM_QUEUE_ID" => |it| &mut it.stream,
-            _ => return,
+        let field: fn(&mut GpuLocation) -> &mut u32 = if Property::GpuDevice.is_in(entry) {
+            |it| &mut it.device
+        } else if Property::GpuContext.is_in(entry) {
+            |it| &mut it.context
+        } else if Property::GpuStream.is_in(entry) {
+            |it| &mut it.stream
+        } else {
+            return;
         };
         let Ok(value) = entry.value.trim().parse::<u64>() else {
             return;

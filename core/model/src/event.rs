@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CounterId, FuncId, ProgramId, RankId, StepId, ThreadId, TimeNs};
+use crate::{CounterId, FuncId, Metadata, ProgramId, RankId, StepId, ThreadId, TimeNs};
 
 /// The kind of a function event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,19 +70,6 @@ pub struct CounterEvents {
     pub value: Vec<u64>,
     /// Time.
     pub time: Vec<TimeNs>,
-}
-
-/// An entry of the run's metadata.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Metadata {
-    /// Rank that reported it.
-    pub rank: RankId,
-    /// Thread that reported it.
-    pub thread: ThreadId,
-    /// Key, such as `Hostname`.
-    pub key: String,
-    /// Value.
-    pub value: String,
 }
 
 /// The events that one rank wrote in one I/O step.

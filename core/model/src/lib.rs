@@ -37,7 +37,6 @@ mod message_matching;
 mod names;
 mod open_calls;
 mod packed;
-mod process;
 mod progress;
 mod rank_builder;
 mod real;
@@ -51,7 +50,7 @@ mod warning;
 pub use bytes::{fnv1a, hex, percent_decoded, percent_encoded};
 pub use call_stack::CallStackBuilder;
 pub use event::{
-    CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, Metadata, StepBatch,
+    CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, StepBatch,
 };
 pub use executions::Executions;
 pub use forest::{CsTree, Forest, TreeRef};
@@ -73,7 +72,7 @@ pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
 pub use real::{Real, fraction};
 pub use reason::{DifferenceKind, Reason};
-pub use run::{RunIdentity, RunMatch, RunMismatch};
+pub use run::{Metadata, Property, RunIdentity, RunMatch, RunMismatch, hosts_by_rank};
 pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit};
 pub use trace::Trace;
 pub use tracer_write::{TracerWrite, UsualDuration};

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_model::{DurationNs, ExecRef, LaneIdx, ProgramId, RankId, ThreadId, Trace};
+use callgrove_model::{DurationNs, ExecRef, LaneIdx, ProgramId, Property, RankId, ThreadId, Trace};
 use thiserror::Error;
 
 use super::SpanIndex;
@@ -145,10 +145,10 @@ impl LaneNames {
         let mut gpus: BTreeMap<_, (String, String)> = BTreeMap::new();
         for entry in &trace.metadata {
             let place = (entry.rank, entry.thread);
-            match entry.key.as_str() {
-                "CUDA Device" => gpus.entry(place).or_default().0.clone_from(&entry.value),
-                "CUDA Stream" => gpus.entry(place).or_default().1.clone_from(&entry.value),
-                _ => {}
+            if Property::GpuDevice.is_in(entry) {
+                gpus.entry(place).or_default().0.clone_from(&entry.value);
+            } else if Property::GpuStream.is_in(entry) {
+                gpus.entry(place).or_default().1.clone_from(&entry.value);
             }
         }
         Self {
@@ -389,16 +389,21 @@ mod tests {
     fn gpu_streams_are_named_by_device_and_stream() {
         let mut trace = six();
         trace.lanes[1].thread = ThreadId(3);
-        trace.metadata = [("CUDA Device", "1"), ("CUDA Stream", "7")]
-            .map(|(key, value)| Metadata {
-                rank: RankId(1),
-                thread: ThreadId(3),
-                key: key.to_owned(),
-                value: value.to_owned(),
-            })
-            .into();
-        let names = LaneNames::new(&trace);
-        assert_eq!(names.name(&trace, LaneIdx(1)), "rank 1 GPU 1 stream 7");
-        assert_eq!(names.name(&trace, LaneIdx(0)), "rank 0");
+        for (device, stream) in [
+            ("CUDA Device", "CUDA Stream"),
+            ("ROCM_GPU_ID", "ROCM_QUEUE_ID"),
+        ] {
+            trace.metadata = [(device, "1"), (stream, "7")]
+                .map(|(key, value)| Metadata {
+                    rank: RankId(1),
+                    thread: ThreadId(3),
+                    key: key.to_owned(),
+                    value: value.to_owned(),
+                })
+                .into();
+            let names = LaneNames::new(&trace);
+            assert_eq!(names.name(&trace, LaneIdx(1)), "rank 1 GPU 1 stream 7");
+            assert_eq!(names.name(&trace, LaneIdx(0)), "rank 0");
+        }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use callgrove_detect::{CallerKey, FuncModel, same_epoch};
 use callgrove_model::{
-    ExecIdx, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId, Warnings,
+    ExecIdx, ProgramId, Property, RankBuilder, RankId, StepBatch, StepId, ThreadId, Warnings,
 };
 use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
 use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport, TreePValues};
@@ -367,7 +367,8 @@ impl RankDetector {
     fn learn_metadata(&mut self, batch: &StepBatch) {
         for entry in &batch.metadata {
             self.gpu.learn(entry);
-            if entry.key == "Hostname" {
+            let is_preferred = entry.key == Property::Host.key();
+            if is_preferred || Property::Host.is_in(entry) && self.hostname.is_empty() {
                 self.hostname = entry.value.as_str().into();
             }
             self.metadata.push(MetadataRecord {

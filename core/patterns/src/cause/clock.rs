@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_model::{CommRef, DurationNs, LaneIdx, RankId, TimeNs, Trace};
+use callgrove_model::{CommRef, DurationNs, LaneIdx, RankId, TimeNs, Trace, hosts_by_rank};
 use petgraph::algo::min_spanning_tree;
 use petgraph::data::Element;
 use petgraph::graph::UnGraph;
@@ -200,12 +200,7 @@ impl Clocks {
 
 /// Returns the hosts in order of lane, and the host of each lane.
 pub(crate) fn hosts(trace: &Trace) -> (Vec<String>, Vec<usize>) {
-    let mut of_rank = BTreeMap::new();
-    for it in &trace.metadata {
-        if it.key == "Hostname" || (it.key == "Node Name" && !of_rank.contains_key(&it.rank)) {
-            of_rank.insert(it.rank, it.value.as_str());
-        }
-    }
+    let of_rank = hosts_by_rank(&trace.metadata);
     let mut names: Vec<String> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut host_of_lane = Vec::with_capacity(trace.lanes.len());

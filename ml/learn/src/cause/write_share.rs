@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use callgrove_model::{
-    DurationNs, Forest, Lane, ProgramId, RankId, TimeNs, Trace, TracerWrite, TreeIdx, UsualDuration,
+    DurationNs, Forest, Lane, ProgramId, RankId, TimeNs, Trace, TracerWrite, TreeIdx,
+    UsualDuration, hosts_by_rank,
 };
 
 use super::spans::Spans;
@@ -74,12 +75,7 @@ impl<'a> RunWrites<'a> {
     fn new(trace: &'a Trace) -> Self {
         let lengths = trace.writes.iter().map(TracerWrite::duration);
         let longest = UsualDuration::of(lengths.collect()).map(|usual| usual.fence);
-        let host: BTreeMap<RankId, &str> = trace
-            .metadata
-            .iter()
-            .filter(|entry| entry.key == "Hostname")
-            .map(|entry| (entry.rank, entry.value.as_str()))
-            .collect();
+        let host = hosts_by_rank(&trace.metadata);
         let mut of_rank: BTreeMap<Rank, Vec<(TimeNs, TimeNs)>> = BTreeMap::new();
         let mut of_host: BTreeMap<&str, Vec<(TimeNs, TimeNs)>> = BTreeMap::new();
         for write in &trace.writes {

@@ -4,12 +4,18 @@
 //! never by the location of its files. One rank of a run, some ranks, the whole run and any copy of it are views of the
 //! same run; the same command started again is another run.
 
+mod metadata;
+mod process;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::process::Process;
+use process::Process;
+
+pub use metadata::{Metadata, Property, hosts_by_rank};
+
 use crate::{
     DurationNs, FuncId, NameTable, ProgramId, RankId, RankTrace, StepBatch, TimeNs, fnv1a,
 };
@@ -69,46 +75,32 @@ pub struct RunMismatch {
 impl RunIdentity {
     /// Returns the identity in one rank's trace.
     pub fn of_rank(trace: &RankTrace) -> Self {
-        Self::of_process(
-            trace.program,
-            trace.rank,
-            &Process::of_rank(trace),
-            trace
-                .metadata
-                .iter()
-                .map(|it| (it.key.as_str(), it.value.as_str())),
-        )
+        let process = Process::of_rank(trace);
+        Self::of_process(trace.program, trace.rank, process, &trace.metadata)
     }
 
     /// Returns the identity in one step of a rank's stream, whose function names are `names`; empty if the step says
     /// nothing. `is_from_start` means that no earlier step was missed, so that its first events are those of the rank.
     pub fn of_step(batch: &StepBatch, names: &NameTable<FuncId>, is_from_start: bool) -> Self {
         Process::of_step(batch, names, is_from_start).map_or_else(Self::default, |process| {
-            let metadata = batch.metadata.iter();
-            Self::of_process(
-                batch.program,
-                batch.rank,
-                &process,
-                metadata.map(|it| (it.key.as_str(), it.value.as_str())),
-            )
+            Self::of_process(batch.program, batch.rank, process, &batch.metadata)
         })
     }
 
-    fn of_process<'a>(
+    fn of_process(
         program: ProgramId,
         rank: RankId,
-        process: &Process,
-        metadata: impl Iterator<Item = (&'a str, &'a str)>,
+        process: Process,
+        metadata: &[Metadata],
     ) -> Self {
         let mut known = RunProgram::default();
-        known.ranks.insert(rank, process.clone());
-        for (key, value) in metadata {
-            match key {
-                "Executable" => known.executables.insert(cut(value)),
-                "Command Line" => known.command_lines.insert(cut(value)),
-                _ => continue,
-            };
-        }
+        known.ranks.insert(rank, process);
+        let stated = |property: Property| {
+            let entries = metadata.iter().filter(move |entry| property.is_in(entry));
+            entries.map(|entry| cut(&entry.value))
+        };
+        known.executables.extend(stated(Property::Executable));
+        known.command_lines.extend(stated(Property::CommandLine));
         Self {
             programs: BTreeMap::from([(program, known)]),
         }

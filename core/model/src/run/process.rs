@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    FuncEvent, FuncEventKind, FuncId, Metadata, NameTable, RankTrace, StepBatch, TimeNs, fnv1a,
+    FuncEvent, FuncEventKind, FuncId, Metadata, NameTable, Property, RankTrace, StepBatch, TimeNs,
+    fnv1a,
 };
 
 /// Number of first entries that distinguish a rank whose process does not identify itself.
@@ -75,21 +76,18 @@ impl Process {
 
     /// Returns the process, if it states its pid and start.
     fn of_metadata(metadata: &[Metadata]) -> Option<Self> {
-        let time = value(metadata, "Starting Timestamp")
-            .or_else(|| value(metadata, "Timestamp"))?
-            .parse()
-            .ok()?;
+        let start_us = Property::Start.of(metadata)?.parse().ok()?;
         Some(Self {
-            host: host(metadata),
-            pid: Some(value(metadata, "pid")?.parse().ok()?),
-            start: TimeNs::from_us(time)?,
+            host: Property::Host.of(metadata).map(str::to_owned),
+            pid: Some(Property::ProcessId.of(metadata)?.parse().ok()?),
+            start: TimeNs::from_us(start_us)?,
             first_entries: None,
         })
     }
 
     fn of_entries(metadata: &[Metadata], start: TimeNs, first: Option<FirstEntries>) -> Self {
         Self {
-            host: host(metadata),
+            host: Property::Host.of(metadata).map(str::to_owned),
             pid: None,
             start,
             first_entries: first.map(|first| fnv1a(&first.bytes)),
@@ -181,16 +179,4 @@ impl FirstEntries {
             self.bytes.push(0);
         }
     }
-}
-
-fn host(metadata: &[Metadata]) -> Option<String> {
-    let host = value(metadata, "Hostname").or_else(|| value(metadata, "Node Name"))?;
-    Some(host.to_owned())
-}
-
-/// Returns the value that the lowest thread with this key reports.
-fn value<'a>(metadata: &'a [Metadata], key: &str) -> Option<&'a str> {
-    let entries = metadata.iter().filter(|it| it.key == key);
-    let value = entries.min_by_key(|it| it.thread)?.value.trim();
-    (!value.is_empty()).then_some(value)
 }
