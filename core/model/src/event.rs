@@ -89,6 +89,11 @@ pub struct StepBatch {
     pub counters: CounterEvents,
     /// Metadata that is new in this step.
     pub metadata: Vec<Metadata>,
+    /// Time ranges in which the tracer says that it stalled a thread to write its data. They contain no events of it.
+    pub writes: Vec<(ThreadId, TimeNs, TimeNs)>,
+    /// True if the tracer wrote its data when the step ended, without saying how long that took: a gap between this
+    /// step and the next may be the tracer's. False if the step is only a number of events.
+    pub ends_with_write: bool,
 }
 
 impl StepBatch {
@@ -102,6 +107,8 @@ impl StepBatch {
             comms: CommEvents::default(),
             counters: CounterEvents::default(),
             metadata: Vec::new(),
+            writes: Vec::new(),
+            ends_with_write: false,
         }
     }
 }

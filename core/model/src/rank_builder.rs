@@ -19,6 +19,8 @@ pub struct RankBuilder {
     rank: RankId,
     lanes: BTreeMap<ThreadId, LaneBuilder>,
     metadata: Vec<Metadata>,
+    /// The time ranges in which the tracer says that it wrote, by thread.
+    writes: Vec<(ThreadId, TimeNs, TimeNs)>,
     warnings: Warnings,
     num_steps: u32,
 }
@@ -50,9 +52,9 @@ pub struct RankTrace {
 struct LaneBuilder {
     stack: CallStackBuilder,
     waiting: WaitingEvents,
-    /// The newest step with events.
-    step: Option<StepId>,
-    /// The boundaries between consecutive steps.
+    /// The newest step with events, and whether the tracer wrote when it ended.
+    step: Option<(StepId, bool)>,
+    /// The boundaries between consecutive steps at which the tracer wrote.
     ends: Vec<StepEnd>,
 }
 
@@ -64,6 +66,7 @@ impl RankBuilder {
             rank,
             lanes: BTreeMap::new(),
             metadata: Vec::new(),
+            writes: Vec::new(),
             warnings: Warnings::default(),
             num_steps: 0,
         }
@@ -83,8 +86,10 @@ impl RankBuilder {
         self.num_steps += 1;
         self.queue_comms(&batch.comms);
         self.queue_counters(&batch.counters);
-        self.run_funcs(&batch.funcs, batch.step, ended);
+        let step = (batch.step, batch.ends_with_write);
+        self.run_funcs(&batch.funcs, step, ended);
         self.metadata.extend(batch.metadata);
+        self.writes.extend(batch.writes);
     }
 
     /// Returns the current lanes in order of thread.
@@ -105,6 +110,7 @@ impl RankBuilder {
         mut kept: impl FnMut(ThreadId, &[ExecIdx]),
     ) {
         self.metadata.clear();
+        self.writes.clear();
         for (&thread, lane) in &mut self.lanes {
             lane.ends.clear();
             let kept_rows = lane.stack.retire(num_last, first_kept(thread), max_events);
@@ -125,7 +131,7 @@ impl RankBuilder {
     ) -> RankTrace {
         let mut warnings = self.warnings;
         let mut threads = Vec::with_capacity(self.lanes.len());
-        let mut writes = Vec::new();
+        let mut writes = self.writes;
         for lane in self.lanes.values_mut() {
             lane.stack.assign_rest(&mut lane.waiting);
             lane.stack.take_assigned(&mut lane.waiting);
@@ -141,6 +147,11 @@ impl RankBuilder {
             writes.extend(of_lane.map(|(start, end)| (thread, start, end)));
             threads.push((thread, executions, comms, counters));
         }
+        writes.retain(|&(thread, start, end)| {
+            end > start && threads.iter().any(|(known, ..)| *known == thread)
+        });
+        writes.sort_unstable();
+        writes.dedup_by(|later, earlier| later.0 == earlier.0 && later.1 < earlier.2);
         RankTrace {
             program: self.program,
             rank: self.rank,
@@ -175,7 +186,7 @@ impl RankBuilder {
     fn run_funcs(
         &mut self,
         funcs: &FuncEvents,
-        step: StepId,
+        step: (StepId, bool),
         mut ended: impl FnMut(u32, EndedCall<ExecIdx>),
     ) {
         for (thread, _) in funcs.segments() {
@@ -231,9 +242,16 @@ impl LaneBuilder {
 
     /// Records the boundary to this step, whose first event is `next`, if it directly follows the step before, whose
     /// last event is `last`.
-    fn begin_step(&mut self, step: StepId, last: Option<LaneEvent>, next: Option<LaneEvent>) {
-        let step_before = self.step.replace(step);
-        let follows = step_before.is_some_and(|before| before.0.checked_add(1) == Some(step.0));
+    fn begin_step(
+        &mut self,
+        (step, ends_with_write): (StepId, bool),
+        last: Option<LaneEvent>,
+        next: Option<LaneEvent>,
+    ) {
+        let step_before = self.step.replace((step, ends_with_write));
+        let follows = step_before.is_some_and(|(before, has_write)| {
+            has_write && before.0.checked_add(1) == Some(step.0)
+        });
         if let (true, Some(last), Some(next)) = (follows, last, next)
             && last != next
         {
@@ -245,7 +263,7 @@ impl LaneBuilder {
     fn take_in(
         &mut self,
         events: &[FuncEvent],
-        step: StepId,
+        (step, ends_with_write): (StepId, bool),
         warnings: &mut Warnings,
         ended: impl FnMut(EndedCall<ExecIdx>),
     ) {
@@ -255,7 +273,7 @@ impl LaneBuilder {
         };
         let before = self.stack.last_event();
         let next = self.stack.take_in(events, step, warnings, assign, ended);
-        self.begin_step(step, before, next);
+        self.begin_step((step, ends_with_write), before, next);
     }
 }
 

@@ -19,6 +19,7 @@ fn trace(threads: &[&str]) -> Trace {
     let mut now = vec![TimeNs(0); threads.len()];
     for step in 0..threads[0].len() {
         let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(step as u32));
+        batch.ends_with_write = true;
         for (thread, (steps, now)) in threads.iter().zip(&mut now).enumerate() {
             for event in steps[step].split_whitespace() {
                 if let Ok(passed) = event.parse() {
@@ -91,6 +92,38 @@ fn writes_are_found_per_thread_and_not_after_a_skipped_step() {
         .map(|write| write.end.0)
         .collect();
     assert_eq!(on_last, [742]);
+}
+
+#[test]
+fn a_step_that_is_a_number_of_events_ends_with_no_write() {
+    let mut builder = RankBuilder::new(ProgramId(0), RankId(0));
+    let mut names = NameTable::default();
+    let main = names.intern("main");
+    for step in 0..20 {
+        let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(step));
+        let start = i64::from(step) * if step < 19 { 10 } else { 500 };
+        for (kind, time) in [
+            (FuncEventKind::Entry, start),
+            (FuncEventKind::Exit, start + 5),
+        ] {
+            batch.funcs.push(ThreadId(0), kind, main, TimeNs(time), 0);
+        }
+        batch.writes = vec![
+            (ThreadId(0), TimeNs(start + 6), TimeNs(start + 8)),
+            (ThreadId(0), TimeNs(start + 7), TimeNs(start + 9)),
+            (ThreadId(3), TimeNs(start), TimeNs(start + 9)),
+        ];
+        builder.push(batch);
+    }
+    let rank = builder.finish(names, NameTable::default());
+    let trace = Trace::assemble(vec![rank], Warnings::default());
+    assert_eq!(
+        trace.writes.len(),
+        20,
+        "one of those that overlap, of a known thread"
+    );
+    let is_stated = |write: &TracerWrite| write.duration() == DurationNs(2);
+    assert!(trace.writes.iter().all(is_stated), "{:?}", trace.writes);
 }
 
 /// Calls with the time after each, and whether a step ends there.

@@ -99,6 +99,7 @@ impl Player {
                 "|" => {
                     let step = StepId(self.batch.step.0 + 1);
                     let next = StepBatch::empty(ProgramId(0), self.batch.rank, step);
+                    self.batch.ends_with_write = true;
                     self.builder.push(std::mem::replace(&mut self.batch, next));
                 }
                 _ => time_ns = start_ns + word.parse::<i64>().expect("a time") * unit_ns,

@@ -148,6 +148,7 @@ impl StepReader {
         Ok(StepBatch {
             rank,
             metadata,
+            ends_with_write: true,
             ..batch
         })
     }
