@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use callgrove_events_csv::EventsCsvFormat;
 use callgrove_forest::ForestFormat;
+use callgrove_otf2::Otf2Format;
 use callgrove_packed::PackedFormat;
 use callgrove_source::{FileSystem, Format, Registry};
 
@@ -23,6 +24,7 @@ pub use local::{GuardProgram, load, local_registry, read_through};
 /// Returns the formats that this build reads anywhere.
 fn formats() -> Vec<Box<dyn Format>> {
     vec![
+        Box::new(Otf2Format),
         Box::new(PackedFormat),
         Box::new(ForestFormat),
         Box::new(EventsCsvFormat),

@@ -68,6 +68,12 @@ impl Input {
         }
     }
 
+    /// Returns another file or folder of the same files.
+    #[must_use]
+    pub fn with_path(&self, path: &Path) -> Self {
+        Self::new(path, &self.files)
+    }
+
     /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path

@@ -1,0 +1,109 @@
+//! The events of one location, in order of time.
+
+use std::io::{self, BufReader};
+
+use callgrove_model::{ThreadId, TimeNs};
+use callgrove_source::FileReader;
+
+use crate::chunk::{Chunks, Record, Records, TIMESTAMP};
+use crate::events::Event;
+use crate::local_definitions::{LocalDefinitions, LocationClock};
+
+/// A location whose events are read.
+pub(crate) struct LocationReader {
+    pub(crate) thread: ThreadId,
+    pub(crate) definitions: LocalDefinitions,
+    pub(crate) clock: LocationClock,
+    chunks: Chunks<BufReader<Box<dyn FileReader>>>,
+    /// Number of bytes of the current chunk that are left.
+    num_left: usize,
+    /// Time of the next event.
+    time: TimeNs,
+}
+
+/// Why a location stopped delivering events.
+pub(crate) enum Pause {
+    /// Its next event is later than allowed.
+    Later(TimeNs),
+    /// The receiver has enough.
+    Full(TimeNs),
+    /// It has no more events.
+    End,
+}
+
+/// Damage of a chunk, whose rest is skipped: its offset in the file.
+pub(crate) struct DamagedChunk(pub(crate) u64);
+
+impl LocationReader {
+    pub(crate) fn new(
+        thread: ThreadId,
+        definitions: LocalDefinitions,
+        clock: LocationClock,
+        file: BufReader<Box<dyn FileReader>>,
+        chunk_bytes: usize,
+    ) -> Self {
+        Self {
+            thread,
+            definitions,
+            clock,
+            chunks: Chunks::new(file, chunk_bytes),
+            num_left: 0,
+            time: TimeNs(i64::MIN),
+        }
+    }
+
+    /// Returns the number of bytes that were read.
+    pub(crate) fn num_bytes_read(&self) -> u64 {
+        self.chunks.num_bytes_read
+    }
+
+    /// Passes events up to time `until` to `take`, which returns false when it has enough, and damage to `damaged`.
+    pub(crate) fn deliver(
+        &mut self,
+        until: TimeNs,
+        mut take: impl FnMut(&LocalDefinitions, &mut LocationClock, TimeNs, Event) -> bool,
+        mut damaged: impl FnMut(DamagedChunk),
+    ) -> io::Result<Pause> {
+        loop {
+            let offset = self.chunks.offset();
+            let chunk = self.chunks.bytes();
+            let records = Records::of_chunk(chunk);
+            if let Some(mut records) = records {
+                records.skip_to(self.num_left);
+                loop {
+                    match records.next_event() {
+                        Record::Of(TIMESTAMP, mut tick) => {
+                            let tick = tick.full_u64().unwrap_or_default();
+                            self.time = self.clock.time(tick);
+                            if self.time > until {
+                                self.num_left = records.len();
+                                return Ok(Pause::Later(self.time));
+                            }
+                        }
+                        Record::Of(kind, values) => {
+                            let Some(event) = Event::of(kind, values) else {
+                                damaged(DamagedChunk(offset));
+                                continue;
+                            };
+                            if !take(&self.definitions, &mut self.clock, self.time, event) {
+                                self.num_left = records.len();
+                                return Ok(Pause::Full(self.time));
+                            }
+                        }
+                        Record::End => break,
+                        Record::Damaged => {
+                            damaged(DamagedChunk(offset));
+                            break;
+                        }
+                    }
+                }
+            } else if !chunk.is_empty() {
+                damaged(DamagedChunk(offset));
+            }
+            if !self.chunks.advance()? {
+                return Ok(Pause::End);
+            }
+            self.num_left = usize::MAX;
+        }
+    }
+}
