@@ -5,7 +5,7 @@ use callgrove_session::watch::{Scope, WatchCommand};
 use callgrove_session::{CauseEvidence, Command, Selection, Snapshot};
 use egui::Color32;
 
-use crate::app::Action;
+use crate::command::Action;
 use crate::text::short_name;
 use crate::theme::Theme;
 

@@ -7,8 +7,7 @@ use egui::{Align, CornerRadius, Layout, RichText, ScrollArea, Ui};
 
 use super::code_link::code_link;
 use super::{PublicationDraft, SettingsDraft};
-use crate::FilePurpose;
-use crate::app::Action;
+use crate::command::{Action, FilePurpose};
 use crate::context::ViewContext;
 use crate::text::label_name;
 use crate::views::candidates::CandidatesState;
