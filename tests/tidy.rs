@@ -1,8 +1,8 @@
 //! The repository's rules, applied to this repository. The tests in `support/tidy/` show what each rule catches.
 
 use callgrove_tests::tidy::{
-    Finding, Repository, TextFile, assert_none, import_cycles, layers, manifests, purity, ratchets,
-    sources, texts, type_names,
+    Finding, Repository, TextFile, assert_none, folder_cycles, import_cycles, layers, manifests,
+    purity, ratchets, sources, texts, type_names,
 };
 
 fn repository() -> Repository {
@@ -99,6 +99,15 @@ fn the_glossary_names_types_that_exist() {
 fn no_files_need_each_other() {
     let repository = repository();
     assert_none(&import_cycles::import_cycles(
+        &repository.files,
+        &repository.members,
+    ));
+}
+
+#[test]
+fn no_folders_need_each_other() {
+    let repository = repository();
+    assert_none(&folder_cycles::folder_cycles(
         &repository.files,
         &repository.members,
     ));

@@ -1,11 +1,12 @@
 //! The context of every view: the snapshot to draw, the theme, and the commands to send.
 
-use callgrove_model::{FunctionName, TreeIdx};
+use callgrove_model::{Trace, TreeIdx};
 use callgrove_session::watch::{Scope, WatchCommand};
-use callgrove_session::{Command, Label, Selection, Snapshot};
+use callgrove_session::{CauseEvidence, Command, Selection, Snapshot};
 use egui::Color32;
 
-use crate::app::Action;
+use crate::command::Action;
+use crate::text::short_name;
 use crate::theme::Theme;
 
 /// The data that a view borrows for one frame.
@@ -55,6 +56,17 @@ impl ViewContext<'_> {
         self.send(Command::Select(Selection::One(tree)));
     }
 
+    /// Shows the evidence of a delay: selects a call, or pins a rank to the top of the timeline.
+    pub(crate) fn show_evidence(&mut self, trace: &Trace, evidence: CauseEvidence) {
+        match evidence {
+            CauseEvidence::Call(call) => self.send(Command::SelectCall(Some(call))),
+            CauseEvidence::Rank(lane) => {
+                let lane = trace.lane(lane);
+                self.actions.push(Action::ShowRank(lane.program, lane.rank));
+            }
+        }
+    }
+
     /// Handles a click on a rank, function or step of the watched run: queries its executions; with Ctrl it only
     /// selects the scope.
     pub fn choose(&mut self, scope: Scope, ui: &egui::Ui) {
@@ -93,19 +105,5 @@ impl ViewContext<'_> {
             || format!("function {fid}"),
             |func| short_name(&func.name).to_owned(),
         )
-    }
-}
-
-/// Returns the short name of a function: without arguments and file.
-pub fn short_name(func: &str) -> &str {
-    let short = FunctionName::parse(func).short;
-    if short.is_empty() { func } else { short }
-}
-
-/// Returns a label as text.
-pub fn label_name(label: Label) -> &'static str {
-    match label {
-        Label::Normal => "normal",
-        Label::Abnormal => "abnormal",
     }
 }

@@ -4,13 +4,22 @@
 //! [`callgrove_session::Command`]s. A frame never blocks on work. Functions that depend on the host of the window
 //! (native dialogs) come in through [`Platform`].
 //!
+//! Each module uses only those below it:
+//!
 //! ```text
-//! app (frame loop, actions, keys, layouts) ── panels (bars, dialogs) ── views (one folder each) ── widgets
-//!                                        └────────── ViewContext: snapshot, theme, commands ──────┘
+//! app                    frame loop, layouts, overlays
+//! panels                 bars and dialogs
+//! views                  one folder each
+//! context, platform      snapshot, theme and commands of a view; the host of the window
+//! command                actions, menus, keys, names of views and layouts
+//! canvas                 ranks over time, points on a plane
+//! delay, text, widgets   descriptions and numbers as text, small controls
+//! theme                  colours and fonts
 //! ```
 
 mod app;
 pub mod canvas;
+mod command;
 pub mod context;
 mod delay;
 pub mod hover;
@@ -31,4 +40,5 @@ pub mod views;
 pub mod widgets;
 
 pub use app::{CallgroveApp, Place, stored_window_size};
-pub use platform::{FilePurpose, NoDialogs, PathKind, Platform, command_for};
+pub use command::FilePurpose;
+pub use platform::{NoDialogs, PathKind, Platform, command_for};

@@ -102,7 +102,7 @@ pub(crate) fn with_label(snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Sn
     let undo = Some(format!(
         "label {} {}",
         forest.code(tree),
-        crate::context::label_name(label)
+        crate::text::label_name(label)
     ));
     Snapshot {
         revision: snapshot.revision + 1,

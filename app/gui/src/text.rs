@@ -1,14 +1,27 @@
 //! Formats values: with their unit, as short as possible.
 
-use callgrove_model::{DurationNs, TreeIdx};
+use callgrove_model::{DurationNs, FunctionName, TreeIdx};
 use callgrove_session::watch::{ExecutionField, FieldUnit, Measure, Statistic};
-use callgrove_session::{Snapshot, design_text};
+use callgrove_session::{Label, Snapshot, design_text};
 
-use crate::context::label_name;
 use crate::widgets::thousands;
 
 /// Microseconds in a day.
 const DAY_US: u64 = 86_400_000_000;
+
+/// Returns the short name of a function: without arguments and file.
+pub(crate) fn short_name(func: &str) -> &str {
+    let short = FunctionName::parse(func).short;
+    if short.is_empty() { func } else { short }
+}
+
+/// Returns a label as text.
+pub(crate) fn label_name(label: Label) -> &'static str {
+    match label {
+        Label::Normal => "normal",
+        Label::Abnormal => "abnormal",
+    }
+}
 
 /// Formats a duration given in microseconds: `1.5 ms`.
 pub(crate) fn duration(duration_us: f64) -> String {

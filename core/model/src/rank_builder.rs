@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::call_stack::top;
-use crate::lane_events::{WaitingEvents, pair_moved_exits};
+use crate::call_stack::{pair_moved_exits, top};
+use crate::lane_events::WaitingEvents;
 use crate::tracer_write::{LaneEvent, StepEnd, find_writes};
 use crate::{
     CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, EndedCall, ExecIdx,

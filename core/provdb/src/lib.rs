@@ -23,6 +23,7 @@ mod collection;
 mod columns;
 mod document;
 mod error;
+mod field_check;
 #[cfg(feature = "net")]
 pub mod net;
 mod open;
@@ -32,6 +33,8 @@ mod query;
 mod read_bounds;
 mod record;
 mod resident_memory;
+#[cfg(feature = "sqlite")]
+mod retention;
 mod run;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -45,12 +48,12 @@ pub mod upkeep;
 pub use collection::{Collection, PACKET_SCHEMA, UnknownCollection};
 pub use document::Document;
 pub use error::ProvDbError;
+pub use field_check::check_fields;
 pub use open::open;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use query::{
     Filter, FilterError, Literal, Op, Path, PathStep, Query, SortKey, SqlTable, Test, UnknownField,
-    check_fields,
 };
 pub use read_bounds::{ReadBounds, ReadLimits};
 pub use record::{

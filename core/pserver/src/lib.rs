@@ -34,6 +34,7 @@ mod monotonic_clock;
 pub mod net;
 pub mod overview;
 pub mod packet;
+mod pairs;
 mod protocol;
 pub mod record;
 mod report;

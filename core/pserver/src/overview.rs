@@ -7,7 +7,6 @@
 //! Everything is in sorted vectors, so that it can be sent as JSON and searched by bisection.
 
 mod history;
-mod merged_stats;
 
 use std::collections::BTreeSet;
 
@@ -15,11 +14,12 @@ use callgrove_detect::RunStats;
 use callgrove_model::RunIdentity;
 use serde::{Deserialize, Serialize};
 
+pub use crate::packet::merged_stats;
 use crate::packet::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
+    merged_metrics,
 };
 pub use history::{MAX_FOLDED, RECENT_STEPS, StepHistory, StepSpan};
-pub use merged_stats::{merged_metrics, merged_stats};
 
 /// The combined content of all packets of a run so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use callgrove_detect::Moments;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
+use crate::pairs;
 use crate::{AnomalySummary, StepReport, TreePValues};
 use callgrove_model::Real;
 
@@ -271,28 +272,5 @@ pub(crate) fn merge_entry<K: Ord, V>(
             place.insert(value);
         }
         Entry::Occupied(mut present) => merge(present.get_mut(), &value),
-    }
-}
-
-/// Serialization of maps with non-string keys as JSON: arrays of pairs.
-pub(crate) mod pairs {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(crate) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
-        map: &BTreeMap<K, V>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(map)
-    }
-
-    pub(crate) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
-    where
-        K: Deserialize<'de> + Ord,
-        V: Deserialize<'de>,
-        D: Deserializer<'de>,
-    {
-        Ok(Vec::deserialize(deserializer)?.into_iter().collect())
     }
 }

@@ -13,57 +13,65 @@ use super::{Finding, Member, TextFile};
 
 /// Returns the cycles of all members, one finding each.
 pub fn import_cycles(files: &[TextFile], members: &[Member]) -> Vec<Finding> {
-    let of_member = |member: &Member| {
-        let folder = format!("{}/src/", member.folder);
-        let files = files
-            .iter()
-            .filter(|file| file.path.starts_with(&folder) && !is_test_file(file));
-        in_crate(&folder, files)
+    let of_member = |member: &Member| match modules(files, member) {
+        Ok(modules) => in_crate(&modules),
+        Err(finding) => vec![finding],
     };
     members.iter().flat_map(of_member).collect()
 }
 
 /// A module's path from the root of its crate.
-type ModulePath = Vec<String>;
+pub(super) type ModulePath = Vec<String>;
 
 /// A module with its own file.
-struct Module {
+pub(super) struct Module {
     file: String,
     /// Names that `use` imports, with their paths.
     names: BTreeMap<String, ModulePath>,
     /// Paths that the code needs.
-    needed: BTreeSet<ModulePath>,
+    pub(super) needed: BTreeSet<ModulePath>,
+    /// Paths that `pub use` passes on.
+    pub(super) passed_on: BTreeSet<ModulePath>,
 }
 
-type Modules = BTreeMap<ModulePath, Module>;
+pub(super) type Modules = BTreeMap<ModulePath, Module>;
 
-fn in_crate<'a>(folder: &str, files: impl Iterator<Item = &'a TextFile>) -> Vec<Finding> {
+/// Returns the modules of a crate, without tests, or a finding if a file is not valid Rust.
+pub(super) fn modules(files: &[TextFile], member: &Member) -> Result<Modules, Finding> {
+    let folder = format!("{}/src/", member.folder);
     let sources: BTreeMap<ModulePath, &TextFile> = files
-        .filter_map(|file| Some((module_path(file.path.strip_prefix(folder)?)?, file)))
+        .iter()
+        .filter(|file| !is_test_file(file))
+        .filter_map(|file| Some((module_path(file.path.strip_prefix(&folder)?)?, file)))
         .collect();
     let mut modules = Modules::new();
     for (path, file) in &sources {
         let is_child = |name: &str| sources.contains_key(&child(path, name));
-        match tokens(file) {
-            Ok(tokens) => {
-                modules.insert(path.clone(), module(file, tokens, is_child));
-            }
-            Err(finding) => return vec![finding],
-        }
+        modules.insert(path.clone(), module(file, tokens(file)?, is_child));
     }
+    Ok(modules)
+}
+
+fn in_crate(modules: &Modules) -> Vec<Finding> {
     let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (path, module) in &modules {
-        let files = module
-            .needed
-            .iter()
-            .filter_map(|needed| declared_in(&modules, path, needed));
+    for (path, module) in modules {
+        let files = module.needed.iter().filter_map(|needed| {
+            let declaring = modules.get(&declared_in(modules, path, needed)?)?;
+            Some(declaring.file.as_str())
+        });
         uses.entry(&module.file)
             .or_default()
             .extend(files.filter(|file| *file != module.file));
     }
     groups(&uses)
         .iter()
-        .map(|group| finding(&uses, group))
+        .map(|group| {
+            let message = format!(
+                "these files need each other: {}. Move what several need to a file of its own",
+                arrows(&uses, group)
+            );
+            Finding::new(group[0], 1, message)
+        })
         .collect()
 }
 
@@ -91,6 +99,7 @@ fn module(file: &TextFile, mut tokens: Vec<Token>, is_child: impl Fn(&str) -> bo
         file: file.path.clone(),
         names: BTreeMap::new(),
         needed: BTreeSet::new(),
+        passed_on: BTreeSet::new(),
     };
     let mut passed_on: Vec<(String, ModulePath)> = Vec::new();
     let mut words: BTreeSet<&str> = BTreeSet::new();
@@ -126,8 +135,9 @@ fn module(file: &TextFile, mut tokens: Vec<Token>, is_child: impl Fn(&str) -> bo
     }
     for (name, path) in passed_on {
         if words.contains(name.as_str()) {
-            module.needed.insert(path);
+            module.needed.insert(path.clone());
         }
+        module.passed_on.insert(path);
     }
     module
 }
@@ -215,34 +225,29 @@ fn is_for_tests(tokens: &[Token], at: usize) -> bool {
     at >= 7 && reads(tokens, at - 7, &["#", "[", "cfg", "(", "test", ")", "]"])
 }
 
-/// Returns the file that declares the target of a path in `module`; `None` outside the crate.
-fn declared_in<'a>(modules: &'a Modules, module: &ModulePath, path: &[String]) -> Option<&'a str> {
+/// Returns the module that declares the target of a path in `module`; `None` outside the crate.
+pub(super) fn declared_in(
+    modules: &Modules,
+    module: &ModulePath,
+    path: &[String],
+) -> Option<ModulePath> {
     let mut seen = BTreeSet::new();
     resolve(modules, module, path, &mut seen)
 }
 
-fn resolve<'a>(
-    modules: &'a Modules,
+fn resolve(
+    modules: &Modules,
     module: &ModulePath,
     path: &[String],
     seen: &mut BTreeSet<(ModulePath, ModulePath)>,
-) -> Option<&'a str> {
+) -> Option<ModulePath> {
     if !seen.insert((module.clone(), path.to_vec())) {
         return None;
     }
-    let (first, mut rest) = path.split_first()?;
-    let mut place = match first.as_str() {
-        "crate" => Vec::new(),
-        "self" => module.clone(),
-        "super" => module[..module.len().checked_sub(1)?].to_vec(),
-        name if modules.contains_key(&child(module, name)) => child(module, name),
-        _ => return None,
-    };
+    let (mut place, mut rest) = beginning(modules, module, path)?;
     while let Some((name, further)) = rest.split_first() {
         let inner = child(&place, name);
-        if name == "super" {
-            place.pop()?;
-        } else if modules.contains_key(&inner) {
+        if modules.contains_key(&inner) {
             place = inner;
         } else if let Some(stands_for) = modules.get(&place)?.names.get(name) {
             let mut whole = stands_for.clone();
@@ -253,11 +258,32 @@ fn resolve<'a>(
         }
         rest = further;
     }
-    modules.get(&place).map(|module| module.file.as_str())
+    Some(place)
 }
 
-/// Returns the groups of two or more files that reach each other.
-fn groups<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<Vec<&'a str>> {
+/// Returns the module in which a path in `module` begins, and the words that follow; `None` outside the crate.
+pub(super) fn beginning<'p>(
+    modules: &Modules,
+    module: &ModulePath,
+    path: &'p [String],
+) -> Option<(ModulePath, &'p [String])> {
+    let (first, mut rest) = path.split_first()?;
+    let mut place = match first.as_str() {
+        "crate" => Vec::new(),
+        "self" => module.clone(),
+        "super" => module[..module.len().checked_sub(1)?].to_vec(),
+        name if modules.contains_key(&child(module, name)) => child(module, name),
+        _ => return None,
+    };
+    while let Some(further) = rest.strip_prefix(&["super".to_owned()]) {
+        place.pop()?;
+        rest = further;
+    }
+    Some((place, rest))
+}
+
+/// Returns the groups of two or more files or folders that reach each other.
+pub(super) fn groups<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<Vec<&'a str>> {
     let reached: BTreeMap<&str, BTreeSet<&str>> = uses
         .keys()
         .map(|&file| (file, reachable(uses, file)))
@@ -289,7 +315,8 @@ fn reachable<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>, file: &str) -> BTr
     reached
 }
 
-fn finding(uses: &BTreeMap<&str, BTreeSet<&str>>, group: &[&str]) -> Finding {
+/// Returns the edges within a group as text.
+pub(super) fn arrows(uses: &BTreeMap<&str, BTreeSet<&str>>, group: &[&str]) -> String {
     let arrows = group.iter().map(|&file| {
         let targets: Vec<&str> = group
             .iter()
@@ -300,11 +327,7 @@ fn finding(uses: &BTreeMap<&str, BTreeSet<&str>>, group: &[&str]) -> Finding {
         format!("{} → {}", short(file), targets.join(", "))
     });
     let arrows: Vec<String> = arrows.collect();
-    let message = format!(
-        "these files need each other: {}. Move what several need to a file of its own",
-        arrows.join("; ")
-    );
-    Finding::new(group[0], 1, message)
+    arrows.join("; ")
 }
 
 /// Returns a path below `src`.

@@ -8,11 +8,13 @@
 //! * [`sources`]: shape and wording of Rust files
 //! * [`type_names`]: no public type name twice
 //! * [`import_cycles`]: no import cycles between files
+//! * [`folder_cycles`]: no import cycles between folders
 //! * [`ratchets`]: numbers that may only improve
 //! * [`purity`]: crates without access to the outside
 //! * [`texts`]: crate map, named paths, linked headings, data folders, machines and hosts
 
 mod finding;
+pub mod folder_cycles;
 pub mod import_cycles;
 pub mod layers;
 pub mod manifests;

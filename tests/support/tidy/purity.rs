@@ -10,6 +10,7 @@ pub(super) const PURE: &[&str] = &[
     "core/source/",
     "core/formats/events_csv/",
     "core/formats/forest/",
+    "core/formats/otf2/",
     "core/formats/packed/",
     "core/detect/",
     "core/patterns/",

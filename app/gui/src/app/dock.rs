@@ -3,9 +3,8 @@
 use egui::{EventFilter, Frame, Id, Margin, RichText, Sense, Stroke, StrokeKind, Ui, WidgetText};
 use egui_tiles::{SimplificationOptions, TileId, UiResponse};
 
-use super::actions::Action;
-use super::view::View;
 use super::{States, layouts};
+use crate::command::{Action, View};
 use crate::context::ViewContext;
 use crate::panels;
 use crate::views;

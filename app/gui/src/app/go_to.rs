@@ -4,9 +4,8 @@ use callgrove_model::{DurationNs, ExecLabel, FunctionName, ProgramId, RankId, Ti
 use callgrove_session::watch::{Scope, WatchCommand};
 use callgrove_session::{Command, Selection, Snapshot, TimeRange};
 
-use super::actions::Action;
 use super::picker::{Choice, fit};
-use super::view::View;
+use crate::command::{Action, View};
 
 /// The target of a row.
 #[derive(Clone, PartialEq, Debug)]

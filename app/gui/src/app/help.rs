@@ -2,9 +2,7 @@
 
 use egui::{Context, Grid, Id, Modal, RichText, ScrollArea, Ui};
 
-use super::actions::{ACTIONS, Entry, Menu};
-use super::keymap::{KeyMap, any_pressed};
-use super::view::View;
+use crate::command::{ACTIONS, Entry, KeyMap, Menu, View, any_pressed};
 use crate::context::ViewContext;
 
 /// State of the help overlay while it is open.

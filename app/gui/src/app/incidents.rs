@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgrove_session::{Selection, Snapshot};
 
 use super::CallgroveApp;
-use super::view::View;
+use crate::command::View;
 use crate::delay::{commands_to_show_incident, trees_hit};
 use crate::views::incidents::IncidentsState;
 

@@ -2,52 +2,29 @@
 
 use egui::{Id, Pos2, Rect, Vec2};
 use egui_tiles::{Container, Linear, LinearDir, Tabs, Tile, TileId, Tiles, Tree};
-use serde::{Deserialize, Serialize};
 
-use super::view::View;
+use crate::command::{LayoutName, View};
 
 /// Windows narrower than this, in points, get fewer columns.
 const NARROW: f32 = 1_150.0;
 
-/// The task that the views are arranged for.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum LayoutName {
-    /// Trees of a recorded run.
-    #[default]
-    Analyse,
-    /// Live anomalies of a run, and their records.
-    Watch,
-}
-
 /// The arrangement of all views.
 pub(crate) type Layout = Tree<View>;
 
-impl LayoutName {
-    /// Sizes of windows, one for each arrangement of the views.
-    pub(crate) const NARROW: Vec2 = Vec2::new(NARROW - 1.0, 600.0);
-    pub(crate) const WIDE: Vec2 = Vec2::new(NARROW, 800.0);
+/// The size of a window with the arrangement for narrow windows, in points.
+pub(super) const NARROW_WINDOW: Vec2 = Vec2::new(NARROW - 1.0, 600.0);
+/// The size of a window with the arrangement for wide windows, in points.
+pub(super) const WIDE_WINDOW: Vec2 = Vec2::new(NARROW, 800.0);
 
-    /// Returns the name that the user sees.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Analyse => "Analyse",
-            Self::Watch => "Watch",
-        }
-    }
-
-    /// Returns the default arrangement for a window of the given size.
-    pub(crate) fn arrange(self, size: Vec2) -> Layout {
-        let mut tiles = Tiles::default();
-        let root = match self {
-            Self::Analyse if size.x < NARROW => analyse_narrow(&mut tiles),
-            Self::Analyse => analyse(&mut tiles),
-            Self::Watch => watch(&mut tiles),
-        };
-        Tree::new(Id::unique("views"), root, tiles)
-    }
+/// Returns the default arrangement of a layout for a window of the given size.
+pub(super) fn arrange(name: LayoutName, size: Vec2) -> Layout {
+    let mut tiles = Tiles::default();
+    let root = match name {
+        LayoutName::Analyse if size.x < NARROW => analyse_narrow(&mut tiles),
+        LayoutName::Analyse => analyse(&mut tiles),
+        LayoutName::Watch => watch(&mut tiles),
+    };
+    Tree::new(Id::unique("views"), root, tiles)
 }
 
 fn analyse(tiles: &mut Tiles<View>) -> TileId {
@@ -179,7 +156,7 @@ mod tests {
         for name in [LayoutName::Analyse, LayoutName::Watch] {
             for size in [[900.0, 600.0], [1280.0, 800.0], [2560.0, 1440.0]] {
                 assert!(
-                    is_complete(&name.arrange(size.into())),
+                    is_complete(&arrange(name, size.into())),
                     "{name:?} at {size:?}"
                 );
             }
@@ -188,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_layout_comes_back_from_its_text() {
-        let mut layout = LayoutName::Analyse.arrange(Vec2::new(1600.0, 1000.0));
+        let mut layout = arrange(LayoutName::Analyse, Vec2::new(1600.0, 1000.0));
         bring_to_front(&mut layout, View::Details);
         let text = serde_json::to_string(&layout).unwrap();
         let back: Layout = serde_json::from_str(&text).unwrap();

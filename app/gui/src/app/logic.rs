@@ -6,16 +6,16 @@ use callgrove_session::watch::{QueryForm, WatchCommand};
 use callgrove_session::{CallOf, Command, EventKey, Label, Selection, Snapshot, TrainingAnswer};
 use egui::Context;
 
-use super::actions::Action;
 use super::dock::{focus_id, newly_focused};
 use super::help::Help;
-use super::layouts::{Layout, LayoutName, bring_to_front, is_complete, is_in_front};
+use super::layouts::{
+    Layout, NARROW_WINDOW, WIDE_WINDOW, arrange, bring_to_front, is_complete, is_in_front,
+};
 use super::overlay::Overlay;
 use super::picker::Picker;
-use super::view::View;
 use super::{CallgroveApp, HandledState};
+use crate::command::{Action, FilePurpose, LayoutName, View};
 use crate::panels::PathDialog;
-use crate::platform::FilePurpose;
 use crate::theme::Theme;
 use crate::views::candidates::Step;
 use crate::views::incidents::IncidentsState;
@@ -114,14 +114,10 @@ impl CallgroveApp {
     fn keep_layout(&mut self, ctx: &Context) {
         let name = self.preferences.layout;
         // The window may have had another size when the layout was made.
-        let sizes = [
-            ctx.content_rect().size(),
-            LayoutName::NARROW,
-            LayoutName::WIDE,
-        ];
+        let sizes = [ctx.content_rect().size(), NARROW_WINDOW, WIDE_WINDOW];
         if !sizes
             .into_iter()
-            .any(|size| self.layout == name.arrange(size))
+            .any(|size| self.layout == arrange(name, size))
         {
             self.preferences.layouts.insert(name, self.layout.clone());
         }

@@ -1,6 +1,5 @@
 //! The application: state and frame loop. `logic` decides, `ui` draws.
 
-mod actions;
 mod dock;
 #[cfg(test)]
 mod exercise_tests;
@@ -9,7 +8,6 @@ mod help;
 #[cfg(test)]
 mod incident_tests;
 mod incidents;
-mod keymap;
 mod layouts;
 mod logic;
 mod overlay;
@@ -22,7 +20,6 @@ mod question_tests;
 #[cfg(test)]
 mod tests;
 mod ui;
-mod view;
 #[cfg(test)]
 mod watch_tests;
 
@@ -32,8 +29,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use callgrove_session::watch::Page;
 use callgrove_session::{Command, RunCauses, Session, Snapshot};
 
+use crate::command::{Action, FilePurpose, View};
 use crate::panels::{ConnectForm, PublicationDraft, RootChooser, SettingsDraft, Start, StatusBar};
-use crate::platform::{FilePurpose, Platform};
+use crate::platform::Platform;
 use crate::theme::Theme;
 use crate::views::candidates::CandidatesState;
 use crate::views::counters::CountersState;
@@ -49,16 +47,12 @@ use crate::views::timeline::TimelineState;
 use crate::views::tree::TreeState;
 use crate::views::waits::WaitsState;
 use crate::widgets::focus_ring;
-pub(crate) use actions::{ACTIONS, Action, Menu};
-pub(crate) use keymap::KeyMap;
 use layouts::Layout;
-pub(crate) use layouts::LayoutName;
 use overlay::Overlay;
 use place::Destination;
 pub use place::Place;
 use preferences::Preferences;
 pub use preferences::stored_window_size;
-pub(crate) use view::View;
 
 /// Capacity of the queue for answers of native dialogs; the user opens one dialog at a time.
 const MAX_ANSWERS: usize = 8;

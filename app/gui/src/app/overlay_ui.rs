@@ -1,12 +1,11 @@
 //! Draws the overlay, and carries out what was chosen there.
 
 use super::CallgroveApp;
-use super::actions::{ACTIONS, Action};
 use super::go_to::{Target, targets};
 use super::help::help_ui;
 use super::overlay::Overlay;
 use super::picker::{Choice, Picked, fit};
-use super::view::View;
+use crate::command::{ACTIONS, Action, View};
 use crate::context::ViewContext;
 use crate::panels::PathAnswer;
 

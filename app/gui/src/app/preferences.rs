@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use egui::Vec2;
 use serde::{Deserialize, Serialize};
 
-use super::keymap::KeyMap;
-use super::layouts::{Layout, LayoutName, is_complete};
+use super::layouts::{Layout, arrange, is_complete};
+use crate::command::{KeyMap, LayoutName};
 
 /// Maximum number of recent runs.
 const MAX_RECENT: usize = 10;
@@ -60,7 +60,7 @@ impl Preferences {
     /// Returns the layout as the user last arranged it, or the default one.
     pub(crate) fn layout(&self, size: Vec2) -> Layout {
         let kept = self.layouts.get(&self.layout).cloned();
-        kept.unwrap_or_else(|| self.layout.arrange(size))
+        kept.unwrap_or_else(|| arrange(self.layout, size))
     }
 }
 

@@ -13,8 +13,8 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::CallgroveApp;
-use super::layouts::LayoutName;
-use crate::platform::{FilePurpose, NoDialogs, Platform};
+use crate::command::{FilePurpose, LayoutName};
+use crate::platform::{NoDialogs, Platform};
 use crate::test_support::{DrawnText, demo_snapshot, with_focus, with_label, written};
 use crate::theme::SMALLEST_TEXT;
 

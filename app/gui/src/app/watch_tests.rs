@@ -18,6 +18,7 @@ use callgrove_session::watch::WatchCommand;
 use callgrove_session::{Command, Label, Session, SessionHandle, SnapshotCell};
 
 use super::CallgroveApp;
+use crate::command::ACTIONS;
 use crate::platform::NoDialogs;
 
 pub(super) const WAIT: &str = "MPI_Wait() [{mpi.c} {12,0}]";
@@ -633,7 +634,7 @@ fn the_help_lists_all_keys_and_escape_closes_it() {
     let mut window = Window::live();
     window.press(Key::Questionmark);
     assert!(window.has("How it works"));
-    for entry in &super::ACTIONS {
+    for entry in &ACTIONS {
         assert!(window.has(entry.name), "{}", entry.name);
     }
     window.press(Key::Escape);

@@ -3,7 +3,7 @@
 use callgrove_session::watch::{Connection, WatchCommand};
 use egui::{Id, Key, Modal, RichText, TextEdit, Ui};
 
-use crate::app::Action;
+use crate::command::Action;
 use crate::context::ViewContext;
 
 /// Width of the texts, in points.

@@ -5,9 +5,8 @@ use callgrove_session::{Command, Snapshot};
 use egui::{RichText, Ui, vec2};
 
 use super::{has_no_trees, waiting_ui};
-use crate::app::{Action, View};
+use crate::command::{Action, FilePurpose, View};
 use crate::context::ViewContext;
-use crate::platform::FilePurpose;
 
 /// Maximum width of a line of text, in points.
 const WIDTH: f32 = 440.0;

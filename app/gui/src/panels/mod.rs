@@ -1,5 +1,6 @@
 //! Bars and lists around the views: each a function of context and state.
 
+mod code_link;
 mod connect;
 mod job_models;
 mod missing_data;

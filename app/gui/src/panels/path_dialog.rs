@@ -3,7 +3,7 @@
 use egui::text::{CCursor, CCursorRange};
 use egui::{Id, Key, Modal, TextEdit, Ui};
 
-use crate::FilePurpose;
+use crate::command::FilePurpose;
 
 /// State of the dialog while it is open.
 pub(crate) struct PathDialog {

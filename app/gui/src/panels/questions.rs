@@ -6,7 +6,7 @@ use callgrove_session::{
 };
 use egui::{Frame, Label, Margin, Panel, RichText, Role, Ui, WidgetInfo};
 
-use crate::app::{Action, KeyMap};
+use crate::command::{Action, KeyMap};
 use crate::context::ViewContext;
 use crate::widgets::{KeyButton, count_of, thousands};
 

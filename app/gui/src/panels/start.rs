@@ -5,9 +5,9 @@ use egui::{Frame, Key, ProgressBar, RichText, TextEdit, Ui};
 
 use super::RootChooser;
 use super::notices::notice_ui;
-use crate::app::Action;
+use crate::command::{Action, FilePurpose};
 use crate::context::ViewContext;
-use crate::platform::{FilePurpose, Platform};
+use crate::platform::Platform;
 
 /// Maximum width of the page, in points.
 const WIDTH: f32 = 560.0;

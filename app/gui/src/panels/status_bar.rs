@@ -9,7 +9,7 @@ use egui::{Align, Layout, Popup, PopupCloseBehavior, ProgressBar, RichText, Scro
 
 use super::needs_start;
 use super::viewers::{NameDraft, viewers_ui};
-use crate::app::Action;
+use crate::command::Action;
 use crate::context::ViewContext;
 use crate::widgets::{count_of, thousands};
 

@@ -5,7 +5,7 @@ use callgrove_session::watch::{Connection, Scope, WatchCommand};
 use egui::{Align, Button, Label, Layout, RichText, Ui};
 
 use super::RootChooser;
-use crate::app::{ACTIONS, Action, KeyMap, LayoutName, Menu};
+use crate::command::{ACTIONS, Action, KeyMap, LayoutName, Menu};
 use crate::context::ViewContext;
 use crate::widgets::{count_of, thousands};
 

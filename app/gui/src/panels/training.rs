@@ -5,12 +5,13 @@ use std::sync::Arc;
 use callgrove_session::{Change, Command, Label, QueryStrategy, Selection};
 use egui::{Align, CornerRadius, Layout, RichText, ScrollArea, Ui};
 
+use super::code_link::code_link;
 use super::{PublicationDraft, SettingsDraft};
-use crate::FilePurpose;
-use crate::app::Action;
-use crate::context::{ViewContext, label_name};
+use crate::command::{Action, FilePurpose};
+use crate::context::ViewContext;
+use crate::text::label_name;
 use crate::views::candidates::CandidatesState;
-use crate::widgets::{KeyButton, code_link, count_of, thousands, view_header};
+use crate::widgets::{KeyButton, count_of, thousands, view_header};
 
 /// Maximum number of listed codes.
 const MAX_CODES: usize = 12;

@@ -1,7 +1,6 @@
 //! Widgets, one per file, and the formatting of numbers.
 
 mod cause_sign;
-mod code_link;
 mod focus_ring;
 mod grid_cursor;
 mod header;
@@ -13,7 +12,6 @@ mod pointer_card;
 pub(crate) mod table;
 
 pub(crate) use cause_sign::{SIGN_WIDTH, paint_kind, paint_role};
-pub use code_link::code_link;
 pub use focus_ring::focus_ring;
 pub(crate) use grid_cursor::move_by_arrows;
 pub use header::view_header;

@@ -36,6 +36,8 @@ mod events;
 mod format;
 mod local_definitions;
 mod location;
+mod metadata;
+mod process_state;
 mod processes;
 mod stream;
 

@@ -243,7 +243,7 @@ mod tests {
         let now = 1_795_231_714_867_958;
         assert_eq!(
             time(now + 1, properties(now, None)),
-            (now as i64 + 1) * 1_000
+            (now.cast_signed() + 1) * 1_000
         );
         assert_eq!(time(u64::MAX, properties(0, None)), i64::MAX / 4);
     }

@@ -1,5 +1,6 @@
 //! The processes of an archive: their ranks, their threads, and the partners that ranks of communicators mean.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{RankId, ThreadId};
@@ -72,77 +73,73 @@ pub(crate) fn processes(definitions: &Definitions) -> Vec<Process> {
 /// The ranks that partners in communicators mean.
 #[derive(Debug, Default)]
 pub(crate) struct Partners {
-    /// The members of each communicator, and those of the other group, as ranks of the run.
-    of_communicator: BTreeMap<u32, (u32, Vec<u32>, Option<Vec<u32>>)>,
+    of_communicator: BTreeMap<u32, Members>,
+}
+
+/// The members of a communicator, as ranks of the run.
+#[derive(Debug)]
+struct Members {
+    /// The number of the communicator in tags.
+    number: u32,
+    own: Vec<u32>,
+    /// Those of the other group, if it is between two.
+    other: Option<Vec<u32>>,
 }
 
 impl Partners {
     /// Returns the partners of all communicators. The largest communicator has number 0, the others follow by id.
     pub(crate) fn new(definitions: &Definitions) -> Self {
-        let num_ranks = definitions.mpi_locations().unwrap_or_default().len();
-        let members = |id: u32| -> Vec<u32> {
-            if definitions.group(id, group_type::COMM_GROUP).is_none()
-                && definitions.group(id, group_type::COMM_LOCATIONS).is_some()
-            {
-                return (0..num_ranks)
-                    .filter_map(|rank| u32::try_from(rank).ok())
-                    .collect();
-            }
-            let group = definitions.group(id, group_type::COMM_GROUP);
-            let ranks = group.unwrap_or_default().iter();
-            ranks
-                .map(|rank| u32::try_from(*rank).unwrap_or(u32::MAX))
-                .collect()
-        };
-        let mut all: Vec<(u32, Vec<u32>, Option<Vec<u32>>)> = Vec::new();
+        let mut of_communicator = BTreeMap::new();
         for (&id, communicator) in &definitions.communicators {
             let (own, other) = match *communicator {
-                Communicator::Within(group) => (members(group), None),
-                Communicator::Between(a, b) => (members(a), Some(members(b))),
+                Communicator::Within(group) => (members(definitions, group), None),
+                Communicator::Between(a, b) => {
+                    (members(definitions, a), Some(members(definitions, b)))
+                }
             };
-            all.push((id, own, other));
+            let number = 0;
+            of_communicator.insert(id, Members { number, own, other });
         }
-        let largest = all
+        let sizes = of_communicator
             .iter()
-            .map(|(_, own, _)| own.len())
-            .max()
-            .unwrap_or_default();
-        let world = all.iter().position(|(_, own, _)| own.len() == largest);
-        let mut next = 0;
-        let numbered = all
-            .into_iter()
-            .enumerate()
-            .map(|(index, (id, own, other))| {
-                let number = if Some(index) == world {
-                    0
-                } else {
-                    next += 1;
-                    next
-                };
-                (id, (number, own, other))
-            });
-        Self {
-            of_communicator: numbered.collect(),
+            .map(|(id, it)| (it.own.len(), Reverse(*id)));
+        let world = sizes.max().map(|(_, Reverse(id))| id);
+        let others = of_communicator
+            .iter_mut()
+            .filter(|(id, _)| Some(**id) != world);
+        for (number, (_, members)) in (1..).zip(others) {
+            members.number = number;
         }
+        Self { of_communicator }
     }
 
     /// Returns the number of a communicator, and the rank of the run that a rank in it is, as process `own` sees it.
     pub(crate) fn find(&self, communicator: u32, rank: u32, own: RankId) -> (u32, RankId) {
-        let Some((number, members, other)) = self.of_communicator.get(&communicator) else {
+        let Some(members) = self.of_communicator.get(&communicator) else {
             return (0, RankId(rank));
         };
-        let members = match other {
-            Some(other) if members.contains(&own.0) => other,
-            _ => members,
+        let partners = match &members.other {
+            Some(other) if members.own.contains(&own.0) => other,
+            _ => &members.own,
         };
         // A communicator with the process alone has no members.
-        let found = if members.is_empty() {
+        let found = if partners.is_empty() {
             Some(own.0)
         } else {
-            usize::try_from(rank)
-                .ok()
-                .and_then(|at| members.get(at).copied())
+            let at = usize::try_from(rank).unwrap_or(usize::MAX);
+            partners.get(at).copied()
         };
-        (*number, RankId(found.unwrap_or(rank)))
+        (members.number, RankId(found.unwrap_or(rank)))
     }
+}
+
+/// Returns the members of a group of a communicator, as ranks of the run.
+fn members(definitions: &Definitions, group: u32) -> Vec<u32> {
+    let rank = |rank: &u64| u32::try_from(*rank).unwrap_or(u32::MAX);
+    let of_group = definitions.group(group, group_type::COMM_GROUP);
+    if let Some(ranks) = of_group {
+        return ranks.iter().map(rank).collect();
+    }
+    let all = definitions.group(group, group_type::COMM_LOCATIONS);
+    (0..).take(all.unwrap_or_default().len()).collect()
 }

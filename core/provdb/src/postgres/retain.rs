@@ -2,7 +2,7 @@
 
 use postgres::{Error, GenericClient, Row};
 
-use crate::upkeep::{ResolvedRules, RetentionMode, RetentionRules, RetentionSummary};
+use crate::retention::{ResolvedRules, RetentionMode, RetentionRules, RetentionSummary};
 use crate::{Collection, ProvDbError};
 
 use super::PostgresStore;

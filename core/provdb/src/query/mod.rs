@@ -2,11 +2,9 @@
 //!
 //! ```text
 //! text ─ lex ─ parse ─ Filter ─ sql (one per engine) ─ parameterised SQL
-//!                         └─── field_check: are there such fields?
 //! ```
 
 mod display;
-mod field_check;
 mod filter;
 mod lex;
 mod parse;
@@ -18,7 +16,6 @@ pub(crate) mod sql;
 pub(crate) mod sqlite_sql;
 mod unknown_field;
 
-pub use field_check::check_fields;
 pub use filter::{
     Filter, FilterError, Literal, Op, Path, PathStep, Query, SortKey, SqlTable, Test,
 };

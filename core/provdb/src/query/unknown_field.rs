@@ -15,7 +15,7 @@ pub struct UnknownField {
 
 impl UnknownField {
     /// Creates the error from the unknown field and the known ones.
-    pub(super) fn new(field: String, collection: Collection, mut known: Vec<String>) -> Self {
+    pub(crate) fn new(field: String, collection: Collection, mut known: Vec<String>) -> Self {
         known.sort();
         known.dedup();
         Self {

@@ -9,7 +9,7 @@ use super::excerpt::Excerpt;
 use super::joined::{JoinedIncident, joined};
 use super::stall_summary::{StallEntry, StallSummary, StallSummaryKey};
 use crate::functions::FunctionTable;
-use crate::statistics::pairs;
+use crate::pairs;
 
 /// Maximum number of executions and messages kept, about 10 MB; beyond it the older half of the steps is closed.
 const MAX_WEIGHT: usize = 1 << 17;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::merged_stats::merged_metrics;
 use super::{AnomalyMetrics, AnomalyStats, Packet, RankAnomalies};
-use crate::overview::merged_metrics;
 
 /// Maximum number of steps in a merged packet; older ones are in the totals only.
 const MAX_STEPS: usize = 1 << 16;

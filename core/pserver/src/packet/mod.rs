@@ -1,14 +1,17 @@
 //! The packets that the parameter server streams to viewers, as the Chimbuko schemas define them
 //! ("Parameter Server Streaming Output"). Times of anomalies are microseconds since the epoch.
 //!
-//! The schema is here; `build.rs` builds a packet from a server's state, `merge.rs` merges two packets.
+//! The schema is here; `merge.rs` merges two packets. The state of the server builds them (`state/packets.rs`).
 
-pub(crate) mod build;
 mod merge;
+mod merged_stats;
 
 use callgrove_detect::RunStats;
 use callgrove_model::RunIdentity;
 use serde::{Deserialize, Serialize};
+
+pub(crate) use merged_stats::merged_metrics;
+pub use merged_stats::merged_stats;
 
 /// Version of the schema.
 pub const VERSION: u32 = 2;

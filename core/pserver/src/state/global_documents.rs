@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use callgrove_model::{FuncId, ProgramId};
 
 use super::global::GlobalState;
+use super::packets::{counters, name_of};
 use super::{ServerState, lock};
 use crate::functions::FunctionTable;
 use crate::packet::CounterStats;
-use crate::packet::build::{counters, name_of};
 use crate::record::{AdModelRecord, FuncAnomalyMetrics, FuncStatsRecord, RuntimeProfile};
 use crate::statistics::Metrics;
 

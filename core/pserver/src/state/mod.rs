@@ -12,9 +12,10 @@
 //! writes are short.
 
 mod exchange_counters;
-pub(crate) mod global;
+mod global;
 mod global_documents;
 mod incident_documents;
+mod packets;
 mod partial;
 mod published_models;
 mod registrations;

@@ -15,7 +15,8 @@ use super::{ServerState, StateOptions, lock};
 use crate::PserverError;
 use crate::functions::FunctionTable;
 use crate::incident::IncidentBook;
-use crate::statistics::{RankKey, Statistics, pairs};
+use crate::pairs;
+use crate::statistics::{RankKey, Statistics};
 use crate::trend::TrendBook;
 
 /// Name of the file format.

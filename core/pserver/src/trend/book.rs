@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::document::{FoundTrends, TrendDocument};
 use crate::functions::FunctionTable;
 use crate::incident::{OwnTimeEntry, StallSummaryKey};
+use crate::pairs;
 use crate::record::TrendRecord;
-use crate::statistics::pairs;
 
 /// Maximum number of windows of a function on a rank; beyond it, neighbours are joined. Twice the number that the
 /// engine compares, so that the compared windows have about equal numbers of calls.

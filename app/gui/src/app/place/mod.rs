@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use callgrove_model::{ProgramId, RankId, TreeCode, TreeIdx, percent_decoded, percent_encoded};
 use callgrove_session::{Analysis, Selection};
 
-use super::view::View;
+use crate::command::View;
 
 /// A location in a run.
 #[derive(Clone, PartialEq, Debug, Default)]

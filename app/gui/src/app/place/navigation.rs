@@ -5,8 +5,8 @@ use callgrove_session::{Command, Selection, Snapshot, TimeRange};
 
 use super::super::CallgroveApp;
 use super::super::layouts::{bring_to_front, is_in_front};
-use super::super::view::View;
 use super::{Destination, Place};
+use crate::command::View;
 
 /// Maximum number of trees in a link; larger groups are left out to keep links short.
 const MAX_TREES: usize = 40;

@@ -13,8 +13,8 @@ use super::lanes::LaneCanvas;
 use super::layout::{PlacedRow, arrow_ends, nearest_line, span};
 use super::paint::LaneDrawing;
 use super::scene::Hovered;
-use crate::context::short_name;
 use crate::delay::kind_text;
+use crate::text::short_name;
 use crate::theme::{RADIUS, Theme};
 use crate::widgets::{SIGN_WIDTH, count_of, paint_kind, paint_role, pointer_card};
 

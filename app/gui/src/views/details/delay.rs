@@ -36,7 +36,9 @@ pub(super) fn delay_ui(ctx: &mut ViewContext<'_>, state: &mut DelayState, ui: &m
         incident_ui(ctx, delay, ui);
     });
     let subject = subject(snapshot, trace, delay);
-    phrases_ui(ctx, trace, &subject, &delay.phrases, ui);
+    if let Some(evidence) = phrases_ui(&subject, &delay.phrases, ui) {
+        ctx.show_evidence(trace, evidence);
+    }
     steps_ui(ctx, trace, delay, ui);
     ui.separator();
 }

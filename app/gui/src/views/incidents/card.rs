@@ -13,8 +13,9 @@ use egui::{
 use super::card_size::{BUTTONS_HEIGHT, LEFT, LINE_HEIGHT, RIGHT, num_lines};
 use super::state::IncidentsState;
 use crate::canvas::time::relative_time;
-use crate::context::{ViewContext, label_name, short_name};
+use crate::context::ViewContext;
 use crate::delay::{commands_to_show_incident, common_author, common_label, kind_text, trees_hit};
+use crate::text::{label_name, short_name};
 use crate::theme::RADIUS;
 use crate::widgets::{count_of, label_buttons, paint_kind, thousands};
 

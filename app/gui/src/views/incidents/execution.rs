@@ -4,9 +4,10 @@ use callgrove_model::TreeIdx;
 use callgrove_session::{Command, DelayRole, Selection};
 use egui::{Align2, FontId, Pos2, Rect, RichText, Role, Sense, Ui, UiBuilder, WidgetInfo};
 
-use crate::context::{ViewContext, label_name, short_name};
+use crate::context::ViewContext;
 use crate::delay::role_of_tree;
 use crate::hover;
+use crate::text::{label_name, short_name};
 use crate::theme::RADIUS;
 use crate::widgets::{SIGN_WIDTH, paint_role, thousands};
 

@@ -8,7 +8,8 @@ use egui::{
 };
 
 use super::card_size::{BUTTONS_HEIGHT, LEFT, LINE_HEIGHT, RIGHT, num_lines};
-use crate::context::{ViewContext, short_name};
+use crate::context::ViewContext;
+use crate::text::short_name;
 use crate::theme::RADIUS;
 
 /// Top of the line with the cost, in points.

@@ -5,8 +5,8 @@ use callgrove_session::watch::{
 };
 use egui::{Align2, ComboBox, FontId, Pos2, Rect, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
 
-use crate::context::{ViewContext, short_name};
-use crate::text;
+use crate::context::ViewContext;
+use crate::text::{self, short_name};
 use crate::theme::RADIUS;
 use crate::widgets::table::{empty_ui, search_ui};
 use crate::widgets::view_header;

@@ -8,8 +8,8 @@ use callgrove_session::watch::{MetricsData, Scope, Watch};
 use egui::Ui;
 
 use super::incidents::{IncidentTableState, incidents_ui};
-use crate::context::{ViewContext, short_name};
-use crate::text::{clock, duration, number};
+use crate::context::ViewContext;
+use crate::text::{clock, duration, number, short_name};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use crate::widgets::view_header;
 

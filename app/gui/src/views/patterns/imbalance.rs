@@ -4,7 +4,7 @@ use callgrove_model::Trace;
 use callgrove_session::{Imbalance, ListedIterations, TimeRange, UnevenIteration, UnevenOf};
 use egui::{Mesh, PopupAnchor, Rect, Role, Sense, Shape, Ui, Vec2, WidgetInfo};
 
-use crate::app::Action;
+use crate::command::Action;
 use crate::context::ViewContext;
 use crate::latest_answer::LatestAnswer;
 use crate::widgets::{count_of, pointer_card, thousands};

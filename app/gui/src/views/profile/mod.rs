@@ -4,8 +4,8 @@ use callgrove_session::Command;
 use callgrove_session::watch::{FuncOverview, Overview, Scope};
 use egui::Ui;
 
-use crate::context::{ViewContext, short_name};
-use crate::text::{dash, duration, number};
+use crate::context::ViewContext;
+use crate::text::{dash, duration, number, short_name};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui, search_ui};
 use crate::widgets::{count_of, view_header};
 

@@ -6,8 +6,8 @@ use callgrove_session::watch::document::{CallStackEntry, CommType, GpuParent, Mo
 use egui::{CollapsingHeader, Grid, Label, RichText, Ui};
 
 use super::histogram::histogram_ui;
-use crate::context::{ViewContext, short_name};
-use crate::text::{dash, duration, duration_or_dash, number, number_or_dash, utc};
+use crate::context::ViewContext;
+use crate::text::{dash, duration, duration_or_dash, number, number_or_dash, short_name, utc};
 
 /// Maximum number of counters shown; more are in the JSON.
 const MAX_COUNTERS: usize = 200;

@@ -10,7 +10,8 @@ use callgrove_session::Command;
 use callgrove_session::watch::{ExecutionDocument, WatchCommand};
 use egui::{CentralPanel, Frame, Margin, Panel, ScrollArea, TextEdit, Ui};
 
-use crate::context::{ViewContext, short_name};
+use crate::context::ViewContext;
+use crate::text::short_name;
 use crate::widgets::table::empty_ui;
 use crate::widgets::{label_buttons, view_header};
 use timeline::RecordTimelineState;

@@ -11,8 +11,8 @@ use callgrove_session::watch::{
 };
 use egui::{CentralPanel, Frame, Margin, Panel, RichText, Ui, Vec2};
 
-use crate::context::{ViewContext, label_name, short_name};
-use crate::text::{dash, duration_or_dash, number_or_dash, utc};
+use crate::context::ViewContext;
+use crate::text::{dash, duration_or_dash, label_name, number_or_dash, short_name, utc};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use crate::widgets::{thousands, view_header};
 use form::FormState;

@@ -12,8 +12,8 @@ use crate::canvas::points::{
     Aspect, Axis, MarkShape, PointMark, PointScene, PointsState, Ruler, SelectionMode, mark_shape,
     plane_value, points_ui,
 };
-use crate::context::{ViewContext, short_name};
-use crate::text;
+use crate::context::ViewContext;
+use crate::text::{self, short_name};
 use crate::widgets::{count_of, pointer_card, view_header};
 
 /// Width of the legend, in points.

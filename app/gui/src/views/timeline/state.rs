@@ -14,7 +14,7 @@ use super::search::SearchState;
 use super::statistics::StatisticsState;
 use super::trend::ShownTrend;
 use crate::canvas::time::{LaneCanvas, RankChoice, RowRequest, Window};
-use crate::context::short_name;
+use crate::text::short_name;
 use crate::views::focus::Focus;
 
 /// Margin on both sides of a tree that fills the window, as a fraction of its length.

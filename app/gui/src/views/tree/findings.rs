@@ -195,8 +195,10 @@ fn card_ui(
             });
         });
         ui.label(difference_text(forest.unit(), finding));
-        if let Some(delay) = delay {
-            phrases_ui(ctx, forest.trace(), "It", &delay.phrases, ui);
+        if let Some(delay) = delay
+            && let Some(evidence) = phrases_ui("It", &delay.phrases, ui)
+        {
+            ctx.show_evidence(forest.trace(), evidence);
         }
         ui.weak(share_text(forest.unit(), finding));
         ui.add(

@@ -6,7 +6,7 @@ use egui::{
 };
 
 use super::grid::WaitGrid;
-use crate::app::Action;
+use crate::command::Action;
 use crate::context::ViewContext;
 use crate::theme::SMALLEST_TEXT;
 use crate::widgets::{move_by_arrows, pointer_card};

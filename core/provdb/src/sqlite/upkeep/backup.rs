@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::upkeep::BackupSummary;
 use crate::{Collection, ProvDbError};
 
 use super::super::error::{at, io_at};
@@ -15,6 +14,15 @@ use super::super::files::{global_path, shard_path};
 use super::super::reader::{Reader, connect};
 use super::super::schema;
 use super::exclusive::size_bytes;
+
+/// A completed copy of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupSummary {
+    /// The number of documents in each collection, equal in the copy and in the original.
+    pub documents: Vec<(Collection, u64)>,
+    /// The size of the copied files.
+    pub size_bytes: u64,
+}
 
 /// The number of documents in each collection of a file.
 type Counts = Vec<(Collection, u64)>;

@@ -3,10 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use crate::ProvDbError;
-use crate::upkeep::CompactSummary;
 
 use super::super::error::at;
 use super::exclusive::{hold_newest, size_bytes};
+
+/// The size of a database before and after compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompactSummary {
+    /// The size of its files before.
+    pub before_bytes: u64,
+    /// The size of its files after.
+    pub after_bytes: u64,
+}
 
 /// Rewrites each file without its free pages.
 pub(crate) fn compact(folder: &Path) -> Result<CompactSummary, ProvDbError> {

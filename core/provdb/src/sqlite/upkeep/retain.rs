@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::upkeep::{RetentionMode, RetentionRules, RetentionSummary};
+use crate::retention::{RetentionMode, RetentionRules, RetentionSummary};
 use crate::{Collection, ProvDbError};
 
 use super::super::error::at;

@@ -5,11 +5,21 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use crate::ProvDbError;
-use crate::upkeep::UpgradeSummary;
 
 use super::super::error::at;
 use super::super::schema::{self, FORMAT};
 use super::exclusive::{HeldFile, hold};
+
+/// The result of an upgrade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpgradeSummary {
+    /// The format before.
+    pub from: u32,
+    /// The format after, which is the newest.
+    pub to: u32,
+    /// Number of missing tables and indexes that were created.
+    pub num_made: u64,
+}
 
 /// Converts one file, the global one or a shard, from a format to the next. After an interrupted upgrade the file may
 /// be converted already; then the step changes nothing.

@@ -1,18 +1,18 @@
-//! Builds the packets that a server streams from its state.
+//! Builds the packets that the server streams to viewers.
 
 use std::collections::BTreeMap;
 
 use callgrove_detect::RunStats;
 use callgrove_model::FuncId;
 
-use super::{
+use super::global::{GlobalState, PacketDelta};
+use super::{ServerState, lock};
+use crate::AnomalySummary;
+use crate::functions::FunctionTable;
+use crate::packet::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
     StepAnomalies, VERSION,
 };
-use crate::AnomalySummary;
-use crate::functions::FunctionTable;
-use crate::state::global::{GlobalState, PacketDelta};
-use crate::state::{ServerState, lock};
 use crate::statistics::{Metrics, RankKey, StepSummary};
 
 impl ServerState {
@@ -38,13 +38,13 @@ impl ServerState {
 }
 
 /// Returns the name of a function; every index in the state has one.
-pub(crate) fn name_of(functions: &FunctionTable, fid: FuncId) -> String {
+pub(super) fn name_of(functions: &FunctionTable, fid: FuncId) -> String {
     let name = functions.get(fid).map(|(_, name)| name.to_owned());
     name.unwrap_or_default()
 }
 
 /// Returns the statistics of every counter over the run.
-pub(crate) fn counters(global: &GlobalState) -> Vec<CounterStats> {
+pub(super) fn counters(global: &GlobalState) -> Vec<CounterStats> {
     let counters = global.total.counters.iter();
     counters
         .map(|((program, counter), values)| CounterStats {

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::filter::{Filter, Path, PathStep, Query, Test};
-use super::unknown_field::UnknownField;
+use crate::query::{Filter, Path, PathStep, Query, Test, UnknownField};
 use crate::{Collection, ProvDbError, Store};
 
 /// Maximum depth of references in a schema, so that a cyclic one ends.

@@ -5,9 +5,9 @@ use callgrove_session::watch::Connection;
 use callgrove_session::{MapMethod, Snapshot, TimeRange};
 use egui::{Key, KeyboardShortcut, Modifiers};
 
-use super::layouts::LayoutName;
+use super::file_purpose::FilePurpose;
+use super::layout_name::LayoutName;
 use super::view::View;
-use crate::platform::FilePurpose;
 
 /// An action that the user can start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use super::builder::CallStackBuilder;
 use crate::open_calls::StrayExit;
 use crate::{
-    CallStackBuilder, ExecIdx, Executions, FirstSeen, FuncEvent, FuncEventKind, FuncId, RankId,
-    StepId, ThreadId, TimeNs, WarningKind, Warnings,
+    ExecIdx, Executions, FirstSeen, FuncEvent, FuncEventKind, FuncId, RankId, StepId, ThreadId,
+    TimeNs, WarningKind, Warnings,
 };
 
 /// An exit that is added to a lane.

@@ -2,10 +2,10 @@
 
 use callgrove_detect::{Moments, RunStats};
 
-use crate::packet::MetricsData;
+use super::MetricsData;
 
 /// Merges count, score and severity. If one has no anomalies, returns the other.
-pub fn merged_metrics(a: &MetricsData, b: &MetricsData) -> MetricsData {
+pub(crate) fn merged_metrics(a: &MetricsData, b: &MetricsData) -> MetricsData {
     if a.count.count == 0 {
         return b.clone();
     }

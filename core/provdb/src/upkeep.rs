@@ -1,48 +1,15 @@
 //! Maintenance of a database: backups, compaction, retention and format upgrades. These are tasks of an operator, not
 //! of the pipeline.
 
-mod retention;
-
 use std::path::Path;
 
-#[cfg(feature = "postgres")]
-pub(crate) use retention::ResolvedRules;
-pub use retention::{RetentionMode, RetentionRules, RetentionSummary};
-
+pub use crate::retention::{RetentionMode, RetentionRules, RetentionSummary};
 use crate::sqlite::upkeep;
+pub use crate::sqlite::upkeep::{BackupSummary, CompactSummary, UpgradeSummary};
 use crate::store::without_secrets;
 #[cfg(feature = "postgres")]
 use crate::{AccessMode, PostgresStore};
-use crate::{Collection, OpenOptions, ProvDbError};
-
-/// A completed copy of a database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BackupSummary {
-    /// The number of documents in each collection, equal in the copy and in the original.
-    pub documents: Vec<(Collection, u64)>,
-    /// The size of the copied files.
-    pub size_bytes: u64,
-}
-
-/// The size of a database before and after compaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompactSummary {
-    /// The size of its files before.
-    pub before_bytes: u64,
-    /// The size of its files after.
-    pub after_bytes: u64,
-}
-
-/// The result of an upgrade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UpgradeSummary {
-    /// The format before.
-    pub from: u32,
-    /// The format after, which is the newest.
-    pub to: u32,
-    /// Number of missing tables and indexes that were created.
-    pub num_made: u64,
-}
+use crate::{OpenOptions, ProvDbError};
 
 /// Copies the database in the folder `from` to the new folder `to`, while others write and read it. The copy gets its
 /// name once it is complete, on disk and verified. Each file is copied as of one moment, the statistics first, so that

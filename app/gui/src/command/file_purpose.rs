@@ -1,0 +1,110 @@
+//! The purposes for which the user names a file or folder.
+
+use callgrove_session::Command;
+
+/// The purpose of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FilePurpose {
+    /// A run's folder, or one rank's file, to open.
+    OpenTrace,
+    /// A session to open.
+    LoadSession,
+    /// The file to save the session to.
+    SaveSession,
+    /// A CSV file with labels to import.
+    ImportLabels,
+    /// The CSV file to export the labels to.
+    ExportLabels,
+    /// A trained model to load.
+    LoadModel,
+    /// The file to save the trained model to.
+    SaveModel,
+}
+
+impl FilePurpose {
+    /// Returns the title of the dialog.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::OpenTrace => "Open a trace",
+            Self::LoadSession => "Open a session",
+            Self::SaveSession => "Save the session",
+            Self::ImportLabels => "Import labels",
+            Self::ExportLabels => "Export labels",
+            Self::LoadModel => "Load a model",
+            Self::SaveModel => "Save the model",
+        }
+    }
+
+    /// Returns the text of the button that confirms.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::OpenTrace | Self::LoadSession => "Open",
+            Self::ImportLabels => "Import",
+            Self::ExportLabels => "Export",
+            Self::LoadModel => "Load",
+            Self::SaveSession | Self::SaveModel => "Save",
+        }
+    }
+
+    /// Returns a hint about valid paths.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::OpenTrace => "Folder of a run, one rank's file, or a pattern such as run/*.bp",
+            Self::LoadSession | Self::SaveSession => "Session file (.json)",
+            Self::ImportLabels => "CSV file with the columns rank,index,label",
+            Self::ExportLabels => "CSV file; an existing one is replaced",
+            Self::LoadModel | Self::SaveModel => "Model file (.json)",
+        }
+    }
+
+    /// Returns whether the path is written.
+    pub fn is_save(self) -> bool {
+        matches!(
+            self,
+            Self::SaveSession | Self::ExportLabels | Self::SaveModel
+        )
+    }
+
+    /// Returns whether the path is a folder; TAU's traces are folders.
+    pub fn is_folder(self) -> bool {
+        self == Self::OpenTrace
+    }
+
+    /// Returns the file name extension, without the dot.
+    pub fn extension(self) -> Option<&'static str> {
+        match self {
+            Self::OpenTrace => None,
+            Self::ImportLabels | Self::ExportLabels => Some("csv"),
+            _ => Some("json"),
+        }
+    }
+
+    /// Returns a name for a new file.
+    pub fn suggested_name(self) -> &'static str {
+        match self {
+            Self::OpenTrace | Self::LoadSession | Self::ImportLabels | Self::LoadModel => "",
+            Self::SaveSession => "callgrove-session.json",
+            Self::ExportLabels => "labels.csv",
+            Self::SaveModel => "callgrove-model.json",
+        }
+    }
+
+    /// Returns the command for the path.
+    pub fn command(self, path: String) -> Command {
+        match self {
+            Self::OpenTrace => Command::OpenTrace {
+                source: path,
+                function: None,
+            },
+            Self::LoadSession => Command::LoadSession { path },
+            Self::SaveSession => Command::SaveSession {
+                path,
+                view: serde_json::Value::Null,
+            },
+            Self::ImportLabels => Command::ImportLabels { path },
+            Self::ExportLabels => Command::ExportLabels { path },
+            Self::LoadModel => Command::LoadModel { path },
+            Self::SaveModel => Command::SaveModel { path },
+        }
+    }
+}

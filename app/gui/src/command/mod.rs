@@ -1,0 +1,15 @@
+//! The user's commands: the table of all actions, the keys, and the names of views and layouts.
+//!
+//! [`Action`]s are started by menus, keys, the palette, views and panels; the application carries them out.
+
+mod actions;
+mod file_purpose;
+mod keymap;
+mod layout_name;
+mod view;
+
+pub(crate) use actions::{ACTIONS, Action, Entry, Menu};
+pub use file_purpose::FilePurpose;
+pub(crate) use keymap::{KeyMap, any_pressed};
+pub(crate) use layout_name::LayoutName;
+pub(crate) use view::View;

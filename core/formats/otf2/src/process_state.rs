@@ -1,0 +1,213 @@
+//! What the events of a process build: names, counters, and messages that were probed.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{
+    CommKind, CounterId, FuncEventKind, FuncId, NameTable, RankId, StepBatch, ThreadId, TimeNs,
+    WarningKind, Warnings,
+};
+
+use crate::archive::Archive;
+use crate::bytes::UNDEFINED;
+use crate::events::{Envelope, Event, metric_value};
+use crate::local_definitions::{LocalDefinitions, LocationClock};
+use crate::metadata::of_program;
+
+/// Width of the tag below the number of its communicator, in bits.
+const TAG_BITS: u32 = 32;
+
+/// What the events of a process build.
+#[derive(Default)]
+pub(crate) struct ProcessState {
+    pub(crate) functions_only: bool,
+    pub(crate) names: NameTable<FuncId>,
+    pub(crate) counter_names: NameTable<CounterId>,
+    /// Functions by region of the run.
+    functions: BTreeMap<u32, FuncId>,
+    /// Functions by location and its own id, for short.
+    pub(crate) by_local_id: Vec<Vec<Option<FuncId>>>,
+    counters: BTreeMap<u32, Vec<CounterId>>,
+    /// Messages found by a probe, by id.
+    probed: BTreeMap<u64, Envelope>,
+    /// Ids of such messages, by request.
+    requested: BTreeMap<u64, u64>,
+    pub(crate) warnings: Warnings,
+}
+
+/// Largest id of a location that has an entry in a list.
+const MAX_LISTED: usize = 1 << 16;
+
+/// Where an event is.
+pub(crate) struct EventPlace<'a> {
+    pub(crate) archive: &'a Archive,
+    pub(crate) definitions: &'a LocalDefinitions,
+    pub(crate) rank: RankId,
+    pub(crate) thread: ThreadId,
+    /// The index of the location in its process.
+    pub(crate) index: usize,
+    pub(crate) time: TimeNs,
+}
+
+impl ProcessState {
+    #[inline]
+    pub(crate) fn take_in(
+        &mut self,
+        event: Event,
+        place: &mut EventPlace<'_>,
+        clock: &mut LocationClock,
+        batch: &mut StepBatch,
+        num_calls: &mut u32,
+    ) {
+        let (kind, func) = match event {
+            Event::Enter(region) => (FuncEventKind::Entry, self.function(region, place)),
+            Event::Leave(region) => (FuncEventKind::Exit, self.function(region, place)),
+            Event::EnterContext(id) => (FuncEventKind::Entry, self.of_context(id, place)),
+            Event::LeaveContext(id) => (FuncEventKind::Exit, self.of_context(id, place)),
+            other => return self.take_in_other(other, place, clock, batch),
+        };
+        batch
+            .funcs
+            .push(place.thread, kind, func, place.time, *num_calls);
+        *num_calls += 1;
+    }
+
+    fn take_in_other(
+        &mut self,
+        event: Event,
+        place: &EventPlace<'_>,
+        clock: &mut LocationClock,
+        batch: &mut StepBatch,
+    ) {
+        match event {
+            Event::Flush(end) => {
+                let write = (place.thread, place.time, clock.time(end));
+                batch.writes.push(write);
+            }
+            Event::Program(name, arguments) => {
+                batch.metadata.extend(of_program(
+                    place.archive,
+                    &place.definitions.strings,
+                    (place.rank, place.thread),
+                    (name, &arguments),
+                ));
+            }
+            _ if self.functions_only => {}
+            Event::Send(envelope, num_bytes) => {
+                push_message(batch, CommKind::Send, envelope, num_bytes, place);
+            }
+            Event::Receive(envelope, num_bytes) => {
+                push_message(batch, CommKind::Recv, envelope, num_bytes, place);
+            }
+            Event::Probe(envelope, message) => {
+                self.probed.insert(message, envelope);
+            }
+            Event::RequestProbed(message, request) => {
+                self.requested.insert(request, message);
+            }
+            Event::ReceiveProbed(message, num_bytes) => {
+                if let Some(envelope) = self.probed.remove(&message) {
+                    push_message(batch, CommKind::Recv, envelope, num_bytes, place);
+                }
+            }
+            Event::ReceiveRequested(request, num_bytes) => {
+                let message = self.requested.remove(&request);
+                if let Some(envelope) = message.and_then(|it| self.probed.remove(&it)) {
+                    push_message(batch, CommKind::Recv, envelope, num_bytes, place);
+                }
+            }
+            Event::Metric(metric, values) => self.push_metric(metric, &values, place, batch),
+            _ => {}
+        }
+    }
+
+    /// Returns the function of a region by the id of its location.
+    #[inline]
+    fn function(&mut self, local: u32, place: &EventPlace<'_>) -> FuncId {
+        let slot = usize::try_from(local).unwrap_or(usize::MAX);
+        let known = self.by_local_id[place.index].get(slot).copied().flatten();
+        known.unwrap_or_else(|| self.new_function(local, slot, place))
+    }
+
+    fn new_function(&mut self, local: u32, slot: usize, place: &EventPlace<'_>) -> FuncId {
+        let region = place.definitions.regions.global(local);
+        let func = self.of_region(region, place);
+        if slot < MAX_LISTED {
+            let listed = &mut self.by_local_id[place.index];
+            if listed.len() <= slot {
+                listed.resize(slot + 1, None);
+            }
+            listed[slot] = Some(func);
+        }
+        func
+    }
+
+    fn of_context(&mut self, local: u32, place: &EventPlace<'_>) -> FuncId {
+        let context = place.definitions.calling_contexts.global(local);
+        let region = place.archive.definitions.calling_contexts.get(&context);
+        let region = region.copied().unwrap_or(UNDEFINED);
+        self.of_region(region, place)
+    }
+
+    fn of_region(&mut self, region: u32, place: &EventPlace<'_>) -> FuncId {
+        if let Some(func) = self.functions.get(&region) {
+            return *func;
+        }
+        let name = place.archive.definitions.region_name(region);
+        let name = name.unwrap_or_else(|| {
+            let text = || format!("region {region}");
+            self.warnings
+                .count(WarningKind::UnknownName, Some(place.rank), text);
+            text()
+        });
+        let func = self.names.intern(&name);
+        self.functions.insert(region, func);
+        func
+    }
+
+    fn push_metric(
+        &mut self,
+        local: u32,
+        values: &[(u8, u64)],
+        place: &EventPlace<'_>,
+        batch: &mut StepBatch,
+    ) {
+        let metric = place.definitions.metrics.global(local);
+        if !self.counters.contains_key(&metric) {
+            let names = place.archive.definitions.metric_names(metric);
+            let names = names.unwrap_or_default().into_iter();
+            let counters = names.map(|name| self.counter_names.intern(&name)).collect();
+            self.counters.insert(metric, counters);
+        }
+        let counters = self.counters.get(&metric).map(Vec::as_slice);
+        for (&counter, &(value_type, bits)) in counters.unwrap_or_default().iter().zip(values) {
+            match metric_value(value_type, bits) {
+                Some(value) => batch
+                    .counters
+                    .push(place.thread, counter, value, place.time),
+                None => self
+                    .warnings
+                    .count(WarningKind::BadRow, Some(place.rank), || {
+                        format!("a metric below zero at {} ns", place.time.0)
+                    }),
+            }
+        }
+    }
+}
+
+fn push_message(
+    batch: &mut StepBatch,
+    kind: CommKind,
+    envelope: Envelope,
+    num_bytes: u64,
+    place: &EventPlace<'_>,
+) {
+    let communicator = place
+        .definitions
+        .communicators
+        .global(envelope.communicator);
+    let partners = &place.archive.partners;
+    let (number, partner) = partners.find(communicator, envelope.partner, place.rank);
+    let tag = u64::from(number) << TAG_BITS | u64::from(envelope.tag);
+    let comms = &mut batch.comms;
+    comms.push(place.thread, kind, tag, partner, num_bytes, place.time);
+}

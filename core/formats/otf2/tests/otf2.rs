@@ -1,0 +1,326 @@
+//! Archives: what is read of them, and that damage never ends the work.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use callgrove_local::{LocalFiles, Threads};
+use callgrove_model::{ExecIdx, Progress, Trace, WarningKind};
+use callgrove_otf2::{Otf2Error, Otf2Format};
+use callgrove_source::{FileSystem, MemoryFiles, OneByOne, Registry, SourceError};
+use proptest::prelude::*;
+use support::{ArchiveWriter, CHUNK_BYTES, Writer};
+
+fn read(files: MemoryFiles) -> Result<Trace, SourceError> {
+    let registry = Registry::new(Arc::new(files), vec![Box::new(Otf2Format)]);
+    registry.load(Path::new("run"), &OneByOne, Progress::none())
+}
+
+/// Returns the calls as `rank.thread depth name entry-exit`.
+fn calls(trace: &Trace) -> Vec<String> {
+    let mut lines = Vec::new();
+    for lane in &trace.lanes {
+        let calls = &lane.executions;
+        for row in 0..calls.len() {
+            lines.push(format!(
+                "{}.{} {} {} {}-{}",
+                lane.rank,
+                lane.thread.0,
+                calls.depth[row],
+                trace.names.name(calls.func[row]),
+                calls.entry[row].0,
+                calls.exit(ExecIdx::from_index(row)).0,
+            ));
+        }
+    }
+    lines
+}
+
+/// Writes two ranks, of which 1 has the lower location id. Rank 0 sends to rank 1 over a communicator of which only
+/// rank 1 and 0 are members, in this order.
+fn pair(is_big: bool) -> ArchiveWriter {
+    let mut archive = ArchiveWriter::new(is_big);
+    let events = archive.process(7, 700_000);
+    events.at(100).enter(0).at(110).enter(2);
+    // A send to rank 0 of communicator 5, as a record that a later version has made longer.
+    events.record(14, |record| {
+        record.value(0).value(5).value(33).value(4096).value(99);
+    });
+    // A record of a kind that does not exist, with a long length.
+    events.record(200, |record| {
+        record.bytes.resize(300, 1);
+    });
+    events.at(150).leave(2).at(200).leave(0);
+    let events = archive.process(8, 3);
+    events.at(100).enter(0).at(120).enter(1);
+    events.at(160).values(18, &[1, 5, 33, 4096]);
+    events.leave(1).at(210).leave(0);
+    archive.group(1, 4, &[700_000, 3]);
+    archive.group(1, 5, &[1, 0]);
+    archive.group(2, 4, &[700_000, 3]);
+    archive.definitions.values(22, &[4, u64::MAX, 2, u64::MAX]);
+    archive.definitions.values(22, &[5, u64::MAX, 1, u64::MAX]);
+    archive
+}
+
+const PAIR: [&str; 4] = [
+    "0.0 0 main 100-200",
+    "0.0 1 MPI_Send 110-150",
+    "1.0 0 main 100-210",
+    "1.0 1 work [{work.c} {42,0}] 120-160",
+];
+
+#[test]
+fn calls_and_messages_of_both_byte_orders_are_read() {
+    for is_big in [false, true] {
+        let trace = read(pair(is_big).files()).unwrap();
+        assert_eq!(calls(&trace), PAIR, "big-endian: {is_big}");
+        assert_eq!(trace.messages.len(), 1);
+        let sent = &trace.lanes[0].comms;
+        assert_eq!((sent.tag[0] & 0xFFFF, sent.size_bytes[0]), (33, 4096));
+        assert!(sent.tag[0] >> 32 != 0, "the communicator is not the world");
+        assert!(trace.warnings.is_empty(), "{:?}", trace.warnings);
+    }
+}
+
+#[test]
+fn local_ids_and_clock_offsets_are_those_of_the_location() {
+    let mut archive = ArchiveWriter::new(false);
+    let events = archive.process(0, 0);
+    events.at(0).enter(5).at(1_000).enter(1).leave(1);
+    events.at(2_000).leave(5);
+    let definitions = &mut archive.locations[0].1;
+    definitions.chunk();
+    // Regions: a sparse table with one entry.
+    definitions.record(5, |record| {
+        record.byte(3).value(1).byte(1).value(5).value(0);
+    });
+    for (tick, offset) in [(0, 100), (2_000, 300)] {
+        definitions.record(6, |record| {
+            record.full(tick).value(offset).full(0);
+        });
+    }
+    let trace = read(archive.files()).unwrap();
+    let expected = [
+        "0.0 0 main 100-2300",
+        "0.0 1 work [{work.c} {42,0}] 1200-1200",
+    ];
+    assert_eq!(calls(&trace), expected);
+}
+
+#[test]
+fn threads_and_streams_belong_to_the_rank_of_their_process() {
+    let mut archive = ArchiveWriter::new(false);
+    archive.process(0, 10).at(0).enter(0).at(90).leave(0);
+    archive.location(0, 11, 1).at(10).enter(1).at(20).leave(1);
+    // An accelerator that process 0 created.
+    archive.definitions.record(13, |record| {
+        record
+            .value(1)
+            .value(u64::MAX)
+            .byte(2)
+            .value(u64::MAX)
+            .value(0);
+    });
+    archive.location(1, 12, 2).at(30).enter(1).at(40).leave(1);
+    // A location of metrics has no calls.
+    archive.location(0, 13, 3);
+    let trace = read(archive.files()).unwrap();
+    let expected = [
+        "0.0 0 main 0-90",
+        "0.1 0 work [{work.c} {42,0}] 10-20",
+        "0.2 0 work [{work.c} {42,0}] 30-40",
+    ];
+    assert_eq!(calls(&trace), expected);
+    let keys: Vec<_> = trace.metadata.iter().map(|it| it.key.as_str()).collect();
+    assert_eq!(keys, ["CUDA Device", "CUDA Stream"]);
+}
+
+#[test]
+fn metrics_flushes_probed_messages_and_the_program_are_read() {
+    let mut archive = pair(false);
+    for (id, text) in [
+        (20, "PAPI_TOT_CYC"),
+        (21, "cycles"),
+        (22, "./app"),
+        (23, "-n 4"),
+    ] {
+        archive.string(id, text);
+    }
+    archive.definitions.record(19, |record| {
+        record.value(0).value(20).value(u64::MAX);
+        record.byte(0).byte(0).byte(4).byte(1).value(0).value(21);
+    });
+    archive.definitions.record(20, |record| {
+        record.value(6).byte(1).value(0).byte(0).byte(0);
+    });
+    let events = &mut archive.locations[1].2;
+    events.at(300).enter(0);
+    events.record(31, |record| {
+        record.value(6).byte(1).byte(4).value(1234);
+    });
+    // Found by a probe, requested, and received.
+    events.values(89, &[1, 5, 34, 77]).values(91, &[77, 1]);
+    events.at(310).values(92, &[1, 64]);
+    events.record(10, |record| {
+        record.full(350);
+    });
+    events.record(83, |record| {
+        record.value(22).value(1).value(23);
+    });
+    events.at(360).leave(0);
+    archive.locations[0]
+        .2
+        .at(290)
+        .enter(2)
+        .values(14, &[0, 5, 34, 64]);
+    archive.locations[0].2.at(295).leave(2);
+    let trace = read(archive.files()).unwrap();
+    assert_eq!(trace.messages.len(), 2);
+    let counters: Vec<_> = trace.counter_names.iter().map(|(_, name)| name).collect();
+    assert_eq!(counters, ["PAPI_TOT_CYC (cycles)"]);
+    assert_eq!(trace.lanes[1].counters.value, [1234]);
+    let writes = trace
+        .writes
+        .iter()
+        .map(|it| (it.lane.0, it.start.0, it.end.0));
+    assert_eq!(writes.collect::<Vec<_>>(), [(1, 310, 350)]);
+    let line = trace.metadata.iter().find(|it| it.key == "Command Line");
+    assert_eq!(line.unwrap().value, "./app -n 4");
+    assert!(trace.warnings.is_empty(), "{:?}", trace.warnings);
+}
+
+#[test]
+fn events_of_many_chunks_are_read_in_steps_of_one_length() {
+    let mut archive = ArchiveWriter::new(false);
+    let events = archive.process(0, 0);
+    let mut tick = 0;
+    for _ in 0..3 {
+        for _ in 0..10_000 {
+            events.at(tick).enter(1).at(tick + 1).leave(1);
+            tick += 2;
+        }
+        events.chunk();
+    }
+    let trace = read(archive.files()).unwrap();
+    assert_eq!((trace.num_executions(), trace.num_steps), (30_000, 1));
+    assert!(trace.warnings.is_empty() && trace.writes.is_empty());
+}
+
+#[test]
+fn damage_costs_the_rest_of_its_chunk() {
+    let mut archive = ArchiveWriter::new(false);
+    let events = archive.process(0, 0);
+    events.at(0).enter(1).at(1).leave(1);
+    // A record whose length is beyond the chunk.
+    events.byte(14).byte(0xFF).full(u64::MAX);
+    events.chunk().at(5).enter(1).at(6).leave(1);
+    let trace = read(archive.files()).unwrap();
+    assert_eq!(trace.num_executions(), 2);
+    let warning = trace.warnings.iter().next().unwrap();
+    assert_eq!(warning.kind, WarningKind::BadRow);
+    assert_eq!(
+        warning.first.since(None),
+        "chunk at byte 0: run/traces/0.evt"
+    );
+}
+
+#[test]
+fn what_is_missing_is_reported() {
+    let mut archive = pair(false);
+    archive.locations.remove(1);
+    let trace = read(archive.files()).unwrap();
+    assert_eq!(calls(&trace), PAIR[..2]);
+    assert_eq!(trace.warnings.total(WarningKind::StreamTruncated), 1);
+
+    let fault = |files: MemoryFiles| match read(files).unwrap_err() {
+        SourceError::Invalid { source, .. } => source.to_string(),
+        error => error.with_causes(),
+    };
+    let mut killed = MemoryFiles::default();
+    killed.put("run/traces/0.evt", &archive.locations[0].2.bytes);
+    assert_eq!(fault(killed), Otf2Error::Killed.to_string());
+    let mut empty = ArchiveWriter::new(false).files();
+    assert_eq!(fault(empty.clone()), Otf2Error::NoProcesses.to_string());
+    empty.put("run/traces.otf2", b"\x03\x42OTF2\0\x03\x02");
+    assert_eq!(fault(empty.clone()), Otf2Error::ShortAnchor.to_string());
+    empty.put("run/traces.otf2", b"text");
+    assert_eq!(fault(empty), Otf2Error::NoAnchor.to_string());
+    let mut cut = pair(false);
+    let length = cut.definitions.bytes.len();
+    cut.definitions.bytes.truncate(length - 3);
+    assert_eq!(fault(cut.files()), Otf2Error::Definitions(0).to_string());
+}
+
+#[test]
+fn an_archive_of_eztrace_reads_as_otf2_print_counts_it() {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../tests/data/lammps-4r-eztrace-otf2"
+    );
+    let registry = Registry::new(Arc::new(LocalFiles), vec![Box::new(Otf2Format)]);
+    let threads = Threads::of_this_machine();
+    let trace = registry.load(Path::new(folder), &threads, Progress::none());
+    let trace = trace.unwrap();
+    assert_eq!((trace.num_executions(), trace.lanes.len()), (6_844, 4));
+    let num_sends: usize = trace.lanes.iter().map(|lane| lane.comms.len()).sum();
+    assert_eq!(num_sends, 2_008);
+}
+
+/// Returns the files of an archive with one file changed.
+fn with_file(name: &str, change: impl FnOnce(&mut Vec<u8>)) -> MemoryFiles {
+    let mut files = pair(false).files();
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut files.open(Path::new(name)).unwrap(), &mut bytes).unwrap();
+    change(&mut bytes);
+    files.put(name, &bytes);
+    files
+}
+
+fn any_file() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "run/traces.otf2",
+        "run/traces.def",
+        "run/traces/700000.evt",
+        "run/traces/3.evt",
+    ])
+}
+
+proptest! {
+    #[test]
+    fn a_cut_anywhere_is_never_fatal(name in any_file(), at in 0.0..1.0) {
+        let files = with_file(name, |bytes| bytes.truncate((bytes.len() as f64 * at) as usize));
+        if let Ok(trace) = read(files) {
+            prop_assert!(trace.num_executions() <= 4);
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_anywhere_is_never_fatal(name in any_file(), at in 0.0..1.0, byte: u8) {
+        let files = with_file(name, |bytes| {
+            let at = (bytes.len() as f64 * at) as usize;
+            bytes[at] = byte;
+        });
+        if let Ok(trace) = read(files) {
+            prop_assert!(trace.num_executions() <= 16);
+        }
+    }
+
+    #[test]
+    fn any_events_are_never_fatal(noise in prop::collection::vec(any::<u8>(), 0..400)) {
+        let mut archive = ArchiveWriter::new(false);
+        let events = archive.process(0, 0);
+        events.at(0).bytes.extend(noise);
+        prop_assert!(read(archive.files()).is_ok());
+    }
+}
+
+#[test]
+fn the_writer_of_these_tests_fills_chunks() {
+    let mut writer = Writer::new(false);
+    writer.chunk().at(1).chunk();
+    assert_eq!(writer.bytes.len(), CHUNK_BYTES + 18);
+}
