@@ -9,6 +9,7 @@ pub(super) const PURE: &[&str] = &[
     "core/model/",
     "core/detect/",
     "core/patterns/",
+    "core/export/",
     "ml/trees/",
     "ml/map/",
     "ml/learn/",
