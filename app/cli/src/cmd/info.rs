@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 
 use anyhow::Result;
+use callgrove_export::TextTable;
 use callgrove_model::{DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite};
 use callgrove_session::{Suggestion, suggest_roots};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use crate::args::{InfoArgs, InfoFormat};
 use crate::exit::Exit;
 use crate::host::read_trace;
-use crate::output::{TextTable, thousands, with_progress};
+use crate::output::{thousands, with_progress};
 
 /// Number of functions listed, by exclusive time.
 const NUM_FUNCTIONS: usize = 15;
