@@ -1,6 +1,6 @@
 //! The writers of tables, one per format.
 
-use std::io::{Result, Write};
+use std::io::{Error, Result, Write};
 
 use serde::Serialize;
 
@@ -67,7 +67,7 @@ impl<'a, T: ResultTable, W: Write> CsvSink<'a, T, W> {
             .has_headers(header.is_none())
             .from_writer(out);
         if let Some(header) = header {
-            csv.write_record(header)?;
+            csv.write_record(header).map_err(output_error)?;
         }
         Ok(Self { table, csv })
     }
@@ -75,11 +75,21 @@ impl<'a, T: ResultTable, W: Write> CsvSink<'a, T, W> {
 
 impl<T: ResultTable, W: Write> RowSink<T> for CsvSink<'_, T, W> {
     fn write(&mut self, row: &T::Row) -> Result<()> {
-        Ok(self.csv.serialize(self.table.record(row))?)
+        let record = self.table.record(row);
+        self.csv.serialize(record).map_err(output_error)
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
         self.csv.flush()
+    }
+}
+
+/// Returns the error of the output itself, whose kind says that the reader has closed the pipe.
+fn output_error(error: csv::Error) -> Error {
+    let text = error.to_string();
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        _ => Error::other(text),
     }
 }
 

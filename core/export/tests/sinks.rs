@@ -1,7 +1,7 @@
 //! One table in every format, and in a format that this crate does not have.
 
 use std::collections::BTreeMap;
-use std::io::Result;
+use std::io::{ErrorKind, Result, Write};
 
 use callgrove_export::{CsvSink, JsonSink, ResultTable, RowSink, TextSink, UntypedTable};
 use serde::Serialize;
@@ -105,6 +105,27 @@ fn columns_of_run_time_are_a_header_even_without_rows() {
     let [_, csv, json] = written(&table, &[]).unwrap();
     assert_eq!(csv, "event_id,\"why, if known\"\n");
     assert_eq!(json, "");
+}
+
+/// An output whose reader has closed the pipe.
+struct ClosedPipe;
+
+impl Write for ClosedPipe {
+    fn write(&mut self, _: &[u8]) -> Result<usize> {
+        Err(ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_closed_pipe_keeps_its_kind_of_error() {
+    let table = WaitTable;
+    let mut sink: Box<dyn RowSink<WaitTable>> = Box::new(CsvSink::new(&table, ClosedPipe).unwrap());
+    let error = waits().iter().cycle().find_map(|row| sink.write(row).err());
+    assert_eq!(error.unwrap().kind(), ErrorKind::BrokenPipe);
 }
 
 /// Values by column, as a format such as Parquet stores them.
