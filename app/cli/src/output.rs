@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use callgrove_export::{CsvSink, JsonSink, ResultTable, RowSink, TextSink, printable};
-use callgrove_model::{Progress, Warnings};
+use callgrove_model::{Progress, Warnings, thousands};
 use tracing::Level;
 
 use crate::args::TableFormat;
@@ -63,7 +63,7 @@ pub(crate) fn print_damage(warnings: &Warnings) {
         warn(&format!(
             "{rank}{} ({} times; first {})",
             warning.kind,
-            thousands(warning.count as usize),
+            thousands(warning.count),
             warning.first.since(None)
         ));
     }
@@ -157,31 +157,5 @@ impl Clock {
             ));
         }
         self.start = Instant::now();
-    }
-}
-
-/// Returns `1234567` as `1,234,567`.
-pub(crate) fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_separated() {
-        assert_eq!(
-            [0, 999, 1_000, 1_234_567].map(thousands),
-            ["0", "999", "1,000", "1,234,567"]
-        );
     }
 }

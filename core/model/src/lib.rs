@@ -74,7 +74,7 @@ pub use rank_builder::{RankBuilder, RankTrace};
 pub use real::Real;
 pub use reason::{DifferenceKind, Reason};
 pub use run::{RunIdentity, RunMatch, RunMismatch};
-pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit};
+pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit, thousands};
 pub use trace::Trace;
 pub use tracer_write::{TracerWrite, UsualDuration};
 pub use warning::{FirstSeen, Warning, WarningKind, Warnings};

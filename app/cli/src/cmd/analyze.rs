@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use callgrove_export::ResultTable;
-use callgrove_model::{DurationNs, Forest, TreeIdx, WeightUnit};
+use callgrove_model::{DurationNs, Forest, TreeIdx, WeightUnit, thousands};
 use callgrove_session::{
     Cause, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
     ModelSettings, Reasons, RunCauses, SavedModel, TreeRow, TreeScores, analyze, design_text,
@@ -23,7 +23,7 @@ use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
 use crate::host::is_forest_file;
-use crate::output::{self, Clock, print_rows, thousands, warn, with_progress};
+use crate::output::{self, Clock, print_rows, warn, with_progress};
 use crate::tree_models::read_model;
 
 /// Maximum number of reasons of a tree in a table.

@@ -5,14 +5,16 @@ use std::io::{BufWriter, Write};
 
 use anyhow::Result;
 use callgrove_export::TextTable;
-use callgrove_model::{DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite};
+use callgrove_model::{
+    DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite, thousands,
+};
 use callgrove_session::{Suggestion, suggest_roots};
 use serde_json::{Value, json};
 
 use crate::args::{InfoArgs, InfoFormat};
 use crate::exit::Exit;
 use crate::host::read_trace;
-use crate::output::{thousands, with_progress};
+use crate::output::with_progress;
 
 /// Number of functions listed, by exclusive time.
 const NUM_FUNCTIONS: usize = 15;
@@ -230,7 +232,7 @@ fn print_warnings(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
     let mut table = TextTable::new(&["count", "rank", "what", "first seen"]);
     for warning in trace.warnings.damage() {
         table.push(vec![
-            thousands(warning.count as usize),
+            thousands(warning.count),
             warning
                 .rank
                 .map_or_else(String::new, |rank| rank.to_string()),
@@ -245,7 +247,7 @@ fn print_warnings(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
         table.print(out, 2)?;
     }
     for (kind, count) in trace.warnings.notes() {
-        writeln!(out, "\nNote: {} {kind}", thousands(count as usize))?;
+        writeln!(out, "\nNote: {} {kind}", thousands(count))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use callgrove_export::ResultTable;
-use callgrove_model::{DurationNs, Trace};
+use callgrove_model::{DurationNs, Trace, thousands};
 use callgrove_session::{RunTrends, TrendRow};
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use super::forest::trace_of;
 use crate::args::{TableFormat, TrendsArgs};
 use crate::exit::Exit;
 use crate::host::is_forest_file;
-use crate::output::{Clock, print, print_rows, thousands, with_progress};
+use crate::output::{Clock, print, print_rows, with_progress};
 
 /// Maximum number of findings that other commands print below their tables.
 const NUM_BELOW_TABLE: usize = 2;

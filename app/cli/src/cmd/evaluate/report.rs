@@ -5,9 +5,8 @@ use std::io::{Result, Write};
 use callgrove_evaluate::evaluate::{Alarms, CurvePoint, Method, Quality, Truth};
 use callgrove_export::TextTable;
 use callgrove_judge::active::QueryStrategy;
+use callgrove_model::thousands;
 use serde_json::{Map, Value, json};
-
-use crate::output::thousands;
 
 /// All measurements.
 pub(super) struct Report<'a> {

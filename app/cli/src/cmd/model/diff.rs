@@ -5,12 +5,12 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use callgrove_detect::TreeVerdict;
 use callgrove_export::UntypedTable;
-use callgrove_model::{FunctionName, TreeIdx};
+use callgrove_model::{FunctionName, TreeIdx, thousands};
 use serde_json::json;
 
 use crate::args::TableFormat;
 use crate::cmd::forest::forest_of;
-use crate::output::{Clock, print_rows, thousands, warn};
+use crate::output::{Clock, print_rows, warn};
 use crate::tree_models::read_model;
 
 /// Compares the results of two models on the executions of a run.
