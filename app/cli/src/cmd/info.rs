@@ -1,7 +1,7 @@
 //! `callgrove info`: the contents of a trace, and what is damaged in it.
 
 use std::collections::BTreeMap;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 use anyhow::Result;
 use callgrove_export::TextTable;
@@ -11,10 +11,10 @@ use callgrove_model::{
 use callgrove_session::{Suggestion, suggest_roots};
 use serde_json::{Value, json};
 
-use crate::args::{InfoArgs, InfoFormat};
+use crate::args::{InfoArgs, SummaryFormat};
 use crate::exit::Exit;
 use crate::host::read_trace;
-use crate::output::with_progress;
+use crate::output::{self, with_progress};
 
 /// Number of functions listed, by exclusive time.
 const NUM_FUNCTIONS: usize = 15;
@@ -35,12 +35,10 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Exit> {
         read_trace(&args.trace, progress)
     })?;
     let suggestions = suggest_roots(&trace);
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    match args.format {
-        InfoFormat::Table => print(&mut out, &args.trace, &trace, &suggestions)?,
-        InfoFormat::Json => writeln!(out, "{}", to_json(&args.trace, &trace, &suggestions))?,
-    }
-    out.flush()?;
+    output::print(|out| match args.format {
+        SummaryFormat::Table => print(out, &args.trace, &trace, &suggestions),
+        SummaryFormat::Json => writeln!(out, "{}", to_json(&args.trace, &trace, &suggestions)),
+    })?;
     Ok(Exit::after(&trace.warnings))
 }
 
