@@ -8,6 +8,8 @@ use callgrove_export::UntypedTable;
 use callgrove_model::RunIdentity;
 use callgrove_provdb::{AccessMode, Collection, Filter, Path, Query, SortKey, check_fields};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -85,9 +87,8 @@ fn read_row(
     names: &[&str],
     paths: &[Option<&str>],
     is_filled: &mut [bool],
-) -> Result<(Box<RawValue>, Vec<String>)> {
-    let json = RawValue::from_string(json).context(DAMAGED)?;
-    let picked = pick(json.get(), names)?;
+) -> Result<(StoredJson, Vec<String>)> {
+    let picked = pick(&json, names)?;
     let cells = picked.into_iter().zip(paths).zip(is_filled);
     let cells = cells.map(|((picked, path), is_filled)| {
         let value = value(picked, *path)?;
@@ -95,7 +96,18 @@ fn read_row(
         Ok(text(&value))
     });
     let cells = cells.collect::<Result<_>>()?;
-    Ok((json, cells))
+    Ok((StoredJson(json), cells))
+}
+
+/// A document as it is stored. Only formats that print it parse all of it.
+struct StoredJson(String);
+
+impl Serialize for StoredJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let damaged = |cause| S::Error::custom(format_args!("{DAMAGED}: {cause}"));
+        let json: &RawValue = serde_json::from_str(&self.0).map_err(damaged)?;
+        json.serialize(serializer)
+    }
 }
 
 fn query(args: &QueryArgs, collection: Collection) -> Result<Query> {
@@ -282,5 +294,19 @@ fn text(value: &Value) -> String {
             _ => number.to_string(),
         },
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_json_is_printed_as_it_is_unless_damaged() {
+        let stored = r#"{"b": 1.50, "a":[1e3] }"#;
+        let printed = |json: &str| serde_json::to_string(&StoredJson(json.to_owned()));
+        assert_eq!(printed(stored).unwrap(), stored);
+        let error = printed(&stored[..9]).unwrap_err().to_string();
+        assert!(error.starts_with(DAMAGED), "{error}");
     }
 }
