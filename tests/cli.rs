@@ -590,22 +590,17 @@ fn an_unreadable_rank_is_reported_and_the_others_are_analysed() -> Result<()> {
 #[test]
 fn a_closed_pipe_is_no_error() -> Result<()> {
     let program = program::path()?;
-    let script = format!("\"$0\" analyze \"$1\" -f {COMPUTE} | head -n 1");
-    let output = Command::new("bash")
-        .args(["-o", "pipefail", "-c", &script])
-        .arg(program)
-        .arg(example())
-        .output()?;
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(
-        output.stderr.is_empty(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    for format in ["table", "csv", "json"] {
+        let script = format!("\"$0\" analyze \"$1\" -f {COMPUTE} --format {format} | head -n 1");
+        let output = Command::new("bash")
+            .args(["-o", "pipefail", "-c", &script])
+            .arg(&program)
+            .arg(example())
+            .output()?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{format}: {errors}");
+        assert!(errors.is_empty(), "{format}: {errors}");
+    }
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use callgrove_model::{Forest, FunctionName, Progress};
+use callgrove_model::{Forest, FunctionName, Progress, thousands};
 use callgrove_provdb::{AccessMode, Collection, Filter, OpenOptions, Query, Store, TreeRecord};
 use callgrove_pserver::{ModelPublication, MonotonicClock, PserverError, ServerState};
 use callgrove_server::background::Background;
@@ -15,7 +15,7 @@ use callgrove_session::watch::recorded_forest;
 use callgrove_session::{LearnSettings, SavedModel, analyze};
 
 use crate::connect::open_store;
-use crate::output::{thousands, warn};
+use crate::output::warn;
 
 /// Interval of the check for new trees.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

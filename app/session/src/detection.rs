@@ -2,7 +2,7 @@
 
 use callgrove_judge::decision::DesignClass;
 use callgrove_judge::detector::{Cause, is_alarm, listed_scores, order_by_score};
-use callgrove_model::{Label, TreeIdx};
+use callgrove_model::{Label, TreeIdx, thousands};
 
 use crate::learning::TreeScores;
 use crate::snapshot::{Change, Detection, Move};
@@ -107,14 +107,7 @@ pub fn rareness_text(p_value: f64) -> String {
             // The p-value has two significant digits.
             let digits = 10_f64.powf(one_in.log10().floor() - 1.0);
             let rounded = ((one_in / digits).round() * digits) as u64;
-            let text = rounded.to_string();
-            let groups: Vec<&str> = text
-                .as_bytes()
-                .rchunks(3)
-                .rev()
-                .filter_map(|group| std::str::from_utf8(group).ok())
-                .collect();
-            format!("1 in {}", groups.join(","))
+            format!("1 in {}", thousands(rounded))
         }
     }
 }

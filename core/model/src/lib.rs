@@ -73,7 +73,7 @@ pub use rank_builder::{RankBuilder, RankTrace};
 pub use real::{Real, fraction};
 pub use reason::{DifferenceKind, Reason};
 pub use run::{Metadata, Property, RunIdentity, RunMatch, RunMismatch, hosts_by_rank};
-pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit};
+pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit, thousands};
 pub use trace::Trace;
 pub use tracer_write::{TracerWrite, UsualDuration};
 pub use warning::{FirstSeen, Warning, WarningKind, Warnings};

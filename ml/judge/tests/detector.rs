@@ -434,6 +434,19 @@ fn refuses_models_that_no_training_produces() {
 }
 
 #[test]
+fn reading_a_model_checks_the_settings_of_its_features() {
+    let forest = forest_with_one_long_wait();
+    let embedding = embed(&forest, DetectorParams::default());
+    let detector = detect(&embedding, &[None; 100], None);
+    let model = ModelArtifact::new(&forest, &embedding, &detector, Progress::none()).unwrap();
+    let mut wrong = serde_json::to_value(&model).unwrap();
+    wrong["features"]["excess"]["params"]["gain"] = (-1.0).into();
+    let error = ModelArtifact::read(wrong.to_string().as_bytes()).unwrap_err();
+    let expected = "this is not a Callgrove model (gain must be a finite number above 0, not -1";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
+#[test]
 fn too_few_trees_still_have_scores() {
     for times in [vec![(5, 5)], vec![(5, 5), (6, 5)], vec![(5, 5); 4]] {
         let forest = plain_forest(&times);

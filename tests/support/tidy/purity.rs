@@ -14,6 +14,7 @@ pub(super) const PURE: &[&str] = &[
     "core/formats/packed/",
     "core/detect/",
     "core/patterns/",
+    "core/export/",
     "ml/trees/",
     "ml/map/",
     "ml/learn/",

@@ -127,8 +127,8 @@ pub(crate) struct InfoArgs {
     #[arg(help = TRACE_HELP)]
     pub(crate) trace: String,
     /// Output format
-    #[arg(long, value_enum, default_value_t = InfoFormat::Table)]
-    pub(crate) format: InfoFormat,
+    #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
+    pub(crate) format: SummaryFormat,
 }
 
 #[derive(Args, Debug)]
@@ -276,14 +276,6 @@ pub(crate) struct OpenArgs {
     pub(crate) function: Option<String>,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
-}
-
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum InfoFormat {
-    /// Text for reading
-    Table,
-    /// One JSON object
-    Json,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

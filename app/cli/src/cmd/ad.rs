@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use callgrove_ad::{AdOptions, Instance, Status};
+use callgrove_model::thousands;
 use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::net::{ExchangeOptions, connect};
 use callgrove_pserver::{ModelExchange, Retention, ServerState, StateOptions};
@@ -13,7 +14,7 @@ use serde_json::json;
 use crate::args::{AdArgs, SummaryFormat};
 use crate::connect::{credential, open_store, store_options};
 use crate::exit::Exit;
-use crate::output::{Problems, print, print_damage, thousands, warn};
+use crate::output::{Problems, print, print_damage, warn};
 use crate::stop::StopSignal;
 use crate::streams::{self, OpenedStreams};
 
@@ -111,7 +112,7 @@ pub(super) fn follow(
         warn("stopped before the end: the results cover the time until then");
     }
     for (kind, count) in status.warnings.notes() {
-        warn(&format!("note: {} {kind}", thousands(count as usize)));
+        warn(&format!("note: {} {kind}", thousands(count)));
     }
     print_damage(&status.warnings);
     Ok(status)
@@ -166,23 +167,23 @@ pub(super) fn summarize(status: &Status, start: Instant, format: SummaryFormat) 
         SummaryFormat::Table => writeln!(
             out,
             "{} steps{}, {} function events, {} executions, {} anomalies{}; {} documents ({:.1} MB) in {seconds:.2} s",
-            thousands(status.num_steps as usize),
+            thousands(status.num_steps),
             match status.num_known_steps {
                 0 => String::new(),
-                known => format!(" ({} recorded before)", thousands(known as usize)),
+                known => format!(" ({} recorded before)", thousands(known)),
             },
-            thousands(status.num_events as usize),
-            thousands(status.num_executions as usize),
-            thousands(status.num_anomalies as usize),
+            thousands(status.num_events),
+            thousands(status.num_executions),
+            thousands(status.num_anomalies),
             match (status.num_trees, status.num_abnormal_trees) {
                 (0, _) => String::new(),
                 (all, abnormal) => format!(
                     ", {} of {} trees abnormal",
-                    thousands(abnormal as usize),
-                    thousands(all as usize)
+                    thousands(abnormal),
+                    thousands(all)
                 ),
             },
-            thousands(status.stored.num_documents as usize),
+            thousands(status.stored.num_documents),
             status.stored.num_bytes as f64 / 1e6,
         ),
     })

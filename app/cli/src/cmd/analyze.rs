@@ -3,17 +3,19 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use callgrove_model::{Forest, TreeIdx};
+use callgrove_export::ResultTable;
+use callgrove_model::{DurationNs, Forest, TreeIdx, WeightUnit, thousands};
 use callgrove_query::RunCauses;
 use callgrove_session::{
     Cause, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
     ModelSettings, Reasons, SavedModel, TreeRow, TreeScores, analyze, design_text, median_duration,
     rareness_text, tree_rows,
 };
+use serde::Serialize;
 
 use super::causes::find;
 use super::forest::forest_of;
@@ -21,7 +23,7 @@ use super::trends;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
-use crate::output::{Clock, TextTable, thousands, warn, with_progress};
+use crate::output::{self, Clock, print_rows, warn, with_progress};
 use crate::tree_models::read_model;
 
 /// Maximum number of reasons of a tree in a table.
@@ -96,7 +98,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
         (causes.as_ref(), explainer.as_ref()),
     )?;
     if let Some(trends) = trends {
-        crate::output::print(|out| trends::print_below(out, &trends))?;
+        output::print(|out| trends::print_below(out, &trends))?;
     }
     clock.lap("print");
     Ok(Exit::after(&forest.trace().warnings))
@@ -228,35 +230,24 @@ fn print(
     labels: &[Option<Label>],
     (causes, explainer): (Option<&RunCauses>, Option<&Explainer>),
 ) -> Result<()> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
     let reasons_of = |tree: TreeIdx| match explainer {
         Some(explainer) if args.explain || detection.is_abnormal(tree) => explainer.reasons(tree),
         _ => Vec::new(),
     };
+    let table = TreeTable {
+        unit: forest.unit(),
+        median: median_duration(forest),
+        with_reasons: args.explain,
+    };
     let rows = tree_rows(forest, detection, labels, causes, reasons_of)
         .take(args.limit.unwrap_or(usize::MAX));
-    match args.format {
-        TableFormat::Table => {
-            table(rows, forest, args.explain).print(&mut out, 0)?;
-            print_explained(&mut out, detection)?;
-            print_by_design(&mut out, forest, detection)?;
-        }
-        TableFormat::Csv => {
-            let mut writer = csv::Writer::from_writer(&mut out);
-            for row in rows {
-                let reasons = Reasons::Words(row.reasons.words(1));
-                writer.serialize(TreeRow { reasons, ..row })?;
-            }
-            writer.flush()?;
-        }
-        TableFormat::Json => {
-            for row in rows {
-                serde_json::to_writer(&mut out, &row)?;
-                out.write_all(b"\n")?;
-            }
-        }
+    print_rows(args.format, &table, rows)?;
+    if args.format == TableFormat::Table {
+        output::print(|out| {
+            print_explained(out, detection)?;
+            print_by_design(out, forest, detection)
+        })?;
     }
-    out.flush()?;
     Ok(())
 }
 
@@ -306,65 +297,83 @@ fn print_by_design(
     }
 }
 
-/// Returns the table for reading. Its first columns are the duration or weight of each tree, and the comparison with
-/// the usual one.
-fn table(rows: impl Iterator<Item = TreeRow>, forest: &Forest, with_reasons: bool) -> TextTable {
-    let (unit, median) = (forest.unit(), median_duration(forest));
-    let mut header = vec![
-        "tree",
-        unit.heading(),
-        "×median",
-        "rare",
-        "event_id",
-        "program",
-        "rank",
-        "thread",
-        "index",
-    ];
-    header.extend(unit.of_kind(&["entry_us", "exit_us"][..], &["entry"]));
-    header.extend(["score", "label", "cause", "role", "root_rank"]);
-    if with_reasons {
-        header.push("reasons");
+/// The table of `callgrove analyze`. The first columns of the text are the duration or weight of each tree, and the
+/// comparison with the usual one.
+struct TreeTable<'a> {
+    unit: &'a WeightUnit,
+    median: DurationNs,
+    with_reasons: bool,
+}
+
+impl ResultTable for TreeTable<'_> {
+    type Row = TreeRow;
+
+    fn headings(&self) -> Vec<&str> {
+        let mut headings = vec![
+            "tree",
+            self.unit.heading(),
+            "×median",
+            "rare",
+            "event_id",
+            "program",
+            "rank",
+            "thread",
+            "index",
+        ];
+        headings.extend(self.unit.of_kind(&["entry_us", "exit_us"][..], &["entry"]));
+        headings.extend(["score", "label", "cause", "role", "root_rank"]);
+        if self.with_reasons {
+            headings.push("reasons");
+        }
+        headings
     }
-    let mut table = TextTable::new(&header);
-    for row in rows {
+
+    fn cells(&self, row: &TreeRow) -> Vec<String> {
         let weight = row.weight();
-        let ratio = weight.0 as f64 / (median.0 as f64).max(1.0);
+        let ratio = weight.0 as f64 / (self.median.0 as f64).max(1.0);
         let label = match row.label {
             None => "",
             Some(Label::Normal) => "normal",
             Some(Label::Abnormal) => "abnormal",
         };
-        let rareness = rareness(&row);
-        let cause = cause(&row);
         let mut cells = vec![
-            row.tree,
-            unit.amount(weight).to_string(),
+            row.tree.clone(),
+            self.unit.amount(weight).to_string(),
             format!("{ratio:.1}"),
-            rareness,
-            row.event_id,
+            rareness(row),
+            row.event_id.clone(),
             row.program.to_string(),
             row.rank.to_string(),
             row.thread.to_string(),
             row.index.to_string(),
             row.entry_us.to_string(),
         ];
-        if unit.is_time() {
+        if self.unit.is_time() {
             cells.push(row.exit_us.to_string());
         }
         cells.extend([
             format!("{:.6e}", row.score),
             label.to_owned(),
-            cause,
-            row.role.unwrap_or_default(),
+            cause(row),
+            row.role.clone().unwrap_or_default(),
             row.root_rank.map_or(String::new(), |rank| rank.to_string()),
         ]);
-        if with_reasons {
+        if self.with_reasons {
             cells.push(row.reasons.words(REASONS_IN_TABLE));
         }
-        table.push(cells);
+        cells
     }
-    table
+
+    fn record(&self, row: &TreeRow) -> impl Serialize {
+        TreeRow {
+            reasons: Reasons::Words(row.reasons.words(1)),
+            ..row.clone()
+        }
+    }
+
+    fn document(&self, row: &TreeRow) -> impl Serialize {
+        row
+    }
 }
 
 /// Returns what explains a row: a cause outside the program, or the program's design.

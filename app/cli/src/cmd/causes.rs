@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use callgrove_export::ResultTable;
 use callgrove_model::{DurationNs, Forest, Trace, TreeIdx};
 use callgrove_query::{CauseRow, Incident, IncidentRow, RunCauses, TreeCauses};
 use callgrove_session::{Detection, LearnSettings, analyze, grow_forest};
@@ -12,7 +13,7 @@ use super::forest::{forest_of, trace_of};
 use super::trends;
 use crate::args::{CausesArgs, IncidentsArgs, TableFormat};
 use crate::exit::Exit;
-use crate::output::{Clock, TextTable, csv_lines, json_lines, print, with_progress};
+use crate::output::{Clock, print, print_rows, with_progress};
 
 pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
     let mut clock = Clock::new(args.listing.timings);
@@ -28,12 +29,7 @@ pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
     };
     let limit = args.listing.limit.unwrap_or(usize::MAX);
     let rows = trees.into_iter().map(|tree| causes.row(&forest, tree));
-    let rows: Vec<CauseRow> = rows.take(limit).collect();
-    print(|out| match args.listing.format {
-        TableFormat::Table => cause_table(&rows).print(out, 0),
-        TableFormat::Json => json_lines(out, &rows),
-        TableFormat::Csv => csv_lines(out, rows.iter().map(CauseLine::of)),
-    })?;
+    print_rows(args.listing.format, &CauseTable, rows.take(limit))?;
     Ok(Exit::after(&forest.trace().warnings))
 }
 
@@ -56,22 +52,16 @@ pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
         }
         (row.num_executions > 0).then_some(row)
     });
-    let rows: Vec<IncidentRow> = rows
-        .take(args.listing.limit.unwrap_or(usize::MAX))
-        .collect();
-    let trends = (args.listing.format == TableFormat::Table)
+    let format = args.listing.format;
+    let trends = (format == TableFormat::Table)
         .then(|| trends::find(&trace, &mut clock))
         .transpose()?;
-    print(|out| match args.listing.format {
-        TableFormat::Table => {
-            incident_table(&rows, &trace).print(out, 0)?;
-            trends
-                .iter()
-                .try_for_each(|trends| trends::print_below(out, trends))
-        }
-        TableFormat::Json => json_lines(out, &rows),
-        TableFormat::Csv => csv_lines(out, &rows),
-    })?;
+    let begin_us = trace.time_span().map_or(0, |(begin, _)| begin.as_us());
+    let limit = args.listing.limit.unwrap_or(usize::MAX);
+    print_rows(format, &IncidentTable { begin_us }, rows.take(limit))?;
+    if let Some(trends) = trends {
+        print(|out| trends::print_below(out, &trends))?;
+    }
     Ok(Exit::after(&trace.warnings))
 }
 
@@ -99,19 +89,27 @@ fn abnormal(forest: &Forest, root: String, seed: u64, clock: &mut Clock) -> Resu
     Ok(detection.order.iter().copied().filter(is_listed).collect())
 }
 
-fn cause_table(rows: &[CauseRow]) -> TextTable {
-    let mut table = TextTable::new(&[
-        "tree",
-        "event_id",
-        "role",
-        "root_rank",
-        "kind",
-        "waited",
-        "hops",
-        "what happened",
-    ]);
-    for row in rows {
-        table.push(vec![
+/// The table of `callgrove causes`.
+struct CauseTable;
+
+impl ResultTable for CauseTable {
+    type Row = CauseRow;
+
+    fn headings(&self) -> Vec<&str> {
+        vec![
+            "tree",
+            "event_id",
+            "role",
+            "root_rank",
+            "kind",
+            "waited",
+            "hops",
+            "what happened",
+        ]
+    }
+
+    fn cells(&self, row: &CauseRow) -> Vec<String> {
+        vec![
             format!("#{}-{}", row.rank, row.index),
             row.event_id.clone(),
             row.role.clone().unwrap_or_default(),
@@ -120,28 +118,45 @@ fn cause_table(rows: &[CauseRow]) -> TextTable {
             DurationNs(row.waited_us * 1_000).to_string(),
             row.hops.to_string(),
             row.words.clone(),
-        ]);
+        ]
     }
-    table
+
+    fn record(&self, row: &CauseRow) -> impl Serialize {
+        CauseLine::of(row)
+    }
+
+    fn document(&self, row: &CauseRow) -> impl Serialize {
+        row
+    }
 }
 
-fn incident_table(rows: &[IncidentRow], trace: &Trace) -> TextTable {
-    let begin = trace.time_span().map_or(0, |(begin, _)| begin.as_us());
-    let mut table = TextTable::new(&[
-        "incident",
-        "at",
-        "delay",
-        "ranks",
-        "executions",
-        "kind",
-        "sure",
-        "what happened",
-        "again",
-    ]);
-    for row in rows {
-        table.push(vec![
+/// The table of `callgrove incidents`.
+struct IncidentTable {
+    /// Begin of the run, microseconds since the epoch.
+    begin_us: i64,
+}
+
+impl ResultTable for IncidentTable {
+    type Row = IncidentRow;
+
+    fn headings(&self) -> Vec<&str> {
+        vec![
+            "incident",
+            "at",
+            "delay",
+            "ranks",
+            "executions",
+            "kind",
+            "sure",
+            "what happened",
+            "again",
+        ]
+    }
+
+    fn cells(&self, row: &IncidentRow) -> Vec<String> {
+        vec![
             row.incident.to_string(),
-            DurationNs((row.start_us - begin) * 1_000).to_string(),
+            DurationNs((row.start_us - self.begin_us) * 1_000).to_string(),
             DurationNs(row.delay_us * 1_000).to_string(),
             row.num_ranks.to_string(),
             row.num_executions.to_string(),
@@ -149,9 +164,16 @@ fn incident_table(rows: &[IncidentRow], trace: &Trace) -> TextTable {
             format!("{} %", row.confidence_percent),
             row.words.clone(),
             row.again.clone(),
-        ]);
+        ]
     }
-    table
+
+    fn record(&self, row: &IncidentRow) -> impl Serialize {
+        row
+    }
+
+    fn document(&self, row: &IncidentRow) -> impl Serialize {
+        row
+    }
 }
 
 /// A row without the chain, which does not fit into a cell.

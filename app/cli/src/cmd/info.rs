@@ -1,17 +1,20 @@
 //! `callgrove info`: the contents of a trace, and what is damaged in it.
 
 use std::collections::BTreeMap;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 use anyhow::Result;
-use callgrove_model::{DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite};
+use callgrove_export::TextTable;
+use callgrove_model::{
+    DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite, thousands,
+};
 use callgrove_session::{Suggestion, suggest_roots};
 use serde_json::{Value, json};
 
-use crate::args::{InfoArgs, InfoFormat};
+use crate::args::{InfoArgs, SummaryFormat};
 use crate::exit::Exit;
 use crate::host::read_trace;
-use crate::output::{TextTable, thousands, with_progress};
+use crate::output::{self, with_progress};
 
 /// Number of functions listed, by exclusive time.
 const NUM_FUNCTIONS: usize = 15;
@@ -32,12 +35,10 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Exit> {
         read_trace(&args.trace, progress)
     })?;
     let suggestions = suggest_roots(&trace);
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    match args.format {
-        InfoFormat::Table => print(&mut out, &args.trace, &trace, &suggestions)?,
-        InfoFormat::Json => writeln!(out, "{}", to_json(&args.trace, &trace, &suggestions))?,
-    }
-    out.flush()?;
+    output::print(|out| match args.format {
+        SummaryFormat::Table => print(out, &args.trace, &trace, &suggestions),
+        SummaryFormat::Json => writeln!(out, "{}", to_json(&args.trace, &trace, &suggestions)),
+    })?;
     Ok(Exit::after(&trace.warnings))
 }
 
@@ -229,7 +230,7 @@ fn print_warnings(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
     let mut table = TextTable::new(&["count", "rank", "what", "first seen"]);
     for warning in trace.warnings.damage() {
         table.push(vec![
-            thousands(warning.count as usize),
+            thousands(warning.count),
             warning
                 .rank
                 .map_or_else(String::new, |rank| rank.to_string()),
@@ -244,7 +245,7 @@ fn print_warnings(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
         table.print(out, 2)?;
     }
     for (kind, count) in trace.warnings.notes() {
-        writeln!(out, "\nNote: {} {kind}", thousands(count as usize))?;
+        writeln!(out, "\nNote: {} {kind}", thousands(count))?;
     }
     Ok(())
 }

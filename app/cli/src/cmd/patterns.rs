@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
+use callgrove_export::ResultTable;
 use callgrove_model::DurationNs;
 use callgrove_query::{IterationsRow, PatternReference, PatternRow, RunPatterns};
 use serde::Serialize;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use super::forest::trace_of;
 use crate::args::{PatternsArgs, TableFormat};
 use crate::exit::Exit;
-use crate::output::{Clock, TextTable, csv_lines, json_lines, print, with_progress};
+use crate::output::{Clock, print, print_rows, with_progress};
 
 /// Default number of patterns in a table.
 const NUM_IN_TABLE: usize = 30;
@@ -26,33 +27,27 @@ pub(crate) fn run(args: &PatternsArgs) -> Result<Exit> {
         share: args.reference_share,
         factor: args.slow_factor,
     };
-    let default = match args.listing.format {
-        TableFormat::Table => NUM_IN_TABLE,
-        TableFormat::Json | TableFormat::Csv => usize::MAX,
-    };
+    let format = args.listing.format;
+    let is_text = format == TableFormat::Table;
+    let default = if is_text { NUM_IN_TABLE } else { usize::MAX };
+    let limit = args.listing.limit.unwrap_or(default);
     let listed = patterns.listed();
     let num_listed = listed.len();
     let rows = listed.into_iter().map(|it| patterns.row(it, reference));
-    let rows: Vec<PatternRow> = rows.take(args.listing.limit.unwrap_or(default)).collect();
-    let iterations = patterns.iterations_row();
-    print(|out| match args.listing.format {
-        TableFormat::Table => {
-            print_iterations(out, iterations.as_ref())?;
-            table(&rows).print(out, 0)?;
-            match num_listed - rows.len() {
-                0 => Ok(()),
-                left => writeln!(
-                    out,
-                    "\n{left} more patterns with less total time; --limit {num_listed} lists all"
-                ),
-            }
-        }
-        TableFormat::Json => {
-            let iterations = iterations.iter().map(Record::Iterations);
-            json_lines(out, iterations.chain(rows.iter().map(Record::Pattern)))
-        }
-        TableFormat::Csv => csv_lines(out, rows.iter().map(PatternLine::of)),
-    })?;
+    let table = PatternTable(patterns.iterations_row());
+    if is_text {
+        print(|out| print_iterations(out, table.0.as_ref()))?;
+    }
+    print_rows(format, &table, rows.take(limit))?;
+    let num_left = num_listed.saturating_sub(limit);
+    if is_text && num_left > 0 {
+        print(|out| {
+            writeln!(
+                out,
+                "\n{num_left} more patterns with less total time; --limit {num_listed} lists all"
+            )
+        })?;
+    }
     Ok(Exit::after(&trace.warnings))
 }
 
@@ -120,22 +115,30 @@ fn print_iterations(
     )
 }
 
-fn table(rows: &[PatternRow]) -> TextTable {
-    let mut table = TextTable::new(&[
-        "pattern",
-        "occurrences",
-        "lanes",
-        "total",
-        "usual",
-        "anomalous",
-        "excess",
-        "worst",
-        "definition",
-    ]);
-    for row in rows {
+/// The table of `callgrove patterns`, and the iterations of the run.
+struct PatternTable(Option<IterationsRow>);
+
+impl ResultTable for PatternTable {
+    type Row = PatternRow;
+
+    fn headings(&self) -> Vec<&str> {
+        vec![
+            "pattern",
+            "occurrences",
+            "lanes",
+            "total",
+            "usual",
+            "anomalous",
+            "excess",
+            "worst",
+            "definition",
+        ]
+    }
+
+    fn cells(&self, row: &PatternRow) -> Vec<String> {
         let worst = row.anomalous.iter().map(|it| it.duration_us);
         let worst = worst.max_by(f64::total_cmp).map_or(String::new(), from_us);
-        table.push(vec![
+        vec![
             row.pattern.to_string(),
             row.num_occurrences.to_string(),
             row.num_lanes.to_string(),
@@ -145,9 +148,20 @@ fn table(rows: &[PatternRow]) -> TextTable {
             DurationNs(row.excess_us * 1_000).to_string(),
             worst,
             row.definition.clone(),
-        ]);
+        ]
     }
-    table
+
+    fn record(&self, row: &PatternRow) -> impl Serialize {
+        PatternLine::of(row)
+    }
+
+    fn document(&self, row: &PatternRow) -> impl Serialize {
+        Record::Pattern(row)
+    }
+
+    fn preface(&self) -> Option<impl Serialize> {
+        self.0.as_ref().map(Record::Iterations)
+    }
 }
 
 fn from_us(us: f64) -> String {

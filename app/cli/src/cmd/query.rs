@@ -1,20 +1,25 @@
 //! `callgrove query`: searches a provenance database.
 
 use std::fmt;
-use std::io::{BufWriter, Write as _};
 use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
+use callgrove_export::UntypedTable;
 use callgrove_model::RunIdentity;
-use callgrove_provdb::{AccessMode, Collection, Filter, Path, Query, SortKey, Store, check_fields};
+use callgrove_provdb::{AccessMode, Collection, Filter, Path, Query, SortKey, check_fields};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::info::run_json;
 use crate::args::{QueryArgs, TableFormat};
 use crate::connect::{credential, open_store, store_options};
-use crate::output::{TextTable, print, warn};
+use crate::output::{print, print_rows, print_table, warn};
+
+/// The error of a document that is not the JSON that it was.
+const DAMAGED: &str = "a stored document is damaged";
 
 pub(crate) fn run(args: &QueryArgs) -> Result<()> {
     let options = store_options(
@@ -25,21 +30,14 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
     );
     let mut store = open_store(&args.provdb, &options)?;
     if let Some(sql) = &args.sql {
-        let table = store.find_plain_sql(sql)?;
-        let rows = table
-            .rows
-            .iter()
-            .map(|row| row.iter().map(text).collect())
-            .collect();
-        return match args.format {
-            TableFormat::Json => print(|out| {
-                table.rows.iter().try_for_each(|row| {
-                    let fields = table.columns.iter().cloned().zip(row.iter().cloned());
-                    writeln!(out, "{}", Value::Object(fields.collect()))
-                })
-            }),
-            format => print_rows(format, &table.columns, rows),
-        };
+        let found = store.find_plain_sql(sql)?;
+        let columns = &found.columns;
+        let rows = found.rows.into_iter().map(|row| {
+            let cells = row.iter().map(text).collect();
+            let fields = columns.iter().cloned().zip(row);
+            (Value::Object(fields.collect()), cells)
+        });
+        return print_rows(args.format, &UntypedTable::new(columns), rows);
     }
     if args.collection == "run" {
         return print_run(args, &store.run()?.unwrap_or_default());
@@ -59,19 +57,22 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
         .columns
         .clone()
         .unwrap_or_else(|| default_columns(collection));
-    let mut found = Found {
-        store: &mut *store,
-        query: &query,
-        is_filled: vec![false; columns.len()],
-        columns: &columns,
-    };
-    match args.format {
-        TableFormat::Json => found.print_json()?,
-        TableFormat::Csv => found.print_csv()?,
-        TableFormat::Table => found.print_table()?,
-    }
+    let (names, paths): (Vec<_>, Vec<_>) = columns.iter().map(|it| head(it)).unzip();
+    let mut is_filled = vec![false; columns.len()];
+    print_table(args.format, &UntypedTable::new(&columns), |sink| {
+        let mut result = Ok(());
+        store.find_each(&query, &mut |json| {
+            let row = read_row(json, &names, &paths, &mut is_filled);
+            result = row.and_then(|row| Ok(sink.write(&row)?));
+            match result {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        result
+    })?;
     // A requested column that no document has may be a typo.
-    let empty = columns.iter().zip(&found.is_filled).filter(|it| !it.1);
+    let empty = columns.iter().zip(&is_filled).filter(|it| !it.1);
     if args.columns.is_some() && args.format != TableFormat::Json {
         for (column, _) in empty {
             warn(&format!("no document has a field named {column}"));
@@ -80,66 +81,32 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
     Ok(())
 }
 
-/// The output of a query, document by document.
-struct Found<'a> {
-    store: &'a mut dyn Store,
-    query: &'a Query,
-    columns: &'a [String],
-    /// True for each column with a value in any document, shape `[n_columns]`.
-    is_filled: Vec<bool>,
+/// Returns a document and its cells, shape `[n_columns]`. Columns with a value are marked in `is_filled`.
+fn read_row(
+    json: String,
+    names: &[&str],
+    paths: &[Option<&str>],
+    is_filled: &mut [bool],
+) -> Result<(StoredJson, Vec<String>)> {
+    let picked = pick(&json, names)?;
+    let cells = picked.into_iter().zip(paths).zip(is_filled);
+    let cells = cells.map(|((picked, path), is_filled)| {
+        let value = value(picked, *path)?;
+        *is_filled |= !value.is_null();
+        Ok(text(&value))
+    });
+    let cells = cells.collect::<Result<_>>()?;
+    Ok((StoredJson(json), cells))
 }
 
-impl Found<'_> {
-    fn print_json(&mut self) -> Result<()> {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        self.each(|document| Ok(writeln!(out, "{document}")?))?;
-        Ok(out.flush()?)
-    }
+/// A document as it is stored. Only formats that print it parse all of it.
+struct StoredJson(String);
 
-    fn print_csv(&mut self) -> Result<()> {
-        let mut csv = csv::Writer::from_writer(std::io::stdout().lock());
-        csv.write_record(self.columns)?;
-        self.each_row(|row| Ok(csv.write_record(row)?))?;
-        Ok(csv.flush()?)
-    }
-
-    fn print_table(&mut self) -> Result<()> {
-        let header: Vec<&str> = self.columns.iter().map(String::as_str).collect();
-        let mut table = TextTable::new(&header);
-        self.each_row(|row| {
-            table.push(row);
-            Ok(())
-        })?;
-        print(|out| table.print(out, 0))
-    }
-
-    fn each_row(&mut self, mut take: impl FnMut(Vec<String>) -> Result<()>) -> Result<()> {
-        let (names, paths): (Vec<_>, Vec<_>) = self.columns.iter().map(|it| head(it)).unzip();
-        let mut is_filled = std::mem::take(&mut self.is_filled);
-        self.each(|document| {
-            let picked = pick(document, &names)?;
-            let cells = picked.into_iter().zip(&paths).zip(&mut is_filled);
-            let row = cells.map(|((picked, path), is_filled)| {
-                let value = value(picked, *path)?;
-                *is_filled |= !value.is_null();
-                Ok(text(&value))
-            });
-            take(row.collect::<Result<_>>()?)
-        })?;
-        self.is_filled = is_filled;
-        Ok(())
-    }
-
-    fn each(&mut self, mut take: impl FnMut(&str) -> Result<()>) -> Result<()> {
-        let mut result = Ok(());
-        self.store.find_each(self.query, &mut |document| {
-            result = take(&document);
-            match result {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            }
-        })?;
-        result
+impl Serialize for StoredJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let damaged = |cause| S::Error::custom(format_args!("{DAMAGED}: {cause}"));
+        let json: &RawValue = serde_json::from_str(&self.0).map_err(damaged)?;
+        json.serialize(serializer)
     }
 }
 
@@ -248,9 +215,7 @@ fn pick<'d>(json: &'d str, names: &[&str]) -> Result<Vec<Option<&'d RawValue>>> 
         found: &mut found,
     };
     match fields.deserialize(&mut serde_json::Deserializer::from_str(json)) {
-        Err(cause) if found.iter().any(Option::is_none) => {
-            Err(cause).context("a stored document is damaged")
-        }
+        Err(cause) if found.iter().any(Option::is_none) => Err(cause).context(DAMAGED),
         _ => Ok(found),
     }
 }
@@ -302,7 +267,7 @@ fn value(picked: Option<&RawValue>, path: Option<&str>) -> Result<Value> {
         return Ok(Value::Null);
     };
     match path.map(head) {
-        None => serde_json::from_str(json).context("a stored document is damaged"),
+        None => serde_json::from_str(json).context(DAMAGED),
         Some((name, rest)) if json.starts_with('{') => value(pick(json, &[name])?[0], rest),
         Some(_) => Ok(Value::Null),
     }
@@ -332,21 +297,16 @@ fn text(value: &Value) -> String {
     }
 }
 
-pub(super) fn print_rows(
-    format: TableFormat,
-    columns: &[String],
-    rows: Vec<Vec<String>>,
-) -> Result<()> {
-    if format == TableFormat::Csv {
-        let mut csv = csv::Writer::from_writer(std::io::stdout().lock());
-        csv.write_record(columns)?;
-        rows.iter().try_for_each(|row| csv.write_record(row))?;
-        return Ok(csv.flush()?);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_json_is_printed_as_it_is_unless_damaged() {
+        let stored = r#"{"b": 1.50, "a":[1e3] }"#;
+        let printed = |json: &str| serde_json::to_string(&StoredJson(json.to_owned()));
+        assert_eq!(printed(stored).unwrap(), stored);
+        let error = printed(&stored[..9]).unwrap_err().to_string();
+        assert!(error.starts_with(DAMAGED), "{error}");
     }
-    let header: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let mut table = TextTable::new(&header);
-    for row in rows {
-        table.push(row);
-    }
-    print(|out| table.print(out, 0))
 }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use callgrove_adios2_sys::LibraryOnDemand;
-use callgrove_model::Progress;
+use callgrove_model::{Progress, thousands};
 use callgrove_tau::{RelayOptions, relay};
 
 use crate::args::RelayArgs;
 use crate::exit::Exit;
-use crate::output::{print, print_damage, thousands, warn};
+use crate::output::{print, print_damage, warn};
 use crate::stop::StopSignal;
 use crate::streams::live_names;
 
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RelayArgs) -> Result<Exit> {
     let summary = relay(&streams, &options, Progress::new(&ask))
         .map_err(|error| anyhow!(error.with_causes()))?;
     print_damage(&summary.warnings);
-    let num_steps = thousands(usize::try_from(summary.num_steps)?);
+    let num_steps = thousands(summary.num_steps);
     print(|out| {
         writeln!(
             out,
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &RelayArgs) -> Result<Exit> {
     }
     warn(&format!(
         "{} steps were dropped, because the files had no space for them; the job was not delayed",
-        thousands(usize::try_from(summary.num_dropped)?)
+        thousands(summary.num_dropped)
     ));
     Ok(Exit::Partial)
 }

@@ -4,11 +4,11 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, ensure};
-use callgrove_model::Progress;
+use callgrove_model::{Progress, thousands};
 use callgrove_tau::{ReplayOptions, SstWriter, StreamGuard, WriterEngine, replay};
 
 use crate::args::{ReplayArgs, ReplayEngine};
-use crate::output::{print, thousands, warn};
+use crate::output::{print, warn};
 use crate::stop::StopSignal;
 use crate::streams;
 
@@ -52,6 +52,6 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     for warning in summary.warnings.iter() {
         warn(&format!("{}: {}", warning.kind, warning.first.since(None)));
     }
-    let steps = thousands(summary.num_steps as usize);
+    let steps = thousands(summary.num_steps);
     print(|out| writeln!(out, "published {steps} steps of {} streams", streams.len()))
 }

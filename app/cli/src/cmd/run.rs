@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use callgrove_ad::{Instance, Status};
+use callgrove_model::thousands;
 use callgrove_provdb::{AccessMode, OpenOptions, Store};
 use callgrove_pserver::{MonotonicClock, ServerState};
 use callgrove_server::api::{Api, Live, router};
@@ -18,7 +19,7 @@ use crate::args::RunArgs;
 use crate::connect::{credential_of_server, documents, open_store, server_config, store_options};
 use crate::exit::Exit;
 use crate::log_lines::write_line;
-use crate::output::{thousands, warn};
+use crate::output::warn;
 use crate::pages;
 use crate::stop::StopSignal;
 use crate::streams;
@@ -164,7 +165,7 @@ fn rejudge(args: &RunArgs, location: &str) -> Result<Exit> {
     let kept = pserver::finish(keeper);
     warn(&format!(
         "with the complete models, {} of the recorded executions are anomalies",
-        thousands(usize::try_from(judged?.num_anomalies)?)
+        thousands(judged?.num_anomalies)
     ));
     kept
 }

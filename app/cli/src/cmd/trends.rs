@@ -4,14 +4,15 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
-use callgrove_model::{DurationNs, Trace};
+use callgrove_export::ResultTable;
+use callgrove_model::{DurationNs, Trace, thousands};
 use callgrove_query::{RunTrends, TrendRow};
 use serde::Serialize;
 
 use super::forest::trace_of;
 use crate::args::{TableFormat, TrendsArgs};
 use crate::exit::Exit;
-use crate::output::{Clock, TextTable, csv_lines, json_lines, print, thousands, with_progress};
+use crate::output::{Clock, print, print_rows, with_progress};
 
 /// Maximum number of findings that other commands print below their tables.
 const NUM_BELOW_TABLE: usize = 2;
@@ -22,15 +23,17 @@ pub(crate) fn run(args: &TrendsArgs) -> Result<Exit> {
     let trends = find(&trace, &mut clock)?;
     let rows = trends.rows().take(args.listing.limit.unwrap_or(usize::MAX));
     let rows: Vec<TrendRow> = rows.collect();
-    print(|out| match args.listing.format {
-        TableFormat::Table if rows.is_empty() => writeln!(
-            out,
-            "no rank is slower than its peers throughout, and nothing grows or changes permanently"
-        ),
-        TableFormat::Table => table(&rows).print(out, 0),
-        TableFormat::Json => json_lines(out, &rows),
-        TableFormat::Csv => csv_lines(out, rows.iter().map(TrendLine::of)),
-    })?;
+    let format = args.listing.format;
+    if rows.is_empty() && format == TableFormat::Table {
+        print(|out| {
+            writeln!(
+                out,
+                "no rank is slower than its peers throughout, and nothing grows or changes permanently"
+            )
+        })?;
+    } else {
+        print_rows(format, &TrendTable, rows)?;
+    }
     Ok(Exit::after(&trace.warnings))
 }
 
@@ -56,14 +59,22 @@ pub(super) fn print_below(out: &mut dyn Write, trends: &RunTrends) -> std::io::R
     }
 }
 
-fn table(rows: &[TrendRow]) -> TextTable {
-    let mut table = TextTable::new(&[
-        "trend", "kind", "cost", "own", "usual", "factor", "evidence", "finding", "doubt",
-    ]);
-    let time = |us: f64| DurationNs::nearest(us * 1e3).to_string();
-    for row in rows {
+/// The table of `callgrove trends`.
+struct TrendTable;
+
+impl ResultTable for TrendTable {
+    type Row = TrendRow;
+
+    fn headings(&self) -> Vec<&str> {
+        vec![
+            "trend", "kind", "cost", "own", "usual", "factor", "evidence", "finding", "doubt",
+        ]
+    }
+
+    fn cells(&self, row: &TrendRow) -> Vec<String> {
+        let time = |us: f64| DurationNs::nearest(us * 1e3).to_string();
         let factor = row.factor.map(|factor| format!("{factor:.2}"));
-        table.push(vec![
+        vec![
             row.trend.to_string(),
             row.kind.to_owned(),
             DurationNs::from_us(row.cost_us).to_string(),
@@ -73,9 +84,16 @@ fn table(rows: &[TrendRow]) -> TextTable {
             format!("{:.1}", row.evidence),
             row.words.clone(),
             row.doubt.unwrap_or_default().to_owned(),
-        ]);
+        ]
     }
-    table
+
+    fn record(&self, row: &TrendRow) -> impl Serialize {
+        TrendLine::of(row)
+    }
+
+    fn document(&self, row: &TrendRow) -> impl Serialize {
+        row
+    }
 }
 
 /// A row with its lists as text.

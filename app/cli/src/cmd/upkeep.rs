@@ -1,6 +1,7 @@
 //! `callgrove provdb backup`, `compact`, `retain` and `upgrade`.
 
 use anyhow::Result;
+use callgrove_model::thousands;
 use callgrove_provdb::Collection;
 use callgrove_provdb::upkeep::{
     BackupSummary, CompactSummary, RetentionMode, RetentionRules, RetentionSummary, UpgradeSummary,
@@ -9,7 +10,7 @@ use callgrove_provdb::upkeep::{
 
 use crate::args::{RetainArgs, UpkeepTask};
 use crate::connect::store_options;
-use crate::output::{print, thousands, warn};
+use crate::output::{print, warn};
 
 pub(crate) fn run(task: &UpkeepTask) -> Result<()> {
     let line = match task {
@@ -79,11 +80,7 @@ fn retained(args: &RetainArgs) -> Result<String> {
     );
     let RetentionSummary { collections } = retain(&args.provdb, &options, &rules, mode)?;
     let counts = collections.iter().map(|(collection, matching, all)| {
-        format!(
-            "{} of {}",
-            thousands_of(*matching),
-            counted(*all, *collection)
-        )
+        format!("{} of {}", thousands(*matching), counted(*all, *collection))
     });
     let counts = counts.collect::<Vec<_>>().join(", ");
     let is_any = collections.iter().any(|it| it.1 > 0);
@@ -100,11 +97,7 @@ fn retained(args: &RetainArgs) -> Result<String> {
 }
 
 fn counted(number: u64, collection: Collection) -> String {
-    format!("{} {collection}", thousands_of(number))
-}
-
-fn thousands_of(number: u64) -> String {
-    thousands(usize::try_from(number).unwrap_or(usize::MAX))
+    format!("{} {collection}", thousands(number))
 }
 
 fn size(size_bytes: u64) -> String {

@@ -11,12 +11,13 @@ mod phrases;
 mod pointer_card;
 pub(crate) mod table;
 
+pub use callgrove_model::thousands;
 pub(crate) use cause_sign::{SIGN_WIDTH, paint_kind, paint_role};
 pub use focus_ring::focus_ring;
 pub(crate) use grid_cursor::move_by_arrows;
 pub use header::view_header;
 pub use key_button::KeyButton;
 pub(crate) use label_buttons::label_buttons;
-pub use number::{count_of, score_text, thousands};
+pub use number::{count_of, score_text};
 pub(crate) use phrases::phrases_ui;
 pub(crate) use pointer_card::{pointer_card, pointer_card_of};

@@ -103,14 +103,6 @@ impl fmt::Display for Amount<'_> {
             self.weight.0.unsigned_abs() / NS_OF_ONE.unsigned_abs(),
             self.weight.0.unsigned_abs() % NS_OF_ONE.unsigned_abs(),
         );
-        let digits = whole.to_string();
-        let mut number = String::with_capacity(digits.len() + digits.len() / 3);
-        for (position, digit) in digits.chars().enumerate() {
-            if position > 0 && (digits.len() - position).is_multiple_of(3) {
-                number.push(',');
-            }
-            number.push(digit);
-        }
         // Medians and means of amounts can be fractions; one digit is enough.
         let tenths = rest / (NS_OF_ONE.unsigned_abs() / 10);
         let tenths = if whole < 1_000 && tenths > 0 {
@@ -118,14 +110,35 @@ impl fmt::Display for Amount<'_> {
         } else {
             String::new()
         };
-        let text = format!("{sign}{number}{tenths} {unit}");
+        let text = format!("{sign}{}{tenths} {unit}", thousands(whole));
         f.pad(text.trim_end())
     }
+}
+
+/// Returns a count with separated thousands: `1,234,567`; 0 for a number that is not a count.
+pub fn thousands(count: impl TryInto<u64>) -> String {
+    let digits = count.try_into().unwrap_or_default().to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thousands_are_separated() {
+        let counts = [0_usize, 12, 999, 1_000, 5_792, 1_234_567].map(thousands);
+        assert_eq!(counts, ["0", "12", "999", "1,000", "5,792", "1,234,567"]);
+        assert_eq!(thousands(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(thousands(-1_000), "0");
+    }
 
     #[test]
     fn amounts_in_other_units_are_plain_numbers() {

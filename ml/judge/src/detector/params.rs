@@ -69,8 +69,7 @@ pub enum MapOf {
 }
 
 /// Checked [`DetectorParams`].
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ValidDetectorParams(DetectorParams);
 
 impl Default for DetectorParams {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::stack2vec::Stack2vecParams;
-use callgrove_trees::error::{Result, check_param};
+use callgrove_trees::error::{MlError, Result, check_param};
 
 /// The representation of trees for the one-class SVM.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct ExcessParams {
 
 /// Checked [`ExcessParams`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "ExcessParams")]
 pub struct ValidExcessParams(ExcessParams);
 
 /// The rule for the width of the kernel: γ from the rows.
@@ -101,6 +101,14 @@ impl ExcessParams {
             "from 1 on",
         )?;
         Ok(ValidExcessParams(self))
+    }
+}
+
+impl TryFrom<ExcessParams> for ValidExcessParams {
+    type Error = MlError;
+
+    fn try_from(params: ExcessParams) -> Result<Self> {
+        params.check()
     }
 }
 

@@ -17,8 +17,7 @@ pub struct OcsvmParams {
 }
 
 /// Checked [`OcsvmParams`].
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ValidOcsvmParams(OcsvmParams);
 
 impl OcsvmParams {

@@ -39,8 +39,7 @@ pub struct Stack2vecParams {
 }
 
 /// Checked [`Stack2vecParams`].
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ValidStack2vecParams(Stack2vecParams);
 
 impl Default for Stack2vecParams {

@@ -14,8 +14,7 @@ pub struct MdsParams {
 }
 
 /// Checked [`MdsParams`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ValidMdsParams(MdsParams);
 
 impl Default for MdsParams {

@@ -58,8 +58,7 @@ impl Default for WlParams {
 }
 
 /// Checked [`WlParams`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ValidWlParams(WlParams);
 
 impl WlParams {

@@ -4,8 +4,6 @@ mod plot;
 mod report;
 mod truth;
 
-use std::io::{BufWriter, Write};
-
 use anyhow::{Context, Result};
 use callgrove_evaluate::baselines::BaselineParams;
 use callgrove_evaluate::evaluate::{
@@ -21,7 +19,7 @@ use super::forest::forest_of;
 use crate::args::{EvaluateArgs, EvaluateFormat, Strategy};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
-use crate::output::{Clock, warn, with_progress};
+use crate::output::{Clock, print, warn, with_progress};
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
     // Small files and settings are read first, so that mistakes in them show before the long work.
@@ -69,12 +67,10 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
         replace_file(file.path(), &file.draw(&report)?, Readers::ByMask)
             .with_context(|| format!("cannot write {}", file.path().display()))?;
     }
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    match args.format {
-        EvaluateFormat::Table => report.print(&mut out)?,
-        EvaluateFormat::Json => report.print_json(&mut out)?,
-    }
-    out.flush()?;
+    print(|out| match args.format {
+        EvaluateFormat::Table => report.print(out),
+        EvaluateFormat::Json => report.print_json(out),
+    })?;
     Ok(Exit::after(&forest.trace().warnings))
 }
 

@@ -3,10 +3,10 @@
 use std::io::{Result, Write};
 
 use callgrove_evaluate::evaluate::{Alarms, CurvePoint, Method, Quality, Truth};
+use callgrove_export::TextTable;
 use callgrove_judge::active::QueryStrategy;
+use callgrove_model::thousands;
 use serde_json::{Map, Value, json};
-
-use crate::output::{TextTable, thousands};
 
 /// All measurements.
 pub(super) struct Report<'a> {

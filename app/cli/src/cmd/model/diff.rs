@@ -4,12 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use callgrove_detect::TreeVerdict;
-use callgrove_model::{FunctionName, TreeIdx};
+use callgrove_export::UntypedTable;
+use callgrove_model::{FunctionName, TreeIdx, thousands};
 use serde_json::json;
 
 use crate::args::TableFormat;
 use crate::cmd::forest::forest_of;
-use crate::output::{Clock, json_lines, print, thousands, warn};
+use crate::output::{Clock, print_rows, warn};
 use crate::tree_models::read_model;
 
 /// Compares the results of two models on the executions of a run.
@@ -35,31 +36,26 @@ pub(super) fn diff(before: &Path, after: &Path, trace: &str, format: TableFormat
         }
     };
     let code = |tree: usize| forest.code(TreeIdx::from_index(tree)).to_string();
-    if format == TableFormat::Json {
-        return print(|out| {
-            json_lines(
-                out,
-                rows.iter().map(|(tree, (old, new))| {
-                    json!({
-                        "tree": code(*tree),
-                        "before": word(old), "score_before": old.score,
-                        "after": word(new), "score_after": new.score,
-                    })
-                }),
-            )
-        });
-    }
     let columns = ["tree", "before", "score", "after", "score"].map(str::to_owned);
-    let cells = rows.iter().map(|(tree, (old, new))| {
-        vec![
+    let lines = rows.iter().map(|(tree, (old, new))| {
+        let document = json!({
+            "tree": code(*tree),
+            "before": word(old), "score_before": old.score,
+            "after": word(new), "score_after": new.score,
+        });
+        let cells = vec![
             code(*tree),
             word(old).to_owned(),
             format!("{:.6}", old.score),
             word(new).to_owned(),
             format!("{:.6}", new.score),
-        ]
+        ];
+        (document, cells)
     });
-    crate::cmd::query::print_rows(format, &columns, cells.collect())?;
+    print_rows(format, &UntypedTable::new(&columns), lines)?;
+    if format == TableFormat::Json {
+        return Ok(());
+    }
     let count = |all: &[TreeVerdict]| all.iter().filter(|it| it.is_abnormal).count();
     warn(&format!(
         "of {} executions, the first model calls {} abnormal, the second {}; they differ on {}",

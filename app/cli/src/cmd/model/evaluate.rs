@@ -4,14 +4,15 @@ use std::io::{Result as IoResult, Write};
 
 use anyhow::{Context, Result};
 use callgrove_evaluate::evaluate::{Alarms, Quality};
+use callgrove_export::write_json_line;
 use callgrove_judge::detector::{Judgement, Misfit, Yardstick, listed_scores};
-use callgrove_model::{Forest, FunctionName};
+use callgrove_model::{Forest, FunctionName, thousands};
 use serde::Serialize;
 
 use crate::args::{ModelEvaluateArgs, SummaryFormat};
 use crate::cmd::evaluate::TruthTable;
 use crate::cmd::forest::forest_of;
-use crate::output::{Clock, json_lines, print, thousands, with_progress};
+use crate::output::{Clock, print, with_progress};
 use crate::tree_models::read_model;
 
 /// The results of a model on the executions of a run.
@@ -91,7 +92,7 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
     };
     print(|out| match args.format {
         SummaryFormat::Table => evaluation.print(out),
-        SummaryFormat::Json => json_lines(out, [&evaluation]),
+        SummaryFormat::Json => write_json_line(out, &evaluation),
     })
 }
 

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use callgrove_export::{TextTable, write_json_line};
 use callgrove_model::{FunctionName, FunctionPattern};
 use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelInfo, TreeModelList};
 use callgrove_server::client::Client;
@@ -22,7 +23,7 @@ use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, SummaryForma
 use crate::connect::credential;
 use crate::files::{Readers, replace_file};
 use crate::follow::ServerAccess;
-use crate::output::{TextTable, json_lines, print};
+use crate::output::print;
 use crate::tree_models::read_model;
 
 pub(crate) fn run(args: &ModelArgs) -> Result<()> {
@@ -84,7 +85,7 @@ fn client(url: &str, connect: &crate::args::ConnectArgs) -> Result<Client> {
 
 fn list(found: &TreeModelList, format: SummaryFormat) -> Result<()> {
     if format == SummaryFormat::Json {
-        return print(|out| json_lines(out, [found]));
+        return print(|out| write_json_line(out, found));
     }
     let mut table = TextTable::new(&["model", "version", "in force", "bytes", "by", "note"]);
     for model in &found.models {

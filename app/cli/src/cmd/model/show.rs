@@ -4,12 +4,12 @@ use std::io::{Result as IoResult, Write};
 
 use anyhow::Result;
 use callgrove_judge::detector::{LabelDigest, ModelArtifact};
-use callgrove_model::{DurationNs, WeightUnit};
+use callgrove_model::{DurationNs, WeightUnit, thousands};
 use callgrove_session::SavedModel;
 use serde_json::json;
 
 use crate::args::SummaryFormat;
-use crate::output::{print, thousands};
+use crate::output::print;
 
 /// Prints what a model was learned from.
 pub(super) fn show(model: &SavedModel, name: &str, format: SummaryFormat) -> Result<()> {

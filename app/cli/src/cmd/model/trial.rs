@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
-use callgrove_model::{Forest, Label, RunIdentity, TreeIdx};
+use callgrove_export::write_json_line;
+use callgrove_model::{Forest, Label, RunIdentity, TreeIdx, thousands};
 use callgrove_provdb::TreeRecord;
 use callgrove_server::client::Client;
 use callgrove_session::watch::recorded_forest;
@@ -11,7 +12,7 @@ use callgrove_session::{LabelSet, SavedModel};
 use serde::Serialize;
 
 use crate::args::{PublishArgs, SummaryFormat};
-use crate::output::{json_lines, print, thousands, warn};
+use crate::output::{print, warn};
 use crate::tree_models::recorded_trees;
 
 /// The results of a model on the newest recorded trees of a job, compared with the model in force.
@@ -84,7 +85,7 @@ impl DryRun {
     /// Prints the results.
     pub(super) fn print(&self, format: SummaryFormat) -> Result<()> {
         if format == SummaryFormat::Json {
-            return print(|out| json_lines(out, [self]));
+            return print(|out| write_json_line(out, self));
         }
         let of = match self.last_steps {
             Some(steps) => format!("that the job has recorded of its last {steps} steps"),

@@ -30,8 +30,7 @@ pub struct TsneParams {
 }
 
 /// Checked [`TsneParams`].
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ValidTsneParams(TsneParams);
 
 impl Default for TsneParams {

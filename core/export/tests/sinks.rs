@@ -1,0 +1,175 @@
+//! One table in every format, and in a format that this crate does not have.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Result, Write};
+
+use callgrove_export::{CsvSink, JsonSink, ResultTable, RowSink, TextSink, UntypedTable};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Waits of a rank.
+#[derive(Serialize)]
+struct WaitRow {
+    rank: u32,
+    waited_us: f64,
+    peers: Vec<u32>,
+}
+
+#[derive(Serialize)]
+struct WaitRecord {
+    rank: u32,
+    waited_us: f64,
+}
+
+struct WaitTable;
+
+impl ResultTable for WaitTable {
+    type Row = WaitRow;
+
+    fn headings(&self) -> Vec<&str> {
+        vec!["rank", "waited"]
+    }
+
+    fn cells(&self, row: &WaitRow) -> Vec<String> {
+        vec![row.rank.to_string(), format!("{} µs", row.waited_us)]
+    }
+
+    fn record(&self, row: &WaitRow) -> impl Serialize {
+        WaitRecord {
+            rank: row.rank,
+            waited_us: row.waited_us,
+        }
+    }
+
+    fn document(&self, row: &WaitRow) -> impl Serialize {
+        row
+    }
+
+    fn preface(&self) -> Option<impl Serialize> {
+        Some(json!({ "num_ranks": 12 }))
+    }
+}
+
+fn waits() -> [WaitRow; 2] {
+    [(7, 0.5, vec![3]), (11, 1e-7, vec![])].map(|(rank, waited_us, peers)| WaitRow {
+        rank,
+        waited_us,
+        peers,
+    })
+}
+
+/// Writes rows with each sink, and returns the text of each: aligned text, CSV and JSON lines.
+fn written<T: ResultTable>(table: &T, rows: &[T::Row]) -> Result<[String; 3]> {
+    let mut out = [vec![], vec![], vec![]];
+    {
+        let [text, csv, json] = &mut out;
+        let sinks: [Box<dyn RowSink<T> + '_>; 3] = [
+            Box::new(TextSink::new(table, text)),
+            Box::new(CsvSink::new(table, csv)?),
+            Box::new(JsonSink::new(table, json)?),
+        ];
+        for mut sink in sinks {
+            rows.iter().try_for_each(|row| sink.write(row))?;
+            sink.finish()?;
+        }
+    }
+    Ok(out.map(|bytes| String::from_utf8(bytes).expect("it is UTF-8")))
+}
+
+#[test]
+fn each_format_has_its_form_of_a_row() {
+    let [text, csv, json] = written(&WaitTable, &waits()).unwrap();
+    assert_eq!(
+        text,
+        "rank        waited\n   7        0.5 µs\n  11  0.0000001 µs\n"
+    );
+    assert_eq!(csv, "rank,waited_us\n7,0.5\n11,1e-7\n");
+    let lines = [
+        r#"{"num_ranks":12}"#,
+        r#"{"rank":7,"waited_us":0.5,"peers":[3]}"#,
+        r#"{"rank":11,"waited_us":1e-7,"peers":[]}"#,
+    ];
+    assert_eq!(json, lines.join("\n") + "\n");
+}
+
+#[test]
+fn columns_of_run_time_are_a_header_even_without_rows() {
+    let columns = ["event_id", "why, if known"].map(str::to_owned);
+    let table = UntypedTable::new(&columns);
+    let cells = ["0:1:2", ""].map(str::to_owned).to_vec();
+    let rows = [(json!({ "event_id": "0:1:2" }), cells)];
+    let [text, csv, json] = written(&table, &rows).unwrap();
+    assert_eq!(text, "event_id  why, if known\n   0:1:2               \n");
+    assert_eq!(csv, "event_id,\"why, if known\"\n0:1:2,\n");
+    assert_eq!(json, "{\"event_id\":\"0:1:2\"}\n");
+    let [_, csv, json] = written(&table, &[]).unwrap();
+    assert_eq!(csv, "event_id,\"why, if known\"\n");
+    assert_eq!(json, "");
+}
+
+/// An output whose reader has closed the pipe.
+struct ClosedPipe;
+
+impl Write for ClosedPipe {
+    fn write(&mut self, _: &[u8]) -> Result<usize> {
+        Err(ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_closed_pipe_keeps_its_kind_of_error() {
+    let table = WaitTable;
+    let mut sink: Box<dyn RowSink<WaitTable>> = Box::new(CsvSink::new(&table, ClosedPipe).unwrap());
+    let error = waits().iter().cycle().find_map(|row| sink.write(row).err());
+    assert_eq!(error.unwrap().kind(), ErrorKind::BrokenPipe);
+}
+
+/// Values by column, as a format such as Parquet stores them.
+struct ColumnSink<'a, T> {
+    table: &'a T,
+    columns: &'a mut BTreeMap<String, Vec<Value>>,
+}
+
+impl<T: ResultTable> RowSink<T> for ColumnSink<'_, T> {
+    fn write(&mut self, row: &T::Row) -> Result<()> {
+        let record = serde_json::to_value(self.table.record(row))?;
+        for (name, value) in record.as_object().into_iter().flatten() {
+            self.columns
+                .entry(name.clone())
+                .or_default()
+                .push(value.clone());
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_format_of_columns_is_one_more_sink() {
+    let mut columns = BTreeMap::new();
+    let mut sink: Box<dyn RowSink<WaitTable>> = Box::new(ColumnSink {
+        table: &WaitTable,
+        columns: &mut columns,
+    });
+    for row in waits() {
+        sink.write(&row).unwrap();
+    }
+    sink.finish().unwrap();
+    let expected = [
+        ("rank", vec![json!(7), json!(11)]),
+        ("waited_us", vec![json!(0.5), json!(1e-7)]),
+    ];
+    assert_eq!(
+        columns,
+        expected
+            .map(|(name, values)| (name.to_owned(), values))
+            .into()
+    );
+}
