@@ -34,6 +34,7 @@ mod label;
 mod lane;
 mod lane_events;
 mod message_matching;
+mod metadata;
 mod names;
 mod open_calls;
 mod packed;
@@ -62,6 +63,7 @@ pub use label::Label;
 pub use lane::Lane;
 pub use lane_events::{CommRef, Comms, Counters};
 pub use message_matching::Message;
+pub use metadata::{Metadata, Property, hosts_by_rank};
 pub use names::{
     FunctionName, FunctionPattern, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Name, NameTable,
     storable_text,
@@ -72,7 +74,7 @@ pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
 pub use real::{Real, fraction};
 pub use reason::{DifferenceKind, Reason};
-pub use run::{Metadata, Property, RunIdentity, RunMatch, RunMismatch, hosts_by_rank};
+pub use run::{RunIdentity, RunMatch, RunMismatch};
 pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit, thousands};
 pub use trace::Trace;
 pub use tracer_write::{TracerWrite, UsualDuration};

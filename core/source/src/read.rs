@@ -223,7 +223,7 @@ fn count_missing(num_ranks: u32, present: &BTreeSet<RankId>, warnings: &mut Warn
         .map(RankId)
         .filter(|rank| !present.contains(rank));
     if let Some(first) = missing.next() {
-        let count = 1 + missing.count() as u64;
+        let count = u64::try_from(1 + missing.count()).unwrap_or(u64::MAX);
         warnings.count_many(WarningKind::MissingRank, None, count, || {
             format!("rank {first} of {num_ranks}")
         });

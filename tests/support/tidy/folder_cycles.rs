@@ -10,42 +10,22 @@ use std::slice::from_ref;
 use super::import_cycles::{ModulePath, Modules, arrows, beginning, declared_in, groups, modules};
 use super::{Finding, Member, TextFile};
 
-/// Numbers of folders on cycles by the folder of their crate, until they are mended. Other crates have none.
-const REMAINING: &[(&str, usize)] = &[("app/session", 10)];
-
-/// Returns the crates with more folders on cycles than [`REMAINING`] says, or with fewer.
+/// Returns the crates with folders that need each other.
 pub fn folder_cycles(files: &[TextFile], members: &[Member]) -> Vec<Finding> {
-    let of_member = |member: &Member| {
-        let remaining = REMAINING
-            .iter()
-            .find(|(folder, _)| *folder == member.folder);
-        let limit = remaining.map_or(0, |(_, number)| *number);
-        match modules(files, member) {
-            Ok(modules) => check(&modules, &member.folder, limit),
-            Err(finding) => Some(finding),
-        }
+    let of_member = |member: &Member| match modules(files, member) {
+        Ok(modules) => check(&modules, &member.folder),
+        Err(finding) => Some(finding),
     };
     members.iter().filter_map(of_member).collect()
 }
 
-fn check(modules: &Modules, folder: &str, limit: usize) -> Option<Finding> {
+fn check(modules: &Modules, folder: &str) -> Option<Finding> {
     let uses = folder_uses(modules);
     let groups = groups(&uses);
-    let value: usize = groups.iter().map(Vec::len).sum();
-    if value < limit {
+    let cycles: Vec<String> = groups.iter().map(|group| arrows(&uses, group)).collect();
+    (!cycles.is_empty()).then(|| {
         let message = format!(
-            "{value} folders of {folder} on cycles now: lower the limit from {limit} to {value}"
-        );
-        return Some(Finding::new(
-            "tests/support/tidy/folder_cycles.rs",
-            1,
-            message,
-        ));
-    }
-    (value > limit).then(|| {
-        let cycles: Vec<String> = groups.iter().map(|group| arrows(&uses, group)).collect();
-        let message = format!(
-            "{value} folders need each other, {limit} at most: {}. Move what several need to a folder below them",
+            "these folders need each other: {}. Move what several need to a folder below them",
             cycles.join("; ")
         );
         Finding::new(&format!("{folder}/src"), 1, message)
@@ -85,7 +65,7 @@ fn folder_of<'a>(modules: &'a Modules, module: &ModulePath, path: &[String]) -> 
 mod tests {
     use super::*;
 
-    fn found(limit: usize, files: &[(&str, &str)]) -> Option<String> {
+    fn found(files: &[(&str, &str)]) -> Option<String> {
         let files: Vec<TextFile> = files
             .iter()
             .map(|(path, text)| TextFile::new(format!("a/src/{path}"), *text))
@@ -97,7 +77,7 @@ mod tests {
             third_party: Vec::new(),
         };
         let modules = modules(&files, &member).unwrap();
-        check(&modules, "a", limit).map(|finding| finding.message)
+        check(&modules, "a").map(|finding| finding.message)
     }
 
     /// No two of these files need each other, but two of their folders do.
@@ -118,9 +98,8 @@ mod tests {
             "use crate::X;\npub struct Y(X);\n",
         ] {
             let files = [&CYCLE[..], &[("y.rs", text)]].concat();
-            let found = found(0, &files).expect(text);
+            let found = found(&files).expect(text);
             assert!(found.contains("x → y; y → x"), "{found}");
-            assert!(found.starts_with("2 folders"), "{found}");
         }
     }
 
@@ -130,14 +109,6 @@ mod tests {
                     #[cfg(test)]\nmod tests {\n    use crate::x::X;\n}\n";
         let tests = ("y/tests.rs", "use crate::x::X;\n");
         let files = [&CYCLE[..], &[("y.rs", text), tests]].concat();
-        assert_eq!(found(0, &files), None);
-    }
-
-    #[test]
-    fn a_limit_holds_and_is_tight() {
-        let files = [&CYCLE[..], &[("y.rs", "use crate::X;\npub struct Y(X);\n")]].concat();
-        assert_eq!(found(2, &files), None);
-        let loose = found(3, &files).unwrap();
-        assert!(loose.contains("from 3 to 2"), "{loose}");
+        assert_eq!(found(&files), None);
     }
 }

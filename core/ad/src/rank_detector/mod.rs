@@ -367,8 +367,7 @@ impl RankDetector {
     fn learn_metadata(&mut self, batch: &StepBatch) {
         for entry in &batch.metadata {
             self.gpu.learn(entry);
-            let is_preferred = entry.key == Property::Host.key();
-            if is_preferred || Property::Host.is_in(entry) && self.hostname.is_empty() {
+            if Property::Host.is_in(entry) {
                 self.hostname = entry.value.as_str().into();
             }
             self.metadata.push(MetadataRecord {

@@ -10,7 +10,7 @@
 //!
 //! Source: OTF2 3.0.2, `src/OTF2_AnchorFile.c`.
 
-use crate::bytes::{ByteOrder, Bytes};
+use crate::bytes::{ByteOrder, ByteReader};
 use crate::error::Otf2Error;
 
 /// The first byte of every file.
@@ -46,7 +46,7 @@ impl Anchor {
             return Err(Otf2Error::NoAnchor);
         };
         let order = ByteOrder::of(*order).ok_or(Otf2Error::NoAnchor)?;
-        let mut bytes = Bytes::new(rest, order);
+        let mut bytes = ByteReader::new(rest, order);
         let name = bytes.text().unwrap_or_default();
         if name != "OTF2" {
             return Err(Otf2Error::NoAnchor);
@@ -54,7 +54,7 @@ impl Anchor {
         Self::fields(&mut bytes).unwrap_or(Err(Otf2Error::ShortAnchor))
     }
 
-    fn fields(bytes: &mut Bytes<'_>) -> Option<Result<Self, Otf2Error>> {
+    fn fields(bytes: &mut ByteReader<'_>) -> Option<Result<Self, Otf2Error>> {
         let _anchor_format = bytes.u8()?;
         let trace_format = bytes.u8()?;
         let version = [bytes.u8()?, bytes.u8()?, bytes.u8()?];

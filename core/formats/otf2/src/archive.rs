@@ -8,7 +8,7 @@ use callgrove_source::{Input, SourceError};
 use crate::anchor::{Anchor, is_anchor};
 use crate::definitions::Definitions;
 use crate::error::Otf2Error;
-use crate::processes::{Partners, Process, processes};
+use crate::processes::{CommunicatorRanks, Otf2Process, processes};
 
 /// Largest part of an anchor file that is read, in bytes.
 const ANCHOR_BYTES: usize = 1 << 16;
@@ -22,8 +22,8 @@ pub(crate) struct Archive {
     folder: PathBuf,
     pub(crate) anchor: Anchor,
     pub(crate) definitions: Definitions,
-    pub(crate) processes: Vec<Process>,
-    pub(crate) partners: Partners,
+    pub(crate) processes: Vec<Otf2Process>,
+    pub(crate) partners: CommunicatorRanks,
 }
 
 impl Archive {
@@ -48,7 +48,7 @@ impl Archive {
             folder: input.path().with_extension(""),
             input: input.clone(),
             anchor,
-            partners: Partners::new(&definitions),
+            partners: CommunicatorRanks::new(&definitions),
             definitions,
             processes,
         })

@@ -17,9 +17,9 @@ pub(crate) enum ByteOrder {
     Big,
 }
 
-/// Bytes that are read from their beginning. Each method returns `None` if they end early or are not valid.
+/// ByteReader that are read from their beginning. Each method returns `None` if they end early or are not valid.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bytes<'a> {
+pub(crate) struct ByteReader<'a> {
     bytes: &'a [u8],
     order: ByteOrder,
 }
@@ -35,7 +35,7 @@ impl ByteOrder {
     }
 }
 
-impl<'a> Bytes<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
         Self { bytes, order }
     }
@@ -130,17 +130,20 @@ mod tests {
             (&[2, 1], ByteOrder::Little, None),
             (&[], ByteOrder::Little, None),
         ] {
-            assert_eq!(Bytes::new(bytes, order).u64(), expected, "{bytes:?}");
+            assert_eq!(ByteReader::new(bytes, order).u64(), expected, "{bytes:?}");
         }
         let negative = [8, 0xFB, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF];
-        assert_eq!(Bytes::new(&negative, ByteOrder::Little).i64(), Some(-5));
+        assert_eq!(
+            ByteReader::new(&negative, ByteOrder::Little).i64(),
+            Some(-5)
+        );
         let wide = [5, 0, 0, 0, 0, 1];
-        assert_eq!(Bytes::new(&wide, ByteOrder::Little).u32(), None);
+        assert_eq!(ByteReader::new(&wide, ByteOrder::Little).u32(), None);
     }
 
     #[test]
     fn a_text_ends_with_a_nul() {
-        let mut bytes = Bytes::new(b"a\xFF\0b", ByteOrder::Little);
+        let mut bytes = ByteReader::new(b"a\xFF\0b", ByteOrder::Little);
         assert_eq!(bytes.text().as_deref(), Some("a\u{FFFD}"));
         assert_eq!(bytes.text(), None);
     }

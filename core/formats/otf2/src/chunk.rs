@@ -13,7 +13,7 @@
 use std::io::{self, Read};
 
 use crate::anchor::START;
-use crate::bytes::{ByteOrder, Bytes};
+use crate::bytes::{ByteOrder, ByteReader};
 
 /// Size of the head of a chunk, in bytes.
 const HEAD_BYTES: usize = 18;
@@ -36,13 +36,13 @@ pub(crate) struct Chunks<R> {
 /// The records of one chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Records<'a> {
-    bytes: Bytes<'a>,
+    bytes: ByteReader<'a>,
 }
 
 /// The next record of a chunk.
 pub(crate) enum Record<'a> {
     /// A record: its kind and values.
-    Of(u8, Bytes<'a>),
+    Of(u8, ByteReader<'a>),
     /// The chunk has no more records.
     End,
     /// The rest of the chunk is damaged.
@@ -89,7 +89,7 @@ impl<'a> Records<'a> {
     pub(crate) fn of_chunk(chunk: &'a [u8]) -> Option<Self> {
         let (head, records) = chunk.split_at_checked(HEAD_BYTES)?;
         let order = ByteOrder::of(head[1])?;
-        let bytes = Bytes::new(records, order);
+        let bytes = ByteReader::new(records, order);
         (head[0] == START).then_some(Self { bytes })
     }
 
@@ -135,7 +135,7 @@ impl<'a> Records<'a> {
 
     /// Returns the bytes of one compressed value.
     #[inline]
-    fn one_value(&mut self) -> Option<Bytes<'a>> {
+    fn one_value(&mut self) -> Option<ByteReader<'a>> {
         let mut rest = self.bytes;
         rest.u64()?;
         self.bytes.take(self.bytes.len() - rest.len())

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::bytes::{Bytes, UNDEFINED};
+use crate::bytes::{ByteReader, UNDEFINED};
 use crate::chunk::{Chunks, Record, Records};
 use crate::error::Otf2Error;
 
@@ -141,7 +141,7 @@ impl Definitions {
     }
 
     /// Takes in one record; `None` if it is damaged.
-    fn take_in(&mut self, kind: u8, mut values: Bytes<'_>) -> Option<()> {
+    fn take_in(&mut self, kind: u8, mut values: ByteReader<'_>) -> Option<()> {
         let it = &mut values;
         match kind {
             5 => {
@@ -197,7 +197,7 @@ impl Definitions {
         Some(())
     }
 
-    fn take_in_rest(&mut self, kind: u8, mut values: Bytes<'_>) -> Option<()> {
+    fn take_in_rest(&mut self, kind: u8, mut values: ByteReader<'_>) -> Option<()> {
         let it = &mut values;
         match kind {
             18 => {

@@ -2,7 +2,7 @@
 //!
 //! Source: OTF2 3.0.2 and 3.2, `src/OTF2_EvtReader_inc.c`.
 
-use crate::bytes::Bytes;
+use crate::bytes::ByteReader;
 
 /// An event, with the ids of its location.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,7 +43,7 @@ pub(crate) struct Envelope {
 impl Event {
     /// Returns the event of a record, or `None` if its values are damaged.
     #[inline]
-    pub(crate) fn of(kind: u8, mut values: Bytes<'_>) -> Option<Self> {
+    pub(crate) fn of(kind: u8, mut values: ByteReader<'_>) -> Option<Self> {
         let it = &mut values;
         Some(match kind {
             12 => Self::Enter(it.u32()?),
@@ -72,7 +72,7 @@ impl Event {
     }
 }
 
-fn envelope(values: &mut Bytes<'_>) -> Option<Envelope> {
+fn envelope(values: &mut ByteReader<'_>) -> Option<Envelope> {
     Some(Envelope {
         partner: values.u32()?,
         communicator: values.u32()?,

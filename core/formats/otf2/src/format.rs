@@ -9,7 +9,7 @@ use callgrove_source::{
 };
 
 use crate::archive::{Archive, is_archive};
-use crate::processes::Process;
+use crate::processes::Otf2Process;
 use crate::stream::Otf2Stream;
 
 /// The format of OTF2 archives.
@@ -19,7 +19,7 @@ pub struct Otf2Format;
 /// One process of an archive.
 struct Otf2Part {
     archive: Arc<Archive>,
-    process: Process,
+    process: Otf2Process,
 }
 
 impl Format for Otf2Format {
@@ -37,7 +37,7 @@ impl Format for Otf2Format {
 
     fn open(&self, input: &Input) -> Result<Contents, SourceError> {
         let archive = Arc::new(Archive::open(input)?);
-        let part = |process: &Process| -> Box<dyn Part> {
+        let part = |process: &Otf2Process| -> Box<dyn Part> {
             Box::new(Otf2Part {
                 archive: Arc::clone(&archive),
                 process: process.clone(),

@@ -11,7 +11,7 @@
 //! are those of the context's region. Not read are requests, collectives, one-sided communication, tasks, samples and
 //! parameters.
 //!
-//! A rank is the position of a location among those of MPI, or without MPI the order of the processes. Partners in
+//! A rank is the position of a location among those of MPI, or without MPI the order of the processes. CommunicatorRanks in
 //! communicators become ranks of the run, and the number of the communicator is in the upper half of the tag. Times
 //! are corrected by the clock offsets that the tracer measured.
 //!

@@ -7,7 +7,7 @@ use std::io::Read;
 
 use callgrove_model::TimeNs;
 
-use crate::bytes::Bytes;
+use crate::bytes::ByteReader;
 use crate::chunk::{Chunks, Record, Records};
 use crate::definitions::ClockProperties;
 
@@ -55,7 +55,7 @@ pub(crate) struct LocationClock {
 }
 
 impl IdMap {
-    fn read(values: &mut Bytes<'_>) -> Option<Self> {
+    fn read(values: &mut ByteReader<'_>) -> Option<Self> {
         let (num_ids, mode) = (values.u64()?, values.u8()?);
         let mut map = Self::default();
         for index in 0..num_ids {
@@ -73,7 +73,7 @@ impl IdMap {
         match usize::try_from(local) {
             Ok(index) if index < MAX_LISTED => {
                 while self.listed.len() <= index {
-                    // An id without an entry stands for itself.
+                    // An id without an entry is one of the run.
                     self.listed
                         .push(u32::try_from(self.listed.len()).unwrap_or(u32::MAX));
                 }
@@ -127,7 +127,7 @@ impl LocalDefinitions {
         definitions
     }
 
-    fn take_in(&mut self, kind: u8, mut values: Bytes<'_>) -> Option<()> {
+    fn take_in(&mut self, kind: u8, mut values: ByteReader<'_>) -> Option<()> {
         match kind {
             5 => {
                 let map = match values.u8()? {

@@ -4,10 +4,10 @@ use callgrove_model::{Metadata, Property, RankId, ThreadId};
 
 use crate::archive::Archive;
 use crate::local_definitions::IdMap;
-use crate::processes::{Process, STREAM};
+use crate::processes::{Otf2Process, STREAM};
 
 /// Returns what the definitions state of a process: its host, and which threads are streams of a GPU.
-pub(crate) fn of_process(archive: &Archive, process: &Process) -> Vec<Metadata> {
+pub(crate) fn of_process(archive: &Archive, process: &Otf2Process) -> Vec<Metadata> {
     let definitions = &archive.definitions;
     let host = definitions.host(process.group).into_iter();
     let host = host.map(|host| entry(process.rank, ThreadId(0), Property::Host, host.to_owned()));

@@ -16,7 +16,7 @@ pub(crate) const STREAM: u8 = 2;
 
 /// A process of the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Process {
+pub(crate) struct Otf2Process {
     pub(crate) rank: RankId,
     /// Its location group.
     pub(crate) group: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Process {
 
 /// Returns the processes in the order of their ranks: that of MPI's locations, or else of the ids. Processes without an
 /// MPI rank come last.
-pub(crate) fn processes(definitions: &Definitions) -> Vec<Process> {
+pub(crate) fn processes(definitions: &Definitions) -> Vec<Otf2Process> {
     let mut of_group: BTreeMap<u32, Vec<(u8, u64)>> = BTreeMap::new();
     for (&id, location) in &definitions.locations {
         let group = definitions.location_groups.get(&location.group);
@@ -61,7 +61,7 @@ pub(crate) fn processes(definitions: &Definitions) -> Vec<Process> {
         let mut locations = of_group.get(&group).cloned().unwrap_or_default();
         locations.sort_unstable();
         let ids = locations.into_iter().map(|(_, id)| id);
-        Process {
+        Otf2Process {
             rank: RankId(rank),
             group,
             locations: ids.zip((0..).map(ThreadId)).collect(),
@@ -72,7 +72,7 @@ pub(crate) fn processes(definitions: &Definitions) -> Vec<Process> {
 
 /// The ranks that partners in communicators mean.
 #[derive(Debug, Default)]
-pub(crate) struct Partners {
+pub(crate) struct CommunicatorRanks {
     of_communicator: BTreeMap<u32, Members>,
 }
 
@@ -86,7 +86,7 @@ struct Members {
     other: Option<Vec<u32>>,
 }
 
-impl Partners {
+impl CommunicatorRanks {
     /// Returns the partners of all communicators. The largest communicator has number 0, the others follow by id.
     pub(crate) fn new(definitions: &Definitions) -> Self {
         let mut of_communicator = BTreeMap::new();

@@ -18,7 +18,7 @@ use crate::local_definitions::{LocalDefinitions, LocationClock};
 use crate::location::{LocationReader, Pause};
 use crate::metadata::of_process;
 use crate::process_state::{EventPlace, ProcessState};
-use crate::processes::Process;
+use crate::processes::Otf2Process;
 
 /// Number of function events in a step. It is fixed, so that the labels of executions are.
 const STEP_EVENTS: u32 = 1 << 16;
@@ -40,7 +40,7 @@ pub(crate) struct Otf2Stream {
 impl Otf2Stream {
     pub(crate) fn open(
         archive: Arc<Archive>,
-        process: Process,
+        process: Otf2Process,
         projection: &Projection,
     ) -> Result<Self, SourceError> {
         let mut stream = Self {

@@ -4,7 +4,6 @@
 //! never by the location of its files. One rank of a run, some ranks, the whole run and any copy of it are views of the
 //! same run; the same command started again is another run.
 
-mod metadata;
 mod process;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,10 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use process::Process;
 
-pub use metadata::{Metadata, Property, hosts_by_rank};
-
 use crate::{
-    DurationNs, FuncId, NameTable, ProgramId, RankId, RankTrace, StepBatch, TimeNs, fnv1a,
+    DurationNs, FuncId, Metadata, NameTable, ProgramId, Property, RankId, RankTrace, StepBatch,
+    TimeNs, fnv1a,
 };
 
 /// Largest difference between the starts of the ranks of a program, including unsynchronised clocks of hosts.
