@@ -49,7 +49,7 @@ pub struct CommEvents {
     pub thread: Vec<ThreadId>,
     /// Send or receive.
     pub kind: Vec<CommKind>,
-    /// Message tag.
+    /// Message tag; the upper half is the number of the communicator, where the format states one ([`tag_text`]).
     pub tag: Vec<u64>,
     /// The other rank: destination of a send, source of a receive.
     pub partner: Vec<RankId>,
@@ -110,6 +110,14 @@ impl StepBatch {
             writes: Vec::new(),
             ends_with_write: false,
         }
+    }
+}
+
+/// Returns a message tag as text, with its communicator unless that is the one of all ranks, number 0.
+pub fn tag_text(tag: u64) -> String {
+    match (tag >> 32, tag & u64::from(u32::MAX)) {
+        (0, tag) => format!("tag {tag}"),
+        (communicator, tag) => format!("tag {tag} of communicator {communicator}"),
     }
 }
 

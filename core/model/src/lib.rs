@@ -51,7 +51,7 @@ mod warning;
 pub use bytes::{fnv1a, hex, percent_decoded, percent_encoded};
 pub use call_stack::CallStackBuilder;
 pub use event::{
-    CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, StepBatch,
+    CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, StepBatch, tag_text,
 };
 pub use executions::Executions;
 pub use forest::{CsTree, Forest, TreeRef};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     CommKind, CommRef, FirstSeen, Lane, LaneIdx, ProgramId, RankId, TimeNs, WarningKind, Warnings,
+    tag_text,
 };
 
 /// A message: a SEND and the matching RECV.
@@ -17,6 +18,8 @@ pub struct Message {
 
 /// A sequence of messages whose order the communication library preserves.
 type Channel = (ProgramId, RankId, RankId, u64);
+/// A message event of a channel.
+type ChannelEvent = (Channel, TimeNs, CommRef);
 
 /// Matches the i-th SEND of every (program, source, destination, tag) with its i-th RECV and records each as the
 /// other's mate. Sizes may differ, because a receive reports the posted buffer, not what arrived.
@@ -27,6 +30,14 @@ pub(crate) fn match_messages(lanes: &mut [Lane], warnings: &mut Warnings) -> Vec
     let sends = channel_events(lanes, CommKind::Send);
     let recvs = channel_events(lanes, CommKind::Recv);
     let ranks: BTreeSet<_> = lanes.iter().map(|lane| (lane.program, lane.rank)).collect();
+    if let Some(side) = one_side(&sends, &recvs, &ranks) {
+        let num_events = sends.len() + recvs.len();
+        let num_events = u64::try_from(num_events).unwrap_or(u64::MAX);
+        warnings.count_many(WarningKind::OneSideOnly, None, num_events, || {
+            side.to_owned()
+        });
+        return Vec::new();
+    }
     let mut messages = Vec::with_capacity(sends.len().min(recvs.len()));
     let (mut s, mut r) = (0, 0);
     while s < sends.len() || r < recvs.len() {
@@ -61,6 +72,24 @@ pub(crate) fn match_messages(lanes: &mut [Lane], warnings: &mut Warnings) -> Vec
     messages
 }
 
+/// Returns which side of messages is there, if it is one side only although both ranks are in the trace.
+fn one_side(
+    sends: &[ChannelEvent],
+    recvs: &[ChannelEvent],
+    ranks: &BTreeSet<(ProgramId, RankId)>,
+) -> Option<&'static str> {
+    let side = match (sends, recvs) {
+        ([_, ..], []) => "sends only",
+        ([], [_, ..]) => "receives only",
+        _ => return None,
+    };
+    let mut channels = sends.iter().chain(recvs).map(|event| event.0);
+    let are_known = channels.all(|(program, source, destination, _)| {
+        ranks.contains(&(program, source)) && ranks.contains(&(program, destination))
+    });
+    are_known.then_some(side)
+}
+
 /// Sorts messages by the time at which they were sent.
 pub(crate) fn in_order_of_sending(lanes: &[Lane], messages: &mut [Message]) {
     messages.sort_by_key(|message| {
@@ -72,7 +101,7 @@ pub(crate) fn in_order_of_sending(lanes: &[Lane], messages: &mut [Message]) {
 }
 
 /// Returns all events of one kind by channel, then in order of time.
-fn channel_events(lanes: &[Lane], kind: CommKind) -> Vec<(Channel, TimeNs, CommRef)> {
+fn channel_events(lanes: &[Lane], kind: CommKind) -> Vec<ChannelEvent> {
     let mut events = Vec::new();
     for (lane_idx, lane) in lanes.iter().enumerate() {
         for (row, number) in (0..lane.comms.len()).zip(0..) {
@@ -104,7 +133,7 @@ fn count_unmatched(
     ranks: &BTreeSet<(ProgramId, RankId)>,
     warnings: &mut Warnings,
 ) {
-    let place = || format!("rank {source} to rank {destination}, tag {tag}");
+    let place = || format!("rank {source} to rank {destination}, {}", tag_text(tag));
     let (kind, here, other) = if num_sends > num_recvs {
         (WarningKind::UnmatchedSend, source, destination)
     } else {

@@ -53,6 +53,8 @@ pub enum WarningKind {
     UnmatchedRecv,
     /// A message arrived before it was sent: the clocks of the two ranks differ.
     RecvBeforeSend,
+    /// Ranks of the trace have only SENDs, or only RECVs, so that no messages are known.
+    OneSideOnly,
     /// A RECV reports another size than its SEND: TAU writes the posted size, not the received one.
     SizeDiffers,
 }
@@ -60,7 +62,7 @@ pub enum WarningKind {
 impl WarningKind {
     /// Returns whether it is a property of the tracer and not damage.
     pub fn is_note(self) -> bool {
-        self == Self::SizeDiffers
+        matches!(self, Self::SizeDiffers | Self::OneSideOnly)
     }
 }
 
@@ -87,6 +89,9 @@ impl fmt::Display for WarningKind {
             Self::UnmatchedSend => "SEND without RECV",
             Self::UnmatchedRecv => "RECV without SEND",
             Self::RecvBeforeSend => "RECV before its SEND (clocks differ)",
+            Self::OneSideOnly => {
+                "the tracer recorded one side of messages only, so none is drawn or followed"
+            }
             Self::SizeDiffers => {
                 "receives report the size of the posted buffer; the size of the send is used"
             }

@@ -220,7 +220,7 @@ proptest! {
         let trace = Trace::assemble(vec![rank(0, &a, 9), rank(1, &b, 9)], Warnings::default());
         let num_events: usize = trace.lanes.iter().map(|lane| lane.comms.len()).sum();
         let num_mates: usize = trace.lanes.iter().map(|lane| lane.comms.mate.iter().flatten().count()).sum();
-        let unmatched = [WarningKind::UnmatchedSend, WarningKind::UnmatchedRecv, WarningKind::PartnerMissing];
+        let unmatched = [WarningKind::UnmatchedSend, WarningKind::UnmatchedRecv, WarningKind::PartnerMissing, WarningKind::OneSideOnly];
         let num_unmatched: u64 = unmatched.iter().map(|&kind| trace.warnings.total(kind)).sum();
         prop_assert_eq!(num_mates, 2 * trace.messages.len());
         prop_assert_eq!(num_mates as u64 + num_unmatched, num_events as u64);

@@ -15,7 +15,7 @@ const WIDTH: f32 = 560.0;
 const INTRODUCTION: &str = "Callgrove compares all executions of a function in the trace of a parallel program and \
     shows the few that differ from the others.";
 /// The supported sources.
-const SOURCES: &str = "It reads TAU traces written through ADIOS2, events as CSV, anomalies recorded by `callgrove run`, and running jobs.";
+const SOURCES: &str = "It reads traces of TAU (ADIOS2), OTF2 archives, events as CSV, anomalies recorded by `callgrove run`, and running jobs.";
 /// The supported files in a browser.
 const BROWSER_SOURCES: &str = "Drop an exported run (.callgrove), events (.csv), a forest file (.jsonl) or a saved session (.json) on this page, or choose one; nothing leaves your browser.";
 

@@ -25,7 +25,7 @@ pub(crate) struct IdMap {
 /// The difference of a location's clock from that of the run at a time, both in ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct ClockOffset {
-    time: u64,
+    tick: u64,
     offset: i64,
 }
 
@@ -141,8 +141,8 @@ impl LocalDefinitions {
                 *map = IdMap::read(&mut values)?;
             }
             6 => {
-                let (time, offset) = (values.full_u64()?, values.i64()?);
-                self.offsets.push(ClockOffset { time, offset });
+                let (tick, offset) = (values.full_u64()?, values.i64()?);
+                self.offsets.push(ClockOffset { tick, offset });
             }
             _ => {}
         }
@@ -152,8 +152,8 @@ impl LocalDefinitions {
     /// Returns the clock of the location.
     pub(crate) fn clock(&self, properties: ClockProperties) -> LocationClock {
         let mut offsets = self.offsets.clone();
-        offsets.sort_by_key(|it| it.time);
-        offsets.dedup_by_key(|it| it.time);
+        offsets.sort_by_key(|it| it.tick);
+        offsets.dedup_by_key(|it| it.tick);
         LocationClock {
             offsets,
             interval: 0,
@@ -194,13 +194,13 @@ impl LocationClock {
             return 0;
         }
         // Times of a location never go back, so the interval is that of the last time or a later one.
-        while self.interval < last && self.offsets[self.interval + 1].time <= tick {
+        while self.interval < last && self.offsets[self.interval + 1].tick <= tick {
             self.interval += 1;
         }
         let (a, b) = (self.offsets[self.interval], self.offsets[self.interval + 1]);
-        let length = i128::from(b.time) - i128::from(a.time);
+        let length = i128::from(b.tick) - i128::from(a.tick);
         let change =
-            (i128::from(b.offset) - i128::from(a.offset)) * (i128::from(tick) - i128::from(a.time));
+            (i128::from(b.offset) - i128::from(a.offset)) * (i128::from(tick) - i128::from(a.tick));
         // Rounded to the nearest tick.
         i128::from(a.offset) + (2 * change + length).div_euclid(2 * length)
     }
@@ -213,7 +213,7 @@ mod tests {
     fn clock(offsets: &[(u64, i64)], properties: ClockProperties) -> LocationClock {
         let offsets = offsets
             .iter()
-            .map(|&(time, offset)| ClockOffset { time, offset });
+            .map(|&(tick, offset)| ClockOffset { tick, offset });
         let definitions = LocalDefinitions {
             offsets: offsets.collect(),
             ..LocalDefinitions::default()

@@ -268,6 +268,7 @@ fn an_archive_of_eztrace_reads_as_otf2_print_counts_it() {
     assert_eq!((trace.num_executions(), trace.lanes.len()), (6_844, 4));
     let num_sends: usize = trace.lanes.iter().map(|lane| lane.comms.len()).sum();
     assert_eq!(num_sends, 2_008);
+    assert_eq!(trace.warnings.total(WarningKind::OneSideOnly), 2_008);
 }
 
 /// Returns the files of an archive with one file changed.

@@ -1,6 +1,6 @@
 //! Tooltips of the call, message or mark under the pointer.
 
-use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, Trace};
+use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, Trace, tag_text};
 use callgrove_session::{Arrow, Bar, CallOf, LaneNames, MessageDetails, PatternList};
 use egui::{PopupAnchor, Response, Ui};
 
@@ -139,9 +139,9 @@ fn arrow_tooltip(canvas: &LaneCanvas, arrow: &Arrow, ui: &mut Ui) {
         name(arrow.to)
     ));
     ui.label(format!(
-        "{}, tag {}",
+        "{}, {}",
         count_of(arrow.size_bytes as usize, "byte"),
-        arrow.tag
+        tag_text(arrow.tag)
     ));
     let latency = arrow.received.since(arrow.sent);
     if latency.0 < 0 {

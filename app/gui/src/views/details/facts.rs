@@ -1,6 +1,6 @@
 //! The details of a call as text, which the screen and the clipboard share.
 
-use callgrove_model::{CommKind, DurationNs, ExecRef, FunctionName, TimeNs, Trace};
+use callgrove_model::{CommKind, DurationNs, ExecRef, FunctionName, TimeNs, Trace, tag_text};
 use callgrove_session::{CallDetails, Calls, LaneNames, MessageDetails, NamedCall};
 
 use crate::canvas::time::{relative_time, utc_clock, wait_text};
@@ -190,7 +190,7 @@ fn message_fact(
     let time = |time| relative_time(time, origin, 1.0);
     let mut parts = vec![
         count_of(message.size_bytes as usize, "byte"),
-        format!("tag {}", message.tag),
+        tag_text(message.tag),
     ];
     parts.push(match message.sent {
         Some(sent) => format!("sent at {}", time(sent)),

@@ -1,6 +1,6 @@
 //! The content of a record: facts, call stack, detector, GPU, counters, node.
 
-use callgrove_model::FunctionName;
+use callgrove_model::{FunctionName, tag_text};
 use callgrove_session::watch::ExecutionDocument;
 use callgrove_session::watch::document::{CallStackEntry, CommType, GpuParent, Model};
 use egui::{CollapsingHeader, Grid, Label, RichText, Ui};
@@ -154,7 +154,11 @@ fn messages_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui)
                 );
                 (
                     name,
-                    format!("rank {}, tag {}{mate}", message.partner(), message.tag),
+                    format!(
+                        "rank {}, {}{mate}",
+                        message.partner(),
+                        tag_text(message.tag)
+                    ),
                 )
             })
             .collect();
