@@ -12,6 +12,8 @@ use tracing::Level;
 
 use crate::log_lines::write_line;
 
+pub(crate) use callgrove_pipeline::thousands;
+
 /// Error texts of libraries that users cannot interpret, and their remedies.
 const REMEDIES: [(&str, &str); 2] = [
     (
@@ -264,19 +266,6 @@ fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(spell).collect())
 }
 
-/// Returns `1234567` as `1,234,567`.
-pub(crate) fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,13 +292,5 @@ mod tests {
         let cell = "a\\r\\n\\u{1b}[31mred\\u{202e}é";
         let expected = format!("{:27}  next\n{cell}  x\n", "name");
         assert_eq!(String::from_utf8(text).unwrap(), expected);
-    }
-
-    #[test]
-    fn thousands_are_separated() {
-        assert_eq!(
-            [0, 999, 1_000, 1_234_567].map(thousands),
-            ["0", "999", "1,000", "1,234,567"]
-        );
     }
 }

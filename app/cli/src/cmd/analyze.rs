@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use callgrove_model::{Forest, TreeIdx};
+use callgrove_pipeline::read_tree_model;
 use callgrove_query::RunCauses;
 use callgrove_session::{
     Cause, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
@@ -22,7 +23,6 @@ use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
 use crate::output::{Clock, TextTable, thousands, warn, with_progress};
-use crate::tree_models::read_model;
 
 /// Maximum number of reasons of a tree in a table.
 const REASONS_IN_TABLE: usize = 3;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
         .saved
         .model
         .as_deref()
-        .map(|path| Ok::<_, anyhow::Error>((path, read_model(path)?)))
+        .map(|path| Ok::<_, anyhow::Error>((path, read_tree_model(path)?)))
         .transpose()?;
     let is_judged_by_another =
         model.is_some() || args.reference.is_some() || args.reference_between.is_some();
