@@ -1,23 +1,12 @@
-//! Connections between the pipeline's processes: tokens, certificates, databases.
-
-use std::thread;
-use std::time::{Duration, Instant};
+//! Tokens, certificates and databases, from the command line.
 
 use anyhow::Result;
-use callgrove_provdb::{AccessMode, OpenOptions, ProvDbError, RemoteOptions, Store};
-use callgrove_server::api::Documents;
+use callgrove_provdb::{AccessMode, OpenOptions, RemoteOptions};
 use callgrove_server::{Credential, Limits, ServerConfig, TlsFiles, Token};
 
 use crate::args::{CaArgs, ConnectArgs, ServeArgs};
 use crate::output::warn;
 use crate::user_token;
-
-/// Maximum number of concurrent queries of the provenance database.
-const MAX_QUERIES: usize = 4;
-/// Timeout for a database that has not started yet.
-const STARTUP_WAIT: Duration = Duration::from_secs(30);
-/// Pause between two attempts.
-const STARTUP_PAUSE: Duration = Duration::from_millis(200);
 
 /// Returns the credential for servers, unless none is to be sent.
 pub(crate) fn credential(args: &ConnectArgs) -> Result<Option<Credential>> {
@@ -91,60 +80,4 @@ pub(crate) fn store_options(
             ca_file: ca.ca_file.clone(),
         },
     }
-}
-
-/// Opens the database. A writer waits for one that has not started yet: the processes of a job start in any order.
-pub(crate) fn open_store(url: &str, options: &OpenOptions) -> Result<Box<dyn Store>> {
-    let start = Instant::now();
-    let mut is_reported = false;
-    loop {
-        match callgrove_provdb::open(url, options) {
-            Err(error @ ProvDbError::Unreachable { .. })
-                if options.mode == AccessMode::ReadWrite && start.elapsed() < STARTUP_WAIT =>
-            {
-                if !is_reported {
-                    warn(&format!("{error}; waiting for it"));
-                    is_reported = true;
-                }
-                thread::sleep(STARTUP_PAUSE);
-            }
-            opened => return Ok(opened?),
-        }
-    }
-}
-
-/// Opens the database, if there is one, and calls `begin` with it. If the database goes away meanwhile, it is reopened.
-pub(crate) fn begin_with_store<T>(
-    url: Option<&str>,
-    options: &OpenOptions,
-    begin: impl Fn(&mut Option<Box<dyn Store>>) -> Result<T>,
-) -> Result<(Option<Box<dyn Store>>, T)> {
-    let start = Instant::now();
-    loop {
-        let mut store = url.map(|url| open_store(url, options)).transpose()?;
-        match begin(&mut store) {
-            Ok(begun) => return Ok((store, begun)),
-            Err(error) if is_of_connection(&error) && start.elapsed() < STARTUP_WAIT => {
-                warn(&format!("{error:#}; reopening the database"));
-                thread::sleep(STARTUP_PAUSE);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Returns whether reopening a database may resolve an error.
-fn is_of_connection(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref(),
-        Some(ProvDbError::Unreachable { .. } | ProvDbError::Database { .. })
-    )
-}
-
-/// Returns the database for the JSON interface.
-pub(crate) fn documents(url: &str, options: &OpenOptions) -> Documents {
-    let (url, mut options) = (url.to_owned(), options.clone());
-    options.mode = AccessMode::ReadOnly;
-    options.num_shards = None;
-    Documents::new(MAX_QUERIES, move || callgrove_provdb::open(&url, &options))
 }

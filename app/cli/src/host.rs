@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use callgrove_local::Threads;
 use callgrove_model::{Progress, RunIdentity, TimeNs, Trace};
+use callgrove_pipeline::{JobClient, ServerAccess, recorded_trace};
 use callgrove_session::watch::RECORDED_TREES;
 use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
 use callgrove_source::SourceError;
@@ -13,10 +14,9 @@ use callgrove_source::SourceError;
 use crate::args::ConnectArgs;
 use crate::connect::credential;
 use crate::files::{Readers, replace_file};
-use crate::follow::ServerAccess;
+use crate::guard::registry;
 use crate::journal_file::JournalFile;
-use crate::streams::registry;
-use crate::tree_models::{JobClient, recorded_trace};
+use crate::output::warn;
 
 /// A host with the files of this machine.
 pub(crate) struct NativeHost {
@@ -103,7 +103,9 @@ impl Host for NativeHost {
 
     fn running_job(&mut self, server: &str) -> Result<Box<dyn RunningJob>, HostError> {
         let client = self.access.client(server, None);
-        Ok(Box::new(JobClient(client.map_err(|error| failed(&error))?)))
+        Ok(Box::new(JobClient(
+            client.map_err(|error| failed(&error.into()))?,
+        )))
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
@@ -133,7 +135,14 @@ fn read_source(
     progress: Progress<'_>,
 ) -> Result<Trace, HostError> {
     if let Some(job) = source.strip_prefix(RECORDED_TREES) {
-        return recorded_trace(access, job).map_err(|error| failed(&error));
+        let recorded = recorded_trace(access, job).map_err(|error| failed(&error.into()));
+        let (trace, num_left_out) = recorded?;
+        if num_left_out > 0 {
+            warn(&format!(
+                "{num_left_out} recorded trees are left out: too large to be stored, or damaged"
+            ));
+        }
+        return Ok(trace);
     }
     let loaded = registry().load(Path::new(source), &Threads::of_this_machine(), progress);
     loaded.map_err(|error| match error {

@@ -1,5 +1,6 @@
 //! The program: the desktop window and all subcommands, as thin layers over the library crates.
 
+mod ad_settings;
 mod args;
 mod cmd;
 mod connect;
@@ -7,7 +8,7 @@ mod engine;
 mod example;
 mod exit;
 mod files;
-mod follow;
+mod guard;
 mod host;
 mod journal_file;
 mod log_lines;
@@ -15,9 +16,6 @@ mod output;
 mod pages;
 mod platform;
 mod stop;
-mod streams;
-mod tree_learner;
-mod tree_models;
 mod user_token;
 mod window;
 
@@ -69,7 +67,7 @@ fn main() -> ExitCode {
         CliCommand::Replay(args) => done(cmd::replay::run(&args)),
         CliCommand::Config { print } => done(cmd::config::run(&config, print, &cli)),
         CliCommand::Demo => done(cmd::demo::run()),
-        CliCommand::ReadThrough { stream } => done(streams::read_through(&stream)),
+        CliCommand::ReadThrough { stream } => done(guard::read_through(&stream)),
     };
     match result {
         Ok(exit) => exit.into(),

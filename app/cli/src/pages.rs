@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
+use callgrove_pipeline::{ServerAccess, follow_job};
 use callgrove_server::Router;
 use callgrove_server::page::{self, PageError, PageFile};
 use callgrove_server::view::{self, ViewedSession, WatchedRun};
@@ -11,7 +12,6 @@ use callgrove_session::Command;
 use callgrove_session::wire::{ViewerHost, Viewers};
 use tokio::sync::watch;
 
-use crate::follow::{self, ServerAccess};
 use crate::host::NativeHost;
 use crate::{engine, journal_file};
 
@@ -57,8 +57,8 @@ fn watched(address: String, access: ServerAccess) -> WatchedRun {
     WatchedRun {
         address,
         dial: Arc::new(move |wake| {
-            let watch = follow::start(access.clone(), wake);
-            watch.map_err(|error| format!("{error:#}"))
+            let watch = follow_job(access.clone(), wake);
+            watch.map_err(|error| error.with_causes())
         }),
     }
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use callgrove_gui::{FilePurpose, PathKind, Platform, command_for};
+use callgrove_pipeline::is_server;
 use callgrove_session::Command;
 use callgrove_session::watch::RECORDED_TREES;
 
 use crate::example::open_example;
 use crate::files::{Readers, config_folder, replace_file};
-use crate::follow::is_server;
 use crate::output::warn;
 
 /// Maximum size of a file that is checked for being a saved session.

@@ -6,13 +6,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use callgrove_gui::{CallgroveApp, Platform, stored_window_size};
+use callgrove_pipeline::{ServerAccess, follow_job};
 use callgrove_server::client::RemoteSession;
 use callgrove_session::watch::WatchCommand;
 use callgrove_session::{Command, Session, Wake};
 use eframe::egui;
 
 use crate::engine;
-use crate::follow::{self, ServerAccess};
 use crate::host::NativeHost;
 use crate::journal_file;
 use crate::platform::NativePlatform;
@@ -36,7 +36,7 @@ pub(crate) fn show(commands: Vec<Command>, access: ServerAccess) -> Result<()> {
     let host = NativeHost::new(journal_file::default_folder()).with_access(access.clone());
     let host = Box::new(host);
     let engine = engine::start(host, Arc::clone(&wake))?;
-    let watch = follow::start(access, wake)?;
+    let watch = follow_job(access, wake)?;
     let mut session = Session::new(engine, Some(watch));
     for command in commands {
         session.send(command);

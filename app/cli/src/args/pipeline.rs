@@ -292,7 +292,7 @@ pub(crate) struct ReplayArgs {
 
 #[derive(Args, Debug)]
 #[group(id = "input", required = true, multiple = false)]
-pub(crate) struct StreamInput {
+pub(crate) struct StreamInputArgs {
     /// A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or a file with events (docs/formats.md lists
     /// the formats)
     #[arg(value_name = "TRACE")]
@@ -306,7 +306,7 @@ pub(crate) struct StreamInput {
 #[derive(Args, Debug)]
 pub(crate) struct StreamArgs {
     #[command(flatten)]
-    pub(crate) input: StreamInput,
+    pub(crate) input: StreamInputArgs,
     /// Follow BP files that are still being written. Waits for files of ranks that the run states and that are missing
     /// so far, if TRACE covers them
     #[arg(long, conflicts_with = "sst")]

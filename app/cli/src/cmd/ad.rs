@@ -1,29 +1,29 @@
 //! `callgrove ad`: analyses some ranks of a job.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
 use callgrove_ad::{AdOptions, Instance, Status};
 use callgrove_model::thousands;
+use callgrove_pipeline::{OpenedStreams, open_store, state_of_one_instance};
 use callgrove_provdb::{AccessMode, Store};
+use callgrove_pserver::ModelExchange;
 use callgrove_pserver::net::{ExchangeOptions, connect};
-use callgrove_pserver::{ModelExchange, Retention, ServerState, StateOptions};
 use serde_json::json;
 
+use crate::ad_settings::{instance_options, open_streams};
 use crate::args::{AdArgs, SummaryFormat};
-use crate::connect::{credential, open_store, store_options};
+use crate::connect::{credential, store_options};
 use crate::exit::Exit;
 use crate::output::{Problems, print, print_damage, warn};
 use crate::stop::StopSignal;
-use crate::streams::{self, OpenedStreams};
 
 pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
     let credential = credential(&args.connect)?;
-    let options = streams::options(&args.streams, &args.detect)?;
+    let options = instance_options(&args.streams, &args.detect)?;
     let exchange: Box<dyn ModelExchange> = match &args.pserver {
-        None => Box::new(own_server().session()),
+        None => Box::new(state_of_one_instance().session()),
         Some(address) => {
             let mut options = ExchangeOptions::new(address);
             options.credential.clone_from(&credential);
@@ -40,23 +40,14 @@ pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
                 credential,
                 &args.connect.ca,
             );
-            Some(open_store(url, &options)?)
+            Some(open_store(url, &options, &warn)?)
         }
     };
     let start = Instant::now();
-    let opened = streams::open(&args.streams, &stop)?;
+    let opened = open_streams(&args.streams, &stop)?;
     let status = follow(opened, options, exchange, store, &stop, &|_| Vec::new())?;
     summarize(&status, start, args.format)?;
     Ok(exit_of(&status))
-}
-
-/// Returns a parameter server for a single AD instance, which ends with the instance.
-fn own_server() -> Arc<ServerState> {
-    Arc::new(ServerState::new(StateOptions {
-        retention: Retention::Process,
-        fold_on_sync: true,
-        ..StateOptions::default()
-    }))
 }
 
 /// Follows the streams to their ends, or until asked to stop. Reports each problem once; `others` returns the problems

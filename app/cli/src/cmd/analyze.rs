@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use callgrove_export::ResultTable;
 use callgrove_model::{DurationNs, Forest, TreeIdx, WeightUnit, thousands};
+use callgrove_pipeline::read_tree_model;
 use callgrove_query::RunCauses;
 use callgrove_session::{
     Cause, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
@@ -24,7 +25,6 @@ use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
 use crate::output::{self, Clock, print_rows, warn, with_progress};
-use crate::tree_models::read_model;
 
 /// Maximum number of reasons of a tree in a table.
 const REASONS_IN_TABLE: usize = 3;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
         .saved
         .model
         .as_deref()
-        .map(|path| Ok::<_, anyhow::Error>((path, read_model(path)?)))
+        .map(|path| Ok::<_, anyhow::Error>((path, read_tree_model(path)?)))
         .transpose()?;
     let is_judged_by_another =
         model.is_some() || args.reference.is_some() || args.reference_between.is_some();

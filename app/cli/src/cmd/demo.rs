@@ -1,9 +1,9 @@
 //! `callgrove demo`: opens the example trace in a window.
 
 use anyhow::Result;
+use callgrove_pipeline::ServerAccess;
 
 use crate::example::open_example;
-use crate::follow::ServerAccess;
 use crate::window;
 
 pub(crate) fn run() -> Result<()> {

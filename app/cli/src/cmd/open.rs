@@ -1,11 +1,11 @@
 //! `callgrove open`: opens a run in a window, from any of its sources.
 
 use anyhow::Result;
+use callgrove_pipeline::ServerAccess;
 use callgrove_session::Command;
 
 use crate::args::OpenArgs;
 use crate::connect::credential;
-use crate::follow::ServerAccess;
 use crate::platform::open_command;
 use crate::window;
 

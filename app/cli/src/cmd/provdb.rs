@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
+use callgrove_pipeline::{documents, open_store};
 use callgrove_provdb::net::{ProvDbService, ReadPolicy};
 use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_server::api::{Api, Live, router};
@@ -11,7 +12,7 @@ use callgrove_server::{RunningServer, grpc};
 
 use super::upkeep;
 use crate::args::{ProvDbCommandArgs, ProvDbServerArgs};
-use crate::connect::{documents, open_store, server_config};
+use crate::connect::server_config;
 use crate::output::warn;
 use crate::stop::{POLL_INTERVAL, StopSignal};
 
@@ -34,7 +35,7 @@ fn serve(location: &str, args: &ProvDbServerArgs) -> Result<()> {
         num_shards: args.shards,
         ..OpenOptions::default()
     };
-    let store = open_store(location, &options)?;
+    let store = open_store(location, &options, &warn)?;
     // Readers have stores of their own, so that a slow query delays no instance that writes.
     let (to_open, to_read) = (
         location.to_owned(),

@@ -4,32 +4,29 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
+use callgrove_pipeline::{
+    InitialStateSettings, ServerAccess, TreeLearner, begin_with_store, documents, initial_state,
+    tree_model_registry,
+};
 use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::net::{Poster, PosterOptions, service};
-use callgrove_pserver::{
-    LEASE_MS, MonotonicClock, Retention, ServerState, StateOptions, TreeModelBook,
-};
+use callgrove_pserver::{LEASE_MS, MonotonicClock, ServerState};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::{Keeper, KeeperConfig, KeeperEnd, STATE_NAME, TREE_MODELS_NAME};
+use callgrove_server::keeper::{Keeper, KeeperConfig, KeeperEnd};
 use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::{Credential, Router, RunningServer, grpc};
 use tracing::Level;
 
 use crate::args::{CaArgs, PserverArgs, StatsArgs};
-use crate::connect::{
-    begin_with_store, credential_of_server, documents, server_config, store_options,
-};
+use crate::connect::{credential_of_server, server_config, store_options};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
-use crate::follow::ServerAccess;
 use crate::log_lines::write_line;
 use crate::output::{Problems, warn};
 use crate::pages;
 use crate::stop::{POLL_INTERVAL, StopSignal};
-use crate::tree_learner::TreeLearner;
-use crate::tree_models;
 
 /// Name of the run of this process in place of an address.
 const OWN_RUN: &str = "the running job";
@@ -42,8 +39,9 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     let credential = credential_of_server(&args.serve)?;
     let options = store_options(AccessMode::ReadWrite, None, credential.clone(), &args.ca);
     let clock = MonotonicClock::new();
-    let (store, state) = begin_with_store(args.provdb.as_deref(), &options, |store| {
-        state(&args.stats, store, false, &clock)
+    let settings = state_settings(&args.stats, false);
+    let (store, state) = begin_with_store(args.provdb.as_deref(), &options, &warn, |store| {
+        initial_state(&settings, store, &clock, &warn)
     })?;
     let hub = Arc::new(Hub::new(clock.now_ms()));
     let keeper = keeper(
@@ -55,7 +53,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         &args.ca,
     )?;
     let api = Api {
-        tree_models: Some(tree_models::registry(&state, args.provdb.is_some())),
+        tree_models: Some(tree_model_registry(&state, args.provdb.is_some())),
         live: Live::Published(hub),
         documents: args.provdb.as_ref().map(|url| documents(url, &options)),
     };
@@ -85,9 +83,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         let learning = learner.as_ref().and_then(TreeLearner::problem);
         problems.report(keeper.problems().into_iter().chain(learning).collect());
     }
-    if let Some(learner) = learner {
-        learner.finish();
-    }
+    finish_learning(learner);
     stop.wait_for(STOP_TIMEOUT, || match state.num_live(clock.now_ms()) {
         0 => None,
         1 => Some("an AD instance that still has data to send".to_owned()),
@@ -99,6 +95,13 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     save_model(&state, args.stats.save_model.as_deref())?;
     server.stop()?;
     kept
+}
+
+/// Ends the learning of tree models.
+pub(super) fn finish_learning(learner: Option<TreeLearner>) {
+    if let Some(Err(error)) = learner.map(TreeLearner::finish) {
+        warn(&error.to_string());
+    }
 }
 
 /// Saves the last state and delivers the last packets.
@@ -115,65 +118,13 @@ pub(super) fn finish(keeper: Keeper) -> Result<Exit> {
     })
 }
 
-/// Returns the initial state: that of this run in the database, that of a saved model, or an empty one. `is_own`: the
-/// server ends with its only AD instance, in this process.
-pub(super) fn state(
-    args: &StatsArgs,
-    store: &mut Option<Box<dyn Store>>,
-    is_own: bool,
-    clock: &MonotonicClock,
-) -> Result<Arc<ServerState>> {
-    let retention = match (is_own, &store) {
-        (true, _) => Retention::Process,
-        (false, Some(_)) => Retention::Saved,
-        (false, None) => Retention::Nothing,
-    };
-    let options = StateOptions {
-        frozen: args.freeze,
-        epoch: clock.now_ms(),
-        retention,
-        fold_on_sync: is_own,
-        joins_incidents: store.is_some(),
-        ..StateOptions::default()
-    };
-    if let Some(path) = &args.load_model {
-        let json = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        let state = ServerState::with_models(options, &json)
-            .with_context(|| format!("cannot use {}", path.display()))?;
-        return Ok(Arc::new(state));
+/// Returns the settings of the initial state. `is_own`: the server ends with its only AD instance, in this process.
+pub(super) fn state_settings(args: &StatsArgs, is_own: bool) -> InitialStateSettings {
+    InitialStateSettings {
+        file: args.load_model.clone(),
+        is_frozen: args.freeze,
+        is_of_one_instance: is_own,
     }
-    let saved = match store {
-        Some(store) => store.state(STATE_NAME)?,
-        None => None,
-    };
-    let Some(saved) = saved else {
-        let state = ServerState::new(options);
-        restore_tree_models(&state, store)?;
-        return Ok(Arc::new(state));
-    };
-    let json = String::from_utf8(saved)
-        .context("the saved state in the provenance database is damaged")?;
-    let state = ServerState::restored(options, &json)?;
-    restore_tree_models(&state, store)?;
-    let run = state.run();
-    if !run.is_empty() {
-        warn(&format!(
-            "continuing from the state of {run} in the provenance database"
-        ));
-    }
-    Ok(Arc::new(state))
-}
-
-/// Restores the tree models of the database.
-fn restore_tree_models(state: &ServerState, store: &mut Option<Box<dyn Store>>) -> Result<()> {
-    let Some(store) = store else { return Ok(()) };
-    if let Some(saved) = store.state(TREE_MODELS_NAME)? {
-        let json = String::from_utf8(saved)
-            .context("the saved tree models in the provenance database are damaged")?;
-        state.restore_tree_models(TreeModelBook::from_json(&json)?);
-    }
-    Ok(())
 }
 
 /// Starts the periodic maintenance.

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::info::run_json;
 use crate::args::{QueryArgs, TableFormat};
-use crate::connect::{credential, open_store, store_options};
+use crate::connect::{credential, store_options};
 use crate::output::{print, print_rows, print_table, warn};
 
 /// The error of a document that is not the JSON that it was.
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
         credential(&args.connect)?,
         &args.connect.ca,
     );
-    let mut store = open_store(&args.provdb, &options)?;
+    let mut store = callgrove_provdb::open(&args.provdb, &options)?;
     if let Some(sql) = &args.sql {
         let found = store.find_plain_sql(sql)?;
         let columns = &found.columns;

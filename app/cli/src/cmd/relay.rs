@@ -5,17 +5,17 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{Progress, thousands};
+use callgrove_pipeline::live_streams;
 use callgrove_tau::{RelayOptions, relay};
 
 use crate::args::RelayArgs;
 use crate::exit::Exit;
 use crate::output::{print, print_damage, warn};
 use crate::stop::StopSignal;
-use crate::streams::live_names;
 
 pub(crate) fn run(args: &RelayArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
-    let streams = live_names(&args.sst)?;
+    let streams = live_streams(&args.sst)?;
     let options = RelayOptions {
         out: args.out.clone(),
         connect_timeout: Duration::from_secs(args.connect_timeout),

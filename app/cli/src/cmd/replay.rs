@@ -8,9 +8,9 @@ use callgrove_model::{Progress, thousands};
 use callgrove_tau::{ReplayOptions, SstWriter, StreamGuard, WriterEngine, replay};
 
 use crate::args::{ReplayArgs, ReplayEngine};
+use crate::guard::{guard, registry};
 use crate::output::{print, warn};
 use crate::stop::StopSignal;
-use crate::streams;
 
 /// Valid speeds as multiples of the recorded one. A speed of 0, as fast as possible, is also valid.
 const SPEEDS: RangeInclusive<f64> = 1e-3..=1e6;
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         args.speed
     );
     let stop = StopSignal::listen()?;
-    let streams = streams::registry().find(Path::new(&args.trace))?;
+    let streams = registry().find(Path::new(&args.trace))?;
     let engine = match args.engine {
         ReplayEngine::Sst => WriterEngine::Sst(SstWriter::default()),
         ReplayEngine::Bp4 => WriterEngine::Bp4,
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     };
     let mut options = ReplayOptions::new(&args.out, engine);
     options.speed = args.speed;
-    if let Some(guard) = streams::guard() {
+    if let Some(guard) = guard() {
         let guard = StreamGuard::new(guard.program, guard.arguments);
         let check = |path| guard.check_for_adios2(path, &options.adios2);
         let checked = streams.iter().map(PathBuf::as_path).try_for_each(check);

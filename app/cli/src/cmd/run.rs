@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use callgrove_ad::{Instance, Status};
 use callgrove_model::thousands;
+use callgrove_pipeline::{TreeLearner, documents, initial_state, open_store, tree_model_registry};
 use callgrove_provdb::{AccessMode, OpenOptions, Store};
 use callgrove_pserver::{MonotonicClock, ServerState};
 use callgrove_server::api::{Api, Live, router};
@@ -15,23 +16,21 @@ use callgrove_server::{Credential, RunningServer};
 use tracing::Level;
 
 use super::{ad, pserver};
+use crate::ad_settings::{instance_options, open_streams};
 use crate::args::RunArgs;
-use crate::connect::{credential_of_server, documents, open_store, server_config, store_options};
+use crate::connect::{credential_of_server, server_config, store_options};
 use crate::exit::Exit;
 use crate::log_lines::write_line;
 use crate::output::warn;
 use crate::pages;
 use crate::stop::StopSignal;
-use crate::streams;
-use crate::tree_learner::TreeLearner;
-use crate::tree_models;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if let Some(location) = &args.rejudge {
         return rejudge(args, location);
     }
     let stop = StopSignal::listen()?;
-    let options = streams::options(&args.streams, &args.detect)?;
+    let options = instance_options(&args.streams, &args.detect)?;
     let OwnServer {
         credential,
         open_options,
@@ -69,7 +68,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         documents.replace(stored.num_documents, stored.num_lost, stored.num_waiting);
     };
     let start = Instant::now();
-    let streams = streams::open(&args.streams, &stop)?;
+    let streams = open_streams(&args.streams, &stop)?;
     let followed = ad::follow(
         streams,
         options,
@@ -82,9 +81,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
             keeper.problems().into_iter().chain(learning).collect()
         },
     );
-    if let Some(learner) = learner {
-        learner.finish();
-    }
+    pserver::finish_learning(learner);
     // Results so far are saved, whatever ended the streams.
     let kept = pserver::finish(keeper);
     pserver::save_model(&state, args.stats.save_model.as_deref())?;
@@ -120,10 +117,19 @@ impl OwnServer {
             credential.clone(),
             &args.connect,
         );
-        let open = || provdb.map(|url| open_store(url, &open_options)).transpose();
+        let open = || {
+            provdb
+                .map(|url| open_store(url, &open_options, &warn))
+                .transpose()
+        };
         let (mut server_store, instance_store) = (open()?, open()?);
         let clock = MonotonicClock::new();
-        let state = pserver::state(&args.stats, &mut server_store, true, &clock)?;
+        let state = initial_state(
+            &pserver::state_settings(&args.stats, true),
+            &mut server_store,
+            &clock,
+            &warn,
+        )?;
         Ok(Self {
             credential,
             open_options,
@@ -137,7 +143,7 @@ impl OwnServer {
 
 /// Judges the records of a live run again, with the complete models.
 fn rejudge(args: &RunArgs, location: &str) -> Result<Exit> {
-    let options = streams::options(&args.streams, &args.detect)?;
+    let options = instance_options(&args.streams, &args.detect)?;
     let OwnServer {
         credential,
         server_store,
@@ -183,7 +189,7 @@ fn listen(
     };
     let provdb = args.provdb.provdb.as_ref();
     let api = Api {
-        tree_models: Some(tree_models::registry(state, provdb.is_some())),
+        tree_models: Some(tree_model_registry(state, provdb.is_some())),
         live: Live::Published(Arc::clone(hub)),
         documents: provdb.map(|url| documents(url, open_options)),
     };

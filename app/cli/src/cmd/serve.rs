@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use callgrove_pipeline::ServerAccess;
 use callgrove_server::api::{self, Api, Live};
 use callgrove_server::view::ViewedSession;
 use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
@@ -13,7 +14,6 @@ use callgrove_session::Command as SessionCommand;
 
 use crate::args::PageArgs;
 use crate::connect::{credential_of_server, server_config, server_config_with};
-use crate::follow::ServerAccess;
 use crate::host::check_trace;
 use crate::output::{print, warn};
 use crate::pages;

@@ -6,16 +6,16 @@ use anyhow::{Context, Result};
 use callgrove_detect::TreeVerdict;
 use callgrove_export::UntypedTable;
 use callgrove_model::{FunctionName, TreeIdx, thousands};
+use callgrove_pipeline::read_tree_model;
 use serde_json::json;
 
 use crate::args::TableFormat;
 use crate::cmd::forest::forest_of;
 use crate::output::{Clock, print_rows, warn};
-use crate::tree_models::read_model;
 
 /// Compares the results of two models on the executions of a run.
 pub(super) fn diff(before: &Path, after: &Path, trace: &str, format: TableFormat) -> Result<()> {
-    let (old, new) = (read_model(before)?, read_model(after)?);
+    let (old, new) = (read_tree_model(before)?, read_tree_model(after)?);
     let function = new
         .functions()
         .first()

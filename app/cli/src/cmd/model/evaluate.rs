@@ -7,13 +7,13 @@ use callgrove_evaluate::evaluate::{Alarms, Quality};
 use callgrove_export::write_json_line;
 use callgrove_judge::detector::{Judgement, Misfit, Yardstick, listed_scores};
 use callgrove_model::{Forest, FunctionName, thousands};
+use callgrove_pipeline::read_tree_model;
 use serde::Serialize;
 
 use crate::args::{ModelEvaluateArgs, SummaryFormat};
 use crate::cmd::evaluate::TruthTable;
 use crate::cmd::forest::forest_of;
 use crate::output::{Clock, print, with_progress};
-use crate::tree_models::read_model;
 
 /// The results of a model on the executions of a run.
 #[derive(Serialize)]
@@ -53,7 +53,7 @@ struct Accuracy {
 
 /// Prints the evaluation of a model on a run.
 pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
-    let model = read_model(&args.model)?;
+    let model = read_tree_model(&args.model)?;
     let model = model.tree_model();
     let table = args.truth.as_deref().map(TruthTable::read).transpose()?;
     let function = if let Some(function) = &args.function {

@@ -11,6 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use callgrove_export::{TextTable, write_json_line};
 use callgrove_model::{FunctionName, FunctionPattern};
+use callgrove_pipeline::{ServerAccess, read_tree_model};
 use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelInfo, TreeModelList};
 use callgrove_server::client::Client;
 use callgrove_session::SavedModel;
@@ -22,9 +23,7 @@ use self::trial::DryRun;
 use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, SummaryFormat};
 use crate::connect::credential;
 use crate::files::{Readers, replace_file};
-use crate::follow::ServerAccess;
 use crate::output::print;
-use crate::tree_models::read_model;
 
 pub(crate) fn run(args: &ModelArgs) -> Result<()> {
     match &args.command {
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<()> {
             save,
             format,
         } => match &server.server {
-            None => show(&read_model(Path::new(model))?, model, *format),
+            None => show(&read_tree_model(Path::new(model))?, model, *format),
             Some(url) => {
                 let client = client(url, &server.connect)?;
                 let name = find_model(&client, model)?.name;
@@ -116,7 +115,7 @@ fn publish(client: &Client, args: &PublishArgs) -> Result<()> {
     let path = &args.model;
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let model = read_model(path)?;
+    let model = read_tree_model(path)?;
     let name = args.name.clone().unwrap_or_else(|| model.default_name());
     if args.dry_run {
         let trial = DryRun::of(client, &model, &name, args)?;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, bail};
 use callgrove_export::write_json_line;
 use callgrove_model::{Forest, Label, RunIdentity, TreeIdx, thousands};
+use callgrove_pipeline::recorded_trees;
 use callgrove_provdb::TreeRecord;
 use callgrove_server::client::Client;
 use callgrove_session::watch::recorded_forest;
@@ -13,7 +14,6 @@ use serde::Serialize;
 
 use crate::args::{PublishArgs, SummaryFormat};
 use crate::output::{print, warn};
-use crate::tree_models::recorded_trees;
 
 /// The results of a model on the newest recorded trees of a job, compared with the model in force.
 #[derive(Serialize)]

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{WarningKind, Warnings};
 use callgrove_source::{Next, Registry, SourceError, rank_in_name};
 use callgrove_tau::{LiveEngine, LiveOptions, expected_streams, open_live};
 
-use crate::output::Problems;
-use crate::stop::StopSignal;
+use crate::error::PipelineError;
 
 /// Pause between two searches for files.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -20,7 +18,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 const REPORT_AFTER: Duration = Duration::from_secs(2);
 
 /// Finds the streams that `input` names. Streams of ranks that have not created theirs yet are waited for, for as many
-/// ranks as the run states, for at most `timeout`. Streams that are still missing are in the warnings.
+/// ranks as the run states, for at most `timeout` or until `is_stopped` returns true. A longer wait is reported to
+/// `on_wait`, again at each search. Streams that are still missing are in the warnings.
 ///
 /// # Errors
 /// As [`Registry::find`], if no stream appears in time.
@@ -28,13 +27,14 @@ pub(super) fn find_growing(
     registry: &Registry,
     input: &Path,
     timeout: Duration,
-    stop: &StopSignal,
-) -> Result<(Vec<PathBuf>, Warnings)> {
+    is_stopped: &dyn Fn() -> bool,
+    on_wait: &mut dyn FnMut(String),
+) -> Result<(Vec<PathBuf>, Warnings), PipelineError> {
     let start = Instant::now();
     let adios2 = LibraryOnDemand::of_this_machine();
-    let (mut num_ranks, mut problems) = (None, Problems::default());
+    let mut num_ranks = None;
     loop {
-        let is_last = stop.is_set() || start.elapsed() >= timeout;
+        let is_last = is_stopped() || start.elapsed() >= timeout;
         let found = match registry.find(input) {
             Ok(found) => found,
             Err(error) if is_last || !may_appear(&error) => return Err(error.into()),
@@ -70,10 +70,10 @@ pub(super) fn find_growing(
                 ),
                 None => format!("{} has no complete step yet", input.display()),
             };
-            problems.report(vec![format!(
+            on_wait(format!(
                 "{what}; waiting for it up to {} s",
                 timeout.as_secs()
-            )]);
+            ));
         }
         thread::sleep(POLL_INTERVAL);
     }
@@ -92,7 +92,7 @@ fn may_appear(error: &SourceError) -> bool {
 }
 
 /// Returns the number of ranks that the first step of a stream states; `None` while it has no step.
-fn stated_num_ranks(stream: &Path, adios2: &LibraryOnDemand) -> Result<Option<u32>> {
+fn stated_num_ranks(stream: &Path, adios2: &LibraryOnDemand) -> Result<Option<u32>, PipelineError> {
     let mut options = LiveOptions::new(LiveEngine::Bp);
     options.connect_timeout = POLL_INTERVAL;
     let opened = match open_live(stream, &options, &adios2.get()?) {

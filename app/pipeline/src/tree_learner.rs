@@ -6,16 +6,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use callgrove_model::{Forest, FunctionName, Progress, thousands};
-use callgrove_provdb::{AccessMode, Collection, Filter, OpenOptions, Query, Store, TreeRecord};
+use callgrove_provdb::{Collection, Filter, OpenOptions, Query, Store, TreeRecord};
 use callgrove_pserver::{ModelPublication, MonotonicClock, PserverError, ServerState};
+use callgrove_server::ServerError;
 use callgrove_server::background::Background;
 use callgrove_session::watch::recorded_forest;
-use callgrove_session::{LearnSettings, SavedModel, analyze};
+use callgrove_session::{LearnSettings, LearningError, SavedModel, analyze};
 
-use crate::connect::open_store;
-use crate::output::warn;
+use crate::error::PipelineError;
+use crate::stores::for_reading;
 
 /// Interval of the check for new trees.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -27,25 +27,25 @@ const STABLE_SHARE: f64 = 0.005;
 const OWN_NAME: &str = "callgrove";
 
 /// A thread that learns tree models.
-pub(crate) struct TreeLearner {
+pub struct TreeLearner {
     thread: Background<()>,
     problem: Arc<Mutex<Option<String>>>,
 }
 
 impl TreeLearner {
     /// Learns from the trees in the provenance database at `url`, for the AD instances of `state`.
-    pub(crate) fn start(
+    ///
+    /// # Errors
+    /// The database cannot be opened, or the thread cannot be started.
+    pub fn start(
         state: &Arc<ServerState>,
         url: &str,
         options: &OpenOptions,
-    ) -> Result<Self> {
-        let mut options = options.clone();
-        options.mode = AccessMode::ReadOnly;
-        options.num_shards = None;
+    ) -> Result<Self, PipelineError> {
         let problem = Arc::<Mutex<Option<String>>>::default();
         let mut work = Work {
             state: Arc::clone(state),
-            store: open_store(url, &options)?,
+            store: callgrove_provdb::open(url, &for_reading(options))?,
             learned_models: BTreeMap::new(),
             num_seen: 0,
         };
@@ -55,16 +55,17 @@ impl TreeLearner {
     }
 
     /// Returns the reason why nothing is learned at present, as text.
-    pub(crate) fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<String> {
         let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
         self.thread.fault().or_else(|| problem.clone())
     }
 
     /// Stops the thread. Published models remain.
-    pub(crate) fn finish(self) {
-        if let Err(error) = self.thread.finish() {
-            warn(&error.to_string());
-        }
+    ///
+    /// # Errors
+    /// [`ServerError::Panicked`].
+    pub fn finish(self) -> Result<(), ServerError> {
+        self.thread.finish()
     }
 }
 
@@ -85,12 +86,14 @@ impl Work {
     fn run(&mut self, stopped: &Receiver<()>, problem: &Mutex<Option<String>>) {
         while stopped.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let learned = self.learn_new().err();
-            *problem.lock().unwrap_or_else(PoisonError::into_inner) =
-                learned.map(|error| format!("cannot learn a tree model: {error:#}; trying again"));
+            *problem.lock().unwrap_or_else(PoisonError::into_inner) = learned.map(|error| {
+                let causes = error.with_causes();
+                format!("cannot learn a tree model: {causes}; trying again")
+            });
         }
     }
 
-    fn learn_new(&mut self) -> Result<()> {
+    fn learn_new(&mut self) -> Result<(), PipelineError> {
         // A recorded run is judged by published models only, so that the result does not depend on timing or restarts.
         if self.state.is_recorded() {
             return Ok(());
@@ -107,7 +110,7 @@ impl Work {
         let mut by_function: BTreeMap<Arc<str>, Vec<TreeRecord>> = BTreeMap::new();
         for document in self.store.find(&samples)? {
             let record: TreeRecord =
-                serde_json::from_str(&document).context("a recorded tree is damaged")?;
+                serde_json::from_str(&document).map_err(PipelineError::DamagedTree)?;
             by_function
                 .entry(Arc::clone(&record.func))
                 .or_default()
@@ -125,7 +128,7 @@ impl Work {
         Ok(())
     }
 
-    fn learn(&mut self, function: Arc<str>, records: &[TreeRecord]) -> Result<()> {
+    fn learn(&mut self, function: Arc<str>, records: &[TreeRecord]) -> Result<(), PipelineError> {
         let name = FunctionName::parse(&function).qualified.to_owned();
         let (known, _) = self.state.tree_models();
         let newest = known.iter().find(|model| model.name == name);
@@ -181,7 +184,7 @@ impl Work {
 }
 
 /// Returns the share of trees that one of two models calls abnormal and the other does not.
-fn differing(one: &SavedModel, other: &SavedModel, forest: &Forest) -> Result<f64> {
+fn differing(one: &SavedModel, other: &SavedModel, forest: &Forest) -> Result<f64, LearningError> {
     let (one, other) = (one.verdicts(forest)?, other.verdicts(forest)?);
     let pairs = one.iter().zip(&other);
     let num = pairs

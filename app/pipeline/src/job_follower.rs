@@ -1,84 +1,32 @@
-//! Follows a running job for a window or a page, over HTTP, on threads of its own. A provenance database on this
-//! machine, possibly of a finished run, is queried through the same interface, in this process.
+//! Follows a running job for a window or a page, over HTTP, on threads of its own.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use callgrove_provdb::{AccessMode, OpenOptions};
-use callgrove_pserver::MonotonicClock;
-use callgrove_server::api::{Api, Live};
-use callgrove_server::client::{Client, ClientError, ClientOptions, DocumentsRequest};
-use callgrove_server::hub::Hub;
-use callgrove_server::{Credential, Token, recorded_overview};
+use callgrove_provdb::{Collection, ProvDbError};
+use callgrove_server::client::{Client, ClientError, DocumentsRequest};
 use callgrove_session::Wake;
 use callgrove_session::watch::{
     ConnectionId, QueryRequest, WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
 };
 
-use crate::connect::{documents, open_store};
+use crate::error::PipelineError;
+use crate::server_access::ServerAccess;
 
 /// Maximum time that the server may hold a request for packets.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 /// Pause before a lost server is contacted again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The access to servers.
-#[derive(Clone, Default)]
-pub(crate) struct ServerAccess {
-    /// Certificates to trust instead of the public authorities.
-    pub(crate) ca_file: Option<PathBuf>,
-    /// The credential for servers for which no token is entered.
-    pub(crate) credential: Option<Credential>,
-    /// The run that this process analyses itself, with the name in place of its address.
-    pub(crate) own: Option<(String, Api)>,
-}
-
-impl ServerAccess {
-    /// Returns a client of the server at an address; `None` if it is not the address of a server.
-    pub(crate) fn server(&self, address: &str) -> Result<Option<Client>> {
-        self.server_with(address, None)
-    }
-
-    /// Returns a client of a source: the run of this process, a server, or a database.
-    pub(crate) fn client(&self, address: &str, token: Option<String>) -> Result<Client> {
-        let own = self.own.as_ref();
-        if let Some((_, api)) = own.filter(|(name, _)| name == address) {
-            return Ok(Client::in_process(address, api.clone())?);
-        }
-        match self.server_with(address, token)? {
-            Some(client) => Ok(client),
-            None => Ok(Client::in_process(address, api_of_database(address)?)?),
-        }
-    }
-
-    fn server_with(&self, address: &str, token: Option<String>) -> Result<Option<Client>> {
-        if !is_server(address) {
-            return Ok(None);
-        }
-        let address = if address.contains("://") {
-            address.to_owned()
-        } else {
-            format!("http://{address}")
-        };
-        let entered = token
-            .map(|secret| Token::new(&secret, "the entered token"))
-            .transpose()?;
-        let options = ClientOptions {
-            credential: entered.map_or_else(|| self.credential.clone(), |it| Some(it.stated())),
-            ca_file: self.ca_file.clone(),
-        };
-        Ok(Some(Client::new(&address, &options)?))
-    }
-}
-
-/// Starts the threads, and returns the handle of the view.
-pub(crate) fn start(access: ServerAccess, wake: Wake) -> Result<WatchHandle> {
+/// Starts the threads that follow a job, and returns the handle of the view. `wake` is called after each update.
+///
+/// # Errors
+/// [`PipelineError::Thread`].
+pub fn follow_job(access: ServerAccess, wake: Wake) -> Result<WatchHandle, PipelineError> {
     let (handle, WatchTransport { requests, updates }) = WatchHandle::pair();
     let mut follower = JobFollower {
         updates,
@@ -95,7 +43,7 @@ pub(crate) fn start(access: ServerAccess, wake: Wake) -> Result<WatchHandle> {
             }
             follower.newest.store(0, Ordering::Relaxed);
         })
-        .context("cannot start the thread that watches the job")?;
+        .map_err(PipelineError::Thread)?;
     Ok(handle)
 }
 
@@ -141,7 +89,7 @@ impl JobFollower {
                         });
                     }
                     Err(error) => {
-                        sender.send(lost(format!("{error:#}")));
+                        sender.send(lost(error.with_causes()));
                     }
                 }
             }
@@ -172,36 +120,6 @@ impl JobFollower {
             own: ConnectionId(self.newest.load(Ordering::Relaxed)),
         }
     }
-}
-
-/// Returns whether a source is a server, with or without `http://`, rather than a database.
-pub(crate) fn is_server(address: &str) -> bool {
-    let is_host_and_port = || {
-        let port = address.rsplit_once(':').map(|(_, port)| port);
-        !address.contains("://")
-            && !Path::new(address).exists()
-            && port.is_some_and(|port| port.parse::<u16>().is_ok())
-    };
-    address.starts_with("http://") || address.starts_with("https://") || is_host_and_port()
-}
-
-/// Returns the interface that a server of a database would have, with the overview of its run.
-fn api_of_database(url: &str) -> Result<Api> {
-    let options = OpenOptions {
-        mode: AccessMode::ReadOnly,
-        ..OpenOptions::default()
-    };
-    let mut store = open_store(url, &options)?;
-    let now_ms = MonotonicClock::new().now_ms();
-    let hub = Arc::new(Hub::new(now_ms));
-    hub.publish(&recorded_overview::packet(store.as_mut(), now_ms)?);
-    hub.end();
-    drop(store);
-    Ok(Api {
-        live: Live::Published(hub),
-        tree_models: None,
-        documents: Some(documents(url, &options)),
-    })
 }
 
 impl UpdateSender {
@@ -295,8 +213,8 @@ fn follow_once(client: &Client, sender: &UpdateSender) -> Result<(), ClientError
 
 fn answer(client: &Client, query: &QueryRequest) -> WatchUpdate {
     let id = query.id;
-    let ask = || -> Result<_> {
-        let collection = query.collection.parse()?;
+    let ask = || -> Result<_, PipelineError> {
+        let collection: Collection = query.collection.parse().map_err(ProvDbError::from)?;
         let documents = client.documents(&DocumentsRequest {
             collection,
             filter: query.filter.clone(),
@@ -318,7 +236,7 @@ fn answer(client: &Client, query: &QueryRequest) -> WatchUpdate {
         },
         Err(error) => WatchUpdate::QueryFailed {
             id,
-            cause: format!("{error:#}"),
+            cause: error.with_causes(),
         },
     }
 }

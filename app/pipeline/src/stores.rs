@@ -1,0 +1,93 @@
+//! The provenance database of a pipeline. The processes of a job start in any order, so a writer waits for it.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use callgrove_provdb::{AccessMode, OpenOptions, ProvDbError, Store};
+use callgrove_server::api::Documents;
+
+use crate::error::PipelineError;
+
+/// Maximum number of concurrent queries of the provenance database.
+const MAX_QUERIES: usize = 4;
+/// Timeout for a database that has not started yet.
+const STARTUP_WAIT: Duration = Duration::from_secs(30);
+/// Pause between two attempts.
+const STARTUP_PAUSE: Duration = Duration::from_millis(200);
+
+/// Opens the database. A writer waits for one that has not started yet, and calls `report` once with the reason.
+///
+/// # Errors
+/// As [`callgrove_provdb::open`].
+pub fn open_store(
+    url: &str,
+    options: &OpenOptions,
+    report: &dyn Fn(&str),
+) -> Result<Box<dyn Store>, ProvDbError> {
+    let start = Instant::now();
+    let mut is_reported = false;
+    loop {
+        match callgrove_provdb::open(url, options) {
+            Err(error @ ProvDbError::Unreachable { .. })
+                if options.mode == AccessMode::ReadWrite && start.elapsed() < STARTUP_WAIT =>
+            {
+                if !is_reported {
+                    report(&format!("{error}; waiting for it"));
+                    is_reported = true;
+                }
+                thread::sleep(STARTUP_PAUSE);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Opens the database, if there is one, and calls `begin` with it. If the database goes away meanwhile, it is reopened,
+/// and `report` is called with the reason.
+///
+/// # Errors
+/// As [`open_store`], and the errors of `begin`.
+pub fn begin_with_store<T>(
+    url: Option<&str>,
+    options: &OpenOptions,
+    report: &dyn Fn(&str),
+    begin: impl Fn(&mut Option<Box<dyn Store>>) -> Result<T, PipelineError>,
+) -> Result<(Option<Box<dyn Store>>, T), PipelineError> {
+    let start = Instant::now();
+    loop {
+        let mut store = url
+            .map(|url| open_store(url, options, report))
+            .transpose()?;
+        match begin(&mut store) {
+            Ok(begun) => return Ok((store, begun)),
+            Err(error) if is_of_connection(&error) && start.elapsed() < STARTUP_WAIT => {
+                report(&format!("{}; reopening the database", error.with_causes()));
+                thread::sleep(STARTUP_PAUSE);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Returns whether reopening a database may resolve an error.
+fn is_of_connection(error: &PipelineError) -> bool {
+    matches!(
+        error,
+        PipelineError::ProvDb(ProvDbError::Unreachable { .. } | ProvDbError::Database { .. })
+    )
+}
+
+/// Returns the database for the JSON interface.
+pub fn documents(url: &str, options: &OpenOptions) -> Documents {
+    let (url, options) = (url.to_owned(), for_reading(options));
+    Documents::new(MAX_QUERIES, move || callgrove_provdb::open(&url, &options))
+}
+
+/// Returns the options to read a database that options for a writer name.
+pub(crate) fn for_reading(options: &OpenOptions) -> OpenOptions {
+    OpenOptions {
+        mode: AccessMode::ReadOnly,
+        num_shards: None,
+        ..options.clone()
+    }
+}
