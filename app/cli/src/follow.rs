@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_pserver::MonotonicClock;
 use callgrove_server::api::{Api, Live};
-use callgrove_server::client::{Client, ClientError, ClientOptions, DocumentsRequest};
+use callgrove_server::client::{Client, ClientError, ClientOptions};
 use callgrove_server::hub::Hub;
 use callgrove_server::{Credential, Token, recorded_overview};
 use callgrove_session::Wake;
@@ -294,23 +294,12 @@ fn follow_once(client: &Client, sender: &UpdateSender) -> Result<(), ClientError
 }
 
 fn answer(client: &Client, query: &QueryRequest) -> WatchUpdate {
-    let id = query.id;
-    let ask = || -> Result<_> {
-        let collection = query.collection.parse()?;
-        let documents = client.documents(&DocumentsRequest {
-            collection,
-            filter: query.filter.clone(),
-            sort: query.sort.as_deref().map(str::to_owned),
-            is_descending: query.is_descending,
-            limit: query.limit,
-            offset: query.offset,
-        })?;
-        Ok((
-            documents,
-            client.count(collection, query.filter.as_deref())?,
-        ))
-    };
-    match ask() {
+    let (id, request) = (query.id, &query.documents);
+    let found = client.documents(request).and_then(|documents| {
+        let total = client.count(request.collection, request.filter.as_deref())?;
+        Ok((documents, total))
+    });
+    match found {
         Ok((documents, total)) => WatchUpdate::Found {
             id,
             documents,
@@ -318,7 +307,7 @@ fn answer(client: &Client, query: &QueryRequest) -> WatchUpdate {
         },
         Err(error) => WatchUpdate::QueryFailed {
             id,
-            cause: format!("{error:#}"),
+            cause: error.to_string(),
         },
     }
 }

@@ -10,8 +10,8 @@ use callgrove_model::{Forest, ProgramId, Progress, Reason, Trace, TreeIdx};
 use callgrove_provdb::{Collection, TreeRecord};
 use callgrove_pserver::ServerState;
 use callgrove_server::api::{MAX_LIMIT, TreeModelRegistry};
-use callgrove_server::client::{Client, ClientError, DocumentsRequest};
-use callgrove_session::watch::recorded_forest;
+use callgrove_server::client::{Client, ClientError};
+use callgrove_session::watch::{DocumentsRequest, recorded_forest};
 use callgrove_session::{
     EventKey, Explainer, HostError, ModelInForce, ModelPublication, RunningJob, SavedModel,
     TreeModelList,
