@@ -278,7 +278,8 @@ fn follow_once(client: &Client, sender: &UpdateSender) -> Result<(), ClientError
         Err(error) => return Err(error),
     };
     let mut version = answer.version;
-    let mut is_over = !sender.send(WatchUpdate::Connected(Box::new(answer.overview)));
+    let overview = Box::new(Arc::unwrap_or_clone(answer.overview));
+    let mut is_over = !sender.send(WatchUpdate::Connected(overview));
     while !is_over && sender.is_current() {
         let news = client.packets(version, MAX_WAIT)?;
         version = news.version;

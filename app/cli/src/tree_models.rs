@@ -145,7 +145,7 @@ pub(crate) fn recorded_trees(client: &Client, filter: Option<&str>) -> Result<Ve
 /// Returns the trees that a job has recorded as a trace, which has no other content.
 pub(crate) fn recorded_trace(access: &ServerAccess, address: &str) -> Result<Trace> {
     let client = access.client(address, None)?;
-    let run = client.overview().map(|answer| answer.overview.run);
+    let run = client.overview().map(|answer| answer.overview.run.clone());
     let records = recorded_trees(&client, None)?;
     let (forest, num_left_out) = recorded_forest(&records, run.unwrap_or_default());
     ensure!(

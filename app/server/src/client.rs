@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use callgrove_net::{Credential, certificates};
 use callgrove_provdb::Collection;
-use callgrove_pserver::overview::Overview;
 use callgrove_pserver::packet::Packet;
 use callgrove_session::watch::DocumentsRequest;
 use serde::de::DeserializeOwned;
@@ -28,7 +27,7 @@ pub use error::ClientError;
 use in_process::InProcessApi;
 pub use remote_session::RemoteSession;
 
-use crate::api::{Api, Health, MAX_WAIT, router};
+use crate::api::{Api, Health, MAX_WAIT, OverviewAnswer, router};
 use crate::view::{VIEW_HEADER, WATCH_HEADER};
 
 /// Timeout for connecting to a server. A host that is up answers sooner.
@@ -69,17 +68,6 @@ enum ClientTransport {
         trusted: Option<Arc<Vec<Certificate<'static>>>>,
     },
     InProcess(Arc<InProcessApi>),
-}
-
-/// Answer of [`Client::overview`].
-#[derive(Debug, Deserialize)]
-pub struct OverviewAnswer {
-    /// Version of the overview: the number of its newest packet.
-    pub version: u64,
-    /// True if the run has ended.
-    pub ended: bool,
-    /// The overview of all packets up to that version.
-    pub overview: Overview,
 }
 
 /// Answer of [`Client::packets`].
