@@ -15,7 +15,7 @@ pub const VERSION: u32 = 2;
 ///
 /// The store adds `__id`. Documents are read with or without it. A document that lacks a field which is not an
 /// `Option`, or has a field of another type, is an error: an AD instance, which stores judged records again, leaves it
-/// unchanged. The session shows such documents too, as `ExecutionDocument`.
+/// unchanged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExecutionRecord {
     /// [`VERSION`].
