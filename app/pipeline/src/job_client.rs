@@ -3,8 +3,8 @@
 use callgrove_model::{ProgramId, Trace};
 use callgrove_provdb::{Collection, TreeRecord};
 use callgrove_server::api::MAX_LIMIT;
-use callgrove_server::client::{Client, ClientError, DocumentsRequest};
-use callgrove_session::watch::recorded_forest;
+use callgrove_server::client::{Client, ClientError};
+use callgrove_session::watch::{DocumentsRequest, recorded_forest};
 use callgrove_session::{
     EventKey, HostError, ModelInForce, ModelPublication, RunningJob, TreeModelList,
 };
@@ -99,7 +99,7 @@ pub fn recorded_trace(
     address: &str,
 ) -> Result<(Trace, usize), PipelineError> {
     let client = access.client(address, None)?;
-    let run = client.overview().map(|answer| answer.overview.run);
+    let run = client.overview().map(|answer| answer.overview.run.clone());
     let records = recorded_trees(&client, None)?;
     let (forest, num_left_out) = recorded_forest(&records, run.unwrap_or_default());
     if forest.is_empty() {

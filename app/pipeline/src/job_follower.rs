@@ -7,8 +7,7 @@ use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::Duration;
 
-use callgrove_provdb::{Collection, ProvDbError};
-use callgrove_server::client::{Client, ClientError, DocumentsRequest};
+use callgrove_server::client::{Client, ClientError};
 use callgrove_session::Wake;
 use callgrove_session::watch::{
     ConnectionId, QueryRequest, WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
@@ -196,7 +195,8 @@ fn follow_once(client: &Client, sender: &UpdateSender) -> Result<(), ClientError
         Err(error) => return Err(error),
     };
     let mut version = answer.version;
-    let mut is_over = !sender.send(WatchUpdate::Connected(Box::new(answer.overview)));
+    let overview = Box::new(Arc::unwrap_or_clone(answer.overview));
+    let mut is_over = !sender.send(WatchUpdate::Connected(overview));
     while !is_over && sender.is_current() {
         let news = client.packets(version, MAX_WAIT)?;
         version = news.version;
@@ -212,23 +212,12 @@ fn follow_once(client: &Client, sender: &UpdateSender) -> Result<(), ClientError
 }
 
 fn answer(client: &Client, query: &QueryRequest) -> WatchUpdate {
-    let id = query.id;
-    let ask = || -> Result<_, PipelineError> {
-        let collection: Collection = query.collection.parse().map_err(ProvDbError::from)?;
-        let documents = client.documents(&DocumentsRequest {
-            collection,
-            filter: query.filter.clone(),
-            sort: query.sort.as_deref().map(str::to_owned),
-            is_descending: query.is_descending,
-            limit: query.limit,
-            offset: query.offset,
-        })?;
-        Ok((
-            documents,
-            client.count(collection, query.filter.as_deref())?,
-        ))
-    };
-    match ask() {
+    let (id, request) = (query.id, &query.documents);
+    let found = client.documents(request).and_then(|documents| {
+        let total = client.count(request.collection, request.filter.as_deref())?;
+        Ok((documents, total))
+    });
+    match found {
         Ok((documents, total)) => WatchUpdate::Found {
             id,
             documents,
@@ -236,7 +225,7 @@ fn answer(client: &Client, query: &QueryRequest) -> WatchUpdate {
         },
         Err(error) => WatchUpdate::QueryFailed {
             id,
-            cause: error.with_causes(),
+            cause: error.to_string(),
         },
     }
 }

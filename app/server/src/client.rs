@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use callgrove_net::{Credential, certificates};
 use callgrove_provdb::Collection;
-use callgrove_pserver::overview::Overview;
 use callgrove_pserver::packet::Packet;
+use callgrove_session::watch::DocumentsRequest;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub use error::ClientError;
 use in_process::InProcessApi;
 pub use remote_session::RemoteSession;
 
-use crate::api::{Api, Health, MAX_WAIT, router};
+use crate::api::{Api, Health, MAX_WAIT, OverviewAnswer, router};
 use crate::view::{VIEW_HEADER, WATCH_HEADER};
 
 /// Timeout for connecting to a server. A host that is up answers sooner.
@@ -70,17 +70,6 @@ enum ClientTransport {
     InProcess(Arc<InProcessApi>),
 }
 
-/// Answer of [`Client::overview`].
-#[derive(Debug, Deserialize)]
-pub struct OverviewAnswer {
-    /// Version of the overview: the number of its newest packet.
-    pub version: u64,
-    /// True if the run has ended.
-    pub ended: bool,
-    /// The overview of all packets up to that version.
-    pub overview: Overview,
-}
-
 /// Answer of [`Client::packets`].
 #[derive(Debug, Deserialize)]
 pub struct PacketsAnswer {
@@ -90,23 +79,6 @@ pub struct PacketsAnswer {
     pub ended: bool,
     /// The packets in order; empty if none arrived in time.
     pub packets: Vec<Packet>,
-}
-
-/// A query for documents.
-#[derive(Clone, Debug)]
-pub struct DocumentsRequest {
-    /// The collection that is queried.
-    pub collection: Collection,
-    /// Condition in the filter language of the provenance database; `None` selects all documents.
-    pub filter: Option<String>,
-    /// Field to sort by; `None` sorts by `__id`.
-    pub sort: Option<String>,
-    /// True for descending order.
-    pub is_descending: bool,
-    /// Maximum number of documents, at most [`MAX_LIMIT`](crate::api::MAX_LIMIT).
-    pub limit: u64,
-    /// Number of documents to skip.
-    pub offset: u64,
 }
 
 /// A session that a server offers to pages and windows.
@@ -292,7 +264,7 @@ impl Client {
         }
     }
 
-    /// Returns documents of the provenance database.
+    /// Returns documents of the provenance database, at most [`MAX_LIMIT`](crate::api::MAX_LIMIT) at once.
     ///
     /// # Errors
     /// If the server cannot be reached, has no database, or cannot parse the filter or the order.

@@ -63,7 +63,7 @@ fn a_follower_sees_the_overview_and_every_packet_after_it() {
     let client = client(&server);
     let begun = client.overview().unwrap();
     assert_eq!((begun.version, begun.ended), (1001, false));
-    assert_eq!(begun.overview, *hub.snapshot().overview);
+    assert_eq!(begun.overview, hub.snapshot().overview);
     assert_eq!(begun.overview.ranks.len(), 1);
     hub.publish(&packet(2));
     hub.publish(&packet(3));

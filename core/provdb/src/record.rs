@@ -13,8 +13,9 @@ pub const VERSION: u32 = 2;
 
 /// One execution of a function with its context: a document of `anomalies` or `normalexecs`.
 ///
-/// The store adds `__id`. Documents are read with or without it. Some fields may be missing in documents of other
-/// writers; they are then empty or 0.
+/// The store adds `__id`. Documents are read with or without it. A document that lacks a field which is not an
+/// `Option`, or has a field of another type, is an error: an AD instance, which stores judged records again, leaves it
+/// unchanged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExecutionRecord {
     /// [`VERSION`].

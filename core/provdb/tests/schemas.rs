@@ -5,7 +5,7 @@
 #[path = "support/samples.rs"]
 mod samples;
 
-use callgrove_provdb::{Collection, PACKET_SCHEMA};
+use callgrove_provdb::{Collection, ExecutionRecord, PACKET_SCHEMA};
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
@@ -96,6 +96,23 @@ fn values_of_another_type_are_refused() {
         let mut changed = valid.clone();
         changed[field] = value;
         assert!(!validator.is_valid(&changed), "{field}");
+    }
+}
+
+#[test]
+fn a_record_is_not_read_in_part() {
+    let whole: Value = serde_json::from_str(&one_of_each()[0].json).expect("JSON");
+    let is_read = |json: &Value| serde_json::from_str::<ExecutionRecord>(&json.to_string()).is_ok();
+    assert!(is_read(&whole));
+    for name in whole.as_object().expect("an object").keys() {
+        let is_one_of = |names: &[&str]| names.contains(&name.as_str());
+        let mut changed = whole.clone();
+        changed[name] = json!(-1);
+        let may_be_negative = is_one_of(&["algo_params", "outlier_score"]);
+        assert_eq!(is_read(&changed), may_be_negative, "{name} is -1");
+        changed.as_object_mut().expect("an object").remove(name);
+        let is_optional = is_one_of(&["gpu_location", "gpu_parent", "node_state"]);
+        assert_eq!(is_read(&changed), is_optional, "without {name}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests of incidents in the whole window: the initial view and the keys.
 
-use callgrove_session::watch::WatchUpdate;
+use callgrove_session::watch::{Collection, WatchUpdate};
 use callgrove_session::{Command, Label, Selection, Snapshot};
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -162,7 +162,7 @@ fn live_trends_are_listed_above_incidents_and_lead_to_executions() {
         total: None,
     });
     let request = window.asked();
-    assert_eq!(request.collection, "trends");
+    assert_eq!(request.documents.collection, Collection::Trends);
     let text = "rank 3 1.30 times its peers in MPI_Wait throughout";
     let trend = serde_json::json!({
         "version": 1, "trend_id": "slow:0:3", "pid": 0, "kind": "slow", "holds": true, "io_step": 90, "num_ranks": 1,
@@ -179,6 +179,6 @@ fn live_trends_are_listed_above_incidents_and_lead_to_executions() {
     let row = format!("{text} (there are few lanes to compare with)");
     window.harness.get_by_label_contains(&row).click();
     window.harness.run();
-    let filter = window.asked().filter.unwrap();
+    let filter = window.asked().documents.filter.unwrap();
     assert_eq!(filter, "pid = 0 and rid = 3 and fid = 0");
 }

@@ -7,8 +7,8 @@ use callgrove_session::watch::packet::{
     AnomalyMetrics, AnomalyStats, FuncAnomalies, RankAnomalies, StepAnomalies, VERSION,
 };
 use callgrove_session::watch::{
-    ConnectionId, CounterStats, MetricsData, Packet, Page, QueryRequest, RunStats, WatchHandle,
-    WatchRequest, WatchTransport, WatchUpdate,
+    Collection, ConnectionId, CounterStats, MetricsData, Packet, Page, QueryRequest, RunStats,
+    WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
 };
 use egui::{Key, Modifiers, Role, Vec2};
 use egui_kittest::Harness;
@@ -305,10 +305,11 @@ fn from_a_rank_to_its_executions_to_a_record_and_back() {
     window.click("rank 2, 8 ms");
     assert_eq!(window.page(), Page::Executions);
     let request = window.answer(3, 3);
+    let request = request.documents;
     assert_eq!(request.filter.as_deref(), Some("pid = 0 and rid = 2"));
     assert_eq!(
-        (request.collection.as_ref(), request.sort.as_deref()),
-        ("anomalies", Some("outlier_severity"))
+        (request.collection, request.sort.as_deref()),
+        (Collection::Anomalies, Some("outlier_severity"))
     );
     window
         .harness
@@ -368,7 +369,7 @@ fn a_click_on_the_heat_map_queries_one_rank_and_step() {
     }
     let request = window.asked();
     assert_eq!(
-        request.filter.as_deref(),
+        request.documents.filter.as_deref(),
         Some("pid = 0 and rid = 2 and io_step >= 7 and io_step <= 7")
     );
 }
@@ -388,7 +389,7 @@ fn a_pause_freezes_the_view_and_counts_the_updates() {
 fn newest_anomalies_are_a_table_whose_rows_query() {
     let mut window = Window::live();
     window.click("03:28:42, rank 3, MPI_Wait, 7 to 7, 2, 1.5 ms, 1.5 ms, 12");
-    let filter = window.asked().filter.unwrap();
+    let filter = window.asked().documents.filter.unwrap();
     assert_eq!(
         filter,
         "pid = 0 and rid = 3 and io_step >= 7 and io_step <= 7 and fid = 0"
@@ -400,7 +401,7 @@ fn an_incident_without_records_shows_its_summary() {
     let mut window = Window::new(Some("localhost:5559"));
     window.say(WatchUpdate::Connected(Box::default()));
     let request = window.asked();
-    assert_eq!(request.collection, "incidents");
+    assert_eq!(request.documents.collection, Collection::Incidents);
     window.say(WatchUpdate::Packet(Box::new(packet(0))));
     let incident = serde_json::json!({
         "version": 2, "incident_id": "2:3:7", "joined_to": null, "pid": 0, "io_step": 3,
@@ -446,7 +447,7 @@ fn the_profile_sorts_by_any_column_and_queries_a_function() {
     row.unwrap().click();
     window.harness.run();
     assert_eq!(
-        window.asked().filter.as_deref(),
+        window.asked().documents.filter.as_deref(),
         Some("pid = 0 and fid = 1")
     );
 }
@@ -475,7 +476,7 @@ fn the_form_converts_units_and_names_invalid_input() {
     window.harness.run();
     window.click("Run query");
     assert_eq!(
-        window.asked().filter.as_deref(),
+        window.asked().documents.filter.as_deref(),
         Some("func like 'MPI_*' and outlier_severity >= 1500")
     );
     window.field("Rank").focus();
@@ -495,7 +496,7 @@ fn a_long_answer_is_paged() {
     assert!(window.has("200 of 350"));
     window.click("More");
     let more = window.asked();
-    assert_eq!((more.id, more.offset), (first.id, 200));
+    assert_eq!((more.id, more.documents.offset), (first.id, 200));
 }
 
 #[test]
@@ -569,8 +570,8 @@ fn the_record_is_shown_as_json_and_leads_to_normal_executions() {
     let json = window.harness.get_by_label("Record as JSON");
     assert!(json.value().unwrap().contains("\"event_id\": \"2:5:100\""));
     window.click("Compare");
-    let request = window.asked();
-    assert_eq!(request.collection, "normalexecs");
+    let request = window.asked().documents;
+    assert_eq!(request.collection, Collection::NormalExecs);
     assert_eq!(request.filter.as_deref(), Some("pid = 0 and fid = 0"));
 }
 

@@ -22,11 +22,15 @@ use crate::hub::{FellBehind, Hub, OverviewSnapshot, PacketPage};
 /// Maximum time that a request waits for packets.
 pub const MAX_WAIT: Duration = Duration::from_mins(1);
 
-#[derive(Serialize)]
-struct OverviewAnswer<'hub> {
-    version: u64,
-    ended: bool,
-    overview: &'hub Overview,
+/// Answer of `GET /api/overview`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct OverviewAnswer {
+    /// Version of the overview: the number of its newest packet.
+    pub version: u64,
+    /// True if the run has ended.
+    pub ended: bool,
+    /// The overview of all packets up to that version.
+    pub overview: Arc<Overview>,
 }
 
 /// `GET /api/overview`.
@@ -34,11 +38,10 @@ pub(super) async fn overview(State(api): State<Api>) -> Result<Response, ApiErro
     let OverviewSnapshot { progress, overview } = api.live.hub()?.snapshot();
     // Serializing the history of many ranks takes long enough to delay other requests.
     let json = tokio::task::spawn_blocking(move || {
-        let (version, ended) = (progress.version, progress.ended);
         serde_json::to_vec(&OverviewAnswer {
-            version,
-            ended,
-            overview: &overview,
+            version: progress.version,
+            ended: progress.ended,
+            overview,
         })
     });
     match json.await {

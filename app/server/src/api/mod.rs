@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 pub use documents::{DEFAULT_LIMIT, MAX_LIMIT};
 pub use error::ApiError;
-pub use live::MAX_WAIT;
+pub use live::{MAX_WAIT, OverviewAnswer};
 pub use provenance_pool::Documents;
 pub use state::{Api, Live};
 pub use tree_model_registry::TreeModelRegistry;

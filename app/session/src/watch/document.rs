@@ -2,7 +2,6 @@
 //!
 //! Reading never fails: fields that are missing or of another type are `None` or empty, and unreadable list items are
 //! omitted. So documents of other writers and versions are shown as completely as possible.
-//! never an error: documents of other writers and versions are shown as well as they can be.
 
 mod decode;
 #[cfg(test)]
@@ -22,6 +21,10 @@ use crate::label::EventKey;
 pub use window::RecordWindow;
 
 /// One execution. Points in time are microseconds since the epoch, durations are microseconds.
+///
+/// Its lists and objects have the types of the record. The numbers are optional here, unlike in the
+/// [`ExecutionRecord`](callgrove_provdb::ExecutionRecord), which is never read in part because an AD instance stores it
+/// again.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExecutionDocument {
     /// Label `rank:step:index`; empty if missing.

@@ -1,6 +1,6 @@
 //! The query form as a user fills it in, and its translation for the provenance database.
 
-use super::{QueryRequest, Scope};
+use super::{Collection, DocumentsRequest, Scope};
 
 /// Number of documents per page.
 const PAGE_LEN: u64 = 200;
@@ -113,11 +113,11 @@ impl RecordCollection {
     /// Both collections.
     pub const ALL: [Self; 2] = [Self::Anomalies, Self::NormalExecs];
 
-    /// Returns the name of the collection in the schemas.
-    pub fn key(self) -> &'static str {
+    /// Returns the collection of the provenance database.
+    pub fn stored(self) -> Collection {
         match self {
-            Self::Anomalies => "anomalies",
-            Self::NormalExecs => "normalexecs",
+            Self::Anomalies => Collection::Anomalies,
+            Self::NormalExecs => Collection::NormalExecs,
         }
     }
 
@@ -202,20 +202,19 @@ impl QueryForm {
         }
     }
 
-    /// Returns the query for the transport, starting at the document `offset`.
+    /// Returns the query for the first page.
     ///
     /// # Errors
     /// The first invalid field.
-    pub fn request(&self, id: u64, offset: u64) -> Result<QueryRequest, FormError> {
+    pub fn request(&self) -> Result<DocumentsRequest, FormError> {
         let filter = self.conditions()?.join(" and ");
-        Ok(QueryRequest {
-            id,
-            collection: self.collection.key().into(),
+        Ok(DocumentsRequest {
+            collection: self.collection.stored(),
             filter: (!filter.is_empty()).then_some(filter),
-            sort: Some(self.sort.key().into()),
+            sort: Some(self.sort.key().to_owned()),
             is_descending: self.is_descending,
             limit: PAGE_LEN,
-            offset,
+            offset: 0,
         })
     }
 

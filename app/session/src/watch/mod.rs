@@ -30,6 +30,7 @@ mod visit;
 mod watcher;
 
 pub use callgrove_detect::RunStats;
+pub use callgrove_provdb::Collection;
 pub use callgrove_pserver::overview::{
     FuncOnRank, FuncOverview, Overview, RankOverview, StepSpan, merged_stats,
 };
@@ -46,7 +47,8 @@ pub use recorded_trees::{RECORDED_TREES, recorded_forest};
 pub use scope::Scope;
 pub use state::{Connection, QueryState, Watch};
 pub use transport::{
-    ConnectionId, QueryRequest, WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
+    ConnectionId, DocumentsRequest, QueryRequest, WatchHandle, WatchRequest, WatchTransport,
+    WatchUpdate,
 };
 pub use update_history::{RecentMetrics, UpdateEntry, UpdateHistory};
 pub use visit::{Page, Results, Visit};

@@ -163,8 +163,11 @@ fn incidents_are_queried_with_new_data_and_their_root_is_opened() {
     let (mut watcher, transport) = connected();
     let request = last_query(&transport);
     assert_eq!(
-        (request.collection.as_ref(), request.sort.as_deref()),
-        ("incidents", Some("delay"))
+        (
+            request.documents.collection,
+            request.documents.sort.as_deref()
+        ),
+        (Collection::Incidents, Some("delay"))
     );
     deliver(
         &mut watcher,
@@ -197,7 +200,7 @@ fn incidents_are_queried_with_new_data_and_their_root_is_opened() {
     watcher.carry_out(WatchCommand::OpenIncident(Arc::clone(&known[0])));
     let request = last_query(&transport);
     let filter = "pid = 0 and (event_id in ('6:3:7', '6:3:7', '5:3:2'))";
-    assert_eq!(request.filter.as_deref(), Some(filter));
+    assert_eq!(request.documents.filter.as_deref(), Some(filter));
     let mut victim = document(5, 2);
     victim["event_window"] = json!({"comm_window": [
         {"type": "RECV", "src": 6, "tar": 5, "tag": 9, "number": 17, "timestamp": 53_800},
@@ -230,8 +233,9 @@ fn trends_are_queried_after_the_incidents_and_listed() {
     let request = last_query(&transport);
     deliver(&mut watcher, &transport, found(request.id, Vec::new()));
     let request = last_query(&transport);
-    let wanted = (request.collection.as_ref(), request.filter.as_deref());
-    assert_eq!(wanted, ("trends", Some("holds = true")));
+    let wanted = &request.documents;
+    assert_eq!(wanted.collection, Collection::Trends);
+    assert_eq!(wanted.filter.as_deref(), Some("holds = true"));
     let words = "rank 4 1.30 times its peers in Solver::kernel throughout";
     let trend = json!({
         "__id": 0, "version": 1, "trend_id": "slow:1:4", "pid": 0, "kind": "slow", "holds": true, "io_step": 90,
@@ -261,9 +265,9 @@ fn the_incident_of_a_document_is_looked_up_when_it_is_opened() {
     );
     watcher.carry_out(WatchCommand::Open(0));
     let request = last_query(&transport);
-    assert_eq!(request.collection, "incidents");
+    assert_eq!(request.documents.collection, Collection::Incidents);
     assert_eq!(
-        request.filter.as_deref(),
+        request.documents.filter.as_deref(),
         Some("pid = 0 and members[*] = '5:3:2'")
     );
     assert!(watcher.watch().incident().is_none());
@@ -397,23 +401,18 @@ fn a_query_is_answered_page_by_page_without_a_limit() {
     }));
     let request = last_query(&transport);
     assert_eq!(
-        request.filter.as_deref(),
+        request.documents.filter.as_deref(),
         Some("pid = 0 and rid = 2 and io_step >= 3 and io_step <= 4")
     );
     assert_eq!(watcher.watch().visit().page, Page::Executions);
-    let first: Vec<Value> = (0..request.limit as u32)
-        .map(|index| document(2, index))
-        .collect();
+    let limit = request.documents.limit;
+    let first: Vec<Value> = (0..limit as u32).map(|index| document(2, index)).collect();
     let found = |documents, total| WatchUpdate::Found {
         id: request.id,
         documents,
         total,
     };
-    deliver(
-        &mut watcher,
-        &transport,
-        found(first, Some(request.limit + 5)),
-    );
+    deliver(&mut watcher, &transport, found(first, Some(limit + 5)));
     assert!(
         !watcher
             .watch()
@@ -425,15 +424,15 @@ fn a_query_is_answered_page_by_page_without_a_limit() {
     );
     watcher.carry_out(WatchCommand::More);
     let more = last_query(&transport);
-    assert_eq!((more.id, more.offset), (request.id, request.limit));
+    assert_eq!((more.id, more.documents.offset), (request.id, limit));
     // A new anomaly arrived in between, so that one document occurs twice.
-    let rest = (request.limit as u32 - 1..request.limit as u32 + 4).map(|index| document(2, index));
+    let rest = (limit as u32 - 1..limit as u32 + 4).map(|index| document(2, index));
     deliver(&mut watcher, &transport, found(rest.collect(), None));
     let results = watcher.watch().visit().results.clone().unwrap();
-    assert_eq!(results.documents.len() as u64, request.limit + 4);
+    assert_eq!(results.documents.len() as u64, limit + 4);
     assert!(!results.is_complete, "the server reported one more");
     watcher.carry_out(WatchCommand::More);
-    assert_eq!(last_query(&transport).offset, request.limit + 4);
+    assert_eq!(last_query(&transport).documents.offset, limit + 4);
     deliver(&mut watcher, &transport, found(Vec::new(), None));
     assert!(
         watcher
@@ -525,8 +524,8 @@ fn every_field_of_the_form_becomes_a_condition() {
         sort: SortField::Score,
         is_descending: false,
     };
-    let request = form.request(4, 200).unwrap();
-    assert_eq!(request.collection, "normalexecs");
+    let request = form.request().unwrap();
+    assert_eq!(request.collection, Collection::NormalExecs);
     assert_eq!(
         request.filter.unwrap(),
         "pid = 1 and ((rid >= 8 and rid <= 11) or rid in (0, 3)) and io_step >= 5 and io_step <= 9 \
@@ -537,7 +536,7 @@ fn every_field_of_the_form_becomes_a_condition() {
         (request.sort.as_deref(), request.is_descending),
         (Some("outlier_score"), false)
     );
-    assert_eq!(QueryForm::default().request(0, 0).unwrap().filter, None);
+    assert_eq!(QueryForm::default().request().unwrap().filter, None);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The channel to the watched run: requests out, updates in.
 
-use std::borrow::Cow;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
+use callgrove_provdb::Collection;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,17 +36,24 @@ pub enum WatchRequest {
     Query(QueryRequest),
 }
 
-/// A query for documents.
+/// A numbered query for documents.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QueryRequest {
     /// Number that the answer repeats.
     pub id: u64,
-    /// Collection, as named in the schemas.
-    pub collection: Cow<'static, str>,
+    /// The query.
+    pub documents: DocumentsRequest,
+}
+
+/// A query for documents.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DocumentsRequest {
+    /// The collection that is queried.
+    pub collection: Collection,
     /// Condition in the language of the provenance database; `None` for all documents.
     pub filter: Option<String>,
-    /// Field to sort by; `None` for unsorted.
-    pub sort: Option<Cow<'static, str>>,
+    /// Field to sort by; `None` sorts by `__id`.
+    pub sort: Option<String>,
     /// True for descending order.
     pub is_descending: bool,
     /// Largest number of documents.

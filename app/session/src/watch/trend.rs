@@ -3,18 +3,17 @@
 use callgrove_pserver::record::TrendRecord;
 use serde::Deserialize;
 
-use super::QueryRequest;
+use super::{Collection, DocumentsRequest};
 
 /// Largest number of trends that are listed.
 const MAX_TRENDS: u64 = 200;
 
 /// Returns the query for the current trends, the costliest first.
-pub(super) fn trend_request(id: u64) -> QueryRequest {
-    QueryRequest {
-        id,
-        collection: "trends".into(),
+pub(super) fn trend_request() -> DocumentsRequest {
+    DocumentsRequest {
+        collection: Collection::Trends,
         filter: Some("holds = true".to_owned()),
-        sort: Some("cost".into()),
+        sort: Some("cost".to_owned()),
         is_descending: true,
         limit: MAX_TRENDS,
         offset: 0,

@@ -8,9 +8,9 @@ use callgrove_pserver::record::IncidentRecord;
 use super::state::WatchData;
 use super::trend::{read_trends, trend_request};
 use super::{
-    Connection, ConnectionId, ExecutionDocument, FormError, Packet, Page, QueryForm, QueryRequest,
-    QueryState, RecordedIncident, Results, Scope, Visit, Watch, WatchCommand, WatchHandle,
-    WatchRequest, WatchUpdate,
+    Collection, Connection, ConnectionId, DocumentsRequest, ExecutionDocument, FormError, Packet,
+    Page, QueryForm, QueryRequest, QueryState, RecordedIncident, Results, Scope, Visit, Watch,
+    WatchCommand, WatchHandle, WatchRequest, WatchUpdate,
 };
 
 /// Largest number of updates processed at once, so that frames stay short.
@@ -246,9 +246,8 @@ impl Watcher {
         focus: Option<Scope>,
         incident: Option<Arc<RecordedIncident>>,
     ) {
-        let id = self.next_query;
-        let request = match form.request(id, 0) {
-            Ok(request) => request,
+        let documents = match form.request() {
+            Ok(documents) => documents,
             Err(error) => {
                 self.fail(&error);
                 self.go(|visit| {
@@ -258,6 +257,8 @@ impl Watcher {
                 return;
             }
         };
+        let id = self.next_query;
+        let request = QueryRequest { id, documents };
         self.next_query += 1;
         let results = Arc::new(Results {
             request: request.clone(),
@@ -284,7 +285,7 @@ impl Watcher {
             return;
         }
         let mut request = results.request.clone();
-        request.offset = results.documents.len() as u64;
+        request.documents.offset = results.documents.len() as u64;
         self.now().query = QueryState::Asked(request.id);
         self.send(WatchRequest::Query(request));
     }
@@ -316,7 +317,9 @@ impl Watcher {
             is_complete: num_known == known.documents.len() as u64
                 || total
                     .or(known.total)
-                    .map_or(num_found < known.request.limit, |total| num_known >= total),
+                    .map_or(num_found < known.request.documents.limit, |total| {
+                        num_known >= total
+                    }),
             documents,
             total: total.or(known.total),
         };
@@ -328,23 +331,16 @@ impl Watcher {
         if self.own_queries.incidents.is_some() {
             return;
         }
-        let request = self.incident_request("joined_to is null".to_owned(), MAX_INCIDENTS);
-        self.own_queries.incidents = Some(request.id);
-        self.send(WatchRequest::Query(request));
+        let filter = "joined_to is null".to_owned();
+        self.own_queries.incidents = Some(self.query(incident_request(filter, MAX_INCIDENTS)));
     }
 
-    fn incident_request(&mut self, filter: String, limit: u64) -> QueryRequest {
+    /// Sends a query of the watcher itself, and returns its number.
+    fn query(&mut self, documents: DocumentsRequest) -> u64 {
         let id = self.next_query;
         self.next_query += 1;
-        QueryRequest {
-            id,
-            collection: "incidents".into(),
-            filter: Some(filter),
-            sort: Some("delay".into()),
-            is_descending: true,
-            limit,
-            offset: 0,
-        }
+        self.send(WatchRequest::Query(QueryRequest { id, documents }));
+        id
     }
 
     /// Takes the results of a query for incidents; `false` if `id` is another query.
@@ -360,9 +356,7 @@ impl Watcher {
                 known.incidents = Arc::new(incidents);
                 known.revision += 1;
             }
-            self.own_queries.trends = Some(self.next_query);
-            self.send(WatchRequest::Query(trend_request(self.next_query)));
-            self.next_query += 1;
+            self.own_queries.trends = Some(self.query(trend_request()));
         } else if self.own_queries.incident == Some(id) {
             self.own_queries.incident = None;
             self.now().incident = incidents.next();
@@ -431,9 +425,7 @@ impl Watcher {
             document.app.unwrap_or(0),
             quoted(&document.event_id)
         );
-        let request = self.incident_request(filter, 1);
-        self.own_queries.incident = Some(request.id);
-        self.send(WatchRequest::Query(request));
+        self.own_queries.incident = Some(self.query(incident_request(filter, 1)));
     }
 
     fn open(&mut self, index: usize) {
@@ -453,6 +445,18 @@ impl Watcher {
             });
         }
         self.ask_incident(&document);
+    }
+}
+
+/// Returns the query for the incidents with most delay.
+fn incident_request(filter: String, limit: u64) -> DocumentsRequest {
+    DocumentsRequest {
+        collection: Collection::Incidents,
+        filter: Some(filter),
+        sort: Some("delay".to_owned()),
+        is_descending: true,
+        limit,
+        offset: 0,
     }
 }
 

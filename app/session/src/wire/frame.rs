@@ -12,7 +12,7 @@ use crate::snapshot::Analysis;
 use crate::watch::{ConnectionId, WatchRequest, WatchUpdate};
 
 /// Version of the wire protocol. Both sides must have the same.
-pub const WIRE_VERSION: u32 = 6;
+pub const WIRE_VERSION: u32 = 7;
 
 /// A message from a view to the session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

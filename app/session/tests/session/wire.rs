@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use callgrove_model::Label;
-use callgrove_session::watch::{ConnectionId, Packet, QueryForm, WatchRequest, WatchUpdate};
+use callgrove_session::watch::{
+    ConnectionId, Packet, QueryForm, QueryRequest, WatchRequest, WatchUpdate,
+};
 use callgrove_session::wire::{
     FrameContent, MAX_FILE_BYTES, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile,
     ViewerHost, ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
@@ -590,7 +592,8 @@ fn a_run_is_watched_again_on_each_connection_and_lost_queries_fail() {
     let (_, mut link) = SessionLink::new(7, None);
     let view = link.watch();
     view.send(connect()).unwrap();
-    let query = QueryForm::default().request(5, 0).unwrap();
+    let documents = QueryForm::default().request().unwrap();
+    let query = QueryRequest { id: 5, documents };
     view.send(WatchRequest::Query(query.clone())).unwrap();
     begin(&mut link);
     let asked = [connect(), WatchRequest::Query(query)].map(ViewerMessage::Watch);

@@ -168,6 +168,34 @@ fn an_unreadable_part_is_omitted_alone() {
 }
 
 #[test]
+fn a_record_of_an_earlier_release_is_shown_with_what_it_has() {
+    let mut json = full();
+    let fields = json.as_object_mut().unwrap();
+    for newer in [
+        "hostname",
+        "io_step_tend",
+        "algo_params",
+        "event_window",
+        "node_state",
+    ] {
+        fields.remove(newer);
+    }
+    fields["outlier_score"] = json!("high");
+    let document = ExecutionDocument::new(json.clone());
+    let expected = ExecutionDocument {
+        hostname: None,
+        step_range_us: None,
+        score: None,
+        model: Model::Unknown,
+        window: EventWindow::default(),
+        node_state: None,
+        json: Arc::new(json),
+        ..ExecutionDocument::new(full())
+    };
+    assert_eq!(document, expected);
+}
+
+#[test]
 fn fields_of_the_scatter_plot_come_from_the_document() {
     use crate::watch::ExecutionField;
 
