@@ -27,17 +27,17 @@ impl Instance {
     ) -> Result<ControlFlow<()>, AdError> {
         let (mut unsent, mut is_stopped) = (ModelDeltas::default(), false);
         while !is_stopped && self.readers.iter().any(|reader| !reader.has_ended()) {
-            let (options, models) = (&self.options, &self.models);
+            let (options, functions) = (&self.options, &self.functions);
             let learn = |detector: &mut RankDetector, steps: &mut TurnSteps<'_>| {
-                detector.learn_steps(steps, options, models)
+                detector.learn_steps(steps, options, functions)
             };
             let limit = TurnLimit::LEARNING;
             let turns = take_turns(&mut self.readers, &mut self.detectors, limit, learn);
             let (mut learnt, waiting) = self.settle_turns(turns)?;
-            let (options, models) = (&self.options, &self.models);
+            let (options, functions) = (&self.options, &self.functions);
             let rest = at_work(&mut self.detectors, waiting).into_par_iter();
             learnt.par_extend(rest.map(|(position, detector, input)| {
-                let learnt = detector.learn_steps(std::iter::once(input), options, models);
+                let learnt = detector.learn_steps(std::iter::once(input), options, functions);
                 (position, learnt)
             }));
             learnt.sort_by_key(|it| it.0);
@@ -46,12 +46,12 @@ impl Instance {
             }
             if self.pace.is_due() {
                 let models = self.exchange_models(std::mem::take(&mut unsent), &[])?;
-                self.set_models(models);
+                self.functions.take_models(models);
             }
             is_stopped = watch(&self.status).is_break();
         }
         let models = self.exchange_models(unsent, &[])?;
-        self.set_models(models);
+        self.functions.take_models(models);
         if is_stopped {
             return Ok(ControlFlow::Break(()));
         }
@@ -77,19 +77,14 @@ impl Instance {
 
     /// Takes the current models of the parameter server.
     pub(super) fn take_complete(&mut self, learnt_in: u64, is_live: bool) -> Result<(), AdError> {
-        let parts = self.models.iter().zip(&self.fids);
-        let parts = parts.map(|(model, &fid)| {
-            let new = || FuncModel::new(&self.options.params);
-            (
-                fid,
-                model.as_ref().map_or_else(new, |model| model.new_part()),
-            )
-        });
+        let params = &self.options.params;
+        let parts = self
+            .functions
+            .iter()
+            .map(|it| (it.fid, it.new_part(params)));
         let parts: Vec<(FuncId, FuncModel)> = parts.collect();
         let synced = self.exchange.sync_and_report(parts.clone(), &[])?;
-        let (fids, options) = (&self.fids, &self.options);
-        let mut compiled =
-            compile_models(synced.models, fids, &self.thresholds, options, Judge::new);
+        let mut compiled = compile_models(synced.models, &self.functions, params, Judge::new);
         // The models carry the threshold that was used.
         let mut used = Vec::new();
         for ((fid, mut part), compiled) in parts.into_iter().zip(&mut compiled) {
@@ -195,14 +190,5 @@ impl Instance {
         let detectors = self.detectors.iter_mut();
         let found = detectors.map(|it| (it.rank(), it.take_final_anomalies(learnt_in)));
         self.exchange.conclude(found.collect());
-    }
-
-    fn set_models(&mut self, models: Vec<(FuncId, Arc<FuncModel>)>) {
-        let newest: std::collections::BTreeMap<_, _> = models.into_iter().collect();
-        for (model, fid) in self.models.iter_mut().zip(&self.fids) {
-            if let Some(newer) = newest.get(fid) {
-                *model = Some(Arc::clone(newer));
-            }
-        }
     }
 }

@@ -198,7 +198,10 @@ impl Instance {
         record: &ExecutionRecord,
         complete: &'a CompleteModels,
     ) -> Option<&'a CompiledModel> {
-        let number = self.fids.iter().position(|fid| fid.0 == record.fid)?;
+        let number = self
+            .functions
+            .iter()
+            .position(|it| it.fid.0 == record.fid)?;
         complete.compiled.get(number)?.as_ref()
     }
 

@@ -20,13 +20,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgrove_detect::{FuncModel, RunningThreshold};
-use callgrove_model::{FuncId, NameTable, RankId, RunIdentity};
+use callgrove_model::{RankId, RunIdentity};
 use callgrove_provdb::{Claim, Store};
 use callgrove_pserver::{Hello, ModelExchange, StepReport};
 
 use crate::announcements::StreamAnnouncements;
 use crate::compiled_model::CompleteModels;
+use crate::functions::InstanceFunctions;
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
 use crate::rank_detector::RankDetector;
 use crate::record_builder::NamedFunction;
@@ -81,18 +81,7 @@ pub struct Instance {
     writer: Option<ProvenanceWriter>,
     /// Held so that no other instance writes the same ranks.
     claims: Vec<Claim>,
-    /// Functions of all streams. The index of a function is its number in this instance.
-    functions: NameTable<FuncId>,
-    /// The global indices by function number.
-    fids: Vec<FuncId>,
-    /// The functions' own thresholds by function number.
-    thresholds: Vec<Option<f64>>,
-    /// True for each function number that is not judged.
-    is_ignored: Vec<bool>,
-    /// The newest known models by function number.
-    models: Vec<Option<Arc<FuncModel>>>,
-    /// The highest thresholds of scores so far, which the models carry, by function number.
-    thresholds_reached: Vec<RunningThreshold>,
+    functions: InstanceFunctions,
     tree_models: TreeModels,
     pace: ExchangePace,
     /// Reports that are not sent yet, oldest first, each with the number of documents that were handed to the writer
@@ -167,12 +156,7 @@ impl Instance {
             run: RunIdentity::default(),
             writer: None,
             claims,
-            functions: NameTable::default(),
-            fids: Vec::new(),
-            thresholds: Vec::new(),
-            is_ignored: Vec::new(),
-            models: Vec::new(),
-            thresholds_reached: Vec::new(),
+            functions: InstanceFunctions::default(),
             tree_models: TreeModels::default(),
             pace: ExchangePace::default(),
             reports: VecDeque::new(),
@@ -211,8 +195,7 @@ impl Instance {
             let warnings = detector.finish();
             self.status.warnings.join(warnings);
         }
-        let names = (0..self.functions.len()).map(FuncId::from_index);
-        let names = names.map(|number| self.functions.name(number));
+        let names = self.functions.names().iter().map(|(_, name)| name);
         self.status.idle_rules = self.options.rules.without_effect(names);
         drop(std::mem::take(&mut self.claims));
         followed?;
@@ -288,41 +271,33 @@ impl Instance {
 
     /// Assigns numbers and global indices to functions that are new in this round.
     fn name_functions(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
-        let num_known = self.fids.len();
         let mut numbers = Vec::new();
         for (position, input) in inputs {
             for name in &input.functions {
                 numbers.push((*position, self.functions.intern(name)));
             }
         }
-        let new: Vec<String> = (num_known..self.functions.len())
-            .map(|number| self.functions.name(FuncId::from_index(number)).to_owned())
-            .collect();
-        self.add_functions(&new)?;
+        self.add_functions()?;
         for (position, number) in numbers {
+            let function = self.functions.get(number.0);
             let named = NamedFunction {
-                name: Arc::from(self.functions.name(number)),
-                fid: self.fids[number.index()].0,
+                name: Arc::from(self.functions.names().name(number)),
+                fid: function.fid.0,
             };
-            let is_judged = !self.is_ignored[number.index()];
-            self.detectors[position].name_function(named, is_judged.then_some(number.0));
+            let judged = (!function.is_ignored).then_some(number.0);
+            self.detectors[position].name_function(named, judged);
         }
         Ok(())
     }
 
-    /// Gets the global indices of functions that follow the known ones.
-    fn add_functions(&mut self, new: &[String]) -> Result<(), AdError> {
+    /// Gets the global indices of the functions that have none yet.
+    fn add_functions(&mut self) -> Result<(), AdError> {
+        let (new, options) = (self.functions.new_names(), &self.options);
         if !new.is_empty() {
-            self.fids
-                .extend(self.exchange.functions(self.options.program, new)?);
-        }
-        self.tree_models
-            .name_functions(new.iter().map(String::as_str), &self.options.trees);
-        for name in new {
-            self.models.push(None);
-            self.thresholds_reached.push(RunningThreshold::default());
-            self.is_ignored.push(self.options.rules.is_ignored(name));
-            self.thresholds.push(self.options.rules.threshold(name));
+            let fids = self.exchange.functions(options.program, &new)?;
+            self.functions.extend(fids, &options.rules);
+            let names = new.iter().map(String::as_str);
+            self.tree_models.name_functions(names, &options.trees);
         }
         Ok(())
     }

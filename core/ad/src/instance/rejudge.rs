@@ -57,7 +57,7 @@ impl Instance {
         for function in &functions {
             instance.functions.intern(function);
         }
-        instance.add_functions(&functions)?;
+        instance.add_functions()?;
         let progress = instance.exchange.progress(0)?.unwrap_or_default();
         instance.take_complete(progress.learnt_in, true)?;
         instance.judge_stored(&mut *store)?;

@@ -68,7 +68,8 @@ impl Instance {
         }
         self.take_tree_models();
         let (options, recorded) = (&self.options, self.writer.is_some());
-        let models = RoundModels::complete(self.complete.as_ref(), &self.fids, &self.tree_models);
+        let models =
+            RoundModels::complete(self.complete.as_ref(), &self.functions, &self.tree_models);
         let judge = |detector: &mut RankDetector, steps: &mut TurnSteps<'_>| {
             let judged = steps.map(|it| detector.take_in_and_judge(it, &models, options, recorded));
             judged.collect::<Vec<_>>()
@@ -77,7 +78,8 @@ impl Instance {
         let turns = take_turns(&mut self.readers, &mut self.detectors, limit, judge);
         let (mut judged, waiting) = self.settle_turns(turns)?;
         let options = &self.options;
-        let models = RoundModels::complete(self.complete.as_ref(), &self.fids, &self.tree_models);
+        let models =
+            RoundModels::complete(self.complete.as_ref(), &self.functions, &self.tree_models);
         let rest = at_work(&mut self.detectors, waiting).into_par_iter();
         judged.par_extend(rest.map(|(position, detector, input)| {
             let outcome = detector.take_in_and_judge(input, &models, options, recorded);
@@ -114,11 +116,11 @@ impl Instance {
         // The exchange takes the reports even if it answers with an error.
         let reports = self.settled_reports();
         let recorded = self.writer.is_some();
-        let (options, num_functions) = (&self.options, self.models.len());
+        let (options, functions) = (&self.options, &self.functions);
         let at_work = at_work(&mut self.detectors, inputs).into_par_iter();
         let learnt = at_work.map(|(position, detector, input)| {
-            detector.take_in(input, options, num_functions, recorded);
-            (position, detector.learn(options, &self.models))
+            detector.take_in(input, options, functions.len(), recorded);
+            (position, detector.learn(options, functions))
         });
         let (positions, learnt): (Vec<usize>, Vec<_>) = learnt.unzip();
         let new_steps = positions
@@ -129,16 +131,15 @@ impl Instance {
         let mut deltas = ModelDeltas::default();
         deltas.add(new_steps, learnt.into_iter().flatten())?;
         let models = self.exchange_models(deltas, &reports)?;
-        let (fids, thresholds) = (&self.fids, &self.thresholds);
-        let newest = compile_models(models, fids, thresholds, &self.options, Judge::of_recent);
+        let params = &self.options.params;
+        let newest = compile_models(models, &self.functions, params, Judge::of_recent);
         self.take_tree_models();
-        let known = self.models.iter_mut().zip(&mut self.thresholds_reached);
-        for ((model, reached), compiled) in known.zip(&newest) {
+        for (function, compiled) in self.functions.iter_mut().zip(&newest) {
             if let Some(compiled) = compiled {
-                *model = Some(Arc::clone(&compiled.model));
+                function.model = Some(Arc::clone(&compiled.model));
                 // Steps that are read again are judged by models of later steps.
                 if is_news {
-                    reached.raise(compiled.judge.threshold());
+                    function.reached.raise(compiled.judge.threshold());
                 }
             }
         }
@@ -146,7 +147,7 @@ impl Instance {
             &self.options,
             RoundModels {
                 compiled: &newest,
-                fids: &self.fids,
+                functions: &self.functions,
                 trees: &self.tree_models,
             },
         );
@@ -170,7 +171,7 @@ impl Instance {
         self.pace = ExchangePace::default();
         self.exchange
             .learn_steps(&std::mem::take(&mut deltas.steps));
-        let deltas = deltas.by_fid(&self.fids, &self.thresholds_reached);
+        let deltas = deltas.by_fid(&self.functions);
         let synced = self.exchange.sync_and_report(deltas, reports)?;
         self.status.set_link(synced.link);
         Ok(synced.models)
@@ -209,7 +210,7 @@ impl Instance {
     fn take_tree_models(&mut self) {
         let updates = self.exchange.take_tree_models();
         if !updates.is_empty() {
-            let (trees, functions) = (&self.options.trees, &self.functions);
+            let (trees, functions) = (&self.options.trees, self.functions.names());
             self.status.tree_trouble = self.tree_models.take(updates, trees, functions);
         }
     }
@@ -226,7 +227,7 @@ impl Instance {
             let step = step?;
             self.status.num_executions += step.num_executions;
             let fits = self.status.count_trees(step.trees).into_iter();
-            let (trees, functions) = (&self.options.trees, &self.functions);
+            let (trees, functions) = (&self.options.trees, self.functions.names());
             let unfit = self.tree_models.add_fits(fits, trees, functions);
             self.status.count_unfit(unfit);
             match &step.report {

@@ -2,6 +2,7 @@
 //! resulting records and report.
 
 mod judging;
+mod rank_counters;
 mod step_learner;
 mod step_report;
 mod trees;
@@ -21,16 +22,17 @@ use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport, TreePValues}
 use crate::AdOptions;
 use crate::by_function::{ExecutionsByFunction, JudgedFunctions, TimesByCaller};
 use crate::compiled_model::{CompiledModel, RoundModels};
+use crate::functions::InstanceFunctions;
 use crate::gpu::{GpuThreads, Launches};
 use crate::message_numbers::MessageNumbers;
 use crate::node_state::NodeWatch;
 use crate::outliers::FunctionOutliers;
-use crate::rank_counters::RankCounters;
 use crate::rank_trees::{RankTrees, TreeOutcome};
 use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuilder, StepTimes};
 use crate::stall_summary::StallTracker;
 use crate::stream_reader::StepInput;
 
+use rank_counters::RankCounters;
 use step_learner::StepLearner;
 use writes::StepGaps;
 
@@ -233,21 +235,21 @@ impl RankDetector {
         recorded: bool,
     ) -> Result<StepOutcome, ProvDbError> {
         self.executions = EXECUTIONS.take();
-        self.take_in(input, options, models.fids.len(), recorded);
+        self.take_in(input, options, models.functions.len(), recorded);
         let outcome = self.judge(models, options, recorded);
         EXECUTIONS.set(std::mem::take(&mut self.executions));
         outcome
     }
 
-    /// Takes in steps that are not judged. `models` are the newest known models by function number.
+    /// Takes in steps that are not judged. `functions` have the newest known models.
     pub(crate) fn learn_steps(
         &mut self,
         steps: impl Iterator<Item = StepInput>,
         options: &AdOptions,
-        models: &[Option<Arc<FuncModel>>],
+        functions: &InstanceFunctions,
     ) -> LearntSteps {
         let (mut learnt, mut times) = (LearntSteps::default(), TIMES.take());
-        times.begin(models.len());
+        times.begin(functions.len());
         let mut last: Option<(StepId, bool)> = None;
         for StepInput { batch, .. } in steps {
             self.span = StepTimes::unknown(batch.step);
@@ -257,8 +259,8 @@ impl RankDetector {
             if let Some(last) = last
                 && (last.1 != is_new || !same_epoch(last.0, step))
             {
-                times.learn(last, options, models, &mut learnt.models);
-                times.begin(models.len());
+                times.learn(last, options, functions, &mut learnt.models);
+                times.begin(functions.len());
             }
             last = Some((step, is_new));
             learnt.steps.extend(new_step);
@@ -268,21 +270,21 @@ impl RankDetector {
             });
         }
         if let Some(last) = last {
-            times.learn(last, options, models, &mut learnt.models);
+            times.learn(last, options, functions, &mut learnt.models);
         }
         TIMES.set(times);
         learnt
     }
 
     /// Returns, for each function with executions that ended in the last step, what they add to its model: nothing if
-    /// the parameter server already knows the step. `models` are the newest known models by function number.
+    /// the parameter server already knows the step. `functions` have the newest known models.
     pub(crate) fn learn(
         &self,
         options: &AdOptions,
-        models: &[Option<Arc<FuncModel>>],
+        functions: &InstanceFunctions,
     ) -> Vec<(u32, FuncModel)> {
         let (mut learnt, mut times) = (Vec::new(), TIMES.take());
-        times.begin(models.len());
+        times.begin(functions.len());
         for (number, executions) in self.executions.functions() {
             for execution in executions {
                 let time_us = execution.judged_us(options.statistic);
@@ -290,7 +292,7 @@ impl RankDetector {
             }
         }
         let step = (self.span.step(), self.new_step().is_some());
-        times.learn(step, options, models, &mut learnt);
+        times.learn(step, options, functions, &mut learnt);
         TIMES.set(times);
         learnt
     }
@@ -303,20 +305,24 @@ impl RankDetector {
         options: &AdOptions,
         recorded: bool,
     ) -> Result<StepOutcome, ProvDbError> {
-        let RoundModels { compiled, fids, .. } = *models;
+        let RoundModels {
+            compiled,
+            functions: all,
+            ..
+        } = *models;
         let (functions, found) = self.judge_executions(compiled, options);
         let num_executions = functions.iter().map(|it| it.num_executions).sum();
         let num_anomalies = found
             .iter()
             .map(|of_function| of_function.anomalies.len() as u64)
             .sum();
-        let summary = self.stall_summary(&found, compiled, fids, options);
+        let summary = self.stall_summary(&found, compiled, all, options);
         let lanes = self.judged_lanes();
         let anomalies = found.iter().map(|it| (it.number, it.summary(&lanes)));
         let anomalies: BTreeMap<u32, AnomalySummary> = anomalies.collect();
         drop(lanes);
-        self.add_final_anomalies(&anomalies, fids);
-        let mut report = self.report(functions, &anomalies, fids, summary);
+        self.add_final_anomalies(&anomalies, all);
+        let mut report = self.report(functions, &anomalies, all, summary);
         let metadata = std::mem::take(&mut self.metadata);
         let mut documents = Vec::new();
         let step = self.span.step();
