@@ -54,7 +54,7 @@ impl Instance {
         complete: &CompleteModels,
     ) -> Result<(), AdError> {
         let (mut reported, mut num_anomalies) = (Vec::new(), 0);
-        for &rank in &self.hello.ranks {
+        for &rank in &self.reporter.hello.ranks {
             let rejudged = self.decide(store, rank, complete)?;
             self.rewrite(store, rank, complete, &rejudged)?;
             num_anomalies += rejudged.anomalies.len() as u64;
@@ -66,7 +66,7 @@ impl Instance {
             if self.status.num_known_steps == 0 {
                 self.status.num_anomalies = num_anomalies;
             }
-            self.exchange.conclude(reported);
+            self.reporter.exchange.conclude(reported);
         }
         Ok(())
     }
