@@ -93,10 +93,10 @@ impl InstanceFunctions {
 
     /// Takes newer models, by global index.
     pub(crate) fn take_models(&mut self, models: Vec<(FuncId, Arc<FuncModel>)>) {
-        let mut newest: BTreeMap<_, _> = models.into_iter().collect();
+        let newest: BTreeMap<_, _> = models.into_iter().collect();
         for function in &mut self.functions {
-            if let Some(newer) = newest.remove(&function.fid) {
-                function.model = Some(newer);
+            if let Some(newer) = newest.get(&function.fid) {
+                function.model = Some(Arc::clone(newer));
             }
         }
     }

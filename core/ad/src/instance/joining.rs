@@ -36,8 +36,8 @@ impl Instance {
         for detector in &mut self.detectors {
             let rank = detector.rank();
             detector.resume_after(tree_p_values.remove(&rank).unwrap_or_default());
-            detector.reported_until = reported_until.get(&rank).copied();
-            detector.learnt_until = learnt_until.get(&rank).copied();
+            detector.known.reported_until = reported_until.get(&rank).copied();
+            detector.known.learnt_until = learnt_until.get(&rank).copied();
         }
         Ok(())
     }

@@ -115,9 +115,8 @@ impl Instance {
         } else {
             Ok(())
         };
-        for detector in &mut self.detectors {
-            let warnings = detector.finish();
-            self.status.warnings.join(warnings);
+        for detector in std::mem::take(&mut self.detectors) {
+            self.status.warnings.join(detector.finish());
         }
         let names = self.functions.names().iter().map(|(_, name)| name);
         self.status.idle_rules = self.options.rules.without_effect(names);

@@ -1,4 +1,4 @@
-//! What an instance writes to the provenance database.
+//! The records of an instance: what goes to the provenance database, and when it is stored.
 
 use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
 use callgrove_provdb::{
@@ -68,7 +68,7 @@ impl Recorder {
             self.run = store.join_run(run)?;
             for detector in detectors {
                 let rank = detector.rank();
-                detector.recorded_until = last_recorded(&mut *store, self.program, rank)?;
+                detector.known.recorded_until = last_recorded(&mut *store, self.program, rank)?;
             }
             self.writer = Some(ProvenanceWriter::start(store)?);
         } else if let Some(writer) = &self.writer {

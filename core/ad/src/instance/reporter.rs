@@ -1,4 +1,4 @@
-//! What an instance exchanges with the parameter server: models, reports, and the state of the run.
+//! The exchange with the parameter server: models, statistics of steps, and the state of the run.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(30);
 /// The shortest and the longest pause between two checks of a condition that is waited for.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
-/// The connection to the parameter server.
+/// Sends models and reports to the parameter server.
 pub(super) struct Reporter {
     pub(super) exchange: Box<dyn ModelExchange>,
     /// The registration at the parameter server. It grows when the first steps of more ranks arrive.

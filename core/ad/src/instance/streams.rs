@@ -80,7 +80,7 @@ impl Streams {
         })
     }
 
-    /// Takes what opens the streams for the second pass; `None` for live streams.
+    /// Returns the functions that open the streams for the second pass; `None` for live streams.
     pub(super) fn take_reopen(&mut self) -> Option<Vec<OpenStream>> {
         self.reopen.take()
     }
@@ -105,6 +105,7 @@ impl Streams {
         Ok(())
     }
 
+    /// Returns the number of streams.
     pub(super) fn len(&self) -> usize {
         self.readers.len()
     }

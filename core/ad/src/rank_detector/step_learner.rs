@@ -8,14 +8,14 @@ use callgrove_model::{
 
 /// The open calls of one rank, across steps.
 #[derive(Debug, Default)]
-pub(crate) struct StepLearner {
+pub(super) struct StepLearner {
     lanes: BTreeMap<ThreadId, OpenCalls<()>>,
-    pub(crate) warnings: Warnings,
+    pub(super) warnings: Warnings,
 }
 
 impl StepLearner {
     /// Takes in the next step of `rank`, and passes each call that ended in it to `ended`.
-    pub(crate) fn take_in(
+    pub(super) fn take_in(
         &mut self,
         rank: RankId,
         funcs: &FuncEvents,

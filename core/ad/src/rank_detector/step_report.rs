@@ -10,7 +10,7 @@ use callgrove_pserver::{
 };
 
 use super::RankDetector;
-use super::judging::JudgedFunction;
+use super::calls::JudgedFunction;
 use crate::AdOptions;
 use crate::by_function::ExecPosition;
 use crate::compiled_model::CompiledModel;
@@ -29,7 +29,7 @@ impl RankDetector {
         stall_summary: StallSummary,
     ) -> Option<StepReport> {
         let step = self.span.step();
-        if self.has_reported(step) {
+        if self.known.has_reported(step) {
             return None;
         }
         let functions = functions.into_iter().map(|function| FunctionReport {
@@ -44,7 +44,7 @@ impl RankDetector {
             rank: self.rank,
             step,
             functions,
-            counters: self.counters.take_reports(),
+            counters: self.facts.counters.take_reports(),
             stall_summary,
             tree_p_values: TreePValues::new(),
         })
@@ -89,29 +89,26 @@ impl RankDetector {
         all: &InstanceFunctions,
         options: &AdOptions,
     ) -> StallSummary {
-        let mut stalls = std::mem::take(&mut self.stalls);
-        let lanes = self.judged_lanes();
+        let lanes = self.calls.lanes();
         let longer = longer_than_usual(found, &lanes, compiled, options.statistic);
         let step = JudgedStep {
             rank: self.rank,
             step: self.span.step(),
             lanes: &lanes,
             functions: &self.functions,
-            numbers: &self.message_numbers,
+            numbers: &self.facts.message_numbers,
         };
-        let summary = stalls.summary(&step, &longer);
-        let own_times = if self.has_reported(self.span.step()) {
+        let summary = self.stalls.summary(&step, &longer);
+        let own_times = if self.known.has_reported(self.span.step()) {
             Vec::new()
         } else {
             self.own_times(&lanes, all)
         };
-        drop(lanes);
-        self.stalls = stalls;
         StallSummary {
             host: if own_times.is_empty() {
                 String::new()
             } else {
-                self.hostname.to_string()
+                self.facts.hostname.to_string()
             },
             own_times,
             ..summary
@@ -128,6 +125,11 @@ impl RankDetector {
             let entry = entries.and_then(|entries| entries.get(position.exec.index()));
             entry.copied().unwrap_or_default()
         };
-        own_times(&self.executions, (self.span.step(), all), fid_of, entry)
+        own_times(
+            &self.calls.executions,
+            (self.span.step(), all),
+            fid_of,
+            entry,
+        )
     }
 }
