@@ -3,11 +3,10 @@
 //! Each execution is added to its function when it ends. So the executions of a function are contiguous for the
 //! detectors, thread by thread in the order of their ends.
 
-use std::sync::Arc;
-
 use callgrove_detect::{CallerKey, FuncModel};
 use callgrove_model::{DurationNs, EndedCall, ExecIdx, FuncId, StepId};
 
+use crate::functions::InstanceFunctions;
 use crate::{AdOptions, OutlierStatistic};
 
 /// Capacity, in values, that an emptied list keeps for the next step.
@@ -244,19 +243,17 @@ impl TimesByCaller {
     }
 
     /// Appends to `learnt`, for each function with times, what they add to its model: nothing if the step is not new,
-    /// which is the last step that the times are of. `models` are the newest known models.
+    /// which is the last step that the times are of. `functions` have the newest known models.
     pub(crate) fn learn(
         &mut self,
         (step, is_new): (StepId, bool),
         options: &AdOptions,
-        models: &[Option<Arc<FuncModel>>],
+        functions: &InstanceFunctions,
         learnt: &mut Vec<(u32, FuncModel)>,
     ) {
         self.settle();
         for (number, callers) in self.functions() {
-            let known = models[index(number)].as_ref();
-            let mut model =
-                known.map_or_else(|| FuncModel::new(&options.params), |known| known.new_part());
+            let mut model = functions.get(number).new_part(&options.params);
             for (caller, times_us) in callers.filter(|_| is_new) {
                 model.extend_in(step, caller, times_us);
             }

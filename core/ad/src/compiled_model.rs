@@ -7,7 +7,7 @@ use callgrove_detect::{CallerKey, FuncModel, Judge, ValidParams};
 use callgrove_model::FuncId;
 use serde_json::value::RawValue;
 
-use crate::AdOptions;
+use crate::functions::{InstanceFunction, InstanceFunctions};
 use crate::tree_models::TreeModels;
 
 /// The model of one function, compiled for the verdicts of a round.
@@ -64,8 +64,7 @@ pub(crate) struct CompleteModels {
 pub(crate) struct RoundModels<'a> {
     /// The models by function number.
     pub(crate) compiled: &'a [Option<CompiledModel>],
-    /// Global indices, by function number.
-    pub(crate) fids: &'a [FuncId],
+    pub(crate) functions: &'a InstanceFunctions,
     pub(crate) trees: &'a TreeModels,
 }
 
@@ -73,13 +72,13 @@ impl<'a> RoundModels<'a> {
     /// Returns the complete models, if there are any.
     pub(crate) fn complete(
         models: Option<&'a CompleteModels>,
-        fids: &'a [FuncId],
+        functions: &'a InstanceFunctions,
         trees: &'a TreeModels,
     ) -> Self {
         let compiled = models.map_or(&[][..], |it| &it.compiled);
         Self {
             compiled,
-            fids,
+            functions,
             trees,
         }
     }
@@ -88,20 +87,15 @@ impl<'a> RoundModels<'a> {
 /// Compiles the newest models. The result is indexed by function number.
 pub(crate) fn compile_models(
     models: Vec<(FuncId, Arc<FuncModel>)>,
-    fids: &[FuncId],
-    thresholds: &[Option<f64>],
-    options: &AdOptions,
+    functions: &InstanceFunctions,
+    params: &ValidParams,
     judge: MakeJudge,
 ) -> Vec<Option<CompiledModel>> {
     let by_fid: BTreeMap<FuncId, Arc<FuncModel>> = models.into_iter().collect();
-    let compile = |(number, fid): (usize, &FuncId)| {
-        let model = by_fid.get(fid)?;
-        Some(CompiledModel::new(
-            Arc::clone(model),
-            &options.params,
-            thresholds[number],
-            judge,
-        ))
+    let compile = |function: &InstanceFunction| {
+        let model = Arc::clone(by_fid.get(&function.fid)?);
+        let threshold = function.threshold;
+        Some(CompiledModel::new(model, params, threshold, judge))
     };
-    fids.iter().enumerate().map(compile).collect()
+    functions.iter().map(compile).collect()
 }

@@ -7,6 +7,7 @@ use callgrove_model::{DurationNs, FuncId, StepId, TimeNs};
 use callgrove_pserver::{OwnTimeEntry, TimeWindow};
 
 use crate::by_function::{EndedExecution, ExecPosition, ExecutionsByFunction};
+use crate::functions::InstanceFunctions;
 
 /// Number of reported functions of a step: the ones with the largest share of its time. Fewer than a tenth of the
 /// functions of a program take nearly all of its time.
@@ -28,11 +29,11 @@ const CALLS_OF_STEP: usize = 400;
 /// The quantile that is the usual time, in percent, as in the engine for recorded runs.
 const USUAL_PERCENT: usize = 40;
 
-/// Returns the own times of the executions that ended in `step`. `fids` are the global indices by function number,
-/// `fid_of` returns the global index of a rank's own id, and `entry` the entry time of an execution.
+/// Returns the own times of the executions that ended in `step`. `fid_of` returns the global index of a rank's own id, and `entry`
+/// the entry time of an execution.
 pub(crate) fn own_times(
     executions: &ExecutionsByFunction,
-    (step, fids): (StepId, &[FuncId]),
+    (step, functions): (StepId, &InstanceFunctions),
     fid_of: impl Fn(FuncId) -> Option<FuncId>,
     entry: impl Fn(ExecPosition) -> TimeNs,
 ) -> Vec<OwnTimeEntry> {
@@ -59,10 +60,7 @@ pub(crate) fn own_times(
     let mut own_times = Vec::with_capacity(by_total.len());
     let (mut sorted, mut times_us) = (Vec::new(), Vec::new());
     for (_, number, all) in by_total {
-        let number = usize::try_from(number).ok();
-        let Some(&fid) = number.and_then(|number| fids.get(number)) else {
-            continue;
-        };
+        let fid = functions.get(number).fid;
         let mut push = |of_caller: &[EndedExecution]| {
             let num_windows = (of_caller.len() / MIN_WINDOW).clamp(1, max_windows);
             for calls in of_caller.chunks(of_caller.len().div_ceil(num_windows)) {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use callgrove_detect::{FuncModel, RunningThreshold};
+use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, RankId, StepId};
 
 use crate::AdError;
+use crate::functions::InstanceFunctions;
 
 /// Changes of the models and the steps that they come from. Both are sent together, so that the server knows which
 /// steps its models include.
@@ -36,16 +37,12 @@ impl ModelDeltas {
         Ok(())
     }
 
-    /// Returns the models by global function index. `fids` and `reached`, the highest thresholds so far, are indexed by
-    /// function number.
-    pub(super) fn by_fid(
-        self,
-        fids: &[FuncId],
-        reached: &[RunningThreshold],
-    ) -> Vec<(FuncId, FuncModel)> {
+    /// Returns the models by global function index, with the highest thresholds so far.
+    pub(super) fn by_fid(self, functions: &InstanceFunctions) -> Vec<(FuncId, FuncModel)> {
         let with_fid = self.models.into_iter().map(|(number, mut model)| {
-            model.raise_threshold(reached[number as usize].value());
-            (fids[number as usize], model)
+            let function = functions.get(number);
+            model.raise_threshold(function.reached.value());
+            (function.fid, model)
         });
         with_fid.collect()
     }

@@ -54,7 +54,7 @@ impl Instance {
         complete: &CompleteModels,
     ) -> Result<(), AdError> {
         let (mut reported, mut num_anomalies) = (Vec::new(), 0);
-        for &rank in &self.hello.ranks {
+        for &rank in &self.reporter.hello.ranks {
             let rejudged = self.decide(store, rank, complete)?;
             self.rewrite(store, rank, complete, &rejudged)?;
             num_anomalies += rejudged.anomalies.len() as u64;
@@ -66,7 +66,7 @@ impl Instance {
             if self.status.num_known_steps == 0 {
                 self.status.num_anomalies = num_anomalies;
             }
-            self.exchange.conclude(reported);
+            self.reporter.exchange.conclude(reported);
         }
         Ok(())
     }
@@ -198,7 +198,10 @@ impl Instance {
         record: &ExecutionRecord,
         complete: &'a CompleteModels,
     ) -> Option<&'a CompiledModel> {
-        let number = self.fids.iter().position(|fid| fid.0 == record.fid)?;
+        let number = self
+            .functions
+            .iter()
+            .position(|it| it.fid.0 == record.fid)?;
         complete.compiled.get(number)?.as_ref()
     }
 

@@ -9,95 +9,52 @@ mod complete;
 mod deltas;
 mod final_pass;
 mod joining;
-mod opening;
+mod live;
+mod recorded;
+mod recorder;
 mod rejudge;
-mod round;
+mod reporter;
 mod status;
+mod streams;
 mod turn;
 
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
 
-use callgrove_detect::{FuncModel, RunningThreshold};
-use callgrove_model::{FuncId, NameTable, RankId, RunIdentity};
-use callgrove_provdb::{Claim, Store};
-use callgrove_pserver::{Hello, ModelExchange, StepReport};
+use callgrove_detect::FuncModel;
+use callgrove_model::{FuncId, RankId};
+use callgrove_provdb::{ProvDbError, Store};
+use callgrove_pserver::{ModelExchange, StepReport};
 
-use crate::announcements::StreamAnnouncements;
 use crate::compiled_model::CompleteModels;
-use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
-use crate::rank_detector::RankDetector;
+use crate::functions::InstanceFunctions;
+use crate::provenance_writer::StorageStatus;
+use crate::rank_detector::{RankDetector, StepOutcome};
 use crate::record_builder::NamedFunction;
-use crate::stream_reader::{OpenStream, Reading, StepInput, StepSignal, StreamReader};
+use crate::stream_reader::StepInput;
 use crate::tree_models::TreeModels;
-use crate::{AdError, AdOptions, Pacing};
+use crate::{AdError, AdOptions};
 
+use deltas::ModelDeltas;
+use recorder::Recorder;
+use reporter::Reporter;
 pub use status::Status;
-use turn::ExchangePace;
-
-/// How long an ending instance waits for a parameter server that is unavailable or has not saved all reports.
-const END_TIMEOUT: Duration = Duration::from_secs(30);
-/// The shortest and the longest pause between two checks of a condition that is waited for.
-const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
-/// How long the instance waits before its status says why.
-const STATUS_DELAY: Duration = Duration::from_secs(2);
-
-/// A stream to read.
-pub struct Stream {
-    /// Its rank.
-    pub rank: RankId,
-    /// Opens the stream; runs on the thread that reads it.
-    pub open: OpenStream,
-    /// The name of the stream in warnings.
-    pub path: String,
-    /// Opens a recorded stream for the second pass, which judges; `None` for a live stream, which is read once.
-    pub reopen: Option<OpenStream>,
-}
+pub use streams::Stream;
+use streams::Streams;
+use turn::Positioned;
 
 /// A running AD instance.
 pub struct Instance {
     options: AdOptions,
-    readers: Vec<StreamReader>,
-    /// Signals that one of the readers has a step.
-    signal: StepSignal,
+    streams: Streams,
+    /// The detectors of the streams.
     detectors: Vec<RankDetector>,
-    announced: Vec<StreamAnnouncements>,
-    /// For each stream: opens it for the second pass; `None` for live streams and once it was opened again.
-    reopen: Vec<Option<OpenStream>>,
-    /// The largest number of ranks that any stream states.
-    num_ranks: u32,
+    functions: InstanceFunctions,
+    tree_models: TreeModels,
     /// The complete models of all ranks, once they are available.
     complete: Option<CompleteModels>,
-    exchange: Box<dyn ModelExchange>,
-    /// The registration at the parameter server. It grows when the first steps of more ranks arrive.
-    hello: Hello,
-    is_registered: bool,
-    /// `None` after the first step, which identifies the run: then the writer has the store.
-    store: Option<Box<dyn Store>>,
-    /// All known facts of the run.
-    run: RunIdentity,
-    writer: Option<ProvenanceWriter>,
-    /// Held so that no other instance writes the same ranks.
-    claims: Vec<Claim>,
-    /// Functions of all streams. The index of a function is its number in this instance.
-    functions: NameTable<FuncId>,
-    /// The global indices by function number.
-    fids: Vec<FuncId>,
-    /// The functions' own thresholds by function number.
-    thresholds: Vec<Option<f64>>,
-    /// True for each function number that is not judged.
-    is_ignored: Vec<bool>,
-    /// The newest known models by function number.
-    models: Vec<Option<Arc<FuncModel>>>,
-    /// The highest thresholds of scores so far, which the models carry, by function number.
-    thresholds_reached: Vec<RunningThreshold>,
-    tree_models: TreeModels,
-    pace: ExchangePace,
-    /// Reports that are not sent yet, oldest first, each with the number of documents that were handed to the writer
-    /// before it. A report is sent once these documents are stored, so that everything counted can be read.
-    reports: VecDeque<(u64, StepReport)>,
+    recorder: Recorder,
+    reporter: Reporter,
     status: Status,
 }
 
@@ -110,73 +67,24 @@ impl Instance {
         mut streams: Vec<Stream>,
         options: AdOptions,
         exchange: Box<dyn ModelExchange>,
-        mut store: Option<Box<dyn Store>>,
+        store: Option<Box<dyn Store>>,
         name: &str,
     ) -> Result<Self, AdError> {
         streams.sort_by_key(|stream| stream.rank);
         let program = options.program;
-        let mut claims = Vec::new();
-        if let Some(store) = &mut store {
-            for stream in &streams {
-                claims.push(store.claim(program.0, stream.rank.0, name)?);
-            }
-        }
-        let hello = Hello {
-            instance: name.to_owned(),
-            program,
-            ranks: streams.iter().map(|stream| stream.rank).collect(),
-            run: RunIdentity::default(),
-        };
-        let is_live = options.pacing == Pacing::Live;
-        let is_recorded = streams.iter().all(|stream| stream.reopen.is_some());
-        let signal = StepSignal::default();
-        let mut readers = Vec::with_capacity(streams.len());
-        let mut detectors = Vec::with_capacity(streams.len());
-        let mut reopen = Vec::with_capacity(streams.len());
-        for stream in streams {
-            reopen.push(stream.reopen);
-            let reading = Reading {
-                open: stream.open,
-                rank: stream.rank,
-                path: stream.path,
-                known: StreamAnnouncements::load(store.as_mut(), program, stream.rank)?,
-                is_live,
-                // The first pass only learns, and models need nothing but function events.
-                functions_only: is_recorded,
-            };
-            detectors.push(RankDetector::new(program, stream.rank));
-            let reader = match options.pacing {
-                Pacing::Lockstep => StreamReader::new(reading),
-                Pacing::Live => StreamReader::ahead(reading, signal.clone())?,
-            };
-            readers.push(reader);
-        }
+        let ranks: Vec<RankId> = streams.iter().map(|stream| stream.rank).collect();
+        let mut recorder = Recorder::claim(store, program, &ranks, name)?;
+        let detectors = ranks.iter().map(|&rank| RankDetector::new(program, rank));
         Ok(Self {
-            options,
-            announced: vec![StreamAnnouncements::default(); readers.len()],
-            readers,
-            signal,
-            detectors,
-            reopen,
-            num_ranks: 0,
-            complete: None,
-            exchange,
-            hello,
-            is_registered: false,
-            store,
-            run: RunIdentity::default(),
-            writer: None,
-            claims,
-            functions: NameTable::default(),
-            fids: Vec::new(),
-            thresholds: Vec::new(),
-            is_ignored: Vec::new(),
-            models: Vec::new(),
-            thresholds_reached: Vec::new(),
+            detectors: detectors.collect(),
+            streams: Streams::start(streams, options.pacing, &mut recorder)?,
+            functions: InstanceFunctions::default(),
             tree_models: TreeModels::default(),
-            pace: ExchangePace::default(),
-            reports: VecDeque::new(),
+            complete: None,
+            recorder,
+            reporter: Reporter::new(exchange, name, program, ranks),
             status: Status::default(),
+            options,
         })
     }
 
@@ -195,26 +103,24 @@ impl Instance {
         let mut followed = self.follow(&mut watch);
         // Even after an error, all results are stored, then reported, and the claims on the ranks are dropped.
         let mut stored = Ok(StorageStatus::default());
-        if let Some(writer) = self.writer.take() {
+        if let Some(writer) = self.recorder.take_writer() {
             stored = writer.finish().map(|(status, mut store)| {
                 let judged = |()| self.judge_stored(&mut *store);
                 followed = std::mem::replace(&mut followed, Ok(())).and_then(judged);
                 status
             });
         }
-        let has_left = if self.is_registered {
-            self.leave(&mut watch)
+        let has_left = if self.reporter.is_registered {
+            self.reporter.leave(&mut self.status, &mut watch)
         } else {
             Ok(())
         };
-        for detector in &mut self.detectors {
-            let warnings = detector.finish();
-            self.status.warnings.join(warnings);
+        for detector in std::mem::take(&mut self.detectors) {
+            self.status.warnings.join(detector.finish());
         }
-        let names = (0..self.functions.len()).map(FuncId::from_index);
-        let names = names.map(|number| self.functions.name(number));
+        let names = self.functions.names().iter().map(|(_, name)| name);
         self.status.idle_rules = self.options.rules.without_effect(names);
-        drop(std::mem::take(&mut self.claims));
+        self.recorder.release();
         followed?;
         self.status.stored = stored?;
         has_left?;
@@ -225,37 +131,33 @@ impl Instance {
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<(), AdError> {
-        let is_recorded = !self.reopen.is_empty() && self.reopen.iter().all(Option::is_some);
-        if is_recorded {
+        let reopen = self.streams.take_reopen();
+        let is_recorded = reopen.is_some();
+        if let Some(reopen) = reopen {
             if self.learn_all(watch)?.is_break() {
                 return Ok(());
             }
-            self.complete(watch)?;
-            self.start_second_pass()?;
+            self.complete(false, watch)?;
+            self.start_second_pass(reopen)?;
         }
         let (mut is_stopped, mut asked_to_end) = (false, None);
-        while !is_stopped && self.readers.iter().any(|reader| !reader.has_ended()) {
+        while !is_stopped && !self.streams.have_ended() {
             if is_recorded {
                 self.second_pass_round()?;
             } else {
-                let inputs = self.collect();
-                if inputs.is_empty() {
-                    self.send_settled_reports()?;
-                } else {
-                    self.round(inputs)?;
-                }
+                self.live_round()?;
             }
-            if let Some(writer) = &self.writer {
-                self.status.stored = writer.stored();
+            if let Some(stored) = self.recorder.stored() {
+                self.status.stored = stored;
             }
             if self.status.stored.is_closed {
                 return Ok(());
             }
-            self.update_opening_status();
-            is_stopped = watch(&self.status).is_break() && self.may_end(&mut asked_to_end);
+            self.status.opening = self.streams.opening();
+            is_stopped = watch(&self.status).is_break() && self.streams.may_end(&mut asked_to_end);
         }
         self.status.opening = None;
-        if let Some(error) = self.failure_of_all() {
+        if let Some(error) = self.streams.failure_of_all() {
             return Err(error.into());
         }
         // Registers the ranks even if there was no step.
@@ -263,73 +165,92 @@ impl Instance {
         match is_recorded {
             true if is_stopped => {}
             true => self.conclude(),
-            false => self.complete(watch)?,
+            false => self.complete(true, watch)?,
         }
         Ok(())
     }
 
-    /// Returns the reports whose documents are stored. So a server that outlives this process has counted nothing that
-    /// cannot be read. While the database refuses, no report is held back, because viewers have nothing else.
-    fn settled_reports(&mut self) -> Vec<StepReport> {
-        let num_settled = match &self.writer {
-            Some(writer) if self.exchange.is_remote() => {
-                let stored = writer.stored();
-                match stored.refusal {
-                    Some(_) => u64::MAX,
-                    None => stored.num_documents + stored.num_lost,
-                }
-            }
-            _ => u64::MAX,
-        };
-        let is_settled = |(num_sent, _): &mut (u64, StepReport)| *num_sent <= num_settled;
-        let settled = std::iter::from_fn(|| self.reports.pop_front_if(is_settled));
-        settled.map(|(_, report)| report).collect()
+    /// Sends changes and reports to the parameter server, and updates the status of the connection. Returns the newest
+    /// models of the changed functions.
+    fn exchange_models(
+        &mut self,
+        deltas: ModelDeltas,
+        reports: &[StepReport],
+    ) -> Result<Vec<(FuncId, Arc<FuncModel>)>, AdError> {
+        let synced = self
+            .reporter
+            .exchange_models(deltas, &self.functions, reports)?;
+        self.status.set_link(synced.link);
+        Ok(synced.models)
+    }
+
+    /// Takes over tree models that have been put in force.
+    fn take_tree_models(&mut self) {
+        let updates = self.reporter.exchange.take_tree_models();
+        if !updates.is_empty() {
+            let (trees, functions) = (&self.options.trees, self.functions.names());
+            self.status.tree_trouble = self.tree_models.take(updates, trees, functions);
+        }
     }
 
     /// Assigns numbers and global indices to functions that are new in this round.
     fn name_functions(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
-        let num_known = self.fids.len();
         let mut numbers = Vec::new();
         for (position, input) in inputs {
             for name in &input.functions {
                 numbers.push((*position, self.functions.intern(name)));
             }
         }
-        let new: Vec<String> = (num_known..self.functions.len())
-            .map(|number| self.functions.name(FuncId::from_index(number)).to_owned())
-            .collect();
-        self.add_functions(&new)?;
+        self.add_functions()?;
         for (position, number) in numbers {
+            let function = self.functions.get(number.0);
             let named = NamedFunction {
-                name: Arc::from(self.functions.name(number)),
-                fid: self.fids[number.index()].0,
+                name: Arc::from(self.functions.names().name(number)),
+                fid: function.fid.0,
             };
-            let is_judged = !self.is_ignored[number.index()];
-            self.detectors[position].name_function(named, is_judged.then_some(number.0));
+            let judged = (!function.is_ignored).then_some(number.0);
+            self.detectors[position].name_function(named, judged);
         }
         Ok(())
     }
 
-    /// Gets the global indices of functions that follow the known ones.
-    fn add_functions(&mut self, new: &[String]) -> Result<(), AdError> {
+    /// Gets the global indices of the functions that have none yet.
+    fn add_functions(&mut self) -> Result<(), AdError> {
+        let (new, options) = (self.functions.new_names(), &self.options);
         if !new.is_empty() {
-            self.fids
-                .extend(self.exchange.functions(self.options.program, new)?);
-        }
-        self.tree_models
-            .name_functions(new.iter().map(String::as_str), &self.options.trees);
-        for name in new {
-            self.models.push(None);
-            self.thresholds_reached.push(RunningThreshold::default());
-            self.is_ignored.push(self.options.rules.is_ignored(name));
-            self.thresholds.push(self.options.rules.threshold(name));
+            let fids = self.reporter.exchange.functions(options.program, &new)?;
+            self.functions.extend(fids, &options.rules);
+            let names = new.iter().map(String::as_str);
+            self.tree_models.name_functions(names, &options.trees);
         }
         Ok(())
     }
-}
 
-/// Returns the pause until the next check of something awaited for `waited`: an eighth of that time, so that many
-/// waiting instances cost the server almost nothing.
-fn pause(waited: Duration) -> Duration {
-    (waited / 8).clamp(PAUSES[0], PAUSES[1])
+    /// Passes on the results of a round, in order of rank.
+    fn add_outcomes(
+        &mut self,
+        judged: Positioned<Vec<Result<StepOutcome, ProvDbError>>>,
+    ) -> Result<(), AdError> {
+        let steps = judged.into_iter();
+        for (position, step) in
+            steps.flat_map(|(at, steps)| steps.into_iter().map(move |it| (at, it)))
+        {
+            let step = step?;
+            self.status.num_executions += step.num_executions;
+            let fits = self.status.count_trees(step.trees).into_iter();
+            let (trees, functions) = (&self.options.trees, self.functions.names());
+            let unfit = self.tree_models.add_fits(fits, trees, functions);
+            self.status.count_unfit(unfit);
+            match &step.report {
+                Some(_) => self.status.num_anomalies += step.num_anomalies,
+                None => self.status.num_known_steps += 1,
+            }
+            let rank = self.reporter.hello.ranks[position];
+            let num_sent = self.recorder.record(rank, step.replaced, step.documents);
+            if let Some(report) = step.report {
+                self.reporter.add_report(num_sent, report);
+            }
+        }
+        Ok(())
+    }
 }

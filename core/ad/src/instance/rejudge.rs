@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use callgrove_model::{ProgramId, RankId};
-use callgrove_provdb::{Collection, Filter, ProvDbError, Query, Store};
+use callgrove_provdb::{Claim, Collection, Filter, ProvDbError, Query, Store};
 use callgrove_pserver::ModelExchange;
 use serde::Deserialize;
 
@@ -41,12 +41,13 @@ impl Instance {
             stored(&mut *store, Collection::Metadata, program, |it: OfRank| {
                 it.rid
             })?;
-        for &rank in &ranks {
-            instance.claims.push(store.claim(program.0, rank, name)?);
-        }
-        instance.hello.ranks = ranks.into_iter().map(RankId).collect();
-        instance.hello.run = store.run()?.unwrap_or_default();
-        instance.exchange.register(&instance.hello)?;
+        // Held until this function returns.
+        let claims = ranks.iter().map(|&rank| store.claim(program.0, rank, name));
+        let _claims = claims.collect::<Result<Vec<Claim>, _>>()?;
+        let reporter = &mut instance.reporter;
+        reporter.hello.ranks = ranks.into_iter().map(RankId).collect();
+        reporter.hello.run = store.run()?.unwrap_or_default();
+        reporter.exchange.register(&reporter.hello)?;
         let functions: BTreeSet<String> = stored(
             &mut *store,
             Collection::AdModel,
@@ -57,11 +58,12 @@ impl Instance {
         for function in &functions {
             instance.functions.intern(function);
         }
-        instance.add_functions(&functions)?;
-        let progress = instance.exchange.progress(0)?.unwrap_or_default();
+        instance.add_functions()?;
+        let progress = instance.reporter.exchange.progress(0)?.unwrap_or_default();
         instance.take_complete(progress.learnt_in, true)?;
         instance.judge_stored(&mut *store)?;
-        instance.leave(&mut |_| ControlFlow::Continue(()))?;
+        let watch = &mut |_: &Status| ControlFlow::Continue(());
+        instance.reporter.leave(&mut instance.status, watch)?;
         Ok(instance.status)
     }
 }

@@ -1,11 +1,16 @@
 //! The status of an instance.
 
+use std::time::Duration;
+
 use callgrove_model::{RankId, WarningKind, Warnings};
 use callgrove_pserver::Link;
 
 use crate::provenance_writer::StorageStatus;
 use crate::rank_trees::TreeOutcome;
 use crate::tree_models::ModelFit;
+
+/// How long the instance waits before its status says why.
+pub(super) const STATUS_DELAY: Duration = Duration::from_secs(2);
 
 /// The status of an instance. All counts are since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -16,6 +16,9 @@ const MAX_UNSENT_STEPS: u64 = 1 << 10;
 /// Time after which models are exchanged in any case.
 const MAX_UNSENT_TIME: Duration = Duration::from_millis(100);
 
+/// Values by stream index.
+pub(super) type Positioned<T> = Vec<(usize, T)>;
+
 /// The limits of a turn: it ends with the step that reaches one of them.
 #[derive(Clone, Copy)]
 pub(super) struct TurnLimit {
@@ -142,4 +145,18 @@ pub(super) fn take_turns<T: Send>(
         (done, steps.turn)
     };
     readers.par_iter_mut().zip(detectors).map(turn).collect()
+}
+
+/// Returns the detectors that have a step, each with its index and step.
+pub(super) fn at_work(
+    detectors: &mut [RankDetector],
+    inputs: Positioned<StepInput>,
+) -> Vec<(usize, &mut RankDetector, StepInput)> {
+    let mut inputs = inputs.into_iter().peekable();
+    let with_step = detectors.iter_mut().enumerate();
+    let with_step = with_step.filter_map(|(position, detector)| {
+        let (_, input) = inputs.next_if(|(of, _)| *of == position)?;
+        Some((position, detector, input))
+    });
+    with_step.collect()
 }

@@ -8,14 +8,14 @@ use callgrove_model::{
 
 /// The open calls of one rank, across steps.
 #[derive(Debug, Default)]
-pub(crate) struct StepLearner {
+pub(super) struct StepLearner {
     lanes: BTreeMap<ThreadId, OpenCalls<()>>,
-    pub(crate) warnings: Warnings,
+    pub(super) warnings: Warnings,
 }
 
 impl StepLearner {
     /// Takes in the next step of `rank`, and passes each call that ended in it to `ended`.
-    pub(crate) fn take_in(
+    pub(super) fn take_in(
         &mut self,
         rank: RankId,
         funcs: &FuncEvents,
@@ -50,9 +50,10 @@ mod tests {
     use super::super::RankDetector;
     use super::*;
     use crate::announcements::StreamAnnouncements;
+    use crate::functions::InstanceFunctions;
     use crate::record_builder::NamedFunction;
     use crate::stream_reader::StepInput;
-    use crate::{AdOptions, Pacing};
+    use crate::{AdOptions, FunctionRules, Pacing};
 
     const RANK: RankId = RankId(3);
     /// The number of functions of the rank; the last one is not judged.
@@ -99,6 +100,16 @@ mod tests {
         detector
     }
 
+    fn functions() -> InstanceFunctions {
+        let mut functions = InstanceFunctions::default();
+        for func in 0..NUM_FUNCTIONS {
+            functions.intern(&format!("f{func}"));
+        }
+        let fids = (0..NUM_FUNCTIONS).map(FuncId).collect();
+        functions.extend(fids, &FunctionRules::default());
+        functions
+    }
+
     proptest! {
         #[test]
         fn models_learn_the_same_whether_calls_are_kept_or_not(
@@ -107,19 +118,19 @@ mod tests {
             turn_length in 1..40_usize,
         ) {
             let options = AdOptions::new(Params::default(), Pacing::Lockstep).unwrap();
-            let models: Vec<Option<Arc<FuncModel>>> = vec![None; NUM_FUNCTIONS as usize];
+            let functions = functions();
             let (mut learner, mut keeper) = (detector(), detector());
             let mut now_us = [1_000_000; 2];
             let steps: Vec<_> = (0..).zip(events.chunks(step_length)).collect();
             for turn in steps.chunks(turn_length) {
                 let inputs = turn.iter().map(|(step, events)| input(*step, events, &mut now_us[0]));
-                let learnt = learner.learn_steps(inputs, &options, &models);
+                let learnt = learner.learn_steps(inputs, &options, &functions);
                 let new_steps = turn.iter().map(|(step, _)| (RANK, StepId(*step)));
                 prop_assert_eq!(learnt.steps, new_steps.collect::<Vec<_>>());
                 let mut kept = Vec::new();
                 for (step, events) in turn {
-                    keeper.take_in(input(*step, events, &mut now_us[1]), &options, models.len(), false);
-                    kept.extend(keeper.learn(&options, &models));
+                    keeper.take_in(input(*step, events, &mut now_us[1]), &options, functions.len(), false);
+                    kept.extend(keeper.learn(&options, &functions));
                     keeper.retire(2);
                 }
                 prop_assert_eq!(by_number(learnt.models), by_number(kept));

@@ -10,10 +10,11 @@ use callgrove_pserver::{
 };
 
 use super::RankDetector;
-use super::judging::JudgedFunction;
+use super::calls::JudgedFunction;
 use crate::AdOptions;
 use crate::by_function::ExecPosition;
 use crate::compiled_model::CompiledModel;
+use crate::functions::InstanceFunctions;
 use crate::outliers::{FunctionOutliers, longer_than_usual};
 use crate::own_times::own_times;
 use crate::record_builder::JudgedLane;
@@ -24,15 +25,15 @@ impl RankDetector {
         &mut self,
         functions: Vec<JudgedFunction>,
         anomalies: &BTreeMap<u32, AnomalySummary>,
-        fids: &[FuncId],
+        all: &InstanceFunctions,
         stall_summary: StallSummary,
     ) -> Option<StepReport> {
         let step = self.span.step();
-        if self.has_reported(step) {
+        if self.known.has_reported(step) {
             return None;
         }
         let functions = functions.into_iter().map(|function| FunctionReport {
-            fid: fids[function.number as usize],
+            fid: all.get(function.number).fid,
             exclusive: function.exclusive,
             inclusive: function.inclusive,
             anomalies: anomalies.get(&function.number).cloned().unwrap_or_default(),
@@ -43,7 +44,7 @@ impl RankDetector {
             rank: self.rank,
             step,
             functions,
-            counters: self.counters.take_reports(),
+            counters: self.facts.counters.take_reports(),
             stall_summary,
             tree_p_values: TreePValues::new(),
         })
@@ -52,12 +53,12 @@ impl RankDetector {
     pub(super) fn add_final_anomalies(
         &mut self,
         anomalies: &BTreeMap<u32, AnomalySummary>,
-        fids: &[FuncId],
+        all: &InstanceFunctions,
     ) {
         let mut count = 0;
         for (number, of_function) in anomalies.iter().filter(|(_, it)| it.count() > 0) {
             let metrics = Metrics::of_step(self.span.step(), of_function);
-            let fid = fids[*number as usize];
+            let fid = all.get(*number).fid;
             self.final_anomalies
                 .metrics
                 .entry(fid)
@@ -85,32 +86,29 @@ impl RankDetector {
         &mut self,
         found: &[FunctionOutliers],
         compiled: &[Option<CompiledModel>],
-        fids: &[FuncId],
+        all: &InstanceFunctions,
         options: &AdOptions,
     ) -> StallSummary {
-        let mut stalls = std::mem::take(&mut self.stalls);
-        let lanes = self.judged_lanes();
+        let lanes = self.calls.lanes();
         let longer = longer_than_usual(found, &lanes, compiled, options.statistic);
         let step = JudgedStep {
             rank: self.rank,
             step: self.span.step(),
             lanes: &lanes,
             functions: &self.functions,
-            numbers: &self.message_numbers,
+            numbers: &self.facts.message_numbers,
         };
-        let summary = stalls.summary(&step, &longer);
-        let own_times = if self.has_reported(self.span.step()) {
+        let summary = self.stalls.summary(&step, &longer);
+        let own_times = if self.known.has_reported(self.span.step()) {
             Vec::new()
         } else {
-            self.own_times(&lanes, fids)
+            self.own_times(&lanes, all)
         };
-        drop(lanes);
-        self.stalls = stalls;
         StallSummary {
             host: if own_times.is_empty() {
                 String::new()
             } else {
-                self.hostname.to_string()
+                self.facts.hostname.to_string()
             },
             own_times,
             ..summary
@@ -118,7 +116,7 @@ impl RankDetector {
     }
 
     /// Returns the own times of executions that ended in the step, for trends.
-    fn own_times(&self, lanes: &[JudgedLane<'_>], fids: &[FuncId]) -> Vec<OwnTimeEntry> {
+    fn own_times(&self, lanes: &[JudgedLane<'_>], all: &InstanceFunctions) -> Vec<OwnTimeEntry> {
         let fid_of = |func: FuncId| self.functions.get(func.index()).map(|it| FuncId(it.fid));
         let entry = |position: ExecPosition| {
             let lane = usize::try_from(position.lane).ok();
@@ -127,6 +125,11 @@ impl RankDetector {
             let entry = entries.and_then(|entries| entries.get(position.exec.index()));
             entry.copied().unwrap_or_default()
         };
-        own_times(&self.executions, (self.span.step(), fids), fid_of, entry)
+        own_times(
+            &self.calls.executions,
+            (self.span.step(), all),
+            fid_of,
+            entry,
+        )
     }
 }

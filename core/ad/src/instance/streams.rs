@@ -1,0 +1,178 @@
+//! The streams of an instance: opening them, and reading their next steps.
+
+use std::time::{Duration, Instant};
+
+use callgrove_model::RankId;
+use callgrove_source::SourceError;
+use rayon::prelude::*;
+
+use super::recorder::Recorder;
+use super::status::STATUS_DELAY;
+use super::turn::{Positioned, Turn, TurnLimit, TurnSteps, take_turns};
+use crate::announcements::StreamAnnouncements;
+use crate::rank_detector::RankDetector;
+use crate::stream_reader::{OpenStream, Reading, StepInput, StepPoll, StepSignal, StreamReader};
+use crate::{AdError, Pacing};
+
+/// How long an ending instance waits for streams that are being opened. If the reader is gone when an SST writer
+/// answers, the writer hangs or crashes (seen with ADIOS2 2.12.1), and with it the job.
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
+/// How long a live round without a step waits before it checks all streams again.
+const LIVE_WAIT: Duration = Duration::from_millis(100);
+
+/// A stream to read.
+pub struct Stream {
+    /// Its rank.
+    pub rank: RankId,
+    /// Opens the stream; runs on the thread that reads it.
+    pub open: OpenStream,
+    /// The name of the stream in warnings.
+    pub path: String,
+    /// Opens a recorded stream for the second pass, which judges; `None` for a live stream, which is read once.
+    pub reopen: Option<OpenStream>,
+}
+
+/// The streams of an instance, in order of rank.
+pub(super) struct Streams {
+    pacing: Pacing,
+    readers: Vec<StreamReader>,
+    /// Signals that one of the readers has a step.
+    signal: StepSignal,
+    /// Open the streams for the second pass, if all are recorded.
+    reopen: Option<Vec<OpenStream>>,
+    /// The largest number of ranks that any stream states.
+    num_ranks: u32,
+}
+
+impl Streams {
+    /// Starts to read streams, which are in order of rank.
+    pub(super) fn start(
+        streams: Vec<Stream>,
+        pacing: Pacing,
+        recorder: &mut Recorder,
+    ) -> Result<Self, AdError> {
+        let are_recorded = streams.iter().all(|stream| stream.reopen.is_some());
+        let signal = StepSignal::default();
+        let mut readers = Vec::with_capacity(streams.len());
+        let mut reopen = Vec::with_capacity(streams.len());
+        for stream in streams {
+            reopen.extend(stream.reopen);
+            let reading = Reading {
+                open: stream.open,
+                rank: stream.rank,
+                path: stream.path,
+                known: recorder.known_announcements(stream.rank)?,
+                is_live: pacing == Pacing::Live,
+                // The first pass only learns, and models need nothing but function events.
+                functions_only: are_recorded,
+            };
+            readers.push(match pacing {
+                Pacing::Lockstep => StreamReader::new(reading),
+                Pacing::Live => StreamReader::ahead(reading, signal.clone())?,
+            });
+        }
+        Ok(Self {
+            pacing,
+            readers,
+            signal,
+            reopen: are_recorded.then_some(reopen),
+            num_ranks: 0,
+        })
+    }
+
+    /// Returns the functions that open the streams for the second pass; `None` for live streams.
+    pub(super) fn take_reopen(&mut self) -> Option<Vec<OpenStream>> {
+        self.reopen.take()
+    }
+
+    /// Opens the streams for the second pass.
+    pub(super) fn reopen(
+        &mut self,
+        reopen: Vec<OpenStream>,
+        ranks: &[RankId],
+    ) -> Result<(), AdError> {
+        for ((reader, reopen), &rank) in self.readers.iter_mut().zip(reopen).zip(ranks) {
+            let source = reopen()?;
+            *reader = StreamReader::new(Reading {
+                open: Box::new(move || Ok(source)),
+                rank,
+                path: reader.path().to_owned(),
+                known: StreamAnnouncements::default(),
+                is_live: false,
+                functions_only: false,
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns the number of streams.
+    pub(super) fn len(&self) -> usize {
+        self.readers.len()
+    }
+
+    /// Returns the largest number of ranks that any stream states.
+    pub(super) fn num_ranks(&self) -> u32 {
+        self.num_ranks
+    }
+
+    /// Returns whether all streams have ended.
+    pub(super) fn have_ended(&self) -> bool {
+        self.readers.iter().all(StreamReader::has_ended)
+    }
+
+    /// Processes the next steps of each recorded stream in parallel ([`take_turns`]).
+    pub(super) fn take_turns<T: Send>(
+        &mut self,
+        detectors: &mut [RankDetector],
+        limit: TurnLimit,
+        work: impl Fn(&mut RankDetector, &mut TurnSteps<'_>) -> T + Sync,
+    ) -> Vec<(T, Turn)> {
+        let turns = take_turns(&mut self.readers, detectors, limit, work);
+        let num_ranks = turns.iter().map(|(_, turn)| turn.num_ranks).max();
+        self.num_ranks = self.num_ranks.max(num_ranks.unwrap_or_default());
+        turns
+    }
+
+    /// Returns the next step of each stream that has one. Warnings of streams that end go to the detectors.
+    pub(super) fn collect(&mut self, detectors: &mut [RankDetector]) -> Positioned<StepInput> {
+        let next = |reader: &mut StreamReader| (!reader.has_ended()).then(|| reader.next());
+        let polls: Vec<Option<StepPoll>> = self.readers.par_iter_mut().map(next).collect();
+        let mut inputs = Vec::new();
+        for (position, poll) in polls.into_iter().enumerate() {
+            match poll {
+                Some(StepPoll::Step(input)) => {
+                    self.num_ranks = self.num_ranks.max(input.num_ranks);
+                    inputs.push((position, *input));
+                }
+                Some(StepPoll::NotReady) | None => {}
+                Some(StepPoll::End(warnings)) => detectors[position].warnings.join(warnings),
+            }
+        }
+        if inputs.is_empty() && self.pacing == Pacing::Live {
+            self.signal.wait(LIVE_WAIT);
+        }
+        inputs
+    }
+
+    /// Returns a message if streams take long to open: a running job may take long to answer.
+    pub(super) fn opening(&self) -> Option<String> {
+        let mut opening = self.readers.iter().filter_map(StreamReader::opening);
+        let message = "streams are not open yet: waiting for the job to start, or for the next step of a running job";
+        let is_long = opening.any(|waited| waited > STATUS_DELAY);
+        is_long.then(|| message.to_owned())
+    }
+
+    /// Returns whether an instance may end, which was asked to end at the time kept in `asked`.
+    pub(super) fn may_end(&self, asked: &mut Option<Instant>) -> bool {
+        let asked = asked.get_or_insert_with(Instant::now);
+        let is_opening = self.readers.iter().any(|it| it.opening().is_some());
+        !is_opening || asked.elapsed() > ANSWER_WAIT
+    }
+
+    /// Returns the error of the first stream, if no stream could be opened.
+    pub(super) fn failure_of_all(&mut self) -> Option<SourceError> {
+        let failures = self.readers.iter_mut().map(StreamReader::take_failure);
+        let failures: Option<Vec<SourceError>> = failures.collect();
+        failures?.into_iter().next()
+    }
+}
