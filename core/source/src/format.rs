@@ -4,7 +4,10 @@ use std::path::Path;
 
 use callgrove_model::{ProgramId, Progress, RankId, Trace};
 
-use crate::{EventStream, Input, Projection, SourceError, rank_in_name};
+use crate::error::SourceError;
+use crate::input::Input;
+use crate::rank_in_name::rank_in_name;
+use crate::stream::{EventStream, Projection};
 
 /// A trace format.
 pub trait Format: Send + Sync {

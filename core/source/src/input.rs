@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::SourceError;
+use crate::error::SourceError;
 
 /// An open file.
 pub trait FileReader: Read + Seek + Send {}

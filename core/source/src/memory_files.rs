@@ -5,9 +5,10 @@ use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{FileReader, FileSystem, SourceError};
+use crate::error::SourceError;
+use crate::input::{FileReader, FileSystem};
 
-/// FileSystem in memory, by path. Each path with further parts below it is a folder.
+/// Files in memory, by path. Each path with further parts below it is a folder.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFiles {
     files: BTreeMap<PathBuf, Arc<[u8]>>,

@@ -10,7 +10,10 @@ use callgrove_model::{
     Warnings,
 };
 
-use crate::{EventStream, Next, Part, Projection, Ranks, SourceError, Workers};
+use crate::error::SourceError;
+use crate::format::Part;
+use crate::stream::{EventStream, Next, Projection, Ranks};
+use crate::workers::Workers;
 
 /// Share of the progress that reading the parts takes. Joining the ranks takes the rest.
 const READING_SHARE: f32 = 0.9;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use callgrove_model::{Progress, Trace};
 
-use crate::{
-    Contents, Extent, FileSystem, Format, Input, LoadTrace, Part, SourceError, Workers,
-    rank_in_name, read_parts,
-};
+use crate::error::SourceError;
+use crate::format::{Contents, Extent, Format, LoadTrace, Part};
+use crate::input::{FileSystem, Input};
+use crate::rank_in_name::rank_in_name;
+use crate::read::read_parts;
+use crate::workers::Workers;
 
 /// The known formats, and the files that they read.
 pub struct Registry {

@@ -6,7 +6,7 @@ use callgrove_model::{
     CounterId, FuncId, NameTable, ProgramId, RankId, StepBatch, TimeNs, Warnings,
 };
 
-use crate::SourceError;
+use crate::error::SourceError;
 
 /// An attribute of a stream: its name and its text.
 pub type Announcement = (String, String);

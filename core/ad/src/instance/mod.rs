@@ -94,7 +94,7 @@ impl Instance {
     /// # Errors
     /// [`AdError::OtherRun`], [`AdError::ProvDb`] and [`AdError::Exchange`] if database or parameter server belong to
     /// another run; [`AdError::Exchange`] also if the parameter server refuses, or cannot be reached at the end;
-    /// [`AdError::Lost`] if the provenance database did not store everything; [`AdError::Trace`] if no stream can be
+    /// [`AdError::Lost`] if the provenance database did not store everything; [`AdError::Source`] if no stream can be
     /// opened.
     pub fn run(
         mut self,

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use callgrove_model::{Progress, Trace};
 use callgrove_source::{Contents, Extent, Format, Input, LoadTrace, SourceError};
 
-use crate::{ForestFileError, ForestFileLimits, read_forest};
+use crate::error::ForestFileError;
+use crate::reader::{FORMATS, ForestFileLimits, read_forest};
 
 /// Number of bytes at the start of a file in which its header names the format.
 const PROBE_BYTES: usize = 4096;
-/// The values of `format` in a header.
-const NAMES: [&str; 2] = ["callgrove-forest", "cstree-forest"];
 
 /// The format of forest files.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +35,7 @@ impl Format for ForestFormat {
         let named = || {
             let start = input.first_bytes(PROBE_BYTES);
             let start = String::from_utf8_lossy(&start);
-            NAMES.iter().any(|name| start.contains(name))
+            FORMATS.iter().any(|name| start.contains(name))
         };
         input.has_extension("jsonl") || is_compressed(input) || named()
     }

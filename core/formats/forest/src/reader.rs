@@ -10,7 +10,7 @@ use crate::builder::{ForestBuilder, ForestFile, PlainTree, Weights};
 use crate::error::{ForestFileError, TreeFault};
 
 /// The format names that a header may have.
-const FORMATS: [&str; 2] = ["callgrove-forest", "cstree-forest"];
+pub(crate) const FORMATS: [&str; 2] = ["callgrove-forest", "cstree-forest"];
 /// The supported version of the format.
 const VERSION: u64 = 1;
 /// Maximum weight and time of entry.
