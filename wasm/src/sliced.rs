@@ -59,8 +59,13 @@ impl<S: UserFiles> SlicedFile<S> {
     /// The browser's error.
     pub fn digest(mut self) -> io::Result<[u8; 32]> {
         let mut digest = Sha256::new();
-        io::copy(&mut self, &mut digest)?;
-        Ok(digest.finalize().into())
+        let mut bytes = vec![0; FIRST_SLICE_BYTES];
+        loop {
+            match self.read(&mut bytes)? {
+                0 => return Ok(digest.finalize().into()),
+                num_bytes => digest.update(&bytes[..num_bytes]),
+            }
+        }
     }
 
     fn fill(&mut self) -> io::Result<()> {

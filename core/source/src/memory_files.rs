@@ -1,4 +1,4 @@
-//! FileSystem in memory, for a caller that has the bytes already.
+//! Files in memory, for a caller that has the bytes already.
 
 use std::collections::BTreeMap;
 use std::io::{self, Cursor};
