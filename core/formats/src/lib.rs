@@ -5,7 +5,7 @@
 //! files of this machine, or of a page ───┴─ Registry ─ Run ─ Trace
 //! ```
 //!
-//! To add a format, write a crate in a folder next to `events_csv` and give it a line in [`formats`].
+//! To add a format, write a crate in a folder next to `events_csv` and give it a line in `formats`.
 
 #[cfg(not(target_family = "wasm"))]
 mod local;
