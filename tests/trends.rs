@@ -120,6 +120,6 @@ fn recorded_runs_without_trends_say_so() -> Result<()> {
 fn a_file_of_trees_has_no_trends() -> Result<()> {
     let trees = example().join("pair-eam-compute.jsonl");
     let text = error_output(&["trends", &trees.to_string_lossy()])?;
-    assert!(text.contains("trends need a trace"), "{text}");
+    assert!(text.contains("this needs a trace"), "{text}");
     Ok(())
 }

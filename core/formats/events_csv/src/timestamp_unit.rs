@@ -54,7 +54,7 @@ impl TimestampUnit {
         let kept = fraction.bytes().chain(std::iter::repeat(b'0'));
         let mut ns: i64 = 0;
         for digit in whole.bytes().chain(kept.take(self.num_places())) {
-            let digit = i64::from(digit.is_ascii_digit().then_some(digit - b'0')?);
+            let digit = i64::from(digit.is_ascii_digit().then(|| digit - b'0')?);
             ns = ns.checked_mul(10)?.checked_add(digit)?;
         }
         let is_number = fraction.bytes().all(|it| it.is_ascii_digit());
@@ -91,6 +91,7 @@ mod tests {
             (TimestampUnit::Seconds, "1.5e-3", Some(1_500_000)),
             (TimestampUnit::Seconds, "99999999999999", None),
             (TimestampUnit::Seconds, "nan", None),
+            (TimestampUnit::Seconds, "1+2", None),
             (TimestampUnit::Seconds, "", None),
             (TimestampUnit::Nanoseconds, "1.x", None),
         ];
