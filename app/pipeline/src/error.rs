@@ -1,6 +1,5 @@
 //! The errors of the pipeline.
 
-use std::error::Error as _;
 use std::io;
 use std::path::PathBuf;
 use std::string::FromUtf8Error;
@@ -117,12 +116,6 @@ pub enum PipelineError {
 impl PipelineError {
     /// Returns the message followed by those of its causes, in one line.
     pub fn with_causes(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
-        text
+        callgrove_source::with_causes(self)
     }
 }

@@ -90,7 +90,7 @@ impl fmt::Display for WarningKind {
             Self::UnmatchedRecv => "RECV without SEND",
             Self::RecvBeforeSend => "RECV before its SEND (clocks differ)",
             Self::OneSideOnly => {
-                "the tracer recorded one side of messages only, so none is drawn or followed"
+                "messages of which the tracer recorded one side only: none is drawn or followed"
             }
             Self::SizeDiffers => {
                 "receives report the size of the posted buffer; the size of the send is used"

@@ -160,12 +160,17 @@ impl SourceError {
 
     /// Returns the message followed by those of its causes, in one line.
     pub fn with_causes(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
-        text
+        with_causes(self)
     }
+}
+
+/// Returns the message of an error followed by those of its causes, in one line.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }

@@ -21,6 +21,7 @@
     clippy::cast_lossless
 )]
 
+mod call_lines;
 mod error;
 mod format;
 mod input;
@@ -31,7 +32,8 @@ mod registry;
 mod stream;
 mod workers;
 
-pub use error::SourceError;
+pub use call_lines::call_lines;
+pub use error::{SourceError, with_causes};
 pub use format::{Contents, Extent, Format, LoadTrace, Part};
 pub use input::{FileReader, FileSystem, Input};
 pub use memory_files::MemoryFiles;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgrove_events_csv::EventsCsvFormat;
-use callgrove_model::{ExecIdx, ProgramId, Progress, RankId, Trace, WarningKind};
+use callgrove_model::{ProgramId, Progress, RankId, Trace, WarningKind};
 use callgrove_source::{
     Contents, EventStream, FileSystem, Format as _, Input, MemoryFiles, Next, OneByOne, Part,
-    Projection, Ranks, Registry, SourceError,
+    Projection, Ranks, Registry, SourceError, call_lines,
 };
 use proptest::prelude::*;
 
@@ -49,26 +49,6 @@ fn part(text: &[u8]) -> Box<dyn Part> {
     parts.remove(0)
 }
 
-/// Returns the calls of each lane as `rank.thread depth name entry-exit`.
-fn calls(trace: &Trace) -> Vec<String> {
-    let mut lines = Vec::new();
-    for lane in &trace.lanes {
-        let calls = &lane.executions;
-        for row in 0..calls.len() {
-            lines.push(format!(
-                "{}.{} {} {} {}-{}",
-                lane.rank,
-                lane.thread.0,
-                calls.depth[row],
-                trace.names.name(calls.func[row]),
-                calls.entry[row].0,
-                calls.exit(ExecIdx::from_index(row)).0,
-            ));
-        }
-    }
-    lines
-}
-
 #[test]
 fn calls_and_messages_of_all_ranks_are_read() {
     let trace = read(PING.as_bytes()).unwrap();
@@ -78,7 +58,7 @@ fn calls_and_messages_of_all_ranks_are_read() {
         "1.0 0 main(int, char**) 11-61",
         "1.0 1 MPI_Recv 30-50",
     ];
-    assert_eq!(calls(&trace), expected);
+    assert_eq!(call_lines(&trace), expected);
     assert_eq!(trace.messages.len(), 1);
     assert_eq!(trace.lanes[0].comms.tag, [10]);
     assert_eq!(trace.lanes[1].comms.size_bytes, [16384]);
@@ -92,7 +72,7 @@ fn columns_may_be_missing_spaced_and_in_another_order_and_unit() {
                 work, 1.5e-6, Leave, 3\nmain, 1, Leave, 4\n";
     let trace = read(text.as_bytes()).unwrap();
     assert_eq!(
-        calls(&trace),
+        call_lines(&trace),
         ["0.0 0 main 0-1000000000", "0.0 1 work 500-1500"]
     );
 }
@@ -104,7 +84,7 @@ fn invalid_rows_are_counted_with_their_line() {
          70,Instant,MpiSend,0,0,\n"
     );
     let trace = read(text.as_bytes()).unwrap();
-    assert_eq!(calls(&trace).len(), 4);
+    assert_eq!(call_lines(&trace).len(), 4);
     assert_eq!(trace.warnings.total(WarningKind::BadRow), 6);
     let mut of_rank_0 = trace
         .warnings
@@ -120,7 +100,7 @@ fn rows_out_of_order_are_sorted_and_counted() {
                 10,Enter,a\n20,Leave,a\n50,Leave,main\n";
     let trace = read(text.as_bytes()).unwrap();
     assert_eq!(
-        calls(&trace),
+        call_lines(&trace),
         ["0.0 0 main 0-50", "0.0 1 a 10-20", "0.0 1 b 30-40"]
     );
     assert_eq!(trace.warnings.total(WarningKind::TimeWentBack), 1);

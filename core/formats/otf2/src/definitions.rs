@@ -280,11 +280,9 @@ impl Definitions {
         self.text(location.name).unwrap_or_default()
     }
 
-    /// Returns the name of the host of a process: of the nearest node of the system tree with the class `node`, or else
-    /// of the node that it is on.
+    /// Returns the name of the host of a process: of the nearest node of the system tree with the class `node`.
     pub(crate) fn host(&self, process: u32) -> Option<&str> {
-        let nearest = self.location_groups.get(&process)?.node;
-        let mut next = nearest;
+        let mut next = self.location_groups.get(&process)?.node;
         // A damaged tree may have circles.
         for _ in 0..self.nodes.len() {
             let node = self.nodes.get(&next)?;
@@ -292,11 +290,8 @@ impl Definitions {
                 return self.text(node.name);
             }
             next = node.parent;
-            if next == UNDEFINED {
-                break;
-            }
         }
-        self.text(self.nodes.get(&nearest)?.name)
+        None
     }
 
     /// Returns the members of a group of some type.

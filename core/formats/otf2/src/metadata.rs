@@ -9,7 +9,12 @@ use crate::processes::{Otf2Process, STREAM};
 /// Returns what the definitions state of a process: its host, and which threads are streams of a GPU.
 pub(crate) fn of_process(archive: &Archive, process: &Otf2Process) -> Vec<Metadata> {
     let definitions = &archive.definitions;
-    let host = definitions.host(process.group).into_iter();
+    // TAU numbers a node for each process, whatever host it is on.
+    let numbered = format!("node {}", process.rank);
+    let host = definitions
+        .host(process.group)
+        .filter(|host| *host != numbered);
+    let host = host.into_iter();
     let host = host.map(|host| entry(process.rank, ThreadId(0), Property::Host, host.to_owned()));
     let streams = process.locations.iter().filter_map(|(id, thread)| {
         let location = definitions.locations.get(id)?;

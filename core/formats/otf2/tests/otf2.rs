@@ -8,35 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use callgrove_local::{LocalFiles, Threads};
-use callgrove_model::{ExecIdx, Progress, Trace, WarningKind};
+use callgrove_model::{Progress, Trace, WarningKind};
 use callgrove_otf2::{Otf2Error, Otf2Format};
-use callgrove_source::{FileSystem, MemoryFiles, OneByOne, Registry, SourceError};
+use callgrove_source::{FileSystem, MemoryFiles, OneByOne, Registry, SourceError, call_lines};
 use proptest::prelude::*;
 use support::{ArchiveWriter, CHUNK_BYTES, Writer};
 
 fn read(files: MemoryFiles) -> Result<Trace, SourceError> {
     let registry = Registry::new(Arc::new(files), vec![Box::new(Otf2Format)]);
     registry.load(Path::new("run"), &OneByOne, Progress::none())
-}
-
-/// Returns the calls as `rank.thread depth name entry-exit`.
-fn calls(trace: &Trace) -> Vec<String> {
-    let mut lines = Vec::new();
-    for lane in &trace.lanes {
-        let calls = &lane.executions;
-        for row in 0..calls.len() {
-            lines.push(format!(
-                "{}.{} {} {} {}-{}",
-                lane.rank,
-                lane.thread.0,
-                calls.depth[row],
-                trace.names.name(calls.func[row]),
-                calls.entry[row].0,
-                calls.exit(ExecIdx::from_index(row)).0,
-            ));
-        }
-    }
-    lines
 }
 
 /// Writes two ranks, of which 1 has the lower location id. Rank 0 sends to rank 1 over a communicator of which only
@@ -77,7 +57,7 @@ const PAIR: [&str; 4] = [
 fn calls_and_messages_of_both_byte_orders_are_read() {
     for is_big in [false, true] {
         let trace = read(pair(is_big).files()).unwrap();
-        assert_eq!(calls(&trace), PAIR, "big-endian: {is_big}");
+        assert_eq!(call_lines(&trace), PAIR, "big-endian: {is_big}");
         assert_eq!(trace.messages.len(), 1);
         let sent = &trace.lanes[0].comms;
         assert_eq!((sent.tag[0] & 0xFFFF, sent.size_bytes[0]), (33, 4096));
@@ -108,7 +88,7 @@ fn local_ids_and_clock_offsets_are_those_of_the_location() {
         "0.0 0 main 100-2300",
         "0.0 1 work [{work.c} {42,0}] 1200-1200",
     ];
-    assert_eq!(calls(&trace), expected);
+    assert_eq!(call_lines(&trace), expected);
 }
 
 #[test]
@@ -134,7 +114,7 @@ fn threads_and_streams_belong_to_the_rank_of_their_process() {
         "0.1 0 work [{work.c} {42,0}] 10-20",
         "0.2 0 work [{work.c} {42,0}] 30-40",
     ];
-    assert_eq!(calls(&trace), expected);
+    assert_eq!(call_lines(&trace), expected);
     let keys: Vec<_> = trace.metadata.iter().map(|it| it.key.as_str()).collect();
     assert_eq!(keys, ["CUDA Device", "CUDA Stream"]);
 }
@@ -194,6 +174,25 @@ fn metrics_flushes_probed_messages_and_the_program_are_read() {
 }
 
 #[test]
+fn hosts_are_nodes_and_not_the_numbers_of_processes() {
+    let host = |name: &str, class: &str| {
+        let mut archive = ArchiveWriter::new(false);
+        archive.string(30, name);
+        archive.string(31, class);
+        archive.definitions.values(12, &[2, 30, 31, u64::MAX]);
+        archive.definitions.record(13, |record| {
+            record.value(0).value(u64::MAX).byte(1).value(2);
+        });
+        archive.location(0, 0, 1).at(0).enter(0).at(1).leave(0);
+        let trace = read(archive.files()).unwrap();
+        trace.metadata.first().map(|entry| entry.value.clone())
+    };
+    assert_eq!(host("n17", "node").as_deref(), Some("n17"));
+    assert_eq!(host("node 0", "node"), None);
+    assert_eq!(host("lmp", "application"), None);
+}
+
+#[test]
 fn events_of_many_chunks_are_read_in_steps_of_one_length() {
     let mut archive = ArchiveWriter::new(false);
     let events = archive.process(0, 0);
@@ -233,7 +232,7 @@ fn what_is_missing_is_reported() {
     let mut archive = pair(false);
     archive.locations.remove(1);
     let trace = read(archive.files()).unwrap();
-    assert_eq!(calls(&trace), PAIR[..2]);
+    assert_eq!(call_lines(&trace), PAIR[..2]);
     assert_eq!(trace.warnings.total(WarningKind::StreamTruncated), 1);
 
     let fault = |files: MemoryFiles| match read(files).unwrap_err() {

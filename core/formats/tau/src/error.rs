@@ -1,6 +1,5 @@
 //! Errors that leave nothing to show, with the file and the remedy.
 
-use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
@@ -11,12 +10,6 @@ use callgrove_source::SourceError;
 /// The reason why a stream of TAU cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TauError {
-    /// The path does not exist.
-    #[error("no such file or folder: {}", .path.display())]
-    NotFound {
-        /// The path as given.
-        path: PathBuf,
-    },
     /// No reader supports the format.
     #[error("not a trace ({reason}); a trace is a BP4 or BP5 folder written by ADIOS2: {}", .path.display())]
     UnknownFormat {
@@ -77,42 +70,11 @@ pub enum TauError {
         /// The stream.
         path: PathBuf,
     },
-    /// The stream ended before its first step.
-    #[error(
-        "no complete step; was the run killed before it wrote one, or is the file truncated?: {}",
-        .path.display()
-    )]
-    NoSteps {
-        /// The stream.
-        path: PathBuf,
-    },
     /// ADIOS2 cannot read the stream, or the rest of it.
     #[error("ADIOS2 cannot read it: {}", .path.display())]
     Stream {
         /// The error of ADIOS2.
         source: Adios2Error,
-        /// The stream.
-        path: PathBuf,
-    },
-    /// The stream has no writer, or its writer uses another release of ADIOS2.
-    #[error(
-        "no writer answered within {seconds} s ({reason}); is the program running, is this the name of its \
-         stream, and does it use the same release of ADIOS2?: {}", .path.display()
-    )]
-    NoWriter {
-        /// The state that was found instead.
-        reason: String,
-        /// The waiting time in seconds.
-        seconds: f32,
-        /// The stream.
-        path: PathBuf,
-    },
-    /// The writer of the stream ended before its next step.
-    #[error(
-        "the writer ended before it let this reader in, which it does with its next step; start readers while the \
-         program writes: {}", .path.display()
-    )]
-    WriterEnded {
         /// The stream.
         path: PathBuf,
     },
@@ -141,39 +103,29 @@ pub enum TauError {
         /// The file or folder.
         path: PathBuf,
     },
-    /// The caller asked to stop.
+    /// An error that other formats have too.
     #[error(transparent)]
-    Cancelled(#[from] Cancelled),
+    Common(#[from] SourceError),
 }
 
 impl From<TauError> for SourceError {
     fn from(error: TauError) -> Self {
         match error {
-            TauError::NoWriter {
-                reason,
-                seconds,
-                path,
-            } => Self::NoWriter {
-                reason: format!("{reason}; it must use the same release of ADIOS2"),
-                seconds,
-                path,
-            },
-            TauError::WriterEnded { path } => Self::WriterEnded { path },
-            TauError::Cancelled(cancelled) => Self::Cancelled(cancelled),
+            TauError::Common(error) => error,
             error => Self::Format(Box::new(error)),
         }
+    }
+}
+
+impl From<Cancelled> for TauError {
+    fn from(cancelled: Cancelled) -> Self {
+        Self::Common(cancelled.into())
     }
 }
 
 impl TauError {
     /// Returns the message followed by those of its causes, in one line.
     pub fn with_causes(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
-        text
+        callgrove_source::with_causes(self)
     }
 }

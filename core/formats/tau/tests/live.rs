@@ -265,7 +265,10 @@ fn a_replay_that_waits_for_readers_can_be_cancelled() {
         ControlFlow::Continue(())
     };
     let error = replay(&streams, &options(folder.path(), SST), Progress::new(&sink)).unwrap_err();
-    assert!(matches!(error, TauError::Cancelled(Cancelled)), "{error}");
+    assert!(
+        matches!(error, TauError::Common(SourceError::Cancelled(Cancelled))),
+        "{error}"
+    );
     assert!(start.elapsed() < TIMEOUT);
 }
 

@@ -23,12 +23,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::bp3_file;
-use super::bp4_lists;
+use callgrove_source::SourceError;
+
 use super::bp5_records::{Bp5Step, Bp5Writers, RecordLayouts, u64_at};
-use super::descriptions;
 use super::stored_attributes::StoredAttributes;
 use super::stored_step::StoredStep;
+use super::{bp3_file, bp4_lists, descriptions};
 use crate::TauError;
 
 /// Size of the header, in bytes.
@@ -71,9 +71,8 @@ impl BpIndex {
         };
         match fs::metadata(folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(TauError::NotFound {
-                    path: folder.to_owned(),
-                });
+                let path = folder.to_owned();
+                return Err(SourceError::NotFound { path }.into());
             }
             Ok(metadata) if !metadata.is_dir() => {
                 return Err(bp3_file::error(folder).unwrap_or(not_bp("a file, not a folder")));

@@ -41,7 +41,7 @@ impl TauSource {
     /// Waits for the writer, then opens its stream.
     ///
     /// # Errors
-    /// [`TauError::NoWriter`], and any other [`TauError`] that concerns one stream.
+    /// [`SourceError::NoWriter`], and any other [`TauError`] that concerns one stream.
     pub(crate) fn open_live(
         path: &Path,
         options: &LiveOptions,

@@ -9,6 +9,7 @@ use callgrove_adios2_sys::{
     Adios, Adios2Error, AdiosEngine, Io, Library, LibraryOnDemand, OpenMode, StepStatus,
 };
 use callgrove_model::{StepId, fnv1a};
+use callgrove_source::SourceError;
 
 use super::colliding_writers::library_for;
 use super::index::BpIndex;
@@ -98,7 +99,7 @@ impl BpStream {
     /// Waits for the writer, then opens its stream. The current contents of a folder are checked.
     ///
     /// # Errors
-    /// [`TauError::NoWriter`], [`TauError::WriterEnded`], and any other [`TauError`] that concerns one stream.
+    /// [`SourceError::NoWriter`], [`SourceError::WriterEnded`], and any other [`TauError`] that concerns one stream.
     pub(crate) fn open_live(
         path: &Path,
         options: &LiveOptions,
@@ -344,11 +345,6 @@ fn contact_of(path: &Path) -> PathBuf {
 /// admits a reader when it opens its stream, or else with its next step. ADIOS2 waits for that without limit, and must:
 /// a writer that admits a reader that has ended hangs or crashes (seen with 2.12.1).
 fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOrigin, TauError> {
-    let no_writer = |reason| TauError::NoWriter {
-        reason,
-        seconds: timeout.as_secs_f32(),
-        path: path.to_owned(),
-    };
     let start = Instant::now();
     let contact = contact_of(path);
     // The contact file of a job that died, which no writer answers. A new job replaces it.
@@ -364,9 +360,8 @@ fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOri
         }
         if start.elapsed() >= timeout {
             let missing = || format!("there is no {}", contact.display());
-            return Err(no_writer(
-                dead.map_or_else(missing, |(_, why)| why.to_string()),
-            ));
+            let reason = dead.map_or_else(missing, |(_, why)| why.to_string());
+            return Err(no_writer(path, timeout, &reason));
         }
         thread::sleep(FILE_POLL_INTERVAL);
     }
@@ -385,11 +380,21 @@ fn open_sst_now(path: &Path, contact: &Path, library: &Library) -> Result<StepOr
     });
     opened.map_err(|error| match error {
         // A writer removes its file at its end.
-        TauError::Stream { .. } if !contact.is_file() => TauError::WriterEnded {
-            path: path.to_owned(),
-        },
+        TauError::Stream { .. } if !contact.is_file() => {
+            let path = path.to_owned();
+            SourceError::WriterEnded { path }.into()
+        }
         error => error,
     })
+}
+
+fn no_writer(path: &Path, timeout: Duration, reason: &str) -> TauError {
+    let error = SourceError::NoWriter {
+        reason: format!("{reason}; it must use the same release of ADIOS2"),
+        seconds: timeout.as_secs_f32(),
+        path: path.to_owned(),
+    };
+    error.into()
 }
 
 /// Returns the index of a folder, and waits until its writer has written it completely.
@@ -398,15 +403,13 @@ fn wait_for_index(path: &Path, timeout: Duration) -> Result<BpIndex, TauError> {
     loop {
         let error = match BpIndex::read(path).and_then(BpIndex::for_adios2) {
             Ok(index) => return Ok(index),
-            Err(error @ (TauError::NotFound { .. } | TauError::Damaged { .. })) => error,
+            Err(
+                error @ (TauError::Common(SourceError::NotFound { .. }) | TauError::Damaged { .. }),
+            ) => error,
             Err(error) => return Err(error),
         };
         if start.elapsed() >= timeout {
-            return Err(TauError::NoWriter {
-                reason: error.to_string(),
-                seconds: timeout.as_secs_f32(),
-                path: path.to_owned(),
-            });
+            return Err(no_writer(path, timeout, &error.to_string()));
         }
         thread::sleep(FILE_POLL_INTERVAL);
     }

@@ -79,7 +79,7 @@ pub struct ReplaySummary {
 ///
 /// # Errors
 /// Any [`TauError`] that concerns reading or writing one stream, which stops the others; [`TauError::SameFolder`];
-/// [`TauError::Cancelled`].
+/// [`TauError::Common`] with [`callgrove_source::SourceError::Cancelled`].
 pub fn replay(
     streams: &[PathBuf],
     options: &ReplayOptions,
@@ -271,6 +271,6 @@ impl Publisher {
 
 impl From<replay_clock::Stopped> for TauError {
     fn from(_: replay_clock::Stopped) -> Self {
-        Self::Cancelled(Cancelled)
+        Cancelled.into()
     }
 }
