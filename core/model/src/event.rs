@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CounterId, FuncId, Metadata, ProgramId, RankId, StepId, ThreadId, TimeNs};
+use crate::{
+    CollectiveEvent, CounterId, FuncId, LaunchEvent, Metadata, ProgramId, RankId, StepId, ThreadId,
+    TimeNs,
+};
 
 /// The kind of a function event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,6 +90,10 @@ pub struct StepBatch {
     pub comms: CommEvents,
     /// Counter samples.
     pub counters: CounterEvents,
+    /// Calls that take part in collectives, where the format states it.
+    pub collectives: Vec<CollectiveEvent>,
+    /// Launches of calls, where the format states them.
+    pub launches: Vec<LaunchEvent>,
     /// Metadata that is new in this step.
     pub metadata: Vec<Metadata>,
     /// Time ranges in which the tracer says that it stalled a thread to write its data. They contain no events of it.
@@ -106,6 +113,8 @@ impl StepBatch {
             funcs: FuncEvents::default(),
             comms: CommEvents::default(),
             counters: CounterEvents::default(),
+            collectives: Vec::new(),
+            launches: Vec::new(),
             metadata: Vec::new(),
             writes: Vec::new(),
             ends_with_write: false,

@@ -7,9 +7,10 @@ use crate::call_stack::{pair_moved_exits, top};
 use crate::lane_events::WaitingEvents;
 use crate::tracer_write::{LaneEvent, StepEnd, find_writes};
 use crate::{
-    CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, EndedCall, ExecIdx,
-    Executions, FirstSeen, FuncEvent, FuncEvents, FuncId, LaneIdx, Metadata, NameTable, OpenCalls,
-    ProgramId, RankId, StepBatch, StepId, ThreadId, TimeNs, WarningKind, Warnings,
+    CallStackBuilder, CollectiveEvent, CommEvents, Comms, CounterEvents, CounterId, Counters,
+    EndedCall, ExecIdx, Executions, FirstSeen, FuncEvent, FuncEvents, FuncId, LaneIdx, LaunchEvent,
+    Metadata, NameTable, OpenCalls, ProgramId, RankId, StepBatch, StepId, ThreadId, TimeNs,
+    WarningKind, Warnings,
 };
 
 /// Takes the steps of one rank of one program, one after another.
@@ -21,6 +22,8 @@ pub struct RankBuilder {
     metadata: Vec<Metadata>,
     /// The time ranges in which the tracer says that it wrote, by thread.
     writes: Vec<(ThreadId, TimeNs, TimeNs)>,
+    collectives: Vec<CollectiveEvent>,
+    launches: Vec<LaunchEvent>,
     warnings: Warnings,
     num_steps: u32,
 }
@@ -40,6 +43,10 @@ pub struct RankTrace {
     pub threads: Vec<(ThreadId, Executions, Comms, Counters)>,
     /// Start and end of each time range in which the tracer wrote, by thread, in order of time.
     pub writes: Vec<(ThreadId, TimeNs, TimeNs)>,
+    /// Calls that take part in collectives, by thread, then time.
+    pub collectives: Vec<CollectiveEvent>,
+    /// Launches, by thread, then time of the launched call.
+    pub launches: Vec<LaunchEvent>,
     /// Metadata in order of arrival.
     pub metadata: Vec<Metadata>,
     /// Warnings of the rank.
@@ -67,6 +74,8 @@ impl RankBuilder {
             lanes: BTreeMap::new(),
             metadata: Vec::new(),
             writes: Vec::new(),
+            collectives: Vec::new(),
+            launches: Vec::new(),
             warnings: Warnings::default(),
             num_steps: 0,
         }
@@ -90,6 +99,8 @@ impl RankBuilder {
         self.run_funcs(&batch.funcs, step, ended);
         self.metadata.extend(batch.metadata);
         self.writes.extend(batch.writes);
+        self.collectives.extend(batch.collectives);
+        self.launches.extend(batch.launches);
     }
 
     /// Returns the current lanes in order of thread.
@@ -111,6 +122,8 @@ impl RankBuilder {
     ) {
         self.metadata.clear();
         self.writes.clear();
+        self.collectives.clear();
+        self.launches.clear();
         for (&thread, lane) in &mut self.lanes {
             lane.ends.clear();
             let kept_rows = lane.stack.retire(num_last, first_kept(thread), max_events);
@@ -152,6 +165,8 @@ impl RankBuilder {
         });
         writes.sort_unstable();
         writes.dedup_by(|later, earlier| later.0 == earlier.0 && later.1 < earlier.2);
+        self.collectives.sort_unstable();
+        self.launches.sort_unstable();
         RankTrace {
             program: self.program,
             rank: self.rank,
@@ -159,6 +174,8 @@ impl RankBuilder {
             counter_names,
             threads,
             writes,
+            collectives: self.collectives,
+            launches: self.launches,
             metadata: self.metadata,
             warnings,
             num_steps: self.num_steps,

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::message_matching::match_messages;
 use crate::{
-    CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, Lane, LaneIdx, Message, Metadata, NameTable,
-    ProgramId, RankId, RankTrace, RunIdentity, TimeNs, TracerWrite, Warnings, WeightUnit,
+    Collective, CollectiveEvent, CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, Lane, LaneIdx,
+    Launch, LaunchEvent, Message, Metadata, NameTable, ProgramId, RankId, RankTrace, RunIdentity,
+    ThreadId, TimeNs, TracerWrite, Warnings, WeightUnit,
 };
 
 /// A trace in memory.
@@ -22,6 +23,10 @@ pub struct Trace {
     /// Time ranges in which the tracer wrote its own data, as far as known; ordered by lane, then start. Those of one
     /// lane do not overlap.
     pub writes: Vec<TracerWrite>,
+    /// Calls that take part in collectives, where the format states it; ordered by lane, then time.
+    pub collectives: Vec<Collective>,
+    /// Launches of calls, where the format states them; ordered by lane, then time of the launched call.
+    pub launches: Vec<Launch>,
     /// Metadata, ordered by rank, thread, key.
     pub metadata: Vec<Metadata>,
     /// Warnings of all ranks.
@@ -55,6 +60,7 @@ impl Trace {
             trace.num_steps += u64::from(rank.num_steps);
             trace.metadata.extend(rank.metadata);
             warnings.join(rank.warnings);
+            let first = trace.lanes.len();
             let mut writes = rank.writes.into_iter().peekable();
             for (thread, mut executions, comms, mut samples) in rank.threads {
                 let lane = LaneIdx::from_index(trace.lanes.len());
@@ -76,11 +82,56 @@ impl Trace {
                     counters: samples,
                 });
             }
+            trace.add_relations(first, &rank.collectives, &rank.launches);
         }
         trace.metadata.sort();
         trace.messages = match_messages(&mut trace.lanes, &mut warnings);
         trace.warnings = warnings;
         trace
+    }
+
+    /// Adds the relations of a rank, whose lanes are those from `first` on. Those of threads without events are dropped.
+    fn add_relations(
+        &mut self,
+        first: usize,
+        collectives: &[CollectiveEvent],
+        launches: &[LaunchEvent],
+    ) {
+        let lanes = &self.lanes[first..];
+        let lane_of = |thread: ThreadId| {
+            let at = lanes.binary_search_by_key(&thread, |lane| lane.thread);
+            at.ok().map(|at| LaneIdx::from_index(first + at))
+        };
+        self.collectives.extend(collectives.iter().filter_map(|it| {
+            Some(Collective {
+                lane: lane_of(it.thread)?,
+                time: it.time,
+                communicator: it.communicator,
+                sequence: it.sequence,
+            })
+        }));
+        self.launches.extend(launches.iter().filter_map(|it| {
+            Some(Launch {
+                lane: lane_of(it.thread)?,
+                time: it.time,
+                by: lane_of(it.by)?,
+                launched: it.launched,
+            })
+        }));
+    }
+
+    /// Returns the launches of the calls of a lane, in order of time.
+    pub fn launches_on(&self, lane: LaneIdx) -> &[Launch] {
+        let from = self.launches.partition_point(|it| it.lane < lane);
+        let to = self.launches.partition_point(|it| it.lane <= lane);
+        &self.launches[from..to]
+    }
+
+    /// Returns the calls of a lane that take part in collectives, in order of time.
+    pub fn collectives_on(&self, lane: LaneIdx) -> &[Collective] {
+        let from = self.collectives.partition_point(|it| it.lane < lane);
+        let to = self.collectives.partition_point(|it| it.lane <= lane);
+        &self.collectives[from..to]
     }
 
     /// Returns a lane of this trace.

@@ -34,6 +34,12 @@ pub enum WarningKind {
     MissingExit,
     /// An EXIT came on another thread than its ENTRY; it was paired with it.
     ExitOnOtherThread,
+    /// A call that reached beyond another by a microsecond or less was cut: times are rounded.
+    CallCut,
+    /// Calls of one thread or stream overlap without one being in the other; they are on a lane of their own.
+    CallsOverlap,
+    /// A file does not state its rank; it follows from its name or its place among the files.
+    RankAssumed,
     /// A function was still open at the end; it was closed at the last event of its thread.
     Unclosed,
     /// A call stack tree grew over several steps beyond the limit of kept calls; it was not judged.
@@ -62,7 +68,10 @@ pub enum WarningKind {
 impl WarningKind {
     /// Returns whether it is a property of the tracer and not damage.
     pub fn is_note(self) -> bool {
-        matches!(self, Self::SizeDiffers | Self::OneSideOnly)
+        matches!(
+            self,
+            Self::SizeDiffers | Self::OneSideOnly | Self::CallCut | Self::RankAssumed
+        )
     }
 }
 
@@ -80,6 +89,15 @@ impl fmt::Display for WarningKind {
             Self::ExitWithoutEntry => "EXIT without ENTRY, left out",
             Self::MissingExit => "missing EXIT, closed when the caller continued",
             Self::ExitOnOtherThread => "EXIT on another thread than its ENTRY, paired with it",
+            Self::CallCut => {
+                "calls that reach beyond another by up to 1 us, cut: times are rounded"
+            }
+            Self::CallsOverlap => {
+                "calls that overlap others of their thread, shown on a lane of their own"
+            }
+            Self::RankAssumed => {
+                "files that do not state their rank: taken from their names or their order"
+            }
             Self::Unclosed => "still open at the end, closed at the last event",
             Self::TreeTooLarge => "trees too large to be kept until their end, not judged",
             Self::TreeModelUnfit => "tree models that do not fit the run, put aside",

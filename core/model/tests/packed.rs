@@ -6,10 +6,10 @@
 )]
 
 use callgrove_model::{
-    CommKind, CounterId, CsTree, DurationNs, ExecIdx, ExecRef, Forest, FuncEventKind, FuncId,
-    LaneIdx, NameTable, PackedError, PackedLanes, PackedTree, ProgramId, RankBuilder, RankId,
-    RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TraceHead, TreeIdx, TreeRef, Warnings,
-    WeightUnit,
+    CollectiveEvent, CommKind, CounterId, CsTree, DurationNs, ExecIdx, ExecRef, Forest,
+    FuncEventKind, FuncId, LaneIdx, LaunchEvent, NameTable, PackedError, PackedLanes, PackedTree,
+    ProgramId, RankBuilder, RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace,
+    TraceHead, TreeIdx, TreeRef, Warnings, WeightUnit,
 };
 use proptest::prelude::*;
 
@@ -38,7 +38,22 @@ fn rank(rank: u32, events: &[(u8, u32)], unit: i64) -> RankTrace {
                 90..180 => batch
                     .funcs
                     .push(thread, FuncEventKind::Exit, func, time, row),
-                180..210 => batch
+                // A call may take part in a collective, and may have been launched by any thread.
+                180..190 => {
+                    batch.collectives.push(CollectiveEvent {
+                        thread,
+                        time,
+                        communicator: u64::MAX - u64::from(after),
+                        sequence: u64::from(after),
+                    });
+                    batch.launches.push(LaunchEvent {
+                        thread,
+                        time,
+                        by: ThreadId(u32::from(event) / 2 & 1),
+                        launched: time,
+                    });
+                }
+                190..210 => batch
                     .comms
                     .push(thread, CommKind::Send, 7, partner, 8, time),
                 210..240 => batch
@@ -73,10 +88,12 @@ fn picture(trace: &Trace) -> String {
     let names: Vec<&str> = trace.names.iter().map(|(_, name)| name).collect();
     let counters: Vec<&str> = trace.counter_names.iter().map(|(_, name)| name).collect();
     format!(
-        "{names:?} {counters:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {} {:?} {:?}",
+        "{names:?} {counters:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {} {:?} {:?}",
         trace.lanes,
         trace.messages,
         trace.writes,
+        trace.collectives,
+        trace.launches,
         trace.metadata,
         trace.warnings,
         trace.num_steps,

@@ -55,6 +55,12 @@ pub trait Part: Send + Sync {
         rank_in_name(self.path()).map(RankId)
     }
 
+    /// Gives it the rank that it has if its contents do not state one. A reader that uses it counts a
+    /// [`RankAssumed`](callgrove_model::WarningKind::RankAssumed). Formats that always state ranks ignore it.
+    fn assume_rank(&mut self, rank: RankId) {
+        let _ = rank;
+    }
+
     /// Returns the ranks in it, which may require reading it.
     ///
     /// # Errors

@@ -91,6 +91,10 @@ fn read_ranks(
                 report(stream.position())?;
                 continue;
             }
+            Ok(Next::Reading) => {
+                report(stream.position())?;
+                continue;
+            }
             Ok(Next::End) => None,
             Ok(Next::NotReady) => Some(format!(
                 "the writer has not closed the file and may have been killed: {}",

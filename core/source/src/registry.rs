@@ -8,7 +8,7 @@ use callgrove_model::{Progress, Trace};
 use crate::error::SourceError;
 use crate::format::{Contents, Extent, Format, LoadTrace, Part};
 use crate::input::{FileSystem, Input};
-use crate::rank_in_name::rank_in_name;
+use crate::rank_in_name::{assumed_ranks, rank_in_name};
 use crate::read::read_parts;
 use crate::workers::Workers;
 
@@ -69,6 +69,10 @@ impl Registry {
                     return Err(SourceError::NotAPart { path });
                 }
             }
+        }
+        let paths: Vec<_> = parts.iter().map(|part| part.path().to_owned()).collect();
+        for (part, rank) in parts.iter_mut().zip(assumed_ranks(&paths)) {
+            part.assume_rank(rank);
         }
         Ok(RecordedRun::Events(parts))
     }

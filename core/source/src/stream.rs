@@ -18,6 +18,8 @@ pub enum Next {
     Step(Box<StepBatch>),
     /// No step arrived within the given time, and the writer has not ended the stream.
     NotReady,
+    /// The reader read on without completing a step. Another call continues.
+    Reading,
     /// All steps were read.
     End,
 }

@@ -104,7 +104,7 @@ fn stated_num_ranks(stream: &Path, adios2: &LibraryOnDemand) -> Result<Option<u3
         return Ok(Some(0));
     };
     Ok(match source.next_step(POLL_INTERVAL) {
-        Ok(Next::NotReady) => None,
+        Ok(Next::NotReady | Next::Reading) => None,
         Ok(Next::Step(_) | Next::End) | Err(_) => Some(source.num_ranks().unwrap_or_default()),
     })
 }

@@ -104,7 +104,12 @@ impl OpenedStream {
 
     /// Returns the next step. A live stream returns `NotReady` after a timeout.
     pub(super) fn read(&mut self) -> StepPoll {
-        let next = self.source.next_step(STEP_TIMEOUT);
+        let next = loop {
+            match self.source.next_step(STEP_TIMEOUT) {
+                Ok(Next::Reading) => {}
+                next => break next,
+            }
+        };
         let mut warnings = self.source.take_warnings();
         let cut = match next {
             Ok(Next::Step(batch)) => {
@@ -115,7 +120,7 @@ impl OpenedStream {
                 "the writer has not closed the file and may have been killed: {}",
                 self.path
             )),
-            Ok(Next::End) => None,
+            Ok(Next::End | Next::Reading) => None,
             Err(error) => Some(error.with_causes()),
         };
         if let Some(reason) = cut {

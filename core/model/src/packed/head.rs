@@ -8,9 +8,9 @@ use super::PackedError;
 use super::lane::{self, LaneColumns};
 use crate::message_matching::in_order_of_sending;
 use crate::{
-    CommKind, CommRef, Comms, CounterId, Counters, ExecRef, Executions, FuncId, Lane, LaneIdx,
-    Message, Metadata, Name, NameTable, ProgramId, RankId, RunIdentity, ThreadId, Trace,
-    TracerWrite, Warnings, WeightUnit,
+    Collective, CommKind, CommRef, Comms, CounterId, Counters, ExecRef, Executions, FuncId, Lane,
+    LaneIdx, Launch, Message, Metadata, Name, NameTable, ProgramId, RankId, RunIdentity, ThreadId,
+    TimeNs, Trace, TracerWrite, Warnings, WeightUnit,
 };
 
 /// A trace without the contents of its lanes.
@@ -20,6 +20,12 @@ pub struct TraceHead {
     counter_names: Vec<String>,
     lanes: Vec<(ProgramId, RankId, ThreadId)>,
     writes: Vec<TracerWrite>,
+    /// Lane, time, communicator, sequence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    collectives: Vec<(LaneIdx, TimeNs, u64, u64)>,
+    /// Lane, time, launching lane, time of the launch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    launches: Vec<(LaneIdx, TimeNs, LaneIdx, TimeNs)>,
     metadata: Vec<Metadata>,
     warnings: Warnings,
     num_steps: u64,
@@ -54,6 +60,32 @@ fn table_of<Id: Name>(names: &[String]) -> NameTable<Id> {
     table
 }
 
+fn collective_columns(it: &Collective) -> (LaneIdx, TimeNs, u64, u64) {
+    (it.lane, it.time, it.communicator, it.sequence)
+}
+
+fn collective((lane, time, communicator, sequence): (LaneIdx, TimeNs, u64, u64)) -> Collective {
+    Collective {
+        lane,
+        time,
+        communicator,
+        sequence,
+    }
+}
+
+fn launch_columns(it: &Launch) -> (LaneIdx, TimeNs, LaneIdx, TimeNs) {
+    (it.lane, it.time, it.by, it.launched)
+}
+
+fn launch((lane, time, by, launched): (LaneIdx, TimeNs, LaneIdx, TimeNs)) -> Launch {
+    Launch {
+        lane,
+        time,
+        by,
+        launched,
+    }
+}
+
 impl TraceHead {
     /// Returns the head of a trace.
     pub fn of(trace: &Trace) -> Self {
@@ -66,6 +98,8 @@ impl TraceHead {
                 .map(|lane| (lane.program, lane.rank, lane.thread))
                 .collect(),
             writes: trace.writes.clone(),
+            collectives: trace.collectives.iter().map(collective_columns).collect(),
+            launches: trace.launches.iter().map(launch_columns).collect(),
             metadata: trace.metadata.clone(),
             warnings: trace.warnings.clone(),
             num_steps: trace.num_steps,
@@ -108,8 +142,15 @@ impl PackedLanes {
         if names.len() != head.names.len() || counter_names.len() != head.counter_names.len() {
             return Err(PackedError::Missing("unique name"));
         }
-        let is_known = |write: &TracerWrite| write.lane.index() < head.lanes.len();
-        if !head.writes.iter().all(is_known) {
+        let is_known = |lane: LaneIdx| lane.index() < head.lanes.len();
+        let collectives: Vec<_> = head.collectives.into_iter().map(collective).collect();
+        let launches: Vec<_> = head.launches.into_iter().map(launch).collect();
+        let is_valid = head.writes.iter().all(|it| is_known(it.lane))
+            && collectives.iter().all(|it| is_known(it.lane))
+            && launches
+                .iter()
+                .all(|it| is_known(it.lane) && is_known(it.by));
+        if !is_valid {
             return Err(PackedError::Missing("lane"));
         }
         Ok(Self {
@@ -119,6 +160,8 @@ impl PackedLanes {
                 lanes: Vec::with_capacity(head.lanes.len()),
                 messages: Vec::new(),
                 writes: head.writes,
+                collectives,
+                launches,
                 metadata: head.metadata,
                 warnings: head.warnings,
                 num_steps: head.num_steps,

@@ -1,0 +1,13 @@
+//! Files whose events are not in order of time: their events are collected, ordered, and cut into steps.
+//!
+//! ```text
+//! file ─ Decoder ─ RankEvents (one for each rank) ─ calls nested, lane by lane ─ RankSteps ─ OrderingStream
+//! ```
+
+mod nesting;
+mod rank_events;
+mod rank_steps;
+mod stream;
+
+pub use rank_events::{LaneKey, LaneNumber, RankEvents};
+pub use stream::{DecodedRun, Decoder, OrderingStream};

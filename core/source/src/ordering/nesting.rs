@@ -1,0 +1,192 @@
+//! The calls of a lane as entries and exits, properly nested.
+//!
+//! Calls of real files overlap: by rounding, because a GPU runs several kernels of a stream at once, or because an
+//! annotation is not on the thread that it names. A call that reaches beyond another by at most [`TOLERANCE`] is cut;
+//! others move to a lane of their own.
+
+use callgrove_model::{
+    DurationNs, FuncEvent, FuncEventKind, FuncId, RankId, TimeNs, WarningKind, Warnings,
+};
+
+use super::rank_events::{CallEvent, CallExtent};
+
+/// Largest overlap that is taken for rounding: files state times in whole microseconds, or round begin and end apart.
+const TOLERANCE: DurationNs = DurationNs::from_us(1);
+/// Largest number of lanes for calls that overlap. Those beyond it are left out and counted.
+const MAX_LANES: usize = 256;
+
+/// A complete call, or one without an end.
+#[derive(Clone, Copy)]
+struct Call {
+    start: TimeNs,
+    /// The maximum time without an end.
+    end: TimeNs,
+    func: FuncId,
+    /// The place among the calls of the lane, which decides the order of equal ones.
+    order: u32,
+}
+
+impl Call {
+    const NO_END: TimeNs = TimeNs(i64::MAX);
+}
+
+/// A lane that is being built.
+#[derive(Default)]
+struct Nested {
+    events: Vec<FuncEvent>,
+    /// The open calls, outermost first: until when, whether they have an exit.
+    open: Vec<(TimeNs, bool, FuncId)>,
+}
+
+/// Returns the calls of a lane as events in order of time; the second and later vectors are the calls that overlap
+/// others. The rows of the events are zero. Cost: O(n log n), times the number of calls that overlap at once.
+pub(super) fn nest(
+    calls: Vec<CallEvent>,
+    rank: RankId,
+    warnings: &mut Warnings,
+) -> Vec<Vec<FuncEvent>> {
+    let mut calls = complete(calls, rank, warnings);
+    calls.sort_unstable_by_key(|call| (call.start, std::cmp::Reverse(call.end), call.order));
+    let mut lanes = vec![Nested::default()];
+    lanes[0].events.reserve(2 * calls.len());
+    for call in calls {
+        let place = |at: TimeNs| move || format!("at {} ns", at.0);
+        let mut lane = 0;
+        let fit = loop {
+            match lanes.get_mut(lane).map(|it| it.fit(call)) {
+                Some(Fit::Overlaps) => lane += 1,
+                Some(fit) => break Some(fit),
+                None if lane < MAX_LANES => lanes.push(Nested::default()),
+                None => break None,
+            }
+        };
+        let kind = match fit {
+            None => Some(WarningKind::BadRow),
+            Some(Fit::Cut) => Some(WarningKind::CallCut),
+            _ if lane > 0 => Some(WarningKind::CallsOverlap),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            warnings.count(kind, Some(rank), place(call.start));
+        }
+    }
+    let ended = lanes.into_iter().map(|mut lane| {
+        lane.leave_until(Call::NO_END);
+        lane.events
+    });
+    ended.collect()
+}
+
+/// Returns complete calls, with the ends of those that had events of their own.
+fn complete(events: Vec<CallEvent>, rank: RankId, warnings: &mut Warnings) -> Vec<Call> {
+    let has_ends = |it: &CallEvent| !matches!(it.extent, CallExtent::Until(_));
+    let needs_pairs = events.iter().any(has_ends);
+    let mut calls = Vec::with_capacity(events.len());
+    let mut ends = Vec::new();
+    for (event, order) in events.into_iter().zip(0..) {
+        let end = match event.extent {
+            CallExtent::Until(end) => end,
+            CallExtent::Begin => Call::NO_END,
+            CallExtent::End => {
+                ends.push((event.time, order));
+                continue;
+            }
+        };
+        calls.push(Call {
+            start: event.time,
+            end,
+            func: event.func,
+            order,
+        });
+    }
+    if needs_pairs {
+        pair(&mut calls, ends, rank, warnings);
+    }
+    calls
+}
+
+/// Gives the calls without an end that of the event that ends them.
+fn pair(calls: &mut [Call], mut ends: Vec<(TimeNs, u32)>, rank: RankId, warnings: &mut Warnings) {
+    ends.sort_unstable();
+    let begun = (0..calls.len()).filter(|&it| calls[it].end == Call::NO_END);
+    let mut begun: Vec<usize> = begun.collect();
+    begun.sort_unstable_by_key(|&it| (calls[it].start, calls[it].order));
+    let mut begun = begun.into_iter().peekable();
+    let mut open: Vec<usize> = Vec::new();
+    for (time, order) in ends {
+        while let Some(it) = begun.next_if(|&it| (calls[it].start, calls[it].order) < (time, order))
+        {
+            open.push(it);
+        }
+        match open.pop() {
+            Some(it) => calls[it].end = time,
+            None => warnings.count(WarningKind::ExitWithoutEntry, Some(rank), || {
+                format!("at {} ns", time.0)
+            }),
+        }
+    }
+}
+
+/// How a call fits into a lane.
+enum Fit {
+    Nests,
+    /// It, or a call before it, was cut.
+    Cut,
+    /// Another lane must take it.
+    Overlaps,
+}
+
+impl Nested {
+    /// Adds a call if it fits.
+    fn fit(&mut self, mut call: Call) -> Fit {
+        self.leave_until(call.start);
+        let mut fit = Fit::Nests;
+        let mut is_open = call.end == Call::NO_END;
+        while let Some(&(until, ..)) = self.open.last() {
+            if call.end <= until {
+                break;
+            }
+            if is_open {
+                // The caller ends it.
+                call.end = until;
+                break;
+            }
+            let (overlap, overrun) = (until.since(call.start), call.end.since(until));
+            if overlap.min(overrun) > TOLERANCE {
+                return Fit::Overlaps;
+            }
+            fit = Fit::Cut;
+            if overrun <= overlap {
+                call.end = until;
+            } else {
+                self.leave(call.start);
+            }
+        }
+        is_open |= call.end == Call::NO_END;
+        self.events
+            .push(event(FuncEventKind::Entry, call.func, call.start));
+        self.open.push((call.end, !is_open, call.func));
+        fit
+    }
+
+    /// Leaves the calls that have ended at a time.
+    fn leave_until(&mut self, time: TimeNs) {
+        while self.open.last().is_some_and(|&(until, ..)| until <= time) {
+            self.leave(time);
+        }
+    }
+
+    /// Leaves the innermost call, at the latest at a time.
+    fn leave(&mut self, time: TimeNs) {
+        if let Some((until, has_exit, func)) = self.open.pop()
+            && has_exit
+        {
+            let exit = event(FuncEventKind::Exit, func, until.min(time));
+            self.events.push(exit);
+        }
+    }
+}
+
+fn event(kind: FuncEventKind, func: FuncId, time: TimeNs) -> FuncEvent {
+    FuncEvent::new(kind, func, time, 0)
+}

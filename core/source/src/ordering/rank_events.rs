@@ -1,0 +1,193 @@
+//! The events of one rank, in any order.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{CommKind, CounterId, FuncId, Property, RankId, TimeNs};
+
+/// What a lane is, as its file identifies it. The threads of a rank are numbered in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum LaneKey {
+    /// A thread, by the number that the system or the file gave it.
+    Thread(u64),
+    /// A stream or queue of a GPU.
+    Stream {
+        /// The number of the GPU.
+        device: u64,
+        /// The number of the stream on the GPU.
+        stream: u64,
+    },
+    /// Calls of another kind, such as asynchronous ones.
+    Track(u64),
+}
+
+/// A lane of a [`RankEvents`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LaneNumber(pub(super) usize);
+
+/// The events of one rank. They may be added in any order: a file of complete calls has a call where it ended, and the
+/// calls of a GPU in lists of their own.
+#[derive(Debug, Default)]
+pub struct RankEvents {
+    pub(super) lanes: Vec<LaneEvents>,
+    by_key: BTreeMap<LaneKey, LaneNumber>,
+    pub(super) main: Option<LaneNumber>,
+}
+
+/// The events of one lane. A call takes 24 bytes.
+#[derive(Debug)]
+pub(super) struct LaneEvents {
+    pub(super) key: LaneKey,
+    pub(super) calls: Vec<CallEvent>,
+    pub(super) messages: Vec<MessagePoint>,
+    pub(super) counters: Vec<(TimeNs, CounterId, u64)>,
+    pub(super) collectives: Vec<(TimeNs, u64, u64)>,
+    pub(super) launches: Vec<(TimeNs, LaneNumber, TimeNs)>,
+    pub(super) metadata: Vec<(String, String)>,
+}
+
+/// A call, or one end of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct CallEvent {
+    pub(super) time: TimeNs,
+    pub(super) extent: CallExtent,
+    pub(super) func: FuncId,
+}
+
+/// How far an event reaches from its time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CallExtent {
+    /// To the end of the call.
+    Until(TimeNs),
+    /// The call begins; its end is another event.
+    Begin,
+    /// The innermost call that began ends.
+    End,
+}
+
+/// A message sent or received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct MessagePoint {
+    pub(super) time: TimeNs,
+    pub(super) kind: CommKind,
+    pub(super) partner: RankId,
+    pub(super) tag: u64,
+    pub(super) num_bytes: u64,
+}
+
+impl RankEvents {
+    /// Returns the lane of a key, which is new if it was not asked for before.
+    pub fn lane(&mut self, key: LaneKey) -> LaneNumber {
+        let lanes = &mut self.lanes;
+        *self.by_key.entry(key).or_insert_with(|| {
+            lanes.push(LaneEvents::new(key));
+            LaneNumber(lanes.len() - 1)
+        })
+    }
+
+    /// Returns the number of calls of a lane so far, or of their ends where these are events of their own.
+    pub fn num_calls(&self, lane: LaneNumber) -> usize {
+        self.lanes[lane.0].calls.len()
+    }
+
+    /// Returns the lanes with their keys, in the order in which they were first asked for.
+    pub fn lanes(&self) -> impl Iterator<Item = (LaneNumber, LaneKey)> + '_ {
+        let lanes = self.lanes.iter().enumerate();
+        lanes.map(|(index, lane)| (LaneNumber(index), lane.key))
+    }
+
+    /// Returns whether there are no events.
+    pub fn is_empty(&self) -> bool {
+        self.lanes.iter().all(LaneEvents::is_empty)
+    }
+
+    /// States which thread is the main one. Otherwise it is the first by its key.
+    pub fn set_main(&mut self, lane: LaneNumber) {
+        self.main = Some(lane);
+    }
+
+    /// Adds a call.
+    pub fn call(&mut self, lane: LaneNumber, func: FuncId, start: TimeNs, end: TimeNs) {
+        self.push(lane, func, start, CallExtent::Until(end.max(start)));
+    }
+
+    /// Adds the beginning of a call. Those of a lane are paired with ends by time, and at equal times in the order in
+    /// which they were added.
+    pub fn begin(&mut self, lane: LaneNumber, func: FuncId, time: TimeNs) {
+        self.push(lane, func, time, CallExtent::Begin);
+    }
+
+    /// Adds the end of the innermost call that has begun.
+    pub fn end(&mut self, lane: LaneNumber, time: TimeNs) {
+        self.push(lane, FuncId(0), time, CallExtent::End);
+    }
+
+    fn push(&mut self, lane: LaneNumber, func: FuncId, time: TimeNs, extent: CallExtent) {
+        let calls = &mut self.lanes[lane.0].calls;
+        calls.push(CallEvent { time, extent, func });
+    }
+
+    /// Adds a message.
+    pub fn message(
+        &mut self,
+        lane: LaneNumber,
+        time: TimeNs,
+        kind: CommKind,
+        partner: RankId,
+        tag: u64,
+        num_bytes: u64,
+    ) {
+        self.lanes[lane.0].messages.push(MessagePoint {
+            time,
+            kind,
+            partner,
+            tag,
+            num_bytes,
+        });
+    }
+
+    /// Adds a counter sample.
+    pub fn counter(&mut self, lane: LaneNumber, time: TimeNs, counter: CounterId, value: u64) {
+        self.lanes[lane.0].counters.push((time, counter, value));
+    }
+
+    /// States that the call at `time` takes part in a collective: the `sequence`-th of a communicator, whose number is
+    /// the same on all ranks.
+    pub fn collective(&mut self, lane: LaneNumber, time: TimeNs, communicator: u64, sequence: u64) {
+        let collectives = &mut self.lanes[lane.0].collectives;
+        collectives.push((time, communicator, sequence));
+    }
+
+    /// States that the call that begins at `time` was launched by another lane.
+    pub fn launch(&mut self, lane: LaneNumber, time: TimeNs, by: LaneNumber, launched: TimeNs) {
+        self.lanes[lane.0].launches.push((time, by, launched));
+    }
+
+    /// Adds a fact about a lane, or about the rank.
+    pub fn property(&mut self, lane: LaneNumber, property: Property, value: impl Into<String>) {
+        self.metadata(lane, property.key(), value);
+    }
+
+    /// Adds a fact for which the model has no name of its own.
+    pub fn metadata(&mut self, lane: LaneNumber, key: impl Into<String>, value: impl Into<String>) {
+        let metadata = &mut self.lanes[lane.0].metadata;
+        metadata.push((key.into(), value.into()));
+    }
+}
+
+impl LaneEvents {
+    fn new(key: LaneKey) -> Self {
+        Self {
+            key,
+            calls: Vec::new(),
+            messages: Vec::new(),
+            counters: Vec::new(),
+            collectives: Vec::new(),
+            launches: Vec::new(),
+            metadata: Vec::new(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.messages.is_empty() && self.counters.is_empty()
+    }
+}

@@ -1,0 +1,263 @@
+//! The steps of a rank: its events in order of time, cut after a fixed number of them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use callgrove_model::{
+    CollectiveEvent, FuncEvent, LaunchEvent, Metadata, ProgramId, RankId, StepBatch, StepId,
+    ThreadId, TimeNs, Warnings,
+};
+
+use super::nesting::nest;
+use super::rank_events::{LaneEvents, LaneKey, LaneNumber, MessagePoint, RankEvents};
+
+/// Number of function events in a step. It is fixed, so that the labels of executions are.
+const STEP_EVENTS: usize = 8192;
+
+/// The steps of a rank, in order.
+pub(super) struct RankSteps {
+    program: ProgramId,
+    rank: RankId,
+    lanes: Vec<OrderedLane>,
+    /// Facts for the first step.
+    metadata: Vec<Metadata>,
+    /// The lanes that have more calls, by the time of the next event.
+    order: BinaryHeap<Reverse<(TimeNs, usize)>>,
+    next_step: u32,
+    /// The thread of each lane number.
+    threads: Vec<ThreadId>,
+}
+
+/// A lane in order of time.
+#[derive(Default)]
+struct OrderedLane {
+    calls: Vec<FuncEvent>,
+    next_call: usize,
+    points: LanePoints,
+}
+
+/// The events of a lane that are no calls, in order of time, and how many of each kind were delivered.
+#[derive(Default)]
+struct LanePoints {
+    messages: Delivered<MessagePoint>,
+    counters: Delivered<(TimeNs, callgrove_model::CounterId, u64)>,
+    collectives: Delivered<(TimeNs, u64, u64)>,
+    launches: Delivered<(TimeNs, LaneNumber, TimeNs)>,
+}
+
+/// Events in order of time, and the number of those that were delivered.
+struct Delivered<T> {
+    events: Vec<T>,
+    num: usize,
+}
+
+impl<T> Default for Delivered<T> {
+    fn default() -> Self {
+        Self {
+            events: Vec::new(),
+            num: 0,
+        }
+    }
+}
+
+impl<T: Copy> Delivered<T> {
+    fn of(mut events: Vec<T>, time: impl Fn(&T) -> TimeNs) -> Self {
+        events.sort_by_key(time);
+        Self { events, num: 0 }
+    }
+
+    /// Returns the events until a time, which it includes.
+    fn until(&mut self, last: TimeNs, time: impl Fn(&T) -> TimeNs) -> &[T] {
+        let first = self.num;
+        self.num += self.events[first..].partition_point(|it| time(it) <= last);
+        &self.events[first..self.num]
+    }
+}
+
+impl RankSteps {
+    /// Orders the events of a rank.
+    pub(super) fn new(
+        program: ProgramId,
+        rank: RankId,
+        events: RankEvents,
+        warnings: &mut Warnings,
+    ) -> Self {
+        let main = events.main;
+        let mut lanes: Vec<_> = events.lanes.into_iter().enumerate().collect();
+        lanes.sort_by_key(|(number, lane)| (Some(LaneNumber(*number)) != main, lane.key));
+        let mut steps = Self {
+            program,
+            rank,
+            lanes: Vec::with_capacity(lanes.len()),
+            metadata: Vec::new(),
+            order: BinaryHeap::new(),
+            next_step: 0,
+            threads: vec![ThreadId(0); lanes.len()],
+        };
+        for (number, lane) in lanes {
+            steps.threads[number] = thread(steps.lanes.len());
+            steps.add(lane, warnings);
+        }
+        steps
+    }
+
+    fn add(&mut self, lane: LaneEvents, warnings: &mut Warnings) {
+        let mut calls = nest(lane.calls, self.rank, warnings).into_iter();
+        let points = LanePoints {
+            messages: Delivered::of(lane.messages, |it| it.time),
+            counters: Delivered::of(lane.counters, |it| it.0),
+            collectives: Delivered::of(lane.collectives, |it| it.0),
+            launches: Delivered::of(lane.launches, |it| it.0),
+        };
+        self.describe(&lane.metadata, lane.key);
+        self.push(calls.next().unwrap_or_default(), points);
+        for overlapping in calls {
+            self.describe(&lane.metadata, lane.key);
+            self.push(overlapping, LanePoints::default());
+        }
+    }
+
+    /// Adds what is known about the next lane.
+    fn describe(&mut self, facts: &[(String, String)], key: LaneKey) {
+        let thread = thread(self.lanes.len());
+        let mut add = |key: &str, value: String| {
+            self.metadata.push(Metadata {
+                rank: self.rank,
+                thread,
+                key: key.to_owned(),
+                value,
+            });
+        };
+        for (key, value) in facts {
+            add(key, value.clone());
+        }
+        if let LaneKey::Stream { device, stream } = key {
+            add(
+                callgrove_model::Property::GpuDevice.key(),
+                device.to_string(),
+            );
+            add(
+                callgrove_model::Property::GpuStream.key(),
+                stream.to_string(),
+            );
+        }
+    }
+
+    fn push(&mut self, calls: Vec<FuncEvent>, points: LanePoints) {
+        if let Some(first) = calls.first() {
+            self.order.push(Reverse((first.time, self.lanes.len())));
+        }
+        self.lanes.push(OrderedLane {
+            calls,
+            next_call: 0,
+            points,
+        });
+    }
+
+    /// Returns the next step, or `None` after the last one.
+    pub(super) fn next_step(&mut self, functions_only: bool) -> Option<StepBatch> {
+        if self.next_step > 0 && self.order.is_empty() {
+            return None;
+        }
+        let mut batch = StepBatch::empty(self.program, self.rank, StepId(self.next_step));
+        batch.metadata = std::mem::take(&mut self.metadata);
+        self.next_step += 1;
+        let (firsts, last) = self.advance();
+        let mut row = 0;
+        for (index, first) in firsts {
+            let lane = &mut self.lanes[index];
+            let calls = lane.calls[first..lane.next_call].iter();
+            let numbered = calls.map(|event| {
+                let event = FuncEvent::new(event.kind(), event.func, event.time, row);
+                row += 1;
+                event
+            });
+            batch.funcs.extend(thread(index), numbered);
+            if lane.next_call == lane.calls.len() {
+                (lane.calls, lane.next_call) = (Vec::new(), 0);
+            }
+        }
+        let last = if self.order.is_empty() {
+            TimeNs(i64::MAX)
+        } else {
+            last
+        };
+        if !functions_only {
+            for (index, lane) in self.lanes.iter_mut().enumerate() {
+                lane.points
+                    .deliver(last, thread(index), &self.threads, &mut batch);
+            }
+        }
+        Some(batch)
+    }
+
+    /// Advances the lanes to the end of the next step. Returns the lanes with events in it, each with its first one, in
+    /// order of lane, and the time of the last event.
+    fn advance(&mut self) -> (Vec<(usize, usize)>, TimeNs) {
+        let (mut num, mut last) = (0, TimeNs(i64::MIN));
+        let mut firsts = std::collections::BTreeMap::new();
+        while num < STEP_EVENTS
+            && let Some(Reverse((_, index))) = self.order.pop()
+        {
+            let until = self.order.peek().map(|next| next.0);
+            let lane = &mut self.lanes[index];
+            firsts.entry(index).or_insert(lane.next_call);
+            let is_next =
+                |event: &FuncEvent| until.is_none_or(|until| (event.time, index) <= until);
+            while num < STEP_EVENTS
+                && let Some(event) = lane.calls.get(lane.next_call).filter(|it| is_next(it))
+            {
+                last = event.time;
+                lane.next_call += 1;
+                num += 1;
+            }
+            if let Some(next) = lane.calls.get(lane.next_call) {
+                self.order.push(Reverse((next.time, index)));
+            }
+        }
+        (firsts.into_iter().collect(), last)
+    }
+}
+
+impl LanePoints {
+    /// Appends the events until a time to a step.
+    fn deliver(
+        &mut self,
+        last: TimeNs,
+        thread: ThreadId,
+        threads: &[ThreadId],
+        batch: &mut StepBatch,
+    ) {
+        for it in self.messages.until(last, |it| it.time) {
+            let comms = &mut batch.comms;
+            comms.push(thread, it.kind, it.tag, it.partner, it.num_bytes, it.time);
+        }
+        for &(time, counter, value) in self.counters.until(last, |it| it.0) {
+            batch.counters.push(thread, counter, value, time);
+        }
+        let collectives = self.collectives.until(last, |it| it.0).iter();
+        batch
+            .collectives
+            .extend(
+                collectives.map(|&(time, communicator, sequence)| CollectiveEvent {
+                    thread,
+                    time,
+                    communicator,
+                    sequence,
+                }),
+            );
+        let launches = self.launches.until(last, |it| it.0).iter();
+        batch
+            .launches
+            .extend(launches.map(|&(time, by, launched)| LaunchEvent {
+                thread,
+                time,
+                by: threads[by.0],
+                launched,
+            }));
+    }
+}
+
+fn thread(index: usize) -> ThreadId {
+    ThreadId(u32::try_from(index).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,218 @@
+//! Events in any order become properly nested calls, and none is lost.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: what is missing fails the test"
+)]
+
+use std::time::Duration;
+
+use callgrove_model::{
+    CommKind, FuncId, NameTable, RankId, StepBatch, ThreadId, TimeNs, Trace, WarningKind,
+};
+use callgrove_model::{RankBuilder, Warnings};
+use callgrove_source::{
+    DecodedRun, Decoder, EventStream, LaneKey, Next, OrderingStream, Projection, RankEvents,
+    SourceError, call_lines,
+};
+use proptest::prelude::*;
+
+/// A decoder that has read everything.
+struct Read(Option<DecodedRun>);
+
+impl Decoder for Read {
+    fn read_on(&mut self) -> Result<bool, SourceError> {
+        Ok(false)
+    }
+
+    fn position(&self) -> f32 {
+        1.0
+    }
+
+    fn finish(mut self: Box<Self>) -> DecodedRun {
+        self.0.take().unwrap()
+    }
+}
+
+fn steps(rank: RankEvents) -> (Vec<StepBatch>, OrderingStream) {
+    let mut run = DecodedRun::default();
+    for name in ["a", "b", "c"] {
+        run.names.intern(name);
+    }
+    run.ranks.insert(RankId(3), rank);
+    let mut stream = OrderingStream::new(Box::new(Read(Some(run))), &Projection::default());
+    let mut steps = Vec::new();
+    while let Next::Step(batch) = stream.next_step(Duration::ZERO).unwrap() {
+        steps.push(*batch);
+    }
+    (steps, stream)
+}
+
+fn trace(rank: RankEvents) -> Trace {
+    let (steps, mut stream) = steps(rank);
+    let mut builder = RankBuilder::new(steps[0].program, steps[0].rank);
+    for batch in steps {
+        builder.push(batch);
+    }
+    let rank = builder.finish(stream.names().clone(), NameTable::default());
+    let mut warnings = Warnings::default();
+    warnings.join(stream.take_warnings());
+    Trace::assemble(vec![rank], warnings)
+}
+
+const THREAD: LaneKey = LaneKey::Thread(7);
+
+fn of_calls(calls: &[(u32, i64, i64)]) -> RankEvents {
+    let mut rank = RankEvents::default();
+    let lane = rank.lane(THREAD);
+    for &(func, start, end) in calls {
+        rank.call(lane, FuncId(func), TimeNs(start), TimeNs(end));
+    }
+    rank
+}
+
+#[test]
+fn calls_in_any_order_are_nested() {
+    let trace = trace(of_calls(&[
+        (1, 10, 20),
+        (2, 12, 15),
+        (0, 0, 100),
+        (1, 20, 20),
+    ]));
+    assert_eq!(
+        call_lines(&trace),
+        [
+            "3.0 0 a 0-100",
+            "3.0 1 b 10-20",
+            "3.0 2 c 12-15",
+            "3.0 1 b 20-20"
+        ]
+    );
+}
+
+#[test]
+fn what_overlaps_by_rounding_is_cut_and_other_overlaps_get_a_lane() {
+    let rounded = trace(of_calls(&[
+        (0, 0, 10_001),
+        (1, 10_000, 20_000),
+        (2, 15_000, 20_900),
+    ]));
+    assert_eq!(
+        call_lines(&rounded),
+        [
+            "3.0 0 a 0-10000",
+            "3.0 0 b 10000-20000",
+            "3.0 1 c 15000-20000"
+        ]
+    );
+    assert_eq!(rounded.warnings.total(WarningKind::CallCut), 2);
+    let overlapping = trace(of_calls(&[
+        (0, 0, 10_000),
+        (1, 5_000, 20_000),
+        (2, 6_000, 8_000),
+    ]));
+    assert_eq!(
+        call_lines(&overlapping),
+        ["3.0 0 a 0-10000", "3.0 1 c 6000-8000", "3.1 0 b 5000-20000"]
+    );
+    assert_eq!(overlapping.warnings.total(WarningKind::CallsOverlap), 1);
+}
+
+#[test]
+fn beginnings_and_ends_are_paired_by_time() {
+    let mut rank = RankEvents::default();
+    let lane = rank.lane(THREAD);
+    rank.end(lane, TimeNs(90));
+    rank.begin(lane, FuncId(0), TimeNs(0));
+    rank.begin(lane, FuncId(1), TimeNs(10));
+    rank.end(lane, TimeNs(30));
+    rank.call(lane, FuncId(2), TimeNs(12), TimeNs(14));
+    rank.end(lane, TimeNs(95));
+    rank.begin(lane, FuncId(2), TimeNs(97));
+    let trace = trace(rank);
+    assert_eq!(
+        call_lines(&trace),
+        [
+            "3.0 0 a 0-90",
+            "3.0 1 b 10-30",
+            "3.0 2 c 12-14",
+            "3.0 0 c 97-97"
+        ]
+    );
+    assert_eq!(trace.warnings.total(WarningKind::ExitWithoutEntry), 1);
+    assert_eq!(trace.warnings.total(WarningKind::Unclosed), 1);
+}
+
+#[test]
+fn lanes_are_numbered_from_the_main_thread_and_relations_follow_them() {
+    let mut rank = RankEvents::default();
+    let stream = rank.lane(LaneKey::Stream {
+        device: 0,
+        stream: 7,
+    });
+    let helper = rank.lane(LaneKey::Thread(1));
+    let main = rank.lane(LaneKey::Thread(2));
+    rank.set_main(main);
+    for lane in [main, helper, stream] {
+        rank.call(lane, FuncId(0), TimeNs(5), TimeNs(9));
+    }
+    rank.message(main, TimeNs(6), CommKind::Send, RankId(4), 1, 8);
+    rank.collective(stream, TimeNs(5), 77, 3);
+    rank.launch(stream, TimeNs(5), main, TimeNs(4));
+    let trace = trace(rank);
+    assert_eq!(trace.lanes.len(), 3);
+    assert_eq!(trace.lanes[0].comms.time, [TimeNs(6)]);
+    let gpu = trace.metadata.iter().find(|it| it.key == "CUDA Stream");
+    assert_eq!(
+        gpu.map(|it| (it.thread, it.value.as_str())),
+        Some((ThreadId(2), "7"))
+    );
+    let launch = trace.launches[0];
+    assert_eq!(
+        (launch.lane.0, launch.by.0, launch.launched),
+        (2, 0, TimeNs(4))
+    );
+    assert_eq!(trace.collectives[0].lane.0, 2);
+}
+
+proptest! {
+    #[test]
+    fn no_call_is_lost_and_steps_are_in_order_of_time(
+        calls in prop::collection::vec((0..3_u32, 0..200_000_i64, 0..9_000_i64), 1..9_000),
+    ) {
+        let calls: Vec<_> = calls.into_iter().map(|(func, start, len)| (func, start, start + len)).collect();
+        let (steps, mut stream) = steps(of_calls(&calls));
+        let num: usize = steps.iter().map(|it| it.funcs.len()).sum();
+        let num_left_out = stream.take_warnings().total(WarningKind::BadRow);
+        prop_assert_eq!(num as u64, 2 * (calls.len() as u64 - num_left_out));
+        let mut last = TimeNs(i64::MIN);
+        for batch in &steps {
+            let times = || batch.funcs.iter().map(|it| it.time);
+            prop_assert!(times().min() >= Some(last));
+            last = times().max().unwrap_or(last);
+            for (_, events) in batch.funcs.segments() {
+                prop_assert!(events.is_sorted_by_key(|it| it.time));
+            }
+        }
+    }
+
+    /// Whatever the events, the call stacks that follow from them need no repair.
+    #[test]
+    fn any_events_give_nested_calls(
+        events in prop::collection::vec((0..3_u8, 0..3_u32, 0..5_000_i64, 0..3_000_i64), 1..200),
+    ) {
+        let mut rank = RankEvents::default();
+        let lane = rank.lane(THREAD);
+        for &(kind, func, time, len) in &events {
+            match kind {
+                0 => rank.begin(lane, FuncId(func), TimeNs(time)),
+                1 => rank.end(lane, TimeNs(time)),
+                _ => rank.call(lane, FuncId(func), TimeNs(time), TimeNs(time + len)),
+            }
+        }
+        let trace = trace(rank);
+        let num_begun = events.iter().filter(|it| it.0 != 1).count();
+        prop_assert_eq!(trace.num_executions(), num_begun);
+        prop_assert_eq!(trace.warnings.total(WarningKind::TimeWentBack), 0);
+    }
+}
