@@ -1,6 +1,6 @@
 //! The kind of a function in the search for causes: work, or a call in which a lane can wait.
 
-use callgrove_model::{FuncId, FunctionName, NameTable};
+use callgrove_model::{FuncId, FunctionName, NameTable, Trace};
 
 use crate::wait_names;
 
@@ -51,6 +51,20 @@ const ROOTED: &[&str] = &[
     "Bcast", "Gather", "Gatherv", "Reduce", "Scatter", "Scatterv",
 ];
 
+/// Lower-case prefixes of the kernels of NCCL and RCCL; the operation follows. A kernel runs until all ranks take part.
+const COMMUNICATION_KERNELS: &[&str] = &[
+    "nccldevkernel_",
+    "ncclkernel_",
+    "rccldevkernel_",
+    "rcclkernel_",
+];
+
+/// Lower-case names of the operations of such kernels in which one rank sends to all or receives from all.
+const ROOTED_KERNELS: &[&str] = &["broadcast", "reduce_"];
+
+/// Lower-case prefix of the collectives of PyTorch's back end for CPUs.
+const GLOO: &str = "gloo:";
+
 /// Lower-case names of regions in which a tracer writes its buffer.
 const FLUSHES: &[&str] = &["flush", "trace buffer flush", "tau_flush"];
 
@@ -61,6 +75,26 @@ const DEVICE_SYNC_END: &str = "synchronize";
 const DEVICE_APIS: &[&str] = &["cuda", "cu", "hip"];
 
 impl CallKind {
+    /// Returns the kinds of all functions of a trace, by index: as it states them, else by their names.
+    pub(super) fn of_trace(trace: &Trace) -> Vec<Self> {
+        let mut kinds = Self::of_all(&trace.names);
+        for it in &trace.collectives {
+            let calls = &trace.lane(it.lane).executions;
+            let from = calls.entry.partition_point(|entry| *entry < it.time);
+            let entered = calls.entry[from..]
+                .iter()
+                .take_while(|entry| **entry == it.time);
+            // The innermost call that begins then.
+            if let Some(last) = entered.count().checked_sub(1) {
+                let kind = &mut kinds[calls.func[from + last].index()];
+                if *kind == Self::Work {
+                    *kind = Self::Collective;
+                }
+            }
+        }
+        kinds
+    }
+
     /// Returns the kinds of all functions in a table, by index.
     pub(super) fn of_all(names: &NameTable<FuncId>) -> Vec<Self> {
         names.iter().map(|(_, name)| Self::of(name)).collect()
@@ -75,11 +109,29 @@ impl CallKind {
         if FLUSHES.contains(&plain.as_str()) {
             return Self::TracerFlush;
         }
+        let kernel = COMMUNICATION_KERNELS
+            .iter()
+            .find_map(|it| plain.strip_prefix(it));
+        if let Some(operation) = kernel.or_else(|| plain.strip_prefix(GLOO)) {
+            return Self::of_communication(operation);
+        }
         let is_device = DEVICE_APIS.iter().any(|it| plain.starts_with(it));
         match wait_names::can_wait(name) {
             true if is_device && plain.ends_with(DEVICE_SYNC_END) => Self::DeviceSync,
             true => Self::ThreadSync,
             false => Self::Work,
+        }
+    }
+
+    /// Returns the kind of an operation of NCCL, RCCL or Gloo, whose names are in lower case.
+    fn of_communication(operation: &str) -> Self {
+        match operation {
+            _ if operation.starts_with("send") || operation.starts_with("recv") => {
+                Self::PointToPoint
+            }
+            _ if operation.starts_with("barrier") => Self::Barrier,
+            _ if ROOTED_KERNELS.iter().any(|it| operation.starts_with(it)) => Self::Rooted,
+            _ => Self::Collective,
         }
     }
 
@@ -121,6 +173,20 @@ mod tests {
         check("omp_barrier_wait", CallKind::ThreadSync);
         check("cudaStreamSynchronize", CallKind::DeviceSync);
         check("FLUSH", CallKind::TracerFlush);
+        check(
+            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevComm*)",
+            CallKind::Collective,
+        );
+        check(
+            "ncclKernel_ReduceScatter_RING_LL_Sum_half",
+            CallKind::Collective,
+        );
+        check("ncclDevKernel_Reduce_Sum_f32_RING_LL", CallKind::Rooted);
+        check(
+            "ncclDevKernel_SendRecv(ncclDevComm*)",
+            CallKind::PointToPoint,
+        );
+        check("gloo:all_reduce", CallKind::Collective);
         check("Comm::exchange() [{comm.cpp} {1,0}]", CallKind::Work);
     }
 }

@@ -85,7 +85,7 @@ impl Causes {
         progress: Progress<'_>,
     ) -> Result<Self, Cancelled> {
         let is_excerpt = source.is_excerpt();
-        let kinds = CallKind::of_all(&trace.names);
+        let kinds = CallKind::of_trace(trace);
         let clocks = if is_excerpt {
             Clocks::of_excerpt(trace)
         } else {
@@ -97,7 +97,7 @@ impl Causes {
         let meetings = if is_excerpt {
             Meetings::of_excerpt(&segments)
         } else {
-            Meetings::find(&segments)
+            Meetings::find(trace, &clocks, &segments)
         };
         progress.at(0.3)?;
         let released = releases(&segments, &partners, &meetings);

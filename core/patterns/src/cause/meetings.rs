@@ -1,15 +1,16 @@
 //! Meetings: the calls of the ranks, or of the threads of one rank, that belong together.
 //!
-//! TAU does not record the communicator. The k-th calls of ranks that make a call equally often at one call path may
+//! Where the format states the communicator, so it is. TAU does not record it: the k-th calls of ranks that make a call equally often at one call path may
 //! be one meeting. Ranks are of different communicators if one leaves before the other arrives, or if they do not
 //! leave together. The delay of a rank separates the communicators: the ranks of other communicators leave without
 //! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, TimeNs};
+use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, TimeNs, Trace};
 
 use super::call_kind::CallKind;
+use super::clock::Clocks;
 use super::segments::{Operation, OperationKind, OperationRef, PathIdx, Segments, index, number};
 
 /// Maximum distance of two times whose order is undecided: clocks tick, and ranks leave one after another.
@@ -54,18 +55,22 @@ enum MeetingPlace {
 type Series = Vec<Vec<OperationRef>>;
 
 impl Meetings {
-    /// Finds the meetings. Cost: linear in operations if all ranks are of one communicator; else also the number of
+    /// Finds the meetings: those that the trace states, then those that follow from names. Cost: linear in operations if all ranks are of one communicator; else also the number of
     /// pairs of ranks times the number of calls, up to a bound.
-    pub(super) fn find(segments: &Segments) -> Self {
+    pub(super) fn find(trace: &Trace, clocks: &Clocks, segments: &Segments) -> Self {
+        let mut found = Self::none(segments);
+        found.add_stated(trace, clocks, segments);
         let mut series: BTreeMap<MeetingPlace, BTreeMap<LaneIdx, Vec<OperationRef>>> =
             BTreeMap::new();
-        for (it, operation) in segments.operations() {
+        let unstated = segments
+            .operations()
+            .filter(|(it, _)| found.number(*it).is_none());
+        for (it, operation) in unstated {
             if let Some((place, _)) = place(segments, it, operation, CallKind::is_collective) {
                 let lanes = series.entry(place).or_default();
                 lanes.entry(it.lane).or_default().push(it);
             }
         }
-        let mut found = Self::none(segments);
         for lanes in series.into_values() {
             let mut alike: BTreeMap<usize, Series> = BTreeMap::new();
             for calls in lanes.into_values() {
@@ -76,6 +81,36 @@ impl Meetings {
             }
         }
         found
+    }
+
+    /// Adds the meetings of calls of which the trace states the communicator.
+    fn add_stated(&mut self, trace: &Trace, clocks: &Clocks, segments: &Segments) {
+        let mut members: BTreeMap<(ProgramId, u64, u64), BTreeMap<LaneIdx, OperationRef>> =
+            BTreeMap::new();
+        for it in &trace.collectives {
+            let operations = &segments.lane(it.lane).operations;
+            let time = clocks.common(it.lane, it.time);
+            let at = operations.partition_point(|operation| operation.end < time);
+            // An idle time may end where the call begins.
+            let mut near = (at..operations.len()).take(2);
+            let found = near.find(|&at| {
+                let operation = &operations[at];
+                operation.start <= time && operation.kind != OperationKind::Idle
+            });
+            if let Some(at) = found {
+                let program = trace.lane(it.lane).program;
+                let key = (program, it.communicator, it.sequence);
+                let operation = OperationRef { lane: it.lane, at };
+                members.entry(key).or_default().insert(it.lane, operation);
+            }
+        }
+        for operations in members.into_values() {
+            let operations: Vec<OperationRef> = operations.into_values().collect();
+            let kind = operations.first().map(|it| segments.operation(*it).kind);
+            if let Some(OperationKind::Call(kind)) = kind {
+                self.add_meeting(operations, kind);
+            }
+        }
     }
 
     /// Finds the meetings of an excerpt of a run, in which calls cannot be counted: calls of one function that were

@@ -190,35 +190,67 @@ impl Find<'_> {
 
     fn each_cause(&self, it: OperationRef, operation: &Operation, mut each: impl FnMut(Release)) {
         match operation.kind {
-            OperationKind::Idle => {
-                let first = self
-                    .segments
-                    .first_thread(self.partners.trace, self.segments.lane(it.lane).process);
-                let length = operation.end.since(operation.start);
-                // A stream that was idle for a shorter time had its next kernel queued: its own queue determines its
-                // start.
-                let waits = !self.segments.lane(it.lane).is_device || length > TIE;
-                if let Some(peer) = first.filter(|_| waits) {
-                    each(Release {
-                        peer,
-                        state: PeerState::Now,
-                        time: operation.end,
-                        kind: WaitKind::WaitForWork,
-                        row: None,
-                    });
-                }
-            }
-            OperationKind::Call(CallKind::DeviceSync) => self.of_device(it, operation, &mut each),
+            OperationKind::Idle => self.of_idle(it, operation, &mut each),
+            OperationKind::Call(CallKind::DeviceSync) => self.of_streams(it, operation, &mut each),
             OperationKind::Call(_) => self.of_meeting(it, operation, &mut each),
         }
         self.of_messages(it, operation, &mut each);
     }
 
-    fn of_device(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
-        for &stream in &self.streams[self.segments.lane(it.lane).process] {
-            let kernels = &self.segments.lane(stream).gaps;
-            let ended = kernels.partition_point(|gap| gap.end <= operation.end);
-            let last = ended.checked_sub(1).map(|last| kernels[last].end);
+    fn of_idle(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
+        let lane = self.segments.lane(it.lane);
+        if lane.is_device && operation.end.since(operation.start) <= TIE {
+            // A stream that was idle for a shorter time had its next kernel queued: its own queue determines its start.
+            return;
+        }
+        let launch = self.launch(it.lane, operation);
+        let first = || {
+            let first = self
+                .segments
+                .first_thread(self.partners.trace, lane.process)?;
+            Some((first, operation.end))
+        };
+        if let Some((peer, time)) = launch.or_else(first) {
+            each(Release {
+                peer,
+                state: PeerState::Now,
+                time,
+                kind: WaitKind::WaitForWork,
+                row: None,
+            });
+        }
+        // A kernel that was launched earlier waited for an event of another stream.
+        if lane.is_device && launch.is_some() {
+            self.of_streams(it, operation, each);
+        }
+    }
+
+    /// Returns who launched the call that ends an idle time, and when.
+    fn launch(&self, lane: LaneIdx, operation: &Operation) -> Option<(LaneIdx, TimeNs)> {
+        let launches = self.partners.trace.launches_on(lane);
+        let (clocks, end) = (self.partners.clocks, operation.end);
+        let at = launches.partition_point(|it| clocks.common(lane, it.time) < end);
+        let launch = launches.get(at)?;
+        let is_next = clocks.common(lane, launch.time) == end;
+        is_next.then(|| (launch.by, clocks.common(launch.by, launch.launched)))
+    }
+
+    /// Adds the last call of each other stream of the rank that ended in an operation.
+    fn of_streams(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
+        let process = self.segments.lane(it.lane).process;
+        for &stream in self.streams[process]
+            .iter()
+            .filter(|&&stream| stream != it.lane)
+        {
+            let lane = self.segments.lane(stream);
+            let ended = lane.gaps.partition_point(|it| it.end <= operation.end);
+            let kernel = ended.checked_sub(1).map(|last| lane.gaps[last].end);
+            let ended = lane
+                .operations
+                .partition_point(|it| it.end <= operation.end);
+            let mut calls = lane.operations[..ended].iter().rev();
+            let call = calls.find(|it| it.kind != OperationKind::Idle);
+            let last = kernel.max(call.map(|it| it.end));
             if let Some(time) = last.filter(|last| *last > operation.start) {
                 each(Release {
                     peer: stream,

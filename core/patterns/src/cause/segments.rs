@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use callgrove_model::{
-    DurationNs, ExecIdx, FuncId, Lane, LaneIdx, ProgramId, RankId, ThreadId, TimeNs, Trace,
+    DurationNs, ExecIdx, FuncId, Lane, LaneIdx, Metadata, ProgramId, Property, RankId, ThreadId,
+    TimeNs, Trace,
 };
 
 use super::call_kind::CallKind;
@@ -187,7 +188,7 @@ impl Segments {
     /// Splits every lane into segments. Cost: linear in events.
     pub(super) fn new(trace: &Trace, clocks: &Clocks, kinds: &[CallKind]) -> Self {
         let processes: Vec<_> = trace.ranks().into_iter().collect();
-        let syncs = wait_for_device(trace, kinds);
+        let devices = device_lanes(trace, kinds);
         let mut places = Places::new();
         let lanes = trace.lanes().map(|(index, lane)| {
             let rank = (lane.program, lane.rank);
@@ -195,7 +196,7 @@ impl Segments {
             let mut walk = Walk::new(trace, clocks, kinds, index, &mut places);
             walk.lane();
             LaneSegments {
-                is_device: lane.thread != ThreadId(0) && syncs.contains(&rank),
+                is_device: devices.contains(&index),
                 process,
                 ..walk.found
             }
@@ -236,15 +237,31 @@ impl Segments {
     }
 }
 
-/// Returns the ranks whose first thread waits for a device anywhere.
-fn wait_for_device(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<(ProgramId, RankId)> {
-    let lanes = trace.lanes.iter();
-    let first = lanes.filter(|it| it.thread == ThreadId(0));
-    let waits = first.filter(|lane| {
+/// Returns the lanes that are streams of a device: those of which the metadata states it. A rank whose metadata states
+/// nothing has them if its first thread waits for a device anywhere; then all its other threads are taken for streams.
+fn device_lanes(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<LaneIdx> {
+    let states = |it: &&Metadata| Property::GpuDevice.is_in(it) || Property::GpuStream.is_in(it);
+    let stated = trace.metadata.iter().filter(states);
+    let stated: BTreeSet<_> = stated.map(|it| (it.rank, it.thread)).collect();
+    let ranks: BTreeSet<RankId> = stated.iter().map(|(rank, _)| *rank).collect();
+    let waits = |lane: &&Lane| {
         let mut funcs = lane.executions.func.iter();
         funcs.any(|func| kinds[func.index()] == CallKind::DeviceSync)
-    });
-    waits.map(|it| (it.program, it.rank)).collect()
+    };
+    let first = trace.lanes.iter().filter(|it| it.thread == ThreadId(0));
+    let waiting: BTreeSet<_> = first
+        .filter(waits)
+        .map(|it| (it.program, it.rank))
+        .collect();
+    let is_device = |lane: &Lane| {
+        if ranks.contains(&lane.rank) {
+            stated.contains(&(lane.rank, lane.thread))
+        } else {
+            lane.thread != ThreadId(0) && waiting.contains(&(lane.program, lane.rank))
+        }
+    };
+    let lanes = trace.lanes().filter(|(_, lane)| is_device(lane));
+    lanes.map(|(index, _)| index).collect()
 }
 
 /// A walk through the events of one lane.
