@@ -55,15 +55,9 @@ impl<F: Clone> FileStore<F> {
     }
 }
 
-/// Returns the command that opens a file or an address; saved sessions are recognized by their extension.
+/// Returns the command that opens a file or an address.
 pub fn open_command(named: &str) -> Command {
-    let (_, extension) = named.rsplit_once('.').unwrap_or_default();
-    let kind = if extension.eq_ignore_ascii_case("json") {
-        PathKind::Session
-    } else {
-        PathKind::Trace
-    };
-    command_for(named, kind)
+    command_for(named, PathKind::Trace)
 }
 
 #[cfg(test)]
@@ -82,13 +76,5 @@ mod tests {
         let (newer, number) = store.since(2);
         assert_eq!((newer, number), (vec![("b.jsonl".to_owned(), 3)], 3));
         assert!(store.since(number).0.is_empty());
-    }
-
-    #[test]
-    fn sessions_are_distinguished_from_forests() {
-        let is_session =
-            |name| matches!(open_command(name), Command::LoadSession { path } if path == name);
-        assert!(is_session("callgrove-session.json") && is_session("A.JSON"));
-        assert!(!is_session("forest.jsonl") && !is_session("json"));
     }
 }

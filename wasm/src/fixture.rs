@@ -45,6 +45,10 @@ impl UserFilesInMemory {
 }
 
 impl UserFiles for UserFilesInMemory {
+    fn names(&self) -> Vec<String> {
+        self.0.lock().unwrap().keys().cloned().collect()
+    }
+
     fn num_bytes(&self, name: &str) -> Option<u64> {
         Some(self.0.lock().unwrap().get(name)?.0)
     }

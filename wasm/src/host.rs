@@ -9,7 +9,8 @@ use callgrove_formats::page_registry;
 use callgrove_model::{Progress, RunIdentity, TimeNs, Trace, hex};
 use callgrove_session::wire::MAX_FILE_BYTES;
 use callgrove_session::{Host, HostError, JournalWriter, OpenJournal};
-use callgrove_source::{OneByOne, SourceError};
+use callgrove_source::{OneByOne, PATH_SEPARATOR, SourceError};
+use sha2::{Digest as _, Sha256};
 
 use crate::sliced::{PageFiles, SlicedFile, UserFiles};
 
@@ -65,6 +66,34 @@ impl<B: Browser> BrowserHost<B> {
         }
     }
 
+    /// Returns the names of the files of a run: those named, one a line, and all in a folder that is named.
+    fn names_of(&self, source: &str) -> Vec<String> {
+        let all = self.browser.names();
+        let mut names = Vec::new();
+        for named in source.split(PATH_SEPARATOR) {
+            let below = all.iter().filter(|name| Path::new(name).starts_with(named));
+            let before = names.len();
+            names.extend(below.cloned());
+            if names.len() == before {
+                names.push(named.to_owned());
+            }
+        }
+        names
+    }
+
+    /// Returns the hash of the contents of files. That of one file is the hash of the file itself.
+    fn digest(&self, names: &[String]) -> std::io::Result<[u8; 32]> {
+        let mut digests = Vec::with_capacity(names.len());
+        for name in names {
+            let num_bytes = self.browser.num_bytes(name).unwrap_or_default();
+            digests.push(SlicedFile::new(self.browser.clone(), name, num_bytes).digest()?);
+        }
+        match digests[..] {
+            [digest] => Ok(digest),
+            _ => Ok(Sha256::digest(digests.concat()).into()),
+        }
+    }
+
     /// Returns the length of a file, if it exists and is not too long.
     fn num_bytes(&self, name: &str, limit: u64, remedy: &str) -> Result<u64, HostError> {
         let Some(num_bytes) = self.browser.num_bytes(name) else {
@@ -90,18 +119,35 @@ impl<B: Browser> Host for BrowserHost<B> {
         let remedy = format!(
             "run `callgrove serve {source}` where the file is and open the address that it prints"
         );
-        let num_bytes = self.num_bytes(source, MAX_TRACE_BYTES, &remedy)?;
+        let names = self.names_of(source);
+        let mut num_bytes = 0;
+        for name in &names {
+            num_bytes += self.num_bytes(
+                name,
+                MAX_TRACE_BYTES - num_bytes.min(MAX_TRACE_BYTES),
+                &remedy,
+            )?;
+        }
         let registry = page_registry(Arc::new(PageFiles(self.browser.clone())));
         let trace = registry.load(Path::new(source), &OneByOne, progress);
         let trace = trace.map_err(|error| match error {
             SourceError::Cancelled(_) => HostError::Cancelled,
             error => HostError::Failed(error.with_causes()),
         })?;
-        let digest = SlicedFile::new(self.browser.clone(), source, num_bytes).digest();
+        let digest = self.digest(&names);
         let digest =
             digest.map_err(|error| HostError::Failed(format!("cannot read {source}: {error}")))?;
         self.digests.insert(source.to_owned(), digest);
         Ok(trace)
+    }
+
+    fn file_start(&mut self, path: &str, limit: usize) -> Vec<u8> {
+        let num_bytes = self.browser.num_bytes(path).unwrap_or_default();
+        let mut start = vec![0; limit.min(usize::try_from(num_bytes).unwrap_or(limit))];
+        match self.browser.read_slice(path, 0, &mut start) {
+            Ok(()) => start,
+            Err(_) => Vec::new(),
+        }
     }
 
     fn open_journal(&mut self, source: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {
@@ -185,6 +231,10 @@ mod tests {
     }
 
     impl UserFiles for Memory {
+        fn names(&self) -> Vec<String> {
+            self.files.names()
+        }
+
         fn num_bytes(&self, name: &str) -> Option<u64> {
             self.files.num_bytes(name)
         }

@@ -1,5 +1,6 @@
 //! The user's files, read in slices: a page never holds a whole one.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,9 @@ const FIRST_SLICE_BYTES: usize = 64 << 10;
 
 /// The files that the user gave to the page.
 pub trait UserFiles {
+    /// Returns the names of all files. One in a folder has the path from that folder on: `run/traces.otf2`.
+    fn names(&self) -> Vec<String>;
+
     /// Returns the length of a file in bytes; `None` if no file has this name.
     fn num_bytes(&self, name: &str) -> Option<u64>;
 
@@ -23,7 +27,7 @@ pub trait UserFiles {
     fn read_slice(&self, name: &str, at: u64, slice: &mut [u8]) -> Result<(), String>;
 }
 
-/// The files of a page as formats read them. A page has no folders.
+/// The files of a page as formats read them. Folders follow from the names.
 pub struct PageFiles<S>(pub S);
 
 /// A reader of a file.
@@ -116,15 +120,26 @@ impl<S: UserFiles> Seek for SlicedFile<S> {
 
 impl<S: UserFiles + Clone + Send + Sync + 'static> FileSystem for PageFiles<S> {
     fn exists(&self, path: &Path) -> bool {
-        self.num_bytes(path).is_ok()
+        self.num_bytes(path).is_ok() || self.is_folder(path)
     }
 
-    fn is_folder(&self, _: &Path) -> bool {
-        false
+    fn is_folder(&self, path: &Path) -> bool {
+        let is_below = |name: &String| Path::new(name) != path && Path::new(name).starts_with(path);
+        !path.as_os_str().is_empty() && self.0.names().iter().any(is_below)
     }
 
-    fn entries(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
-        Ok(Vec::new())
+    fn entries(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let names = self.0.names();
+        let below = names.iter().filter_map(|name| {
+            let first = Path::new(name)
+                .strip_prefix(folder)
+                .ok()?
+                .components()
+                .next()?;
+            Some(folder.join(first))
+        });
+        let entries: BTreeSet<PathBuf> = below.collect();
+        Ok(entries.into_iter().collect())
     }
 
     fn matching(&self, pattern: &Path) -> Result<Vec<PathBuf>, SourceError> {
@@ -156,6 +171,14 @@ mod tests {
     struct One(Arc<[u8]>, Arc<Mutex<Vec<usize>>>);
 
     impl UserFiles for One {
+        fn names(&self) -> Vec<String> {
+            vec![
+                "run/a".to_owned(),
+                "run/ranks/0".to_owned(),
+                "run/ranks/1".to_owned(),
+            ]
+        }
+
         fn num_bytes(&self, _: &str) -> Option<u64> {
             Some(self.0.len() as u64)
         }
@@ -212,6 +235,17 @@ mod tests {
         );
         check(SeekFrom::End(0), 3 * FIRST_SLICE_BYTES);
         assert!(read.seek(SeekFrom::Current(-9_999_999)).is_err());
+    }
+
+    #[test]
+    fn folders_follow_from_the_names() {
+        let files = PageFiles(file(1));
+        let (run, ranks) = (Path::new("run"), Path::new("run/ranks"));
+        assert!(
+            files.is_folder(run) && files.is_folder(ranks) && !files.is_folder(Path::new("ru"))
+        );
+        assert!(!files.is_folder(Path::new("run/a")) && !files.is_folder(Path::new("")));
+        assert_eq!(files.entries(run).unwrap(), [Path::new("run/a"), ranks]);
     }
 
     #[test]

@@ -180,6 +180,10 @@ impl<P: WorkerPage> SnapshotReporter<P> {
 }
 
 impl<P: WorkerPage> UserFiles for Storage<P> {
+    fn names(&self) -> Vec<String> {
+        self.page.names()
+    }
+
     fn num_bytes(&self, name: &str) -> Option<u64> {
         self.page.num_bytes(name)
     }
@@ -244,6 +248,10 @@ mod tests {
     }
 
     impl UserFiles for RecordingPage {
+        fn names(&self) -> Vec<String> {
+            self.files.names()
+        }
+
         fn num_bytes(&self, name: &str) -> Option<u64> {
             self.files.num_bytes(name)
         }

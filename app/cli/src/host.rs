@@ -1,5 +1,6 @@
 //! The session's host on the desktop: files, traces, the journal.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,7 +9,7 @@ use callgrove_local::Threads;
 use callgrove_model::{Progress, RunIdentity, TimeNs, Trace};
 use callgrove_pipeline::{JobClient, ServerAccess, recorded_trace};
 use callgrove_session::watch::RECORDED_TREES;
-use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
+use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, RunningJob, is_session_file};
 use callgrove_source::SourceError;
 
 use crate::args::ConnectArgs;
@@ -60,6 +61,16 @@ fn failed(error: &anyhow::Error) -> HostError {
 impl Host for NativeHost {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
         read_source(source, &self.access, progress)
+    }
+
+    fn file_start(&mut self, path: &str, limit: usize) -> Vec<u8> {
+        let mut start = Vec::new();
+        let file = std::fs::File::open(path)
+            .ok()
+            .filter(|_| Path::new(path).is_file());
+        // A file that cannot be read is reported by whoever reads it as a whole.
+        let _ = file.map(|file| file.take(limit as u64).read_to_end(&mut start));
+        start
     }
 
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError> {
@@ -151,9 +162,10 @@ fn read_source(
     })
 }
 
-/// Checks that a trace can be found at `source`, without reading it.
-pub(crate) fn check_trace(source: &str) -> anyhow::Result<()> {
-    if !source.starts_with(RECORDED_TREES) {
+/// Checks that a trace or a saved session can be found at `source`, without reading it.
+pub(crate) fn check_source(source: &str) -> anyhow::Result<()> {
+    let mut host = NativeHost::new(Ok(PathBuf::new()));
+    if !source.starts_with(RECORDED_TREES) && !is_session_file(&mut host, source) {
         registry().find(Path::new(source))?;
     }
     Ok(())

@@ -65,7 +65,7 @@ fn watched(address: String, access: ServerAccess) -> WatchedRun {
 
 /// Starts a session that opens a source at once, before any viewer connects, and may watch a run.
 pub(crate) fn session(
-    open: Option<(&str, Command)>,
+    open: Option<(String, Command)>,
     watched: Option<(String, ServerAccess)>,
 ) -> Result<ViewedSession> {
     let viewers = Viewers::default();
@@ -73,7 +73,7 @@ pub(crate) fn session(
     if let Some((_, access)) = &watched {
         host = host.with_access(access.clone());
     }
-    let source = open.as_ref().map_or("", |(source, _)| source);
+    let source = open.as_ref().map_or("", |(source, _)| source.as_str());
     let job = watched.as_ref().map(|(address, _)| address.clone());
     let host = ViewerHost::new(host, viewers.clone(), source.to_owned()).watching(job);
     let (news_sender, news) = watch::channel(());

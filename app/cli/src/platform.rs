@@ -6,13 +6,11 @@ use callgrove_gui::{FilePurpose, PathKind, Platform, command_for};
 use callgrove_pipeline::is_server;
 use callgrove_session::Command;
 use callgrove_session::watch::RECORDED_TREES;
+use callgrove_source::PATH_SEPARATOR;
 
 use crate::example::open_example;
 use crate::files::{Readers, config_folder, replace_file};
 use crate::output::warn;
-
-/// Maximum size of a file that is checked for being a saved session.
-const MAX_SESSION_BYTES: u64 = 1 << 30;
 
 /// The dialogs and files of this machine.
 pub(crate) struct NativePlatform {
@@ -33,21 +31,31 @@ pub(crate) fn open_command(named: &str) -> Command {
     command_for(named, kind_of(named))
 }
 
+/// Returns the commands that open sources given together. Traces are one run.
+pub(crate) fn open_commands(named: &[String], root: Option<&str>) -> Vec<Command> {
+    let (mut commands, mut traces) = (Vec::new(), Vec::new());
+    for named in named {
+        match open_command(named) {
+            Command::OpenTrace { source, .. } => traces.push(source),
+            other => commands.push(other),
+        }
+    }
+    if !traces.is_empty() {
+        let open = Command::OpenTrace {
+            source: traces.join(PATH_SEPARATOR),
+            function: root.map(str::to_owned),
+        };
+        commands.insert(0, open);
+    }
+    commands
+}
+
 fn kind_of(named: &str) -> PathKind {
     let path = Path::new(named);
-    let is_json = path
-        .extension()
-        .is_some_and(|extension| extension == "json");
-    let is_small = || {
-        path.metadata()
-            .is_ok_and(|file| file.len() < MAX_SESSION_BYTES)
-    };
     if named.starts_with(RECORDED_TREES) {
         PathKind::Trace
     } else if is_server(named) || callgrove_provdb::is_database(path) {
         PathKind::Records
-    } else if is_json && is_small() {
-        PathKind::Session
     } else {
         PathKind::Trace
     }

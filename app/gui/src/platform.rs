@@ -44,12 +44,10 @@ pub trait Platform {
 /// The kind of data at a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathKind {
-    /// A recorded trace.
+    /// A recorded trace, or a saved session.
     Trace,
     /// Records of a run: a provenance database, or the server of a running job.
     Records,
-    /// A saved session.
-    Session,
 }
 
 /// Returns the command that opens a path or an address; `kind` applies to paths only.
@@ -63,14 +61,9 @@ pub fn command_for(named: &str, kind: PathKind) -> Command {
             token: None,
         });
     }
-    match kind {
-        PathKind::Session => Command::LoadSession {
-            path: named.to_owned(),
-        },
-        PathKind::Trace | PathKind::Records => Command::OpenTrace {
-            source: named.to_owned(),
-            function: None,
-        },
+    Command::OpenTrace {
+        source: named.to_owned(),
+        function: None,
     }
 }
 

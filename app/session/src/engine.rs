@@ -24,7 +24,7 @@ use crate::handle::SnapshotCell;
 use crate::history::HistoryStep;
 use crate::host::Host;
 use crate::learning::LearnSettings;
-use crate::session_file::SessionFile;
+use crate::session_file::{SessionFile, is_session_file};
 use crate::snapshot::Severity;
 use crate::viewer::viewer_name;
 
@@ -118,7 +118,11 @@ impl Engine {
     fn carry_out(&mut self, command: Command) -> Result<(), CommandError> {
         match command {
             Command::OpenTrace { source, function } => {
-                self.open(&source, function.as_deref())?;
+                if is_session_file(&mut *self.executor.host, &source) {
+                    self.load_session(&source)?;
+                } else {
+                    self.open(&source, function.as_deref())?;
+                }
                 self.analyze_run();
                 Ok(())
             }

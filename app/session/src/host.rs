@@ -41,6 +41,12 @@ pub trait Host: Send {
     /// The journal exists but cannot be read or written.
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError>;
 
+    /// Returns the first bytes of a file, at most `limit`, which show what it is; none if they cannot be read.
+    fn file_start(&mut self, path: &str, limit: usize) -> Vec<u8> {
+        let _ = (path, limit);
+        Vec::new()
+    }
+
     /// Sets the viewer whose files subsequent commands refer to; `None` means no particular viewer.
     fn set_viewer(&mut self, _viewer: Option<ViewerId>) {}
 

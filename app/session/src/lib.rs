@@ -84,6 +84,7 @@ pub use model::{ModelOrigin, ModelSettings, ModelTrial, ModelUse, RunningModels}
 pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion};
 pub use root::{RootError, forest_of_trees, grow_forest, median_duration};
 pub use session::Session;
+pub use session_file::is_session_file;
 pub use snapshot::{
     Analysis, Change, Detection, Explanation, Move, Notice, Severity, Snapshot, Suggestion,
     ViewerState, Work,

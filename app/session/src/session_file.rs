@@ -5,10 +5,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::edit::SavedState;
+use crate::host::Host;
 use crate::label::LabelKey;
 
 /// The version that this program writes.
 const VERSION: u32 = 3;
+
+/// Number of bytes at the start of a session file that show what it is.
+const START_BYTES: usize = 64;
+/// The first key of a session file.
+const FIRST_KEY: &[u8] = b"\"callgrove_session\"";
+
+/// Returns whether a path is that of a saved session, by its contents.
+pub fn is_session_file(host: &mut dyn Host, path: &str) -> bool {
+    let start = host.file_start(path, START_BYTES);
+    start
+        .windows(FIRST_KEY.len())
+        .any(|bytes| bytes == FIRST_KEY)
+}
 
 /// A saved session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -48,6 +48,28 @@ pub enum SourceError {
         /// The folder above them.
         path: PathBuf,
     },
+    /// The folder has parts in several formats.
+    #[error(
+        "traces in several formats are here ({formats}); name the files that belong together, or one of them: {}",
+        .path.display()
+    )]
+    SeveralFormats {
+        /// The formats.
+        formats: String,
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Traces that were given together are of different times.
+    #[error(
+        "the times of these traces do not overlap, so they are not of one run, or one of them counts from another time \
+         than the epoch; open them apart: {} and {}", .first.display(), .second.display()
+    )]
+    ClocksApart {
+        /// A file of one.
+        first: PathBuf,
+        /// A file of the other.
+        second: PathBuf,
+    },
     /// No reader supports the format.
     #[error("not a trace in a known format; these are known: {formats}: {}", .path.display())]
     UnknownFormat {

@@ -50,6 +50,11 @@ pub trait Part: Send + Sync {
     /// Returns the file or folder that holds it, for messages.
     fn path(&self) -> &Path;
 
+    /// Returns the program that it was given because it was joined with parts of another format.
+    fn joined_program(&self) -> Option<ProgramId> {
+        None
+    }
+
     /// Returns the rank that its name states, for messages about a part that cannot be read.
     fn named_rank(&self) -> Option<RankId> {
         rank_in_name(self.path()).map(RankId)

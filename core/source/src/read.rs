@@ -12,6 +12,7 @@ use callgrove_model::{
 
 use crate::error::SourceError;
 use crate::format::Part;
+use crate::joined::JoinedTimes;
 use crate::stream::{EventStream, Next, Projection, Ranks};
 use crate::workers::Workers;
 
@@ -23,7 +24,8 @@ const READING_SHARE: f32 = 0.9;
 /// A part that cannot be read is left out with a warning, unless no part can be read.
 ///
 /// # Errors
-/// The error of the first part if none can be read; [`SourceError::DuplicateRank`]; [`SourceError::Cancelled`].
+/// The error of the first part if none can be read; [`SourceError::DuplicateRank`]; [`SourceError::ClocksApart`];
+/// [`SourceError::Cancelled`].
 pub fn read_parts(
     parts: &[Box<dyn Part>],
     workers: &dyn Workers,
@@ -178,13 +180,16 @@ fn join(
     let mut warnings = Warnings::default();
     let (mut traces, mut paths, mut present) = (Vec::new(), Vec::new(), BTreeSet::new());
     let (mut num_ranks, mut failure) = (0, None);
+    let mut times = JoinedTimes::default();
     for (part, result) in parts.iter().zip(results) {
         match result {
             Ok(outcome) => {
                 warnings.join(outcome.warnings);
                 num_ranks = num_ranks.max(outcome.num_ranks.unwrap_or(0));
                 paths.resize(paths.len() + outcome.traces.len(), part.path());
+                let first = traces.len();
                 traces.extend(outcome.traces);
+                times.add(part.as_ref(), &traces[first..]);
             }
             Err(SourceError::Cancelled(cancelled)) => return Err(cancelled.into()),
             Err(error) => {
@@ -198,6 +203,7 @@ fn join(
     if let (true, Some(error)) = (traces.is_empty(), failure) {
         return Err(error);
     }
+    times.check()?;
     let ranks = traces.iter().map(|trace| (trace.program, trace.rank));
     check_ranks(ranks.zip(paths))?;
     present.extend(traces.iter().map(|trace| trace.rank));

@@ -1,5 +1,9 @@
 //! The registry of formats: which inputs form the run that a user named, and in which format each is.
+//!
+//! A run may be named by several paths, one a line. Parts of different formats, as a trace of TAU and one of PyTorch of
+//! the same job, become programs of one workflow.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,9 +12,13 @@ use callgrove_model::{Progress, Trace};
 use crate::error::SourceError;
 use crate::format::{Contents, Extent, Format, LoadTrace, Part};
 use crate::input::{FileSystem, Input};
+use crate::joined::in_program;
 use crate::rank_in_name::{assumed_ranks, rank_in_name};
 use crate::read::read_parts;
 use crate::workers::Workers;
+
+/// Separates the paths of a run that is named by several.
+pub const PATH_SEPARATOR: &str = "\n";
 
 /// The known formats, and the files that they read.
 pub struct Registry {
@@ -29,6 +37,8 @@ pub enum RecordedRun {
 /// An input whose format is known.
 struct Member<'a> {
     input: Input,
+    /// The place of the format in the registry.
+    number: usize,
     format: &'a dyn Format,
 }
 
@@ -39,12 +49,13 @@ impl Registry {
     }
 
     /// Returns the inputs of one run: those in the folder `source` or one level below, `source` itself if it is in a
-    /// known format, or all that the pattern `source` matches. Those of one rank each are in the order of the ranks in
+    /// known format, or all that the pattern `source` matches; together, if `source` has several lines. Those of one rank each are in the order of the ranks in
     /// their names.
     ///
     /// # Errors
     /// [`SourceError::NotFound`], [`SourceError::BadPattern`], [`SourceError::NoMatch`], [`SourceError::NoTrace`],
-    /// [`SourceError::SeveralRuns`], [`SourceError::UnknownFormat`], [`SourceError::Io`].
+    /// [`SourceError::SeveralRuns`], [`SourceError::SeveralFormats`], [`SourceError::UnknownFormat`],
+    /// [`SourceError::Io`].
     pub fn find(&self, source: &Path) -> Result<Vec<PathBuf>, SourceError> {
         let members = self.members(source)?.into_iter();
         Ok(members
@@ -59,10 +70,22 @@ impl Registry {
     pub fn open(&self, source: &Path) -> Result<RecordedRun, SourceError> {
         let members = self.members(source)?;
         let is_alone = members.len() == 1;
+        let formats: BTreeSet<usize> = members.iter().map(|it| it.number).collect();
         let mut parts = Vec::new();
-        for Member { input, format } in members {
+        for Member {
+            input,
+            number,
+            format,
+        } in members
+        {
             match format.open(&input)? {
-                Contents::Events(more) => parts.extend(more),
+                Contents::Events(more) => {
+                    let others = formats.iter().take_while(|other| **other < number);
+                    parts.extend(
+                        more.into_iter()
+                            .map(|part| in_program(part, others.clone().count())),
+                    );
+                }
                 Contents::Trace(trace) if is_alone => return Ok(RecordedRun::Trace(trace)),
                 Contents::Trace(_) => {
                     let path = input.path().to_owned();
@@ -70,9 +93,14 @@ impl Registry {
                 }
             }
         }
-        let paths: Vec<_> = parts.iter().map(|part| part.path().to_owned()).collect();
-        for (part, rank) in parts.iter_mut().zip(assumed_ranks(&paths)) {
-            part.assume_rank(rank);
+        for of_format in parts.chunk_by_mut(|a, b| a.joined_program() == b.joined_program()) {
+            let paths: Vec<_> = of_format
+                .iter()
+                .map(|part| part.path().to_owned())
+                .collect();
+            for (part, rank) in of_format.iter_mut().zip(assumed_ranks(&paths)) {
+                part.assume_rank(rank);
+            }
         }
         Ok(RecordedRun::Events(parts))
     }
@@ -91,23 +119,40 @@ impl Registry {
     }
 
     fn members(&self, source: &Path) -> Result<Vec<Member<'_>>, SourceError> {
-        // A path that exists is literal, even if it contains pattern characters.
-        let paths = if self.files.exists(source) {
-            vec![source.to_owned()]
-        } else {
-            self.files.matching(source)?
-        };
+        let mut paths = Vec::new();
+        for named in self.named_paths(source) {
+            // A path that exists is literal, even if it contains pattern characters.
+            if self.files.exists(&named) {
+                paths.push(named);
+            } else {
+                paths.extend(self.files.matching(&named)?);
+            }
+        }
         let mut members = Vec::new();
         for path in paths {
             members.extend(self.members_at(&path)?);
         }
         let order = |member: &Member<'_>| {
             let path = member.input.path();
-            (rank_in_name(path), path.to_owned())
+            (member.number, rank_in_name(path), path.to_owned())
         };
         members.sort_by_cached_key(order);
         members.dedup_by(|a, b| a.input.path() == b.input.path());
         Ok(members)
+    }
+
+    /// Returns the paths and patterns of a run.
+    fn named_paths(&self, source: &Path) -> Vec<PathBuf> {
+        match source.to_str() {
+            Some(text) if !self.files.exists(source) => {
+                let lines = text.split(PATH_SEPARATOR);
+                lines
+                    .filter(|it| !it.is_empty())
+                    .map(PathBuf::from)
+                    .collect()
+            }
+            _ => vec![source.to_owned()],
+        }
     }
 
     fn members_at(&self, path: &Path) -> Result<Vec<Member<'_>>, SourceError> {
@@ -125,7 +170,7 @@ impl Registry {
         let (parts, runs): (Vec<_>, Vec<_>) =
             here.partition(|member| member.format.extent() == Extent::Part);
         if !parts.is_empty() {
-            return Ok(parts);
+            return of_one_format(parts, path);
         }
         let mut below = Vec::new();
         for folder in entries.iter().filter(|entry| entry.is_folder()) {
@@ -152,15 +197,17 @@ impl Registry {
                 let formats = self.format_names();
                 Err(SourceError::NoTrace { formats, path })
             }
-            (Some((_, parts)), 1) => Ok(parts),
+            (Some((_, parts)), 1) => of_one_format(parts, path),
             _ => Err(SourceError::SeveralRuns { names, path }),
         }
     }
 
     fn recognize(&self, input: &Input) -> Option<Member<'_>> {
-        let format = self.formats.iter().find(|format| format.probe(input))?;
+        let mut formats = self.formats.iter().enumerate();
+        let (number, format) = formats.find(|(_, format)| format.probe(input))?;
         Some(Member {
             input: input.clone(),
+            number,
             format: format.as_ref(),
         })
     }
@@ -199,6 +246,21 @@ impl RecordedRun {
             }),
         }
     }
+}
+
+/// Returns the inputs in a folder if they are in one format. Files in several may be conversions of each other.
+fn of_one_format(members: Vec<Member<'_>>, path: PathBuf) -> Result<Vec<Member<'_>>, SourceError> {
+    let mut formats: Vec<_> = members
+        .iter()
+        .map(|it| (it.number, it.format.name()))
+        .collect();
+    formats.sort_unstable();
+    formats.dedup();
+    if formats.len() == 1 {
+        return Ok(members);
+    }
+    let formats = formats.iter().map(|it| it.1).collect::<Vec<_>>().join("; ");
+    Err(SourceError::SeveralFormats { formats, path })
 }
 
 fn name(input: &Input) -> String {

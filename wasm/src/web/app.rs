@@ -2,7 +2,7 @@
 
 use callgrove_gui::CallgroveApp;
 use callgrove_session::watch::WatchCommand;
-use callgrove_session::{Command, Session, SessionHandle, Snapshot};
+use callgrove_session::{Command, Session, Snapshot};
 use eframe::egui;
 use js_sys::Function;
 
@@ -19,8 +19,6 @@ pub(super) struct WebApp {
     app: CallgroveApp,
     address: Address,
     connection: PageConnection,
-    session: SessionHandle,
-    files: Files,
     /// Title and status that the page shows.
     status: PageStatus,
 }
@@ -75,7 +73,10 @@ impl WebApp {
             files.open_listed(&handle, context);
             (handle, None, PageConnection::Local(connection), files)
         };
-        let platform = BrowserPlatform::new(files.clone());
+        if let Err(error) = files.open_dropped(&handle, context) {
+            page::log(&page::error_text(&error));
+        }
+        let platform = BrowserPlatform::new(files);
         let mut session = Session::new(handle.clone(), watch);
         if let Some(address) = served.and_then(|served| served.watched) {
             let token = None;
@@ -88,8 +89,6 @@ impl WebApp {
             app,
             address,
             connection,
-            session: handle,
-            files,
             status: PageStatus::default(),
         }
     }
@@ -113,10 +112,9 @@ impl eframe::App for WebApp {
         self.connection.send();
     }
 
-    fn raw_input_hook(&mut self, ctx: &egui::Context, input: &mut egui::RawInput) {
-        for file in std::mem::take(&mut input.dropped_files) {
-            self.files.open_dropped(&file, &self.session, ctx);
-        }
+    fn raw_input_hook(&mut self, _: &egui::Context, input: &mut egui::RawInput) {
+        // The page opens them itself, with the folders among them.
+        input.dropped_files.clear();
     }
 
     fn on_exit(&mut self, gl: Option<&eframe::glow::Context>) {

@@ -5,13 +5,14 @@
 
 use callgrove_session::wire::MAX_FILE_BYTES;
 use callgrove_session::{Command, SessionHandle};
+use callgrove_source::PATH_SEPARATOR;
 use eframe::egui;
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
-use web_sys::{Blob, HtmlInputElement, Response};
+use web_sys::{Blob, DragEvent, HtmlInputElement, Response};
 
-use super::page;
+use super::{dropped, page};
 use crate::file_store::{FileStore, open_command};
 
 /// Number of bytes that are read between two frames.
@@ -57,22 +58,42 @@ impl Files {
         }
     }
 
-    /// Adds a file that was dropped, and opens it.
+    /// Opens what is dropped on the page from now on: files and folders that are dropped together are one run.
+    ///
+    /// # Errors
+    /// The browser's error.
     pub(super) fn open_dropped(
         &self,
-        file: &egui::DroppedFileHandle,
         session: &SessionHandle,
         ctx: &egui::Context,
-    ) {
-        let Some(file) = file.web_file().cloned() else {
-            return;
-        };
+    ) -> Result<(), JsValue> {
         let (files, session, ctx) = (self.clone(), session.clone(), ctx.clone());
-        spawn_local(async move {
-            let name = file.name();
-            files.take(&name, file.into()).await;
-            open(open_command(&name), &name, &session, &ctx);
+        let drop = Closure::<dyn FnMut(DragEvent)>::new(move |event: DragEvent| {
+            event.prevent_default();
+            // The entries can only be taken during the event.
+            let entries = dropped::entries(&event);
+            let (files, session, ctx) = (files.clone(), session.clone(), ctx.clone());
+            spawn_local(async move {
+                let mut names = Vec::new();
+                for entry in entries {
+                    names.push(entry.name());
+                    for (name, file) in dropped::files_of(entry).await {
+                        files.take(&name, file).await;
+                    }
+                }
+                if !names.is_empty() {
+                    let source = names.join(PATH_SEPARATOR);
+                    open(open_command(&source), &source, &session, &ctx);
+                }
+            });
         });
+        let page = page::document()?;
+        // Before the canvas, which would take files only.
+        page.add_event_listener_with_callback_and_bool(
+            "drop",
+            drop.into_js_value().unchecked_ref(),
+            true,
+        )
     }
 
     /// Opens the files that the document lists.
@@ -100,24 +121,29 @@ impl Files {
         });
     }
 
-    /// Lets the user choose a file whose name ends as in `accept`. `reply` gets its name once it can be read.
+    /// Lets the user choose a file whose name ends as in `accept`, or several. `reply` gets its name, or theirs as one
+    /// source, once they can be read.
     pub(super) fn choose(
         &self,
         accept: &str,
+        is_multiple: bool,
         reply: Box<dyn FnOnce(Option<String>)>,
     ) -> Result<(), JsValue> {
         let input: HtmlInputElement = page::document()?.create_element("input")?.unchecked_into();
         input.set_type("file");
         input.set_accept(accept);
+        input.set_multiple(is_multiple);
         let (chosen, files) = (input.clone(), self.clone());
         let take = Closure::once_into_js(move || {
             spawn_local(async move {
-                let file = chosen.files().and_then(|files| files.get(0));
-                let name = file.as_ref().map(web_sys::File::name);
-                if let (Some(file), Some(name)) = (file, &name) {
-                    files.take(name, file.into()).await;
+                let list = chosen.files();
+                let all = (0..).map_while(|at| list.as_ref()?.get(at));
+                let mut names = Vec::new();
+                for file in all.collect::<Vec<_>>() {
+                    names.push(file.name());
+                    files.take(&file.name(), file.into()).await;
                 }
-                reply(name);
+                reply((!names.is_empty()).then(|| names.join(PATH_SEPARATOR)));
             });
         });
         input.set_onchange(Some(take.unchecked_ref()));

@@ -293,6 +293,10 @@ fn scope() -> DedicatedWorkerGlobalScope {
 }
 
 impl UserFiles for PageHandle {
+    fn names(&self) -> Vec<String> {
+        FILES.with(|files| files.borrow().keys().cloned().collect())
+    }
+
     fn num_bytes(&self, name: &str) -> Option<u64> {
         Some(file_named(name)?.size() as u64)
     }

@@ -3,6 +3,7 @@
 mod address;
 mod app;
 mod browser;
+mod dropped;
 mod files;
 mod local_session;
 mod mirror;

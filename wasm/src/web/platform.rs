@@ -39,9 +39,10 @@ impl Platform for BrowserPlatform {
         }
         let accept = match purpose.extension() {
             Some(extension) => format!(".{extension}"),
-            None => ".callgrove,.jsonl,.json".to_owned(),
+            // Files of several ranks have many extensions, and some have none.
+            None => String::new(),
         };
-        let asked = self.files.choose(&accept, reply);
+        let asked = self.files.choose(&accept, purpose.is_folder(), reply);
         if let Err(error) = asked {
             page::log(&page::error_text(&error));
         }

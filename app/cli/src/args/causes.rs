@@ -3,12 +3,12 @@
 use callgrove_query::PatternReference;
 use clap::Args;
 
-use super::common::{ListingArgs, TRACE_HELP};
+use super::common::{ListingArgs, TraceArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct CausesArgs {
-    #[arg(help = TRACE_HELP)]
-    pub(crate) trace: String,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     /// Function, as for analyze
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
@@ -24,8 +24,8 @@ pub(crate) struct CausesArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct IncidentsArgs {
-    #[arg(help = TRACE_HELP)]
-    pub(crate) trace: String,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     /// List only incidents that delayed executions of this function, which are counted
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
@@ -38,8 +38,8 @@ pub(crate) struct IncidentsArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct PatternsArgs {
-    #[arg(help = TRACE_HELP)]
-    pub(crate) trace: String,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     /// Share of the fastest occurrences of a pattern that serve as its reference, above 0 up to 1. The slowest of them
     /// has the usual duration d
     #[arg(
@@ -65,8 +65,8 @@ pub(crate) struct PatternsArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct TrendsArgs {
-    #[arg(help = TRACE_HELP)]
-    pub(crate) trace: String,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     #[command(flatten)]
     pub(crate) listing: ListingArgs,
 }

@@ -1,8 +1,23 @@
 //! Arguments that several commands share.
 
+use callgrove_source::PATH_SEPARATOR;
 use clap::{Args, ValueEnum};
 
-pub(super) const TRACE_HELP: &str = "A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or a file (docs/formats.md lists the formats)";
+/// A recorded run.
+#[derive(Args, Debug)]
+pub(crate) struct TraceArgs {
+    /// A run's folder, one rank's file or .bp folder, a pattern such as 'run/*.bp', or several of these that belong
+    /// together (docs/formats.md lists the formats)
+    #[arg(value_name = "TRACE", required = true)]
+    paths: Vec<String>,
+}
+
+impl TraceArgs {
+    /// Returns the run as one source.
+    pub(crate) fn source(&self) -> String {
+        self.paths.join(PATH_SEPARATOR)
+    }
+}
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TableFormat {

@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs, TrendsArgs};
 pub(crate) use common::TableFormat;
-use common::{ClassArgs, TRACE_HELP};
+use common::{ClassArgs, TraceArgs};
 pub(crate) use config_file::ConfigFile;
 pub(crate) use page::{ExportArgs, PageArgs};
 use part::PartArgs;
@@ -124,8 +124,8 @@ pub(crate) enum CliCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct InfoArgs {
-    #[arg(help = TRACE_HELP)]
-    pub(crate) trace: String,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
     pub(crate) format: SummaryFormat,
@@ -133,9 +133,8 @@ pub(crate) struct InfoArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct AnalyzeArgs {
-    /// A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or a file, also with trees of any kind
-    /// (docs/formats.md lists the formats)
-    pub(crate) trace: String,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     /// Root function: its name without arguments, or the end of its name after a `::`; `*` and `?` are wildcards.
     /// Without it, the most promising function is selected
     #[arg(long, short, value_name = "A")]
@@ -207,8 +206,8 @@ pub(crate) struct SavedModelArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct EvaluateArgs {
-    #[arg(help = TRACE_HELP)]
-    pub(crate) trace: String,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     /// Root function, as for analyze
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
@@ -266,7 +265,7 @@ pub(crate) struct EvaluateArgs {
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct OpenArgs {
-    /// Sources of the run: its trace (a folder of .bp folders, one .bp folder, a pattern in quotes, or a file), its provenance
+    /// Sources of the run: its trace (a folder, files, or a pattern in quotes), its provenance
     /// database (a folder or postgres://…), the server of the running job (http://…), or a saved session. Without any,
     /// an empty window opens
     #[arg(value_name = "TRACE|FOLDER|URL")]

@@ -12,7 +12,7 @@ pub(crate) struct ExportArgs {
     /// A trace, as for analyze, or with --web a saved session. Without it, the exported page opens files that are
     /// dropped on it
     #[arg(value_name = "TRACE|SESSION", required_unless_present = "web")]
-    pub(crate) source: Option<String>,
+    pub(crate) sources: Vec<String>,
     /// Root function to open, as for analyze
     #[arg(long, short, value_name = "A", requires = "web")]
     pub(crate) function: Option<String>,

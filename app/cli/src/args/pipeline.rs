@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::common::{ClassArgs, TRACE_HELP, TableFormat};
+use super::common::{ClassArgs, TableFormat, TraceArgs};
 use super::part::PartArgs;
 
 #[derive(Args, Debug)]
@@ -198,8 +198,8 @@ pub(crate) enum ModelCommand {
         before: PathBuf,
         /// Second model file
         after: PathBuf,
-        #[arg(help = TRACE_HELP)]
-        trace: String,
+        #[command(flatten)]
+        trace: TraceArgs,
         /// Output format
         #[arg(long, value_enum, default_value_t = TableFormat::Table)]
         format: TableFormat,
@@ -238,8 +238,8 @@ pub(crate) struct ModelEvaluateArgs {
     /// Model file, as saved by `analyze --save-model` or in the window
     #[arg(value_name = "FILE")]
     pub(crate) model: PathBuf,
-    #[arg(help = TRACE_HELP)]
-    pub(crate) trace: String,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     /// Root function [default: that of the model]
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
@@ -277,7 +277,7 @@ pub(crate) struct OptionalServerArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    #[arg(help = TRACE_HELP)]
+    /// A run's folder, one rank's .bp folder, or a pattern such as 'run/*.bp'
     pub(crate) trace: String,
     /// Format of the published streams
     #[arg(long, value_enum, ignore_case = true, default_value_t = ReplayEngine::Sst)]

@@ -52,16 +52,22 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
     }
     let mut clock = Clock::new(args.timings);
     let between = args.part.between;
-    let (forest, root) = forest_of(&args.trace, args.function.as_deref(), between, &mut clock)?;
+    let (forest, root) = forest_of(
+        &args.trace.source(),
+        args.function.as_deref(),
+        between,
+        &mut clock,
+    )?;
     let labels = check_labels(&labels, &forest);
     let (judged, model) = if let Some((path, model)) = model {
         let judged = judge(&model, &forest, args)
             .with_context(|| format!("cannot use the model {}", path.display()))?;
         (judged, Some(model))
     } else if args.reference.is_some() || args.reference_between.is_some() {
-        let source = args.reference.as_deref().unwrap_or(&args.trace);
+        let source = args.reference.clone();
+        let source = source.unwrap_or_else(|| args.trace.source());
         let part = args.reference_between;
-        let (reference, _) = forest_of(source, Some(&root), part, &mut clock)
+        let (reference, _) = forest_of(&source, Some(&root), part, &mut clock)
             .context("cannot learn from the reference")?;
         let (learned, _) = learn(args, &reference, &root, &[])?;
         let model = learned.model()?;

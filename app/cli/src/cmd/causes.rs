@@ -17,7 +17,12 @@ use crate::output::{Clock, print, print_rows, with_progress};
 
 pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
     let mut clock = Clock::new(args.listing.timings);
-    let (forest, root) = forest_of(&args.trace, args.function.as_deref(), None, &mut clock)?;
+    let (forest, root) = forest_of(
+        &args.trace.source(),
+        args.function.as_deref(),
+        None,
+        &mut clock,
+    )?;
     if forest.trace().is_forest {
         bail!("causes need a trace: the trees of a file have no messages");
     }
@@ -35,7 +40,7 @@ pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
 
 pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
     let mut clock = Clock::new(args.listing.timings);
-    let trace = trace_of(&args.trace, &mut clock)?;
+    let trace = trace_of(&args.trace.source(), &mut clock)?;
     let causes = find(&trace, &mut clock)?;
     let hit = args.function.as_deref().map(|function| {
         let (forest, _) = grow_forest(&trace, function)?;

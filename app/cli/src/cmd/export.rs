@@ -2,18 +2,21 @@
 
 use std::fs;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use callgrove_model::Progress;
 use callgrove_packed::{EXTENSION, write_trace_file};
 use callgrove_server::page;
+use callgrove_session::is_session_file;
+use callgrove_source::PATH_SEPARATOR;
 use serde_json::Value;
 
 use super::forest::trace_of;
 use crate::args::ExportArgs;
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file, replace_file_with};
+use crate::host::NativeHost;
 use crate::output::{Clock, warn};
 use crate::pages;
 
@@ -26,8 +29,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     if let Some(folder) = &args.web {
         return export_page(args, folder);
     }
-    let (source, out) = (args.source.as_ref(), args.out.as_ref());
-    let (source, out) = source.zip(out).context("nothing to export is given")?;
+    let out = args.out.as_ref().context("nothing to export is given")?;
     let extension = out.extension().unwrap_or_default();
     ensure!(
         extension == EXTENSION,
@@ -35,18 +37,19 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
         out.display(),
         out.with_extension(EXTENSION).display()
     );
-    export_trace(source, out)
+    export_trace(&args.sources.join(PATH_SEPARATOR), out)
 }
 
 fn export_page(args: &ExportArgs, folder: &Path) -> Result<Exit> {
     fs::create_dir_all(folder)
         .with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let (mut opened, mut exit) = (Vec::new(), Exit::Success);
-    if let Some(source) = &args.source {
+    if !args.sources.is_empty() {
+        let source = args.sources.join(PATH_SEPARATOR);
         let run = format!("{RUN}.{EXTENSION}");
-        let session = saved_session(source)?;
+        let session = saved_session(&source)?;
         let trace = session.as_ref().and_then(|it| it["source"].as_str());
-        exit = export_trace(trace.unwrap_or(source), &folder.join(&run))?;
+        exit = export_trace(trace.unwrap_or(&source), &folder.join(&run))?;
         opened.push(run.clone());
         if let Some(mut session) = session {
             session["source"] = run.into();
@@ -73,7 +76,7 @@ fn export_page(args: &ExportArgs, folder: &Path) -> Result<Exit> {
 
 /// Returns a saved session, if the source is one.
 fn saved_session(source: &str) -> Result<Option<Value>> {
-    if Path::new(source).extension().is_none_or(|it| it != "json") {
+    if !is_session_file(&mut NativeHost::new(Ok(PathBuf::new())), source) {
         return Ok(None);
     }
     let text = fs::read_to_string(source).with_context(|| format!("cannot read {source}"))?;

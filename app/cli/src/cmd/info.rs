@@ -32,12 +32,16 @@ const METADATA_SHOWN: [&str; 6] = [
 
 pub(crate) fn run(args: &InfoArgs) -> Result<Exit> {
     let trace = with_progress("Reading the trace", |progress| {
-        read_trace(&args.trace, progress)
+        read_trace(&args.trace.source(), progress)
     })?;
     let suggestions = suggest_roots(&trace);
     output::print(|out| match args.format {
-        SummaryFormat::Table => print(out, &args.trace, &trace, &suggestions),
-        SummaryFormat::Json => writeln!(out, "{}", to_json(&args.trace, &trace, &suggestions)),
+        SummaryFormat::Table => print(out, &args.trace.source(), &trace, &suggestions),
+        SummaryFormat::Json => writeln!(
+            out,
+            "{}",
+            to_json(&args.trace.source(), &trace, &suggestions)
+        ),
     })?;
     Ok(Exit::after(&trace.warnings))
 }

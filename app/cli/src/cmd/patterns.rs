@@ -18,7 +18,7 @@ const NUM_IN_TABLE: usize = 30;
 
 pub(crate) fn run(args: &PatternsArgs) -> Result<Exit> {
     let mut clock = Clock::new(args.listing.timings);
-    let trace = trace_of(&args.trace, &mut clock)?;
+    let trace = trace_of(&args.trace.source(), &mut clock)?;
     let patterns = with_progress("Searching for patterns", |progress| {
         RunPatterns::find(&trace, progress)
     })?;

@@ -11,13 +11,14 @@ use callgrove_server::api::{self, Api, Live};
 use callgrove_server::view::ViewedSession;
 use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
 use callgrove_session::Command as SessionCommand;
+use callgrove_session::watch::WatchCommand;
 
 use crate::args::PageArgs;
 use crate::connect::{credential_of_server, server_config, server_config_with};
-use crate::host::check_trace;
+use crate::host::check_source;
 use crate::output::{print, warn};
 use crate::pages;
-use crate::platform::open_command;
+use crate::platform::open_commands;
 
 pub(crate) fn run(args: &PageArgs) -> Result<()> {
     let config = config(args)?;
@@ -54,29 +55,31 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
 /// Returns the session that pages view, if any source is given.
 fn session(args: &PageArgs) -> Result<Option<ViewedSession>> {
     let (mut opened, mut watched) = (None, None);
-    for source in &args.sources {
-        let mut open = open_command(source);
-        match &mut open {
-            SessionCommand::Watch(_) if watched.is_none() => {
+    for mut open in open_commands(&args.sources, args.function.as_deref()) {
+        let source = match &mut open {
+            SessionCommand::Watch(WatchCommand::Connect { address, .. }) if watched.is_none() => {
                 let access = ServerAccess {
                     ca_file: args.ca.ca_file.clone(),
                     credential: credential_of_server(&args.serve)?,
                     own: None,
                 };
-                watched = Some((source.clone(), access));
+                watched = Some((address.clone(), access));
                 continue;
             }
-            SessionCommand::OpenTrace { function, .. } => {
-                check_trace(source)?;
-                function.clone_from(&args.function);
+            SessionCommand::OpenTrace { source, .. } => {
+                check_source(source)?;
+                source.clone()
             }
-            _ => {}
-        }
-        if opened.replace((source.as_str(), open)).is_some() {
+            SessionCommand::LoadSession { path } => path.clone(),
+            SessionCommand::Watch(WatchCommand::Connect { address, .. }) => address.clone(),
+            _ => continue,
+        };
+        if opened.is_some() || matches!(open, SessionCommand::Watch(_)) {
             bail!(
-                "cannot serve {source} too: pages view one trace or saved session, and one run's records"
+                "cannot serve {source} too: pages view one run or saved session, and one run's records"
             );
         }
+        opened = Some((source, open));
     }
     if opened.is_none() && watched.is_none() {
         return Ok(None);

@@ -19,7 +19,7 @@ const NUM_BELOW_TABLE: usize = 2;
 
 pub(crate) fn run(args: &TrendsArgs) -> Result<Exit> {
     let mut clock = Clock::new(args.listing.timings);
-    let trace = trace_of(&args.trace, &mut clock)?;
+    let trace = trace_of(&args.trace.source(), &mut clock)?;
     let trends = find(&trace, &mut clock)?;
     let rows = trends.rows().take(args.listing.limit.unwrap_or(usize::MAX));
     let rows: Vec<TrendRow> = rows.collect();

@@ -166,6 +166,17 @@ impl<H: Host> Host for ViewerHost<H> {
         self.host.open_journal(source, run)
     }
 
+    fn file_start(&mut self, path: &str, limit: usize) -> Vec<u8> {
+        if self.viewer.is_none() {
+            return self.host.file_start(path, limit);
+        }
+        let start = self.of_viewer(|viewer| {
+            let content = viewer.incoming.get(path)?;
+            Some(content[..content.len().min(limit)].to_vec())
+        });
+        start.flatten().unwrap_or_default()
+    }
+
     fn set_viewer(&mut self, viewer: Option<ViewerId>) {
         self.viewer = viewer;
     }

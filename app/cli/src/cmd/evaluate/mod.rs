@@ -28,7 +28,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
     let table = TruthTable::read(&args.truth)?;
     let mut clock = Clock::new(args.timings);
     let (forest, function) = forest_of(
-        &args.trace,
+        &args.trace.source(),
         args.function.as_deref(),
         args.part.between,
         &mut clock,

@@ -64,7 +64,12 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
         FunctionName::parse(of_model).qualified.to_owned()
     };
     let part = args.part.between;
-    let (forest, function) = forest_of(&args.trace, Some(&function), part, &mut Clock::new(false))?;
+    let (forest, function) = forest_of(
+        &args.trace.source(),
+        Some(&function),
+        part,
+        &mut Clock::new(false),
+    )?;
     let judged = with_progress("Judging", |progress| {
         model.judge(&forest, Yardstick::Run, progress)
     })?;

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<()> {
             after,
             trace,
             format,
-        } => diff(before, after, trace, *format),
+        } => diff(before, after, &trace.source(), *format),
     }
 }
 
