@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use callgrove_formats::{load, local_registry};
 use callgrove_model::{ExecIdx, Progress, Trace};
 use callgrove_packed::write_trace_file;
-use callgrove_source::{SourceError, rank_in_name};
+use callgrove_source::{PATH_SEPARATOR, SourceError, rank_in_name};
 use tempfile::TempDir;
 
 fn example() -> PathBuf {
@@ -174,4 +174,56 @@ fn a_complete_run_is_not_joined_with_others() {
     assert!(matches!(error, SourceError::NotAPart { .. }), "{error}");
     let alone = load(&folder.path().join("a.jsonl"), Progress::none()).unwrap();
     assert!(alone.is_forest);
+}
+
+/// Writes a file of one rank as Pipit has it, with one call from one second of the example on.
+fn write_other(folder: &Path, start_ns: i64) -> PathBuf {
+    let file = folder.join("other.csv");
+    let text = format!(
+        "Timestamp (ns),Event Type,Name,Thread,Process\n{start_ns},Enter,train,0,0\n{},Leave,train,0,0\n",
+        start_ns + 1_000
+    );
+    fs::write(&file, text).unwrap();
+    file
+}
+
+fn together(paths: &[&Path]) -> PathBuf {
+    let paths: Vec<&str> = paths.iter().map(|it| it.to_str().unwrap()).collect();
+    PathBuf::from(paths.join(PATH_SEPARATOR))
+}
+
+#[test]
+fn traces_of_two_formats_are_programs_of_one_run_if_their_times_overlap() {
+    let folder = tempfile::tempdir().unwrap();
+    let example = example();
+    let trace = load(&example, Progress::none()).unwrap();
+    let start = trace.time_span().unwrap().0;
+    let other = write_other(folder.path(), start.0 + 1_000_000);
+    let ranks = |source: &Path| {
+        let trace = load(source, Progress::none()).unwrap();
+        let ranks = trace.ranks().into_iter();
+        ranks
+            .map(|(program, rank)| (program.0, rank.0))
+            .collect::<Vec<_>>()
+    };
+    let expected = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)];
+    assert_eq!(ranks(&together(&[&example, &other])), expected);
+    assert_eq!(ranks(&together(&[&other, &example])), expected);
+
+    let other = write_other(folder.path(), 0);
+    let refused = load(&together(&[&example, &other]), Progress::none()).unwrap_err();
+    assert!(
+        matches!(refused, SourceError::ClocksApart { .. }),
+        "{refused}"
+    );
+}
+
+#[test]
+fn files_of_one_format_given_together_are_ranks_of_one_run() {
+    let run = run();
+    let stream = |rank| run.path().join(format!("bp/tau-metrics-lmp_tau-{rank}.bp"));
+    assert_eq!(ranks(&together(&[&stream(10), &stream(2)])), [2, 10]);
+    let missing = together(&[&stream(2), &run.path().join("missing")]);
+    let refused = find(&missing).unwrap_err();
+    assert!(matches!(refused, SourceError::NotFound { .. }), "{refused}");
 }

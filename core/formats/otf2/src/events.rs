@@ -14,6 +14,8 @@ pub(crate) enum Event {
     LeaveContext(u32),
     Send(Envelope, u64),
     Receive(Envelope, u64),
+    /// A collective of this communicator ended.
+    Collective(u32),
     /// A message was found by its envelope, and gets an id.
     Probe(Envelope, u64),
     /// A message of this id was received.
@@ -52,6 +54,10 @@ impl Event {
             67 => Self::LeaveContext(it.u32()?),
             14 | 15 => Self::Send(envelope(it)?, it.u64()?),
             18 | 19 => Self::Receive(envelope(it)?, it.u64()?),
+            23 => {
+                it.u8()?;
+                Self::Collective(it.u32()?)
+            }
             89 => Self::Probe(envelope(it)?, it.u64()?),
             90 => Self::ReceiveProbed(it.u64()?, it.u64()?),
             91 => Self::RequestProbed(it.u64()?, it.u64()?),

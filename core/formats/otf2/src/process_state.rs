@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{
-    CommKind, CounterId, FuncEventKind, FuncId, NameTable, RankId, StepBatch, ThreadId, TimeNs,
-    WarningKind, Warnings,
+    CollectiveEvent, CommKind, CounterId, FuncEventKind, FuncId, NameTable, RankId, StepBatch,
+    ThreadId, TimeNs, WarningKind, Warnings,
 };
 
 use crate::archive::Archive;
@@ -27,6 +27,8 @@ pub(crate) struct ProcessState {
     /// Functions by location and its own id, for short.
     pub(crate) by_local_id: Vec<Vec<Option<FuncId>>>,
     counters: BTreeMap<u32, Vec<CounterId>>,
+    /// The number of collectives so far, by the key of the communicator.
+    collectives: BTreeMap<u64, u64>,
     /// Messages found by a probe, by id.
     probed: BTreeMap<u64, Envelope>,
     /// Ids of such messages, by request.
@@ -98,6 +100,7 @@ impl ProcessState {
             Event::Receive(envelope, num_bytes) => {
                 push_message(batch, CommKind::Recv, envelope, num_bytes, place);
             }
+            Event::Collective(local) => self.push_collective(local, place, batch),
             Event::Probe(envelope, message) => {
                 self.probed.insert(message, envelope);
             }
@@ -118,6 +121,22 @@ impl ProcessState {
             Event::Metric(metric, values) => self.push_metric(metric, &values, place, batch),
             _ => {}
         }
+    }
+
+    /// Adds a collective, which is the next of its communicator: all members make the same collectives in the same order.
+    fn push_collective(&mut self, local: u32, place: &EventPlace<'_>, batch: &mut StepBatch) {
+        let communicator = place.definitions.communicators.global(local);
+        let Some(key) = place.archive.partners.key(communicator, place.rank) else {
+            return;
+        };
+        let next = self.collectives.entry(key).or_default();
+        batch.collectives.push(CollectiveEvent {
+            thread: place.thread,
+            time: place.time,
+            communicator: key,
+            sequence: *next,
+        });
+        *next += 1;
     }
 
     /// Returns the function of a region by the id of its location.

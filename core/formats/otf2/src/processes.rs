@@ -113,6 +113,18 @@ impl CommunicatorRanks {
         Self { of_communicator }
     }
 
+    /// Returns what identifies a communicator in the whole run; `None` if it is not defined. Each process has its own
+    /// communicator with itself alone.
+    pub(crate) fn key(&self, communicator: u32, own: RankId) -> Option<u64> {
+        let members = self.of_communicator.get(&communicator)?;
+        let alone = if members.own.is_empty() {
+            u64::from(own.0) + 1
+        } else {
+            0
+        };
+        Some(alone << 32 | u64::from(members.number))
+    }
+
     /// Returns the number of a communicator, and the rank of the run that a rank in it is, as process `own` sees it.
     pub(crate) fn find(&self, communicator: u32, rank: u32, own: RankId) -> (u32, RankId) {
         let Some(members) = self.of_communicator.get(&communicator) else {

@@ -67,6 +67,37 @@ fn calls_and_messages_of_both_byte_orders_are_read() {
 }
 
 #[test]
+fn collectives_are_numbered_within_their_communicator() {
+    let mut archive = pair(false);
+    archive.definitions.values(22, &[6, u64::MAX, 9, u64::MAX]);
+    for (group, location) in [(17, 70), (18, 71)] {
+        let events = archive.process(group, location);
+        events.at(300).enter(1);
+        // Operation 11 of the world, of the process alone, and of the world again, without a root.
+        for communicator in [4, 6, 4] {
+            events.record(23, |record| {
+                record
+                    .byte(11)
+                    .value(communicator)
+                    .value(u64::MAX)
+                    .value(8)
+                    .value(8);
+            });
+        }
+        events.at(310).leave(1);
+    }
+    let trace = read(archive.files()).unwrap();
+    let found = trace.collectives.iter();
+    let found: Vec<_> = found
+        .map(|it| (it.lane.0, it.communicator, it.sequence))
+        .collect();
+    let (world, a, b) = (found[0].1, found[2].1, found[5].1);
+    assert!(world != a && a != b && world != b, "{found:?}");
+    let of = |lane, alone| [(lane, world, 0), (lane, world, 1), (lane, alone, 0)];
+    assert_eq!(found, [of(2, a), of(3, b)].concat());
+}
+
+#[test]
 fn local_ids_and_clock_offsets_are_those_of_the_location() {
     let mut archive = ArchiveWriter::new(false);
     let events = archive.process(0, 0);

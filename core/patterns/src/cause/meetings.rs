@@ -59,12 +59,10 @@ impl Meetings {
     /// pairs of ranks times the number of calls, up to a bound.
     pub(super) fn find(trace: &Trace, clocks: &Clocks, segments: &Segments) -> Self {
         let mut found = Self::none(segments);
-        found.add_stated(trace, clocks, segments);
+        let stated = found.add_stated(trace, clocks, segments);
         let mut series: BTreeMap<MeetingPlace, BTreeMap<LaneIdx, Vec<OperationRef>>> =
             BTreeMap::new();
-        let unstated = segments
-            .operations()
-            .filter(|(it, _)| found.number(*it).is_none());
+        let unstated = segments.operations().filter(|(it, _)| !stated.contains(it));
         for (it, operation) in unstated {
             if let Some((place, _)) = place(segments, it, operation, CallKind::is_collective) {
                 let lanes = series.entry(place).or_default();
@@ -83,8 +81,15 @@ impl Meetings {
         found
     }
 
-    /// Adds the meetings of calls of which the trace states the communicator.
-    fn add_stated(&mut self, trace: &Trace, clocks: &Clocks, segments: &Segments) {
+    /// Adds the meetings of calls of which the trace states the communicator. Returns these calls, also those that met no
+    /// other.
+    fn add_stated(
+        &mut self,
+        trace: &Trace,
+        clocks: &Clocks,
+        segments: &Segments,
+    ) -> BTreeSet<OperationRef> {
+        let mut stated = BTreeSet::new();
         let mut members: BTreeMap<(ProgramId, u64, u64), BTreeMap<LaneIdx, OperationRef>> =
             BTreeMap::new();
         for it in &trace.collectives {
@@ -102,6 +107,7 @@ impl Meetings {
                 let key = (program, it.communicator, it.sequence);
                 let operation = OperationRef { lane: it.lane, at };
                 members.entry(key).or_default().insert(it.lane, operation);
+                stated.insert(operation);
             }
         }
         for operations in members.into_values() {
@@ -111,6 +117,7 @@ impl Meetings {
                 self.add_meeting(operations, kind);
             }
         }
+        stated
     }
 
     /// Finds the meetings of an excerpt of a run, in which calls cannot be counted: calls of one function that were
