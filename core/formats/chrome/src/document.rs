@@ -15,6 +15,8 @@ use crate::trace_event::TraceEvent;
 
 /// The key of the events.
 const EVENTS_KEY: &[u8] = b"traceEvents";
+/// The same with its quotes. In a text it would have escapes.
+const QUOTED_EVENTS_KEY: &[u8] = b"\"traceEvents\"";
 
 /// Where the reader is in a document.
 #[derive(Clone, Copy, Debug)]
@@ -140,10 +142,7 @@ impl Document {
         let (num_passed, end) = match &mut self.place {
             DocumentPlace::Start => start(bytes),
             DocumentPlace::Keys => key(bytes, facts),
-            DocumentPlace::Value(skipper) => match skipper.pass(bytes) {
-                (length, true) => (length, PieceEnd::Moved(DocumentPlace::Keys)),
-                (length, false) => (length, PieceEnd::NeedsMore),
-            },
+            DocumentPlace::Value(skipper) => value(bytes, skipper, self.has_found_events),
             DocumentPlace::Events(is_in_object) => events(bytes, *is_in_object, recorder),
             DocumentPlace::NextEvent(is_in_object) => next_event(bytes, *is_in_object),
             DocumentPlace::EventsKey => events_key(bytes),
@@ -208,16 +207,50 @@ fn key_at(cursor: &mut JsonCursor<'_>, facts: &mut FileFacts) -> Result<Document
     }
     let key = cursor.text()?.raw();
     cursor.expect(b':')?;
-    if key == EVENTS_KEY && cursor.peek()? == b'[' {
-        cursor.pass();
-        return Ok(DocumentPlace::Events(true));
-    }
     if FileFacts::needs(key) {
         facts.add(key, cursor.value()?);
         return Ok(DocumentPlace::Keys);
     }
-    cursor.peek()?;
+    let is_array = cursor.peek()? == b'[';
+    if key == EVENTS_KEY && !is_array {
+        return Err(JsonFault::Invalid);
+    }
+    // The key of the events may be damaged.
+    if is_array && (key == EVENTS_KEY || begins_with_event(*cursor)?) {
+        cursor.pass();
+        return Ok(DocumentPlace::Events(true));
+    }
     Ok(DocumentPlace::Value(ValueSkipper::default()))
+}
+
+/// Returns whether the first value of an array is an event.
+fn begins_with_event(mut cursor: JsonCursor<'_>) -> Result<bool, JsonFault> {
+    cursor.pass();
+    if cursor.peek()? != b'{' {
+        return Ok(false);
+    }
+    match TraceEvent::parse(&mut cursor) {
+        Ok(event) => Ok(event.phase != 0),
+        Err(JsonFault::Incomplete) => Err(JsonFault::Incomplete),
+        Err(JsonFault::Invalid) => Ok(false),
+    }
+}
+
+/// Passes a value that is not needed. If a quote is lost in it, what follows seems to belong to it: so the key of the
+/// events ends it too.
+fn value(bytes: &[u8], skipper: &mut ValueSkipper, has_found_events: bool) -> (usize, PieceEnd) {
+    let (length, has_ended) = skipper.pass(bytes);
+    let passed = bytes.get(..length).unwrap_or_default();
+    let found = if has_found_events {
+        None
+    } else {
+        memmem::find(passed, QUOTED_EVENTS_KEY)
+    };
+    match found {
+        Some(at) => (at, PieceEnd::Damaged),
+        None if has_ended => (length, PieceEnd::Moved(DocumentPlace::Keys)),
+        None => (length, PieceEnd::NeedsMore),
+    }
 }
 
 /// Reads the events in the window.
@@ -272,21 +305,17 @@ fn end_to_keep(bytes: &[u8]) -> usize {
 
 /// Passes what precedes the key of the events.
 fn events_key(bytes: &[u8]) -> (usize, PieceEnd) {
-    let Some(found) = memmem::find(bytes, EVENTS_KEY) else {
+    let Some(found) = memmem::find(bytes, QUOTED_EVENTS_KEY) else {
         return (end_to_keep(bytes), PieceEnd::NeedsMore);
     };
-    let after = found + EVENTS_KEY.len();
+    let after = found + QUOTED_EVENTS_KEY.len();
     let mut cursor = JsonCursor::new(bytes.get(after..).unwrap_or_default());
-    let opened = cursor
-        .expect(b'"')
-        .and_then(|()| cursor.expect(b':'))
-        .and_then(|()| cursor.expect(b'['));
-    match opened {
+    match cursor.expect(b':').and_then(|()| cursor.expect(b'[')) {
         Ok(()) => {
             let place = DocumentPlace::Events(true);
             (after + cursor.num_passed(), PieceEnd::Moved(place))
         }
         Err(JsonFault::Incomplete) => (found, PieceEnd::NeedsMore),
-        Err(JsonFault::Invalid) => (after, PieceEnd::Moved(DocumentPlace::EventsKey)),
+        Err(JsonFault::Invalid) => (after, PieceEnd::Moved(DocumentPlace::NextEvent(true))),
     }
 }

@@ -38,7 +38,15 @@ impl AssignedRanks {
     pub(crate) fn of(recorder: &Recorder, facts: &FileFacts, assumed: RankId) -> Self {
         let rows = recorder.rows.rows.iter().filter(|it| !it.calls.is_empty());
         let processes: BTreeSet<RowName> = rows.map(|it| recorder.rows.names(it.place).0).collect();
-        let names: BTreeMap<_, _> = recorder.process_names.iter().cloned().collect();
+        let mut names: BTreeMap<_, _> = recorder.process_names.iter().cloned().collect();
+        for process in &processes {
+            // A process without a name may be named where others have a number.
+            if let RowName::Text(index) = process
+                && let Some(text) = recorder.rows.texts.get(*index)
+            {
+                names.entry(*process).or_insert_with(|| text.clone());
+            }
+        }
         let is_jax = |name: &String| JAX_PROCESSES.iter().any(|it| name.starts_with(it));
         let writer = if facts.is_of_kineto || recorder.is_of_kineto {
             TraceWriter::Kineto
