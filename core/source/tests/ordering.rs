@@ -175,6 +175,22 @@ fn lanes_are_numbered_from_the_main_thread_and_relations_follow_them() {
     assert_eq!(trace.collectives[0].lane.0, 2);
 }
 
+#[test]
+fn relations_follow_a_call_to_a_lane_of_its_own() {
+    let mut rank = of_calls(&[(0, 0, 10_000), (1, 5_000, 20_000)]);
+    let lane = rank.lane(THREAD);
+    rank.launch(lane, TimeNs(0), lane, TimeNs(0));
+    rank.launch(lane, TimeNs(5_000), lane, TimeNs(1));
+    rank.collective(lane, TimeNs(5_000), 7, 0);
+    // No call begins here.
+    rank.collective(lane, TimeNs(6_000), 7, 1);
+    let trace = trace(rank);
+    let launches = trace.launches.iter().map(|it| (it.lane.0, it.time.0));
+    assert_eq!(launches.collect::<Vec<_>>(), [(0, 0), (1, 5_000)]);
+    let collectives = trace.collectives.iter().map(|it| (it.lane.0, it.sequence));
+    assert_eq!(collectives.collect::<Vec<_>>(), [(0, 1), (1, 0)]);
+}
+
 proptest! {
     #[test]
     fn no_call_is_lost_and_steps_are_in_order_of_time(

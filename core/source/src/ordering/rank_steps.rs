@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use callgrove_model::{
-    CollectiveEvent, FuncEvent, LaunchEvent, Metadata, ProgramId, RankId, StepBatch, StepId,
-    ThreadId, TimeNs, Warnings,
+    CollectiveEvent, FuncEvent, FuncEventKind, LaunchEvent, Metadata, ProgramId, RankId, StepBatch,
+    StepId, ThreadId, TimeNs, Warnings,
 };
 
 use super::nesting::nest;
@@ -102,18 +102,20 @@ impl RankSteps {
     }
 
     fn add(&mut self, lane: LaneEvents, warnings: &mut Warnings) {
-        let mut calls = nest(lane.calls, self.rank, warnings).into_iter();
-        let points = LanePoints {
+        let calls = nest(lane.calls, self.rank, warnings);
+        let mut collectives = by_lane(lane.collectives, &calls, |it| it.0);
+        let mut launches = by_lane(lane.launches, &calls, |it| it.0);
+        let mut points = LanePoints {
             messages: Delivered::of(lane.messages, |it| it.time),
             counters: Delivered::of(lane.counters, |it| it.0),
-            collectives: Delivered::of(lane.collectives, |it| it.0),
-            launches: Delivered::of(lane.launches, |it| it.0),
+            ..LanePoints::default()
         };
-        self.describe(&lane.metadata, lane.key);
-        self.push(calls.next().unwrap_or_default(), points);
-        for overlapping in calls {
+        for (index, calls) in calls.into_iter().enumerate() {
+            let mut of_lane = std::mem::take(&mut points);
+            of_lane.collectives = Delivered::of(std::mem::take(&mut collectives[index]), |it| it.0);
+            of_lane.launches = Delivered::of(std::mem::take(&mut launches[index]), |it| it.0);
             self.describe(&lane.metadata, lane.key);
-            self.push(overlapping, LanePoints::default());
+            self.push(calls, of_lane);
         }
     }
 
@@ -256,6 +258,34 @@ impl LanePoints {
                 launched,
             }));
     }
+}
+
+/// Returns what is stated about calls for each of the lanes on which they are: one that overlaps others is on a lane of
+/// its own, and what begins with it belongs there.
+fn by_lane<T>(
+    points: Vec<T>,
+    lanes: &[Vec<FuncEvent>],
+    time: impl Fn(&T) -> TimeNs,
+) -> Vec<Vec<T>> {
+    let mut by_lane: Vec<Vec<T>> = lanes.iter().map(|_| Vec::new()).collect();
+    if let ([_], [all]) = (lanes, &mut by_lane[..]) {
+        *all = points;
+        return by_lane;
+    }
+    let begins_at = |events: &Vec<FuncEvent>, time: TimeNs| {
+        let first = events.partition_point(|event| event.time < time);
+        let same = events[first..]
+            .iter()
+            .take_while(|event| event.time == time);
+        same.into_iter()
+            .any(|event| event.kind() == FuncEventKind::Entry)
+    };
+    for point in points {
+        let mut lanes = lanes.iter();
+        let lane = lanes.position(|events| begins_at(events, time(&point)));
+        by_lane[lane.unwrap_or(0)].push(point);
+    }
+    by_lane
 }
 
 fn thread(index: usize) -> ThreadId {

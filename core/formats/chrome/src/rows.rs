@@ -1,0 +1,157 @@
+//! The calls of each row of a file, before it is known which rank has the row.
+
+use std::collections::HashMap;
+
+use callgrove_model::FuncId;
+
+use crate::category::CallKind;
+use crate::json::JsonValue;
+
+/// How a file names a process or thread.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum RowName {
+    Missing,
+    Number(i64),
+    /// An index into [`Rows::texts`].
+    Text(usize),
+}
+
+/// A process and a thread of it, an index into [`Rows::places`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct RowPlace(pub(crate) usize);
+
+/// A row, an index into [`Rows::rows`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct RowNumber(pub(crate) usize);
+
+/// What a row holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum RowKind {
+    /// Calls of this kind.
+    Calls(CallKind),
+    /// Asynchronous calls of a category, an index into [`Rows::texts`].
+    Asynchronous(usize),
+}
+
+/// A call, or one end of it. Times are in nanoseconds since the time that the file states.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RowCall {
+    pub(crate) start_ns: i64,
+    /// [`RowCall::BEGINS`] or [`RowCall::ENDS`] if the call's other end is an event of its own.
+    pub(crate) end_ns: i64,
+    pub(crate) func: FuncId,
+}
+
+impl RowCall {
+    pub(crate) const BEGINS: i64 = i64::MIN;
+    pub(crate) const ENDS: i64 = i64::MIN + 1;
+}
+
+/// A row.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) place: RowPlace,
+    pub(crate) kind: RowKind,
+    pub(crate) calls: Vec<RowCall>,
+    /// Number of iterations of a training among the calls.
+    pub(crate) num_steps: u64,
+}
+
+/// The rows of a file, in the order in which they were first named.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    /// Names that are no numbers.
+    pub(crate) texts: Vec<String>,
+    pub(crate) places: Vec<(RowName, RowName)>,
+    pub(crate) rows: Vec<Row>,
+    by_text: HashMap<Vec<u8>, usize>,
+    by_place: HashMap<(RowName, RowName), RowPlace>,
+    by_kind: HashMap<(RowPlace, RowKind), RowNumber>,
+    last_place: Option<((RowName, RowName), RowPlace)>,
+    last_row: Option<((RowPlace, RowKind), RowNumber)>,
+}
+
+impl Rows {
+    /// Returns the number of a text.
+    pub(crate) fn text(&mut self, raw: &[u8]) -> usize {
+        if let Some(&number) = self.by_text.get(raw) {
+            return number;
+        }
+        let number = self.texts.len();
+        self.texts.push(String::from_utf8_lossy(raw).into_owned());
+        self.by_text.insert(raw.to_owned(), number);
+        number
+    }
+
+    /// Returns how a process or thread is named. A text that is a number is one.
+    pub(crate) fn name(&mut self, value: JsonValue<'_>) -> RowName {
+        let raw = match value {
+            JsonValue::Word(raw) => raw,
+            JsonValue::Text(text) => text.raw(),
+            JsonValue::Missing | JsonValue::Nested(_) => return RowName::Missing,
+        };
+        match std::str::from_utf8(raw).ok().and_then(|it| it.parse().ok()) {
+            Some(number) => RowName::Number(number),
+            None => RowName::Text(self.text(raw)),
+        }
+    }
+
+    /// Returns the place of a process and thread.
+    pub(crate) fn place(&mut self, process: JsonValue<'_>, thread: JsonValue<'_>) -> RowPlace {
+        let key = (self.name(process), self.name(thread));
+        if let Some((_, place)) = self.last_place.filter(|last| last.0 == key) {
+            return place;
+        }
+        let places = &mut self.places;
+        let place = *self.by_place.entry(key).or_insert_with(|| {
+            places.push(key);
+            RowPlace(places.len() - 1)
+        });
+        self.last_place = Some((key, place));
+        place
+    }
+
+    /// Returns the row of calls of a kind at a place.
+    pub(crate) fn row(&mut self, place: RowPlace, kind: RowKind) -> RowNumber {
+        // Calls of programming interfaces are among those that make them.
+        let kind = match kind {
+            RowKind::Calls(CallKind::Runtime) => RowKind::Calls(CallKind::Host),
+            other => other,
+        };
+        let key = (place, kind);
+        if let Some((_, row)) = self.last_row.filter(|last| last.0 == key) {
+            return row;
+        }
+        let rows = &mut self.rows;
+        let row = *self.by_kind.entry(key).or_insert_with(|| {
+            rows.push(Row {
+                place,
+                kind,
+                calls: Vec::new(),
+                num_steps: 0,
+            });
+            RowNumber(rows.len() - 1)
+        });
+        self.last_row = Some((key, row));
+        row
+    }
+
+    /// Returns the row of a kind at a place if it has been named.
+    pub(crate) fn find(&self, place: RowPlace, kind: CallKind) -> Option<RowNumber> {
+        self.by_kind.get(&(place, RowKind::Calls(kind))).copied()
+    }
+
+    /// Adds a call to a row.
+    #[inline]
+    pub(crate) fn push(&mut self, row: RowNumber, call: RowCall) {
+        if let Some(row) = self.rows.get_mut(row.0) {
+            row.calls.push(call);
+        }
+    }
+
+    /// Returns the process and thread of a place.
+    pub(crate) fn names(&self, place: RowPlace) -> (RowName, RowName) {
+        let missing = (RowName::Missing, RowName::Missing);
+        self.places.get(place.0).copied().unwrap_or(missing)
+    }
+}
