@@ -181,7 +181,8 @@ fn home(tracks: &TrackTable, index: usize) -> (Option<usize>, Option<i64>) {
         if track.process.is_some() {
             return (Some(index), pid);
         }
-        pid = pid.or(track.thread.as_ref().map(|it| it.pid));
+        let thread = track.thread.as_ref().map(|it| it.pid);
+        pid = pid.or(thread).or(track.owner);
         next = track.parent.and_then(|uuid| tracks.find(uuid));
     }
     (None, pid)

@@ -79,8 +79,9 @@ pub(crate) struct Track {
     pub(crate) complete: Vec<CompleteSlice>,
     /// The value of a counter of differences, and the state of the sequence to which it belongs.
     pub(crate) sum: (u64, i64),
-    /// Whether it holds asynchronous slices of a process.
+    /// Whether it holds asynchronous slices, and the process that they are of.
     pub(crate) is_async: bool,
+    pub(crate) owner: Option<i64>,
 }
 
 /// All tracks, by index in order of first mention.
@@ -195,11 +196,7 @@ impl TrackTable {
             if let Some(track) = tracks.get_mut(index) {
                 track.is_async = true;
                 track.name = Some("asynchronous".to_owned());
-                track.thread = None;
-                track.process = pid.map(|pid| ProcessFacts {
-                    pid: Some(pid),
-                    ..ProcessFacts::default()
-                });
+                track.owner = pid;
             }
             index
         })
