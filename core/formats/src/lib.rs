@@ -16,6 +16,7 @@ use callgrove_events_csv::EventsCsvFormat;
 use callgrove_forest::ForestFormat;
 use callgrove_otf2::Otf2Format;
 use callgrove_packed::PackedFormat;
+use callgrove_perfetto::PerfettoFormat;
 use callgrove_source::{FileSystem, Format, Registry};
 
 #[cfg(not(target_family = "wasm"))]
@@ -26,6 +27,7 @@ fn formats() -> Vec<Box<dyn Format>> {
     vec![
         Box::new(Otf2Format),
         Box::new(PackedFormat),
+        Box::new(PerfettoFormat),
         Box::new(ForestFormat),
         Box::new(EventsCsvFormat),
     ]

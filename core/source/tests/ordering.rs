@@ -144,6 +144,26 @@ fn beginnings_and_ends_are_paired_by_time() {
 }
 
 #[test]
+fn beginnings_and_ends_at_the_same_time_nest_in_their_order() {
+    let mut rank = RankEvents::default();
+    let lane = rank.lane(THREAD);
+    rank.begin(lane, FuncId(0), TimeNs(10));
+    // A call of no duration before another one, and one at the end of its caller.
+    for (func, time) in [(1, 20), (2, 20), (1, 30)] {
+        rank.begin(lane, FuncId(func), TimeNs(time));
+        rank.end(lane, TimeNs(if func == 2 { 30 } else { time }));
+    }
+    rank.end(lane, TimeNs(30));
+    let expected = [
+        "3.0 0 a 10-30",
+        "3.0 1 b 20-20",
+        "3.0 1 c 20-30",
+        "3.0 1 b 30-30",
+    ];
+    assert_eq!(call_lines(&trace(rank)), expected);
+}
+
+#[test]
 fn lanes_are_numbered_from_the_main_thread_and_relations_follow_them() {
     let mut rank = RankEvents::default();
     let stream = rank.lane(LaneKey::Stream {

@@ -12,6 +12,7 @@ pub(super) const PURE: &[&str] = &[
     "core/formats/forest/",
     "core/formats/otf2/",
     "core/formats/packed/",
+    "core/formats/perfetto/",
     "core/detect/",
     "core/patterns/",
     "core/export/",

@@ -45,6 +45,12 @@ pub(super) fn nest(
     rank: RankId,
     warnings: &mut Warnings,
 ) -> Vec<Vec<FuncEvent>> {
+    if !calls
+        .iter()
+        .any(|it| matches!(it.extent, CallExtent::Until(_)))
+    {
+        return vec![nest_ends(calls, rank, warnings)];
+    }
     let mut calls = complete(calls, rank, warnings);
     calls.sort_unstable_by_key(|call| (call.start, std::cmp::Reverse(call.end), call.order));
     let mut lanes = vec![Nested::default()];
@@ -75,6 +81,29 @@ pub(super) fn nest(
         lane.events
     });
     ended.collect()
+}
+
+/// Returns beginnings and ends as entries and exits. They nest by their order, which also says whether a call of no
+/// duration is in another that begins or ends at the same time.
+fn nest_ends(mut events: Vec<CallEvent>, rank: RankId, warnings: &mut Warnings) -> Vec<FuncEvent> {
+    if !events.is_sorted_by_key(|it| it.time) {
+        events.sort_by_key(|it| it.time);
+    }
+    let mut open = Vec::new();
+    let nested = events.into_iter().filter_map(|it| {
+        if it.extent == CallExtent::Begin {
+            open.push(it.func);
+            return Some(event(FuncEventKind::Entry, it.func, it.time));
+        }
+        let func = open.pop();
+        if func.is_none() {
+            warnings.count(WarningKind::ExitWithoutEntry, Some(rank), || {
+                format!("at {} ns", it.time.0)
+            });
+        }
+        Some(event(FuncEventKind::Exit, func?, it.time))
+    });
+    nested.collect()
 }
 
 /// Returns complete calls, with the ends of those that had events of their own.

@@ -1,0 +1,97 @@
+//! The samples of counters, on the lanes of their threads or processes.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{CounterId, WarningKind};
+
+use crate::assembly::{Assembly, Placed};
+use crate::processes::Processes;
+use crate::recorder::{CounterSample, CounterValue, Recorder};
+
+/// Name of a counter that has none.
+const NO_NAME: &str = "unnamed counter";
+
+impl Assembly {
+    /// Adds counters. Those that are tracks belong to the thread above them, or to the first lane of their process.
+    pub(crate) fn add_counters(&mut self, recorder: &mut Recorder, processes: &Processes) {
+        let mut lanes = BTreeMap::new();
+        let samples = std::mem::take(&mut recorder.counters);
+        for sample in samples {
+            let time = self.time(sample.at);
+            let counter = sample
+                .counter
+                .unwrap_or_else(|| counter_of(sample.track, recorder));
+            let Some(value) = value_of(&sample, recorder) else {
+                let place = || format!("counter at {} ns", time.0);
+                self.warnings.count(WarningKind::BadRow, None, place);
+                continue;
+            };
+            let placed = *lanes
+                .entry(sample.track)
+                .or_insert_with(|| self.lane_of_counter(sample.track, recorder, processes));
+            let lane = placed.and_then(|it| Some((self.ranks.get_mut(&it.rank)?, it.lane)));
+            if let Some((events, lane)) = lane {
+                events.counter(lane, time, counter, value);
+            }
+        }
+    }
+
+    fn lane_of_counter(
+        &self,
+        track: usize,
+        recorder: &Recorder,
+        processes: &Processes,
+    ) -> Option<Placed> {
+        if let Some(Some(placed)) = self.placed.get(track) {
+            return Some(*placed);
+        }
+        let parent = recorder.tracks.tracks.get(track)?.parent;
+        let parent = parent.and_then(|uuid| recorder.tracks.find(uuid));
+        if let Some(Some(placed)) = parent.and_then(|it| self.placed.get(it)) {
+            return Some(*placed);
+        }
+        let process = processes.of_track.get(track);
+        let mut siblings = processes.of_track.iter().zip(&self.placed);
+        let sibling = siblings.find_map(|(it, placed)| placed.filter(|_| Some(it) == process));
+        sibling.or_else(|| self.placed.iter().find_map(|it| *it))
+    }
+}
+
+/// Returns the counter that a track is.
+fn counter_of(track: usize, recorder: &mut Recorder) -> CounterId {
+    let track = recorder.tracks.tracks.get(track);
+    let name = track.and_then(|it| it.name.as_deref()).unwrap_or(NO_NAME);
+    let unit = track.and_then(|it| it.counter.as_ref()?.unit.as_deref());
+    let name = match unit {
+        Some(unit) => format!("{name} ({unit})"),
+        None => name.to_owned(),
+    };
+    recorder.counter_of(&name)
+}
+
+/// Returns the value of a sample in whole units, or `None` if it is negative or not a number.
+fn value_of(sample: &CounterSample, recorder: &Recorder) -> Option<u64> {
+    let track = recorder.tracks.tracks.get(sample.track);
+    let counter = track.and_then(|it| it.counter.as_ref());
+    let multiplier = match sample.counter {
+        None => counter.map_or(1, |it| it.multiplier),
+        Some(_) => 1,
+    };
+    match sample.value {
+        CounterValue::Integer(value) => u64::try_from(value.checked_mul(multiplier)?).ok(),
+        CounterValue::Double(value) => whole(value, multiplier),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "the range is checked; a multiplier is a small number"
+)]
+fn whole(value: f64, multiplier: i64) -> Option<u64> {
+    let value = value * multiplier as f64;
+    (0.0..=2_f64.powi(63))
+        .contains(&value)
+        .then_some(value as u64)
+}

@@ -1,0 +1,208 @@
+//! Reads a file: plain or packed with gzip, with packets that may hold packed packets.
+
+use std::io::{self, BufReader, Read};
+
+use callgrove_model::{RankId, WarningKind, fraction};
+use callgrove_source::{DecodedRun, Decoder, FileReader, Input, SourceError};
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
+use ruzstd::decoding::StreamingDecoder;
+
+use crate::assembly::assemble;
+use crate::error::PerfettoError;
+use crate::proto::{PacketFault, PacketReader, count};
+use crate::state::{PackedPackets, TraceState};
+
+/// Number of bytes of packets that are decoded at once.
+const BYTES_AT_ONCE: u64 = 4 << 20;
+/// First bytes of a file that is packed with gzip.
+pub(crate) const GZIP_START: [u8; 2] = [0x1F, 0x8B];
+/// Number of bytes that one byte of a packed file can be expected to unpack to at most. Traces have about ten.
+const MAX_EXPANSION: u64 = 200;
+/// Number of bytes that any packed file may unpack to.
+const MIN_UNPACKED_BYTES: u64 = 64 << 20;
+
+/// The bytes of a file, unpacked.
+enum TraceFile {
+    Plain(BufReader<Box<dyn FileReader>>),
+    Gzip(Box<MultiGzDecoder<BufReader<CountedFile>>>),
+}
+
+/// A file that counts the bytes that were read of it.
+struct CountedFile {
+    file: BufReader<Box<dyn FileReader>>,
+    num_bytes: u64,
+}
+
+/// Decodes a file.
+pub(crate) struct TraceDecoder {
+    input: Input,
+    of_file: RankId,
+    packets: PacketReader<TraceFile>,
+    num_file_bytes: u64,
+    /// Number of bytes that packed packets may still unpack to.
+    num_left: u64,
+    state: TraceState,
+}
+
+impl TraceDecoder {
+    /// Opens a file whose rank is `of_file` if it states none.
+    pub(crate) fn open(input: &Input, of_file: RankId) -> Result<Self, SourceError> {
+        let num_file_bytes = input.num_bytes()?;
+        let file = input.open()?;
+        let unpacked = num_file_bytes
+            .saturating_mul(MAX_EXPANSION)
+            .saturating_add(MIN_UNPACKED_BYTES);
+        let (file, limit) = if input.first_bytes(GZIP_START.len()) == GZIP_START {
+            let file = CountedFile { file, num_bytes: 0 };
+            let unpacking = MultiGzDecoder::new(BufReader::new(file));
+            (TraceFile::Gzip(Box::new(unpacking)), unpacked)
+        } else {
+            (TraceFile::Plain(file), num_file_bytes)
+        };
+        Ok(Self {
+            input: input.clone(),
+            of_file,
+            packets: PacketReader::new(file, limit),
+            num_file_bytes,
+            num_left: unpacked,
+            state: TraceState::default(),
+        })
+    }
+
+    /// Reads all, and returns the ranks with events.
+    pub(crate) fn ranks(mut self) -> Result<Vec<RankId>, SourceError> {
+        while self.read_on()? {}
+        let run = Box::new(self).finish();
+        Ok(run.ranks.into_keys().collect())
+    }
+
+    /// Ends the file with a fault: an error if nothing was read before, else a warning.
+    fn end_with(&mut self, fault: PacketFault) -> Result<(), SourceError> {
+        let reason = match fault {
+            PacketFault::Cut(at) => format!("it is cut in the packet at byte {at}"),
+            PacketFault::NoPacket(at) => format!("there is no packet at byte {at}"),
+            PacketFault::Expands(at) => {
+                format!("it unpacks to more than {at} bytes, which no trace does")
+            }
+            PacketFault::Io(0, error) => return Err(self.input.io_error()(error)),
+            PacketFault::Io(at, error) => format!("it cannot be read from byte {at} on ({error})"),
+        };
+        if self.state.recorder.num_events == 0 {
+            let path = self.input.path().to_owned();
+            return Err(SourceError::Damaged { reason, path });
+        }
+        let path = self.input.path().display();
+        let place = || format!("{reason}: {path}");
+        let warnings = &mut self.state.recorder.warnings;
+        warnings.count(WarningKind::StreamTruncated, None, place);
+        Ok(())
+    }
+
+    fn check_events(&self) -> Result<(), SourceError> {
+        let recorder = &self.state.recorder;
+        if recorder.num_events > 0 {
+            return Ok(());
+        }
+        let error = PerfettoError::NoTrackEvents {
+            num_packets: recorder.num_packets,
+            path: self.input.path().to_owned(),
+        };
+        Err(SourceError::Format(Box::new(error)))
+    }
+}
+
+impl Decoder for TraceDecoder {
+    fn read_on(&mut self) -> Result<bool, SourceError> {
+        let until = self.packets.num_bytes_read() + BYTES_AT_ONCE;
+        while self.packets.num_bytes_read() < until {
+            match self.packets.next_packet() {
+                Ok(Some((offset, packet))) => {
+                    if let Some(inner) = self.state.take_in(packet, offset) {
+                        take_packed(inner, offset, &mut self.state, &mut self.num_left);
+                    }
+                }
+                Ok(None) => {
+                    self.check_events()?;
+                    return Ok(false);
+                }
+                Err(fault) => {
+                    self.end_with(fault)?;
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn position(&self) -> f32 {
+        let num_read = match self.packets.source() {
+            TraceFile::Plain(_) => self.packets.num_bytes_read(),
+            TraceFile::Gzip(file) => file.get_ref().get_ref().num_bytes,
+        };
+        fraction(num_read, self.num_file_bytes.max(1)).min(1.0)
+    }
+
+    fn finish(self: Box<Self>) -> DecodedRun {
+        let file = self.input.path().display().to_string();
+        assemble(self.state.recorder, self.of_file, &file)
+    }
+}
+
+/// Takes in the packets in the packet at `offset` bytes. Those that these hold in turn are left out.
+fn take_packed(inner: PackedPackets<'_>, offset: u64, state: &mut TraceState, num_left: &mut u64) {
+    let is_whole = match inner {
+        PackedPackets::Deflated(bytes) => {
+            take_unpacked(ZlibDecoder::new(bytes), offset, state, num_left)
+        }
+        PackedPackets::Zstd(bytes) => match StreamingDecoder::new(bytes) {
+            Ok(unpacking) => take_unpacked(unpacking, offset, state, num_left),
+            Err(_) => false,
+        },
+    };
+    if !is_whole {
+        state
+            .recorder
+            .leave_out(offset, "the packets in it cannot be unpacked");
+    }
+}
+
+fn take_unpacked(
+    unpacking: impl Read,
+    offset: u64,
+    state: &mut TraceState,
+    num_left: &mut u64,
+) -> bool {
+    let mut packets = PacketReader::new(unpacking, *num_left);
+    let is_whole = loop {
+        match packets.next_packet() {
+            Ok(Some((_, packet))) => {
+                if state.take_in(packet, offset).is_some() {
+                    state
+                        .recorder
+                        .leave_out(offset, "packed packets in packed packets");
+                }
+            }
+            Ok(None) => break true,
+            Err(_) => break false,
+        }
+    };
+    *num_left = num_left.saturating_sub(packets.num_bytes_read());
+    is_whole
+}
+
+impl Read for TraceFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.read(buffer),
+            Self::Gzip(file) => file.read(buffer),
+        }
+    }
+}
+
+impl Read for CountedFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let num_bytes = self.file.read(buffer)?;
+        self.num_bytes += count(num_bytes);
+        Ok(num_bytes)
+    }
+}

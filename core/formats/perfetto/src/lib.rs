@@ -1,0 +1,49 @@
+//! Perfetto's traces (`.pftrace`, `.perfetto-trace`, `.proto`) as TAU, rocprofv3, rocprofiler-systems and the Perfetto SDK write
+//! them, read without generated code, so also in a browser.
+//!
+//! ```text
+//! file (gzip) ─ PacketReader ─ TracePacket ─ Sequence (names, defaults, clocks) ─ TrackEvent ─ Recorder (tracks)
+//!                    └ packed packets                                                          │ at the end
+//!                                              OrderingStream ─ ranks and lanes ─ clocks joined ┘
+//! ```
+//!
+//! A trace is a sequence of packets. Track events are read: slices as calls, counters, flows between ranks as messages,
+//! flows to tracks of a GPU as launches, and the messages, user events and metadata that TAU states. Not read are other
+//! packets (scheduling, memory, logs), annotations, categories, states, thread times and call stacks.
+//!
+//! What a sequence of packets refers to (names, defaults, clocks) is its own, and is lost if the tracer drops packets; then
+//! packets are counted and left out until the sequence begins again.
+//!
+//! Layouts: `protos/perfetto/trace` of Perfetto; conventions: the sources that `lanes` and `conventions` name.
+
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
+
+mod assembly;
+mod clocks;
+mod conventions;
+mod counters;
+mod decoder;
+mod error;
+mod event_reader;
+mod flows;
+mod format;
+mod lane_facts;
+mod lanes;
+mod legacy;
+mod processes;
+mod proto;
+mod recorder;
+mod sequence;
+mod slices;
+mod state;
+mod text;
+mod track;
+
+pub use error::PerfettoError;
+pub use format::PerfettoFormat;

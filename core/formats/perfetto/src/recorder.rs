@@ -1,0 +1,148 @@
+//! What the events of a trace add up to, whatever sequence they are from.
+
+use std::collections::{BTreeMap, HashMap};
+
+use callgrove_model::{
+    CommKind, CounterId, FuncId, MAX_COUNTER_NAME_BYTES, NameTable, WarningKind, Warnings,
+    storable_text,
+};
+
+use crate::clocks::{Clocks, Stamp};
+use crate::text::text;
+use crate::track::{END, NO_EVENT, TrackTable};
+
+/// A point of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlowPoint {
+    pub(crate) id: u64,
+    pub(crate) track: usize,
+    pub(crate) at: Stamp,
+    /// The slice that begins with it, as index of the track, or [`NO_EVENT`](crate::track::NO_EVENT).
+    pub(crate) event: u32,
+    pub(crate) ends: bool,
+}
+
+/// A message that the writer states with its partner.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatedMessage {
+    pub(crate) track: usize,
+    pub(crate) at: Stamp,
+    pub(crate) kind: CommKind,
+    pub(crate) partner: u32,
+    pub(crate) tag: u64,
+    pub(crate) num_bytes: u64,
+}
+
+/// The value of a counter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CounterValue {
+    Integer(i64),
+    Double(f64),
+}
+
+/// A sample of a counter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CounterSample {
+    pub(crate) track: usize,
+    /// The counter, if it is not the track itself.
+    pub(crate) counter: Option<CounterId>,
+    pub(crate) at: Stamp,
+    pub(crate) value: CounterValue,
+}
+
+/// The open slices of one asynchronous activity: function and beginning, outermost first.
+type OpenSlices = Vec<(u32, Stamp)>;
+
+/// All that was read.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    pub(crate) names: NameTable<FuncId>,
+    pub(crate) counter_names: NameTable<CounterId>,
+    pub(crate) tracks: TrackTable,
+    pub(crate) clocks: Clocks,
+    pub(crate) flows: Vec<FlowPoint>,
+    pub(crate) messages: Vec<StatedMessage>,
+    pub(crate) counters: Vec<CounterSample>,
+    pub(crate) asyncs: HashMap<(Option<i64>, u64, u64), OpenSlices>,
+    /// Command lines by process, from lists of processes.
+    pub(crate) command_lines: BTreeMap<i64, String>,
+    pub(crate) host: Option<String>,
+    /// Keys and values that TAU states, with the track of the thread.
+    pub(crate) metadata: Vec<(usize, String, String)>,
+    /// The first time of an event.
+    pub(crate) first: Option<Stamp>,
+    pub(crate) num_events: u64,
+    pub(crate) num_packets: u64,
+    pub(crate) warnings: Warnings,
+}
+
+impl Recorder {
+    /// Returns the function of a name. What is not UTF-8 in it is replaced and counted.
+    pub(crate) fn func(&mut self, name: &[u8]) -> u32 {
+        let known = std::str::from_utf8(name).ok();
+        let id = known.and_then(|name| self.names.get(name));
+        let id = id.unwrap_or_else(|| {
+            let name = text(name, &mut self.warnings);
+            self.names.intern(&name)
+        });
+        index_of(id)
+    }
+
+    /// Returns the counter of a name.
+    pub(crate) fn counter_of(&mut self, name: &str) -> CounterId {
+        let stored = storable_text(name, MAX_COUNTER_NAME_BYTES);
+        self.counter_names.intern(&stored)
+    }
+
+    /// Adds the beginning of a slice, and returns its index.
+    #[inline]
+    pub(crate) fn begin(&mut self, track: usize, at: Stamp, func: u32) -> u32 {
+        self.push(track, at, func)
+    }
+
+    /// Adds the end of a slice.
+    #[inline]
+    pub(crate) fn end(&mut self, track: usize, at: Stamp) {
+        self.push(track, at, END);
+    }
+
+    #[inline]
+    fn push(&mut self, track: usize, at: Stamp, func: u32) -> u32 {
+        let tracks = &mut self.tracks.tracks;
+        tracks
+            .get_mut(track)
+            .map_or(NO_EVENT, |track| track.push(at, func))
+    }
+
+    /// Adds a sample of a counter that is a track. Differences of a state of a sequence are added up.
+    pub(crate) fn count(&mut self, track: usize, at: Stamp, value: CounterValue, state: u64) {
+        let mut value = value;
+        if let Some(track) = self.tracks.tracks.get_mut(track)
+            && track.counter.as_ref().is_some_and(|it| it.is_incremental)
+            && let CounterValue::Integer(difference) = value
+        {
+            if track.sum.0 != state {
+                track.sum = (state, 0);
+            }
+            track.sum.1 = track.sum.1.saturating_add(difference);
+            value = CounterValue::Integer(track.sum.1);
+        }
+        self.counters.push(CounterSample {
+            track,
+            counter: None,
+            at,
+            value,
+        });
+    }
+
+    /// Counts a packet, or an event in one, that is left out.
+    pub(crate) fn leave_out(&mut self, offset: u64, reason: &str) {
+        let place = || format!("packet at byte {offset}: {reason}");
+        self.warnings.count(WarningKind::BadRow, None, place);
+    }
+}
+
+/// Returns the index of a function, below that of [`END`].
+pub(crate) fn index_of(func: FuncId) -> u32 {
+    func.0
+}

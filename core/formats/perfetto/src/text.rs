@@ -1,0 +1,15 @@
+//! Texts of a trace.
+
+use callgrove_model::{MAX_NAME_BYTES, WarningKind, Warnings, storable_text};
+
+/// Returns a text that can be stored. What is not UTF-8 in it, or too long, is replaced and counted.
+pub(crate) fn text(bytes: &[u8], warnings: &mut Warnings) -> String {
+    let read = String::from_utf8_lossy(bytes);
+    let stored = storable_text(&read, MAX_NAME_BYTES);
+    if stored.as_bytes() != bytes {
+        warnings.count(WarningKind::TextChanged, None, || {
+            stored.chars().take(80).collect::<String>()
+        });
+    }
+    stored.into_owned()
+}
