@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callgrove_adios2_sys::LibraryOnDemand;
+use callgrove_gpu_sqlite::GpuSqliteFormat;
 use callgrove_local::{LocalFiles, Threads};
 use callgrove_model::{Progress, Trace};
 use callgrove_source::{Registry, SourceError};
@@ -25,6 +26,7 @@ pub fn local_registry(guard: Option<GuardProgram>) -> Registry {
     let tau = TauFormat::new(LibraryOnDemand::of_this_machine(), guard);
     let mut formats = crate::formats();
     formats.insert(0, Box::new(tau));
+    formats.push(Box::new(GpuSqliteFormat));
     Registry::new(Arc::new(LocalFiles), formats)
 }
 

@@ -162,6 +162,29 @@ impl RankEvents {
         self.lanes[lane.0].launches.push((time, by, launched));
     }
 
+    /// Adds the events of another process of the rank. Lanes of equal keys become one; the main thread stays the main
+    /// one.
+    pub fn join(&mut self, other: Self) {
+        if self.lanes.is_empty() {
+            *self = other;
+            return;
+        }
+        let keys = other.lanes.iter().map(|lane| lane.key);
+        let numbers: Vec<LaneNumber> = keys.map(|key| self.lane(key)).collect();
+        for (lane, number) in other.lanes.into_iter().zip(&numbers) {
+            let own = &mut self.lanes[number.0];
+            own.calls.extend(lane.calls);
+            own.messages.extend(lane.messages);
+            own.counters.extend(lane.counters);
+            own.collectives.extend(lane.collectives);
+            own.metadata.extend(lane.metadata);
+            let launches = lane.launches.into_iter();
+            own.launches
+                .extend(launches.map(|(time, by, launched)| (time, numbers[by.0], launched)));
+        }
+        self.main = self.main.or(other.main.map(|main| numbers[main.0]));
+    }
+
     /// Adds a fact about a lane, or about the rank.
     pub fn property(&mut self, lane: LaneNumber, property: Property, value: impl Into<String>) {
         self.metadata(lane, property.key(), value);

@@ -1,0 +1,244 @@
+//! A file of SQLite, opened for reading only, and bounded in what reading it may cost.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callgrove_model::percent_encoded;
+use callgrove_source::{Input, SourceError};
+use rusqlite::config::DbConfig;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags};
+
+/// The first bytes of every file of SQLite.
+pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
+/// Offset in the header of the version for reading.
+const READ_VERSION_AT: usize = 19;
+/// The version of a file that is written through a log.
+const WITH_LOG: u8 = 2;
+/// Length of the header in bytes.
+const HEADER_BYTES: usize = 100;
+
+/// SQLite's limits for one statement. Texts of 32 MiB are environments and command lines, with a margin.
+const LIMITS: [(Limit, i32); 4] = [
+    (Limit::SQLITE_LIMIT_LENGTH, 32 << 20),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
+    (Limit::SQLITE_LIMIT_ATTACHED, 0),
+    (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1 << 10),
+];
+/// Number of SQLite's virtual machine steps between checks of the budget.
+const STEPS_PER_CHECK: i32 = 1_000;
+/// Checks that a statement may take whatever the size of the file: a tenth of a second.
+const BASE_CHECKS: u64 = 10_000;
+/// Bytes of the file for which a statement may take a further check. A row of a view has more than 100 bytes and takes
+/// some 300 steps.
+const BYTES_PER_CHECK: u64 = 20;
+/// Bytes of the file for which its statements may return a row. The smallest rows that are read have three numbers.
+const BYTES_PER_ROW: u64 = 8;
+/// Largest number of tables and views that are looked at.
+const MAX_RELATIONS: usize = 1 << 16;
+
+/// What a name in the schema is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Relation {
+    Table,
+    View,
+}
+
+/// Whether rows may be in a log next to the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LogState {
+    /// The file was not written through a log, or the log is merged as far as can be seen.
+    Merged,
+    /// A log with changes is next to the file.
+    Unmerged,
+}
+
+/// An open file.
+pub(crate) struct Database {
+    connection: Connection,
+    path: PathBuf,
+    num_bytes: u64,
+    pub(crate) relations: BTreeMap<String, Relation>,
+    /// Number of checks that the current statement may take.
+    checks_left: Arc<AtomicU64>,
+    /// The file ends before its last page, or its schema is damaged: the reason.
+    pub(crate) damage: Option<String>,
+    pub(crate) log: LogState,
+}
+
+impl Database {
+    /// Opens a file. Neither it nor anything in its folder is written.
+    ///
+    /// # Errors
+    /// [`SourceError::Io`]; [`SourceError::Damaged`] if its list of tables cannot be read.
+    pub(crate) fn open(input: &Input) -> Result<Self, SourceError> {
+        let num_bytes = input.num_bytes()?;
+        let path = input.path();
+        let checks_left = Arc::new(AtomicU64::new(budget(num_bytes)));
+        let listed = connect(path, Damage::Refused, &checks_left);
+        let listed = listed.and_then(|it| relations(&it).map(|found| (it, found)));
+        let (opened, damage) = match listed {
+            Ok(opened) => (Ok(opened), None),
+            Err(error) => {
+                checks_left.store(budget(num_bytes), Ordering::Relaxed);
+                let opened = connect(path, Damage::Tolerated, &checks_left);
+                let opened = opened.and_then(|it| relations(&it).map(|found| (it, found)));
+                (opened, Some(error.to_string()))
+            }
+        };
+        let (connection, relations) = opened.map_err(|error| SourceError::Damaged {
+            reason: error.to_string(),
+            path: path.to_owned(),
+        })?;
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+            num_bytes,
+            relations,
+            checks_left,
+            damage,
+            log: log_state(input),
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Gives the next statement its budget of steps.
+    pub(crate) fn begin_statement(&self) {
+        let checks = budget(self.num_bytes);
+        self.checks_left.store(checks, Ordering::Relaxed);
+    }
+
+    /// Returns the number of rows that all statements together may return.
+    pub(crate) fn max_rows(&self) -> u64 {
+        self.num_bytes / BYTES_PER_ROW
+    }
+
+    /// Returns the names of the columns of a table or view; none if it cannot be read.
+    pub(crate) fn columns(&self, relation: &str) -> Vec<String> {
+        self.begin_statement();
+        let sql = format!("select * from {} limit 0", quoted(relation));
+        let statement = self.connection.prepare(&sql);
+        statement.map_or_else(
+            |_| Vec::new(),
+            |it| it.column_names().map(str::to_owned).collect(),
+        )
+    }
+}
+
+/// Returns a name as SQL.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// How to treat a file that ends early or has a damaged schema.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Damage {
+    Refused,
+    /// SQLite then reads the pages and tables that are there.
+    Tolerated,
+}
+
+/// Returns the number of checks that a statement may take.
+fn budget(num_bytes: u64) -> u64 {
+    BASE_CHECKS.saturating_add(num_bytes / BYTES_PER_CHECK)
+}
+
+fn connect(
+    path: &Path,
+    damage: Damage,
+    checks_left: &Arc<AtomicU64>,
+) -> rusqlite::Result<Connection> {
+    let path = percent_encoded(path.as_os_str().as_encoded_bytes(), |byte| {
+        byte.is_ascii_alphanumeric() || b"/.-_".contains(&byte)
+    });
+    // An immutable file needs neither locks nor an index of its log, which SQLite would create next to it.
+    let uri = format!("file:{path}?mode=ro&immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let mut connection = Connection::open_with_flags(uri, flags)?;
+    let is_tolerant = damage == Damage::Tolerated;
+    for (setting, value) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, !is_tolerant),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+    ] {
+        connection.set_db_config(setting, value)?;
+    }
+    for (limit, most) in LIMITS {
+        connection.set_limit(limit, most)?;
+    }
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    if is_tolerant {
+        connection.pragma_update(None, "writable_schema", true)?;
+    }
+    connection.authorizer(Some(only_reading))?;
+    let checks_left = Arc::clone(checks_left);
+    let is_over = move || {
+        let left = checks_left.load(Ordering::Relaxed);
+        checks_left.store(left.saturating_sub(1), Ordering::Relaxed);
+        left == 0
+    };
+    connection.progress_handler(STEPS_PER_CHECK, Some(is_over))?;
+    Ok(connection)
+}
+
+fn only_reading(context: AuthContext<'_>) -> Authorization {
+    match context.action {
+        AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => {
+            Authorization::Allow
+        }
+        AuthAction::Function { function_name } if function_name != "load_extension" => {
+            Authorization::Allow
+        }
+        _ => Authorization::Deny,
+    }
+}
+
+fn relations(connection: &Connection) -> rusqlite::Result<BTreeMap<String, Relation>> {
+    let mut statement = connection
+        .prepare("select name, type from sqlite_schema where type in ('table', 'view')")?;
+    let mut rows = statement.query(())?;
+    let mut found = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let texts = (row.get_ref(0)?.as_str(), row.get_ref(1)?.as_str());
+        if let (Ok(name), Ok(kind)) = texts
+            && found.len() < MAX_RELATIONS
+        {
+            let relation = if kind == "view" {
+                Relation::View
+            } else {
+                Relation::Table
+            };
+            found.insert(name.to_owned(), relation);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns whether a file has a log with changes next to it. A log of a closed file is empty or removed.
+fn log_state(input: &Input) -> LogState {
+    let header = input.first_bytes(HEADER_BYTES);
+    let suffix = match header.get(READ_VERSION_AT) {
+        Some(&WITH_LOG) => "-wal",
+        _ => "-journal",
+    };
+    let mut path = input.path().as_os_str().to_owned();
+    path.push(suffix);
+    let log = input.with_path(Path::new(&path));
+    match log.num_bytes() {
+        Ok(num_bytes) if num_bytes > 0 => LogState::Unmerged,
+        _ => LogState::Merged,
+    }
+}

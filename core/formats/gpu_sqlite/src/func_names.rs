@@ -1,0 +1,142 @@
+//! Names of functions: those in rows, and those that rows name by the id of a string.
+
+use std::collections::{BTreeSet, HashMap};
+
+use callgrove_model::{FuncId, NameTable, WarningKind, Warnings};
+
+use crate::database::Database;
+
+/// Number of ids whose strings are read at once. Ids are dense, so that one lookup serves many rows.
+const BLOCK_IDS: i64 = 1024;
+/// Beginnings of the names of kernels of collective operations, and of one of RCCL's older releases.
+const COLLECTIVE_KERNELS: [&str; 4] = [
+    "ncclDevKernel",
+    "ncclKernel",
+    "ncclFunction",
+    "rccl_main_kernel",
+];
+/// Part of the names of kernels for messages between two ranks.
+const POINT_TO_POINT: &str = "SendRecv";
+
+/// Where a file keeps its strings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StringTable {
+    pub(crate) table: &'static str,
+    pub(crate) value: &'static str,
+}
+
+/// Function names, with caches by the ids of strings.
+pub(crate) struct FuncNames {
+    pub(crate) table: NameTable<FuncId>,
+    strings: StringTable,
+    funcs: HashMap<i64, FuncId>,
+    texts: HashMap<i64, Box<str>>,
+    blocks: BTreeSet<i64>,
+    /// Whether each function is a kernel of a collective operation.
+    are_collective: Vec<bool>,
+}
+
+impl FuncNames {
+    pub(crate) fn new(strings: StringTable) -> Self {
+        Self {
+            table: NameTable::default(),
+            strings,
+            funcs: HashMap::new(),
+            texts: HashMap::new(),
+            blocks: BTreeSet::new(),
+            are_collective: Vec::new(),
+        }
+    }
+
+    /// Returns the function of a name.
+    pub(crate) fn intern(&mut self, name: &str) -> FuncId {
+        let func = self.table.intern(name);
+        if func.index() >= self.are_collective.len() {
+            self.are_collective.push(is_collective(name));
+        }
+        func
+    }
+
+    /// Returns whether a function is a kernel of a collective operation.
+    pub(crate) fn is_collective(&self, func: FuncId) -> bool {
+        self.are_collective.get(func.index()) == Some(&true)
+    }
+
+    /// Returns the function whose name has the id of a string. An unknown id is counted and becomes part of the name.
+    #[inline]
+    pub(crate) fn of_id(
+        &mut self,
+        id: i64,
+        database: &Database,
+        warnings: &mut Warnings,
+    ) -> FuncId {
+        match self.funcs.get(&id) {
+            Some(func) => *func,
+            None => self.find(id, database, warnings),
+        }
+    }
+
+    fn find(&mut self, id: i64, database: &Database, warnings: &mut Warnings) -> FuncId {
+        let name = self.text(id, database, warnings).unwrap_or_else(|| {
+            let text = || format!("string {id}: {}", database.path().display());
+            warnings.count(WarningKind::UnknownName, None, text);
+            format!("string {id}")
+        });
+        let func = self.intern(&name);
+        self.funcs.insert(id, func);
+        func
+    }
+
+    /// Returns the string of an id, if it is known and not empty.
+    pub(crate) fn text(
+        &mut self,
+        id: i64,
+        database: &Database,
+        warnings: &mut Warnings,
+    ) -> Option<String> {
+        let block = id.div_euclid(BLOCK_IDS);
+        if self.blocks.insert(block) {
+            // A block that cannot be read has no strings, which the caller counts.
+            let read = self.read_block(block, database, warnings);
+            if let Err(error) = read {
+                let place = || format!("{}: {error}", self.strings.table);
+                warnings.count(WarningKind::StreamTruncated, None, place);
+            }
+        }
+        let text = self.texts.get(&id)?;
+        (!text.is_empty()).then(|| text.to_string())
+    }
+
+    fn read_block(
+        &mut self,
+        block: i64,
+        database: &Database,
+        warnings: &mut Warnings,
+    ) -> rusqlite::Result<()> {
+        let StringTable { table, value } = self.strings;
+        let first = block.saturating_mul(BLOCK_IDS);
+        let last = first.saturating_add(BLOCK_IDS - 1);
+        let sql = format!("select id, {value} from {table} where id between ?1 and ?2");
+        let mut statement = database.connection().prepare(&sql)?;
+        let mut rows = statement.query([first, last])?;
+        while let Some(row) = rows.next()? {
+            let Ok(id) = row.get_ref(0)?.as_i64() else {
+                continue;
+            };
+            let bytes = row.get_ref(1)?.as_bytes_or_null().ok().flatten();
+            let text = String::from_utf8_lossy(bytes.unwrap_or_default());
+            if matches!(text, std::borrow::Cow::Owned(_)) {
+                let place = || format!("string {id} of {table}");
+                warnings.count(WarningKind::TextChanged, None, place);
+            }
+            self.texts.insert(id, text.into());
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a kernel of this name carries out a collective operation. Names may have the return type in front.
+fn is_collective(name: &str) -> bool {
+    let name = name.strip_prefix("void ").unwrap_or(name);
+    COLLECTIVE_KERNELS.iter().any(|it| name.starts_with(it)) && !name.contains(POINT_TO_POINT)
+}

@@ -1,0 +1,212 @@
+//! The events of one process.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{FuncId, Property, TimeNs};
+use callgrove_source::{LaneKey, LaneNumber, RankEvents};
+
+use crate::correlation::ApiCalls;
+use crate::environment::StatedRank;
+
+/// Identifies a process of a file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub(crate) struct ProcessKey {
+    /// The machine, as the file numbers it.
+    pub(crate) node: u64,
+    pub(crate) pid: u64,
+}
+
+/// Start and end of a call.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Span {
+    pub(crate) start: TimeNs,
+    /// `None` if the call did not end.
+    pub(crate) end: Option<TimeNs>,
+}
+
+/// A range that is not of the call stack of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct LooseRange {
+    span: Span,
+    func: FuncId,
+}
+
+/// What a file states about a process.
+#[derive(Default)]
+pub(crate) struct ProcessFacts {
+    pub(crate) rank: Option<StatedRank>,
+    pub(crate) host: Option<String>,
+    pub(crate) executable: Option<String>,
+    pub(crate) command_line: Option<String>,
+    /// By thread.
+    pub(crate) thread_names: BTreeMap<u64, String>,
+    /// By the number of the GPU in the process.
+    pub(crate) gpu_names: BTreeMap<u64, String>,
+}
+
+/// The events of one process.
+#[derive(Default)]
+pub(crate) struct Process {
+    pub(crate) events: RankEvents,
+    pub(crate) facts: ProcessFacts,
+    pub(crate) api_calls: ApiCalls,
+    /// It has work on a GPU, or calls that could launch it.
+    pub(crate) uses_gpu: bool,
+    pub(crate) num_calls: u64,
+    /// Kernels of collective operations: the GPU, the start, and the stream.
+    collective_kernels: Vec<(u64, TimeNs, LaneNumber)>,
+    /// Collective operations of MPI: the communicator, the start, and the thread.
+    mpi_collectives: Vec<(u64, TimeNs, LaneNumber)>,
+    ranges: Vec<LooseRange>,
+    /// Synchronisations of the GPU, which no API call shows as such.
+    synchronizations: Vec<LooseRange>,
+}
+
+/// Largest number of lanes for ranges that overlap. Ranges beyond it share the last one.
+const MAX_TRACKS: usize = 64;
+/// Keys of the lanes for ranges: those of a process are below this number.
+const TRACKS_PER_PROCESS: u64 = 1 << 16;
+/// Keys of the lanes of a process for synchronisations begin here.
+const SYNCHRONIZATION_TRACKS: u64 = 1 << 12;
+/// The communicator of kernels, which do not state theirs.
+const KERNEL_COMMUNICATOR: u64 = 0;
+/// Key of the metadata with the name of a thread.
+const THREAD_NAME: &str = "Thread Name";
+/// Key of the metadata with the name of a GPU.
+const GPU_NAME: &str = "GPU Name";
+
+impl Process {
+    pub(crate) fn call(&mut self, lane: LaneNumber, func: FuncId, span: Span) {
+        self.num_calls += 1;
+        match span.end {
+            Some(end) => self.events.call(lane, func, span.start, end),
+            None => self.events.begin(lane, func, span.start),
+        }
+    }
+
+    pub(crate) fn collective_kernel(&mut self, device: u64, start: TimeNs, lane: LaneNumber) {
+        self.collective_kernels.push((device, start, lane));
+    }
+
+    pub(crate) fn mpi_collective(&mut self, communicator: u64, start: TimeNs, lane: LaneNumber) {
+        self.mpi_collectives.push((communicator, start, lane));
+    }
+
+    pub(crate) fn range(&mut self, func: FuncId, span: Span) {
+        self.num_calls += 1;
+        self.ranges.push(LooseRange { span, func });
+    }
+
+    pub(crate) fn synchronization(&mut self, func: FuncId, span: Span) {
+        self.num_calls += 1;
+        self.synchronizations.push(LooseRange { span, func });
+    }
+
+    /// Returns whether the process has neither calls nor messages.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.num_calls == 0 && self.events.is_empty()
+    }
+
+    /// Returns the events, with what follows from all of them. Lanes for ranges have keys of the `index`-th process.
+    pub(crate) fn into_events(mut self, key: ProcessKey, index: u64) -> RankEvents {
+        let kernels = std::mem::take(&mut self.collective_kernels);
+        for ((_, start, lane), sequence) in numbered(kernels) {
+            self.events
+                .collective(lane, start, KERNEL_COMMUNICATOR, sequence);
+        }
+        for ((communicator, start, lane), sequence) in
+            numbered(std::mem::take(&mut self.mpi_collectives))
+        {
+            self.events.collective(lane, start, communicator, sequence);
+        }
+        let first_track = index.saturating_mul(TRACKS_PER_PROCESS);
+        let ranges = std::mem::take(&mut self.ranges);
+        self.add_tracks(ranges, first_track);
+        let synchronizations = std::mem::take(&mut self.synchronizations);
+        self.add_tracks(
+            synchronizations,
+            first_track.saturating_add(SYNCHRONIZATION_TRACKS),
+        );
+        self.describe(key);
+        self.events
+    }
+
+    /// Adds ranges, each to the first lane that is free.
+    fn add_tracks(&mut self, mut ranges: Vec<LooseRange>, first_track: u64) {
+        ranges.sort_unstable();
+        let mut ends: Vec<TimeNs> = Vec::new();
+        for LooseRange { span, func } in ranges {
+            let free = ends.iter().position(|end| *end <= span.start);
+            let track = free.unwrap_or(ends.len()).min(MAX_TRACKS - 1);
+            let end = span.end.unwrap_or(TimeNs(i64::MAX));
+            match ends.get_mut(track) {
+                Some(last) => *last = end.max(*last),
+                None => ends.push(end),
+            }
+            let key = first_track.saturating_add(u64::try_from(track).unwrap_or(0));
+            let lane = self.events.lane(LaneKey::Track(key));
+            match span.end {
+                Some(end) => self.events.call(lane, func, span.start, end),
+                None => self.events.begin(lane, func, span.start),
+            }
+        }
+    }
+
+    /// Adds what is known about the process and its lanes, and which thread is the main one.
+    fn describe(&mut self, key: ProcessKey) {
+        let lanes: Vec<_> = self.events.lanes().collect();
+        let threads = lanes.iter().filter_map(|&(lane, key)| match key {
+            LaneKey::Thread(tid) => Some((lane, tid)),
+            _ => None,
+        });
+        let rank_of = |&(lane, tid): &(LaneNumber, u64)| {
+            let num_calls = self.events.num_calls(lane);
+            // Of threads with as many calls, the first one.
+            (tid == key.pid, num_calls, std::cmp::Reverse(tid))
+        };
+        let main = threads.max_by_key(rank_of).map(|(lane, _)| lane);
+        if let Some(main) = main {
+            self.events.set_main(main);
+        }
+        for &(lane, key) in &lanes {
+            let (key, name) = match key {
+                LaneKey::Thread(tid) => (THREAD_NAME, self.facts.thread_names.get(&tid)),
+                LaneKey::Stream { device, .. } => (GPU_NAME, self.facts.gpu_names.get(&device)),
+                LaneKey::Track(_) => continue,
+            };
+            if let Some(name) = name {
+                self.events.metadata(lane, key, name.as_str());
+            }
+        }
+        let Some(lane) = main.or_else(|| lanes.first().map(|(lane, _)| *lane)) else {
+            return;
+        };
+        let facts = std::mem::take(&mut self.facts);
+        let pid = (key.pid != 0).then(|| key.pid.to_string());
+        for (property, value) in [
+            (Property::Host, facts.host),
+            (Property::ProcessId, pid),
+            (Property::Executable, facts.executable),
+            (Property::CommandLine, facts.command_line),
+        ] {
+            if let Some(value) = value {
+                self.events.property(lane, property, value);
+            }
+        }
+    }
+}
+
+/// Returns events in order of group and time, each with its number in the group.
+fn numbered(
+    mut events: Vec<(u64, TimeNs, LaneNumber)>,
+) -> impl Iterator<Item = ((u64, TimeNs, LaneNumber), u64)> {
+    events.sort_unstable();
+    let (mut group, mut next) = (None, 0);
+    events.into_iter().map(move |event| {
+        if group != Some(event.0) {
+            (group, next) = (Some(event.0), 0);
+        }
+        next += 1;
+        (event, next - 1)
+    })
+}
