@@ -343,6 +343,7 @@ mod tests {
             ("Starting Timestamp", "1795231715000000"),
         ]
         .map(|(key, value)| callgrove_model::Metadata {
+            program: ProgramId(0),
             rank: RankId(0),
             thread: callgrove_model::ThreadId(0),
             key: key.to_owned(),

@@ -217,6 +217,7 @@ impl<'a> Simulation<'a> {
             let step = |step| StepBatch::empty(program, rank_id, StepId(step));
             let mut steps: Vec<StepBatch> = (0..=ends_us.len() as u32).map(step).collect();
             steps[0].metadata.push(Metadata {
+                program: ProgramId(0),
                 rank: rank_id,
                 thread: ThreadId(0),
                 key: "Hostname".to_owned(),

@@ -95,12 +95,13 @@ impl<T> Launches<T> {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_model::RankId;
+    use callgrove_model::{ProgramId, RankId};
 
     use super::*;
 
     fn entry(thread: u32, key: &str, value: &str) -> Metadata {
         Metadata {
+            program: ProgramId(0),
             rank: RankId(0),
             thread: ThreadId(thread),
             key: key.to_owned(),

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RankId, ThreadId};
+use crate::{ProgramId, RankId, ThreadId};
 
 /// An entry of the run's metadata.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Metadata {
+    /// Program, which [`crate::Trace::assemble`] sets.
+    #[serde(default)]
+    pub program: ProgramId,
     /// Rank that reported it.
     pub rank: RankId,
     /// Thread that reported it.
@@ -38,6 +41,8 @@ pub enum Property {
     GpuContext,
     /// Number of that stream, or of the queue of HIP.
     GpuStream,
+    /// Name of a thread.
+    ThreadName,
 }
 
 impl Property {
@@ -53,6 +58,7 @@ impl Property {
             Self::GpuDevice => &["CUDA Device", "ROCM_GPU_ID"],
             Self::GpuContext => &["CUDA Context"],
             Self::GpuStream => &["CUDA Stream", "ROCM_QUEUE_ID"],
+            Self::ThreadName => &["Thread Name"],
         }
     }
 
@@ -77,11 +83,12 @@ impl Property {
 }
 
 /// Returns the host of each rank that states one.
-pub fn hosts_by_rank(metadata: &[Metadata]) -> BTreeMap<RankId, &str> {
+pub fn hosts_by_rank(metadata: &[Metadata]) -> BTreeMap<(ProgramId, RankId), &str> {
     let mut hosts = BTreeMap::new();
     for key in Property::Host.keys() {
         for entry in metadata.iter().filter(|it| it.key == *key) {
-            hosts.entry(entry.rank).or_insert(entry.value.as_str());
+            let rank = (entry.program, entry.rank);
+            hosts.entry(rank).or_insert(entry.value.as_str());
         }
     }
     hosts
@@ -93,6 +100,7 @@ mod tests {
 
     fn entry(rank: u32, thread: u32, key: &str, value: &str) -> Metadata {
         Metadata {
+            program: ProgramId(0),
             rank: RankId(rank),
             thread: ThreadId(thread),
             key: key.to_owned(),
@@ -112,7 +120,7 @@ mod tests {
         assert_eq!(Property::Host.of(&metadata), Some("first"));
         assert_eq!(Property::ProcessId.of(&metadata), None);
         let hosts = hosts_by_rank(&metadata);
-        assert_eq!(hosts[&RankId(1)], "other");
+        assert_eq!(hosts[&(ProgramId(0), RankId(1))], "other");
         assert!(Property::GpuStream.is_in(&entry(0, 3, "ROCM_QUEUE_ID", "1")));
     }
 }

@@ -27,7 +27,7 @@ pub struct Trace {
     pub collectives: Vec<Collective>,
     /// Launches of calls, where the format states them; ordered by lane, then time of the launched call.
     pub launches: Vec<Launch>,
-    /// Metadata, ordered by rank, thread, key.
+    /// Metadata, ordered by program, rank, thread, key.
     pub metadata: Vec<Metadata>,
     /// Warnings of all ranks.
     pub warnings: Warnings,
@@ -58,7 +58,10 @@ impl Trace {
             let funcs = trace.names.join(&rank.names);
             let counters = trace.counter_names.join(&rank.counter_names);
             trace.num_steps += u64::from(rank.num_steps);
-            trace.metadata.extend(rank.metadata);
+            let program = rank.program;
+            let metadata = rank.metadata.into_iter();
+            let metadata = metadata.map(|entry| Metadata { program, ..entry });
+            trace.metadata.extend(metadata);
             warnings.join(rank.warnings);
             let first = trace.lanes.len();
             let mut writes = rank.writes.into_iter().peekable();

@@ -70,6 +70,7 @@ impl Job {
         batch.metadata = metadata
             .iter()
             .map(|(key, value)| Metadata {
+                program: ProgramId(0),
                 rank: RankId(rank),
                 thread: ThreadId(0),
                 key: (*key).to_owned(),

@@ -175,6 +175,7 @@ fn rank_trace(rank: Rank, number: u32) -> callgrove_model::RankTrace {
     let mut batch = StepBatch::empty(ProgramId(0), RankId(number), StepId(0));
     for (thread, property) in [(COMPUTE, "7"), (COMMUNICATION, "20")] {
         batch.metadata.push(Metadata {
+            program: ProgramId(0),
             rank: RankId(number),
             thread,
             key: Property::GpuStream.key().to_owned(),

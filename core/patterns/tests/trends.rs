@@ -31,6 +31,7 @@ impl Rank {
     fn new(number: u32) -> Self {
         let mut batch = StepBatch::empty(ProgramId(0), RankId(number), StepId(0));
         batch.metadata.push(Metadata {
+            program: ProgramId(0),
             rank: RankId(number),
             thread: THREAD,
             key: "Hostname".to_owned(),

@@ -84,6 +84,7 @@ impl Run {
         });
         let mut trace = Trace::assemble(ranks.collect(), Warnings::default());
         let host = |(rank, host): (usize, &&str)| Metadata {
+            program: ProgramId(0),
             rank: RankId(rank as u32),
             thread: THREAD,
             key: "Hostname".to_owned(),

@@ -83,7 +83,9 @@ pub struct LaneRow {
 pub struct LaneNames {
     has_programs: bool,
     /// Device and stream of threads that are GPU streams.
-    gpus: BTreeMap<(RankId, ThreadId), (String, String)>,
+    gpus: BTreeMap<(ProgramId, RankId, ThreadId), (String, String)>,
+    /// The names of other threads.
+    threads: BTreeMap<(ProgramId, RankId, ThreadId), String>,
 }
 
 impl RankSort {
@@ -143,17 +145,21 @@ impl LaneNames {
     pub fn new(trace: &Trace) -> Self {
         let programs: BTreeSet<_> = trace.lanes.iter().map(|lane| lane.program).collect();
         let mut gpus: BTreeMap<_, (String, String)> = BTreeMap::new();
+        let mut threads = BTreeMap::new();
         for entry in &trace.metadata {
-            let place = (entry.rank, entry.thread);
+            let place = (entry.program, entry.rank, entry.thread);
             if Property::GpuDevice.is_in(entry) {
                 gpus.entry(place).or_default().0.clone_from(&entry.value);
             } else if Property::GpuStream.is_in(entry) {
                 gpus.entry(place).or_default().1.clone_from(&entry.value);
+            } else if Property::ThreadName.is_in(entry) {
+                threads.insert(place, entry.value.clone());
             }
         }
         Self {
             has_programs: programs.len() > 1,
             gpus,
+            threads,
         }
     }
 
@@ -163,10 +169,14 @@ impl LaneNames {
             return String::new();
         };
         let mut name = format!("rank {}", lane.rank);
-        match self.gpus.get(&(lane.rank, lane.thread)) {
+        let place = (lane.program, lane.rank, lane.thread);
+        match self.gpus.get(&place) {
             Some((device, stream)) => name.push_str(&format!(" GPU {device} stream {stream}")),
             None if lane.thread != ThreadId(0) => {
                 name.push_str(&format!(" thread {}", lane.thread));
+                if let Some(thread) = self.threads.get(&place) {
+                    name.push_str(&format!(" ({thread})"));
+                }
             }
             None => {}
         }
@@ -395,6 +405,7 @@ mod tests {
         ] {
             trace.metadata = [(device, "1"), (stream, "7")]
                 .map(|(key, value)| Metadata {
+                    program: ProgramId(0),
                     rank: RankId(1),
                     thread: ThreadId(3),
                     key: key.to_owned(),

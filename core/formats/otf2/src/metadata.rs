@@ -1,6 +1,6 @@
 //! What an archive states about a process.
 
-use callgrove_model::{Metadata, Property, RankId, ThreadId};
+use callgrove_model::{Metadata, ProgramId, Property, RankId, ThreadId};
 
 use crate::archive::Archive;
 use crate::local_definitions::IdMap;
@@ -42,6 +42,7 @@ fn device_and_stream(name: &str, thread: ThreadId) -> (String, String) {
 
 fn entry(rank: RankId, thread: ThreadId, property: Property, value: String) -> Metadata {
     Metadata {
+        program: ProgramId(0),
         rank,
         thread,
         key: property.key().to_owned(),

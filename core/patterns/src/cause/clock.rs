@@ -205,7 +205,10 @@ pub(crate) fn hosts(trace: &Trace) -> (Vec<String>, Vec<usize>) {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut host_of_lane = Vec::with_capacity(trace.lanes.len());
     for lane in &trace.lanes {
-        let name = of_rank.get(&lane.rank).copied().unwrap_or_default();
+        let name = of_rank
+            .get(&(lane.program, lane.rank))
+            .copied()
+            .unwrap_or_default();
         let place = *places.entry(name).or_insert_with(|| {
             names.push(name.to_owned());
             names.len() - 1

@@ -242,8 +242,8 @@ impl Segments {
 fn device_lanes(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<LaneIdx> {
     let states = |it: &&Metadata| Property::GpuDevice.is_in(it) || Property::GpuStream.is_in(it);
     let stated = trace.metadata.iter().filter(states);
-    let stated: BTreeSet<_> = stated.map(|it| (it.rank, it.thread)).collect();
-    let ranks: BTreeSet<RankId> = stated.iter().map(|(rank, _)| *rank).collect();
+    let stated: BTreeSet<_> = stated.map(|it| (it.program, it.rank, it.thread)).collect();
+    let ranks: BTreeSet<_> = stated.iter().map(|it| (it.0, it.1)).collect();
     let waits = |lane: &&Lane| {
         let mut funcs = lane.executions.func.iter();
         funcs.any(|func| kinds[func.index()] == CallKind::DeviceSync)
@@ -254,10 +254,11 @@ fn device_lanes(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<LaneIdx> {
         .map(|it| (it.program, it.rank))
         .collect();
     let is_device = |lane: &Lane| {
-        if ranks.contains(&lane.rank) {
-            stated.contains(&(lane.rank, lane.thread))
+        let rank = (lane.program, lane.rank);
+        if ranks.contains(&rank) {
+            stated.contains(&(lane.program, lane.rank, lane.thread))
         } else {
-            lane.thread != ThreadId(0) && waiting.contains(&(lane.program, lane.rank))
+            lane.thread != ThreadId(0) && waiting.contains(&rank)
         }
     };
     let lanes = trace.lanes().filter(|(_, lane)| is_device(lane));

@@ -43,6 +43,7 @@ fn play(number: u32, host: &str, ahead_us: i64, script: &str, num_rounds: i64) -
     };
     if !host.is_empty() {
         player.batch.metadata.push(Metadata {
+            program: ProgramId(0),
             rank: RankId(number),
             thread: THREAD,
             key: "Hostname".to_owned(),

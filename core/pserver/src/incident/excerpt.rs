@@ -78,6 +78,7 @@ impl<'a> Excerpt<'a> {
         add_stalls(&mut lanes, &stalls, functions, &mut names);
         add_messages(&mut lanes, &messages, &stalls, message_func);
         let metadata = hosts.iter().map(|(&rank, host)| Metadata {
+            program: ProgramId(0),
             rank,
             thread: ThreadId(0),
             key: "Hostname".to_owned(),

@@ -124,6 +124,7 @@ impl RankSteps {
         let thread = thread(self.lanes.len());
         let mut add = |key: &str, value: String| {
             self.metadata.push(Metadata {
+                program: ProgramId(0),
                 rank: self.rank,
                 thread,
                 key: key.to_owned(),

@@ -66,7 +66,7 @@ struct RunWrites<'a> {
     /// Length of the run.
     run: DurationNs,
     /// Host by rank, for ranks with a known host.
-    host: BTreeMap<RankId, &'a str>,
+    host: BTreeMap<Rank, &'a str>,
     of_host: BTreeMap<&'a str, Spans>,
     of_rank: BTreeMap<Rank, Spans>,
 }
@@ -83,7 +83,7 @@ impl<'a> RunWrites<'a> {
             let length = longest.map_or(write.duration(), |most| most.min(write.duration()));
             let span = (write.start, write.start + length);
             of_rank.entry(rank_of(lane)).or_default().push(span);
-            if let Some(host) = host.get(&lane.rank) {
+            if let Some(host) = host.get(&rank_of(lane)) {
                 of_host.entry(host).or_default().push(span);
             }
         }
@@ -103,9 +103,9 @@ impl<'a> RunWrites<'a> {
         if self.of_rank.is_empty() {
             return DurationNs::ZERO;
         }
-        let own = self.host.get(&lane.rank);
+        let own = self.host.get(&rank_of(lane));
         let ranks = partners(lane, from, to).into_iter();
-        let elsewhere = ranks.filter(|rank| own.is_none() || self.host.get(&rank.1) != own);
+        let elsewhere = ranks.filter(|rank| own.is_none() || self.host.get(rank) != own);
         let sources: Vec<&Spans> = elsewhere
             .filter_map(|rank| self.of_rank.get(&rank))
             .chain(own.and_then(|host| self.of_host.get(host)))

@@ -134,6 +134,7 @@ impl Script {
     pub(crate) fn metadata(&mut self, thread: u32, key: &str, value: &str) -> &mut Self {
         let rank = self.rank;
         self.last().metadata.push(Metadata {
+            program: ProgramId(0),
             rank,
             thread: ThreadId(thread),
             key: key.to_owned(),

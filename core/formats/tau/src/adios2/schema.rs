@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use callgrove_adios2_sys::Adios2Error;
 use callgrove_model::{
-    CounterId, FuncId, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Metadata, Name, NameTable, RankId,
-    ThreadId, storable_text,
+    CounterId, FuncId, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Metadata, Name, NameTable,
+    ProgramId, RankId, ThreadId, storable_text,
 };
 
 use super::step_origin::StepOrigin;
@@ -211,6 +211,7 @@ impl AnnouncedNames {
                     let key = storable_text(key, MAX_NAME_BYTES).into_owned();
                     let value = text_of(attribute, name, MAX_VALUE_BYTES)?;
                     metadata.push(Metadata {
+                        program: ProgramId(0),
                         rank,
                         thread,
                         key,
