@@ -110,7 +110,7 @@ impl Assembly {
     /// Gives each row with calls a lane.
     fn add_lanes(&mut self) {
         let mut places: BTreeMap<(RankId, LaneKey), RowPlace> = BTreeMap::new();
-        for (index, row) in self.recorder.rows.rows.iter().enumerate() {
+        for (index, row) in self.recorder.rows.list.iter().enumerate() {
             let process = self.recorder.rows.names(row.place).0;
             let rank = self.ranks.rank(process);
             let Some(rank) = rank.filter(|_| !row.calls.is_empty()) else {
@@ -169,7 +169,7 @@ impl Assembly {
     /// process, else that with the most calls.
     fn choose_mains(&mut self) {
         let mut best: BTreeMap<RankId, _> = BTreeMap::new();
-        for (index, (row, lane)) in self.recorder.rows.rows.iter().zip(&self.lanes).enumerate() {
+        for (index, (row, lane)) in self.recorder.rows.list.iter().zip(&self.lanes).enumerate() {
             let Some((rank, lane)) = *lane else {
                 continue;
             };
@@ -205,7 +205,7 @@ impl Assembly {
     fn describe(&mut self, file: &str) {
         let recorder = &self.recorder;
         let thread_names: BTreeMap<_, _> = recorder.thread_names.iter().cloned().collect();
-        for (row, lane) in recorder.rows.rows.iter().zip(&self.lanes) {
+        for (row, lane) in recorder.rows.list.iter().zip(&self.lanes) {
             let Some((rank, lane)) = *lane else {
                 continue;
             };
@@ -233,7 +233,7 @@ impl Assembly {
         let process_names: BTreeMap<_, _> = recorder.process_names.iter().cloned().collect();
         for (rank, (lane, row)) in &self.mains {
             let (Some(events), Some(row)) =
-                (self.events.get_mut(rank), recorder.rows.rows.get(row.0))
+                (self.events.get_mut(rank), recorder.rows.list.get(row.0))
             else {
                 continue;
             };
@@ -345,7 +345,7 @@ impl Assembly {
     /// Moves the calls of the rows to their lanes, row by row, so that few are in memory twice.
     fn add_calls(&mut self) {
         let base_ns = self.facts.base_ns;
-        let rows = std::mem::take(&mut self.recorder.rows.rows);
+        let rows = std::mem::take(&mut self.recorder.rows.list);
         for (row, lane) in rows.into_iter().zip(&self.lanes) {
             let Some((rank, lane)) = *lane else {
                 continue;

@@ -61,7 +61,7 @@ impl ChromeDecoder {
             None if document.is_cut => Some(format!("the text ends at its byte {at}")),
             None => None,
         };
-        let rows = &self.recorder.rows.rows;
+        let rows = &self.recorder.rows.list;
         let has_calls =
             !self.recorder.async_points.is_empty() || rows.iter().any(|row| !row.calls.is_empty());
         if !has_calls {

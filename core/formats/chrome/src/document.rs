@@ -269,12 +269,14 @@ fn events(bytes: &[u8], is_in_object: bool, recorder: &mut Recorder) -> (usize, 
                 Err(fault) => return (before, fault_end(fault)),
             },
             b']' => {
-                let place = if is_in_object {
-                    DocumentPlace::Keys
-                } else {
-                    DocumentPlace::End
+                cursor.pass();
+                return match cursor.peek() {
+                    // A damaged comma.
+                    Ok(b'{') => (before, PieceEnd::Damaged),
+                    Err(fault) if is_in_object => (before, fault_end(fault)),
+                    _ if is_in_object => (before + 1, PieceEnd::Moved(DocumentPlace::Keys)),
+                    _ => (before + 1, PieceEnd::Moved(DocumentPlace::End)),
                 };
-                return (before + 1, PieceEnd::Moved(place));
             }
             _ => return (before, PieceEnd::Damaged),
         }

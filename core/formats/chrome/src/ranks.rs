@@ -36,7 +36,7 @@ const DEVICE_PROCESS: &str = "/device:";
 impl AssignedRanks {
     /// Returns the ranks of the processes with calls. `assumed` is that of a file of one process that states none.
     pub(crate) fn of(recorder: &Recorder, facts: &FileFacts, assumed: RankId) -> Self {
-        let rows = recorder.rows.rows.iter().filter(|it| !it.calls.is_empty());
+        let rows = recorder.rows.list.iter().filter(|it| !it.calls.is_empty());
         let processes: BTreeSet<RowName> = rows.map(|it| recorder.rows.names(it.place).0).collect();
         let mut names: BTreeMap<_, _> = recorder.process_names.iter().cloned().collect();
         for process in &processes {
@@ -127,7 +127,7 @@ fn ranks_of(
 }
 
 /// Returns the number after the word `rank` in the name of a process: 3 in `MPI Rank 3` and `rank=3`.
-fn rank_in_process(name: &String) -> Option<u32> {
+fn rank_in_process(name: &str) -> Option<u32> {
     let lower = name.to_ascii_lowercase();
     let mut after = lower.split("rank").skip(1);
     after.find_map(|rest| {

@@ -151,7 +151,7 @@ impl Recorder {
             self.collectives
                 .steps
                 .push(TrainingStep { start_ns, number });
-            if let Some(row) = self.rows.rows.get_mut(row.0) {
+            if let Some(row) = self.rows.list.get_mut(row.0) {
                 row.num_steps += 1;
             }
         }

@@ -20,7 +20,7 @@ pub(crate) enum RowName {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct RowPlace(pub(crate) usize);
 
-/// A row, an index into [`Rows::rows`].
+/// A row, an index into [`Rows::list`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct RowNumber(pub(crate) usize);
 
@@ -63,7 +63,7 @@ pub(crate) struct Rows {
     /// Names that are no numbers.
     pub(crate) texts: Vec<String>,
     pub(crate) places: Vec<(RowName, RowName)>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) list: Vec<Row>,
     by_text: HashMap<Vec<u8>, usize>,
     by_place: HashMap<(RowName, RowName), RowPlace>,
     by_kind: HashMap<(RowPlace, RowKind), RowNumber>,
@@ -122,7 +122,7 @@ impl Rows {
         if let Some((_, row)) = self.last_row.filter(|last| last.0 == key) {
             return row;
         }
-        let rows = &mut self.rows;
+        let rows = &mut self.list;
         let row = *self.by_kind.entry(key).or_insert_with(|| {
             rows.push(Row {
                 place,
@@ -144,7 +144,7 @@ impl Rows {
     /// Adds a call to a row.
     #[inline]
     pub(crate) fn push(&mut self, row: RowNumber, call: RowCall) {
-        if let Some(row) = self.rows.get_mut(row.0) {
+        if let Some(row) = self.list.get_mut(row.0) {
             row.calls.push(call);
         }
     }
