@@ -12,6 +12,7 @@ mod local;
 
 use std::sync::Arc;
 
+use callgrove_chrome::ChromeFormat;
 use callgrove_events_csv::EventsCsvFormat;
 use callgrove_forest::ForestFormat;
 use callgrove_otf2::Otf2Format;
@@ -28,6 +29,7 @@ fn formats() -> Vec<Box<dyn Format>> {
         Box::new(PackedFormat),
         Box::new(ForestFormat),
         Box::new(EventsCsvFormat),
+        Box::new(ChromeFormat),
     ]
 }
 
