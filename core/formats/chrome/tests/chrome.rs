@@ -183,9 +183,9 @@ fn flows_between_ranks_are_messages() {
 
 #[test]
 fn asynchronous_calls_are_on_lanes_of_their_category() {
-    let event = |ph: &str, id: &str, ts: u32| {
+    let event = |ph: &str, id: &str, time_us: u32| {
         format!(
-            r#"{{"ph":"{ph}","cat":"io","name":"read{id}","id2":{{"local":"{id}"}},"pid":3,"ts":{ts}}}"#
+            r#"{{"ph":"{ph}","cat":"io","name":"read{id}","id2":{{"local":"{id}"}},"pid":3,"ts":{time_us}}}"#
         )
     };
     let events = [

@@ -78,6 +78,48 @@ fn a_damaged_event_costs_itself_and_at_most_the_next() {
 }
 
 #[test]
+fn damage_between_events_and_in_their_key_costs_little() {
+    let damaged = [
+        ("},", "}]"),
+        ("\"traceEvents\"", "\"tra\"eEvents\""),
+        ("\"traceEvents\"", "\"traceEventz\""),
+        ("\"traceEvents\": [", "\"traceEvents\": {"),
+        ("\"note\"", "\"note "),
+        ("\"schemaVersion\": 1,", "\"schemaVersion\": 1}"),
+    ];
+    for (good_text, bad_text) in damaged {
+        let text = good();
+        // Not the first comma of the head, but one after it.
+        let from = if good_text == "}," {
+            text.find("\"f\"").unwrap()
+        } else {
+            0
+        };
+        let (before, after) = text.split_at(from);
+        let trace = read(before.to_owned() + &after.replacen(good_text, bad_text, 1)).unwrap();
+        assert!(trace.num_executions() >= NUM_CALLS - 2, "{bad_text}");
+    }
+}
+
+#[test]
+fn white_space_of_any_length_ends() {
+    let spaces = " ".repeat(17 << 20);
+    let event = r#"{"ph":"X","name":"f","pid":1,"tid":1,"ts":1,"dur":1}"#;
+    for text in [
+        format!(r#"{{"traceEvents":[{event},{spaces}{event}]{spaces}}}"#),
+        format!(r#"{{"traceEvents":[{event}],"a":{spaces}1}}"#),
+    ] {
+        assert!(read(text).is_ok_and(|it| it.num_executions() > 0));
+    }
+    for text in [
+        format!(r#"{{"traceEvents"{spaces}:[{event}]}}"#),
+        format!(r#"{{"displayTimeUnit":1 1 "traceEvents"{spaces}:[{event}]}}"#),
+    ] {
+        drop(read(text));
+    }
+}
+
+#[test]
 fn nesting_and_long_values_are_bounded() {
     let call = r#"{"ph":"X","name":"f","pid":1,"tid":1,"ts":1,"dur":1}"#;
     let deep = format!(r#"{{"ph":"X","args":{}"#, r#"{"a":["#.repeat(100_000));

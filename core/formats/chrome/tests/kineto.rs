@@ -210,9 +210,9 @@ fn collectives(trace: &Trace) -> Vec<(u32, i64, u64, u64)> {
 }
 
 /// Adds a kernel of NCCL with the call that launched it and the operation that states its process group.
-fn all_reduce(file: &mut KinetoText, ts: u32, operation: &str, kernel: &str) {
-    let at = |offset: u32| (ts + offset).to_string();
-    let ids = format!(r#""External id": {ts}"#);
+fn all_reduce(file: &mut KinetoText, time_us: u32, operation: &str, kernel: &str) {
+    let at = |offset: u32| (time_us + offset).to_string();
+    let ids = format!(r#""External id": {time_us}"#);
     let join = |more: &str| {
         if more.is_empty() {
             ids.clone()
@@ -220,7 +220,7 @@ fn all_reduce(file: &mut KinetoText, ts: u32, operation: &str, kernel: &str) {
             format!("{ids}, {more}")
         }
     };
-    let correlation = format!(r#""correlation": {ts}"#);
+    let correlation = format!(r#""correlation": {time_us}"#);
     file.call(
         "cpu_op",
         "record_param_comms",

@@ -63,7 +63,7 @@ impl KinetoText {
         let (head, tail) = (keys(&self.head), keys(&self.tail));
         let events = self.events.join(",\n");
         format!(
-            "\n  {{\n{head}  \"traceEvents\": [\n{events}\n  ],\n{tail}  \"traceName\": \"/tmp/a \\\"b\\\".json\"\n}}\n"
+            "\n  {{\n{head}  \"traceEvents\": [\n{events}\n  ],\n{tail}  \"traceName\": \"a \\\"b\\\".json\"\n}}\n"
         )
     }
 }
