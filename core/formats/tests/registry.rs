@@ -52,6 +52,23 @@ fn a_run_a_folder_of_streams_a_pattern_and_one_stream_are_found() {
 }
 
 #[test]
+fn files_of_json_traces_are_a_run_and_other_json_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let event = r#"{"ph":"X","name":"f","pid":1,"tid":1,"ts":1,"dur":2}"#;
+    write("rank0.json", &format!("[{event}]"));
+    write(
+        "rank1.json",
+        &format!(r#"{{"schemaVersion":1,"traceEvents":[{event}]}}"#),
+    );
+    write("profiling.json", r#"[{"rank": 0, "threads": 1}]"#);
+    write("notes.json", r#"{"format": "notes"}"#);
+    let trace = load(folder.path(), Progress::none()).unwrap();
+    let ranks: Vec<u32> = trace.lanes.iter().map(|lane| lane.rank.0).collect();
+    assert_eq!((ranks, trace.num_executions()), (vec![0, 1], 2));
+}
+
+#[test]
 fn a_run_with_the_name_of_a_stream_is_a_run() {
     let run = run();
     for name in ["2026-11-21.bp", "bp/again-7.bp"] {

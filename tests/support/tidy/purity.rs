@@ -8,6 +8,7 @@ use super::{Finding, TextFile};
 pub(super) const PURE: &[&str] = &[
     "core/model/",
     "core/source/",
+    "core/formats/chrome/",
     "core/formats/events_csv/",
     "core/formats/forest/",
     "core/formats/otf2/",

@@ -7,13 +7,13 @@ use callgrove_model::{CommKind, Property, RankId, WarningKind};
 use callgrove_source::{DecodedRun, LaneKey, LaneNumber, RankEvents};
 
 use crate::async_calls::AsyncCalls;
-use crate::category::CallKind;
+use crate::category::ChromeCallKind;
 use crate::file_facts::FileFacts;
 use crate::flows::hops;
 use crate::launches::on_axis;
 use crate::ranks::{AssignedRanks, TraceWriter, jax_devices};
-use crate::recorder::Recorder;
-use crate::rows::{Row, RowCall, RowKind, RowName, RowNumber, RowPlace};
+use crate::recorder::EventRecorder;
+use crate::rows::{ChromeRow, ChromeRowKind, RowCall, RowName, RowNumber, RowPlace};
 
 /// The number of events after which the profiler of JAX stops writing JSON.
 const JAX_MAX_EVENTS: u64 = 1_000_000;
@@ -26,7 +26,7 @@ const OTHER_THREAD: u64 = 1 << 61;
 
 /// The ranks of a file while they are put together.
 struct Assembly {
-    recorder: Recorder,
+    recorder: EventRecorder,
     facts: FileFacts,
     ranks: AssignedRanks,
     /// The GPUs among the processes of JAX.
@@ -40,7 +40,7 @@ struct Assembly {
 
 /// Returns what a file holds. `assumed` is its rank if it does not state one, and `file` its name for messages.
 pub(crate) fn assemble(
-    mut recorder: Recorder,
+    mut recorder: EventRecorder,
     facts: FileFacts,
     assumed: RankId,
     file: &str,
@@ -88,7 +88,7 @@ pub(crate) fn assemble(
 }
 
 /// Makes calls of the beginnings and ends of asynchronous calls.
-fn add_async_calls(recorder: &mut Recorder, file: &str) {
+fn add_async_calls(recorder: &mut EventRecorder, file: &str) {
     let points = std::mem::take(&mut recorder.async_points);
     let joined = AsyncCalls::of(points);
     for (row, call) in joined.calls {
@@ -110,7 +110,7 @@ impl Assembly {
     /// Gives each row with calls a lane.
     fn add_lanes(&mut self) {
         let mut places: BTreeMap<(RankId, LaneKey), RowPlace> = BTreeMap::new();
-        for (index, row) in self.recorder.rows.rows.iter().enumerate() {
+        for (index, row) in self.recorder.rows.list.iter().enumerate() {
             let process = self.recorder.rows.names(row.place).0;
             let rank = self.ranks.rank(process);
             let Some(rank) = rank.filter(|_| !row.calls.is_empty()) else {
@@ -128,9 +128,9 @@ impl Assembly {
     }
 
     /// Returns what the lane of a row is.
-    fn lane_key(&self, index: usize, row: &Row) -> LaneKey {
+    fn lane_key(&self, index: usize, row: &ChromeRow) -> LaneKey {
         let track = LaneKey::Track(number(index));
-        let RowKind::Calls(kind) = row.kind else {
+        let ChromeRowKind::Calls(kind) = row.kind else {
             return track;
         };
         let (process, thread) = self.recorder.rows.names(row.place);
@@ -150,18 +150,20 @@ impl Assembly {
                 (Some(_), None) => track,
                 (None, _) => on_thread,
             },
-            (TraceWriter::Kineto, CallKind::Host | CallKind::Runtime) => match process {
-                RowName::Text(_) => track,
-                RowName::Missing | RowName::Number(_) => on_thread,
-            },
-            (TraceWriter::Kineto, CallKind::Device) => match (process, stream) {
+            (TraceWriter::Kineto, ChromeCallKind::Host | ChromeCallKind::Runtime) => {
+                match process {
+                    RowName::Text(_) => track,
+                    RowName::Missing | RowName::Number(_) => on_thread,
+                }
+            }
+            (TraceWriter::Kineto, ChromeCallKind::Device) => match (process, stream) {
                 (RowName::Number(device), Some(stream)) if device >= 0 => LaneKey::Stream {
                     device: device.cast_unsigned(),
                     stream,
                 },
                 _ => track,
             },
-            (TraceWriter::Kineto, CallKind::DeviceRange | CallKind::Span) => track,
+            (TraceWriter::Kineto, ChromeCallKind::DeviceRange | ChromeCallKind::Span) => track,
         }
     }
 
@@ -169,16 +171,12 @@ impl Assembly {
     /// process, else that with the most calls.
     fn choose_mains(&mut self) {
         let mut best: BTreeMap<RankId, _> = BTreeMap::new();
-        for (index, (row, lane)) in self.recorder.rows.rows.iter().zip(&self.lanes).enumerate() {
+        for (index, (row, lane)) in self.recorder.rows.list.iter().zip(&self.lanes).enumerate() {
             let Some((rank, lane)) = *lane else {
                 continue;
             };
             let (process, thread) = self.recorder.rows.names(row.place);
-            let key = self.events.get(&rank).and_then(|it| {
-                let mut lanes = it.lanes();
-                lanes.find(|(number, _)| *number == lane)
-            });
-            let is_thread = matches!(key, Some((_, LaneKey::Thread(_))));
+            let is_thread = matches!(self.lane_key(index, row), LaneKey::Thread(_));
             let is_first = process == thread && process != RowName::Missing;
             let merit = (
                 is_thread,
@@ -205,7 +203,7 @@ impl Assembly {
     fn describe(&mut self, file: &str) {
         let recorder = &self.recorder;
         let thread_names: BTreeMap<_, _> = recorder.thread_names.iter().cloned().collect();
-        for (row, lane) in recorder.rows.rows.iter().zip(&self.lanes) {
+        for (row, lane) in recorder.rows.list.iter().zip(&self.lanes) {
             let Some((rank, lane)) = *lane else {
                 continue;
             };
@@ -214,16 +212,18 @@ impl Assembly {
             };
             let name = thread_names.get(&row.place);
             let name = match (row.kind, name) {
-                (RowKind::Asynchronous(category), _) => recorder.rows.texts.get(category).cloned(),
-                (RowKind::Calls(CallKind::DeviceRange), Some(name)) => {
+                (ChromeRowKind::Asynchronous(category), _) => {
+                    recorder.rows.texts.get(category).cloned()
+                }
+                (ChromeRowKind::Calls(ChromeCallKind::DeviceRange), Some(name)) => {
                     Some(format!("{name} (ranges)"))
                 }
-                (RowKind::Calls(_), name) => name.cloned(),
+                (ChromeRowKind::Calls(_), name) => name.cloned(),
             };
             if let Some(name) = name {
                 events.metadata(lane, "Thread Name", name);
             }
-            if let (RowKind::Calls(CallKind::Device), RowName::Number(device)) =
+            if let (ChromeRowKind::Calls(ChromeCallKind::Device), RowName::Number(device)) =
                 (row.kind, recorder.rows.names(row.place).0)
                 && let Some(name) = self.facts.devices.get(&device)
             {
@@ -233,7 +233,7 @@ impl Assembly {
         let process_names: BTreeMap<_, _> = recorder.process_names.iter().cloned().collect();
         for (rank, (lane, row)) in &self.mains {
             let (Some(events), Some(row)) =
-                (self.events.get_mut(rank), recorder.rows.rows.get(row.0))
+                (self.events.get_mut(rank), recorder.rows.list.get(row.0))
             else {
                 continue;
             };
@@ -260,9 +260,9 @@ impl Assembly {
             let rows = &self.recorder.rows;
             let row_of = |point: &crate::flows::FlowPoint| {
                 let kind = if point.is_start() {
-                    CallKind::Host
+                    ChromeCallKind::Host
                 } else {
-                    CallKind::Device
+                    ChromeCallKind::Device
                 };
                 rows.find(point.place, kind)
             };
@@ -315,7 +315,7 @@ impl Assembly {
         for hop in hops(&std::mem::take(&mut self.recorder.flows)) {
             let lane_of = |place| {
                 let rows = &self.recorder.rows;
-                let row = rows.find(place, CallKind::Host);
+                let row = rows.find(place, ChromeCallKind::Host);
                 row.and_then(|row| self.lane(row)).or_else(|| {
                     let rank = self.ranks.rank(rows.names(place).0)?;
                     Some((rank, self.mains.get(&rank)?.0))
@@ -345,7 +345,7 @@ impl Assembly {
     /// Moves the calls of the rows to their lanes, row by row, so that few are in memory twice.
     fn add_calls(&mut self) {
         let base_ns = self.facts.base_ns;
-        let rows = std::mem::take(&mut self.recorder.rows.rows);
+        let rows = std::mem::take(&mut self.recorder.rows.list);
         for (row, lane) in rows.into_iter().zip(&self.lanes) {
             let Some((rank, lane)) = *lane else {
                 continue;

@@ -2,7 +2,7 @@
 
 /// What a call is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum CallKind {
+pub(crate) enum ChromeCallKind {
     /// A call on a thread.
     Host,
     /// A call of the GPU's programming interface on a thread, which may launch work.
@@ -47,7 +47,7 @@ const SPAN: &[&[u8]] = &[b"Trace", b"overhead"];
 /// Categories that other programs have too.
 const COMMON: &[&[u8]] = &[b"kernel", b"Trace", b"overhead"];
 
-impl CallKind {
+impl ChromeCallKind {
     /// Returns the kind of calls of a category, and whether only Kineto has this category.
     pub(crate) fn of(category: &[u8]) -> (Self, bool) {
         let is_in = |list: &[&[u8]]| list.contains(&category);
@@ -81,15 +81,15 @@ mod tests {
     #[test]
     fn categories_of_all_vendors_are_known() {
         let check = |category: &str, kind, is_of_kineto| {
-            let found = CallKind::of(category.as_bytes());
+            let found = ChromeCallKind::of(category.as_bytes());
             assert_eq!(found, (kind, is_of_kineto), "{category}");
         };
-        check("cuda_runtime", CallKind::Runtime, true);
-        check("mtia_runtime", CallKind::Runtime, true);
-        check("privateuse1_driver", CallKind::Runtime, true);
-        check("kernel", CallKind::Device, false);
-        check("gpu_memcpy", CallKind::Device, true);
-        check("gpu_user_annotation", CallKind::DeviceRange, true);
-        check("toplevel", CallKind::Host, false);
+        check("cuda_runtime", ChromeCallKind::Runtime, true);
+        check("mtia_runtime", ChromeCallKind::Runtime, true);
+        check("privateuse1_driver", ChromeCallKind::Runtime, true);
+        check("kernel", ChromeCallKind::Device, false);
+        check("gpu_memcpy", ChromeCallKind::Device, true);
+        check("gpu_user_annotation", ChromeCallKind::DeviceRange, true);
+        check("toplevel", ChromeCallKind::Host, false);
     }
 }

@@ -7,11 +7,11 @@ use callgrove_model::{RankId, WarningKind, fraction};
 use callgrove_source::{DecodedRun, Decoder, Input, SourceError};
 
 use crate::assembly::assemble;
-use crate::document::Document;
+use crate::document::ChromeDocument;
 use crate::error::ChromeError;
 use crate::file_facts::FileFacts;
 use crate::json::TextWindow;
-use crate::recorder::Recorder;
+use crate::recorder::EventRecorder;
 use crate::text_reader::TextReader;
 
 /// Number of bytes of text that are read at once: a few hundredths of a second.
@@ -19,9 +19,9 @@ const PIECE_BYTES: u64 = 4 << 20;
 
 /// A file that is being decoded.
 pub(crate) struct ChromeDecoder {
-    document: Document,
+    document: ChromeDocument,
     facts: FileFacts,
-    recorder: Recorder,
+    recorder: EventRecorder,
     input: Input,
     assumed_rank: RankId,
     num_bytes: u64,
@@ -36,9 +36,9 @@ impl ChromeDecoder {
     pub(crate) fn open(input: &Input, assumed_rank: RankId) -> Result<Self, SourceError> {
         let TextReader { text, num_read } = TextReader::open(input)?;
         Ok(Self {
-            document: Document::new(TextWindow::new(text)),
+            document: ChromeDocument::new(TextWindow::new(text)),
             facts: FileFacts::default(),
-            recorder: Recorder::new(input.path().display().to_string()),
+            recorder: EventRecorder::new(input.path().display().to_string()),
             input: input.clone(),
             assumed_rank,
             num_bytes: input.num_bytes()?,
@@ -61,7 +61,7 @@ impl ChromeDecoder {
             None if document.is_cut => Some(format!("the text ends at its byte {at}")),
             None => None,
         };
-        let rows = &self.recorder.rows.rows;
+        let rows = &self.recorder.rows.list;
         let has_calls =
             !self.recorder.async_points.is_empty() || rows.iter().any(|row| !row.calls.is_empty());
         if !has_calls {

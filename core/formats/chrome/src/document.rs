@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use crate::file_facts::FileFacts;
 use crate::json::{JsonCursor, JsonFault, TextWindow, ValueSkipper};
-use crate::recorder::Recorder;
+use crate::recorder::EventRecorder;
 use crate::trace_event::TraceEvent;
 
 /// The key of the events.
@@ -46,7 +46,7 @@ enum PieceEnd {
 }
 
 /// A document that is being read.
-pub(crate) struct Document {
+pub(crate) struct ChromeDocument {
     window: TextWindow,
     place: DocumentPlace,
     has_found_events: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Document {
     pub(crate) is_cut: bool,
 }
 
-impl Document {
+impl ChromeDocument {
     pub(crate) fn new(window: TextWindow) -> Self {
         Self {
             window,
@@ -85,7 +85,7 @@ impl Document {
         &mut self,
         num_bytes: u64,
         facts: &mut FileFacts,
-        recorder: &mut Recorder,
+        recorder: &mut EventRecorder,
     ) -> bool {
         let until = self.window.place().saturating_add(num_bytes);
         while self.window.place() < until {
@@ -116,6 +116,7 @@ impl Document {
                         .iter()
                         .any(|it| !it.is_ascii_whitespace() && *it != b',')
             }
+            DocumentPlace::Keys => rest.trim_ascii() != b"}",
             _ => true,
         };
         self.is_cut = is_open || self.window.fault.is_some();
@@ -133,15 +134,19 @@ impl Document {
                 DocumentPlace::NextEvent(is_in_object)
             }
             _ if self.has_found_events => DocumentPlace::End,
+            DocumentPlace::EventsKey => {
+                self.window.pass(1);
+                DocumentPlace::EventsKey
+            }
             _ => DocumentPlace::EventsKey,
         };
     }
 
-    fn read_piece(&mut self, facts: &mut FileFacts, recorder: &mut Recorder) -> PieceEnd {
+    fn read_piece(&mut self, facts: &mut FileFacts, recorder: &mut EventRecorder) -> PieceEnd {
         let bytes = self.window.bytes();
         let (num_passed, end) = match &mut self.place {
             DocumentPlace::Start => start(bytes),
-            DocumentPlace::Keys => key(bytes, facts),
+            DocumentPlace::Keys => key(bytes, facts, self.has_found_events),
             DocumentPlace::Value(skipper) => value(bytes, skipper, self.has_found_events),
             DocumentPlace::Events(is_in_object) => events(bytes, *is_in_object, recorder),
             DocumentPlace::NextEvent(is_in_object) => next_event(bytes, *is_in_object),
@@ -190,23 +195,33 @@ fn start(bytes: &[u8]) -> (usize, PieceEnd) {
 }
 
 /// Reads a key of the object, and its value if that is needed.
-fn key(bytes: &[u8], facts: &mut FileFacts) -> (usize, PieceEnd) {
+fn key(bytes: &[u8], facts: &mut FileFacts, has_found_events: bool) -> (usize, PieceEnd) {
     let mut cursor = JsonCursor::new(bytes);
-    match key_at(&mut cursor, facts) {
+    match key_at(&mut cursor, facts, has_found_events) {
         Ok(place) => (cursor.num_passed(), PieceEnd::Moved(place)),
         Err(fault) => (0, fault_end(fault)),
     }
 }
 
-fn key_at(cursor: &mut JsonCursor<'_>, facts: &mut FileFacts) -> Result<DocumentPlace, JsonFault> {
+fn key_at(
+    cursor: &mut JsonCursor<'_>,
+    facts: &mut FileFacts,
+    has_found_events: bool,
+) -> Result<DocumentPlace, JsonFault> {
     while cursor.peek()? == b',' {
         cursor.pass();
     }
     if cursor.peek()? == b'}' {
-        return Ok(DocumentPlace::End);
+        if has_found_events {
+            return Ok(DocumentPlace::End);
+        }
+        // An object without events ends the text, or its bracket is damage.
+        cursor.pass();
+        cursor.peek()?;
+        return Err(JsonFault::Invalid);
     }
     let key = cursor.text()?.raw();
-    cursor.expect(b':')?;
+    cursor.take(b':')?;
     if FileFacts::needs(key) {
         facts.add(key, cursor.value()?);
         return Ok(DocumentPlace::Keys);
@@ -254,7 +269,7 @@ fn value(bytes: &[u8], skipper: &mut ValueSkipper, has_found_events: bool) -> (u
 }
 
 /// Reads the events in the window.
-fn events(bytes: &[u8], is_in_object: bool, recorder: &mut Recorder) -> (usize, PieceEnd) {
+fn events(bytes: &[u8], is_in_object: bool, recorder: &mut EventRecorder) -> (usize, PieceEnd) {
     let mut cursor = JsonCursor::new(bytes);
     loop {
         let byte = match cursor.peek() {
@@ -269,12 +284,14 @@ fn events(bytes: &[u8], is_in_object: bool, recorder: &mut Recorder) -> (usize, 
                 Err(fault) => return (before, fault_end(fault)),
             },
             b']' => {
-                let place = if is_in_object {
-                    DocumentPlace::Keys
-                } else {
-                    DocumentPlace::End
+                cursor.pass();
+                return match cursor.peek() {
+                    // A damaged comma.
+                    Ok(b'{') => (before, PieceEnd::Damaged),
+                    Err(fault) if is_in_object => (before, fault_end(fault)),
+                    _ if is_in_object => (before + 1, PieceEnd::Moved(DocumentPlace::Keys)),
+                    _ => (before + 1, PieceEnd::Moved(DocumentPlace::End)),
                 };
-                return (before + 1, PieceEnd::Moved(place));
             }
             _ => return (before, PieceEnd::Damaged),
         }
@@ -303,14 +320,19 @@ fn end_to_keep(bytes: &[u8]) -> usize {
     bytes.len().saturating_sub(NUM_BYTES_BEFORE)
 }
 
-/// Passes what precedes the key of the events.
+/// Passes what precedes the events: until their key, or if that is damaged, until an array that begins with one.
 fn events_key(bytes: &[u8]) -> (usize, PieceEnd) {
-    let Some(found) = memmem::find(bytes, QUOTED_EVENTS_KEY) else {
+    let key = memmem::find(bytes, QUOTED_EVENTS_KEY);
+    let before_key = bytes.get(..key.unwrap_or(bytes.len()));
+    if let Some(at) = first_event(before_key.unwrap_or_default()) {
+        return (at, PieceEnd::Moved(DocumentPlace::Events(true)));
+    }
+    let Some(found) = key else {
         return (end_to_keep(bytes), PieceEnd::NeedsMore);
     };
     let after = found + QUOTED_EVENTS_KEY.len();
     let mut cursor = JsonCursor::new(bytes.get(after..).unwrap_or_default());
-    match cursor.expect(b':').and_then(|()| cursor.expect(b'[')) {
+    match cursor.take(b':').and_then(|()| cursor.take(b'[')) {
         Ok(()) => {
             let place = DocumentPlace::Events(true);
             (after + cursor.num_passed(), PieceEnd::Moved(place))
@@ -318,4 +340,13 @@ fn events_key(bytes: &[u8]) -> (usize, PieceEnd) {
         Err(JsonFault::Incomplete) => (found, PieceEnd::NeedsMore),
         Err(JsonFault::Invalid) => (after, PieceEnd::Moved(DocumentPlace::NextEvent(true))),
     }
+}
+
+/// Returns where an array begins with an event.
+fn first_event(bytes: &[u8]) -> Option<usize> {
+    memchr::memchr_iter(b'{', bytes).find(|&at| {
+        let (before, rest) = bytes.split_at(at);
+        let event = || TraceEvent::parse(&mut JsonCursor::new(rest));
+        before.trim_ascii_end().ends_with(b"[") && event().is_ok_and(|it| it.phase != 0)
+    })
 }

@@ -1,8 +1,8 @@
 //! Chrome Trace Event JSON as PyTorch (Kineto), JAX, VizTracer, Perfetto's exports and others write it.
 //!
 //! ```text
-//! .json, .json.gz, .json.zst ─ TextWindow ─ Document ─┬─ keys ─ FileFacts ────────────────┐
-//!                                                     └─ events ─ Recorder ─ Rows, flows ─┴─ Assembly ─ DecodedRun
+//! .json, .json.gz, .json.zst ─ TextWindow ─ ChromeDocument ─┬─ keys ─ FileFacts ────────────────┐
+//!                                                     └─ events ─ EventRecorder ─ ChromeRows, flows ─┴─ Assembly ─ DecodedRun
 //! ```
 //!
 //! The text is read in pieces and never becomes a document in memory. Times are decimal text in microseconds and become

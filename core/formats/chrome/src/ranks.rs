@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callgrove_model::RankId;
 
 use crate::file_facts::FileFacts;
-use crate::recorder::Recorder;
+use crate::recorder::EventRecorder;
 use crate::rows::RowName;
 
 /// What kind of program wrote the file, which decides what its processes are.
@@ -35,8 +35,8 @@ const DEVICE_PROCESS: &str = "/device:";
 
 impl AssignedRanks {
     /// Returns the ranks of the processes with calls. `assumed` is that of a file of one process that states none.
-    pub(crate) fn of(recorder: &Recorder, facts: &FileFacts, assumed: RankId) -> Self {
-        let rows = recorder.rows.rows.iter().filter(|it| !it.calls.is_empty());
+    pub(crate) fn of(recorder: &EventRecorder, facts: &FileFacts, assumed: RankId) -> Self {
+        let rows = recorder.rows.list.iter().filter(|it| !it.calls.is_empty());
         let processes: BTreeSet<RowName> = rows.map(|it| recorder.rows.names(it.place).0).collect();
         let mut names: BTreeMap<_, _> = recorder.process_names.iter().cloned().collect();
         for process in &processes {
@@ -83,7 +83,7 @@ impl AssignedRanks {
 }
 
 /// Returns the numbers of the GPUs among the processes of JAX.
-pub(crate) fn jax_devices(recorder: &Recorder) -> BTreeMap<RowName, u64> {
+pub(crate) fn jax_devices(recorder: &EventRecorder) -> BTreeMap<RowName, u64> {
     let names = recorder.process_names.iter();
     let devices: BTreeSet<_> = names
         .filter(|(_, name)| name.starts_with(DEVICE_PROCESS))
@@ -127,7 +127,7 @@ fn ranks_of(
 }
 
 /// Returns the number after the word `rank` in the name of a process: 3 in `MPI Rank 3` and `rank=3`.
-fn rank_in_process(name: &String) -> Option<u32> {
+fn rank_in_process(name: &str) -> Option<u32> {
     let lower = name.to_ascii_lowercase();
     let mut after = lower.split("rank").skip(1);
     after.find_map(|rest| {

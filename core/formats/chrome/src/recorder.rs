@@ -10,7 +10,7 @@ use callgrove_model::{
 
 use crate::arguments::CallArguments;
 use crate::async_calls::AsyncPoint;
-use crate::category::{CallKind, is_launch_flow};
+use crate::category::{ChromeCallKind, is_launch_flow};
 use crate::collectives::{
     CollectiveCall, CollectiveCalls, CollectiveClass, TrainingStep, is_message_call,
 };
@@ -18,7 +18,7 @@ use crate::file_facts::for_members;
 use crate::flows::{FlowPoint, FlowPointKind};
 use crate::json::{JsonText, JsonValue, scaled};
 use crate::launches::{LaunchEnd, LaunchEnds};
-use crate::rows::{RowCall, RowKind, RowName, RowNumber, RowPlace, Rows};
+use crate::rows::{ChromeRowKind, ChromeRows, RowCall, RowName, RowNumber, RowPlace};
 use crate::trace_event::TraceEvent;
 
 /// Number of decimal places of a microsecond that are whole nanoseconds.
@@ -53,10 +53,10 @@ struct NamedFunction {
 
 /// The events of a file.
 #[derive(Debug, Default)]
-pub(crate) struct Recorder {
+pub(crate) struct EventRecorder {
     pub(crate) names: NameTable<FuncId>,
     pub(crate) counter_names: NameTable<CounterId>,
-    pub(crate) rows: Rows,
+    pub(crate) rows: ChromeRows,
     pub(crate) launches: LaunchEnds,
     pub(crate) launch_flows: Vec<FlowPoint>,
     pub(crate) flows: Vec<FlowPoint>,
@@ -74,7 +74,7 @@ pub(crate) struct Recorder {
     file: String,
 }
 
-impl Recorder {
+impl EventRecorder {
     /// Returns a recorder of the events of a file, whose path is for messages.
     pub(crate) fn new(file: String) -> Self {
         Self {
@@ -116,10 +116,10 @@ impl Recorder {
             JsonValue::Missing => 0,
             stated => time_ns(stated)?,
         };
-        let (kind, is_of_kineto) = CallKind::of(event.category.raw());
+        let (kind, is_of_kineto) = ChromeCallKind::of(event.category.raw());
         self.is_of_kineto |= is_of_kineto;
         let place = self.rows.place(event.process, event.thread);
-        let row = self.rows.row(place, RowKind::Calls(kind));
+        let row = self.rows.row(place, ChromeRowKind::Calls(kind));
         let named = self.function(event.name);
         if length_ns < 0 {
             self.count(WarningKind::ImpossibleTime);
@@ -140,27 +140,27 @@ impl Recorder {
     fn add_relations(
         &mut self,
         event: &TraceEvent<'_>,
-        kind: CallKind,
+        kind: ChromeCallKind,
         row: RowNumber,
         named: NamedFunction,
         start_ns: i64,
     ) {
         if let Some(number) = named.step
-            && kind == CallKind::Host
+            && kind == ChromeCallKind::Host
         {
             self.collectives
                 .steps
                 .push(TrainingStep { start_ns, number });
-            if let Some(row) = self.rows.rows.get_mut(row.0) {
+            if let Some(row) = self.rows.list.get_mut(row.0) {
                 row.num_steps += 1;
             }
         }
         let class = match kind {
-            CallKind::Device => named.classes[0],
-            CallKind::Host => named.classes[1],
-            CallKind::Runtime | CallKind::DeviceRange | CallKind::Span => None,
+            ChromeCallKind::Device => named.classes[0],
+            ChromeCallKind::Host => named.classes[1],
+            ChromeCallKind::Runtime | ChromeCallKind::DeviceRange | ChromeCallKind::Span => None,
         };
-        let is_launch_end = matches!(kind, CallKind::Runtime | CallKind::Device);
+        let is_launch_end = matches!(kind, ChromeCallKind::Runtime | ChromeCallKind::Device);
         if !is_launch_end && !named.is_group_operation && class.is_none() {
             return;
         }
@@ -171,7 +171,7 @@ impl Recorder {
                 start_ns,
                 row,
             };
-            if kind == CallKind::Device {
+            if kind == ChromeCallKind::Device {
                 self.launches.work.push(end);
             } else {
                 self.launches.calls.push(end);
@@ -184,7 +184,7 @@ impl Recorder {
                 external_id: arguments.external_id,
                 facts: arguments.collective,
                 class,
-                is_kernel: kind == CallKind::Device,
+                is_kernel: kind == ChromeCallKind::Device,
             });
         }
         if let (true, Some(id)) = (named.is_group_operation, arguments.external_id) {
@@ -195,7 +195,9 @@ impl Recorder {
     fn add_call_end(&mut self, event: &TraceEvent<'_>) -> Option<()> {
         let start_ns = time_ns(event.begin)?;
         let place = self.rows.place(event.process, event.thread);
-        let row = self.rows.row(place, RowKind::Calls(CallKind::Host));
+        let row = self
+            .rows
+            .row(place, ChromeRowKind::Calls(ChromeCallKind::Host));
         let (func, end_ns) = if event.phase == b'B' {
             (self.function(event.name).func, RowCall::BEGINS)
         } else {
@@ -215,7 +217,7 @@ impl Recorder {
         let time_ns = time_ns(event.begin)?;
         let category = self.rows.text(event.category.raw());
         let place = self.rows.place(event.process, JsonValue::Missing);
-        let row = self.rows.row(place, RowKind::Asynchronous(category));
+        let row = self.rows.row(place, ChromeRowKind::Asynchronous(category));
         let is_begin = matches!(event.phase, b'b' | b'S');
         let func = is_begin.then(|| self.function(event.name).func);
         self.async_points.push(AsyncPoint {
@@ -379,7 +381,7 @@ impl Recorder {
     }
 }
 
-/// Returns a time in nanoseconds, or `None` if there is none or it is out of range.
+/// Returns a time in nanoseconds, or `None` if it is missing or out of range.
 #[inline]
 fn time_ns(value: JsonValue<'_>) -> Option<i64> {
     let time_ns = scaled(value.plain()?, NUM_PLACES)?;

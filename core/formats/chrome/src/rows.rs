@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use callgrove_model::FuncId;
 
-use crate::category::CallKind;
+use crate::category::ChromeCallKind;
 use crate::json::JsonValue;
 
 /// How a file names a process or thread.
@@ -12,24 +12,24 @@ use crate::json::JsonValue;
 pub(crate) enum RowName {
     Missing,
     Number(i64),
-    /// An index into [`Rows::texts`].
+    /// An index into [`ChromeRows::texts`].
     Text(usize),
 }
 
-/// A process and a thread of it, an index into [`Rows::places`].
+/// A process and a thread of it, an index into [`ChromeRows::places`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct RowPlace(pub(crate) usize);
 
-/// A row, an index into [`Rows::rows`].
+/// A row, an index into [`ChromeRows::list`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct RowNumber(pub(crate) usize);
 
 /// What a row holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum RowKind {
+pub(crate) enum ChromeRowKind {
     /// Calls of this kind.
-    Calls(CallKind),
-    /// Asynchronous calls of a category, an index into [`Rows::texts`].
+    Calls(ChromeCallKind),
+    /// Asynchronous calls of a category, an index into [`ChromeRows::texts`].
     Asynchronous(usize),
 }
 
@@ -49,9 +49,9 @@ impl RowCall {
 
 /// A row.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct ChromeRow {
     pub(crate) place: RowPlace,
-    pub(crate) kind: RowKind,
+    pub(crate) kind: ChromeRowKind,
     pub(crate) calls: Vec<RowCall>,
     /// Number of iterations of a training among the calls.
     pub(crate) num_steps: u64,
@@ -59,19 +59,19 @@ pub(crate) struct Row {
 
 /// The rows of a file, in the order in which they were first named.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct ChromeRows {
     /// Names that are no numbers.
     pub(crate) texts: Vec<String>,
     pub(crate) places: Vec<(RowName, RowName)>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) list: Vec<ChromeRow>,
     by_text: HashMap<Vec<u8>, usize>,
     by_place: HashMap<(RowName, RowName), RowPlace>,
-    by_kind: HashMap<(RowPlace, RowKind), RowNumber>,
+    by_kind: HashMap<(RowPlace, ChromeRowKind), RowNumber>,
     last_place: Option<((RowName, RowName), RowPlace)>,
-    last_row: Option<((RowPlace, RowKind), RowNumber)>,
+    last_row: Option<((RowPlace, ChromeRowKind), RowNumber)>,
 }
 
-impl Rows {
+impl ChromeRows {
     /// Returns the number of a text.
     pub(crate) fn text(&mut self, raw: &[u8]) -> usize {
         if let Some(&number) = self.by_text.get(raw) {
@@ -112,19 +112,21 @@ impl Rows {
     }
 
     /// Returns the row of calls of a kind at a place.
-    pub(crate) fn row(&mut self, place: RowPlace, kind: RowKind) -> RowNumber {
+    pub(crate) fn row(&mut self, place: RowPlace, kind: ChromeRowKind) -> RowNumber {
         // Calls of programming interfaces are among those that make them.
         let kind = match kind {
-            RowKind::Calls(CallKind::Runtime) => RowKind::Calls(CallKind::Host),
+            ChromeRowKind::Calls(ChromeCallKind::Runtime) => {
+                ChromeRowKind::Calls(ChromeCallKind::Host)
+            }
             other => other,
         };
         let key = (place, kind);
         if let Some((_, row)) = self.last_row.filter(|last| last.0 == key) {
             return row;
         }
-        let rows = &mut self.rows;
+        let rows = &mut self.list;
         let row = *self.by_kind.entry(key).or_insert_with(|| {
-            rows.push(Row {
+            rows.push(ChromeRow {
                 place,
                 kind,
                 calls: Vec::new(),
@@ -137,14 +139,16 @@ impl Rows {
     }
 
     /// Returns the row of a kind at a place if it has been named.
-    pub(crate) fn find(&self, place: RowPlace, kind: CallKind) -> Option<RowNumber> {
-        self.by_kind.get(&(place, RowKind::Calls(kind))).copied()
+    pub(crate) fn find(&self, place: RowPlace, kind: ChromeCallKind) -> Option<RowNumber> {
+        self.by_kind
+            .get(&(place, ChromeRowKind::Calls(kind)))
+            .copied()
     }
 
     /// Adds a call to a row.
     #[inline]
     pub(crate) fn push(&mut self, row: RowNumber, call: RowCall) {
-        if let Some(row) = self.rows.get_mut(row.0) {
+        if let Some(row) = self.list.get_mut(row.0) {
             row.calls.push(call);
         }
     }

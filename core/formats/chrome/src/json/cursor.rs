@@ -68,7 +68,7 @@ impl<'a> JsonCursor<'a> {
 
     /// Passes white space and one byte.
     #[inline]
-    pub(crate) fn expect(&mut self, wanted: u8) -> Result<(), JsonFault> {
+    pub(crate) fn take(&mut self, wanted: u8) -> Result<(), JsonFault> {
         if self.peek()? != wanted {
             return Err(JsonFault::Invalid);
         }
@@ -83,10 +83,10 @@ impl<'a> JsonCursor<'a> {
         &mut self,
         mut each: impl FnMut(&'a [u8], JsonValue<'a>),
     ) -> Result<(), JsonFault> {
-        self.expect(b'{')?;
+        self.take(b'{')?;
         while self.peek()? != b'}' {
             let key = self.text()?;
-            self.expect(b':')?;
+            self.take(b':')?;
             let value = self.value()?;
             each(key.raw(), value);
             match self.peek()? {
@@ -104,7 +104,7 @@ impl<'a> JsonCursor<'a> {
         &mut self,
         mut each: impl FnMut(JsonValue<'a>),
     ) -> Result<(), JsonFault> {
-        self.expect(b'[')?;
+        self.take(b'[')?;
         while self.peek()? != b']' {
             each(self.value()?);
             match self.peek()? {
@@ -130,7 +130,7 @@ impl<'a> JsonCursor<'a> {
     /// Passes a string.
     #[inline]
     pub(crate) fn text(&mut self) -> Result<JsonText<'a>, JsonFault> {
-        self.expect(b'"')?;
+        self.take(b'"')?;
         let start = self.at;
         let is_plain = self.pass_string()?;
         let raw = self.bytes.get(start..self.at - 1).unwrap_or_default();
@@ -207,6 +207,8 @@ impl<'a> JsonCursor<'a> {
 
 /// Number of bytes of which a string is searched at once.
 const WORD_BYTES: usize = 8;
+/// Number of chunks after which a string is a long one.
+const MAX_CHUNKS: usize = 8;
 /// The number 1 in each byte.
 const ONES: u64 = u64::MAX / 255;
 /// The highest bit of each byte.
@@ -216,8 +218,8 @@ const HIGH_BITS: u64 = ONES << 7;
 /// [`memchr::memchr2`], to which long ones are left.
 #[inline]
 fn position_of_quote(bytes: &[u8]) -> Option<usize> {
-    let (words, _) = bytes.as_chunks::<WORD_BYTES>();
-    for (index, word) in words.iter().take(WORD_BYTES).enumerate() {
+    let (chunks, _) = bytes.as_chunks::<WORD_BYTES>();
+    for (index, word) in chunks.iter().take(MAX_CHUNKS).enumerate() {
         let word = u64::from_le_bytes(*word);
         let zeros = |it: u64| it.wrapping_sub(ONES) & !it & HIGH_BITS;
         let found =
@@ -227,7 +229,7 @@ fn position_of_quote(bytes: &[u8]) -> Option<usize> {
             return Some(index * WORD_BYTES + byte);
         }
     }
-    let searched = words.len().min(WORD_BYTES) * WORD_BYTES;
+    let searched = chunks.len().min(MAX_CHUNKS) * WORD_BYTES;
     let rest = bytes.get(searched..)?;
     memchr::memchr2(b'"', b'\\', rest).map(|it| searched + it)
 }
