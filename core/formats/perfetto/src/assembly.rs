@@ -54,7 +54,6 @@ pub(crate) fn assemble(mut recorder: Recorder, of_file: RankId, file: &str) -> D
         let placed = placed.map(|track| assembly.place(track, index, &processes));
         assembly.placed.push(placed);
     }
-    assembly.add_counters(&mut recorder, &processes);
     assembly.add_slices(&mut recorder);
     for it in &recorder.messages {
         let time = assembly.time(it.at);
@@ -63,7 +62,8 @@ pub(crate) fn assemble(mut recorder: Recorder, of_file: RankId, file: &str) -> D
             events.message(lane, time, it.kind, partner, it.tag, it.num_bytes);
         }
     }
-    assembly.describe(&recorder, &processes);
+    let main = assembly.describe(&recorder, &processes);
+    assembly.add_counters(&mut recorder, &processes, &main);
     DecodedRun {
         names: recorder.names,
         counter_names: recorder.counter_names,
@@ -100,6 +100,14 @@ fn tracks_with_events(recorder: &Recorder) -> Vec<bool> {
     for flow in &recorder.flows {
         if let Some(place) = with_events.get_mut(flow.track) {
             *place = true;
+        }
+    }
+    if !with_events.contains(&true) {
+        // A trace of counters alone.
+        for sample in &recorder.counters {
+            if let Some(place) = with_events.get_mut(sample.track) {
+                *place = true;
+            }
         }
     }
     with_events

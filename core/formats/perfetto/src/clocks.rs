@@ -5,7 +5,7 @@
 //!
 //! Source: `protos/perfetto/trace/clock_snapshot.proto` of Perfetto.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::proto::{BadField, FieldValue, Fields};
 
@@ -19,6 +19,10 @@ pub(crate) const BOOTTIME: u64 = 6;
 const FIRST_OF_SEQUENCE: u64 = 64;
 /// The last clock that is of one sequence.
 const LAST_OF_SEQUENCE: u64 = 127;
+/// Largest number of clocks of a trace. The system has ten, and each device one.
+const MAX_CLOCKS: usize = 64;
+/// Largest number of snapshots that are kept. The tracer takes one each ten seconds.
+const MAX_SNAPSHOTS: usize = 100_000;
 
 /// A time as its packet states it: nanoseconds of a clock of the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +61,9 @@ pub(crate) struct Clocks {
     snapshots: Vec<Vec<(u64, i64)>>,
     units_ns: BTreeMap<u64, i64>,
     primary: Option<u64>,
+    known: BTreeSet<u64>,
+    /// The clock of the last packet.
+    last: Option<u64>,
 }
 
 /// A way from one clock to another: the readings of both, in order, for each clock on the way.
@@ -107,9 +114,10 @@ impl Clocks {
                 _ => {}
             }
         }
-        let (own, shared): (Vec<_>, Vec<_>) = readings
+        let (own, mut shared): (Vec<_>, Vec<_>) = readings
             .into_iter()
             .partition(|it| is_of_sequence(it.clock));
+        shared.retain(|it| self.is_known(it.clock));
         let primary = self.primary();
         let base = shared.iter().find(|it| it.clock == primary);
         if let Some(base) = base.or(shared.first()) {
@@ -124,18 +132,34 @@ impl Clocks {
                 self.units_ns.insert(reading.clock, reading.unit_ns);
             }
         }
-        if shared.len() > 1 {
+        if shared.len() > 1 && self.snapshots.len() < MAX_SNAPSHOTS {
             let shared = shared.iter().map(|it| (it.clock, it.time_ns));
             self.snapshots.push(shared.collect());
         }
         Ok(())
     }
 
-    /// Returns the time of a packet that states `units` of a clock of the trace.
-    pub(crate) fn at(&self, clock: u64, units: i64) -> Stamp {
+    /// Returns whether a clock is one of those that are kept; new ones are until there are too many.
+    fn is_known(&mut self, clock: u64) -> bool {
+        self.known.contains(&clock) || (self.known.len() < MAX_CLOCKS && self.known.insert(clock))
+    }
+
+    /// Returns the time of a packet that states `units` of a clock of the trace, or `None` if there are too many clocks.
+    #[inline]
+    pub(crate) fn at(&mut self, clock: u64, units: i64) -> Option<Stamp> {
+        if self.last != Some(clock) {
+            if !self.is_known(clock) {
+                return None;
+            }
+            self.last = Some(clock);
+        }
+        if self.units_ns.is_empty() {
+            let time_ns = units;
+            return Some(Stamp { clock, time_ns });
+        }
         let unit_ns = self.units_ns.get(&clock).copied().unwrap_or(1);
         let time_ns = units.saturating_mul(unit_ns);
-        Stamp { clock, time_ns }
+        Some(Stamp { clock, time_ns })
     }
 
     /// Returns the clock of times without a stated clock.

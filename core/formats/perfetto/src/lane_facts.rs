@@ -14,8 +14,13 @@ use crate::track::Track;
 const THREAD_NAME: &str = "Thread Name";
 
 impl Assembly {
-    /// States the main thread of each rank, the names of threads, and what is known about processes.
-    pub(crate) fn describe(&mut self, recorder: &Recorder, processes: &Processes) {
+    /// States the main thread of each rank, the names of threads, and what is known about processes. Returns the
+    /// main threads.
+    pub(crate) fn describe(
+        &mut self,
+        recorder: &Recorder,
+        processes: &Processes,
+    ) -> BTreeMap<RankId, LaneNumber> {
         let mut best: BTreeMap<RankId, ((u8, usize), LaneNumber)> = BTreeMap::new();
         for (index, placed) in self.placed.iter().enumerate() {
             let (Some(placed), Some(track)) = (placed, recorder.tracks.tracks.get(index)) else {
@@ -47,6 +52,9 @@ impl Assembly {
                 events.metadata(*lane, key, value);
             }
         }
+        best.into_iter()
+            .map(|(rank, (_, lane))| (rank, lane))
+            .collect()
     }
 
     fn describe_processes(
@@ -55,7 +63,7 @@ impl Assembly {
         processes: &Processes,
         main: &BTreeMap<RankId, ((u8, usize), LaneNumber)>,
     ) {
-        for process in processes.all.iter().filter(|it| it.has_events) {
+        for process in processes.all.iter().filter(|it| it.has_rank) {
             let (Some(events), Some(&(_, lane))) =
                 (self.ranks.get_mut(&process.rank), main.get(&process.rank))
             else {

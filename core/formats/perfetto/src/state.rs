@@ -131,17 +131,16 @@ fn take_packet(
 fn packet_time(
     packet: &TracePacket<'_>,
     sequence: &mut Sequence,
-    recorder: &Recorder,
+    recorder: &mut Recorder,
 ) -> Option<Stamp> {
     let units = i64::try_from(packet.timestamp?).ok()?;
     let clock = packet.clock.or(sequence.default_clock);
     match clock {
         Some(clock) if is_of_sequence(clock) => Some(sequence.clocks.get_mut(&clock)?.at(units)),
-        Some(clock) => Some(recorder.clocks.at(clock, units)),
-        None => Some(Stamp {
-            clock: recorder.clocks.primary(),
-            time_ns: units,
-        }),
+        clock => {
+            let clock = clock.unwrap_or(recorder.clocks.primary());
+            recorder.clocks.at(clock, units)
+        }
     }
 }
 
