@@ -7,7 +7,7 @@ use callgrove_source::LaneNumber;
 
 use crate::assembly::Assembly;
 use crate::processes::Processes;
-use crate::recorder::{CounterSample, CounterValue, Recorder};
+use crate::recorder::{CounterSample, CounterValue, TraceRecorder};
 
 /// Name of a counter that has none.
 const NO_NAME: &str = "unnamed counter";
@@ -17,7 +17,7 @@ impl Assembly {
     /// thread of their process.
     pub(crate) fn add_counters(
         &mut self,
-        recorder: &mut Recorder,
+        recorder: &mut TraceRecorder,
         processes: &Processes,
         main: &BTreeMap<RankId, LaneNumber>,
     ) {
@@ -46,7 +46,7 @@ impl Assembly {
     fn lane_of_counter(
         &self,
         track: usize,
-        recorder: &Recorder,
+        recorder: &TraceRecorder,
         (processes, main): (&Processes, &BTreeMap<RankId, LaneNumber>),
     ) -> Option<(RankId, LaneNumber)> {
         let place = |track: usize| {
@@ -66,7 +66,7 @@ impl Assembly {
 }
 
 /// Returns the counter that a track is.
-fn counter_of(track: usize, recorder: &mut Recorder) -> CounterId {
+fn counter_of(track: usize, recorder: &mut TraceRecorder) -> CounterId {
     let track = recorder.tracks.tracks.get(track);
     let name = track.and_then(|it| it.name.as_deref()).unwrap_or(NO_NAME);
     let unit = track.and_then(|it| it.counter.as_ref()?.unit.as_deref());
@@ -78,7 +78,7 @@ fn counter_of(track: usize, recorder: &mut Recorder) -> CounterId {
 }
 
 /// Returns the value of a sample in whole units, or `None` if it is negative or not a number.
-fn value_of(sample: &CounterSample, recorder: &Recorder) -> Option<u64> {
+fn value_of(sample: &CounterSample, recorder: &TraceRecorder) -> Option<u64> {
     let track = recorder.tracks.tracks.get(sample.track);
     let counter = track.and_then(|it| it.counter.as_ref());
     let multiplier = match sample.counter {

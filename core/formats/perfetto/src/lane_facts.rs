@@ -7,7 +7,7 @@ use callgrove_source::LaneNumber;
 
 use crate::assembly::{Assembly, Placed};
 use crate::processes::Processes;
-use crate::recorder::Recorder;
+use crate::recorder::TraceRecorder;
 use crate::track::Track;
 
 /// Key of the name of a thread, stream or track in the metadata.
@@ -18,7 +18,7 @@ impl Assembly {
     /// main threads.
     pub(crate) fn describe(
         &mut self,
-        recorder: &Recorder,
+        recorder: &TraceRecorder,
         processes: &Processes,
     ) -> BTreeMap<RankId, LaneNumber> {
         let mut best: BTreeMap<RankId, ((u8, usize), LaneNumber)> = BTreeMap::new();
@@ -59,7 +59,7 @@ impl Assembly {
 
     fn describe_processes(
         &mut self,
-        recorder: &Recorder,
+        recorder: &TraceRecorder,
         processes: &Processes,
         main: &BTreeMap<RankId, ((u8, usize), LaneNumber)>,
     ) {

@@ -1,4 +1,4 @@
-//! Traces: what is read of them, whoever wrote them.
+//! Traces: what is read of those of each writer.
 
 mod support;
 
@@ -592,7 +592,7 @@ fn a_trace_without_track_events_is_an_error_that_says_how_to_record_them() {
         Some(PerfettoError::NoTrackEvents { num_packets: 1, .. })
     ));
     assert!(error.to_string().contains("track_event data source"));
-    // Beside track events, other packets are no damage.
+    // Other packets are no damage if there are track events.
     let mut both = small().bytes;
     both.extend(&trace.bytes);
     let both = read(&both).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Numbers: `protos/perfetto/trace/trace_packet.proto` of Perfetto.
 
-use super::wire::{BadField, FieldValue, Fields};
+use super::wire::{BadField, FieldValue, FieldWalk};
 
 /// Flag of a packet: the state of its sequence begins again.
 const STATE_CLEARED: u64 = 1;
@@ -41,7 +41,7 @@ impl<'a> TracePacket<'a> {
     /// [`BadField`].
     pub(crate) fn of(bytes: &'a [u8]) -> Result<Self, BadField> {
         let mut packet = Self::default();
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             match field? {
                 (number, FieldValue::Varint(value)) => packet.set_number(number, value),
                 (number, FieldValue::Bytes(bytes)) => {
@@ -93,7 +93,7 @@ impl<'a> TracePacket<'a> {
 
 /// Returns whether bytes begin with a packet. Of a packet that goes on after the bytes, what is there counts.
 pub(crate) fn begins_with_packet(bytes: &[u8], num_file_bytes: u64) -> bool {
-    let mut head = Fields::of(bytes);
+    let mut head = FieldWalk::of(bytes);
     if head.varint() != Some(0x0A) {
         return false;
     }
@@ -109,7 +109,7 @@ pub(crate) fn begins_with_packet(bytes: &[u8], num_file_bytes: u64) -> bool {
         return false;
     }
     let mut has_known = false;
-    for field in Fields::of(packet) {
+    for field in FieldWalk::of(packet) {
         // A field that is cut by the end of the bytes is no damage.
         let Ok((number, value)) = field else {
             return has_known && whole.is_none();
