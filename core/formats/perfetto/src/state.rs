@@ -133,7 +133,7 @@ fn packet_time(
     sequence: &mut Sequence,
     recorder: &mut TraceRecorder,
 ) -> Option<ClockStamp> {
-    let units = i64::try_from(packet.timestamp?).ok()?;
+    let units = i64::try_from(packet.num_units?).ok()?;
     let clock = packet.clock.or(sequence.default_clock);
     match clock {
         Some(clock) if is_of_sequence(clock) => Some(sequence.clocks.get_mut(&clock)?.at(units)),

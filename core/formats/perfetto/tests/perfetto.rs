@@ -488,7 +488,7 @@ fn ranks_messages_and_user_events_of_tau_are_read() {
     // TAU also joins the files into one; sequences differ then.
     let joined = read(&[&first[..], &second[..]].concat()).unwrap();
     for trace in [in_files, joined] {
-        let time = |time: u64| epoch + time;
+        let time = |time_ns: u64| epoch + time_ns;
         let mut calls = Vec::new();
         for rank in 0..2 {
             calls.push(format!("{rank}.0 0 main {}-{}", time(1_000), time(9_000)));

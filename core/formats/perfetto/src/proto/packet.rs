@@ -13,8 +13,8 @@ const NEEDS_STATE: u64 = 2;
 #[derive(Clone, Copy, Default, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "the flags of the format")]
 pub(crate) struct TracePacket<'a> {
-    /// A time in the units of its clock.
-    pub(crate) timestamp: Option<u64>,
+    /// Its time, in units of its clock.
+    pub(crate) num_units: Option<u64>,
     pub(crate) clock: Option<u64>,
     pub(crate) sequence: u64,
     pub(crate) clears_state: bool,
@@ -58,7 +58,7 @@ impl<'a> TracePacket<'a> {
     #[inline]
     fn set_number(&mut self, number: u64, value: u64) {
         match number {
-            8 => self.timestamp = Some(value),
+            8 => self.num_units = Some(value),
             10 => self.sequence = value,
             13 => {
                 self.clears_state |= value & STATE_CLEARED != 0;

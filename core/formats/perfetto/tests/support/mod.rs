@@ -113,14 +113,14 @@ impl Message {
         })
     }
 
-    pub(crate) fn begin(&mut self, uuid: u64, time: u64, name: &str) -> &mut Self {
-        self.event((BEGIN, uuid, time), |event| {
+    pub(crate) fn begin(&mut self, uuid: u64, time_ns: u64, name: &str) -> &mut Self {
+        self.event((BEGIN, uuid, time_ns), |event| {
             event.data(23, name);
         })
     }
 
-    pub(crate) fn end(&mut self, uuid: u64, time: u64) -> &mut Self {
-        self.event((END, uuid, time), |_| {})
+    pub(crate) fn end(&mut self, uuid: u64, time_ns: u64) -> &mut Self {
+        self.event((END, uuid, time_ns), |_| {})
     }
 
     /// Adds a reading to a snapshot of clocks: clock, time, unit in nanoseconds, whether times are differences.
