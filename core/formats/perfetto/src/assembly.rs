@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use callgrove_model::{FuncId, RankId, TimeNs, WarningKind, Warnings};
 use callgrove_source::{DecodedRun, LaneNumber, RankEvents};
 
-use crate::clocks::{ClockPath, Clocks, Stamp};
+use crate::clocks::{ClockPath, ClockStamp, TraceClocks};
 use crate::flows::{PlacedPoint, connect};
 use crate::lanes::TrackLane;
 use crate::processes::Processes;
-use crate::recorder::{FlowPoint, Recorder};
+use crate::recorder::{FlowPoint, TraceRecorder};
 use crate::slices::{order, pair};
 use crate::track::{END, EventList, Track};
 
@@ -31,7 +31,7 @@ pub(crate) struct Assembly {
 }
 
 /// Returns the ranks of a trace. A process that does not state its rank has that of its file.
-pub(crate) fn assemble(mut recorder: Recorder, of_file: RankId, file: &str) -> DecodedRun {
+pub(crate) fn assemble(mut recorder: TraceRecorder, of_file: RankId, file: &str) -> DecodedRun {
     close_asyncs(&mut recorder);
     let mut warnings = std::mem::take(&mut recorder.warnings);
     let mut processes = Processes::of(&recorder.tracks);
@@ -54,7 +54,6 @@ pub(crate) fn assemble(mut recorder: Recorder, of_file: RankId, file: &str) -> D
         let placed = placed.map(|track| assembly.place(track, index, &processes));
         assembly.placed.push(placed);
     }
-    assembly.add_counters(&mut recorder, &processes);
     assembly.add_slices(&mut recorder);
     for it in &recorder.messages {
         let time = assembly.time(it.at);
@@ -63,7 +62,8 @@ pub(crate) fn assemble(mut recorder: Recorder, of_file: RankId, file: &str) -> D
             events.message(lane, time, it.kind, partner, it.tag, it.num_bytes);
         }
     }
-    assembly.describe(&recorder, &processes);
+    let main = assembly.describe(&recorder, &processes);
+    assembly.add_counters(&mut recorder, &processes, &main);
     DecodedRun {
         names: recorder.names,
         counter_names: recorder.counter_names,
@@ -74,7 +74,7 @@ pub(crate) fn assemble(mut recorder: Recorder, of_file: RankId, file: &str) -> D
 }
 
 /// Gives up asynchronous slices that have no end.
-fn close_asyncs(recorder: &mut Recorder) {
+fn close_asyncs(recorder: &mut TraceRecorder) {
     let num_open: usize = recorder.asyncs.drain().map(|it| it.1.len()).sum();
     if num_open > 0 {
         let count = u64::try_from(num_open).unwrap_or(u64::MAX);
@@ -85,7 +85,7 @@ fn close_asyncs(recorder: &mut Recorder) {
     }
 }
 
-fn tracks_with_events(recorder: &Recorder) -> Vec<bool> {
+fn tracks_with_events(recorder: &TraceRecorder) -> Vec<bool> {
     let has_slices = |it: &Track| !(it.lists.is_empty() && it.complete.is_empty());
     let tracks = &recorder.tracks.tracks;
     let mut with_events: Vec<bool> = tracks.iter().map(has_slices).collect();
@@ -102,11 +102,19 @@ fn tracks_with_events(recorder: &Recorder) -> Vec<bool> {
             *place = true;
         }
     }
+    if !with_events.contains(&true) {
+        // A trace of counters alone.
+        for sample in &recorder.counters {
+            if let Some(place) = with_events.get_mut(sample.track) {
+                *place = true;
+            }
+        }
+    }
     with_events
 }
 
 /// Returns the ways from all clocks to that of the run.
-fn paths(recorder: &Recorder) -> BTreeMap<u64, ClockPath> {
+fn paths(recorder: &TraceRecorder) -> BTreeMap<u64, ClockPath> {
     let tracks = recorder.tracks.tracks.iter();
     let slices = tracks.flat_map(|it| {
         let complete = it.complete.iter().map(|it| it.start.clock);
@@ -116,7 +124,7 @@ fn paths(recorder: &Recorder) -> BTreeMap<u64, ClockPath> {
     let others = others.chain(recorder.counters.iter().map(|it| it.at.clock));
     let others = others.chain(recorder.flows.iter().map(|it| it.at.clock));
     let mut paths = BTreeMap::new();
-    let path = |clock| Clocks::path_from(&recorder.clocks, clock, recorder.first);
+    let path = |clock| TraceClocks::path_from(&recorder.clocks, clock, recorder.first);
     for clock in slices.chain(others) {
         paths.entry(clock).or_insert_with(|| path(clock));
     }
@@ -136,13 +144,13 @@ impl Assembly {
         Some((self.ranks.get_mut(&placed.rank)?, placed.lane))
     }
 
-    pub(crate) fn time(&self, at: Stamp) -> TimeNs {
+    pub(crate) fn time(&self, at: ClockStamp) -> TimeNs {
         let path = self.paths.get(&at.clock);
         TimeNs(path.map_or(at.time_ns, |path| path.apply(at.time_ns)))
     }
 
     /// Adds the slices of all tracks, and what flows connect.
-    fn add_slices(&mut self, recorder: &mut Recorder) {
+    fn add_slices(&mut self, recorder: &mut TraceRecorder) {
         let mut flows = std::mem::take(&mut recorder.flows);
         flows.sort_by_key(|it| it.track);
         let mut flows = flows.as_slice();
@@ -195,7 +203,7 @@ impl Assembly {
         let complete: Vec<_> = complete
             .into_iter()
             .map(|it| {
-                let end = Stamp {
+                let end = ClockStamp {
                     clock: it.start.clock,
                     time_ns: it.end_ns,
                 };

@@ -5,9 +5,9 @@
 //!
 //! Source: `protos/perfetto/trace/clock_snapshot.proto` of Perfetto.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::proto::{BadField, FieldValue, Fields};
+use crate::proto::{BadField, FieldValue, FieldWalk};
 
 /// The clock that has times since the epoch.
 pub(crate) const REALTIME: u64 = 1;
@@ -19,17 +19,21 @@ pub(crate) const BOOTTIME: u64 = 6;
 const FIRST_OF_SEQUENCE: u64 = 64;
 /// The last clock that is of one sequence.
 const LAST_OF_SEQUENCE: u64 = 127;
+/// Largest number of clocks of a trace. The system has ten, and each device one.
+const MAX_CLOCKS: usize = 64;
+/// Largest number of snapshots that are kept. The tracer takes one each ten seconds.
+const MAX_SNAPSHOTS: usize = 100_000;
 
 /// A time as its packet states it: nanoseconds of a clock of the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Stamp {
+pub(crate) struct ClockStamp {
     pub(crate) clock: u64,
     pub(crate) time_ns: i64,
 }
 
 /// The reading of a clock in a snapshot.
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+struct ClockReading {
     clock: u64,
     /// In nanoseconds.
     time_ns: i64,
@@ -42,7 +46,7 @@ struct Reading {
 /// A clock of a sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SequenceClock {
-    base: Stamp,
+    base: ClockStamp,
     /// The reading at the base, and that of the last packet if times are differences.
     units_at_base: i64,
     last_units: i64,
@@ -52,11 +56,14 @@ pub(crate) struct SequenceClock {
 
 /// The clocks of a trace.
 #[derive(Debug, Default)]
-pub(crate) struct Clocks {
+pub(crate) struct TraceClocks {
     /// Readings of each snapshot, of the clocks of the trace: clock and nanoseconds.
     snapshots: Vec<Vec<(u64, i64)>>,
     units_ns: BTreeMap<u64, i64>,
     primary: Option<u64>,
+    known: BTreeSet<u64>,
+    /// The clock of the last packet.
+    last: Option<u64>,
 }
 
 /// A way from one clock to another: the readings of both, in order, for each clock on the way.
@@ -72,7 +79,7 @@ pub(crate) fn is_of_sequence(clock: u64) -> bool {
 
 impl SequenceClock {
     /// Returns the time of a packet that states `units`.
-    pub(crate) fn at(&mut self, units: i64) -> Stamp {
+    pub(crate) fn at(&mut self, units: i64) -> ClockStamp {
         let units = if self.is_incremental {
             self.last_units = self.last_units.saturating_add(units);
             self.last_units
@@ -82,14 +89,14 @@ impl SequenceClock {
         let since_base = units
             .saturating_sub(self.units_at_base)
             .saturating_mul(self.unit_ns);
-        Stamp {
+        ClockStamp {
             clock: self.base.clock,
             time_ns: self.base.time_ns.saturating_add(since_base),
         }
     }
 }
 
-impl Clocks {
+impl TraceClocks {
     /// Takes in a snapshot, and gives a sequence its clocks.
     ///
     /// # Errors
@@ -100,20 +107,21 @@ impl Clocks {
         of_sequence: &mut BTreeMap<u64, SequenceClock>,
     ) -> Result<(), BadField> {
         let mut readings = Vec::new();
-        for field in Fields::of(snapshot) {
+        for field in FieldWalk::of(snapshot) {
             match field? {
-                (1, FieldValue::Bytes(reading)) => readings.extend(Reading::of(reading)?),
+                (1, FieldValue::Bytes(reading)) => readings.extend(ClockReading::of(reading)?),
                 (2, FieldValue::Varint(clock)) if clock != 0 => self.primary = Some(clock),
                 _ => {}
             }
         }
-        let (own, shared): (Vec<_>, Vec<_>) = readings
+        let (own, mut shared): (Vec<_>, Vec<_>) = readings
             .into_iter()
             .partition(|it| is_of_sequence(it.clock));
+        shared.retain(|it| self.is_known(it.clock));
         let primary = self.primary();
         let base = shared.iter().find(|it| it.clock == primary);
         if let Some(base) = base.or(shared.first()) {
-            let base = Stamp {
+            let base = ClockStamp {
                 clock: base.clock,
                 time_ns: base.time_ns,
             };
@@ -124,18 +132,34 @@ impl Clocks {
                 self.units_ns.insert(reading.clock, reading.unit_ns);
             }
         }
-        if shared.len() > 1 {
+        if shared.len() > 1 && self.snapshots.len() < MAX_SNAPSHOTS {
             let shared = shared.iter().map(|it| (it.clock, it.time_ns));
             self.snapshots.push(shared.collect());
         }
         Ok(())
     }
 
-    /// Returns the time of a packet that states `units` of a clock of the trace.
-    pub(crate) fn at(&self, clock: u64, units: i64) -> Stamp {
+    /// Returns whether a clock is one of those that are kept; new ones are until there are too many.
+    fn is_known(&mut self, clock: u64) -> bool {
+        self.known.contains(&clock) || (self.known.len() < MAX_CLOCKS && self.known.insert(clock))
+    }
+
+    /// Returns the time of a packet that states `units` of a clock of the trace, or `None` if there are too many clocks.
+    #[inline]
+    pub(crate) fn at(&mut self, clock: u64, units: i64) -> Option<ClockStamp> {
+        if self.last != Some(clock) {
+            if !self.is_known(clock) {
+                return None;
+            }
+            self.last = Some(clock);
+        }
+        if self.units_ns.is_empty() {
+            let time_ns = units;
+            return Some(ClockStamp { clock, time_ns });
+        }
         let unit_ns = self.units_ns.get(&clock).copied().unwrap_or(1);
         let time_ns = units.saturating_mul(unit_ns);
-        Stamp { clock, time_ns }
+        Some(ClockStamp { clock, time_ns })
     }
 
     /// Returns the clock of times without a stated clock.
@@ -147,7 +171,7 @@ impl Clocks {
     /// times stay as they are if the snapshots know no way. A way to times since the epoch ends with one constant, so that
     /// durations are those of the primary clock. `first` is a time of the trace: a writer that states times since the epoch
     /// as those of another clock is recognized by it.
-    pub(crate) fn path_from(&self, clock: u64, first: Option<Stamp>) -> ClockPath {
+    pub(crate) fn path_from(&self, clock: u64, first: Option<ClockStamp>) -> ClockPath {
         if clock == REALTIME {
             return ClockPath::default();
         }
@@ -157,7 +181,7 @@ impl Clocks {
         if let Some((own, epoch)) = to_epoch
             && primary != REALTIME
         {
-            let is_epoch = |it: Stamp| it.time_ns.abs_diff(epoch) < it.time_ns.abs_diff(own);
+            let is_epoch = |it: ClockStamp| it.time_ns.abs_diff(epoch) < it.time_ns.abs_diff(own);
             if !first.is_some_and(|it| it.clock == primary && is_epoch(it)) {
                 path.hops.push(vec![(own, epoch)]);
             }
@@ -243,11 +267,11 @@ fn hop(pairs: &[(i64, i64)], time_ns: i64) -> i64 {
     }
 }
 
-impl Reading {
+impl ClockReading {
     /// Returns `None` if a number is out of range.
     fn of(bytes: &[u8]) -> Result<Option<Self>, BadField> {
         let (mut clock, mut units, mut unit, mut is_incremental) = (0, 0, 1, false);
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             match field? {
                 (1, FieldValue::Varint(value)) => clock = value,
                 (2, FieldValue::Varint(value)) => units = value,
@@ -269,7 +293,7 @@ impl Reading {
         Ok(reading)
     }
 
-    fn of_sequence(&self, base: Stamp) -> SequenceClock {
+    fn of_sequence(&self, base: ClockStamp) -> SequenceClock {
         SequenceClock {
             base,
             units_at_base: self.units,
@@ -284,10 +308,10 @@ impl Reading {
 mod tests {
     use super::*;
 
-    fn clocks(snapshots: &[&[(u64, i64)]]) -> Clocks {
-        Clocks {
+    fn clocks(snapshots: &[&[(u64, i64)]]) -> TraceClocks {
+        TraceClocks {
             snapshots: snapshots.iter().map(|it| it.to_vec()).collect(),
-            ..Clocks::default()
+            ..TraceClocks::default()
         }
     }
 
@@ -311,7 +335,7 @@ mod tests {
     #[test]
     fn times_since_the_epoch_that_are_stated_as_another_clock_stay() {
         let clocks = clocks(&[&[(6, 1_000), (1, 1_700_000)]]);
-        let first = |time_ns| Some(Stamp { clock: 6, time_ns });
+        let first = |time_ns| Some(ClockStamp { clock: 6, time_ns });
         let time = |first| clocks.path_from(6, first).apply(1_700_100);
         assert_eq!(time(first(1_700_050)), 1_700_100);
         assert_eq!(time(first(1_050)), 1_700_100 + 1_699_000);

@@ -6,9 +6,9 @@
 
 use callgrove_model::CommKind;
 
-use crate::clocks::Stamp;
+use crate::clocks::ClockStamp;
 use crate::proto::{Annotation, AnnotationValue, TrackEvent};
-use crate::recorder::{CounterSample, CounterValue, Recorder, StatedMessage};
+use crate::recorder::{CounterSample, CounterValue, StatedMessage, TraceRecorder};
 use crate::sequence::Sequence;
 use crate::text::text;
 
@@ -16,9 +16,9 @@ use crate::text::text;
 pub(crate) fn take_instant(
     event: &TrackEvent<'_>,
     track: usize,
-    at: Stamp,
+    at: ClockStamp,
     sequence: &Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
 ) -> bool {
     let interned = |id: Option<u64>| id.and_then(|id| sequence.categories.get(id));
     let category = interned(event.category_id).map(String::as_bytes);
@@ -62,9 +62,9 @@ fn integer(event: &TrackEvent<'_>, sequence: &Sequence, name: &str) -> Option<i6
 fn take_message(
     event: &TrackEvent<'_>,
     track: usize,
-    at: Stamp,
+    at: ClockStamp,
     sequence: &Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
 ) -> bool {
     let (kind, partner) = match name_of(event, sequence) {
         Some(b"MPI_Send") => (CommKind::Send, "dst"),
@@ -90,9 +90,9 @@ fn take_message(
 fn take_user_event(
     event: &TrackEvent<'_>,
     track: usize,
-    at: Stamp,
+    at: ClockStamp,
     sequence: &Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
 ) -> bool {
     let value = match argument(event, sequence, "value") {
         Some(AnnotationValue::Integer(value)) => CounterValue::Integer(value),
@@ -117,7 +117,7 @@ fn take_metadata(
     event: &TrackEvent<'_>,
     track: usize,
     sequence: &Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
 ) -> bool {
     let Some(AnnotationValue::Text(lines)) = argument(event, sequence, "data") else {
         return false;

@@ -2,18 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{CounterId, WarningKind};
+use callgrove_model::{CounterId, RankId, WarningKind};
+use callgrove_source::LaneNumber;
 
-use crate::assembly::{Assembly, Placed};
+use crate::assembly::Assembly;
 use crate::processes::Processes;
-use crate::recorder::{CounterSample, CounterValue, Recorder};
+use crate::recorder::{CounterSample, CounterValue, TraceRecorder};
 
 /// Name of a counter that has none.
 const NO_NAME: &str = "unnamed counter";
 
 impl Assembly {
-    /// Adds counters. Those that are tracks belong to the thread above them, or to the first lane of their process.
-    pub(crate) fn add_counters(&mut self, recorder: &mut Recorder, processes: &Processes) {
+    /// Adds counters. Those that are tracks belong to the thread above them, or to the main
+    /// thread of their process.
+    pub(crate) fn add_counters(
+        &mut self,
+        recorder: &mut TraceRecorder,
+        processes: &Processes,
+        main: &BTreeMap<RankId, LaneNumber>,
+    ) {
         let mut lanes = BTreeMap::new();
         let samples = std::mem::take(&mut recorder.counters);
         for sample in samples {
@@ -28,8 +35,8 @@ impl Assembly {
             };
             let placed = *lanes
                 .entry(sample.track)
-                .or_insert_with(|| self.lane_of_counter(sample.track, recorder, processes));
-            let lane = placed.and_then(|it| Some((self.ranks.get_mut(&it.rank)?, it.lane)));
+                .or_insert_with(|| self.lane_of_counter(sample.track, recorder, (processes, main)));
+            let lane = placed.and_then(|(rank, lane)| Some((self.ranks.get_mut(&rank)?, lane)));
             if let Some((events, lane)) = lane {
                 events.counter(lane, time, counter, value);
             }
@@ -39,26 +46,27 @@ impl Assembly {
     fn lane_of_counter(
         &self,
         track: usize,
-        recorder: &Recorder,
-        processes: &Processes,
-    ) -> Option<Placed> {
-        if let Some(Some(placed)) = self.placed.get(track) {
-            return Some(*placed);
-        }
-        let parent = recorder.tracks.tracks.get(track)?.parent;
-        let parent = parent.and_then(|uuid| recorder.tracks.find(uuid));
-        if let Some(Some(placed)) = parent.and_then(|it| self.placed.get(it)) {
-            return Some(*placed);
-        }
-        let process = processes.of_track.get(track);
-        let mut siblings = processes.of_track.iter().zip(&self.placed);
-        let sibling = siblings.find_map(|(it, placed)| placed.filter(|_| Some(it) == process));
-        sibling.or_else(|| self.placed.iter().find_map(|it| *it))
+        recorder: &TraceRecorder,
+        (processes, main): (&Processes, &BTreeMap<RankId, LaneNumber>),
+    ) -> Option<(RankId, LaneNumber)> {
+        let place = |track: usize| {
+            let placed = (*self.placed.get(track)?)?;
+            Some((placed.rank, placed.lane))
+        };
+        let parent = || {
+            let parent = recorder.tracks.tracks.get(track)?.parent?;
+            place(recorder.tracks.find(parent)?)
+        };
+        let process = || {
+            let rank = processes.get(track).filter(|it| it.has_rank)?.rank;
+            Some((rank, *main.get(&rank)?))
+        };
+        place(track).or_else(parent).or_else(process)
     }
 }
 
 /// Returns the counter that a track is.
-fn counter_of(track: usize, recorder: &mut Recorder) -> CounterId {
+fn counter_of(track: usize, recorder: &mut TraceRecorder) -> CounterId {
     let track = recorder.tracks.tracks.get(track);
     let name = track.and_then(|it| it.name.as_deref()).unwrap_or(NO_NAME);
     let unit = track.and_then(|it| it.counter.as_ref()?.unit.as_deref());
@@ -70,7 +78,7 @@ fn counter_of(track: usize, recorder: &mut Recorder) -> CounterId {
 }
 
 /// Returns the value of a sample in whole units, or `None` if it is negative or not a number.
-fn value_of(sample: &CounterSample, recorder: &Recorder) -> Option<u64> {
+fn value_of(sample: &CounterSample, recorder: &TraceRecorder) -> Option<u64> {
     let track = recorder.tracks.tracks.get(sample.track);
     let counter = track.and_then(|it| it.counter.as_ref());
     let multiplier = match sample.counter {

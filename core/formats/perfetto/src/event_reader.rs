@@ -2,12 +2,12 @@
 
 use callgrove_model::WarningKind;
 
-use crate::clocks::Stamp;
+use crate::clocks::ClockStamp;
 use crate::conventions::take_instant;
 use crate::legacy::{LegacyEvent, take_legacy};
 use crate::proto::BadField;
 use crate::proto::{BEGIN, COUNTER, INSTANT, SLICE_END, TrackEvent};
-use crate::recorder::{CounterValue, FlowPoint, Recorder, index_of};
+use crate::recorder::{CounterValue, FlowPoint, TraceRecorder, index_of};
 use crate::sequence::Sequence;
 use crate::track::{END, NO_EVENT};
 
@@ -18,8 +18,8 @@ const NO_NAME: &[u8] = b"unnamed";
 
 /// Where an event is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EventPlace {
-    pub(crate) at: Stamp,
+pub(crate) struct TrackEventPlace {
+    pub(crate) at: ClockStamp,
     /// Place of its packet in the file, in bytes.
     pub(crate) offset: u64,
     pub(crate) sequence_id: u64,
@@ -31,9 +31,9 @@ pub(crate) struct EventPlace {
 /// [`BadField`].
 pub(crate) fn take_event(
     event: &TrackEvent<'_>,
-    place: EventPlace,
+    place: TrackEventPlace,
     sequence: &mut Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
 ) -> Result<(), BadField> {
     let legacy = event.legacy.map(LegacyEvent::of).transpose()?;
     let track = track_of(event, legacy.as_ref(), sequence, recorder);
@@ -78,10 +78,10 @@ pub(crate) fn take_event(
 }
 
 fn push_flow(
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
     (id, ends): (u64, bool),
     track: usize,
-    at: Stamp,
+    at: ClockStamp,
     event: u32,
 ) {
     recorder.flows.push(FlowPoint {
@@ -99,7 +99,7 @@ fn track_of(
     event: &TrackEvent<'_>,
     legacy: Option<&LegacyEvent>,
     sequence: &Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
 ) -> usize {
     if let Some(legacy) = legacy
         && (legacy.pid.is_some() || legacy.tid.is_some())
@@ -119,7 +119,7 @@ fn track_of(
 fn thread_of(
     event: &TrackEvent<'_>,
     sequence: &Sequence,
-    recorder: &Recorder,
+    recorder: &TraceRecorder,
 ) -> Option<(i64, i64)> {
     let stated = event.track.or(sequence.default_track);
     let track = stated.and_then(|uuid| recorder.tracks.find(uuid));
@@ -133,9 +133,9 @@ fn thread_of(
 fn func_of(
     event: &TrackEvent<'_>,
     legacy: Option<&LegacyEvent>,
-    place: EventPlace,
+    place: TrackEventPlace,
     sequence: &mut Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
 ) -> u32 {
     if let Some(name) = event.name {
         return recorder.func(name);
@@ -160,16 +160,16 @@ fn func_of(
 }
 
 /// Returns a number for the state of a sequence, to which differences of counters refer.
-fn state_of(place: EventPlace, sequence: &Sequence) -> u64 {
+fn state_of(place: TrackEventPlace, sequence: &Sequence) -> u64 {
     (place.sequence_id << 32) | u64::from(sequence.num_clears)
 }
 
 fn take_counter(
     event: &TrackEvent<'_>,
     track: usize,
-    place: EventPlace,
+    place: TrackEventPlace,
     sequence: &Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
 ) {
     let value = event.counter.map(CounterValue::Integer);
     let value = value.or(event.double_counter.map(CounterValue::Double));
@@ -181,9 +181,9 @@ fn take_counter(
 /// Takes in the values that an event has of other counters, whose tracks it or the defaults state.
 fn take_extra_counters(
     event: &TrackEvent<'_>,
-    place: EventPlace,
+    place: TrackEventPlace,
     sequence: &Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
 ) {
     let state = state_of(place, sequence);
     let (integers, tracks) = event.extra_counters();

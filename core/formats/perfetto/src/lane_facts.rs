@@ -7,15 +7,20 @@ use callgrove_source::LaneNumber;
 
 use crate::assembly::{Assembly, Placed};
 use crate::processes::Processes;
-use crate::recorder::Recorder;
+use crate::recorder::TraceRecorder;
 use crate::track::Track;
 
 /// Key of the name of a thread, stream or track in the metadata.
 const THREAD_NAME: &str = "Thread Name";
 
 impl Assembly {
-    /// States the main thread of each rank, the names of threads, and what is known about processes.
-    pub(crate) fn describe(&mut self, recorder: &Recorder, processes: &Processes) {
+    /// States the main thread of each rank, the names of threads, and what is known about processes. Returns the
+    /// main threads.
+    pub(crate) fn describe(
+        &mut self,
+        recorder: &TraceRecorder,
+        processes: &Processes,
+    ) -> BTreeMap<RankId, LaneNumber> {
         let mut best: BTreeMap<RankId, ((u8, usize), LaneNumber)> = BTreeMap::new();
         for (index, placed) in self.placed.iter().enumerate() {
             let (Some(placed), Some(track)) = (placed, recorder.tracks.tracks.get(index)) else {
@@ -47,15 +52,18 @@ impl Assembly {
                 events.metadata(*lane, key, value);
             }
         }
+        best.into_iter()
+            .map(|(rank, (_, lane))| (rank, lane))
+            .collect()
     }
 
     fn describe_processes(
         &mut self,
-        recorder: &Recorder,
+        recorder: &TraceRecorder,
         processes: &Processes,
         main: &BTreeMap<RankId, ((u8, usize), LaneNumber)>,
     ) {
-        for process in processes.all.iter().filter(|it| it.has_events) {
+        for process in processes.all.iter().filter(|it| it.has_rank) {
             let (Some(events), Some(&(_, lane))) =
                 (self.ranks.get_mut(&process.rank), main.get(&process.rank))
             else {

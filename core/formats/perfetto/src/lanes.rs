@@ -9,11 +9,18 @@ use callgrove_source::LaneKey;
 use crate::track::Track;
 
 /// Beginnings of the names of tracks with the work of a GPU.
-const GPU_NAMES: [&str; 5] = ["CUDA", "COMPUTE ", "STREAM [", "HIP ACTIVITY ", "GPU"];
+const GPU_NAMES: [&str; 8] = [
+    "CUDA [",
+    "CUDA[",
+    "COMPUTE ",
+    "STREAM [",
+    "HIP ACTIVITY ",
+    "GPU KERNEL DISPATCH",
+    "GPU THREAD ",
+    "GPU DEV",
+];
 /// Beginnings of the names of tracks whose numbers are not those of a stream: copies have the thread that began them.
 const COPY_NAMES: [&str; 2] = ["COPY TO AGENT", "GPU MEMORY COPY"];
-/// Beginnings of the names of tracks with work of the host that concerns a GPU.
-const HOST_NAMES: [&str; 2] = ["GPU MEMORY ALLOC", "GPU SCRATCH"];
 
 /// The lane of a track.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,8 +42,11 @@ impl TrackLane {
                 is_gpu: true,
             };
         }
-        if is_any(&GPU_NAMES)
-            && !is_any(&HOST_NAMES)
+        // TAU numbers a device without a space.
+        let is_numbered = name
+            .strip_prefix("GPU")
+            .is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_digit()));
+        if (is_numbered || is_any(&GPU_NAMES))
             && let Some((device, stream)) = device_and_stream(&name)
         {
             return Self {
@@ -99,7 +109,8 @@ mod tests {
                 LaneKey::Track(9),
             ),
             ("THREAD 1 (4711)", LaneKey::Thread(4711)),
-            ("GPU frames", LaneKey::Track(9)),
+            ("GPU worker 3", LaneKey::Track(9)),
+            ("CUDA worker 3", LaneKey::Track(9)),
             ("load", LaneKey::Track(9)),
         ] {
             let track = Track {

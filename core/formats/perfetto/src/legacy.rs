@@ -4,9 +4,9 @@
 
 use callgrove_model::WarningKind;
 
-use crate::clocks::Stamp;
-use crate::proto::{BadField, FieldValue, Fields, signed};
-use crate::recorder::Recorder;
+use crate::clocks::ClockStamp;
+use crate::proto::{BadField, FieldValue, FieldWalk, signed};
+use crate::recorder::TraceRecorder;
 use crate::sequence::Sequence;
 use crate::track::{CompleteSlice, NO_EVENT};
 
@@ -35,7 +35,7 @@ impl LegacyEvent {
     /// [`BadField`].
     pub(crate) fn of(bytes: &[u8]) -> Result<Self, BadField> {
         let mut event = Self::default();
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             match field? {
                 (1, FieldValue::Varint(id)) => event.name_id = Some(id),
                 (2, FieldValue::Varint(phase)) => event.phase = u8::try_from(phase).unwrap_or(0),
@@ -67,9 +67,9 @@ impl LegacyEvent {
 /// Takes in an event on a track; `func` is the function of a slice. Returns the index of a slice that begins.
 pub(crate) fn take_legacy(
     legacy: &LegacyEvent,
-    (track, at, func): (usize, Stamp, u32),
+    (track, at, func): (usize, ClockStamp, u32),
     sequence: &Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
 ) -> u32 {
     match legacy.phase {
         b'B' => return recorder.begin(track, at, func),
@@ -101,7 +101,12 @@ pub(crate) fn take_legacy(
     NO_EVENT
 }
 
-fn push_complete(recorder: &mut Recorder, track: usize, start: Stamp, (end_ns, func): (i64, u32)) {
+fn push_complete(
+    recorder: &mut TraceRecorder,
+    track: usize,
+    start: ClockStamp,
+    (end_ns, func): (i64, u32),
+) {
     if let Some(track) = recorder.tracks.tracks.get_mut(track) {
         track.complete.push(CompleteSlice {
             start,
@@ -116,7 +121,7 @@ fn async_key(
     legacy: &LegacyEvent,
     track: usize,
     sequence: &Sequence,
-    recorder: &Recorder,
+    recorder: &TraceRecorder,
 ) -> (Option<i64>, u64, u64) {
     let track = recorder.tracks.tracks.get(track);
     let thread = track.and_then(|it| it.thread.as_ref()).map(|it| it.pid);

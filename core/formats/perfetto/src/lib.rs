@@ -2,7 +2,7 @@
 //! them, read without generated code, so also in a browser.
 //!
 //! ```text
-//! file (gzip) ─ PacketReader ─ TracePacket ─ Sequence (names, defaults, clocks) ─ TrackEvent ─ Recorder (tracks)
+//! file (gzip) ─ PacketReader ─ TracePacket ─ Sequence (names, defaults, clocks) ─ TrackEvent ─ TraceRecorder (tracks)
 //!                    └ packed packets                                                          │ at the end
 //!                                              OrderingStream ─ ranks and lanes ─ clocks joined ┘
 //! ```

@@ -17,8 +17,10 @@ pub(crate) struct TracedProcess {
     /// The rank that the name of the process or of one of its threads states.
     stated_rank: Option<u32>,
     /// Whether it has slices, messages, or counters.
-    pub(crate) has_events: bool,
+    has_events: bool,
     pub(crate) rank: RankId,
+    /// Whether the rank is one of the trace.
+    pub(crate) has_rank: bool,
 }
 
 /// The processes of a trace, and that of each track.
@@ -28,6 +30,8 @@ pub(crate) struct Processes {
     /// Index of the process of each track.
     pub(crate) of_track: Vec<usize>,
     by_key: BTreeMap<ProcessKey, usize>,
+    /// The rank that the name of each track of a process states.
+    in_names: BTreeMap<usize, Option<u32>>,
 }
 
 /// The identity of a process. Processes of several hosts may have the same number, but then they state ranks.
@@ -61,9 +65,7 @@ impl Processes {
         let process = process.or_else(|| pid.and_then(|pid| tracks.find_process(pid)));
         let track = process.and_then(|it| tracks.tracks.get(it));
         let facts = track.and_then(|it| it.process.as_ref());
-        let name = facts.and_then(|it| it.name.as_deref());
-        let name = name.or(track.and_then(|it| it.name.as_deref()));
-        let stated = name.and_then(rank_in_text);
+        let stated = process.and_then(|it| self.rank_in_name(tracks, it));
         let pid = facts.and_then(|it| it.pid).or(pid);
         let key = match (pid, process) {
             (Some(pid), _) => ProcessKey::Pid(pid, stated),
@@ -85,6 +87,15 @@ impl Processes {
             process.command_line = facts.and_then(|it| it.command_line.clone());
         }
         number
+    }
+
+    /// Returns the rank that the name of a track of a process states.
+    fn rank_in_name(&mut self, tracks: &TrackTable, index: usize) -> Option<u32> {
+        let track = tracks.tracks.get(index)?;
+        *self.in_names.entry(index).or_insert_with(|| {
+            let name = track.process.as_ref().and_then(|it| it.name.as_deref());
+            name.or(track.name.as_deref()).and_then(rank_in_text)
+        })
     }
 
     /// Returns the process of a track.
@@ -114,6 +125,7 @@ impl Processes {
         for (process, rank) in order.iter().zip(&ranks) {
             if let Some(process) = self.all.get_mut(*process) {
                 process.rank = *rank;
+                process.has_rank = true;
             }
         }
         if let Some(process) = homeless.and_then(|it| self.all.get_mut(it)) {
@@ -121,6 +133,7 @@ impl Processes {
                 assumed(warnings, of_file, file);
             }
             process.rank = ranks.iter().min().copied().unwrap_or(of_file);
+            process.has_rank = true;
         }
     }
 

@@ -7,7 +7,7 @@ use callgrove_model::{
     storable_text,
 };
 
-use crate::clocks::{Clocks, Stamp};
+use crate::clocks::{ClockStamp, TraceClocks};
 use crate::text::text;
 use crate::track::{END, NO_EVENT, TrackTable};
 
@@ -16,7 +16,7 @@ use crate::track::{END, NO_EVENT, TrackTable};
 pub(crate) struct FlowPoint {
     pub(crate) id: u64,
     pub(crate) track: usize,
-    pub(crate) at: Stamp,
+    pub(crate) at: ClockStamp,
     /// The slice that begins with it, as index of the track, or [`NO_EVENT`](crate::track::NO_EVENT).
     pub(crate) event: u32,
     pub(crate) ends: bool,
@@ -26,7 +26,7 @@ pub(crate) struct FlowPoint {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatedMessage {
     pub(crate) track: usize,
-    pub(crate) at: Stamp,
+    pub(crate) at: ClockStamp,
     pub(crate) kind: CommKind,
     pub(crate) partner: u32,
     pub(crate) tag: u64,
@@ -46,20 +46,20 @@ pub(crate) struct CounterSample {
     pub(crate) track: usize,
     /// The counter, if it is not the track itself.
     pub(crate) counter: Option<CounterId>,
-    pub(crate) at: Stamp,
+    pub(crate) at: ClockStamp,
     pub(crate) value: CounterValue,
 }
 
 /// The open slices of one asynchronous activity: function and beginning, outermost first.
-type OpenSlices = Vec<(u32, Stamp)>;
+type OpenSlices = Vec<(u32, ClockStamp)>;
 
 /// All that was read.
 #[derive(Debug, Default)]
-pub(crate) struct Recorder {
+pub(crate) struct TraceRecorder {
     pub(crate) names: NameTable<FuncId>,
     pub(crate) counter_names: NameTable<CounterId>,
     pub(crate) tracks: TrackTable,
-    pub(crate) clocks: Clocks,
+    pub(crate) clocks: TraceClocks,
     pub(crate) flows: Vec<FlowPoint>,
     pub(crate) messages: Vec<StatedMessage>,
     pub(crate) counters: Vec<CounterSample>,
@@ -70,13 +70,13 @@ pub(crate) struct Recorder {
     /// Keys and values that TAU states, with the track of the thread.
     pub(crate) metadata: Vec<(usize, String, String)>,
     /// The first time of an event.
-    pub(crate) first: Option<Stamp>,
+    pub(crate) first: Option<ClockStamp>,
     pub(crate) num_events: u64,
     pub(crate) num_packets: u64,
     pub(crate) warnings: Warnings,
 }
 
-impl Recorder {
+impl TraceRecorder {
     /// Returns the function of a name. What is not UTF-8 in it is replaced and counted.
     pub(crate) fn func(&mut self, name: &[u8]) -> u32 {
         let known = std::str::from_utf8(name).ok();
@@ -96,18 +96,18 @@ impl Recorder {
 
     /// Adds the beginning of a slice, and returns its index.
     #[inline]
-    pub(crate) fn begin(&mut self, track: usize, at: Stamp, func: u32) -> u32 {
+    pub(crate) fn begin(&mut self, track: usize, at: ClockStamp, func: u32) -> u32 {
         self.push(track, at, func)
     }
 
     /// Adds the end of a slice.
     #[inline]
-    pub(crate) fn end(&mut self, track: usize, at: Stamp) {
+    pub(crate) fn end(&mut self, track: usize, at: ClockStamp) {
         self.push(track, at, END);
     }
 
     #[inline]
-    fn push(&mut self, track: usize, at: Stamp, func: u32) -> u32 {
+    fn push(&mut self, track: usize, at: ClockStamp, func: u32) -> u32 {
         let tracks = &mut self.tracks.tracks;
         tracks
             .get_mut(track)
@@ -115,7 +115,7 @@ impl Recorder {
     }
 
     /// Adds a sample of a counter that is a track. Differences of a state of a sequence are added up.
-    pub(crate) fn count(&mut self, track: usize, at: Stamp, value: CounterValue, state: u64) {
+    pub(crate) fn count(&mut self, track: usize, at: ClockStamp, value: CounterValue, state: u64) {
         let mut value = value;
         if let Some(track) = self.tracks.tracks.get_mut(track)
             && track.counter.as_ref().is_some_and(|it| it.is_incremental)

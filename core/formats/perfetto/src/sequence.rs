@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use callgrove_model::{FuncId, Warnings};
 
 use crate::clocks::SequenceClock;
-use crate::proto::{BadField, FieldValue, Fields, packed};
+use crate::proto::{BadField, FieldValue, FieldWalk, packed};
 use crate::text::text;
 
 /// Largest gap between ids that are found by index and not by hashing. Writers number names from 1.
@@ -119,7 +119,7 @@ impl Sequence {
     /// # Errors
     /// [`BadField`].
     pub(crate) fn take_defaults(&mut self, bytes: &[u8]) -> Result<(), BadField> {
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             match field? {
                 (58, FieldValue::Varint(clock)) => {
                     self.default_clock = Some(clock).filter(|it| *it != 0);
@@ -134,7 +134,7 @@ impl Sequence {
     fn take_event_defaults(&mut self, bytes: &[u8]) -> Result<(), BadField> {
         self.counter_tracks.clear();
         self.double_counter_tracks.clear();
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             match field? {
                 (11, FieldValue::Varint(track)) => self.default_track = Some(track),
                 (31, tracks) => self.counter_tracks.extend(packed(tracks)),
@@ -154,7 +154,7 @@ impl Sequence {
         bytes: &[u8],
         warnings: &mut Warnings,
     ) -> Result<(), BadField> {
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             let (number, FieldValue::Bytes(entry)) = field? else {
                 continue;
             };
@@ -177,7 +177,7 @@ impl Sequence {
 
 fn interned(entry: &[u8], warnings: &mut Warnings) -> Result<(u64, String), BadField> {
     let (mut id, mut name) = (0, &[][..]);
-    for field in Fields::of(entry) {
+    for field in FieldWalk::of(entry) {
         match field? {
             (1, FieldValue::Varint(value)) => id = value,
             (2, FieldValue::Bytes(value)) => name = value,

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use callgrove_model::WarningKind;
 
-use crate::clocks::{MONOTONIC, Stamp, is_of_sequence};
-use crate::event_reader::{EventPlace, take_event};
+use crate::clocks::{ClockStamp, MONOTONIC, is_of_sequence};
+use crate::event_reader::{TrackEventPlace, take_event};
 use crate::proto::TracePacket;
 use crate::proto::TrackEvent;
-use crate::proto::{BadField, FieldValue, Fields, signed};
-use crate::recorder::Recorder;
+use crate::proto::{BadField, FieldValue, FieldWalk, signed};
+use crate::recorder::TraceRecorder;
 use crate::sequence::Sequence;
 use crate::text::text;
 use crate::track::{ProcessFacts, ThreadFacts};
@@ -27,7 +27,7 @@ pub(crate) struct TraceState {
     sequences: Vec<Sequence>,
     by_id: HashMap<u64, usize>,
     last: Option<(u64, usize)>,
-    pub(crate) recorder: Recorder,
+    pub(crate) recorder: TraceRecorder,
 }
 
 impl TraceState {
@@ -72,7 +72,7 @@ impl TraceState {
 fn take_packet(
     packet: &TracePacket<'_>,
     sequence: &mut Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
     offset: u64,
 ) -> Result<(), BadField> {
     if packet.clears_state {
@@ -118,7 +118,7 @@ fn take_packet(
         return Ok(());
     };
     recorder.first.get_or_insert(at);
-    let place = EventPlace {
+    let place = TrackEventPlace {
         at,
         offset,
         sequence_id: packet.sequence,
@@ -131,29 +131,28 @@ fn take_packet(
 fn packet_time(
     packet: &TracePacket<'_>,
     sequence: &mut Sequence,
-    recorder: &Recorder,
-) -> Option<Stamp> {
-    let units = i64::try_from(packet.timestamp?).ok()?;
+    recorder: &mut TraceRecorder,
+) -> Option<ClockStamp> {
+    let units = i64::try_from(packet.num_units?).ok()?;
     let clock = packet.clock.or(sequence.default_clock);
     match clock {
         Some(clock) if is_of_sequence(clock) => Some(sequence.clocks.get_mut(&clock)?.at(units)),
-        Some(clock) => Some(recorder.clocks.at(clock, units)),
-        None => Some(Stamp {
-            clock: recorder.clocks.primary(),
-            time_ns: units,
-        }),
+        clock => {
+            let clock = clock.unwrap_or(recorder.clocks.primary());
+            recorder.clocks.at(clock, units)
+        }
     }
 }
 
 /// Returns the time that an event of an old writer states in microseconds.
-fn old_event_time(event: &TrackEvent<'_>, sequence: &mut Sequence) -> Option<Stamp> {
+fn old_event_time(event: &TrackEvent<'_>, sequence: &mut Sequence) -> Option<ClockStamp> {
     let time_us = if let Some(delta_us) = event.delta_us {
         sequence.reference_us = sequence.reference_us.saturating_add(delta_us);
         sequence.reference_us
     } else {
         event.absolute_us?
     };
-    Some(Stamp {
+    Some(ClockStamp {
         clock: MONOTONIC,
         time_ns: time_us.checked_mul(1000)?,
     })
@@ -163,7 +162,7 @@ fn old_event_time(event: &TrackEvent<'_>, sequence: &mut Sequence) -> Option<Sta
 fn take_old_descriptors(
     packet: &TracePacket<'_>,
     sequence: &mut Sequence,
-    recorder: &mut Recorder,
+    recorder: &mut TraceRecorder,
 ) -> Result<(), BadField> {
     if let Some(process) = packet.process {
         let facts = ProcessFacts::of(process, &mut recorder.warnings)?;
@@ -189,18 +188,18 @@ fn take_old_descriptors(
 }
 
 /// Takes in what is known about the machine and its processes.
-fn take_system(packet: &TracePacket<'_>, recorder: &mut Recorder) -> Result<(), BadField> {
-    for field in Fields::of(packet.system.unwrap_or_default()) {
+fn take_system(packet: &TracePacket<'_>, recorder: &mut TraceRecorder) -> Result<(), BadField> {
+    for field in FieldWalk::of(packet.system.unwrap_or_default()) {
         if let (17, FieldValue::Bytes(name)) = field? {
             recorder.host = Some(text(name, &mut recorder.warnings));
         }
     }
-    for field in Fields::of(packet.process_tree.unwrap_or_default()) {
+    for field in FieldWalk::of(packet.process_tree.unwrap_or_default()) {
         let (1, FieldValue::Bytes(process)) = field? else {
             continue;
         };
         let (mut pid, mut words) = (None, Vec::new());
-        for field in Fields::of(process) {
+        for field in FieldWalk::of(process) {
             match field? {
                 (1, FieldValue::Varint(value)) => pid = Some(signed(value)),
                 (3, FieldValue::Bytes(word)) => words.push(text(word, &mut recorder.warnings)),

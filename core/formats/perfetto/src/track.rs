@@ -6,13 +6,13 @@ use std::collections::HashMap;
 
 use callgrove_model::Warnings;
 
-use crate::clocks::Stamp;
-use crate::proto::{BadField, FieldValue, Fields, signed};
+use crate::clocks::ClockStamp;
+use crate::proto::{BadField, FieldValue, FieldWalk, signed};
 use crate::text::text;
 
-/// Instead of a function: the end of a slice.
+/// Number in place of a function: the end of a slice.
 pub(crate) const END: u32 = u32::MAX;
-/// Instead of the index of another event: there is none.
+/// Number in place of the index of another event: no such event is known.
 pub(crate) const NO_EVENT: u32 = u32::MAX;
 
 /// The beginning or the end of a slice, in 16 bytes.
@@ -36,7 +36,7 @@ pub(crate) struct EventList {
 /// A slice that an event has as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompleteSlice {
-    pub(crate) start: Stamp,
+    pub(crate) start: ClockStamp,
     pub(crate) end_ns: i64,
     pub(crate) func: u32,
 }
@@ -98,7 +98,7 @@ pub(crate) struct TrackTable {
 impl Track {
     /// Adds an event, and returns its index among those of its clock.
     #[inline]
-    pub(crate) fn push(&mut self, at: Stamp, func: u32) -> u32 {
+    pub(crate) fn push(&mut self, at: ClockStamp, func: u32) -> u32 {
         let list = match self.lists.iter().position(|it| it.clock == at.clock) {
             Some(list) => list,
             None => self.add_list(at.clock),
@@ -213,7 +213,7 @@ impl TrackTable {
     ) -> Result<(), BadField> {
         let mut stated = Track::default();
         let mut uuid = None;
-        for field in Fields::of(descriptor) {
+        for field in FieldWalk::of(descriptor) {
             match field? {
                 (1, FieldValue::Varint(value)) => uuid = Some(value),
                 (5, FieldValue::Varint(value)) => stated.parent = Some(value).filter(|it| *it != 0),
@@ -263,7 +263,7 @@ impl ProcessFacts {
     pub(crate) fn of(bytes: &[u8], warnings: &mut Warnings) -> Result<Self, BadField> {
         let mut facts = Self::default();
         let mut words: Vec<String> = Vec::new();
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             match field? {
                 (1, FieldValue::Varint(pid)) => facts.pid = Some(signed(pid)),
                 (2, FieldValue::Bytes(word)) => words.push(text(word, warnings)),
@@ -279,7 +279,7 @@ impl ProcessFacts {
 impl ThreadFacts {
     pub(crate) fn of(bytes: &[u8], warnings: &mut Warnings) -> Result<Self, BadField> {
         let mut facts = Self::default();
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             match field? {
                 (1, FieldValue::Varint(pid)) => facts.pid = signed(pid),
                 (2, FieldValue::Varint(tid)) => facts.tid = signed(tid),
@@ -299,7 +299,7 @@ impl CounterFacts {
             multiplier: 1,
             is_incremental: false,
         };
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             match field? {
                 (3, FieldValue::Varint(1)) => facts.unit = Some("ns".to_owned()),
                 (3, FieldValue::Varint(3)) => facts.unit = Some("bytes".to_owned()),

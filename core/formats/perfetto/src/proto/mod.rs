@@ -10,4 +10,4 @@ pub(crate) use packet_reader::{PacketFault, PacketReader, count};
 pub(crate) use track_event::{
     Annotation, AnnotationValue, BEGIN, COUNTER, INSTANT, SLICE_END, TrackEvent,
 };
-pub(crate) use wire::{BadField, FieldValue, Fields, packed, signed};
+pub(crate) use wire::{BadField, FieldValue, FieldWalk, packed, signed};

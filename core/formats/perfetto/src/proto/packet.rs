@@ -2,7 +2,7 @@
 //!
 //! Numbers: `protos/perfetto/trace/trace_packet.proto` of Perfetto.
 
-use super::wire::{BadField, FieldValue, Fields};
+use super::wire::{BadField, FieldValue, FieldWalk};
 
 /// Flag of a packet: the state of its sequence begins again.
 const STATE_CLEARED: u64 = 1;
@@ -13,8 +13,8 @@ const NEEDS_STATE: u64 = 2;
 #[derive(Clone, Copy, Default, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "the flags of the format")]
 pub(crate) struct TracePacket<'a> {
-    /// A time in the units of its clock.
-    pub(crate) timestamp: Option<u64>,
+    /// Its time, in units of its clock.
+    pub(crate) num_units: Option<u64>,
     pub(crate) clock: Option<u64>,
     pub(crate) sequence: u64,
     pub(crate) clears_state: bool,
@@ -41,7 +41,7 @@ impl<'a> TracePacket<'a> {
     /// [`BadField`].
     pub(crate) fn of(bytes: &'a [u8]) -> Result<Self, BadField> {
         let mut packet = Self::default();
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             match field? {
                 (number, FieldValue::Varint(value)) => packet.set_number(number, value),
                 (number, FieldValue::Bytes(bytes)) => {
@@ -58,7 +58,7 @@ impl<'a> TracePacket<'a> {
     #[inline]
     fn set_number(&mut self, number: u64, value: u64) {
         match number {
-            8 => self.timestamp = Some(value),
+            8 => self.num_units = Some(value),
             10 => self.sequence = value,
             13 => {
                 self.clears_state |= value & STATE_CLEARED != 0;
@@ -93,7 +93,7 @@ impl<'a> TracePacket<'a> {
 
 /// Returns whether bytes begin with a packet. Of a packet that goes on after the bytes, what is there counts.
 pub(crate) fn begins_with_packet(bytes: &[u8], num_file_bytes: u64) -> bool {
-    let mut head = Fields::of(bytes);
+    let mut head = FieldWalk::of(bytes);
     if head.varint() != Some(0x0A) {
         return false;
     }
@@ -109,7 +109,7 @@ pub(crate) fn begins_with_packet(bytes: &[u8], num_file_bytes: u64) -> bool {
         return false;
     }
     let mut has_known = false;
-    for field in Fields::of(packet) {
+    for field in FieldWalk::of(packet) {
         // A field that is cut by the end of the bytes is no damage.
         let Ok((number, value)) = field else {
             return has_known && whole.is_none();

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::wire::Fields;
+use super::wire::FieldWalk;
 
 /// Number of bytes that are read at once.
 const READ_BYTES: u64 = 1 << 20;
@@ -74,7 +74,7 @@ impl<R: Read> PacketReader<R> {
             if filled.is_empty() {
                 return Ok(None);
             }
-            let mut head = Fields::of(filled);
+            let mut head = FieldWalk::of(filled);
             let (Some(tag), is_short) = (head.varint(), filled.len() < MAX_HEAD_BYTES) else {
                 return Err(PacketFault::NoPacket(at));
             };

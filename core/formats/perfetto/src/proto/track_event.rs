@@ -2,7 +2,7 @@
 //!
 //! Source: `protos/perfetto/trace/track_event/track_event.proto` and `debug_annotation.proto` of Perfetto.
 
-use super::wire::{BadField, FieldValue, Fields, packed, packed_fixed64, signed};
+use super::wire::{BadField, FieldValue, FieldWalk, packed, packed_fixed64, signed};
 
 /// A slice begins.
 pub(crate) const BEGIN: u64 = 1;
@@ -59,7 +59,7 @@ impl<'a> TrackEvent<'a> {
             bytes,
             ..Self::default()
         };
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             let (number, value) = field?;
             match (number, value) {
                 (9, FieldValue::Varint(kind)) => event.kind = kind,
@@ -85,7 +85,7 @@ impl<'a> TrackEvent<'a> {
     }
 
     fn fields(&self) -> impl Iterator<Item = (u64, FieldValue<'a>)> + use<'a> {
-        Fields::of(self.bytes).map_while(Result::ok)
+        FieldWalk::of(self.bytes).map_while(Result::ok)
     }
 
     /// Returns the flows through the event, and whether each ends here.
@@ -144,7 +144,7 @@ impl<'a> Annotation<'a> {
             name: None,
             value: None,
         };
-        for field in Fields::of(bytes) {
+        for field in FieldWalk::of(bytes) {
             match field? {
                 (1, FieldValue::Varint(id)) => annotation.name_id = Some(id),
                 (10, FieldValue::Bytes(name)) => annotation.name = Some(name),

@@ -1,6 +1,6 @@
 //! The fields of a protobuf message, read in place.
 //!
-//! A field is a tag (number and wire type) and a value. Fields of a number that a caller does not know are skipped by
+//! A field is a tag (number and wire type) and a value. FieldWalk of a number that a caller does not know are skipped by
 //! the caller; groups, which Perfetto does not write, and 32-bit values are skipped here.
 
 /// Wire type of an integer of variable length.
@@ -36,11 +36,11 @@ pub(crate) enum FieldValue<'a> {
 
 /// The fields of a message, in order. It ends after the first that is damaged.
 #[derive(Clone, Debug)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct FieldWalk<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FieldWalk<'a> {
     pub(crate) const fn of(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
@@ -131,7 +131,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for FieldWalk<'a> {
     type Item = Result<(u64, FieldValue<'a>), BadField>;
 
     #[inline]
@@ -155,9 +155,9 @@ pub(crate) const fn signed(value: u64) -> i64 {
 /// Returns the integers of a repeated field, which is packed or has one integer.
 pub(crate) fn packed(value: FieldValue<'_>) -> impl Iterator<Item = u64> + '_ {
     let (one, mut many) = match value {
-        FieldValue::Varint(value) | FieldValue::Fixed64(value) => (Some(value), Fields::of(&[])),
-        FieldValue::Bytes(bytes) => (None, Fields::of(bytes)),
-        FieldValue::Other => (None, Fields::of(&[])),
+        FieldValue::Varint(value) | FieldValue::Fixed64(value) => (Some(value), FieldWalk::of(&[])),
+        FieldValue::Bytes(bytes) => (None, FieldWalk::of(bytes)),
+        FieldValue::Other => (None, FieldWalk::of(&[])),
     };
     one.into_iter()
         .chain(std::iter::from_fn(move || many.varint()))
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     fn fields(bytes: &[u8]) -> Vec<Result<(u64, FieldValue<'_>), BadField>> {
-        Fields::of(bytes).collect()
+        FieldWalk::of(bytes).collect()
     }
 
     #[test]
