@@ -1,9 +1,6 @@
 //! Reads files and prints what is in them, and what reading them cost: `read_cost FILE…`.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "an example that reports to a person"
-)]
+#![expect(clippy::print_stdout, reason = "an example that reports to a person")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -58,7 +55,10 @@ fn main() -> Result<(), SourceError> {
                 path.display()
             );
             for warning in stream.take_warnings().iter() {
-                println!("  {}: {} {:?}", warning.count, warning.kind, warning.first.place);
+                println!(
+                    "  {}: {} {:?}",
+                    warning.count, warning.kind, warning.first.place
+                );
             }
         }
     }

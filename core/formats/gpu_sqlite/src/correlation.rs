@@ -43,7 +43,9 @@ impl ApiCalls {
         if let Some(call) = expected.filter(|it| it.correlation == correlation) {
             return Some(*call);
         }
-        let index = self.calls.binary_search_by_key(&correlation, |it| it.correlation);
+        let index = self
+            .calls
+            .binary_search_by_key(&correlation, |it| it.correlation);
         index.ok().and_then(|index| self.calls.get(index).copied())
     }
 }

@@ -35,7 +35,7 @@ const BASE_CHECKS: u64 = 10_000;
 /// Bytes of the file for which a statement may take a further check. A row of a view has more than 100 bytes and takes
 /// some 300 steps.
 const BYTES_PER_CHECK: u64 = 20;
-/// Bytes of the file for which its statements may return a row. The smallest rows that are read have three numbers.
+/// Bytes of the file for which a table or view may have a row. The smallest rows that are read have three numbers.
 const BYTES_PER_ROW: u64 = 8;
 /// Largest number of tables and views that are looked at.
 const MAX_RELATIONS: usize = 1 << 16;
@@ -118,7 +118,7 @@ impl Database {
         self.checks_left.store(checks, Ordering::Relaxed);
     }
 
-    /// Returns the number of rows that all statements together may return.
+    /// Returns the number of rows that a table or view may have.
     pub(crate) fn max_rows(&self) -> u64 {
         self.num_bytes / BYTES_PER_ROW
     }

@@ -120,7 +120,9 @@ impl ProfiledRun {
         let end_ns = end.filter(|it| *it != 0 || start_ns <= 0);
         let on_axis = |time_ns: i64| {
             let time = self.origin_ns.checked_add(time_ns)?;
-            (-MAX_TIME..=MAX_TIME).contains(&time).then_some(TimeNs(time))
+            (-MAX_TIME..=MAX_TIME)
+                .contains(&time)
+                .then_some(TimeNs(time))
         };
         let end = match end_ns {
             Some(end_ns) if end_ns < start_ns => return None,

@@ -30,7 +30,9 @@ impl RankChoice {
     ) -> Self {
         let has_events = |(_, process): &(ProcessKey, Process)| !process.is_empty();
         let processes: Vec<_> = processes.into_iter().filter(has_events).collect();
-        let num_ranks = processes.iter().filter_map(|(_, it)| it.facts.rank?.num_ranks);
+        let num_ranks = processes
+            .iter()
+            .filter_map(|(_, it)| it.facts.rank?.num_ranks);
         let num_ranks = num_ranks.max();
         let count = |is_one: fn(&Process) -> bool| {
             let is_one = |(_, process): &&(ProcessKey, Process)| is_one(process);

@@ -154,8 +154,8 @@ impl ToolReader for RocpdReader {
         let func = run.intern_text(&cells.text(4)?);
         let target = cells.id(6);
         // A copy to the host is of the GPU that it comes from.
-        let is_to_host = view == RocpdView::Copies
-            && cells.text(10).is_some_and(|(kind, _)| kind == CPU);
+        let is_to_host =
+            view == RocpdView::Copies && cells.text(10).is_some_and(|(kind, _)| kind == CPU);
         let device = if is_to_host { cells.id(9) } else { target };
         let queue = cells.id(8).map(|it| FIRST_QUEUE.saturating_add(it));
         let stream = cells.id(7).or(queue).unwrap_or_default();
@@ -175,7 +175,9 @@ impl ToolReader for RocpdReader {
             facts.host = self.hosts.remove(&key);
             facts.command_line = self.commands.remove(&key);
             let threads = self.thread_names.range((key, 0)..=(key, u64::MAX));
-            facts.thread_names = threads.map(|((_, tid), name)| (*tid, name.clone())).collect();
+            facts.thread_names = threads
+                .map(|((_, tid), name)| (*tid, name.clone()))
+                .collect();
             facts.gpu_names = self.gpu_names.clone();
         }
     }

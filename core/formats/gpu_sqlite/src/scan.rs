@@ -76,9 +76,7 @@ impl Scan {
         };
         if is_keyed && key == "rowid" {
             let last = format!("select max(rowid) from {table}");
-            let last = database
-                .connection()
-                .query_row(&last, (), |row| row.get(0));
+            let last = database.connection().query_row(&last, (), |row| row.get(0));
             scan.size = last.unwrap_or(1).max(1);
         }
         scan

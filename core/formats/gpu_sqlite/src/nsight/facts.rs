@@ -33,11 +33,16 @@ impl NsightFacts {
             mpi: MpiRanks::read(database),
             ..Self::default()
         };
-        read(database, "TARGET_INFO_SESSION_START_TIME", &[&["utcEpochNs"]], |cells| {
-            if let Some(origin_ns) = cells.integer(0) {
-                run.set_origin(origin_ns);
-            }
-        });
+        read(
+            database,
+            "TARGET_INFO_SESSION_START_TIME",
+            &[&["utcEpochNs"]],
+            |cells| {
+                if let Some(origin_ns) = cells.integer(0) {
+                    run.set_origin(origin_ns);
+                }
+            },
+        );
         let columns: &[&[&str]] = &[&["name"], &["value"]];
         read(database, "TARGET_INFO_SYSTEM_ENV", columns, |cells| {
             facts.take_environment(&text(cells, 0), &text(cells, 1));
@@ -54,7 +59,9 @@ impl NsightFacts {
         let columns: &[&[&str]] = &[&["globalPid"], &["name"]];
         read(database, "PROCESSES", columns, |cells| {
             if let Some(global) = cells.id(0) {
-                facts.process_names.insert(process_of(global), text(cells, 1));
+                facts
+                    .process_names
+                    .insert(process_of(global), text(cells, 1));
             }
         });
         let columns: &[&[&str]] = &[&["id"], &["name"]];
@@ -92,9 +99,9 @@ impl NsightFacts {
         // The environment is that of the profiler, so it is that of a process only if there is one to choose.
         let is_alone = self.mpi.of_process.is_empty() && (num_on_gpu == 1 || processes.len() == 1);
         for (key, index) in processes {
-            let of_environment = self.environment.filter(|_| {
-                is_alone && (num_on_gpu == 0 || uses_gpu(run, index))
-            });
+            let of_environment = self
+                .environment
+                .filter(|_| is_alone && (num_on_gpu == 0 || uses_gpu(run, index)));
             let of_mpi = self.mpi.of_process.get(&key).map(|rank| StatedRank {
                 rank: *rank,
                 num_ranks: None,
@@ -108,11 +115,16 @@ impl NsightFacts {
             facts.executable = self.process_names.remove(&key).filter(|it| !it.is_empty());
             let threads = (key, 0)..=(key, u64::MAX);
             let threads = self.thread_names.range(threads);
-            facts.thread_names = threads.map(|((_, tid), name)| (*tid, name.clone())).collect();
+            facts.thread_names = threads
+                .map(|((_, tid), name)| (*tid, name.clone()))
+                .collect();
             let of_process = (key.pid, 0)..=(key.pid, u64::MAX);
             let mapped = self.gpus.range(of_process);
             let mapped: BTreeMap<u64, u64> = mapped.map(|((_, id), gpu)| (*id, *gpu)).collect();
-            let names = self.gpu_names.iter().map(|(gpu, name)| (*gpu, name.clone()));
+            let names = self
+                .gpu_names
+                .iter()
+                .map(|(gpu, name)| (*gpu, name.clone()));
             facts.gpu_names = if mapped.is_empty() {
                 names.collect()
             } else {

@@ -249,7 +249,10 @@ impl PointToPoint {
     /// Returns what a function does, by its name in C or Fortran.
     fn of(name: &str) -> Self {
         let name = name.to_ascii_lowercase();
-        let name = name.strip_prefix("mpi_").unwrap_or(&name).trim_end_matches('_');
+        let name = name
+            .strip_prefix("mpi_")
+            .unwrap_or(&name)
+            .trim_end_matches('_');
         let is_request = name.ends_with("_init");
         match name {
             _ if name.contains("probe") => Self::Other,

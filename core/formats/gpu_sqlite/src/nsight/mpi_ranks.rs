@@ -29,7 +29,8 @@ impl MpiRanks {
         if let Some(mut scan) = Scan::of_table(database, "MPI_RANKS", columns) {
             scan.read(database, MAX_ROWS, MAX_ROWS, |cells| {
                 let rank = cells.integer(1).and_then(|it| u32::try_from(it).ok());
-                if let (Some(global), Some(rank)) = (cells.id(0), rank.filter(|it| *it < MAX_RANK)) {
+                if let (Some(global), Some(rank)) = (cells.id(0), rank.filter(|it| *it < MAX_RANK))
+                {
                     ranks.of_process.entry(process_of(global)).or_insert(rank);
                 }
             });
@@ -60,7 +61,8 @@ impl MpiRanks {
             if let (Some(rank), Some(handle), Some(uid)) = (rank, cells.integer(1), uid) {
                 let created_ns = cells.integer(2).unwrap_or(i64::MIN);
                 let number = uid | MPI_COMMUNICATOR;
-                self.communicators.insert((rank, handle, created_ns), number);
+                self.communicators
+                    .insert((rank, handle, created_ns), number);
             }
         });
     }

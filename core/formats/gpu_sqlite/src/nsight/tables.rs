@@ -63,10 +63,7 @@ const TABLES: [(&str, NsightTable); 16] = [
     ("CUPTI_ACTIVITY_KIND_DRIVER", NsightTable::Api),
     ("CUDNN_EVENTS", NsightTable::Calls),
     ("CUBLAS_EVENTS", NsightTable::Calls),
-    (
-        "MPI_P2P_EVENTS",
-        NsightTable::Mpi(MpiTable::PointToPoint),
-    ),
+    ("MPI_P2P_EVENTS", NsightTable::Mpi(MpiTable::PointToPoint)),
     (
         "MPI_START_WAIT_EVENTS",
         NsightTable::Mpi(MpiTable::StartWait),
@@ -99,8 +96,8 @@ mod nvtx_kind {
 const NO_TEXT: &str = "NVTX range";
 /// Kinds of copies, by `copyKind`, as the Kineto library abbreviates them.
 const COPY_KINDS: [&str; 14] = [
-    "", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP", "HtoD", "DtoH",
-    "DtoD",
+    "", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP", "HtoD",
+    "DtoH", "DtoD",
 ];
 /// Kinds of synchronisations, by `syncType`.
 const SYNCHRONIZATION_KINDS: [&str; 5] = ["", "Event", "Stream Wait Event", "Stream", "Context"];
