@@ -48,7 +48,7 @@ impl GpuDecoder {
             }
             None => return Err(invalid(&database, GpuSqliteError::NoTables)),
         };
-        let mut run = ProfiledRun::new(strings);
+        let mut run = ProfiledRun::new(strings, database.num_bytes());
         let scans = reader.begin(&database, &mut run);
         if scans.is_empty() && tool == Some(ProfilerTool::Rocpd) {
             return Err(invalid(&database, GpuSqliteError::NoViews));

@@ -1,6 +1,7 @@
 //! The events of one process.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use callgrove_model::{FuncId, Property, TimeNs};
 use callgrove_source::{LaneKey, LaneNumber, RankEvents};
@@ -41,7 +42,7 @@ pub(crate) struct ProcessFacts {
     /// By thread.
     pub(crate) thread_names: BTreeMap<u64, String>,
     /// By the number of the GPU in the process.
-    pub(crate) gpu_names: BTreeMap<u64, String>,
+    pub(crate) gpu_names: Arc<BTreeMap<u64, String>>,
 }
 
 /// The events of one process.

@@ -13,7 +13,7 @@ use crate::rank_choice::{RankChoice, RankedProcess};
 /// Largest time in nanoseconds, in either direction, so that differences of times are representable: 73 years.
 const MAX_TIME: i64 = 1 << 61;
 /// Largest number of processes. Beyond it, events are counted as invalid.
-const MAX_PROCESSES: usize = 1 << 20;
+const MAX_PROCESSES: usize = 1 << 16;
 
 /// A lane of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,9 +35,10 @@ pub(crate) struct ProfiledRun {
 }
 
 impl ProfiledRun {
-    pub(crate) fn new(strings: StringTable) -> Self {
+    /// Returns the run of a file of this size.
+    pub(crate) fn new(strings: StringTable, num_bytes: u64) -> Self {
         Self {
-            names: FuncNames::new(strings),
+            names: FuncNames::new(strings, num_bytes),
             warnings: Warnings::default(),
             processes: Vec::new(),
             by_key: BTreeMap::new(),

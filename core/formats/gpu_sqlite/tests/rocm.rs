@@ -120,6 +120,27 @@ fn a_view_without_end_does_not_end_the_reading() {
 }
 
 #[test]
+fn texts_that_a_view_makes_up_are_bounded_by_the_file() {
+    let rows = format!(
+        "{ROCPD_3_ROWS}
+        drop view kernels; drop view processes;
+        create view kernels as with recursive n(i) as (select 1 union all select i + 1 from n limit 5000)
+            select i as id, i as start, i + 1 as end, 1 as nid, 70 as pid, printf('%.*c', 60000, 'x') || i as name from n;
+        create view processes as select id as nid, id as pid, printf('%.*c', 900000, 'h') as hostname,
+            printf('%.*c', 900000, 'c') as command from kernels;"
+    );
+    let fixture = Fixture::new();
+    let path = fixture.write("r.db", &[ROCPD_3], &rows);
+    let trace = load(&path).unwrap();
+    let names = trace.names.iter().map(|(_, name)| name.len());
+    let num_bytes = std::fs::metadata(&path).unwrap().len() as usize;
+    // The smallest file has 64 KiB for names that are not in it.
+    assert!(names.sum::<usize>() < num_bytes.max(1 << 16) + 1_000);
+    let facts = trace.metadata.iter().map(|it| it.value.len());
+    assert!(facts.sum::<usize>() < num_bytes + 1_000);
+}
+
+#[test]
 fn tables_without_views_are_refused_with_the_reason() {
     let fixture = Fixture::new();
     let rows = "drop view regions; drop view kernels; drop view memory_copies;";
