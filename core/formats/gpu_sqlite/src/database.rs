@@ -43,6 +43,10 @@ const BASE_CHECKS: u64 = 10_000;
 const BYTES_PER_CHECK: u64 = 20;
 /// Bytes of the file for which a table or view may have a row. The smallest rows that are read have three numbers.
 const BYTES_PER_ROW: u64 = 8;
+/// Bytes of texts that a table or view may return whatever the size of the file.
+const BASE_TEXT_BYTES: u64 = 64 << 20;
+/// Further ones for each byte of the file. Names of kernels of some thousand bytes are repeated in rows of a hundred.
+const TEXT_BYTES_PER_BYTE: u64 = 64;
 /// Largest number of tables and views that are looked at.
 const MAX_RELATIONS: usize = 1 << 16;
 
@@ -150,6 +154,12 @@ impl Database {
         let left = self.text_left.get().checked_sub(size_bytes);
         self.text_left.set(left.unwrap_or(self.text_left.get()));
         left.is_some()
+    }
+
+    /// Returns the number of bytes that the texts of a table or view may have, each row counted.
+    pub(crate) fn max_text_bytes(&self) -> u64 {
+        let of_rows = self.num_bytes.saturating_mul(TEXT_BYTES_PER_BYTE);
+        BASE_TEXT_BYTES.saturating_add(of_rows)
     }
 
     /// Returns the names of the columns of a table or view; none if it cannot be read.
