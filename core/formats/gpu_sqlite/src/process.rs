@@ -19,7 +19,7 @@ pub(crate) struct ProcessKey {
 
 /// Start and end of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Span {
+pub(crate) struct CallSpan {
     pub(crate) start: TimeNs,
     /// `None` if the call did not end.
     pub(crate) end: Option<TimeNs>,
@@ -28,13 +28,13 @@ pub(crate) struct Span {
 /// A range that is not of the call stack of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct LooseRange {
-    span: Span,
+    span: CallSpan,
     func: FuncId,
 }
 
 /// What a file states about a process.
 #[derive(Default)]
-pub(crate) struct ProcessFacts {
+pub(crate) struct ProcessDetails {
     pub(crate) rank: Option<StatedRank>,
     pub(crate) host: Option<String>,
     pub(crate) executable: Option<String>,
@@ -47,9 +47,9 @@ pub(crate) struct ProcessFacts {
 
 /// The events of one process.
 #[derive(Default)]
-pub(crate) struct Process {
+pub(crate) struct ProfiledProcess {
     pub(crate) events: RankEvents,
-    pub(crate) facts: ProcessFacts,
+    pub(crate) facts: ProcessDetails,
     pub(crate) api_calls: ApiCalls,
     /// It has work on a GPU, or calls that could launch it.
     pub(crate) uses_gpu: bool,
@@ -76,8 +76,8 @@ const THREAD_NAME: &str = "Thread Name";
 /// Key of the metadata with the name of a GPU.
 const GPU_NAME: &str = "GPU Name";
 
-impl Process {
-    pub(crate) fn call(&mut self, lane: LaneNumber, func: FuncId, span: Span) {
+impl ProfiledProcess {
+    pub(crate) fn call(&mut self, lane: LaneNumber, func: FuncId, span: CallSpan) {
         self.num_calls += 1;
         match span.end {
             Some(end) => self.events.call(lane, func, span.start, end),
@@ -93,12 +93,12 @@ impl Process {
         self.mpi_collectives.push((communicator, start, lane));
     }
 
-    pub(crate) fn range(&mut self, func: FuncId, span: Span) {
+    pub(crate) fn range(&mut self, func: FuncId, span: CallSpan) {
         self.num_calls += 1;
         self.ranges.push(LooseRange { span, func });
     }
 
-    pub(crate) fn synchronization(&mut self, func: FuncId, span: Span) {
+    pub(crate) fn synchronization(&mut self, func: FuncId, span: CallSpan) {
         self.num_calls += 1;
         self.synchronizations.push(LooseRange { span, func });
     }

@@ -231,7 +231,7 @@ fn integer_of_other(value: ValueRef<'_>) -> Option<i64> {
                 None => text.parse().ok(),
             }
         }
-        // A real number of so many digits is written without an exponent.
+        // Written without an exponent, whatever its size.
         ValueRef::Real(value) if value.fract() == 0.0 => format!("{value:.0}").parse().ok(),
         _ => None,
     }
