@@ -211,6 +211,40 @@ fn relations_follow_a_call_to_a_lane_of_its_own() {
     assert_eq!(collectives.collect::<Vec<_>>(), [(0, 1), (1, 0)]);
 }
 
+#[test]
+fn processes_of_a_rank_are_joined_lane_by_lane() {
+    let stream = |stream| LaneKey::Stream { device: 0, stream };
+    let process = |thread: u64, start: i64| {
+        let mut rank = RankEvents::default();
+        let own = rank.lane(LaneKey::Thread(thread));
+        let gpu = rank.lane(stream(7));
+        rank.set_main(own);
+        rank.call(own, FuncId(0), TimeNs(start), TimeNs(start + 2));
+        rank.call(gpu, FuncId(1), TimeNs(start + 3), TimeNs(start + 4));
+        rank.launch(gpu, TimeNs(start + 3), own, TimeNs(start));
+        rank.message(own, TimeNs(start), CommKind::Send, RankId(4), 1, 8);
+        rank.collective(gpu, TimeNs(start + 3), 0, 0);
+        rank
+    };
+    let mut joined = RankEvents::default();
+    joined.join(process(9, 10));
+    joined.join(process(5, 20));
+    let trace = trace(joined);
+    assert_eq!(
+        call_lines(&trace),
+        [
+            "3.0 0 a 10-12",
+            "3.1 0 a 20-22",
+            "3.2 0 b 13-14",
+            "3.2 0 b 23-24"
+        ]
+    );
+    let launches = trace.launches.iter().map(|it| (it.lane.0, it.by.0));
+    assert_eq!(launches.collect::<Vec<_>>(), [(2, 0), (2, 1)]);
+    assert_eq!(trace.collectives.len(), 2);
+    assert_eq!(trace.lanes[1].comms.time, [TimeNs(20)]);
+}
+
 proptest! {
     #[test]
     fn no_call_is_lost_and_steps_are_in_order_of_time(

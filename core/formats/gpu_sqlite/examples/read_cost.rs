@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use callgrove_gpu_sqlite::GpuSqliteFormat;
 use callgrove_local::LocalFiles;
+use callgrove_model::FuncEventKind;
 use callgrove_source::{Contents, FileSystem, Format, Input, Next, Projection, SourceError};
 
 /// Returns user and system time of this process in ticks of a hundredth of a second, and its peak memory in MiB.
@@ -34,11 +35,17 @@ fn main() -> Result<(), SourceError> {
         for part in parts {
             let mut stream = part.open(&Projection::default())?;
             let (mut num_events, mut num_launches, mut num_steps) = (0, 0, 0_u64);
-            let (mut num_messages, mut num_collectives) = (0, 0);
+            let (mut num_messages, mut num_collectives, mut sum_ns) = (0, 0, 0_i128);
             loop {
                 match stream.next_step(Duration::ZERO)? {
                     Next::Step(batch) => {
                         num_events += batch.funcs.len();
+                        for event in batch.funcs.segments().flat_map(|(_, events)| events) {
+                            match event.kind() {
+                                FuncEventKind::Entry => sum_ns -= i128::from(event.time.0),
+                                FuncEventKind::Exit => sum_ns += i128::from(event.time.0),
+                            }
+                        }
                         num_launches += batch.launches.len();
                         num_messages += batch.comms.len();
                         num_collectives += batch.collectives.len();
@@ -50,7 +57,7 @@ fn main() -> Result<(), SourceError> {
             }
             let (ticks, peak_mib) = cost();
             println!(
-                "{}: known {is_known}, {num_events} events, {num_launches} launches, {num_messages} ends of messages, \
+                "{}: known {is_known}, {num_events} events, calls of {sum_ns} ns, {num_launches} launches, {num_messages} ends of messages, \
                  {num_collectives} collectives, {num_steps} steps; {ticks} ticks, {peak_mib} MiB",
                 path.display()
             );

@@ -1,5 +1,6 @@
 //! A file of SQLite, opened for reading only, and bounded in what reading it may cost.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,9 +22,14 @@ const WITH_LOG: u8 = 2;
 /// Length of the header in bytes.
 const HEADER_BYTES: usize = 100;
 
-/// SQLite's limits for one statement. Texts of 32 MiB are environments and command lines, with a margin.
+/// Largest size of a text that a view may make up, or that is a name, in bytes: environments and command lines, with a
+/// margin.
+pub(crate) const MAX_TEXT_BYTES: i32 = 1 << 20;
+/// Largest size of a text in a table, in bytes: a message of a program, of which the beginning becomes a name.
+const MAX_STORED_BYTES: i32 = 64 << 20;
+/// SQLite's limits for one statement.
 const LIMITS: [(Limit, i32); 4] = [
-    (Limit::SQLITE_LIMIT_LENGTH, 32 << 20),
+    (Limit::SQLITE_LIMIT_LENGTH, MAX_STORED_BYTES),
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
     (Limit::SQLITE_LIMIT_ATTACHED, 0),
     (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1 << 10),
@@ -35,8 +41,12 @@ const BASE_CHECKS: u64 = 10_000;
 /// Bytes of the file for which a statement may take a further check. A row of a view has more than 100 bytes and takes
 /// some 300 steps.
 const BYTES_PER_CHECK: u64 = 20;
-/// Bytes of the file for which its statements may return a row. The smallest rows that are read have three numbers.
+/// Bytes of the file for which a table or view may have a row. The smallest rows that are read have three numbers.
 const BYTES_PER_ROW: u64 = 8;
+/// Bytes of texts that a table or view may return whatever the size of the file.
+const BASE_TEXT_BYTES: u64 = 64 << 20;
+/// Further ones for each byte of the file. Names of kernels of some thousand bytes are repeated in rows of a hundred.
+const TEXT_BYTES_PER_BYTE: u64 = 64;
 /// Largest number of tables and views that are looked at.
 const MAX_RELATIONS: usize = 1 << 16;
 
@@ -61,6 +71,8 @@ pub(crate) struct Database {
     connection: Connection,
     path: PathBuf,
     num_bytes: u64,
+    /// Number of bytes of texts that may still be kept. A view can return more than its file has.
+    text_left: Cell<u64>,
     pub(crate) relations: BTreeMap<String, Relation>,
     /// Number of checks that the current statement may take.
     checks_left: Arc<AtomicU64>,
@@ -97,6 +109,7 @@ impl Database {
             connection,
             path: path.to_owned(),
             num_bytes,
+            text_left: Cell::new(num_bytes),
             relations,
             checks_left,
             damage,
@@ -118,9 +131,35 @@ impl Database {
         self.checks_left.store(checks, Ordering::Relaxed);
     }
 
-    /// Returns the number of rows that all statements together may return.
+    /// Returns the number of rows that a table or view may have.
     pub(crate) fn max_rows(&self) -> u64 {
         self.num_bytes / BYTES_PER_ROW
+    }
+
+    /// Bounds the texts of the following statements, which read views and not tables.
+    pub(crate) fn bound_texts(&self) {
+        let limit = Limit::SQLITE_LIMIT_LENGTH;
+        // A limit that cannot be set remains the larger one.
+        self.connection.set_limit(limit, MAX_TEXT_BYTES).ok();
+    }
+
+    /// Returns the size of the file.
+    pub(crate) fn num_bytes(&self) -> u64 {
+        self.num_bytes
+    }
+
+    /// Returns whether a text of this size may be kept.
+    pub(crate) fn may_keep_text(&self, size_bytes: usize) -> bool {
+        let size_bytes = u64::try_from(size_bytes).unwrap_or(u64::MAX);
+        let left = self.text_left.get().checked_sub(size_bytes);
+        self.text_left.set(left.unwrap_or(self.text_left.get()));
+        left.is_some()
+    }
+
+    /// Returns the number of bytes that the texts of a table or view may have, each row counted.
+    pub(crate) fn max_text_bytes(&self) -> u64 {
+        let of_rows = self.num_bytes.saturating_mul(TEXT_BYTES_PER_BYTE);
+        BASE_TEXT_BYTES.saturating_add(of_rows)
     }
 
     /// Returns the names of the columns of a table or view; none if it cannot be read.

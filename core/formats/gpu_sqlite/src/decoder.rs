@@ -24,7 +24,6 @@ pub(crate) struct GpuDecoder {
     scans: Vec<Scan>,
     /// The index of the table that is being read.
     current: usize,
-    rows_left: u64,
     assumed: RankId,
     /// Why the first table that could not be read could not.
     first_fault: Option<String>,
@@ -49,7 +48,7 @@ impl GpuDecoder {
             }
             None => return Err(invalid(&database, GpuSqliteError::NoTables)),
         };
-        let mut run = ProfiledRun::new(strings);
+        let mut run = ProfiledRun::new(strings, database.num_bytes());
         let scans = reader.begin(&database, &mut run);
         if scans.is_empty() && tool == Some(ProfilerTool::Rocpd) {
             return Err(invalid(&database, GpuSqliteError::NoViews));
@@ -66,7 +65,6 @@ impl GpuDecoder {
                 .count(WarningKind::StreamTruncated, None, place);
         }
         Ok(Self {
-            rows_left: database.max_rows(),
             database,
             reader,
             run,
@@ -108,13 +106,14 @@ impl Decoder for GpuDecoder {
         let before = scan.num_rows();
         let (table, relation) = (self.current, scan.relation().to_owned());
         let mut row = before;
-        let end = scan.read(database, CHUNK_ROWS, self.rows_left, |cells| {
+        // Each table has its own bound, so that a view with too many rows costs no other table.
+        let rows_left = database.max_rows().saturating_sub(before);
+        let end = scan.read(database, CHUNK_ROWS, rows_left, |cells| {
             row += 1;
             if reader.take(table, cells, database, run).is_none() {
                 run.count_bad_row(&relation, row, database);
             }
         });
-        self.rows_left = self.rows_left.saturating_sub(scan.num_rows() - before);
         match end {
             ChunkEnd::More => return Ok(true),
             ChunkEnd::End => {}

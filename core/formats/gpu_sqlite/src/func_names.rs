@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use callgrove_model::{FuncId, NameTable, WarningKind, Warnings};
+use callgrove_model::{FuncId, MAX_NAME_BYTES, NameTable, WarningKind, Warnings};
 
-use crate::database::Database;
+use crate::database::{Database, MAX_TEXT_BYTES, Relation};
 
 /// Number of ids whose strings are read at once. Ids are dense, so that one lookup serves many rows.
 const BLOCK_IDS: i64 = 1024;
@@ -15,6 +15,10 @@ const COLLECTIVE_KERNELS: [&str; 4] = [
     "ncclFunction",
     "rccl_main_kernel",
 ];
+/// Number of bytes that names may have in the smallest file: those that are not in it.
+const MIN_NAME_BYTES: u64 = 1 << 16;
+/// The name of functions whose names are too many to be those of the file.
+const TOO_MANY_NAMES: &str = "(too many names)";
 /// Part of the names of kernels for messages between two ranks.
 const POINT_TO_POINT: &str = "SendRecv";
 
@@ -34,10 +38,13 @@ pub(crate) struct FuncNames {
     blocks: BTreeSet<i64>,
     /// Whether each function is a kernel of a collective operation.
     are_collective: Vec<bool>,
+    /// Number of bytes that further names may have. A view can return more than its file has.
+    bytes_left: u64,
 }
 
 impl FuncNames {
-    pub(crate) fn new(strings: StringTable) -> Self {
+    /// Returns the names of a file of this size.
+    pub(crate) fn new(strings: StringTable, num_bytes: u64) -> Self {
         Self {
             table: NameTable::default(),
             strings,
@@ -45,11 +52,23 @@ impl FuncNames {
             texts: HashMap::new(),
             blocks: BTreeSet::new(),
             are_collective: Vec::new(),
+            bytes_left: num_bytes.max(MIN_NAME_BYTES),
         }
     }
 
     /// Returns the function of a name.
     pub(crate) fn intern(&mut self, name: &str) -> FuncId {
+        if let Some(func) = self.table.get(name) {
+            return func;
+        }
+        let size_bytes = u64::try_from(name.len().min(MAX_NAME_BYTES)).unwrap_or(u64::MAX);
+        let name = match self.bytes_left.checked_sub(size_bytes) {
+            Some(left) => {
+                self.bytes_left = left;
+                name
+            }
+            None => TOO_MANY_NAMES,
+        };
         let func = self.table.intern(name);
         if func.index() >= self.are_collective.len() {
             self.are_collective.push(is_collective(name));
@@ -116,7 +135,14 @@ impl FuncNames {
         let StringTable { table, value } = self.strings;
         let first = block.saturating_mul(BLOCK_IDS);
         let last = first.saturating_add(BLOCK_IDS - 1);
-        let sql = format!("select id, {value} from {table} where id between ?1 and ?2");
+        if database.relations.get(table) != Some(&Relation::Table) {
+            return Ok(());
+        }
+        // A longer text, such as the output of a program, is no name.
+        let sql = format!(
+            "select id, case when octet_length({value}) < {MAX_TEXT_BYTES} then {value} end from {table} \
+             where id between ?1 and ?2"
+        );
         let mut statement = database.connection().prepare(&sql)?;
         let mut rows = statement.query([first, last])?;
         while let Some(row) = rows.next()? {

@@ -1,6 +1,7 @@
 //! The events of one process.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use callgrove_model::{FuncId, Property, TimeNs};
 use callgrove_source::{LaneKey, LaneNumber, RankEvents};
@@ -18,7 +19,7 @@ pub(crate) struct ProcessKey {
 
 /// Start and end of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Span {
+pub(crate) struct CallSpan {
     pub(crate) start: TimeNs,
     /// `None` if the call did not end.
     pub(crate) end: Option<TimeNs>,
@@ -27,13 +28,13 @@ pub(crate) struct Span {
 /// A range that is not of the call stack of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct LooseRange {
-    span: Span,
+    span: CallSpan,
     func: FuncId,
 }
 
 /// What a file states about a process.
 #[derive(Default)]
-pub(crate) struct ProcessFacts {
+pub(crate) struct ProcessDetails {
     pub(crate) rank: Option<StatedRank>,
     pub(crate) host: Option<String>,
     pub(crate) executable: Option<String>,
@@ -41,14 +42,14 @@ pub(crate) struct ProcessFacts {
     /// By thread.
     pub(crate) thread_names: BTreeMap<u64, String>,
     /// By the number of the GPU in the process.
-    pub(crate) gpu_names: BTreeMap<u64, String>,
+    pub(crate) gpu_names: Arc<BTreeMap<u64, String>>,
 }
 
 /// The events of one process.
 #[derive(Default)]
-pub(crate) struct Process {
+pub(crate) struct ProfiledProcess {
     pub(crate) events: RankEvents,
-    pub(crate) facts: ProcessFacts,
+    pub(crate) facts: ProcessDetails,
     pub(crate) api_calls: ApiCalls,
     /// It has work on a GPU, or calls that could launch it.
     pub(crate) uses_gpu: bool,
@@ -75,8 +76,8 @@ const THREAD_NAME: &str = "Thread Name";
 /// Key of the metadata with the name of a GPU.
 const GPU_NAME: &str = "GPU Name";
 
-impl Process {
-    pub(crate) fn call(&mut self, lane: LaneNumber, func: FuncId, span: Span) {
+impl ProfiledProcess {
+    pub(crate) fn call(&mut self, lane: LaneNumber, func: FuncId, span: CallSpan) {
         self.num_calls += 1;
         match span.end {
             Some(end) => self.events.call(lane, func, span.start, end),
@@ -92,12 +93,12 @@ impl Process {
         self.mpi_collectives.push((communicator, start, lane));
     }
 
-    pub(crate) fn range(&mut self, func: FuncId, span: Span) {
+    pub(crate) fn range(&mut self, func: FuncId, span: CallSpan) {
         self.num_calls += 1;
         self.ranges.push(LooseRange { span, func });
     }
 
-    pub(crate) fn synchronization(&mut self, func: FuncId, span: Span) {
+    pub(crate) fn synchronization(&mut self, func: FuncId, span: CallSpan) {
         self.num_calls += 1;
         self.synchronizations.push(LooseRange { span, func });
     }

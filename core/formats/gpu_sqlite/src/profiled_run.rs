@@ -7,13 +7,13 @@ use callgrove_source::{DecodedRun, LaneKey, LaneNumber};
 
 use crate::database::Database;
 use crate::func_names::{FuncNames, StringTable};
-use crate::process::{Process, ProcessKey, Span};
-use crate::rank_choice::{RankChoice, RankedProcess};
+use crate::process::{CallSpan, ProcessKey, ProfiledProcess};
+use crate::rank_choice::{ProcessRanks, RankedProcess};
 
 /// Largest time in nanoseconds, in either direction, so that differences of times are representable: 73 years.
 const MAX_TIME: i64 = 1 << 61;
 /// Largest number of processes. Beyond it, events are counted as invalid.
-const MAX_PROCESSES: usize = 1 << 20;
+const MAX_PROCESSES: usize = 1 << 16;
 
 /// A lane of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct LanePlace {
 pub(crate) struct ProfiledRun {
     pub(crate) names: FuncNames,
     pub(crate) warnings: Warnings,
-    processes: Vec<Process>,
+    processes: Vec<ProfiledProcess>,
     by_key: BTreeMap<ProcessKey, usize>,
     /// The lane of the row before, since most rows of a table are of few lanes.
     last_lane: Option<((ProcessKey, LaneKey), LanePlace)>,
@@ -35,9 +35,10 @@ pub(crate) struct ProfiledRun {
 }
 
 impl ProfiledRun {
-    pub(crate) fn new(strings: StringTable) -> Self {
+    /// Returns the run of a file of this size.
+    pub(crate) fn new(strings: StringTable, num_bytes: u64) -> Self {
         Self {
-            names: FuncNames::new(strings),
+            names: FuncNames::new(strings, num_bytes),
             warnings: Warnings::default(),
             processes: Vec::new(),
             by_key: BTreeMap::new(),
@@ -60,13 +61,13 @@ impl ProfiledRun {
         if index >= MAX_PROCESSES {
             return None;
         }
-        self.processes.push(Process::default());
+        self.processes.push(ProfiledProcess::default());
         self.by_key.insert(key, index);
         Some(index)
     }
 
     /// Returns a process.
-    pub(crate) fn process(&mut self, index: usize) -> Option<&mut Process> {
+    pub(crate) fn process(&mut self, index: usize) -> Option<&mut ProfiledProcess> {
         self.processes.get_mut(index)
     }
 
@@ -115,7 +116,7 @@ impl ProfiledRun {
 
     /// Returns the span of a row, if its times are possible. A call without an end has none, or an end of zero.
     #[inline]
-    pub(crate) fn span(&self, start: Option<i64>, end: Option<i64>) -> Option<Span> {
+    pub(crate) fn span(&self, start: Option<i64>, end: Option<i64>) -> Option<CallSpan> {
         let start_ns = start?;
         let end_ns = end.filter(|it| *it != 0 || start_ns <= 0);
         let on_axis = |time_ns: i64| {
@@ -129,14 +130,14 @@ impl ProfiledRun {
             Some(end_ns) => Some(on_axis(end_ns)?),
             None => None,
         };
-        Some(Span {
+        Some(CallSpan {
             start: on_axis(start_ns)?,
             end,
         })
     }
 
     /// Adds a call to a lane.
-    pub(crate) fn call(&mut self, place: LanePlace, func: FuncId, span: Span) {
+    pub(crate) fn call(&mut self, place: LanePlace, func: FuncId, span: CallSpan) {
         if let Some(process) = self.processes.get_mut(place.process) {
             process.call(place.lane, func, span);
         }
@@ -147,7 +148,7 @@ impl ProfiledRun {
         &mut self,
         place: LanePlace,
         func: FuncId,
-        span: Span,
+        span: CallSpan,
         correlation: Option<u64>,
     ) {
         if let Some(process) = self.processes.get_mut(place.process) {
@@ -164,7 +165,7 @@ impl ProfiledRun {
         place: LanePlace,
         device: u64,
         func: FuncId,
-        span: Span,
+        span: CallSpan,
         correlation: Option<u64>,
     ) {
         let Some(process) = self.processes.get_mut(place.process) else {
@@ -200,7 +201,7 @@ impl ProfiledRun {
 
     /// Returns whether nothing was read.
     pub(crate) fn is_empty(&self) -> bool {
-        self.processes.iter().all(Process::is_empty)
+        self.processes.iter().all(ProfiledProcess::is_empty)
     }
 
     /// Returns the ranks.
@@ -211,7 +212,7 @@ impl ProfiledRun {
             Some((*key, process))
         });
         let in_order: Vec<_> = in_order.collect();
-        let choice = RankChoice::of(in_order, assumed, place, &mut self.warnings);
+        let choice = ProcessRanks::of(in_order, assumed, place, &mut self.warnings);
         let mut run = DecodedRun {
             names: std::mem::take(&mut self.names.table),
             counter_names: NameTable::default(),

@@ -2,45 +2,45 @@
 
 use callgrove_model::{RankId, WarningKind, Warnings};
 
-use crate::process::{Process, ProcessKey};
+use crate::process::{ProcessKey, ProfiledProcess};
 
 /// A process with the rank that it is, or is a helper of.
 pub(crate) struct RankedProcess {
     pub(crate) rank: RankId,
     pub(crate) key: ProcessKey,
-    pub(crate) process: Process,
+    pub(crate) process: ProfiledProcess,
 }
 
 /// The ranks of a file.
 #[derive(Default)]
-pub(crate) struct RankChoice {
+pub(crate) struct ProcessRanks {
     /// In the order of the ranks; of one rank the process itself comes before its helpers.
     pub(crate) processes: Vec<RankedProcess>,
     pub(crate) num_ranks: Option<u32>,
 }
 
-impl RankChoice {
+impl ProcessRanks {
     /// Decides the ranks of processes, which are in the order of their keys. Those that stay without one are left out,
     /// and counted.
     pub(crate) fn of(
-        processes: Vec<(ProcessKey, Process)>,
+        processes: Vec<(ProcessKey, ProfiledProcess)>,
         assumed: RankId,
         place: &str,
         warnings: &mut Warnings,
     ) -> Self {
-        let has_events = |(_, process): &(ProcessKey, Process)| !process.is_empty();
+        let has_events = |(_, process): &(ProcessKey, ProfiledProcess)| !process.is_empty();
         let processes: Vec<_> = processes.into_iter().filter(has_events).collect();
         let num_ranks = processes
             .iter()
             .filter_map(|(_, it)| it.facts.rank?.num_ranks);
         let num_ranks = num_ranks.max();
-        let count = |is_one: fn(&Process) -> bool| {
-            let is_one = |(_, process): &&(ProcessKey, Process)| is_one(process);
+        let count = |is_one: fn(&ProfiledProcess) -> bool| {
+            let is_one = |(_, process): &&(ProcessKey, ProfiledProcess)| is_one(process);
             processes.iter().filter(is_one).count()
         };
-        let states_rank: fn(&Process) -> bool = |it| it.facts.rank.is_some();
-        let uses_gpu: fn(&Process) -> bool = |it| it.uses_gpu;
-        let all: fn(&Process) -> bool = |_| true;
+        let states_rank: fn(&ProfiledProcess) -> bool = |it| it.facts.rank.is_some();
+        let uses_gpu: fn(&ProfiledProcess) -> bool = |it| it.uses_gpu;
+        let all: fn(&ProfiledProcess) -> bool = |_| true;
         // One process that is a rank: the others help it, as those of a data loader do.
         let ranked = match (count(states_rank), count(uses_gpu)) {
             (1, _) => one(processes, states_rank, assumed, place, warnings),
@@ -58,8 +58,8 @@ impl RankChoice {
 
 /// Returns all processes as one rank, the one that `is_rank` first.
 fn one(
-    mut processes: Vec<(ProcessKey, Process)>,
-    is_rank: fn(&Process) -> bool,
+    mut processes: Vec<(ProcessKey, ProfiledProcess)>,
+    is_rank: fn(&ProfiledProcess) -> bool,
     assumed: RankId,
     place: &str,
     warnings: &mut Warnings,
@@ -78,8 +78,8 @@ fn one(
 
 /// Returns the processes that `is_rank`, each as a rank: the one that it states, or else in their order.
 fn several(
-    processes: Vec<(ProcessKey, Process)>,
-    is_rank: fn(&Process) -> bool,
+    processes: Vec<(ProcessKey, ProfiledProcess)>,
+    is_rank: fn(&ProfiledProcess) -> bool,
     assumed: RankId,
     place: &str,
     warnings: &mut Warnings,

@@ -1,6 +1,7 @@
 //! Files of rocprofv3 and rocprofiler-systems: the views of rocpd 3 and 4.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use callgrove_source::LaneKey;
 
@@ -68,7 +69,7 @@ pub(crate) struct RocpdReader {
     commands: BTreeMap<ProcessKey, String>,
     environments: BTreeMap<u64, StatedRank>,
     thread_names: BTreeMap<(ProcessKey, u64), String>,
-    gpu_names: BTreeMap<u64, String>,
+    gpu_names: Arc<BTreeMap<u64, String>>,
 }
 
 impl RocpdReader {
@@ -79,11 +80,15 @@ impl RocpdReader {
     };
 
     fn read_facts(&mut self, database: &Database) {
+        let kept = |cells: &Cells<'_>, column| {
+            let text = text(cells, column)?;
+            database.may_keep_text(text.len()).then_some(text)
+        };
         let columns: &[&[&str]] = &[&["nid"], &["pid"], &["hostname"], &["command"]];
         read(database, "processes", columns, |cells| {
             if let Some(key) = process(cells, 0, 1) {
-                self.hosts.extend(text(cells, 2).map(|host| (key, host)));
-                let command = text(cells, 3);
+                self.hosts.extend(kept(cells, 2).map(|host| (key, host)));
+                let command = kept(cells, 3);
                 self.commands.extend(command.map(|command| (key, command)));
             }
         });
@@ -98,22 +103,25 @@ impl RocpdReader {
         let columns: &[&[&str]] = &[&["nid"], &["pid"], &["tid"], &["name"]];
         read(database, "threads", columns, |cells| {
             if let (Some(key), Some(tid), Some(name)) =
-                (process(cells, 0, 1), cells.id(2), text(cells, 3))
+                (process(cells, 0, 1), cells.id(2), kept(cells, 3))
             {
                 self.thread_names.insert((key, tid), name);
             }
         });
         let columns: &[&[&str]] = &[&["absolute_index"], &["product_name", "name"]];
+        let mut gpu_names = BTreeMap::new();
         read(database, "rocpd_info_agent", columns, |cells| {
-            if let (Some(agent), Some(name)) = (cells.id(0), text(cells, 1)) {
-                self.gpu_names.insert(agent, name);
+            if let (Some(agent), Some(name)) = (cells.id(0), kept(cells, 1)) {
+                gpu_names.insert(agent, name);
             }
         });
+        self.gpu_names = Arc::new(gpu_names);
     }
 }
 
 impl ToolReader for RocpdReader {
     fn begin(&mut self, database: &Database, _: &mut ProfiledRun) -> Vec<Scan> {
+        database.bound_texts();
         self.read_facts(database);
         let mut scans = Vec::new();
         for (name, view) in VIEWS {
@@ -178,7 +186,7 @@ impl ToolReader for RocpdReader {
             facts.thread_names = threads
                 .map(|((_, tid), name)| (*tid, name.clone()))
                 .collect();
-            facts.gpu_names = self.gpu_names.clone();
+            facts.gpu_names = Arc::clone(&self.gpu_names);
         }
     }
 }

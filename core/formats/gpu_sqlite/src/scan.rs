@@ -4,6 +4,7 @@
 //! finds it in its tree, so a chunk costs no more than its rows.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement, StatementStatus};
@@ -21,6 +22,8 @@ pub(crate) struct Scan {
     /// The last row number of all; 1 if unknown.
     size: i64,
     num_rows: u64,
+    text_bytes: Cell<u64>,
+    max_text_bytes: u64,
 }
 
 /// What became of a chunk.
@@ -34,7 +37,11 @@ pub(crate) enum ChunkEnd {
 }
 
 /// The values of a row, in the order of the columns that were asked for.
-pub(crate) struct Cells<'a>(&'a Row<'a>);
+pub(crate) struct Cells<'a> {
+    row: &'a Row<'a>,
+    /// Number of bytes of texts that were looked at.
+    text_bytes: &'a Cell<u64>,
+}
 
 impl Scan {
     /// Returns the scan of a table, if the file has it. Each column is given by its names in different versions, the
@@ -73,6 +80,8 @@ impl Scan {
             last_key: i64::MIN,
             size: 1,
             num_rows: 0,
+            text_bytes: Cell::new(0),
+            max_text_bytes: database.max_text_bytes(),
         };
         if is_keyed && key == "rowid" {
             let last = format!("select max(rowid) from {table}");
@@ -139,8 +148,8 @@ impl Scan {
             {
                 return Ok(ChunkEnd::More);
             }
-            if num >= rows_left {
-                let reason = "it has more rows than a file of this size can hold";
+            if num >= rows_left || self.text_bytes.get() > self.max_text_bytes {
+                let reason = "it has more rows or texts than a file of this size can hold";
                 return Ok(ChunkEnd::Broken(reason.to_owned()));
             }
             if self.is_keyed
@@ -150,7 +159,10 @@ impl Scan {
             }
             num += 1;
             self.num_rows += 1;
-            take(&Cells(row));
+            take(&Cells {
+                row,
+                text_bytes: &self.text_bytes,
+            });
         }
         self.last_key = i64::MAX;
         Ok(ChunkEnd::End)
@@ -170,7 +182,7 @@ fn reason(error: &rusqlite::Error) -> String {
 impl Cells<'_> {
     fn value(&self, column: usize) -> ValueRef<'_> {
         // The first column is the row number.
-        self.0.get_ref(column + 1).unwrap_or(ValueRef::Null)
+        self.row.get_ref(column + 1).unwrap_or(ValueRef::Null)
     }
 
     /// Returns a whole number, also if it is stored as text or as a real number.
@@ -192,6 +204,9 @@ impl Cells<'_> {
     pub(crate) fn text(&self, column: usize) -> Option<(Cow<'_, str>, bool)> {
         match self.value(column) {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) if !bytes.is_empty() => {
+                let size_bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+                let sum = self.text_bytes.get().saturating_add(size_bytes);
+                self.text_bytes.set(sum);
                 let text = String::from_utf8_lossy(bytes);
                 let is_valid = matches!(text, Cow::Borrowed(_));
                 Some((text, is_valid))
@@ -216,7 +231,7 @@ fn integer_of_other(value: ValueRef<'_>) -> Option<i64> {
                 None => text.parse().ok(),
             }
         }
-        // A real number of so many digits is written without an exponent.
+        // Written without an exponent, whatever its size.
         ValueRef::Real(value) if value.fract() == 0.0 => format!("{value:.0}").parse().ok(),
         _ => None,
     }

@@ -1,6 +1,7 @@
 //! What small tables state about the run: its clock, host, processes, threads and GPUs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::database::Database;
 use crate::environment::StatedRank;
@@ -13,6 +14,9 @@ use crate::scan::{Cells, Scan};
 /// Largest number of rows of such a table: threads of a large run.
 const MAX_ROWS: u64 = 1 << 20;
 
+/// Size of a text that is too long for the name of a host, a thread or a GPU, in bytes.
+const TOO_LONG_BYTES: usize = 256;
+
 /// What small tables state.
 #[derive(Default)]
 pub(crate) struct NsightFacts {
@@ -22,7 +26,7 @@ pub(crate) struct NsightFacts {
     thread_names: BTreeMap<(ProcessKey, u64), String>,
     process_names: BTreeMap<ProcessKey, String>,
     /// By the number of the GPU in the file.
-    gpu_names: BTreeMap<u64, String>,
+    gpu_names: Arc<BTreeMap<u64, String>>,
     /// The number in the file of a GPU of a process, by the number that the process gives it.
     gpus: BTreeMap<(u64, u64), u64>,
 }
@@ -51,7 +55,9 @@ impl NsightFacts {
         read(database, "ThreadNames", columns, |cells| {
             let name = cells.integer(1);
             let name = name.and_then(|id| run.names.text(id, database, &mut run.warnings));
-            if let (Some(global), Some(name)) = (cells.id(0), name) {
+            if let (Some(global), Some(name)) = (cells.id(0), name)
+                && is_name(&name)
+            {
                 let thread = (process_of(global), thread_of(global));
                 facts.thread_names.insert(thread, name);
             }
@@ -65,11 +71,16 @@ impl NsightFacts {
             }
         });
         let columns: &[&[&str]] = &[&["id"], &["name"]];
+        let mut gpu_names = BTreeMap::new();
         read(database, "TARGET_INFO_GPU", columns, |cells| {
-            if let Some(gpu) = cells.id(0) {
-                facts.gpu_names.insert(gpu, text(cells, 1));
+            let name = text(cells, 1);
+            if let Some(gpu) = cells.id(0)
+                && is_name(&name)
+            {
+                gpu_names.insert(gpu, name);
             }
         });
+        facts.gpu_names = Arc::new(gpu_names);
         let columns: &[&[&str]] = &[&["pid"], &["cudaId"], &["gpuId"]];
         read(database, "TARGET_INFO_CUDA_DEVICE", columns, |cells| {
             if let (Some(pid), Some(device), Some(gpu)) = (cells.id(0), cells.id(1), cells.id(2)) {
@@ -80,7 +91,7 @@ impl NsightFacts {
     }
 
     fn take_environment(&mut self, name: &str, value: &str) {
-        if name.eq_ignore_ascii_case("hostname") && !value.is_empty() {
+        if name.eq_ignore_ascii_case("hostname") && is_name(value) {
             self.host = Some(value.to_owned());
         }
         if name.contains("Environment") {
@@ -121,15 +132,11 @@ impl NsightFacts {
             let of_process = (key.pid, 0)..=(key.pid, u64::MAX);
             let mapped = self.gpus.range(of_process);
             let mapped: BTreeMap<u64, u64> = mapped.map(|((_, id), gpu)| (*id, *gpu)).collect();
-            let names = self
-                .gpu_names
-                .iter()
-                .map(|(gpu, name)| (*gpu, name.clone()));
             facts.gpu_names = if mapped.is_empty() {
-                names.collect()
+                Arc::clone(&self.gpu_names)
             } else {
                 let name = |(id, gpu)| Some((id, self.gpu_names.get(&gpu)?.clone()));
-                mapped.into_iter().filter_map(name).collect()
+                Arc::new(mapped.into_iter().filter_map(name).collect())
             };
         }
     }
@@ -145,4 +152,9 @@ fn read(database: &Database, name: &str, columns: &[&[&str]], take: impl FnMut(&
 fn text(cells: &Cells<'_>, column: usize) -> String {
     let text = cells.text(column);
     text.map_or_else(String::new, |(text, _)| text.into_owned())
+}
+
+/// Returns whether a text can be the name of a host, a thread or a GPU.
+fn is_name(text: &str) -> bool {
+    (1..TOO_LONG_BYTES).contains(&text.len())
 }

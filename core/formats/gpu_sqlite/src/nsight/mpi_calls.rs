@@ -6,7 +6,7 @@ use callgrove_model::{CommKind, FuncId, RankId, TimeNs};
 
 use crate::nsight::global_id::process_of;
 use crate::nsight::mpi_ranks::MpiRanks;
-use crate::process::Span;
+use crate::process::CallSpan;
 use crate::profiled_run::{LanePlace, ProfiledRun};
 use crate::scan::Cells;
 
@@ -95,7 +95,7 @@ pub(crate) struct MpiCalls {
     /// Persistent requests by the time at which they were prepared.
     prepared: BTreeMap<(usize, i64, TimeNs), (PointToPoint, Envelope)>,
     /// The rows of calls that send and receive: one if both sides are alike, else the one for sending comes first.
-    exchanges: BTreeMap<(LanePlaceKey, TimeNs), (Span, Vec<Envelope>)>,
+    exchanges: BTreeMap<(LanePlaceKey, TimeNs), (CallSpan, Vec<Envelope>)>,
     /// Calls that have a row for each of their requests.
     known: BTreeSet<(LanePlaceKey, TimeNs)>,
 }
@@ -111,7 +111,7 @@ impl MpiCalls {
     pub(crate) fn take(
         &mut self,
         table: MpiTable,
-        (place, span, func): (LanePlace, Span, FuncId),
+        (place, span, func): (LanePlace, CallSpan, FuncId),
         cells: &Cells<'_>,
         ranks: &MpiRanks,
         run: &mut ProfiledRun,
@@ -145,7 +145,7 @@ impl MpiCalls {
     fn take_message(
         &mut self,
         name: &str,
-        (place, span): (LanePlace, Span),
+        (place, span): (LanePlace, CallSpan),
         cells: &Cells<'_>,
         run: &mut ProfiledRun,
     ) {
@@ -189,7 +189,7 @@ impl MpiCalls {
     fn take_request(
         &mut self,
         name: &str,
-        (place, span): (LanePlace, Span),
+        (place, span): (LanePlace, CallSpan),
         request: i64,
         run: &mut ProfiledRun,
     ) {

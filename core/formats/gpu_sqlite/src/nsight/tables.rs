@@ -8,7 +8,7 @@ use crate::func_names::StringTable;
 use crate::nsight::facts::NsightFacts;
 use crate::nsight::global_id::{process_of, thread_of};
 use crate::nsight::mpi_calls::{MpiCalls, MpiTable};
-use crate::process::Span;
+use crate::process::CallSpan;
 use crate::profiled_run::{LanePlace, ProfiledRun};
 use crate::scan::{Cells, Scan};
 use crate::tool_reader::ToolReader;
@@ -235,7 +235,7 @@ impl NsightReader {
 }
 
 /// Returns the thread and the span of a row of calls.
-fn thread_row(cells: &Cells<'_>, run: &mut ProfiledRun) -> Option<(LanePlace, Span)> {
+fn thread_row(cells: &Cells<'_>, run: &mut ProfiledRun) -> Option<(LanePlace, CallSpan)> {
     let span = run.span(cells.integer(0), cells.integer(1))?;
     let global = cells.id(2)?;
     let place = run.lane(process_of(global), LaneKey::Thread(thread_of(global)))?;
