@@ -68,7 +68,7 @@ impl Host for NativeHost {
         let file = std::fs::File::open(path)
             .ok()
             .filter(|_| Path::new(path).is_file());
-        // A file that cannot be read is reported by whoever reads it as a whole.
+        // A file that cannot be read is reported when it is read as a whole.
         let _ = file.map(|file| file.take(limit as u64).read_to_end(&mut start));
         start
     }

@@ -115,16 +115,21 @@ impl Engine {
         self.executor.publisher.publish();
     }
 
+    /// Opens a trace or a saved session.
+    fn open_source(&mut self, source: &str, function: Option<&str>) -> Result<(), CommandError> {
+        if is_session_file(&mut *self.executor.host, source) {
+            self.load_session(source)?;
+        } else {
+            self.open(source, function)?;
+        }
+        self.analyze_run();
+        Ok(())
+    }
+
     fn carry_out(&mut self, command: Command) -> Result<(), CommandError> {
         match command {
             Command::OpenTrace { source, function } => {
-                if is_session_file(&mut *self.executor.host, &source) {
-                    self.load_session(&source)?;
-                } else {
-                    self.open(&source, function.as_deref())?;
-                }
-                self.analyze_run();
-                Ok(())
+                self.open_source(&source, function.as_deref())
             }
             Command::SetRoot { function } => self.set_root(&function),
             Command::SetRecordedRun { source, run } => {

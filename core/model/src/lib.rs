@@ -75,7 +75,7 @@ pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
 pub use real::{Real, fraction};
 pub use reason::{DifferenceKind, Reason};
-pub use relation::{Collective, CollectiveEvent, Launch, LaunchEvent};
+pub use relation::{CollectiveEvent, CollectiveMember, Launch, LaunchEvent};
 pub use run::{RunIdentity, RunMatch, RunMismatch};
 pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit, thousands};
 pub use trace::Trace;

@@ -4,7 +4,7 @@ use crate::{LaneIdx, ThreadId, TimeNs};
 
 /// A call that takes part in a collective operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Collective {
+pub struct CollectiveMember {
     /// The lane.
     pub lane: LaneIdx,
     /// A time within the call.
@@ -28,7 +28,7 @@ pub struct Launch {
     pub launched: TimeNs,
 }
 
-/// A [`Collective`] as a reader delivers it.
+/// A [`CollectiveMember`] as a reader delivers it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct CollectiveEvent {
     /// The thread or stream.

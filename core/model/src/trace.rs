@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::message_matching::match_messages;
 use crate::{
-    Collective, CollectiveEvent, CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, Lane, LaneIdx,
-    Launch, LaunchEvent, Message, Metadata, NameTable, ProgramId, RankId, RankTrace, RunIdentity,
-    ThreadId, TimeNs, TracerWrite, Warnings, WeightUnit,
+    CollectiveEvent, CollectiveMember, CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, Lane,
+    LaneIdx, Launch, LaunchEvent, Message, Metadata, NameTable, ProgramId, RankId, RankTrace,
+    RunIdentity, ThreadId, TimeNs, TracerWrite, Warnings, WeightUnit,
 };
 
 /// A trace in memory.
@@ -24,7 +24,7 @@ pub struct Trace {
     /// lane do not overlap.
     pub writes: Vec<TracerWrite>,
     /// Calls that take part in collectives, where the format states it; ordered by lane, then time.
-    pub collectives: Vec<Collective>,
+    pub collectives: Vec<CollectiveMember>,
     /// Launches of calls, where the format states them; ordered by lane, then time of the launched call.
     pub launches: Vec<Launch>,
     /// Metadata, ordered by program, rank, thread, key.
@@ -106,7 +106,7 @@ impl Trace {
             at.ok().map(|at| LaneIdx::from_index(first + at))
         };
         self.collectives.extend(collectives.iter().filter_map(|it| {
-            Some(Collective {
+            Some(CollectiveMember {
                 lane: lane_of(it.thread)?,
                 time: it.time,
                 communicator: it.communicator,
@@ -131,7 +131,7 @@ impl Trace {
     }
 
     /// Returns the calls of a lane that take part in collectives, in order of time.
-    pub fn collectives_on(&self, lane: LaneIdx) -> &[Collective] {
+    pub fn collectives_on(&self, lane: LaneIdx) -> &[CollectiveMember] {
         let from = self.collectives.partition_point(|it| it.lane < lane);
         let to = self.collectives.partition_point(|it| it.lane <= lane);
         &self.collectives[from..to]

@@ -49,7 +49,7 @@ fn rank(rank: u32, events: &[(u8, u32)], unit: i64) -> RankTrace {
                     batch.launches.push(LaunchEvent {
                         thread,
                         time,
-                        by: ThreadId(u32::from(event) / 2 & 1),
+                        by: ThreadId((u32::from(event) / 2) & 1),
                         launched: time,
                     });
                 }

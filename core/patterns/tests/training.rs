@@ -187,9 +187,9 @@ fn rank_trace(rank: Rank, number: u32) -> callgrove_model::RankTrace {
         let mut calls: Vec<&Call> = rank.calls.iter().filter(|it| it.thread == thread).collect();
         calls.sort_by_key(|it| (it.start, -it.end));
         let mut open: Vec<&Call> = Vec::new();
-        let mut push = |kind, call: &Call, time: i64| {
+        let mut push = |kind, call: &Call, time_us: i64| {
             let func = names.intern(call.name);
-            batch.funcs.push(thread, kind, func, at(time), row);
+            batch.funcs.push(thread, kind, func, at(time_us), row);
             row += 1;
         };
         for call in calls {

@@ -12,15 +12,15 @@ use callgrove_model::{
 };
 use callgrove_model::{RankBuilder, Warnings};
 use callgrove_source::{
-    DecodedRun, Decoder, EventStream, LaneKey, Next, OrderingStream, Projection, RankEvents,
-    SourceError, call_lines,
+    DecodedRun, EventStream, FileDecoder, LaneIdentity, Next, OrderingStream, Projection,
+    RankEvents, SourceError, call_lines,
 };
 use proptest::prelude::*;
 
 /// A decoder that has read everything.
 struct Read(Option<DecodedRun>);
 
-impl Decoder for Read {
+impl FileDecoder for Read {
     fn read_on(&mut self) -> Result<bool, SourceError> {
         Ok(false)
     }
@@ -60,7 +60,7 @@ fn trace(rank: RankEvents) -> Trace {
     Trace::assemble(vec![rank], warnings)
 }
 
-const THREAD: LaneKey = LaneKey::Thread(7);
+const THREAD: LaneIdentity = LaneIdentity::Thread(7);
 
 fn of_calls(calls: &[(u32, i64, i64)]) -> RankEvents {
     let mut rank = RankEvents::default();
@@ -166,12 +166,12 @@ fn beginnings_and_ends_at_the_same_time_nest_in_their_order() {
 #[test]
 fn lanes_are_numbered_from_the_main_thread_and_relations_follow_them() {
     let mut rank = RankEvents::default();
-    let stream = rank.lane(LaneKey::Stream {
+    let stream = rank.lane(LaneIdentity::Stream {
         device: 0,
         stream: 7,
     });
-    let helper = rank.lane(LaneKey::Thread(1));
-    let main = rank.lane(LaneKey::Thread(2));
+    let helper = rank.lane(LaneIdentity::Thread(1));
+    let main = rank.lane(LaneIdentity::Thread(2));
     rank.set_main(main);
     for lane in [main, helper, stream] {
         rank.call(lane, FuncId(0), TimeNs(5), TimeNs(9));
@@ -213,10 +213,10 @@ fn relations_follow_a_call_to_a_lane_of_its_own() {
 
 #[test]
 fn processes_of_a_rank_are_joined_lane_by_lane() {
-    let stream = |stream| LaneKey::Stream { device: 0, stream };
+    let stream = |stream| LaneIdentity::Stream { device: 0, stream };
     let process = |thread: u64, start: i64| {
         let mut rank = RankEvents::default();
-        let own = rank.lane(LaneKey::Thread(thread));
+        let own = rank.lane(LaneIdentity::Thread(thread));
         let gpu = rank.lane(stream(7));
         rank.set_main(own);
         rank.call(own, FuncId(0), TimeNs(start), TimeNs(start + 2));

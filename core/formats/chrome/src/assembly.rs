@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use callgrove_model::{CommKind, Property, RankId, WarningKind};
-use callgrove_source::{DecodedRun, LaneKey, LaneNumber, RankEvents};
+use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber, RankEvents};
 
 use crate::async_calls::AsyncCalls;
 use crate::category::ChromeCallKind;
@@ -109,7 +109,7 @@ fn add_async_calls(recorder: &mut EventRecorder, file: &str) {
 impl Assembly {
     /// Gives each row with calls a lane.
     fn add_lanes(&mut self) {
-        let mut places: BTreeMap<(RankId, LaneKey), RowPlace> = BTreeMap::new();
+        let mut places: BTreeMap<(RankId, LaneIdentity), RowPlace> = BTreeMap::new();
         for (index, row) in self.recorder.rows.list.iter().enumerate() {
             let process = self.recorder.rows.names(row.place).0;
             let rank = self.ranks.rank(process);
@@ -120,7 +120,7 @@ impl Assembly {
             let mut key = self.lane_key(index, row);
             let first = *places.entry((rank, key)).or_insert(row.place);
             if first != row.place {
-                key = LaneKey::Thread(OTHER_THREAD | number(index));
+                key = LaneIdentity::Thread(OTHER_THREAD | number(index));
             }
             let lane = self.events.entry(rank).or_default().lane(key);
             self.lanes.push(Some((rank, lane)));
@@ -128,13 +128,13 @@ impl Assembly {
     }
 
     /// Returns what the lane of a row is.
-    fn lane_key(&self, index: usize, row: &ChromeRow) -> LaneKey {
-        let track = LaneKey::Track(number(index));
+    fn lane_key(&self, index: usize, row: &ChromeRow) -> LaneIdentity {
+        let track = LaneIdentity::Track(number(index));
         let ChromeRowKind::Calls(kind) = row.kind else {
             return track;
         };
         let (process, thread) = self.recorder.rows.names(row.place);
-        let on_thread = LaneKey::Thread(match thread {
+        let on_thread = LaneIdentity::Thread(match thread {
             RowName::Missing => 0,
             RowName::Number(number) => number.cast_unsigned(),
             RowName::Text(index) => TEXT_THREAD | number(index),
@@ -146,7 +146,7 @@ impl Assembly {
         match (self.ranks.writer, kind) {
             (TraceWriter::Other, _) => on_thread,
             (TraceWriter::Jax, _) => match (self.devices.get(&process), stream) {
-                (Some(&device), Some(stream)) => LaneKey::Stream { device, stream },
+                (Some(&device), Some(stream)) => LaneIdentity::Stream { device, stream },
                 (Some(_), None) => track,
                 (None, _) => on_thread,
             },
@@ -157,7 +157,7 @@ impl Assembly {
                 }
             }
             (TraceWriter::Kineto, ChromeCallKind::Device) => match (process, stream) {
-                (RowName::Number(device), Some(stream)) if device >= 0 => LaneKey::Stream {
+                (RowName::Number(device), Some(stream)) if device >= 0 => LaneIdentity::Stream {
                     device: device.cast_unsigned(),
                     stream,
                 },
@@ -176,7 +176,7 @@ impl Assembly {
                 continue;
             };
             let (process, thread) = self.recorder.rows.names(row.place);
-            let is_thread = matches!(self.lane_key(index, row), LaneKey::Thread(_));
+            let is_thread = matches!(self.lane_key(index, row), LaneIdentity::Thread(_));
             let is_first = process == thread && process != RowName::Missing;
             let merit = (
                 is_thread,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callgrove_model::{RankId, WarningKind, fraction};
-use callgrove_source::{DecodedRun, Decoder, Input, SourceError};
+use callgrove_source::{DecodedRun, FileDecoder, Input, SourceError};
 
 use crate::assembly::assemble;
 use crate::document::ChromeDocument;
@@ -91,7 +91,7 @@ impl ChromeDecoder {
     }
 }
 
-impl Decoder for ChromeDecoder {
+impl FileDecoder for ChromeDecoder {
     fn read_on(&mut self) -> Result<bool, SourceError> {
         let goes_on = self
             .document

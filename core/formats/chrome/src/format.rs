@@ -5,8 +5,8 @@ use std::path::Path;
 
 use callgrove_model::{ProgramId, RankId};
 use callgrove_source::{
-    Contents, Decoder as _, EventStream, Extent, Format, Input, OrderingStream, Part, Projection,
-    SourceError,
+    Contents, EventStream, Extent, FileDecoder as _, Format, Input, OrderingStream, Part,
+    Projection, SourceError,
 };
 use memchr::memmem;
 

@@ -202,7 +202,7 @@ fn ranks_are_found_after_the_events_and_assumed_without() {
 
 /// Returns the collectives as text: rank, time, and whether communicator and number are those of the first rank's.
 fn collectives(trace: &Trace) -> Vec<(u32, i64, u64, u64)> {
-    let of = |it: &callgrove_model::Collective| {
+    let of = |it: &callgrove_model::CollectiveMember| {
         let rank = trace.lanes[it.lane.index()].rank;
         (rank.0, it.time.0, it.communicator, it.sequence)
     };

@@ -52,14 +52,14 @@ impl ApiCalls {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_source::{LaneKey, RankEvents};
+    use callgrove_source::{LaneIdentity, RankEvents};
 
     use super::*;
 
     #[test]
     fn the_first_call_of_a_correlation_is_found_whatever_the_gaps() {
         let mut rank = RankEvents::default();
-        let lane = rank.lane(LaneKey::Thread(1));
+        let lane = rank.lane(LaneIdentity::Thread(1));
         let mut calls = ApiCalls::default();
         for (correlation, start) in [(9, 90), (5, 50), (6, 61), (6, 60), (u64::MAX, 99)] {
             calls.push(correlation, TimeNs(start), lane);

@@ -1,7 +1,7 @@
 //! Reads a file, table by table and chunk by chunk.
 
 use callgrove_model::{RankId, WarningKind};
-use callgrove_source::{DecodedRun, Decoder, Input, SourceError};
+use callgrove_source::{DecodedRun, FileDecoder, Input, SourceError};
 
 use crate::database::{Database, LogState};
 use crate::error::GpuSqliteError;
@@ -90,7 +90,7 @@ impl GpuDecoder {
     }
 }
 
-impl Decoder for GpuDecoder {
+impl FileDecoder for GpuDecoder {
     fn read_on(&mut self) -> Result<bool, SourceError> {
         let Self {
             database,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use callgrove_model::{ProgramId, RankId};
 use callgrove_source::{
-    Contents, Decoder, EventStream, Extent, Format, Input, OrderingStream, Part, Projection,
+    Contents, EventStream, Extent, FileDecoder, Format, Input, OrderingStream, Part, Projection,
     SourceError,
 };
 

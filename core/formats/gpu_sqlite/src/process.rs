@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callgrove_model::{FuncId, Property, TimeNs};
-use callgrove_source::{LaneKey, LaneNumber, RankEvents};
+use callgrove_source::{LaneIdentity, LaneNumber, RankEvents};
 
 use crate::correlation::ApiCalls;
 use crate::environment::StatedRank;
@@ -145,7 +145,7 @@ impl ProfiledProcess {
                 None => ends.push(end),
             }
             let key = first_track.saturating_add(u64::try_from(track).unwrap_or(0));
-            let lane = self.events.lane(LaneKey::Track(key));
+            let lane = self.events.lane(LaneIdentity::Track(key));
             match span.end {
                 Some(end) => self.events.call(lane, func, span.start, end),
                 None => self.events.begin(lane, func, span.start),
@@ -157,7 +157,7 @@ impl ProfiledProcess {
     fn describe(&mut self, key: ProcessKey) {
         let lanes: Vec<_> = self.events.lanes().collect();
         let threads = lanes.iter().filter_map(|&(lane, key)| match key {
-            LaneKey::Thread(tid) => Some((lane, tid)),
+            LaneIdentity::Thread(tid) => Some((lane, tid)),
             _ => None,
         });
         let rank_of = |&(lane, tid): &(LaneNumber, u64)| {
@@ -171,9 +171,11 @@ impl ProfiledProcess {
         }
         for &(lane, key) in &lanes {
             let (key, name) = match key {
-                LaneKey::Thread(tid) => (THREAD_NAME, self.facts.thread_names.get(&tid)),
-                LaneKey::Stream { device, .. } => (GPU_NAME, self.facts.gpu_names.get(&device)),
-                LaneKey::Track(_) => continue,
+                LaneIdentity::Thread(tid) => (THREAD_NAME, self.facts.thread_names.get(&tid)),
+                LaneIdentity::Stream { device, .. } => {
+                    (GPU_NAME, self.facts.gpu_names.get(&device))
+                }
+                LaneIdentity::Track(_) => continue,
             };
             if let Some(name) = name {
                 self.events.metadata(lane, key, name.as_str());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{FuncId, NameTable, RankId, TimeNs, WarningKind, Warnings};
-use callgrove_source::{DecodedRun, LaneKey, LaneNumber};
+use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber};
 
 use crate::database::Database;
 use crate::func_names::{FuncNames, StringTable};
@@ -29,7 +29,7 @@ pub(crate) struct ProfiledRun {
     processes: Vec<ProfiledProcess>,
     by_key: BTreeMap<ProcessKey, usize>,
     /// The lane of the row before, since most rows of a table are of few lanes.
-    last_lane: Option<((ProcessKey, LaneKey), LanePlace)>,
+    last_lane: Option<((ProcessKey, LaneIdentity), LanePlace)>,
     /// Time zero of the file, in nanoseconds since the epoch.
     origin_ns: i64,
 }
@@ -78,14 +78,14 @@ impl ProfiledRun {
 
     /// Returns the lane of a key in a process.
     #[inline]
-    pub(crate) fn lane(&mut self, process: ProcessKey, key: LaneKey) -> Option<LanePlace> {
+    pub(crate) fn lane(&mut self, process: ProcessKey, key: LaneIdentity) -> Option<LanePlace> {
         match self.last_lane {
             Some((last, place)) if last == (process, key) => Some(place),
             _ => self.find_lane(process, key),
         }
     }
 
-    fn find_lane(&mut self, process: ProcessKey, key: LaneKey) -> Option<LanePlace> {
+    fn find_lane(&mut self, process: ProcessKey, key: LaneIdentity) -> Option<LanePlace> {
         let index = self.process_index(process)?;
         let lane = self.process(index)?.events.lane(key);
         let place = LanePlace {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_source::LaneKey;
+use callgrove_source::LaneIdentity;
 
 use crate::database::Database;
 use crate::environment::StatedRank;
@@ -151,7 +151,7 @@ impl ToolReader for RocpdReader {
         let process = process(cells, 2, 3)?;
         let correlation = cells.id(5).filter(|it| *it != 0);
         if view == RocpdView::Regions {
-            let place = run.lane(process, LaneKey::Thread(cells.id(6)?))?;
+            let place = run.lane(process, LaneIdentity::Thread(cells.id(6)?))?;
             let func = match marker(cells) {
                 Some(message) => run.names.intern(&message),
                 None => run.intern_text(&cells.text(4)?),
@@ -168,7 +168,7 @@ impl ToolReader for RocpdReader {
         let queue = cells.id(8).map(|it| FIRST_QUEUE.saturating_add(it));
         let stream = cells.id(7).or(queue).unwrap_or_default();
         let device = device.or(target).unwrap_or_default();
-        let place = run.lane(process, LaneKey::Stream { device, stream })?;
+        let place = run.lane(process, LaneIdentity::Stream { device, stream })?;
         run.gpu_call(place, device, func, span, correlation);
         Some(())
     }

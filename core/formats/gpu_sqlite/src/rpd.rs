@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use callgrove_model::FuncId;
-use callgrove_source::LaneKey;
+use callgrove_source::LaneIdentity;
 
 use crate::database::Database;
 use crate::func_names::StringTable;
@@ -94,7 +94,7 @@ impl RpdReader {
             node: 0,
             pid: cells.id(2)?,
         };
-        let place = run.lane(process, LaneKey::Thread(cells.id(3)?))?;
+        let place = run.lane(process, LaneIdentity::Thread(cells.id(3)?))?;
         let name = cells.integer(4)?;
         let func = self.func(name, cells.integer(5), database, run);
         let api = cells.id(6);
@@ -142,7 +142,7 @@ impl RpdReader {
         });
         let name = description.or(cells.integer(5))?;
         let func = run.names.of_id(name, database, &mut run.warnings);
-        let place = run.lane(process, LaneKey::Stream { device, stream })?;
+        let place = run.lane(process, LaneIdentity::Stream { device, stream })?;
         run.gpu_call(place, device, func, span, api);
         Some(())
     }

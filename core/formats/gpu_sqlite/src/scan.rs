@@ -20,7 +20,7 @@ pub(crate) struct Scan {
     /// The number of the last row that was read.
     last_key: i64,
     /// The last row number of all; 1 if unknown.
-    size: i64,
+    last_row: i64,
     num_rows: u64,
     text_bytes: Cell<u64>,
     max_text_bytes: u64,
@@ -78,7 +78,7 @@ impl Scan {
             sql,
             is_keyed,
             last_key: i64::MIN,
-            size: 1,
+            last_row: 1,
             num_rows: 0,
             text_bytes: Cell::new(0),
             max_text_bytes: database.max_text_bytes(),
@@ -86,7 +86,7 @@ impl Scan {
         if is_keyed && key == "rowid" {
             let last = format!("select max(rowid) from {table}");
             let last = database.connection().query_row(&last, (), |row| row.get(0));
-            scan.size = last.unwrap_or(1).max(1);
+            scan.last_row = last.unwrap_or(1).max(1);
         }
         scan
     }
@@ -103,8 +103,8 @@ impl Scan {
 
     /// Returns the share of the rows that were read, if they have numbers.
     pub(crate) fn position(&self) -> f32 {
-        let done = self.last_key.clamp(0, self.size);
-        callgrove_model::fraction(done.unsigned_abs(), self.size.unsigned_abs())
+        let done = self.last_key.clamp(0, self.last_row);
+        callgrove_model::fraction(done.unsigned_abs(), self.last_row.unsigned_abs())
     }
 
     /// Reads some `chunk_rows` rows, and never more than `rows_left`.

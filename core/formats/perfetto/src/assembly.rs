@@ -9,7 +9,7 @@ use crate::clocks::{ClockPath, ClockStamp, TraceClocks};
 use crate::flows::{PlacedPoint, connect};
 use crate::lanes::TrackLane;
 use crate::processes::Processes;
-use crate::recorder::{FlowPoint, TraceRecorder};
+use crate::recorder::{TraceRecorder, TrackFlow};
 use crate::slices::{order, pair};
 use crate::track::{END, EventList, Track};
 
@@ -168,7 +168,7 @@ impl Assembly {
         &mut self,
         index: usize,
         track: &mut Track,
-        flows: &[FlowPoint],
+        flows: &[TrackFlow],
         points: &mut Vec<PlacedPoint>,
     ) {
         let Some(&Some(placed)) = self.placed.get(index) else {
@@ -252,7 +252,7 @@ fn join(lists: &mut Vec<EventList>) {
 
 /// Returns the end of the slice that begins with a flow. It is unknown on tracks with times of several clocks.
 fn slice_of(
-    flow: &FlowPoint,
+    flow: &TrackFlow,
     positions: &[Option<Vec<u32>>],
     lists: &[EventList],
 ) -> Option<TimeNs> {

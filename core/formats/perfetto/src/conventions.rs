@@ -8,7 +8,7 @@ use callgrove_model::CommKind;
 
 use crate::clocks::ClockStamp;
 use crate::proto::{Annotation, AnnotationValue, TrackEvent};
-use crate::recorder::{CounterSample, CounterValue, StatedMessage, TraceRecorder};
+use crate::recorder::{CounterValue, StatedMessage, TraceRecorder, TrackSample};
 use crate::sequence::Sequence;
 use crate::text::text;
 
@@ -104,7 +104,7 @@ fn take_user_event(
     };
     let name = text(name, &mut recorder.warnings);
     let counter = Some(recorder.counter_of(&name));
-    recorder.counters.push(CounterSample {
+    recorder.counters.push(TrackSample {
         track,
         counter,
         at,

@@ -7,7 +7,7 @@ use callgrove_source::LaneNumber;
 
 use crate::assembly::Assembly;
 use crate::processes::Processes;
-use crate::recorder::{CounterSample, CounterValue, TraceRecorder};
+use crate::recorder::{CounterValue, TraceRecorder, TrackSample};
 
 /// Name of a counter that has none.
 const NO_NAME: &str = "unnamed counter";
@@ -78,7 +78,7 @@ fn counter_of(track: usize, recorder: &mut TraceRecorder) -> CounterId {
 }
 
 /// Returns the value of a sample in whole units, or `None` if it is negative or not a number.
-fn value_of(sample: &CounterSample, recorder: &TraceRecorder) -> Option<u64> {
+fn value_of(sample: &TrackSample, recorder: &TraceRecorder) -> Option<u64> {
     let track = recorder.tracks.tracks.get(sample.track);
     let counter = track.and_then(|it| it.counter.as_ref());
     let multiplier = match sample.counter {

@@ -3,7 +3,7 @@
 use std::io::{self, BufReader, Read};
 
 use callgrove_model::{RankId, WarningKind, fraction};
-use callgrove_source::{DecodedRun, Decoder, FileReader, Input, SourceError};
+use callgrove_source::{DecodedRun, FileDecoder, FileReader, Input, SourceError};
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use ruzstd::decoding::StreamingDecoder;
 
@@ -111,7 +111,7 @@ impl TraceDecoder {
     }
 }
 
-impl Decoder for TraceDecoder {
+impl FileDecoder for TraceDecoder {
     fn read_on(&mut self) -> Result<bool, SourceError> {
         let until = self.packets.num_bytes_read() + BYTES_AT_ONCE;
         while self.packets.num_bytes_read() < until {

@@ -7,7 +7,7 @@ use crate::conventions::take_instant;
 use crate::legacy::{LegacyEvent, take_legacy};
 use crate::proto::BadField;
 use crate::proto::{BEGIN, COUNTER, INSTANT, SLICE_END, TrackEvent};
-use crate::recorder::{CounterValue, FlowPoint, TraceRecorder, index_of};
+use crate::recorder::{CounterValue, TraceRecorder, TrackFlow, index_of};
 use crate::sequence::Sequence;
 use crate::track::{END, NO_EVENT};
 
@@ -84,7 +84,7 @@ fn push_flow(
     at: ClockStamp,
     event: u32,
 ) {
-    recorder.flows.push(FlowPoint {
+    recorder.flows.push(TrackFlow {
         id,
         track,
         at,

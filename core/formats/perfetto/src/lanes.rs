@@ -4,7 +4,7 @@
 //! rocprofiler-sdk (`COMPUTE … [0] QUEUE [1] GPU`, `STREAM [" 3 "]`, `COPY to AGENT [1] THREAD [0] (GPU)`, `THREAD 1 (4711)`),
 //! `perfetto_processor.cpp` of rocprofiler-systems (`GPU Kernel Dispatch [0] Queue 1`, `HIP Activity Stream 3`).
 
-use callgrove_source::LaneKey;
+use callgrove_source::LaneIdentity;
 
 use crate::track::Track;
 
@@ -25,7 +25,7 @@ const COPY_NAMES: [&str; 2] = ["COPY TO AGENT", "GPU MEMORY COPY"];
 /// The lane of a track.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TrackLane {
-    pub(crate) key: LaneKey,
+    pub(crate) key: LaneIdentity,
     /// Whether a GPU does what is on it.
     pub(crate) is_gpu: bool,
 }
@@ -38,7 +38,7 @@ impl TrackLane {
         let is_any = |names: &[&str]| names.iter().any(|it| name.starts_with(it));
         if is_any(&COPY_NAMES) {
             return Self {
-                key: LaneKey::Track(index),
+                key: LaneIdentity::Track(index),
                 is_gpu: true,
             };
         }
@@ -50,14 +50,16 @@ impl TrackLane {
             && let Some((device, stream)) = device_and_stream(&name)
         {
             return Self {
-                key: LaneKey::Stream { device, stream },
+                key: LaneIdentity::Stream { device, stream },
                 is_gpu: true,
             };
         }
         let thread = track.thread.as_ref().map(|it| it.tid.cast_unsigned());
-        let key = thread.or_else(|| stated_thread(&name)).map(LaneKey::Thread);
+        let key = thread
+            .or_else(|| stated_thread(&name))
+            .map(LaneIdentity::Thread);
         Self {
-            key: key.unwrap_or(LaneKey::Track(index)),
+            key: key.unwrap_or(LaneIdentity::Track(index)),
             is_gpu: false,
         }
     }
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn streams_and_threads_are_recognized_by_their_names() {
-        let stream = |device, stream| LaneKey::Stream { device, stream };
+        let stream = |device, stream| LaneIdentity::Stream { device, stream };
         for (name, expected) in [
             ("CUDA [0:1:7]", stream(0, 7)),
             ("GPU1 Queue3", stream(1, 3)),
@@ -103,15 +105,15 @@ mod tests {
             ("HIP Activity Stream 3", stream(0, 3)),
             ("HIP Activity Device 2, Queue 1", stream(2, 1)),
             ("HIP Activity Device 2", stream(2, 0)),
-            ("COPY to AGENT [1] THREAD [0] (GPU)", LaneKey::Track(9)),
+            ("COPY to AGENT [1] THREAD [0] (GPU)", LaneIdentity::Track(9)),
             (
                 "GPU Memory Allocation to Agent [1] Thread 0",
-                LaneKey::Track(9),
+                LaneIdentity::Track(9),
             ),
-            ("THREAD 1 (4711)", LaneKey::Thread(4711)),
-            ("GPU worker 3", LaneKey::Track(9)),
-            ("CUDA worker 3", LaneKey::Track(9)),
-            ("load", LaneKey::Track(9)),
+            ("THREAD 1 (4711)", LaneIdentity::Thread(4711)),
+            ("GPU worker 3", LaneIdentity::Track(9)),
+            ("CUDA worker 3", LaneIdentity::Track(9)),
+            ("load", LaneIdentity::Track(9)),
         ] {
             let track = Track {
                 name: Some(name.to_owned()),

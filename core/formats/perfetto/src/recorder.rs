@@ -13,7 +13,7 @@ use crate::track::{END, NO_EVENT, TrackTable};
 
 /// A point of a flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FlowPoint {
+pub(crate) struct TrackFlow {
     pub(crate) id: u64,
     pub(crate) track: usize,
     pub(crate) at: ClockStamp,
@@ -42,7 +42,7 @@ pub(crate) enum CounterValue {
 
 /// A sample of a counter.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CounterSample {
+pub(crate) struct TrackSample {
     pub(crate) track: usize,
     /// The counter, if it is not the track itself.
     pub(crate) counter: Option<CounterId>,
@@ -60,9 +60,9 @@ pub(crate) struct TraceRecorder {
     pub(crate) counter_names: NameTable<CounterId>,
     pub(crate) tracks: TrackTable,
     pub(crate) clocks: TraceClocks,
-    pub(crate) flows: Vec<FlowPoint>,
+    pub(crate) flows: Vec<TrackFlow>,
     pub(crate) messages: Vec<StatedMessage>,
-    pub(crate) counters: Vec<CounterSample>,
+    pub(crate) counters: Vec<TrackSample>,
     pub(crate) asyncs: HashMap<(Option<i64>, u64, u64), OpenSlices>,
     /// Command lines by process, from lists of processes.
     pub(crate) command_lines: BTreeMap<i64, String>,
@@ -127,7 +127,7 @@ impl TraceRecorder {
             track.sum.1 = track.sum.1.saturating_add(difference);
             value = CounterValue::Integer(track.sum.1);
         }
-        self.counters.push(CounterSample {
+        self.counters.push(TrackSample {
             track,
             counter: None,
             at,

@@ -63,7 +63,7 @@ fn read_all(mut source: Box<dyn EventStream>) -> Read {
         match source.next_step(Duration::from_millis(100)).unwrap() {
             Next::Step(batch) => steps.push(format!("{batch:?}")),
             Next::NotReady | Next::Reading => {
-                assert!(start.elapsed() < TIMEOUT, "{} steps", steps.len())
+                assert!(start.elapsed() < TIMEOUT, "{} steps", steps.len());
             }
             Next::End => break,
         }

@@ -8,9 +8,9 @@ use super::PackedError;
 use super::lane::{self, LaneColumns};
 use crate::message_matching::in_order_of_sending;
 use crate::{
-    Collective, CommKind, CommRef, Comms, CounterId, Counters, ExecRef, Executions, FuncId, Lane,
-    LaneIdx, Launch, Message, Metadata, Name, NameTable, ProgramId, RankId, RunIdentity, ThreadId,
-    TimeNs, Trace, TracerWrite, Warnings, WeightUnit,
+    CollectiveMember, CommKind, CommRef, Comms, CounterId, Counters, ExecRef, Executions, FuncId,
+    Lane, LaneIdx, Launch, Message, Metadata, Name, NameTable, ProgramId, RankId, RunIdentity,
+    ThreadId, TimeNs, Trace, TracerWrite, Warnings, WeightUnit,
 };
 
 /// A trace without the contents of its lanes.
@@ -60,12 +60,14 @@ fn table_of<Id: Name>(names: &[String]) -> NameTable<Id> {
     table
 }
 
-fn collective_columns(it: &Collective) -> (LaneIdx, TimeNs, u64, u64) {
+fn collective_columns(it: &CollectiveMember) -> (LaneIdx, TimeNs, u64, u64) {
     (it.lane, it.time, it.communicator, it.sequence)
 }
 
-fn collective((lane, time, communicator, sequence): (LaneIdx, TimeNs, u64, u64)) -> Collective {
-    Collective {
+fn collective(
+    (lane, time, communicator, sequence): (LaneIdx, TimeNs, u64, u64),
+) -> CollectiveMember {
+    CollectiveMember {
         lane,
         time,
         communicator,

@@ -1,6 +1,11 @@
-//! The kind of a function in the search for causes: work, or a call in which a lane can wait.
+//! The kind of a function in the search for causes: work, or a call in which a lane can wait; and the lanes that are
+//! streams of a device.
 
-use callgrove_model::{FuncId, FunctionName, NameTable, Trace};
+use std::collections::BTreeSet;
+
+use callgrove_model::{
+    FuncId, FunctionName, Lane, LaneIdx, Metadata, NameTable, Property, ThreadId, Trace,
+};
 
 use crate::wait_names;
 
@@ -156,6 +161,34 @@ impl CallKind {
     pub(super) fn is_collective(self) -> bool {
         matches!(self, Self::Collective | Self::Rooted | Self::Barrier)
     }
+}
+
+/// Returns the lanes that are streams of a device: those of which the metadata states it. A rank whose metadata states
+/// nothing has them if its first thread waits for a device anywhere; then all its other threads are taken for streams.
+pub(super) fn device_lanes(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<LaneIdx> {
+    let states = |it: &&Metadata| Property::GpuDevice.is_in(it) || Property::GpuStream.is_in(it);
+    let stated = trace.metadata.iter().filter(states);
+    let stated: BTreeSet<_> = stated.map(|it| (it.program, it.rank, it.thread)).collect();
+    let ranks: BTreeSet<_> = stated.iter().map(|it| (it.0, it.1)).collect();
+    let waits = |lane: &&Lane| {
+        let mut funcs = lane.executions.func.iter();
+        funcs.any(|func| kinds[func.index()] == CallKind::DeviceSync)
+    };
+    let first = trace.lanes.iter().filter(|it| it.thread == ThreadId(0));
+    let waiting: BTreeSet<_> = first
+        .filter(waits)
+        .map(|it| (it.program, it.rank))
+        .collect();
+    let is_device = |lane: &Lane| {
+        let rank = (lane.program, lane.rank);
+        if ranks.contains(&rank) {
+            stated.contains(&(lane.program, lane.rank, lane.thread))
+        } else {
+            lane.thread != ThreadId(0) && waiting.contains(&rank)
+        }
+    };
+    let lanes = trace.lanes().filter(|(_, lane)| is_device(lane));
+    lanes.map(|(index, _)| index).collect()
 }
 
 #[cfg(test)]

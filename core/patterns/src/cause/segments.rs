@@ -1,14 +1,13 @@
 //! Segments of a lane: gaps of own work between events, and operations in which it can wait.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use callgrove_model::{
-    DurationNs, ExecIdx, FuncId, Lane, LaneIdx, Metadata, ProgramId, Property, RankId, ThreadId,
-    TimeNs, Trace,
+    DurationNs, ExecIdx, FuncId, Lane, LaneIdx, ProgramId, RankId, ThreadId, TimeNs, Trace,
 };
 
-use super::call_kind::CallKind;
+use super::call_kind::{CallKind, device_lanes};
 use super::clock::Clocks;
 
 /// The call in which TAU counts the time of a thread outside every function of the program.
@@ -235,34 +234,6 @@ impl Segments {
         let is_first = (lane.program, lane.rank, lane.thread) == (program, rank, ThreadId(0));
         is_first.then(|| LaneIdx::from_index(at))
     }
-}
-
-/// Returns the lanes that are streams of a device: those of which the metadata states it. A rank whose metadata states
-/// nothing has them if its first thread waits for a device anywhere; then all its other threads are taken for streams.
-fn device_lanes(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<LaneIdx> {
-    let states = |it: &&Metadata| Property::GpuDevice.is_in(it) || Property::GpuStream.is_in(it);
-    let stated = trace.metadata.iter().filter(states);
-    let stated: BTreeSet<_> = stated.map(|it| (it.program, it.rank, it.thread)).collect();
-    let ranks: BTreeSet<_> = stated.iter().map(|it| (it.0, it.1)).collect();
-    let waits = |lane: &&Lane| {
-        let mut funcs = lane.executions.func.iter();
-        funcs.any(|func| kinds[func.index()] == CallKind::DeviceSync)
-    };
-    let first = trace.lanes.iter().filter(|it| it.thread == ThreadId(0));
-    let waiting: BTreeSet<_> = first
-        .filter(waits)
-        .map(|it| (it.program, it.rank))
-        .collect();
-    let is_device = |lane: &Lane| {
-        let rank = (lane.program, lane.rank);
-        if ranks.contains(&rank) {
-            stated.contains(&(lane.program, lane.rank, lane.thread))
-        } else {
-            lane.thread != ThreadId(0) && waiting.contains(&rank)
-        }
-    };
-    let lanes = trace.lanes().filter(|(_, lane)| is_device(lane));
-    lanes.map(|(index, _)| index).collect()
 }
 
 /// A walk through the events of one lane.

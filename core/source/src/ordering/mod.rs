@@ -1,7 +1,7 @@
 //! Files whose events are not in order of time: their events are collected, ordered, and cut into steps.
 //!
 //! ```text
-//! file ─ Decoder ─ RankEvents (one for each rank) ─ calls nested, lane by lane ─ RankSteps ─ OrderingStream
+//! file ─ FileDecoder ─ RankEvents (one for each rank) ─ calls nested, lane by lane ─ RankSteps ─ OrderingStream
 //! ```
 
 mod nesting;
@@ -9,5 +9,5 @@ mod rank_events;
 mod rank_steps;
 mod stream;
 
-pub use rank_events::{LaneKey, LaneNumber, RankEvents};
-pub use stream::{DecodedRun, Decoder, OrderingStream};
+pub use rank_events::{LaneIdentity, LaneNumber, RankEvents};
+pub use stream::{DecodedRun, FileDecoder, OrderingStream};

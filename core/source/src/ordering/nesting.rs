@@ -8,7 +8,7 @@ use callgrove_model::{
     DurationNs, FuncEvent, FuncEventKind, FuncId, RankId, TimeNs, WarningKind, Warnings,
 };
 
-use super::rank_events::{CallEvent, CallExtent};
+use super::rank_events::{CallExtent, LaneCall};
 
 /// Largest overlap that is taken for rounding: files state times in whole microseconds, or round begin and end apart.
 const TOLERANCE: DurationNs = DurationNs::from_us(1);
@@ -41,7 +41,7 @@ struct Nested {
 /// Returns the calls of a lane as events in order of time; the second and later vectors are the calls that overlap
 /// others. The rows of the events are zero. Cost: O(n log n), times the number of calls that overlap at once.
 pub(super) fn nest(
-    calls: Vec<CallEvent>,
+    calls: Vec<LaneCall>,
     rank: RankId,
     warnings: &mut Warnings,
 ) -> Vec<Vec<FuncEvent>> {
@@ -85,7 +85,7 @@ pub(super) fn nest(
 
 /// Returns beginnings and ends as entries and exits. They nest by their order, which also says whether a call of no
 /// duration is in another that begins or ends at the same time.
-fn nest_ends(mut events: Vec<CallEvent>, rank: RankId, warnings: &mut Warnings) -> Vec<FuncEvent> {
+fn nest_ends(mut events: Vec<LaneCall>, rank: RankId, warnings: &mut Warnings) -> Vec<FuncEvent> {
     if !events.is_sorted_by_key(|it| it.time) {
         events.sort_by_key(|it| it.time);
     }
@@ -107,8 +107,8 @@ fn nest_ends(mut events: Vec<CallEvent>, rank: RankId, warnings: &mut Warnings) 
 }
 
 /// Returns complete calls, with the ends of those that had events of their own.
-fn complete(events: Vec<CallEvent>, rank: RankId, warnings: &mut Warnings) -> Vec<Call> {
-    let has_ends = |it: &CallEvent| !matches!(it.extent, CallExtent::Until(_));
+fn complete(events: Vec<LaneCall>, rank: RankId, warnings: &mut Warnings) -> Vec<Call> {
+    let has_ends = |it: &LaneCall| !matches!(it.extent, CallExtent::Until(_));
     let needs_pairs = events.iter().any(has_ends);
     let mut calls = Vec::with_capacity(events.len());
     let mut ends = Vec::new();

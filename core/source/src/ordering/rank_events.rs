@@ -6,7 +6,7 @@ use callgrove_model::{CommKind, CounterId, FuncId, Property, RankId, TimeNs};
 
 /// What a lane is, as its file identifies it. The threads of a rank are numbered in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum LaneKey {
+pub enum LaneIdentity {
     /// A thread, by the number that the system or the file gave it.
     Thread(u64),
     /// A stream or queue of a GPU.
@@ -29,15 +29,15 @@ pub struct LaneNumber(pub(super) usize);
 #[derive(Debug, Default)]
 pub struct RankEvents {
     pub(super) lanes: Vec<LaneEvents>,
-    by_key: BTreeMap<LaneKey, LaneNumber>,
+    by_key: BTreeMap<LaneIdentity, LaneNumber>,
     pub(super) main: Option<LaneNumber>,
 }
 
 /// The events of one lane. A call takes 24 bytes.
 #[derive(Debug)]
 pub(super) struct LaneEvents {
-    pub(super) key: LaneKey,
-    pub(super) calls: Vec<CallEvent>,
+    pub(super) key: LaneIdentity,
+    pub(super) calls: Vec<LaneCall>,
     pub(super) messages: Vec<MessagePoint>,
     pub(super) counters: Vec<(TimeNs, CounterId, u64)>,
     pub(super) collectives: Vec<(TimeNs, u64, u64)>,
@@ -47,7 +47,7 @@ pub(super) struct LaneEvents {
 
 /// A call, or one end of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct CallEvent {
+pub(super) struct LaneCall {
     pub(super) time: TimeNs,
     pub(super) extent: CallExtent,
     pub(super) func: FuncId,
@@ -76,7 +76,7 @@ pub(super) struct MessagePoint {
 
 impl RankEvents {
     /// Returns the lane of a key, which is new if it was not asked for before.
-    pub fn lane(&mut self, key: LaneKey) -> LaneNumber {
+    pub fn lane(&mut self, key: LaneIdentity) -> LaneNumber {
         let lanes = &mut self.lanes;
         *self.by_key.entry(key).or_insert_with(|| {
             lanes.push(LaneEvents::new(key));
@@ -90,7 +90,7 @@ impl RankEvents {
     }
 
     /// Returns the lanes with their keys, in the order in which they were first asked for.
-    pub fn lanes(&self) -> impl Iterator<Item = (LaneNumber, LaneKey)> + '_ {
+    pub fn lanes(&self) -> impl Iterator<Item = (LaneNumber, LaneIdentity)> + '_ {
         let lanes = self.lanes.iter().enumerate();
         lanes.map(|(index, lane)| (LaneNumber(index), lane.key))
     }
@@ -123,7 +123,7 @@ impl RankEvents {
 
     fn push(&mut self, lane: LaneNumber, func: FuncId, time: TimeNs, extent: CallExtent) {
         let calls = &mut self.lanes[lane.0].calls;
-        calls.push(CallEvent { time, extent, func });
+        calls.push(LaneCall { time, extent, func });
     }
 
     /// Adds a message.
@@ -198,7 +198,7 @@ impl RankEvents {
 }
 
 impl LaneEvents {
-    fn new(key: LaneKey) -> Self {
+    fn new(key: LaneIdentity) -> Self {
         Self {
             key,
             calls: Vec::new(),

@@ -9,7 +9,7 @@ use callgrove_model::{
 };
 
 use super::nesting::nest;
-use super::rank_events::{LaneEvents, LaneKey, LaneNumber, MessagePoint, RankEvents};
+use super::rank_events::{LaneEvents, LaneIdentity, LaneNumber, MessagePoint, RankEvents};
 
 /// Number of function events in a step. It is fixed, so that the labels of executions are.
 const STEP_EVENTS: usize = 8192;
@@ -120,7 +120,7 @@ impl RankSteps {
     }
 
     /// Adds what is known about the next lane.
-    fn describe(&mut self, facts: &[(String, String)], key: LaneKey) {
+    fn describe(&mut self, facts: &[(String, String)], key: LaneIdentity) {
         let thread = thread(self.lanes.len());
         let mut add = |key: &str, value: String| {
             self.metadata.push(Metadata {
@@ -134,7 +134,7 @@ impl RankSteps {
         for (key, value) in facts {
             add(key, value.clone());
         }
-        if let LaneKey::Stream { device, stream } = key {
+        if let LaneIdentity::Stream { device, stream } = key {
             add(
                 callgrove_model::Property::GpuDevice.key(),
                 device.to_string(),

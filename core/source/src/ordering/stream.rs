@@ -14,7 +14,7 @@ use crate::stream::{EventStream, Next, Projection, Ranks};
 const READING_SHARE: f32 = 0.8;
 
 /// Decodes a file whose events are not in order of time.
-pub trait Decoder: Send {
+pub trait FileDecoder: Send {
     /// Reads on for a fraction of a second; returns false at the end of the file. Damage ends the file with a warning
     /// in the [`DecodedRun`] if anything was read before.
     ///
@@ -47,7 +47,7 @@ pub struct DecodedRun {
 /// The steps of a file that is read as a whole: rank by rank, each in order of time.
 pub struct OrderingStream {
     projection: Projection,
-    decoder: Option<Box<dyn Decoder>>,
+    decoder: Option<Box<dyn FileDecoder>>,
     position: f32,
     functions_only: bool,
     names: NameTable<FuncId>,
@@ -62,7 +62,7 @@ pub struct OrderingStream {
 
 impl OrderingStream {
     /// Returns the stream of a file.
-    pub fn new(decoder: Box<dyn Decoder>, projection: &Projection) -> Self {
+    pub fn new(decoder: Box<dyn FileDecoder>, projection: &Projection) -> Self {
         Self {
             projection: *projection,
             decoder: Some(decoder),

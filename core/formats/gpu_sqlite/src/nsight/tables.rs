@@ -1,7 +1,7 @@
 //! The tables with events, and what their rows become.
 
 use callgrove_model::FuncId;
-use callgrove_source::LaneKey;
+use callgrove_source::LaneIdentity;
 
 use crate::database::Database;
 use crate::func_names::StringTable;
@@ -228,7 +228,7 @@ impl NsightReader {
                 return Some(());
             }
         };
-        let place = run.lane(process, LaneKey::Stream { device, stream })?;
+        let place = run.lane(process, LaneIdentity::Stream { device, stream })?;
         run.gpu_call(place, device, func, span, correlation);
         Some(())
     }
@@ -238,7 +238,7 @@ impl NsightReader {
 fn thread_row(cells: &Cells<'_>, run: &mut ProfiledRun) -> Option<(LanePlace, CallSpan)> {
     let span = run.span(cells.integer(0), cells.integer(1))?;
     let global = cells.id(2)?;
-    let place = run.lane(process_of(global), LaneKey::Thread(thread_of(global)))?;
+    let place = run.lane(process_of(global), LaneIdentity::Thread(thread_of(global)))?;
     Some((place, span))
 }
 

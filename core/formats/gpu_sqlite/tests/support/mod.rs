@@ -96,7 +96,7 @@ pub(crate) fn launches(trace: &Trace) -> Vec<String> {
 
 /// Returns `lane.time communicator.sequence` of each call that takes part in a collective.
 pub(crate) fn collectives(trace: &Trace) -> Vec<String> {
-    let line = |it: &callgrove_model::Collective| {
+    let line = |it: &callgrove_model::CollectiveMember| {
         format!(
             "{}.{} {:x}.{}",
             it.lane.0, it.time.0, it.communicator, it.sequence
