@@ -9,6 +9,7 @@ use callgrove_ad::{AdOptions, Watchlist};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::{FunctionPattern, ProgramId};
 use callgrove_pipeline::{OpenedStreams, StreamInput, StreamOptions};
+use callgrove_source::PATH_SEPARATOR;
 
 use crate::args::{DetectArgs, StreamArgs};
 use crate::guard::registry;
@@ -18,10 +19,10 @@ use crate::stop::StopSignal;
 /// Returns the streams that an AD instance reads.
 fn stream_options(args: &StreamArgs) -> StreamOptions {
     StreamOptions {
-        input: match &args.input.trace {
-            Some(trace) if args.follow => StreamInput::Growing(trace.into()),
-            Some(trace) => StreamInput::Recorded(trace.into()),
-            None => StreamInput::Live(args.input.sst.clone()),
+        input: match args.input.trace.join(PATH_SEPARATOR) {
+            trace if trace.is_empty() => StreamInput::Live(args.input.sst.clone()),
+            trace if args.follow => StreamInput::Growing(trace.into()),
+            trace => StreamInput::Recorded(trace.into()),
         },
         program: ProgramId(args.program),
         connect_timeout: Duration::from_secs(args.connect_timeout),

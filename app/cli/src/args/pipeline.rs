@@ -293,10 +293,10 @@ pub(crate) struct ReplayArgs {
 #[derive(Args, Debug)]
 #[group(id = "input", required = true, multiple = false)]
 pub(crate) struct StreamInputArgs {
-    /// A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or a file with events (docs/formats.md lists
-    /// the formats)
+    /// A run's folder, one rank's file or .bp folder, a pattern such as 'run/*.bp', or several of these that belong
+    /// together (docs/formats.md lists the formats)
     #[arg(value_name = "TRACE")]
-    pub(crate) trace: Option<String>,
+    pub(crate) trace: Vec<String>,
     /// Live streams of a running job, each with the name given to TAU (NAME.sst is the contact file), such as
     /// bp/tau-metrics-lmp-{0..3}.bp
     #[arg(long, value_name = "NAME", num_args = 1..)]

@@ -158,6 +158,14 @@ fn print(
         num(trace.messages.len()),
         num(totals.num_counters)
     )?;
+    if !(trace.launches.is_empty() && trace.collectives.is_empty()) {
+        writeln!(
+            out,
+            "  {} launches of work on GPUs; {} calls in collectives of a known communicator",
+            num(trace.launches.len()),
+            num(trace.collectives.len())
+        )?;
+    }
     if !trace.writes.is_empty() {
         writeln!(
             out,
@@ -309,6 +317,8 @@ fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
         "sends": totals.num_sends,
         "recvs": totals.num_recvs,
         "matched": trace.messages.len(),
+        "launches": trace.launches.len(),
+        "collective_calls": trace.collectives.len(),
         "counter_samples": totals.num_counters,
         "tracer_writes": trace.writes.len(),
         "tracer_writes_us": totals.written.as_us(),

@@ -95,7 +95,13 @@ fn without_arguments(signature: &str) -> &str {
     let name = match signature.rfind(')') {
         Some(close) => match opening(signature, close) {
             // `operator()` is a name and `(anonymous namespace)` a component, not argument lists.
-            Some(open) if open > 0 && !signature[..open].ends_with("::") => &signature[..open],
+            Some(open)
+                if open > 0
+                    && !signature[..open].ends_with("::")
+                    && !goes_on(&signature[close + 1..]) =>
+            {
+                &signature[..open]
+            }
             _ => signature,
         },
         None => signature,
@@ -110,6 +116,12 @@ fn without_arguments(signature: &str) -> &str {
     } else {
         after_return_type(name)
     }
+}
+
+/// Returns whether a name goes on after a bracket, as names of Python do: `enumerate(DataLoader)#_Iter.__next__` and
+/// `module.py(12): forward`.
+fn goes_on(rest: &str) -> bool {
+    rest.starts_with('#') || rest.starts_with(": ")
 }
 
 fn signature_with_call_operator(signature: &str, end: usize) -> &str {
@@ -208,6 +220,16 @@ mod tests {
             let name = FunctionName::parse(full);
             assert_eq!((name.qualified, name.short), (qualified, short), "{full}");
         };
+        check(
+            "enumerate(DataLoader)#_Iter.__next__",
+            "enumerate(DataLoader)#_Iter.__next__",
+            "enumerate(DataLoader)#_Iter.__next__",
+        );
+        check(
+            "module.py(12): forward",
+            "module.py(12): forward",
+            "module.py(12): forward",
+        );
         check(
             "LAMMPS_NS::PairEAM::compute(int, int) [{/lammps/src/pair_eam.cpp} {145,0}]",
             "LAMMPS_NS::PairEAM::compute",
