@@ -45,6 +45,35 @@ fn dropped_files_open_and_damaged_ones_are_refused_with_a_message() -> Result<()
     app.assert_clean()
 }
 
+#[test]
+fn dropped_folders_are_one_run_whatever_their_format() -> Result<()> {
+    let server = Server::start(&[])?;
+    let disk = tempfile::tempdir()?;
+    let training = disk.path().join("training");
+    fs::create_dir(&training)?;
+    for rank in 0..2 {
+        let calls = (0..20).map(|at| {
+            format!(
+                "{{\"ph\":\"X\",\"name\":\"step\",\"pid\":7,\"tid\":7,\"ts\":{},\"dur\":40}}",
+                at * 50
+            )
+        });
+        let calls: Vec<String> = calls.collect();
+        let text = format!("{{\"traceEvents\":[{}]}}", calls.join(","));
+        fs::write(training.join(format!("rank{rank}.json")), text)?;
+    }
+    let otf2 = concat!(env!("CARGO_MANIFEST_DIR"), "/data/lammps-4r-eztrace-otf2");
+    let browser = Browser::start(&Options::default())?;
+    let app = App::open_alone(&browser, &server.address)?;
+    app.drop_on_canvas(&training)?;
+    app.wait_for_title("training")?;
+    app.wait_for_status("40 executions of step")?;
+    app.drop_on_canvas(Path::new(otf2))?;
+    app.wait_for_title("lammps-4r-eztrace-otf2")?;
+    app.screenshot("folder")?;
+    app.assert_clean()
+}
+
 /// Writes a forest of 240 MB, mostly spaces.
 fn write_large_forest(file: &Path) -> Result<()> {
     let mut file = std::io::BufWriter::new(fs::File::create(file)?);
