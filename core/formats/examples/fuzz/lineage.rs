@@ -6,7 +6,7 @@ use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::mutation::{Chance, InputFiles, mutated};
+use crate::mutation::{Chance, mutated};
 use crate::reading::write_file;
 use crate::seeds::{AnyError, Specimen, specimens};
 
@@ -127,11 +127,6 @@ impl Nursery {
         }
     }
 
-    /// Returns the files of a mutant as they are read.
-    pub(crate) fn input(&self, mutant: &Specimen) -> Result<InputFiles, AnyError> {
-        mutant.wrapping.around(mutant.files.clone())
-    }
-
     /// Returns whether no mutant with this outcome is kept yet.
     pub(crate) fn is_new(&self, outcome: u64) -> bool {
         !self.outcomes.contains(&outcome)
@@ -158,7 +153,7 @@ impl Nursery {
             self.seed,
             lineage.iteration()
         ));
-        for (name, bytes) in self.input(&self.mutant(lineage)?)? {
+        for (name, bytes) in self.mutant(lineage)?.input()? {
             write_file(&folder.join(name), &bytes)?;
         }
         Ok(folder)
@@ -189,7 +184,7 @@ mod tests {
             let nursery = Nursery::new(format, 3).unwrap();
             for specimen in &nursery.specimens {
                 let mut reader = crate::reading::Reader::new(format).unwrap();
-                let (_, outcome) = reader.read(nursery.input(specimen).unwrap()).unwrap();
+                let (_, outcome) = reader.read(specimen.input().unwrap()).unwrap();
                 assert!(outcome.starts_with('['), "{format}: {outcome}");
             }
         }

@@ -126,7 +126,7 @@ fn repeat(request: &Request, format: &str, lineage: &Lineage) -> Result<ExitCode
             return Err("no mutant".into());
         };
         let nursery = Nursery::new(format, seed.parse()?)?;
-        let files = nursery.input(&nursery.mutant(&lineage.parse()?)?)?;
+        let files = nursery.mutant(&lineage.parse()?)?.input()?;
         println!("{}", Reader::new(format)?.read(files)?.1);
         Ok(ExitCode::SUCCESS)
     })
@@ -180,10 +180,10 @@ fn child(words: &[String]) -> Result<ExitCode, AnyError> {
     let mut reader = Reader::new(format)?;
     let mut out = io::stdout().lock();
     for iteration in first.parse()?.. {
-        let (lineage, files) = nursery.next(iteration)?;
+        let (lineage, mutant) = nursery.next(iteration)?;
         writeln!(out, "read {lineage}")?;
         out.flush()?;
-        let (outcome, _) = reader.read(nursery.input(&files)?)?;
+        let (outcome, _) = reader.read(mutant.input()?)?;
         if nursery.is_new(outcome) {
             writeln!(out, "keep {lineage} {outcome}")?;
             nursery.keep(lineage, outcome)?;

@@ -41,6 +41,11 @@ pub(crate) enum Wrapping {
 }
 
 impl Specimen {
+    /// Returns the files as they are read.
+    pub(crate) fn input(&self) -> Result<InputFiles, AnyError> {
+        self.wrapping.around(self.files.clone())
+    }
+
     fn plain(name: &str, bytes: impl Into<Vec<u8>>) -> Self {
         Self {
             files: vec![(name.to_owned(), bytes.into())],
@@ -58,7 +63,7 @@ impl Specimen {
 
 impl Wrapping {
     /// Returns the files to read.
-    pub(crate) fn around(self, files: InputFiles) -> Result<InputFiles, AnyError> {
+    fn around(self, files: InputFiles) -> Result<InputFiles, AnyError> {
         match self {
             Self::Plain => Ok(files),
             Self::Gzip => files
@@ -134,7 +139,7 @@ fn folder(path: &Path, prefix: &str) -> Result<Specimen, AnyError> {
         };
         if entry.file_type()?.is_dir() {
             specimen.files.extend(folder(&entry.path(), &name)?.files);
-        } else if !name.ends_with(".md") {
+        } else if !name.ends_with("README.md") {
             specimen.files.push((name, fs::read(entry.path())?));
         }
     }
@@ -294,7 +299,7 @@ fn packed() -> Result<Vec<Specimen>, AnyError> {
         let Some(first) = specimens_of_memory(format)? else {
             continue;
         };
-        let file = first.wrapping.around(first.files)?;
+        let file = first.input()?;
         let mut files = MemoryFiles::default();
         for (name, bytes) in &file {
             files.put(&format!("run/{name}"), bytes);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,8 @@ use crate::seeds::AnyError;
 
 /// Longest time to read a mutant.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most lines of a child that wait to be taken.
+const MAX_LINES: usize = 1 << 10;
 /// Most characters of the errors of a child that are printed.
 const MAX_ERROR_CHARS: usize = 600;
 
@@ -157,7 +159,7 @@ impl Watch {
 /// Returns the lines that a child prints.
 fn lines_of(child: &mut Child) -> Result<Receiver<String>, AnyError> {
     let stdout = child.stdout.take().ok_or("a child without output")?;
-    let (sender, receiver) = channel();
+    let (sender, receiver) = sync_channel(MAX_LINES);
     let send = move || {
         let lines = BufReader::new(stdout).lines().map_while(Result::ok);
         for line in lines {
