@@ -66,7 +66,7 @@ const TASKS: &[Task] = &[
         needs: Needs::Tests,
     },
     Task {
-        name: "fuzz",
+        name: "damage",
         arguments: "[N [SEED]]",
         about: &[
             "reads N damaged traces (600 without a number) with the program, and runs all property tests with ten",
@@ -80,6 +80,20 @@ const TASKS: &[Task] = &[
         ],
         duration: "an hour on two cores",
         needs: Needs::Tests,
+    },
+    Task {
+        name: "fuzz",
+        arguments: "[--seconds N] [--seed N] [--iteration I] [FORMAT..]",
+        about: &[
+            "attacks the readers of all formats, or of those named, with mutated inputs for N seconds (60), and saves what",
+            "crashes, hangs or needs too much memory in target/fuzz; --iteration repeats one input",
+        ],
+        steps: &[
+            "build the readers and their attacker",
+            "read mutated inputs in processes with limits",
+        ],
+        duration: "the time that is given, after some minutes of compilation",
+        needs: Needs::Build,
     },
     Task {
         name: "setup",

@@ -6,6 +6,7 @@
 mod adios2;
 mod demo;
 mod docs;
+mod fuzz;
 mod shell;
 mod steps;
 mod study;
@@ -27,7 +28,8 @@ use crate::workspace::Workspace;
 enum Task {
     Demo { args: Vec<String> },
     Test,
-    Fuzz { num_traces: u64, seed: Option<u64> },
+    Damage { num_traces: u64, seed: Option<u64> },
+    Fuzz { args: Vec<String> },
     Setup,
     Study { data: Vec<PathBuf> },
     Docs,
@@ -53,17 +55,20 @@ fn parse(args: &[String]) -> Result<Task> {
             args: args[1..].to_vec(),
         },
         ["test"] => Task::Test,
-        ["fuzz"] => Task::Fuzz {
+        ["damage"] => Task::Damage {
             num_traces: 600,
             seed: None,
         },
-        ["fuzz", number] => Task::Fuzz {
+        ["damage", number] => Task::Damage {
             num_traces: number.parse()?,
             seed: None,
         },
-        ["fuzz", number, seed] => Task::Fuzz {
+        ["damage", number, seed] => Task::Damage {
             num_traces: number.parse()?,
             seed: Some(seed.parse()?),
+        },
+        ["fuzz", ..] => Task::Fuzz {
+            args: args[1..].to_vec(),
         },
         ["setup"] => Task::Setup,
         ["docs"] => Task::Docs,
@@ -83,12 +88,13 @@ fn perform(task: Task) -> Result<ExitCode> {
     match task {
         Task::Demo { args } => demo::run(&Workspace::load()?, &args),
         Task::Test => test::run(&Workspace::load()?).map(|()| ExitCode::SUCCESS),
-        Task::Fuzz { num_traces, seed } => {
+        Task::Damage { num_traces, seed } => {
             // The start seed: seconds, which differ enough between runs for their traces.
             let now = || UNIX_EPOCH.elapsed().map_or(0, |it| it.as_secs() * 10_000);
             let seed = seed.unwrap_or_else(now);
-            test::fuzz(&Workspace::load()?, num_traces, seed).map(|()| ExitCode::SUCCESS)
+            test::damage(&Workspace::load()?, num_traces, seed).map(|()| ExitCode::SUCCESS)
         }
+        Task::Fuzz { args } => fuzz::run(&Workspace::load()?, &args),
         Task::Setup => {
             if let Some((name, value)) = test::set_up(&Workspace::load()?)? {
                 println!("export {name}='{}'", value.display());
@@ -139,7 +145,8 @@ mod tests {
         for words in [
             &["demo"][..],
             &["test"],
-            &["fuzz", "600", "1"],
+            &["damage", "600", "1"],
+            &["fuzz", "--seconds", "5", "csv"],
             &["setup"],
             &["study", "data", "forests"],
             &["docs"],

@@ -108,7 +108,7 @@ fn test_command(workspace: &Workspace, exports: &Exports, args: &[&str]) -> Comm
 ///
 /// # Errors
 /// Something does not end by itself, or panics; or the set-up fails.
-pub(crate) fn fuzz(workspace: &Workspace, num_traces: u64, seed: u64) -> Result<()> {
+pub(crate) fn damage(workspace: &Workspace, num_traces: u64, seed: u64) -> Result<()> {
     let exports = set_up(workspace)?;
     shell::run(&mut workspace.cargo(["build", "--package", "callgrove"]))?;
     shell::heading(&format!("damaged traces from seed {seed} on"));

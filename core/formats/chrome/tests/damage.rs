@@ -61,6 +61,20 @@ fn the_good_file_is_good() {
 }
 
 #[test]
+fn times_from_an_absurd_base_are_bounded() {
+    let text = r#"{"traceEvents": [{"ph": "X", "name": "f", "pid": 1, "tid": 1, "ts": -9e14, "dur": 1},
+        {"ph": "X", "name": "g", "pid": 1, "tid": 1, "ts": 5, "dur": 2}], "baseTimeNanoseconds": BASE}"#;
+    for base in ["9223372036854775807", "-9223372036854775808"] {
+        let trace = read(text.replace("BASE", base)).unwrap();
+        let times = trace.lanes.iter().flat_map(|lane| &lane.executions.entry);
+        assert!(times.clone().count() > 0);
+        for time in times {
+            assert!(time.0.unsigned_abs() < 1 << 61, "{time:?}");
+        }
+    }
+}
+
+#[test]
 fn a_damaged_event_costs_itself_and_at_most_the_next() {
     let text = good();
     let start = text.find("aten::op1").unwrap();

@@ -2,6 +2,9 @@
 
 use callgrove_model::TimeNs;
 
+/// The largest time, in nanoseconds: times and their differences fit in an exported trace. It is in the year 2043.
+const MAX_TIME_NS: i64 = i64::MAX / 4;
+
 /// The unit of timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TimestampUnit {
@@ -58,13 +61,13 @@ impl TimestampUnit {
             ns = ns.checked_mul(10)?.checked_add(digit)?;
         }
         let is_number = fraction.bytes().all(|it| it.is_ascii_digit());
-        is_number.then_some(TimeNs(sign * ns))
+        (is_number && ns <= MAX_TIME_NS).then_some(TimeNs(sign * ns))
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
     fn of_real(self, number: f64) -> Option<TimeNs> {
         let ns = (number * 10_f64.powi(i32::try_from(self.num_places()).ok()?)).trunc();
-        (ns.abs() < 2_f64.powi(62)).then_some(TimeNs(ns as i64))
+        (ns.abs() < 2_f64.powi(61)).then_some(TimeNs(ns as i64))
     }
 }
 
@@ -90,6 +93,8 @@ mod tests {
             (TimestampUnit::Seconds, "-2", Some(-2_000_000_000)),
             (TimestampUnit::Seconds, "1.5e-3", Some(1_500_000)),
             (TimestampUnit::Seconds, "99999999999999", None),
+            (TimestampUnit::Nanoseconds, "9223372036854775807", None),
+            (TimestampUnit::Nanoseconds, "-4000000000000000000", None),
             (TimestampUnit::Seconds, "nan", None),
             (TimestampUnit::Seconds, "1+2", None),
             (TimestampUnit::Seconds, "", None),

@@ -81,7 +81,9 @@ impl LocationReader {
                             }
                         }
                         Record::Of(kind, values) => {
-                            let Some(event) = Event::of(kind, values) else {
+                            let event = Event::of(kind, values);
+                            // A time comes before the first event.
+                            let Some(event) = event.filter(|_| self.time > TimeNs(i64::MIN)) else {
                                 damaged(DamagedChunk(offset));
                                 continue;
                             };

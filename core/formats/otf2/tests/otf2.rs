@@ -241,6 +241,17 @@ fn events_of_many_chunks_are_read_in_steps_of_one_length() {
 }
 
 #[test]
+fn events_before_the_first_time_are_left_out() {
+    let mut archive = ArchiveWriter::new(false);
+    let events = archive.process(7, 3);
+    events.enter(0).leave(0);
+    events.at(100).enter(1).at(200).leave(1);
+    let trace = read(archive.files()).unwrap();
+    assert_eq!(call_lines(&trace), ["0.0 0 work [{work.c} {42,0}] 100-200"]);
+    assert_eq!(trace.warnings.total(WarningKind::BadRow), 2);
+}
+
+#[test]
 fn damage_costs_the_rest_of_its_chunk() {
     let mut archive = ArchiveWriter::new(false);
     let events = archive.process(0, 0);

@@ -13,6 +13,9 @@ use crate::recorder::{TraceRecorder, TrackFlow};
 use crate::slices::{order, pair};
 use crate::track::{END, EventList, Track};
 
+/// Largest time, in nanoseconds: the year 2043.
+const MAX_TIME_NS: i64 = i64::MAX / 4;
+
 /// The rank and the lane of a track.
 #[derive(Clone, Copy)]
 pub(crate) struct Placed {
@@ -146,7 +149,7 @@ impl Assembly {
 
     pub(crate) fn time(&self, at: ClockStamp) -> TimeNs {
         let path = self.paths.get(&at.clock);
-        TimeNs(path.map_or(at.time_ns, |path| path.apply(at.time_ns)))
+        TimeNs(on_path(path, at.time_ns))
     }
 
     /// Adds the slices of all tracks, and what flows connect.
@@ -178,7 +181,7 @@ impl Assembly {
         for list in &mut lists {
             let path = self.paths.get(&list.clock);
             for event in &mut list.events {
-                event.time_ns = path.map_or(event.time_ns, |path| path.apply(event.time_ns));
+                event.time_ns = on_path(path, event.time_ns);
             }
         }
         let positions: Vec<Option<Vec<u32>>> = lists.iter_mut().map(order).collect();
@@ -268,6 +271,13 @@ fn slice_of(
     let begun = list.events.get(event)?;
     let end = list.events.get(usize::try_from(begun.partner).ok()?)?;
     Some(TimeNs(end.time_ns))
+}
+
+/// Returns a time on the clock to which a path leads, bounded so that times and their differences fit in an exported
+/// trace.
+fn on_path(path: Option<&ClockPath>, time_ns: i64) -> i64 {
+    let time_ns = path.map_or(time_ns, |path| path.apply(time_ns));
+    time_ns.clamp(-MAX_TIME_NS, MAX_TIME_NS)
 }
 
 /// Adds paired events to a lane: as beginnings and ends, or as calls if others are on it too.

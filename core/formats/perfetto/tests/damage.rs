@@ -254,3 +254,17 @@ proptest! {
         check(&trace.bytes);
     }
 }
+
+#[test]
+fn absurd_times_are_bounded() {
+    let late = u64::MAX >> 1;
+    let mut trace = small();
+    trace.begin(2, 20_000, "long").begin(3, late, "late");
+    trace.end(2, late).end(3, late);
+    let trace = read(&trace.bytes).unwrap();
+    assert!(call_lines(&trace).iter().any(|it| it.contains("long")));
+    for calls in trace.lanes.iter().map(|lane| &lane.executions) {
+        assert!(calls.entry.iter().all(|it| it.0 < 1 << 62));
+        assert!(calls.inclusive.iter().all(|it| it.0 < 1 << 62));
+    }
+}
