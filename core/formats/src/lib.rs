@@ -32,7 +32,6 @@ fn formats() -> Vec<Box<dyn Format>> {
         Box::new(ChromeFormat),
         Box::new(ForestFormat),
         Box::new(EventsCsvFormat),
-        Box::new(ChromeFormat),
     ]
 }
 
