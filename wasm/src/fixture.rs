@@ -37,9 +37,9 @@ impl UserFilesInMemory {
         self.0.lock().unwrap().insert(name.to_owned(), file);
     }
 
-    /// Adds a file that reports a length, but cannot be read.
-    pub(crate) fn pretend(&self, name: &str, num_bytes: u64) {
-        let file = (num_bytes, Vec::new());
+    /// Adds a file that reports a length, but of which only the start can be read.
+    pub(crate) fn pretend(&self, name: &str, num_bytes: u64, start: &[u8]) {
+        let file = (num_bytes, start.to_vec());
         self.0.lock().unwrap().insert(name.to_owned(), file);
     }
 }
@@ -55,7 +55,9 @@ impl UserFiles for UserFilesInMemory {
 
     fn read_slice(&self, name: &str, at: u64, slice: &mut [u8]) -> Result<(), String> {
         let files = self.0.lock().unwrap();
-        slice.copy_from_slice(&files[name].1[at as usize..][..slice.len()]);
+        let content = files.get(name).and_then(|file| file.1.get(at as usize..));
+        let content = content.and_then(|rest| rest.get(..slice.len()));
+        slice.copy_from_slice(content.ok_or("it cannot be read")?);
         Ok(())
     }
 }

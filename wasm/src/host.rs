@@ -142,7 +142,9 @@ impl<B: Browser> Host for BrowserHost<B> {
     }
 
     fn file_start(&mut self, path: &str, limit: usize) -> Vec<u8> {
-        let num_bytes = self.browser.num_bytes(path).unwrap_or_default();
+        let Some(num_bytes) = self.browser.num_bytes(path) else {
+            return Vec::new();
+        };
         let mut start = vec![0; limit.min(usize::try_from(num_bytes).unwrap_or(limit))];
         match self.browser.read_slice(path, 0, &mut start) {
             Ok(()) => start,
@@ -322,8 +324,11 @@ mod tests {
         memory
             .files
             .put("cut.jsonl", text[..text.len() / 2].to_vec());
-        memory.files.pretend("huge.callgrove", MAX_TRACE_BYTES + 1);
-        memory.files.pretend("huge.json", MAX_FILE_BYTES + 1);
+        let huge = MAX_TRACE_BYTES + 1;
+        memory.files.pretend("huge.callgrove", huge, &[]);
+        let session = format!("{{\"callgrove_session\": 3,{}", " ".repeat(64));
+        let huge = MAX_FILE_BYTES + 1;
+        memory.files.pretend("huge.json", huge, session.as_bytes());
         for (name, expected) in [
             ("cut.jsonl", "is not a tree"),
             ("gone.jsonl", "drop the file"),

@@ -183,7 +183,7 @@ mod tests {
         for format in crate::FORMATS {
             let nursery = Nursery::new(format, 3).unwrap();
             for specimen in &nursery.specimens {
-                let mut reader = crate::reading::Reader::new(format).unwrap();
+                let mut reader = crate::reading::MutantReader::new(format).unwrap();
                 let (_, outcome) = reader.read(specimen.input().unwrap()).unwrap();
                 assert!(outcome.starts_with('['), "{format}: {outcome}");
             }

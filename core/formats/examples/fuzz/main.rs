@@ -28,7 +28,7 @@ use std::thread;
 use std::time::Duration;
 
 use lineage::{Lineage, Nursery};
-use reading::Reader;
+use reading::MutantReader;
 use seeds::AnyError;
 use watch::Watch;
 
@@ -127,7 +127,7 @@ fn repeat(request: &Request, format: &str, lineage: &Lineage) -> Result<ExitCode
         };
         let nursery = Nursery::new(format, seed.parse()?)?;
         let files = nursery.mutant(&lineage.parse()?)?.input()?;
-        println!("{}", Reader::new(format)?.read(files)?.1);
+        println!("{}", MutantReader::new(format)?.read(files)?.1);
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -177,7 +177,7 @@ fn child(words: &[String]) -> Result<ExitCode, AnyError> {
         let (lineage, outcome) = line.split_once(' ').ok_or("not a kept mutant")?;
         nursery.keep(lineage.parse()?, outcome.parse()?)?;
     }
-    let mut reader = Reader::new(format)?;
+    let mut reader = MutantReader::new(format)?;
     let mut out = io::stdout().lock();
     for iteration in first.parse()?.. {
         let (lineage, mutant) = nursery.next(iteration)?;

@@ -22,14 +22,14 @@ use crate::seeds::AnyError;
 const MAX_CALLS_WRITTEN: usize = 20_000;
 
 /// A reader of a format.
-pub(crate) enum Reader {
+pub(crate) enum MutantReader {
     /// From memory.
     Memory,
     /// From a folder, since it opens files by their path.
     Folder(Registry, TempDir, InputFiles),
 }
 
-impl Reader {
+impl MutantReader {
     /// Returns the reader of a format. That of BP reads without ADIOS2 or not at all.
     pub(crate) fn new(format: &str) -> Result<Self, AnyError> {
         let registry = match format {
