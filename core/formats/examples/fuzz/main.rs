@@ -30,7 +30,7 @@ use std::time::Duration;
 use lineage::{Lineage, Nursery};
 use reading::MutantReader;
 use seeds::AnyError;
-use watch::Watch;
+use watch::ChildWatch;
 
 /// The formats, by the names that this program gives them.
 const FORMATS: &[&str] = &[
@@ -105,7 +105,7 @@ fn attack(request: &Request) -> Result<ExitCode, AnyError> {
     let share = Duration::from_secs(request.seconds) / num_formats;
     let mut num_found = 0;
     for format in &request.formats {
-        let watch = Watch::new(format, request.seed, &request.out)?;
+        let watch = ChildWatch::new(format, request.seed, &request.out)?;
         num_found += watch.run(share)?;
     }
     if num_found > 0 {

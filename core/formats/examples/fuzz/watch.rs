@@ -20,7 +20,7 @@ const MAX_LINES: usize = 1 << 10;
 const MAX_ERROR_CHARS: usize = 600;
 
 /// The attack on one format.
-pub(crate) struct Watch {
+pub(crate) struct ChildWatch {
     format: String,
     seed: u64,
     out: PathBuf,
@@ -34,7 +34,7 @@ pub(crate) struct Watch {
     num_found: u64,
 }
 
-impl Watch {
+impl ChildWatch {
     /// Returns an attack that has not begun.
     pub(crate) fn new(format: &str, seed: u64, out: &Path) -> Result<Self, AnyError> {
         Ok(Self {
