@@ -38,6 +38,10 @@ pub enum WarningKind {
     CallCut,
     /// Calls of one thread or stream overlap without one being in the other; they are on a lane of their own.
     CallsOverlap,
+    /// Calls in collectives whose communicator the file does not state; they are matched by their order.
+    CommunicatorAssumed,
+    /// The times of a rank do not overlap those of most others: its clock counts from another time.
+    TimesApart,
     /// A file does not state its rank; it follows from its name or its place among the files.
     RankAssumed,
     /// A function was still open at the end; it was closed at the last event of its thread.
@@ -70,7 +74,11 @@ impl WarningKind {
     pub fn is_note(self) -> bool {
         matches!(
             self,
-            Self::SizeDiffers | Self::OneSideOnly | Self::CallCut | Self::RankAssumed
+            Self::SizeDiffers
+                | Self::OneSideOnly
+                | Self::CallCut
+                | Self::RankAssumed
+                | Self::CommunicatorAssumed
         )
     }
 }
@@ -94,6 +102,14 @@ impl fmt::Display for WarningKind {
             }
             Self::CallsOverlap => {
                 "calls that overlap others of their thread, shown on a lane of their own"
+            }
+            Self::CommunicatorAssumed => {
+                "calls in collectives of an unstated communicator, matched by their order: with several communicators, \
+                 waits may be matched wrongly"
+            }
+            Self::TimesApart => {
+                "ranks whose times overlap with no other: their clocks count from different times, so delays across them \
+                 mean nothing"
             }
             Self::RankAssumed => {
                 "files that do not state their rank: taken from their names or their order"

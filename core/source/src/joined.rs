@@ -1,10 +1,10 @@
-//! Parts of different formats as programs of one workflow.
+//! Parts as one run: those of different formats are programs of one workflow, and the times of all must overlap.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use callgrove_model::{ExecIdx, ProgramId, RankId, RankTrace, TimeNs};
+use callgrove_model::{ExecIdx, ProgramId, RankId, RankTrace, TimeNs, WarningKind, Warnings};
 
 use crate::error::SourceError;
 use crate::format::Part;
@@ -57,17 +57,34 @@ impl Part for JoinedPart {
     }
 }
 
-/// The times of the parts of each format, which must overlap if they are of one run.
+/// The times of a run: of the parts of each format, which must overlap, and of each rank.
 #[derive(Default)]
-pub(crate) struct JoinedTimes(BTreeMap<Option<ProgramId>, (PathBuf, Range<TimeNs>)>);
+pub(crate) struct JoinedTimes {
+    of_format: BTreeMap<Option<ProgramId>, (PathBuf, Range<TimeNs>)>,
+    /// By program: those of a workflow may run one after another.
+    of_rank: BTreeMap<ProgramId, Vec<(Range<TimeNs>, RankId)>>,
+}
 
 impl JoinedTimes {
     /// Adds what was read of a part.
     pub(crate) fn add(&mut self, part: &dyn Part, traces: &[RankTrace]) {
-        for time in traces.iter().filter_map(span) {
-            let known = self.0.entry(part.joined_program());
+        for (rank, time) in traces.iter().filter_map(|it| Some((it, span(it)?))) {
+            let of_program = self.of_rank.entry(rank.program).or_default();
+            of_program.push((time.clone(), rank.rank));
+            let known = self.of_format.entry(part.joined_program());
             let (_, known) = known.or_insert_with(|| (part.path().to_owned(), time.clone()));
             *known = known.start.min(time.start)..known.end.max(time.end);
+        }
+    }
+
+    /// Counts the ranks that overlap in time with none of most others.
+    pub(crate) fn count_apart(&self, warnings: &mut Warnings) {
+        let apart = self
+            .of_rank
+            .values()
+            .flat_map(|it| groups(it).into_iter().skip(1));
+        for rank in apart.flatten() {
+            warnings.count(WarningKind::TimesApart, Some(rank), String::new);
         }
     }
 
@@ -76,7 +93,7 @@ impl JoinedTimes {
     /// # Errors
     /// [`SourceError::ClocksApart`].
     pub(crate) fn check(&self) -> Result<(), SourceError> {
-        let mut formats = self.0.values();
+        let mut formats = self.of_format.values();
         let Some((first, time)) = formats.next() else {
             return Ok(());
         };
@@ -90,6 +107,23 @@ impl JoinedTimes {
     }
 }
 
+/// Returns the ranks that overlap in time with each other, the largest group of them first.
+fn groups(times: &[(Range<TimeNs>, RankId)]) -> Vec<Vec<RankId>> {
+    let mut order: Vec<_> = times.iter().collect();
+    order.sort_by_key(|(time, rank)| (time.start, *rank));
+    let mut groups: Vec<Vec<RankId>> = Vec::new();
+    let mut end = TimeNs(i64::MIN);
+    for (time, rank) in order {
+        match groups.last_mut() {
+            Some(group) if time.start <= end => group.push(*rank),
+            _ => groups.push(vec![*rank]),
+        }
+        end = end.max(time.end);
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+    groups
+}
+
 /// Returns the time from the first entry to the last exit of a rank.
 fn span(rank: &RankTrace) -> Option<Range<TimeNs>> {
     let lanes = rank.threads.iter().map(|(_, executions, ..)| executions);
@@ -99,4 +133,18 @@ fn span(rank: &RankTrace) -> Option<Range<TimeNs>> {
         outermost.map(|row| it.exit(ExecIdx::from_index(row)))
     });
     Some(*first..ends.max()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_other_times_are_apart_from_most() {
+        let times = [(0, 10), (1_000, 1_010), (5, 20), (15, 30)];
+        let times = times.map(|(start, end)| TimeNs(start)..TimeNs(end));
+        let times: Vec<_> = times.into_iter().zip((0..).map(RankId)).collect();
+        let expected = [vec![RankId(0), RankId(2), RankId(3)], vec![RankId(1)]];
+        assert_eq!(groups(&times), expected);
+    }
 }

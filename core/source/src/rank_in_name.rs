@@ -30,17 +30,24 @@ pub(crate) fn assumed_ranks(paths: &[PathBuf]) -> Vec<RankId> {
     let num_files = u64::try_from(paths.len()).unwrap_or(u64::MAX);
     let is_below = |ranks: &Vec<u32>| ranks.iter().all(|rank| u64::from(*rank) < num_files);
     let in_order = || (0..).take(paths.len()).collect();
-    let ranks = by(number_after_rank)
+    let ranks = by(rank_in_text)
         .or_else(|| by(last_number).filter(is_below))
         .unwrap_or_else(in_order);
     ranks.into_iter().map(RankId).collect()
 }
 
-/// Returns the number after the word `rank`: 34 in `rank-34.Jul_15.json` and `app_rank34.json`.
-fn number_after_rank(name: &str) -> Option<u32> {
-    let lower = name.to_ascii_lowercase();
-    let mut after = lower.split("rank").skip(1);
-    after.find_map(|rest| leading_number(rest.trim_start_matches(['-', '_', '.', ' ', '='])))
+/// Returns the number after the word `rank` in a text: 34 in `rank-34.Jul_15.json`, `app_rank34.json` and `MPI Rank 34`.
+pub fn rank_in_text(text: &str) -> Option<u32> {
+    let lower = text.to_ascii_lowercase();
+    let mut after = lower.match_indices("rank").filter_map(|(at, word)| {
+        let before = lower.get(..at)?.chars().next_back();
+        let rest = lower.get(at + word.len()..)?;
+        let is_word = before.is_none_or(|it| !it.is_alphanumeric());
+        is_word.then_some(rest)
+    });
+    after.find_map(|rest| {
+        leading_number(rest.trim_start_matches([' ', '_', '-', '.', '=', ':', '#']))
+    })
 }
 
 fn leading_number(text: &str) -> Option<u32> {
@@ -64,6 +71,22 @@ mod tests {
         let paths: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
         let ranks = assumed_ranks(&paths).into_iter();
         ranks.map(|rank| rank.0).collect()
+    }
+
+    #[test]
+    fn a_text_states_a_rank_after_the_word() {
+        for (text, expected) in [
+            ("Rank 3", Some(3)),
+            ("MPI Rank 12", Some(12)),
+            ("rank_4, CPU Thread 0", Some(4)),
+            ("Rank: 5 (host)", Some(5)),
+            ("frank 3", None),
+            ("ranks", None),
+            ("lmp", None),
+            ("rank 99999999999", None),
+        ] {
+            assert_eq!(rank_in_text(text), expected, "{text}");
+        }
     }
 
     #[test]

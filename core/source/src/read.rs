@@ -204,6 +204,7 @@ fn join(
         return Err(error);
     }
     times.check()?;
+    times.count_apart(&mut warnings);
     let ranks = traces.iter().map(|trace| (trace.program, trace.rank));
     check_ranks(ranks.zip(paths))?;
     present.extend(traces.iter().map(|trace| trace.rank));

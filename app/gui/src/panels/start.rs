@@ -15,9 +15,9 @@ const WIDTH: f32 = 560.0;
 const INTRODUCTION: &str = "Callgrove compares all executions of a function in the trace of a parallel program and \
     shows the few that differ from the others.";
 /// The supported sources.
-const SOURCES: &str = "It reads traces of TAU (ADIOS2), OTF2 archives, events as CSV, anomalies recorded by `callgrove run`, and running jobs.";
+const SOURCES: &str = "It reads traces of TAU (ADIOS2), OTF2 archives, traces of PyTorch and other Chrome JSON, of Perfetto, Nsight Systems and ROCm, events as CSV, anomalies recorded by `callgrove run`, and running jobs.";
 /// The supported files in a browser.
-const BROWSER_SOURCES: &str = "Drop an exported run (.callgrove), events (.csv), a forest file (.jsonl) or a saved session (.json) on this page, or choose one; nothing leaves your browser.";
+const BROWSER_SOURCES: &str = "Drop a trace on this page, or choose one: the files or folder of an OTF2 archive, Chrome JSON (PyTorch), Perfetto, events (.csv), an exported run (.callgrove), a forest file (.jsonl) or a saved session; nothing leaves your browser.";
 
 /// The text in the field, and the list of functions.
 #[derive(Default)]

@@ -1,5 +1,6 @@
 //! The arguments of calls that are needed: what launched a call, and in which collective it takes part.
 
+use crate::collectives::UNSTATED_COMMUNICATOR;
 use crate::json::JsonValue;
 use crate::trace_event::TraceEvent;
 
@@ -95,7 +96,7 @@ impl<'a> ProcessGroup<'a> {
             communicator: if is_named {
                 callgrove_model::fnv1a(&text)
             } else {
-                0
+                UNSTATED_COMMUNICATOR
             },
             sequence: self.sequence.and_then(|it| u64::try_from(it).ok()),
             is_point_to_point: self.has_partner

@@ -8,6 +8,7 @@ use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber, RankEvents};
 
 use crate::async_calls::AsyncCalls;
 use crate::category::ChromeCallKind;
+use crate::collectives::UNSTATED_COMMUNICATOR;
 use crate::file_facts::FileFacts;
 use crate::flows::hops;
 use crate::launches::on_axis;
@@ -221,7 +222,7 @@ impl Assembly {
                 (ChromeRowKind::Calls(_), name) => name.cloned(),
             };
             if let Some(name) = name {
-                events.metadata(lane, "Thread Name", name);
+                events.property(lane, Property::ThreadName, name);
             }
             if let (ChromeRowKind::Calls(ChromeCallKind::Device), RowName::Number(device)) =
                 (row.kind, recorder.rows.names(row.place).0)
@@ -282,6 +283,10 @@ impl Assembly {
         }
         let collectives = std::mem::take(&mut self.recorder.collectives);
         for it in collectives.numbered(&pairs) {
+            if it.communicator == UNSTATED_COMMUNICATOR {
+                let warnings = &mut self.recorder.warnings;
+                warnings.count(WarningKind::CommunicatorAssumed, None, String::new);
+            }
             if let Some((rank, lane)) = self.lane(it.row)
                 && let Some(events) = self.events.get_mut(&rank)
             {

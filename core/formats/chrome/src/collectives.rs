@@ -8,12 +8,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use callgrove_model::communication_kernel;
+
 use crate::arguments::CollectiveFacts;
 use crate::launches::LaunchPair;
 use crate::rows::RowNumber;
 
-/// Beginnings of the names of kernels that are collectives, after an optional return type.
-const KERNELS: &[&str] = &["nccl", "rccl", "oneccl"];
+/// The communicator of calls that state none.
+pub(crate) const UNSTATED_COMMUNICATOR: u64 = 0;
 /// What the name of a kernel contains that sends and receives: alone, or as part of an exchange of all with all.
 const SEND_RECV: &str = "SendRecv";
 /// The beginning of the names of calls that are collectives on the CPU.
@@ -45,14 +47,12 @@ pub(crate) enum CollectiveClass {
 impl CollectiveClass {
     /// Returns the class of a kernel, or `None` if it is no collective.
     pub(crate) fn of_kernel(name: &str) -> Option<Self> {
-        let name = name.strip_prefix("void ").unwrap_or(name);
-        let is_one = KERNELS.iter().any(|it| name.starts_with(it));
-        let class = if name.contains(SEND_RECV) {
+        let operation = communication_kernel(name)?;
+        Some(if operation.contains(SEND_RECV) {
             Self::SendRecv
         } else {
             Self::Collective
-        };
-        is_one.then_some(class)
+        })
     }
 
     /// Returns the class of a call on the CPU, or `None` if it is no collective.
@@ -169,7 +169,7 @@ impl CollectiveCalls {
         };
         let own = call.facts;
         CollectiveFacts {
-            communicator: if own.communicator == 0 {
+            communicator: if own.communicator == UNSTATED_COMMUNICATOR {
                 operation.communicator
             } else {
                 own.communicator
@@ -205,14 +205,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_of_all_libraries_are_known_by_name() {
+    fn classes_follow_from_names() {
         let check =
             |name, expected| assert_eq!(CollectiveClass::of_kernel(name), expected, "{name}");
         let collective = Some(CollectiveClass::Collective);
         check("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", collective);
-        check("ncclKernel_AllReduce_RING_LL_Sum_float(x)", collective);
-        check("void ncclDevKernel_Generic_4(x)", collective);
-        check("oneccl_allreduce_large", collective);
         check(
             "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)",
             Some(CollectiveClass::SendRecv),

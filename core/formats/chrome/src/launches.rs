@@ -5,9 +5,6 @@ use callgrove_model::TimeNs;
 use crate::flows::FlowPoint;
 use crate::rows::RowNumber;
 
-/// Largest time on the axis of a run, in nanoseconds: the year 2043.
-const MAX_AXIS_NS: i64 = i64::MAX / 4;
-
 /// One end of a launch. Times are in nanoseconds since the time that the file states.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct LaunchEnd {
@@ -84,6 +81,5 @@ impl LaunchEnds {
 
 /// Returns a time on the axis of the run, bounded so that times and their differences fit in an exported trace.
 pub(crate) fn on_axis(time_ns: i64, base_ns: i64) -> TimeNs {
-    let sum = time_ns.saturating_add(base_ns);
-    TimeNs(sum.clamp(-MAX_AXIS_NS, MAX_AXIS_NS))
+    TimeNs(time_ns.saturating_add(base_ns)).bounded()
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::RankId;
+use callgrove_source::rank_in_text;
 
 use crate::file_facts::FileFacts;
 use crate::recorder::EventRecorder;
@@ -104,7 +105,7 @@ fn ranks_of(
         let are_distinct = ranks.iter().collect::<BTreeSet<_>>().len() == num;
         are_distinct.then(|| ranks.into_iter().map(RankId).collect::<Vec<_>>())
     };
-    let named = processes.iter().map(|it| rank_in_process(names.get(it)?));
+    let named = processes.iter().map(|it| rank_in_text(names.get(it)?));
     if let Some(ranks) = named.collect::<Option<Vec<u32>>>().and_then(distinct) {
         return (ranks, false);
     }
@@ -124,17 +125,6 @@ fn ranks_of(
         Some(ranks) => (ranks, false),
         None => ((0..).take(num).map(RankId).collect(), true),
     }
-}
-
-/// Returns the number after the word `rank` in the name of a process: 3 in `MPI Rank 3` and `rank=3`.
-fn rank_in_process(name: &str) -> Option<u32> {
-    let lower = name.to_ascii_lowercase();
-    let mut after = lower.split("rank").skip(1);
-    after.find_map(|rest| {
-        let rest = rest.trim_start_matches([' ', '=', ':', '-', '_', '#']);
-        let end = rest.find(|it: char| !it.is_ascii_digit());
-        rest.get(..end.unwrap_or(rest.len()))?.parse().ok()
-    })
 }
 
 #[cfg(test)]

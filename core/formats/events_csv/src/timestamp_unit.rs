@@ -2,9 +2,6 @@
 
 use callgrove_model::TimeNs;
 
-/// The largest time, in nanoseconds: times and their differences fit in an exported trace. It is in the year 2043.
-const MAX_TIME_NS: i64 = i64::MAX / 4;
-
 /// The unit of timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TimestampUnit {
@@ -61,13 +58,16 @@ impl TimestampUnit {
             ns = ns.checked_mul(10)?.checked_add(digit)?;
         }
         let is_number = fraction.bytes().all(|it| it.is_ascii_digit());
-        (is_number && ns <= MAX_TIME_NS).then_some(TimeNs(sign * ns))
+        let time = TimeNs(sign * ns);
+        (is_number && time.is_in_bounds()).then_some(time)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
     fn of_real(self, number: f64) -> Option<TimeNs> {
         let ns = (number * 10_f64.powi(i32::try_from(self.num_places()).ok()?)).trunc();
-        (ns.abs() < 2_f64.powi(61)).then_some(TimeNs(ns as i64))
+        // A number that is too large becomes the largest time, which is out of bounds.
+        let time = ns.is_finite().then_some(TimeNs(ns as i64));
+        time.filter(|time| time.is_in_bounds())
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Mutant {
 }
 
 /// The valid inputs of a format, and the mutants with new outcomes.
-pub(crate) struct Nursery {
+pub(crate) struct MutantPool {
     format: String,
     seed: u64,
     specimens: Vec<Specimen>,
@@ -69,7 +69,7 @@ impl Lineage {
     }
 }
 
-impl Nursery {
+impl MutantPool {
     /// Returns the valid inputs of a format.
     pub(crate) fn new(format: &str, seed: u64) -> Result<Self, AnyError> {
         let specimens = specimens(format)?;
@@ -167,13 +167,13 @@ mod tests {
     #[test]
     fn a_mutant_is_made_again_from_its_lineage() {
         for format in crate::FORMATS {
-            let mut nursery = Nursery::new(format, 3).unwrap();
+            let mut pool = MutantPool::new(format, 3).unwrap();
             for iteration in 0..12 {
-                let (lineage, mutant) = nursery.next(iteration).unwrap();
+                let (lineage, mutant) = pool.next(iteration).unwrap();
                 let text = lineage.to_string();
-                let again = nursery.mutant(&text.parse().unwrap()).unwrap();
+                let again = pool.mutant(&text.parse().unwrap()).unwrap();
                 assert!(again.files == mutant.files, "{format} {text}");
-                nursery.keep(lineage, iteration).unwrap();
+                pool.keep(lineage, iteration).unwrap();
             }
         }
     }
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn valid_inputs_are_read_without_an_error() {
         for format in crate::FORMATS {
-            let nursery = Nursery::new(format, 3).unwrap();
-            for specimen in &nursery.specimens {
+            let pool = MutantPool::new(format, 3).unwrap();
+            for specimen in &pool.specimens {
                 let mut reader = crate::reading::MutantReader::new(format).unwrap();
                 let (_, outcome) = reader.read(specimen.input().unwrap()).unwrap();
                 assert!(outcome.starts_with('['), "{format}: {outcome}");

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use lineage::{Lineage, Nursery};
+use lineage::{Lineage, MutantPool};
 use reading::MutantReader;
 use seeds::AnyError;
 use watch::ChildWatch;
@@ -117,16 +117,16 @@ fn attack(request: &Request) -> Result<ExitCode, AnyError> {
 
 /// Writes one mutant, and reads it in this process.
 fn repeat(request: &Request, format: &str, lineage: &Lineage) -> Result<ExitCode, AnyError> {
-    let nursery = Nursery::new(format, request.seed)?;
-    let folder = nursery.save(lineage, &request.out)?;
+    let pool = MutantPool::new(format, request.seed)?;
+    let folder = pool.save(lineage, &request.out)?;
     println!("{format} {lineage}: the input is in {}", folder.display());
     let words = [format, &request.seed.to_string(), &lineage.to_string()];
     in_thread(&words.map(str::to_owned), |words| {
         let [format, seed, lineage] = words else {
             return Err("no mutant".into());
         };
-        let nursery = Nursery::new(format, seed.parse()?)?;
-        let files = nursery.mutant(&lineage.parse()?)?.input()?;
+        let pool = MutantPool::new(format, seed.parse()?)?;
+        let files = pool.mutant(&lineage.parse()?)?.input()?;
         println!("{}", MutantReader::new(format)?.read(files)?.1);
         Ok(ExitCode::SUCCESS)
     })
@@ -171,22 +171,22 @@ fn child(words: &[String]) -> Result<ExitCode, AnyError> {
     let [format, seed, first] = words else {
         return Err("a child needs a format, a seed and a number".into());
     };
-    let mut nursery = Nursery::new(format, seed.parse()?)?;
+    let mut pool = MutantPool::new(format, seed.parse()?)?;
     for line in io::stdin().lock().lines() {
         let line = line?;
         let (lineage, outcome) = line.split_once(' ').ok_or("not a kept mutant")?;
-        nursery.keep(lineage.parse()?, outcome.parse()?)?;
+        pool.keep(lineage.parse()?, outcome.parse()?)?;
     }
     let mut reader = MutantReader::new(format)?;
     let mut out = io::stdout().lock();
     for iteration in first.parse()?.. {
-        let (lineage, mutant) = nursery.next(iteration)?;
+        let (lineage, mutant) = pool.next(iteration)?;
         writeln!(out, "read {lineage}")?;
         out.flush()?;
         let (outcome, _) = reader.read(mutant.input()?)?;
-        if nursery.is_new(outcome) {
+        if pool.is_new(outcome) {
             writeln!(out, "keep {lineage} {outcome}")?;
-            nursery.keep(lineage, outcome)?;
+            pool.keep(lineage, outcome)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::lineage::{Lineage, Nursery};
+use crate::lineage::{Lineage, MutantPool};
 use crate::seeds::AnyError;
 
 /// Longest time to read a mutant.
@@ -24,7 +24,7 @@ pub(crate) struct ChildWatch {
     format: String,
     seed: u64,
     out: PathBuf,
-    nursery: Nursery,
+    pool: MutantPool,
     kept: Vec<String>,
     /// The mutant that is being read.
     current: Option<Lineage>,
@@ -41,7 +41,7 @@ impl ChildWatch {
             format: format.to_owned(),
             seed,
             out: out.to_owned(),
-            nursery: Nursery::new(format, seed)?,
+            pool: MutantPool::new(format, seed)?,
             kept: Vec::new(),
             current: None,
             next_iteration: 1,
@@ -146,7 +146,7 @@ impl ChildWatch {
             None => what.replace(|c: char| c.is_ascii_digit(), ""),
         };
         if self.kinds_found.insert(kind) {
-            let folder = self.nursery.save(&lineage, &self.out)?;
+            let folder = self.pool.save(&lineage, &self.out)?;
             let (format, seed) = (&self.format, self.seed);
             println!("FOUND {format}, seed {seed}, iteration {lineage}: {what}");
             println!("  input: {}", folder.display());

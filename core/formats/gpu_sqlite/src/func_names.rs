@@ -2,19 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use callgrove_model::{FuncId, MAX_NAME_BYTES, NameTable, WarningKind, Warnings};
+use callgrove_model::{
+    FuncId, MAX_NAME_BYTES, NameTable, WarningKind, Warnings, communication_kernel,
+};
 
 use crate::database::{Database, MAX_TEXT_BYTES, Relation};
 
 /// Number of ids whose strings are read at once. Ids are dense, so that one lookup serves many rows.
 const BLOCK_IDS: i64 = 1024;
-/// Beginnings of the names of kernels of collective operations, and of one of RCCL's older releases.
-const COLLECTIVE_KERNELS: [&str; 4] = [
-    "ncclDevKernel",
-    "ncclKernel",
-    "ncclFunction",
-    "rccl_main_kernel",
-];
 /// Number of bytes that names may have in the smallest file: those that are not in it.
 const MIN_NAME_BYTES: u64 = 1 << 16;
 /// The name of functions whose names are too many to be those of the file.
@@ -161,8 +156,7 @@ impl FuncNames {
     }
 }
 
-/// Returns whether a kernel of this name carries out a collective operation. Names may have the return type in front.
+/// Returns whether a kernel of this name carries out a collective operation.
 fn is_collective(name: &str) -> bool {
-    let name = name.strip_prefix("void ").unwrap_or(name);
-    COLLECTIVE_KERNELS.iter().any(|it| name.starts_with(it)) && !name.contains(POINT_TO_POINT)
+    communication_kernel(name).is_some_and(|operation| !operation.contains(POINT_TO_POINT))
 }

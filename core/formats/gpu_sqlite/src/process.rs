@@ -71,8 +71,6 @@ const TRACKS_PER_PROCESS: u64 = 1 << 16;
 const SYNCHRONIZATION_TRACKS: u64 = 1 << 12;
 /// The communicator of kernels, which do not state theirs.
 const KERNEL_COMMUNICATOR: u64 = 0;
-/// Key of the metadata with the name of a thread.
-const THREAD_NAME: &str = "Thread Name";
 /// Key of the metadata with the name of a GPU.
 const GPU_NAME: &str = "GPU Name";
 
@@ -171,7 +169,10 @@ impl ProfiledProcess {
         }
         for &(lane, key) in &lanes {
             let (key, name) = match key {
-                LaneIdentity::Thread(tid) => (THREAD_NAME, self.facts.thread_names.get(&tid)),
+                LaneIdentity::Thread(tid) => (
+                    Property::ThreadName.key(),
+                    self.facts.thread_names.get(&tid),
+                ),
                 LaneIdentity::Stream { device, .. } => {
                     (GPU_NAME, self.facts.gpu_names.get(&device))
                 }

@@ -10,8 +10,6 @@ use crate::func_names::{FuncNames, StringTable};
 use crate::process::{CallSpan, ProcessKey, ProfiledProcess};
 use crate::rank_choice::{ProcessRanks, RankedProcess};
 
-/// Largest time in nanoseconds, in either direction, so that differences of times are representable: 73 years.
-const MAX_TIME: i64 = 1 << 61;
 /// Largest number of processes. Beyond it, events are counted as invalid.
 const MAX_PROCESSES: usize = 1 << 16;
 
@@ -120,10 +118,8 @@ impl ProfiledRun {
         let start_ns = start?;
         let end_ns = end.filter(|it| *it != 0 || start_ns <= 0);
         let on_axis = |time_ns: i64| {
-            let time = self.origin_ns.checked_add(time_ns)?;
-            (-MAX_TIME..=MAX_TIME)
-                .contains(&time)
-                .then_some(TimeNs(time))
+            let time = TimeNs(self.origin_ns.checked_add(time_ns)?);
+            time.is_in_bounds().then_some(time)
         };
         let end = match end_ns {
             Some(end_ns) if end_ns < start_ns => return None,
@@ -175,6 +171,8 @@ impl ProfiledRun {
         process.call(place.lane, func, span);
         if self.names.is_collective(func) {
             process.collective_kernel(device, span.start, place.lane);
+            let warnings = &mut self.warnings;
+            warnings.count(WarningKind::CommunicatorAssumed, None, String::new);
         }
         let launch = correlation.and_then(|it| process.api_calls.find(it));
         if let Some(launch) = launch {

@@ -13,9 +13,6 @@ use crate::recorder::{TraceRecorder, TrackFlow};
 use crate::slices::{order, pair};
 use crate::track::{END, EventList, Track};
 
-/// Largest time, in nanoseconds: the year 2043.
-const MAX_TIME_NS: i64 = i64::MAX / 4;
-
 /// The rank and the lane of a track.
 #[derive(Clone, Copy)]
 pub(crate) struct Placed {
@@ -277,7 +274,7 @@ fn slice_of(
 /// trace.
 fn on_path(path: Option<&ClockPath>, time_ns: i64) -> i64 {
     let time_ns = path.map_or(time_ns, |path| path.apply(time_ns));
-    time_ns.clamp(-MAX_TIME_NS, MAX_TIME_NS)
+    TimeNs(time_ns).bounded().0
 }
 
 /// Adds paired events to a lane: as beginnings and ends, or as calls if others are on it too.

@@ -10,9 +10,6 @@ use crate::processes::Processes;
 use crate::recorder::TraceRecorder;
 use crate::track::Track;
 
-/// Key of the name of a thread, stream or track in the metadata.
-const THREAD_NAME: &str = "Thread Name";
-
 impl Assembly {
     /// States the main thread of each rank, the names of threads, and what is known about processes. Returns the
     /// main threads.
@@ -30,7 +27,7 @@ impl Assembly {
                 continue;
             };
             if let Some(name) = track.label() {
-                events.metadata(placed.lane, THREAD_NAME, name);
+                events.property(placed.lane, Property::ThreadName, name);
             }
             let num_calls = events.num_calls(placed.lane);
             let weight = (likelihood_of_main(track, placed), num_calls);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{RankId, WarningKind, Warnings};
+use callgrove_source::rank_in_text;
 
 use crate::track::TrackTable;
 
@@ -61,7 +62,7 @@ impl Processes {
     }
 
     fn process_of(&mut self, tracks: &TrackTable, index: usize) -> usize {
-        let (process, pid) = home(tracks, index);
+        let (process, pid) = process_above(tracks, index);
         let process = process.or_else(|| pid.and_then(|pid| tracks.find_process(pid)));
         let track = process.and_then(|it| tracks.tracks.get(it));
         let facts = track.and_then(|it| it.process.as_ref());
@@ -115,9 +116,9 @@ impl Processes {
     /// their order. A single process without a rank has that of its file. Tracks without a process belong to that of the
     /// lowest rank.
     pub(crate) fn assign_ranks(&mut self, of_file: RankId, file: &str, warnings: &mut Warnings) {
-        let homeless = self.by_key.get(&ProcessKey::None).copied();
+        let without_process = self.by_key.get(&ProcessKey::None).copied();
         let mut order: Vec<usize> = (0..self.all.len())
-            .filter(|it| Some(*it) != homeless)
+            .filter(|it| Some(*it) != without_process)
             .filter(|it| self.all.get(*it).is_some_and(|it| it.has_events))
             .collect();
         order.sort_by_key(|it| self.all.get(*it).map(|it| (it.pid, it.stated_rank)));
@@ -128,7 +129,7 @@ impl Processes {
                 process.has_rank = true;
             }
         }
-        if let Some(process) = homeless.and_then(|it| self.all.get_mut(it)) {
+        if let Some(process) = without_process.and_then(|it| self.all.get_mut(it)) {
             if ranks.is_empty() && process.has_events {
                 assumed(warnings, of_file, file);
             }
@@ -182,7 +183,7 @@ fn assumed(warnings: &mut Warnings, rank: RankId, file: &str) {
 }
 
 /// Returns the process track above a track, or the number of the process of its thread.
-fn home(tracks: &TrackTable, index: usize) -> (Option<usize>, Option<i64>) {
+fn process_above(tracks: &TrackTable, index: usize) -> (Option<usize>, Option<i64>) {
     let (mut next, mut pid) = (Some(index), None);
     for _ in 0..MAX_PARENTS {
         let Some(index) = next else {
@@ -199,42 +200,4 @@ fn home(tracks: &TrackTable, index: usize) -> (Option<usize>, Option<i64>) {
         next = track.parent.and_then(|uuid| tracks.find(uuid));
     }
     (None, pid)
-}
-
-/// Returns the number after the word `rank`: 3 in `Rank 3`, `MPI Rank 3` and `rank_3`.
-fn rank_in_text(name: &str) -> Option<u32> {
-    let name = name.to_ascii_lowercase();
-    let mut after = name.match_indices("rank").filter_map(|(at, word)| {
-        let before = name.get(..at)?.chars().next_back();
-        let rest = name.get(at + word.len()..)?;
-        before
-            .is_none_or(|it| !it.is_alphanumeric())
-            .then_some(rest)
-    });
-    after.find_map(|rest| {
-        let rest = rest.trim_start_matches([' ', '_', '-', '=', ':', '#']);
-        let end = rest.find(|it: char| !it.is_ascii_digit());
-        rest.get(..end.unwrap_or(rest.len()))?.parse().ok()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_states_a_rank_after_the_word() {
-        for (name, expected) in [
-            ("Rank 3", Some(3)),
-            ("MPI Rank 12", Some(12)),
-            ("rank_4, CPU Thread 0", Some(4)),
-            ("Rank: 5 (host)", Some(5)),
-            ("frank 3", None),
-            ("ranks", None),
-            ("lmp", None),
-            ("rank 99999999999", None),
-        ] {
-            assert_eq!(rank_in_text(name), expected, "{name}");
-        }
-    }
 }

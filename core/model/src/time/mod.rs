@@ -29,6 +29,21 @@ pub struct TimeNs(pub i64);
 pub struct DurationNs(pub i64);
 
 impl TimeNs {
+    /// The last time that readers accept, and its negative the first, so that differences of times fit in an exported
+    /// trace: below 2^61 ns, in the year 2043.
+    pub const LATEST: Self = Self((1 << 61) - 1);
+
+    /// Returns this time, or the nearest one that readers accept.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        Self(self.0.clamp(-Self::LATEST.0, Self::LATEST.0))
+    }
+
+    /// Returns whether readers accept this time.
+    pub fn is_in_bounds(self) -> bool {
+        self.bounded() == self
+    }
+
     /// Converts microseconds since the epoch (TAU's unit); returns `None` if they do not fit.
     pub fn from_us(time_us: u64) -> Option<Self> {
         i64::try_from(time_us)

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use callgrove_model::{
     FuncId, FunctionName, Lane, LaneIdx, Metadata, NameTable, Property, ThreadId, Trace,
+    communication_kernel,
 };
 
 use crate::wait_names;
@@ -56,15 +57,7 @@ const ROOTED: &[&str] = &[
     "Bcast", "Gather", "Gatherv", "Reduce", "Scatter", "Scatterv",
 ];
 
-/// Lower-case prefixes of the kernels of NCCL and RCCL; the operation follows. A kernel runs until all ranks take part.
-const COMMUNICATION_KERNELS: &[&str] = &[
-    "nccldevkernel_",
-    "ncclkernel_",
-    "rccldevkernel_",
-    "rcclkernel_",
-];
-
-/// Lower-case names of the operations of such kernels in which one rank sends to all or receives from all.
+/// Lower-case beginnings of the operations of communication kernels in which one rank sends to all or receives from all.
 const ROOTED_KERNELS: &[&str] = &["broadcast", "reduce_"];
 
 /// Lower-case prefix of the collectives of PyTorch's back end for CPUs.
@@ -114,10 +107,8 @@ impl CallKind {
         if FLUSHES.contains(&plain.as_str()) {
             return Self::TracerFlush;
         }
-        let kernel = COMMUNICATION_KERNELS
-            .iter()
-            .find_map(|it| plain.strip_prefix(it));
-        if let Some(operation) = kernel.or_else(|| plain.strip_prefix(GLOO)) {
+        let kernel = communication_kernel(parsed.qualified).map(str::to_ascii_lowercase);
+        if let Some(operation) = kernel.as_deref().or_else(|| plain.strip_prefix(GLOO)) {
             return Self::of_communication(operation);
         }
         let is_device = DEVICE_APIS.iter().any(|it| plain.starts_with(it));
