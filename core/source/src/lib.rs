@@ -39,7 +39,10 @@ pub use error::{SourceError, with_causes};
 pub use format::{Contents, Extent, Format, LoadTrace, Part};
 pub use input::{FileReader, FileSystem, Input};
 pub use memory_files::MemoryFiles;
-pub use ordering::{DecodedRun, FileDecoder, LaneIdentity, LaneNumber, OrderingStream, RankEvents};
+pub use ordering::{
+    DecodedRun, FileDecoder, LaneIdentity, LaneNumber, OpenDecoder, OrderingStream, RankEvents,
+    decoded_file,
+};
 pub use rank_in_name::{rank_in_name, rank_in_text};
 pub use read::{check_ranks, read_parts};
 pub use registry::{PATH_SEPARATOR, RecordedRun, Registry};

@@ -46,11 +46,6 @@ impl ChromeDecoder {
         })
     }
 
-    /// Returns the rank, if the file is of one process and has stated its rank already.
-    pub(crate) fn stated_rank(&self) -> Option<RankId> {
-        self.facts.rank.map(RankId)
-    }
-
     /// Counts what was lost, or returns an error if that is everything.
     fn end(&mut self) -> Result<(), SourceError> {
         let document = &self.document;
@@ -100,6 +95,10 @@ impl FileDecoder for ChromeDecoder {
             self.end()?;
         }
         Ok(goes_on)
+    }
+
+    fn only_rank(&self) -> Option<RankId> {
+        self.facts.rank.map(RankId)
     }
 
     fn position(&self) -> f32 {

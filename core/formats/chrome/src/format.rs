@@ -1,13 +1,8 @@
 //! Chrome traces as a format: a file is a part of a run, with one rank or several.
 
 use std::io::Read as _;
-use std::path::Path;
 
-use callgrove_model::{ProgramId, RankId};
-use callgrove_source::{
-    Contents, EventStream, Extent, FileDecoder as _, Format, Input, OrderingStream, Part,
-    Projection, SourceError,
-};
+use callgrove_source::{Contents, Extent, Format, Input, SourceError, decoded_file};
 use memchr::memmem;
 
 use crate::decoder::ChromeDecoder;
@@ -19,12 +14,6 @@ const PROBE_BYTES: u64 = 64 << 10;
 /// The format of Chrome traces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChromeFormat;
-
-/// One file.
-struct ChromePart {
-    input: Input,
-    assumed: Option<RankId>,
-}
 
 impl Format for ChromeFormat {
     fn name(&self) -> &'static str {
@@ -49,10 +38,9 @@ impl Format for ChromeFormat {
     }
 
     fn open(&self, input: &Input) -> Result<Contents, SourceError> {
-        Ok(Contents::Events(vec![Box::new(ChromePart {
-            input: input.clone(),
-            assumed: None,
-        })]))
+        Ok(decoded_file(input, |input, rank| {
+            Ok(Box::new(ChromeDecoder::open(input, rank)?))
+        }))
     }
 }
 
@@ -72,44 +60,6 @@ fn is_trace(start: &[u8]) -> bool {
         }
         Some(b'[') => has_event(),
         _ => false,
-    }
-}
-
-impl ChromePart {
-    fn assumed_rank(&self) -> RankId {
-        self.assumed.unwrap_or(RankId(0))
-    }
-}
-
-impl Part for ChromePart {
-    fn path(&self) -> &Path {
-        self.input.path()
-    }
-
-    /// Returns the rank that was assumed: numbers in the names of such files are often those of processes.
-    fn named_rank(&self) -> Option<RankId> {
-        self.assumed
-    }
-
-    fn assume_rank(&mut self, rank: RankId) {
-        self.assumed = Some(rank);
-    }
-
-    fn ranks(&self) -> Result<Vec<(ProgramId, RankId)>, SourceError> {
-        let mut decoder = ChromeDecoder::open(&self.input, self.assumed_rank())?;
-        while decoder.read_on()? {
-            if let Some(rank) = decoder.stated_rank() {
-                return Ok(vec![(ProgramId(0), rank)]);
-            }
-        }
-        let run = Box::new(decoder).finish();
-        let ranks = run.ranks.into_keys();
-        Ok(ranks.map(|rank| (ProgramId(0), rank)).collect())
-    }
-
-    fn open(&self, projection: &Projection) -> Result<Box<dyn EventStream>, SourceError> {
-        let decoder = ChromeDecoder::open(&self.input, self.assumed_rank())?;
-        Ok(Box::new(OrderingStream::new(Box::new(decoder), projection)))
     }
 }
 

@@ -69,13 +69,6 @@ impl TraceDecoder {
         })
     }
 
-    /// Reads all, and returns the ranks with events.
-    pub(crate) fn ranks(mut self) -> Result<Vec<RankId>, SourceError> {
-        while self.read_on()? {}
-        let run = Box::new(self).finish();
-        Ok(run.ranks.into_keys().collect())
-    }
-
     /// Ends the file with a fault: an error if nothing was read before, else a warning.
     fn end_with(&mut self, fault: PacketFault) -> Result<(), SourceError> {
         let reason = match fault {

@@ -1,12 +1,8 @@
 //! Perfetto's traces as a format: a file is a part of a run, with one or several ranks.
 
 use std::io::Read;
-use std::path::Path;
 
-use callgrove_model::{ProgramId, RankId};
-use callgrove_source::{
-    Contents, EventStream, Extent, Format, Input, OrderingStream, Part, Projection, SourceError,
-};
+use callgrove_source::{Contents, Extent, Format, Input, SourceError, decoded_file};
 use flate2::bufread::GzDecoder;
 
 use crate::decoder::{GZIP_START, TraceDecoder};
@@ -18,13 +14,6 @@ const PROBE_BYTES: usize = 4096;
 /// The format of Perfetto's traces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerfettoFormat;
-
-/// One file.
-struct PerfettoPart {
-    input: Input,
-    /// The rank of a process that does not state it.
-    of_file: RankId,
-}
 
 impl Format for PerfettoFormat {
     fn name(&self) -> &'static str {
@@ -55,36 +44,8 @@ impl Format for PerfettoFormat {
     }
 
     fn open(&self, input: &Input) -> Result<Contents, SourceError> {
-        let part = PerfettoPart {
-            input: input.clone(),
-            of_file: RankId(0),
-        };
-        Ok(Contents::Events(vec![Box::new(part)]))
-    }
-}
-
-impl Part for PerfettoPart {
-    fn path(&self) -> &Path {
-        self.input.path()
-    }
-
-    fn named_rank(&self) -> Option<RankId> {
-        Some(self.of_file)
-    }
-
-    fn assume_rank(&mut self, rank: RankId) {
-        self.of_file = rank;
-    }
-
-    fn ranks(&self) -> Result<Vec<(ProgramId, RankId)>, SourceError> {
-        let ranks = TraceDecoder::open(&self.input, self.of_file)?.ranks()?;
-        let ranks = ranks.into_iter();
-        Ok(ranks.map(|rank| (ProgramId(0), rank)).collect())
-    }
-
-    fn open(&self, projection: &Projection) -> Result<Box<dyn EventStream>, SourceError> {
-        let decoder = TraceDecoder::open(&self.input, self.of_file)?;
-        let stream = OrderingStream::new(Box::new(decoder), projection);
-        Ok(Box::new(stream))
+        Ok(decoded_file(input, |input, rank| {
+            Ok(Box::new(TraceDecoder::open(input, rank)?))
+        }))
     }
 }

@@ -5,9 +5,11 @@
 //! ```
 
 mod nesting;
+mod part;
 mod rank_events;
 mod rank_steps;
 mod stream;
 
+pub use part::{OpenDecoder, decoded_file};
 pub use rank_events::{LaneIdentity, LaneNumber, RankEvents};
 pub use stream::{DecodedRun, FileDecoder, OrderingStream};

@@ -25,6 +25,11 @@ pub trait FileDecoder: Send {
     /// Returns the share of the file that was read, from 0 to 1.
     fn position(&self) -> f32;
 
+    /// Returns the rank of the file, if it has one only and has stated it already.
+    fn only_rank(&self) -> Option<RankId> {
+        None
+    }
+
     /// Returns what was read. It is called once, after the end.
     fn finish(self: Box<Self>) -> DecodedRun;
 }
