@@ -1,8 +1,10 @@
 //! The arguments of calls that are needed: what launched a call, and in which collective it takes part.
 
-use crate::collectives::UNSTATED_COMMUNICATOR;
 use crate::json::JsonValue;
 use crate::trace_event::TraceEvent;
+
+/// The communicator of calls that state none.
+pub(crate) const UNSTATED_COMMUNICATOR: u64 = 0;
 
 /// The collective that a call takes part in, as its arguments state it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

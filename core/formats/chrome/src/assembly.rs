@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use callgrove_model::{CommKind, Property, RankId, WarningKind};
 use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber, RankEvents};
 
+use crate::arguments::UNSTATED_COMMUNICATOR;
 use crate::async_calls::AsyncCalls;
 use crate::category::ChromeCallKind;
-use crate::collectives::UNSTATED_COMMUNICATOR;
 use crate::file_facts::FileFacts;
 use crate::flows::hops;
 use crate::launches::on_axis;

@@ -10,12 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::communication_kernel;
 
-use crate::arguments::CollectiveFacts;
+use crate::arguments::{CollectiveFacts, UNSTATED_COMMUNICATOR};
 use crate::launches::LaunchPair;
 use crate::rows::RowNumber;
 
-/// The communicator of calls that state none.
-pub(crate) const UNSTATED_COMMUNICATOR: u64 = 0;
 /// What the name of a kernel contains that sends and receives: alone, or as part of an exchange of all with all.
 const SEND_RECV: &str = "SendRecv";
 /// The beginning of the names of calls that are collectives on the CPU.
