@@ -9,7 +9,7 @@
 use memchr::memmem;
 
 use crate::file_facts::FileFacts;
-use crate::json::{JsonCursor, JsonFault, TextWindow, ValueSkipper};
+use crate::json::{JsonCursor, JsonFault, JsonValue, TextWindow, ValueSkipper};
 use crate::recorder::EventRecorder;
 use crate::trace_event::TraceEvent;
 
@@ -98,12 +98,22 @@ impl ChromeDocument {
                     self.place = place;
                 }
                 PieceEnd::NeedsMore if self.window.fill() => {}
-                PieceEnd::NeedsMore if self.window.is_full() => self.damage(),
+                PieceEnd::NeedsMore if self.window.is_full() || self.hides_events() => {
+                    self.damage();
+                }
                 PieceEnd::NeedsMore => self.finish(),
                 PieceEnd::Damaged => self.damage(),
             }
         }
         true
+    }
+
+    /// Returns whether the text has ended in the value of a key that seems to hold the events: a
+    /// bracket or a quote before them is damaged.
+    fn hides_events(&self) -> bool {
+        !self.has_found_events
+            && matches!(self.place, DocumentPlace::Keys)
+            && memmem::find(self.window.bytes(), QUOTED_EVENTS_KEY).is_some()
     }
 
     fn finish(&mut self) {
@@ -223,7 +233,15 @@ fn key_at(
     let key = cursor.text()?.raw();
     cursor.take(b':')?;
     if FileFacts::needs(key) {
-        facts.add(key, cursor.value()?);
+        let value = cursor.value()?;
+        // A damaged bracket before the events makes them a part of the value.
+        if let JsonValue::Nested(nested) = value
+            && !has_found_events
+            && memmem::find(nested, QUOTED_EVENTS_KEY).is_some()
+        {
+            return Err(JsonFault::Invalid);
+        }
+        facts.add(key, value);
         return Ok(DocumentPlace::Keys);
     }
     let is_array = cursor.peek()? == b'[';
@@ -286,11 +304,13 @@ fn events(bytes: &[u8], is_in_object: bool, recorder: &mut EventRecorder) -> (us
             b']' => {
                 cursor.pass();
                 return match cursor.peek() {
-                    // A damaged comma.
-                    Ok(b'{') => (before, PieceEnd::Damaged),
+                    Ok(b',' | b'}') if is_in_object => {
+                        (before + 1, PieceEnd::Moved(DocumentPlace::Keys))
+                    }
+                    // A damaged comma, or a damaged bracket of an event.
+                    Ok(_) => (before, PieceEnd::Damaged),
                     Err(fault) if is_in_object => (before, fault_end(fault)),
-                    _ if is_in_object => (before + 1, PieceEnd::Moved(DocumentPlace::Keys)),
-                    _ => (before + 1, PieceEnd::Moved(DocumentPlace::End)),
+                    Err(_) => (before + 1, PieceEnd::Moved(DocumentPlace::End)),
                 };
             }
             _ => return (before, PieceEnd::Damaged),

@@ -150,6 +150,35 @@ fn nesting_and_long_values_are_bounded() {
     assert!(matches!(read(unused), Err(SourceError::Invalid { .. })));
 }
 
+/// The punctuation of JSON, and bytes that are in none.
+const DAMAGE: &[u8] = b"\"{}[],:\\b1 \0\xFF";
+
+#[test]
+fn a_changed_byte_before_the_events_costs_none_of_them() {
+    let text = good();
+    let first = text.find('{').unwrap() + 1;
+    let events = text.find("\"traceEvents\"").unwrap();
+    for (at, byte) in (first..events).flat_map(|at| DAMAGE.iter().map(move |byte| (at, *byte))) {
+        let mut bytes = text.clone().into_bytes();
+        bytes[at] = byte;
+        let num = read(&bytes).unwrap().num_executions();
+        assert_eq!(num, NUM_CALLS, "{byte} at {at}");
+    }
+}
+
+#[test]
+fn a_changed_bracket_of_an_event_costs_at_most_two() {
+    let text = good();
+    for (at, _) in text.match_indices("\n  {").skip(1) {
+        for byte in DAMAGE {
+            let mut bytes = text.clone().into_bytes();
+            bytes[at + 3] = *byte;
+            let num = read(&bytes).unwrap().num_executions();
+            assert!((NUM_CALLS - 2..=NUM_CALLS).contains(&num), "{byte} at {at}");
+        }
+    }
+}
+
 #[test]
 fn a_hundred_thousand_threads_are_read() {
     let call = |at| format!(r#"{{"ph":"X","name":"f","pid":1,"tid":{at},"ts":{at},"dur":1}}"#);
@@ -177,14 +206,15 @@ proptest! {
         }
     }
 
-    /// Whatever byte changes after the first ones, at most an event or two are lost.
+    /// Whatever byte changes after the first ones, at most two events are lost. One call more is
+    /// possible: the end of a flow (`f`) whose phase becomes `b` is the begin of a call.
     #[test]
     fn a_changed_byte_anywhere_costs_little(at in 0.001..1.0, byte: u8) {
         let mut bytes = good().into_bytes();
         let at = (bytes.len() as f64 * at) as usize;
         bytes[at] = byte;
         let num = read(&bytes).unwrap().num_executions();
-        prop_assert!((NUM_CALLS - 2..=NUM_CALLS).contains(&num), "{} calls", num);
+        prop_assert!((NUM_CALLS - 2..=NUM_CALLS + 1).contains(&num), "{} calls", num);
     }
 
     #[test]
