@@ -91,6 +91,16 @@ fn calls_in_any_order_are_nested() {
 }
 
 #[test]
+fn calls_of_the_same_times_nest_as_their_file_lists_calls() {
+    let callers_first = trace(of_calls(&[(0, 0, 9), (1, 0, 5), (2, 0, 5), (2, 9, 9)]));
+    let lines = ["3.0 0 a 0-9", "3.0 1 b 0-5", "3.0 2 c 0-5", "3.0 0 c 9-9"];
+    assert_eq!(call_lines(&callers_first), lines);
+    let callees_first = trace(of_calls(&[(2, 0, 5), (1, 0, 5), (2, 9, 9), (0, 0, 9)]));
+    let lines = ["3.0 0 a 0-9", "3.0 1 b 0-5", "3.0 2 c 0-5", "3.0 1 c 9-9"];
+    assert_eq!(call_lines(&callees_first), lines);
+}
+
+#[test]
 fn what_overlaps_by_rounding_is_cut_and_other_overlaps_get_a_lane() {
     let rounded = trace(of_calls(&[
         (0, 0, 10_001),
@@ -264,6 +274,51 @@ proptest! {
                 prop_assert!(events.is_sorted_by_key(|it| it.time));
             }
         }
+    }
+
+    /// Call stacks of a coarse clock, listed in either order. A call of no duration that the list can place in two ways
+    /// is avoided: callers first, at the end of its caller; callees first, where a longer call begins.
+    #[test]
+    fn call_stacks_of_a_coarse_clock_are_found_again(
+        actions in prop::collection::vec((0..4_u8, 0..3_u32), 1..200),
+        is_caller_first: bool,
+    ) {
+        let mut now = 3;
+        let mut calls = vec![(0, 0, 3, 0), (1, 0, 2, 1)];
+        let mut open = Vec::new();
+        let mut ends = vec![1, 0];
+        let mut was_empty = false;
+        let leaves = std::iter::repeat_n((1, 0), actions.len());
+        for (action, func) in actions.iter().copied().chain(leaves) {
+            match action {
+                0 => {
+                    now += i64::from(was_empty);
+                    open.push(calls.len());
+                    calls.push((func, now, now, open.len() - 1));
+                }
+                1 => if let Some(it) = open.pop() {
+                    now += i64::from(was_empty || calls[it].1 == now);
+                    calls[it].2 = now;
+                    ends.push(it);
+                }
+                2 => {
+                    let begins = calls.last().is_some_and(|it| it.1 == now);
+                    now += i64::from(!is_caller_first && begins && !was_empty);
+                    ends.push(calls.len());
+                    calls.push((func, now, now, open.len()));
+                }
+                _ => now += 1,
+            }
+            was_empty = action == 2 || (was_empty && action == 1 && open.is_empty());
+        }
+        let listed: Vec<_> = if is_caller_first {
+            calls.iter().map(|it| (it.0, it.1, it.2)).collect()
+        } else {
+            ends.iter().map(|&it| (calls[it].0, calls[it].1, calls[it].2)).collect()
+        };
+        let name = |func| ["a", "b", "c"][func as usize];
+        let lines = calls.iter().map(|it| format!("3.0 {} {} {}-{}", it.3, name(it.0), it.1, it.2));
+        prop_assert_eq!(call_lines(&trace(of_calls(&listed))), lines.collect::<Vec<_>>());
     }
 
     /// Whatever the events, the call stacks that follow from them need no repair.

@@ -4,6 +4,7 @@
 //! file ─ FileDecoder ─ RankEvents (one for each rank) ─ calls nested, lane by lane ─ RankSteps ─ OrderingStream
 //! ```
 
+mod call_order;
 mod nesting;
 mod part;
 mod rank_events;

@@ -8,6 +8,7 @@ use callgrove_model::{
     DurationNs, FuncEvent, FuncEventKind, FuncId, RankId, TimeNs, WarningKind, Warnings,
 };
 
+use super::call_order::{Call, ListOrder};
 use super::rank_events::{CallExtent, LaneCall};
 
 /// Largest overlap that is taken for rounding: files state times in whole microseconds, or round begin and end apart.
@@ -15,27 +16,19 @@ const TOLERANCE: DurationNs = DurationNs::from_us(1);
 /// Largest number of lanes for calls that overlap. Those beyond it are left out and counted.
 const MAX_LANES: usize = 256;
 
-/// A complete call, or one without an end.
-#[derive(Clone, Copy)]
-struct Call {
-    start: TimeNs,
-    /// The maximum time without an end.
-    end: TimeNs,
-    func: FuncId,
-    /// The place among the calls of the lane, which decides the order of equal ones.
-    order: u32,
-}
-
-impl Call {
-    const NO_END: TimeNs = TimeNs(i64::MAX);
-}
-
 /// A lane that is being built.
 #[derive(Default)]
 struct Nested {
     events: Vec<FuncEvent>,
-    /// The open calls, outermost first: until when, whether they have an exit.
-    open: Vec<(TimeNs, bool, FuncId)>,
+    /// The open calls, outermost first.
+    open: Vec<OpenCall>,
+}
+
+struct OpenCall {
+    until: TimeNs,
+    has_exit: bool,
+    func: FuncId,
+    order: u32,
 }
 
 /// Returns the calls of a lane as events in order of time; the second and later vectors are the calls that overlap
@@ -52,14 +45,15 @@ pub(super) fn nest(
         return vec![nest_ends(calls, rank, warnings)];
     }
     let mut calls = complete(calls, rank, warnings);
-    calls.sort_unstable_by_key(|call| (call.start, std::cmp::Reverse(call.end), call.order));
+    let order = ListOrder::of(&calls);
+    order.sort(&mut calls);
     let mut lanes = vec![Nested::default()];
     lanes[0].events.reserve(2 * calls.len());
     for call in calls {
         let place = |at: TimeNs| move || format!("at {} ns", at.0);
         let mut lane = 0;
         let fit = loop {
-            match lanes.get_mut(lane).map(|it| it.fit(call)) {
+            match lanes.get_mut(lane).map(|it| it.fit(call, order)) {
                 Some(Fit::Overlaps) => lane += 1,
                 Some(fit) => break Some(fit),
                 None if lane < MAX_LANES => lanes.push(Nested::default()),
@@ -77,7 +71,9 @@ pub(super) fn nest(
         }
     }
     let ended = lanes.into_iter().map(|mut lane| {
-        lane.leave_until(Call::NO_END);
+        while !lane.open.is_empty() {
+            lane.leave(Call::NO_END);
+        }
         lane.events
     });
     ended.collect()
@@ -167,11 +163,20 @@ enum Fit {
 
 impl Nested {
     /// Adds a call if it fits.
-    fn fit(&mut self, mut call: Call) -> Fit {
-        self.leave_until(call.start);
+    fn fit(&mut self, mut call: Call, list: ListOrder) -> Fit {
+        // A call of no duration at the end of another is in it if it is listed before it.
+        let is_last_callee = |open: &OpenCall| {
+            list == ListOrder::CalleeFirst && call.end == open.until && call.order < open.order
+        };
+        while let Some(open) = self.open.last()
+            && open.until <= call.start
+            && !is_last_callee(open)
+        {
+            self.leave(call.start);
+        }
         let mut fit = Fit::Nests;
         let mut is_open = call.end == Call::NO_END;
-        while let Some(&(until, ..)) = self.open.last() {
+        while let Some(&OpenCall { until, .. }) = self.open.last() {
             if call.end <= until {
                 break;
             }
@@ -194,23 +199,21 @@ impl Nested {
         is_open |= call.end == Call::NO_END;
         self.events
             .push(event(FuncEventKind::Entry, call.func, call.start));
-        self.open.push((call.end, !is_open, call.func));
+        self.open.push(OpenCall {
+            until: call.end,
+            has_exit: !is_open,
+            func: call.func,
+            order: call.order,
+        });
         fit
-    }
-
-    /// Leaves the calls that have ended at a time.
-    fn leave_until(&mut self, time: TimeNs) {
-        while self.open.last().is_some_and(|&(until, ..)| until <= time) {
-            self.leave(time);
-        }
     }
 
     /// Leaves the innermost call, at the latest at a time.
     fn leave(&mut self, time: TimeNs) {
-        if let Some((until, has_exit, func)) = self.open.pop()
-            && has_exit
+        if let Some(open) = self.open.pop()
+            && open.has_exit
         {
-            let exit = event(FuncEventKind::Exit, func, until.min(time));
+            let exit = event(FuncEventKind::Exit, open.func, open.until.min(time));
             self.events.push(exit);
         }
     }
