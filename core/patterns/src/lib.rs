@@ -11,6 +11,7 @@
 
 pub mod cause;
 pub mod pattern;
+mod stated_streams;
 pub mod trend;
 mod wait_names;
 

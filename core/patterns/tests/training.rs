@@ -11,10 +11,13 @@ use callgrove_model::{
     Property, RankBuilder, RankId, StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
 };
 use callgrove_patterns::cause::{CauseKind, Causes};
+use callgrove_patterns::pattern::{Iterations, Patterns};
 
 const NUM_RANKS: usize = 4;
 const NUM_STEPS: usize = 24;
 const NUM_LAYERS: usize = 6;
+/// Number of reductions in a step.
+const NUM_BUCKETS: u64 = 3;
 /// The step and rank that are disturbed.
 const LATE_STEP: usize = 15;
 const LATE_RANK: usize = 2;
@@ -124,7 +127,9 @@ fn simulate(late: Late) -> Trace {
                 rank.kernel("gemm", duration);
             }
         }
-        reduce(&mut ranks, step as u64);
+        for bucket in 0..NUM_BUCKETS {
+            reduce(&mut ranks, step as u64 * NUM_BUCKETS + bucket);
+        }
         for (rank, start) in ranks.iter_mut().zip(starts) {
             rank.compute = rank.compute.max(rank.communication + 2);
             rank.kernel("adam", 100);
@@ -240,4 +245,18 @@ fn the_late_rank_is_the_root_whatever_made_it_late() {
         let found: Vec<_> = found.iter().map(|it| (it.0, it.1, it.2.as_str())).collect();
         assert_eq!(found, [(kind, LATE_RANK as u32, function)], "{late:?}");
     }
+}
+
+/// The streams repeat kernels of equal names more often than the threads repeat their step.
+#[test]
+fn the_iterations_are_those_of_the_threads() {
+    let trace = simulate(Late::Kernel);
+    let patterns = Patterns::find(&trace, Progress::none()).unwrap();
+    let iterations = Iterations::find(&trace, &patterns, Progress::none())
+        .unwrap()
+        .unwrap();
+    assert_eq!(iterations.name(&trace), "step");
+    assert_eq!(iterations.len(), NUM_STEPS);
+    let span = iterations.span(LATE_STEP).unwrap();
+    assert!(span.1.since(span.0).as_us() > LATE_US);
 }

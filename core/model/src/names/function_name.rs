@@ -94,10 +94,12 @@ fn parse_location(location: &str) -> (Option<&str>, Option<u32>) {
 fn without_arguments(signature: &str) -> &str {
     let name = match signature.rfind(')') {
         Some(close) => match opening(signature, close) {
-            // `operator()` is a name and `(anonymous namespace)` a component, not argument lists.
+            // `operator()` is a name and `(anonymous namespace)` a component, not argument lists. Neither is what
+            // follows a space, as in `Memcpy HtoD (Pinned -> Device)`.
             Some(open)
                 if open > 0
                     && !signature[..open].ends_with("::")
+                    && !signature[..open].ends_with(' ')
                     && !goes_on(&signature[close + 1..]) =>
             {
                 &signature[..open]
@@ -229,6 +231,11 @@ mod tests {
             "module.py(12): forward",
             "module.py(12): forward",
             "module.py(12): forward",
+        );
+        check(
+            "Memcpy HtoD (Pinned -> Device)",
+            "Memcpy HtoD (Pinned -> Device)",
+            "Memcpy HtoD (Pinned -> Device)",
         );
         check(
             "LAMMPS_NS::PairEAM::compute(int, int) [{/lammps/src/pair_eam.cpp} {145,0}]",

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use callgrove_model::{
-    FuncId, FunctionName, Lane, LaneIdx, Metadata, NameTable, Property, ThreadId, Trace,
-    communication_kernel,
+    FuncId, FunctionName, Lane, LaneIdx, NameTable, ThreadId, Trace, communication_kernel,
 };
 
+use crate::stated_streams::StatedStreams;
 use crate::wait_names;
 
 /// The way in which a call can wait. Point-to-point partners follow from its messages; the name determines the rest.
@@ -157,10 +157,7 @@ impl CallKind {
 /// Returns the lanes that are streams of a device: those of which the metadata states it. A rank whose metadata states
 /// nothing has them if its first thread waits for a device anywhere; then all its other threads are taken for streams.
 pub(super) fn device_lanes(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<LaneIdx> {
-    let states = |it: &&Metadata| Property::GpuDevice.is_in(it) || Property::GpuStream.is_in(it);
-    let stated = trace.metadata.iter().filter(states);
-    let stated: BTreeSet<_> = stated.map(|it| (it.program, it.rank, it.thread)).collect();
-    let ranks: BTreeSet<_> = stated.iter().map(|it| (it.0, it.1)).collect();
+    let stated = StatedStreams::of(trace);
     let waits = |lane: &&Lane| {
         let mut funcs = lane.executions.func.iter();
         funcs.any(|func| kinds[func.index()] == CallKind::DeviceSync)
@@ -171,11 +168,10 @@ pub(super) fn device_lanes(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<LaneId
         .map(|it| (it.program, it.rank))
         .collect();
     let is_device = |lane: &Lane| {
-        let rank = (lane.program, lane.rank);
-        if ranks.contains(&rank) {
-            stated.contains(&(lane.program, lane.rank, lane.thread))
+        if stated.has_rank(lane.program, lane.rank) {
+            stated.contains(lane)
         } else {
-            lane.thread != ThreadId(0) && waiting.contains(&rank)
+            lane.thread != ThreadId(0) && waiting.contains(&(lane.program, lane.rank))
         }
     };
     let lanes = trace.lanes().filter(|(_, lane)| is_device(lane));

@@ -22,6 +22,7 @@ use callgrove_model::{DurationNs, Executions, FuncId, Trace};
 use super::calls::next_sibling;
 use super::content::mix;
 use super::symbols::{index, number};
+use crate::stated_streams::StatedStreams;
 
 /// Smallest share of a lane's time for which a caller is examined.
 const MIN_SHARE: f64 = 0.05;
@@ -89,7 +90,10 @@ struct Evidence {
 /// Finds the time step loop of a trace with `num_ranks` ranks.
 pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
     let mut evidence: BTreeMap<LoopPlace, Evidence> = BTreeMap::new();
-    for lane in &trace.lanes {
+    let streams = StatedStreams::of(trace);
+    // What a stream of a GPU repeats was launched by the loop of a thread.
+    let threads = trace.lanes.iter().filter(|lane| !streams.contains(lane));
+    for lane in threads {
         examine_callers(&lane.executions, &mut evidence);
     }
     evidence.retain(|_, it| 2 * index(it.num_lanes) > num_ranks);
