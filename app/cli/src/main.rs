@@ -16,6 +16,7 @@ mod output;
 mod pages;
 mod platform;
 mod stop;
+mod table_output;
 mod user_token;
 mod window;
 
@@ -65,7 +66,9 @@ fn main() -> ExitCode {
         CliCommand::Model(args) => done(cmd::model::run(&args)),
         CliCommand::Relay(args) => cmd::relay::run(&args),
         CliCommand::Replay(args) => done(cmd::replay::run(&args)),
-        CliCommand::Config { print } => done(cmd::config::run(&config, print, &cli)),
+        CliCommand::Config { print } => done(cmd::command_line::config(&config, print, &cli)),
+        CliCommand::Completions { shell } => done(cmd::command_line::completions(shell, &cli)),
+        CliCommand::Man { out } => done(cmd::command_line::man(out.as_deref(), &cli)),
         CliCommand::Demo => done(cmd::demo::run()),
         CliCommand::ReadThrough { stream } => done(guard::read_through(&stream)),
     };

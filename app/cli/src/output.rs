@@ -1,15 +1,15 @@
 //! Standard output and standard error.
 
-use std::io::{BufWriter, IsTerminal, Write};
+use std::error::Error;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use callgrove_export::{CsvSink, JsonSink, ResultTable, RowSink, TextSink, printable};
+use callgrove_export::printable;
 use callgrove_model::{Progress, Warnings, thousands};
 use tracing::Level;
 
-use crate::args::TableFormat;
 use crate::log_lines::write_line;
 
 /// Error texts of libraries that users cannot interpret, and their remedies.
@@ -78,41 +78,21 @@ pub(crate) fn print(
     Ok(out.flush()?)
 }
 
-/// Prints rows as a table of the requested format.
-pub(crate) fn print_rows<T: ResultTable>(
-    format: TableFormat,
-    table: &T,
-    rows: impl IntoIterator<Item = T::Row>,
-) -> anyhow::Result<()> {
-    print_table(format, table, |sink| {
-        Ok(rows.into_iter().try_for_each(|row| sink.write(&row))?)
-    })
-}
-
-/// Prints the rows that `write` passes to the sink, as a table of the requested format.
-pub(crate) fn print_table<T: ResultTable>(
-    format: TableFormat,
-    table: &T,
-    write: impl FnOnce(&mut dyn RowSink<T>) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut sink: Box<dyn RowSink<T> + '_> = match format {
-        TableFormat::Table => Box::new(TextSink::new(table, &mut out)),
-        TableFormat::Json => Box::new(JsonSink::new(table, &mut out)?),
-        TableFormat::Csv => Box::new(CsvSink::new(table, &mut out)?),
-    };
-    write(&mut *sink)?;
-    sink.finish()?;
-    Ok(out.flush()?)
-}
-
-/// Returns whether an error only means that the reader has closed the pipe.
+/// Returns whether an error only means that the reader has closed the pipe, also if another error wraps it.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
-    })
+    error.chain().any(is_of_closed_pipe)
+}
+
+/// Returns whether an error is that of a closed pipe or wraps it where [`Error::source`] does not show it.
+fn is_of_closed_pipe(error: &(dyn Error + 'static)) -> bool {
+    if let Some(io) = error.downcast_ref::<io::Error>() {
+        let inner = io.get_ref().map(|it| it as &(dyn Error + 'static));
+        return io.kind() == ErrorKind::BrokenPipe || inner.is_some_and(is_of_closed_pipe);
+    }
+    if let Some(json) = error.downcast_ref::<serde_json::Error>() {
+        return json.io_error_kind() == Some(ErrorKind::BrokenPipe);
+    }
+    error.source().is_some_and(is_of_closed_pipe)
 }
 
 /// Runs `work` and shows its progress on standard error, if that is a terminal.
@@ -157,5 +137,45 @@ impl Clock {
             ));
         }
         self.start = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+    use callgrove_export::write_json_line;
+
+    use super::*;
+
+    /// An output whose reader has closed the pipe.
+    struct ClosedPipe;
+
+    impl Write for ClosedPipe {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_is_recognized_in_every_error_that_wraps_it() {
+        let io = || io::Error::from(ErrorKind::BrokenPipe);
+        let json = || serde_json::to_writer(ClosedPipe, &1).unwrap_err();
+        let wrapped: [anyhow::Error; 6] = [
+            io().into(),
+            io::Error::other(io()).into(),
+            json().into(),
+            io::Error::other(json()).into(),
+            write_json_line(&mut ClosedPipe, &1).unwrap_err().into(),
+            Err::<(), _>(json()).context("cannot print").unwrap_err(),
+        ];
+        for error in &wrapped {
+            assert!(is_broken_pipe(error), "{error:?}");
+        }
+        let other = io::Error::other(io::Error::from(ErrorKind::StorageFull));
+        assert!(!is_broken_pipe(&other.into()));
     }
 }

@@ -1,21 +1,31 @@
-//! Tables of results as aligned text, comma-separated values and JSON lines.
+//! Tables of results as aligned text, comma-separated values, JSON lines and Parquet.
 //!
 //! ```text
-//!                        ┌─ headings, cells ─── TextSink ── aligned text
-//!  rows ── ResultTable ──┼─ record ──────────── CsvSink ─── comma-separated values
-//!                        └─ preface, document ─ JsonSink ── one JSON object per line
+//!                        ┌─ headings, cells ─── TextSink ───── aligned text
+//!                        ├─ columns, record ─┬─ CsvSink ────── comma-separated values
+//!  rows ── ResultTable ──┤                   └─ ParquetSink ── typed columns        [feature parquet]
+//!                        └─ preface, document ─ JsonSink ───── one JSON object per line
 //!                           forms of a row      RowSink
 //! ```
 //!
 //! A command describes its rows once, as a [`ResultTable`], and passes them to any [`RowSink`]. A further format is one
-//! more implementation of that trait. A format of columns, such as Parquet, takes the records: serde passes the name
-//! and the type of each field, and the suffix of a name is its unit (`_us`, `_percent`). If the columns are only known
-//! at run time, [`ResultTable::record_header`] returns their names, and all values are text.
+//! more implementation of that trait. [`ResultTable::columns`] has the names and types of the columns, so that a table
+//! without rows has the same schema as any other. The suffix of a name is the unit of its values (`_us`, `_percent`). If
+//! the columns are only known at run time, the table is an [`UntypedTable`] of [`Cell`]s.
 
+mod cell;
+mod column;
+#[cfg(feature = "parquet")]
+mod parquet_file;
+mod record;
 mod sink;
 mod table;
 mod text;
 
+pub use cell::Cell;
+pub use column::{Column, ColumnType};
+#[cfg(feature = "parquet")]
+pub use parquet_file::ParquetSink;
 pub use sink::{CsvSink, JsonSink, RowSink, TextSink, write_json_line};
 pub use table::{ResultTable, UntypedTable};
-pub use text::{TextTable, printable};
+pub use text::{TextTable, printable, rounded};

@@ -1,10 +1,13 @@
 //! The writers of tables, one per format.
 
-use std::io::{Error, Result, Write};
+use std::io::{Error, ErrorKind, Result, Write};
 
 use serde::Serialize;
 
-use crate::{ResultTable, TextTable};
+use crate::column::Column;
+use crate::record::cells_of;
+use crate::table::ResultTable;
+use crate::text::TextTable;
 
 /// A format that the rows of a table are written in.
 pub trait RowSink<T: ResultTable> {
@@ -50,38 +53,50 @@ impl<T: ResultTable, W: Write> RowSink<T> for TextSink<'_, T, W> {
     }
 }
 
-/// Comma-separated values with a header. The header is that of the first record, unless the table has its own.
+/// Comma-separated values with a header. Numbers have all their digits.
 pub struct CsvSink<'a, T, W: Write> {
     table: &'a T,
+    columns: Vec<Column>,
     csv: csv::Writer<W>,
 }
 
 impl<'a, T: ResultTable, W: Write> CsvSink<'a, T, W> {
-    /// Writes the table's own header, if it has one.
+    /// Writes the header.
     ///
     /// # Errors
     /// Those of the output.
     pub fn new(table: &'a T, out: W) -> Result<Self> {
-        let header = table.record_header();
+        let columns = table.columns();
         let mut csv = csv::WriterBuilder::new()
-            .has_headers(header.is_none())
+            .has_headers(false)
             .from_writer(out);
-        if let Some(header) = header {
-            csv.write_record(header).map_err(output_error)?;
-        }
-        Ok(Self { table, csv })
+        let names = columns.iter().map(Column::name);
+        csv.write_record(names).map_err(output_error)?;
+        Ok(Self {
+            table,
+            columns,
+            csv,
+        })
     }
 }
 
 impl<T: ResultTable, W: Write> RowSink<T> for CsvSink<'_, T, W> {
     fn write(&mut self, row: &T::Row) -> Result<()> {
         let record = self.table.record(row);
-        self.csv.serialize(record).map_err(output_error)
+        let cells = cells_of(&record, &self.columns)
+            .map_err(|cause| record_error(self.table.name(), &cause))?;
+        self.csv.serialize(cells).map_err(output_error)
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
         self.csv.flush()
     }
+}
+
+/// Returns the error of a record that does not fit its table.
+pub(crate) fn record_error(table: &str, cause: &dyn std::error::Error) -> Error {
+    let text = format!("a row of the table {table} cannot be written: {cause}");
+    Error::new(ErrorKind::InvalidData, text)
 }
 
 /// Returns the error of the output itself, whose kind says that the reader has closed the pipe.

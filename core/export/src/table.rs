@@ -4,10 +4,25 @@ use std::marker::PhantomData;
 
 use serde::Serialize;
 
+use crate::cell::Cell;
+use crate::column::Column;
+
 /// The forms of a table's rows, one for each kind of format.
 pub trait ResultTable {
     /// A row.
     type Row;
+
+    /// Returns the name of the table, such as `incidents`. It is stored in formats that have a place for it.
+    fn name(&self) -> &str;
+
+    /// Returns the columns of the records, one per field, in the order of the fields. They do not depend on the rows, so
+    /// that a table without rows has them, too.
+    fn columns(&self) -> Vec<Column>;
+
+    /// Returns the version of the columns; it changes when a column changes its meaning or type, or disappears.
+    fn schema_version(&self) -> u32 {
+        1
+    }
 
     /// Returns the headings of the aligned text, one per cell.
     fn headings(&self) -> Vec<&str>;
@@ -15,13 +30,9 @@ pub trait ResultTable {
     /// Returns a row for reading: rounded numbers, units and sentences.
     fn cells(&self, row: &Self::Row) -> Vec<String>;
 
-    /// Returns a row as a structure with one plain value per column, for formats that cannot nest.
+    /// Returns a row as a structure with one plain value per column, for formats that cannot nest; or as a list of
+    /// [`Cell`], if the columns are only known at run time.
     fn record(&self, row: &Self::Row) -> impl Serialize;
-
-    /// Returns the names of the columns if they are only known at run time. Records are then lists of text.
-    fn record_header(&self) -> Option<Vec<&str>> {
-        None
-    }
 
     /// Returns a row with its lists, for formats that can nest.
     fn document(&self, row: &Self::Row) -> impl Serialize;
@@ -34,14 +45,16 @@ pub trait ResultTable {
 
 /// A table whose columns are only known at run time. A row is a document and its cells.
 pub struct UntypedTable<'a, D> {
-    columns: &'a [String],
+    name: &'a str,
+    columns: &'a [Column],
     document: PhantomData<D>,
 }
 
 impl<'a, D> UntypedTable<'a, D> {
-    /// Returns a table with these columns.
-    pub fn new(columns: &'a [String]) -> Self {
+    /// Returns a table with this name and these columns.
+    pub fn new(name: &'a str, columns: &'a [Column]) -> Self {
         Self {
+            name,
             columns,
             document: PhantomData,
         }
@@ -49,22 +62,26 @@ impl<'a, D> UntypedTable<'a, D> {
 }
 
 impl<D: Serialize> ResultTable for UntypedTable<'_, D> {
-    type Row = (D, Vec<String>);
+    type Row = (D, Vec<Cell>);
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        self.columns.to_vec()
+    }
 
     fn headings(&self) -> Vec<&str> {
-        self.columns.iter().map(String::as_str).collect()
+        self.columns.iter().map(Column::name).collect()
     }
 
     fn cells(&self, (_, cells): &Self::Row) -> Vec<String> {
-        cells.clone()
+        cells.iter().map(Cell::rounded).collect()
     }
 
     fn record(&self, (_, cells): &Self::Row) -> impl Serialize {
         cells
-    }
-
-    fn record_header(&self) -> Option<Vec<&str>> {
-        Some(self.headings())
     }
 
     fn document(&self, (document, _): &Self::Row) -> impl Serialize {

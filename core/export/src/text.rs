@@ -99,6 +99,19 @@ fn is_number(cell: &str) -> bool {
     cell.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+')
 }
 
+/// Returns a number for reading: three decimals, or two digits and a power of ten if it is too small for these.
+pub fn rounded(number: f64) -> String {
+    /// Smallest size that three decimals do not round to zero.
+    const SMALLEST: f64 = 0.000_5;
+    let size = number.abs();
+    if size < SMALLEST && size > 0.0 {
+        format!("{number:.1e}")
+    } else {
+        // Minus zero is zero.
+        format!("{:.3}", if size == 0.0 { 0.0 } else { number })
+    }
+}
+
 /// Returns a text that is safe for a terminal: control characters and direction overrides are escaped.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| {
@@ -129,6 +142,17 @@ mod tests {
             String::from_utf8(text).unwrap(),
             " name  calls\n a     1,024\n long      7\n"
         );
+    }
+
+    #[test]
+    fn numbers_for_reading_keep_their_size() {
+        assert_eq!(rounded(-0.500_342_9), "-0.500");
+        assert_eq!(rounded(0.000_5), "0.001");
+        assert_eq!(rounded(-0.000_012_34), "-1.2e-5");
+        assert_eq!(rounded(-0.0), "0.000");
+        assert_eq!(rounded(12_345.678_9), "12345.679");
+        assert_eq!(rounded(f64::NAN), "NaN");
+        assert_eq!(rounded(f64::INFINITY), "inf");
     }
 
     #[test]

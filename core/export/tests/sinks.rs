@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Result, Write};
 
-use callgrove_export::{CsvSink, JsonSink, ResultTable, RowSink, TextSink, UntypedTable};
+use callgrove_export::{
+    Cell, Column, CsvSink, JsonSink, ResultTable, RowSink, TextSink, UntypedTable,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -25,6 +27,14 @@ struct WaitTable;
 
 impl ResultTable for WaitTable {
     type Row = WaitRow;
+
+    fn name(&self) -> &'static str {
+        "waits"
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![Column::int("rank"), Column::float("waited_us")]
+    }
 
     fn headings(&self) -> Vec<&str> {
         vec!["rank", "waited"]
@@ -90,13 +100,16 @@ fn each_format_has_its_form_of_a_row() {
         r#"{"rank":11,"waited_us":1e-7,"peers":[]}"#,
     ];
     assert_eq!(json, lines.join("\n") + "\n");
+    let [text, csv, _] = written(&WaitTable, &[]).unwrap();
+    assert_eq!(text, "rank  waited\n");
+    assert_eq!(csv, "rank,waited_us\n");
 }
 
 #[test]
 fn columns_of_run_time_are_a_header_even_without_rows() {
-    let columns = ["event_id", "why, if known"].map(str::to_owned);
-    let table = UntypedTable::new(&columns);
-    let cells = ["0:1:2", ""].map(str::to_owned).to_vec();
+    let columns = ["event_id", "why, if known"].map(|name| Column::text(name).optional());
+    let table = UntypedTable::new("anomalies", &columns);
+    let cells = vec![Cell::from("0:1:2"), Cell::Null];
     let rows = [(json!({ "event_id": "0:1:2" }), cells)];
     let [text, csv, json] = written(&table, &rows).unwrap();
     assert_eq!(text, "event_id  why, if known\n   0:1:2               \n");
@@ -105,6 +118,57 @@ fn columns_of_run_time_are_a_header_even_without_rows() {
     let [_, csv, json] = written(&table, &[]).unwrap();
     assert_eq!(csv, "event_id,\"why, if known\"\n");
     assert_eq!(json, "");
+}
+
+#[test]
+fn text_has_rounded_numbers_and_csv_all_digits() {
+    let columns = [Column::float("score"), Column::text("words").optional()];
+    let table = UntypedTable::new("scores", &columns);
+    let rows = [(json!({}), vec![Cell::Float(-0.500_342_9), Cell::Null])];
+    let [text, csv, _] = written(&table, &rows).unwrap();
+    assert_eq!(text, "score  words\n -0.5       \n");
+    assert_eq!(csv, "score,words\n-0.5003429,\n");
+}
+
+/// A table whose records do not have its columns.
+struct WrongTable;
+
+impl ResultTable for WrongTable {
+    type Row = WaitRow;
+
+    fn name(&self) -> &'static str {
+        "wrong"
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![Column::int("rank"), Column::float("delay_us")]
+    }
+
+    fn headings(&self) -> Vec<&str> {
+        vec![]
+    }
+
+    fn cells(&self, _: &WaitRow) -> Vec<String> {
+        vec![]
+    }
+
+    fn record(&self, row: &WaitRow) -> impl Serialize {
+        WaitTable.record(row)
+    }
+
+    fn document(&self, row: &WaitRow) -> impl Serialize {
+        row
+    }
+}
+
+#[test]
+fn records_with_other_fields_than_the_columns_are_an_error() {
+    let error = written(&WrongTable, &waits()).unwrap_err().to_string();
+    assert!(error.contains("table wrong"), "{error}");
+    assert!(
+        error.contains("waited_us") && error.contains("delay_us"),
+        "{error}"
+    );
 }
 
 /// An output whose reader has closed the pipe.

@@ -1,5 +1,7 @@
 //! Checks that the fields of a query can be in documents: in the schema, or additionally in stored documents.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::query::{Filter, Path, PathStep, Query, Test, UnknownField};
@@ -24,11 +26,7 @@ pub fn check_fields(
     }
     paths.extend(query.sort.as_ref().map(|sort| &sort.path));
     paths.extend(columns);
-    let schema: Value =
-        serde_json::from_str(query.collection.schema()).map_err(|error| ProvDbError::Database {
-            cause: error.to_string(),
-            place: format!("the schema of {}", query.collection),
-        })?;
+    let schema = schema_of(query.collection)?;
     for path in paths {
         if let Err(unknown) = find_in_schema(&schema, query.collection, path)
             && !is_in_documents(store, query.collection, path)?
@@ -37,6 +35,71 @@ pub fn check_fields(
         }
     }
     Ok(())
+}
+
+/// The type that the schema of a collection gives the values of a field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FieldType {
+    /// True or false.
+    Bool,
+    /// Integers.
+    Int,
+    /// Numbers.
+    Float,
+    /// Text.
+    Text,
+    /// Lists, objects, or values of several types; or the schema does not have the field.
+    Any,
+}
+
+/// Returns the types of fields of a collection, shape `[n_paths]`. A field may be absent or null in a document.
+///
+/// # Errors
+/// [`ProvDbError::Database`] if the schema of the collection cannot be read.
+pub fn field_types(collection: Collection, paths: &[Path]) -> Result<Vec<FieldType>, ProvDbError> {
+    let schema = schema_of(collection)?;
+    let types = paths.iter().map(|path| {
+        find_in_schema(&schema, collection, path).map_or(FieldType::Any, |places| type_of(&places))
+    });
+    Ok(types.collect())
+}
+
+/// Returns the type that holds all values of the alternatives.
+fn type_of(places: &[&Value]) -> FieldType {
+    let mut found: BTreeSet<&str> = BTreeSet::new();
+    for place in places {
+        match place.get("type") {
+            Some(Value::String(name)) => found.extend([&**name]),
+            Some(Value::Array(names)) => found.extend(names.iter().filter_map(Value::as_str)),
+            _ => {}
+        }
+        let values = place.get("enum").and_then(Value::as_array);
+        let values = values.into_iter().flatten().chain(place.get("const"));
+        found.extend(values.map(|value| match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_f64() => "number",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        }));
+    }
+    found.remove("null");
+    match found.into_iter().collect::<Vec<_>>()[..] {
+        ["boolean"] => FieldType::Bool,
+        ["integer"] => FieldType::Int,
+        ["number"] | ["integer", "number"] => FieldType::Float,
+        ["string"] => FieldType::Text,
+        _ => FieldType::Any,
+    }
+}
+
+fn schema_of(collection: Collection) -> Result<Value, ProvDbError> {
+    serde_json::from_str(collection.schema()).map_err(|error| ProvDbError::Database {
+        cause: error.to_string(),
+        place: format!("the schema of {collection}"),
+    })
 }
 
 fn add_paths<'q>(filter: &'q Filter, paths: &mut Vec<&'q Path>) {
@@ -65,8 +128,13 @@ fn is_in_documents(
     Ok(!store.find_ids(&having)?.is_empty())
 }
 
-/// Follows a path through the schema, up to the first step that no document of the schema can have.
-fn find_in_schema(schema: &Value, collection: Collection, path: &Path) -> Result<(), UnknownField> {
+/// Follows a path through the schema, and returns the possible schemas of its value; the error is the first step that no
+/// document of the schema can have.
+fn find_in_schema<'s>(
+    schema: &'s Value,
+    collection: Collection,
+    path: &Path,
+) -> Result<Vec<&'s Value>, UnknownField> {
     let mut places = Vec::new();
     add_alternatives(schema, schema, &mut places, 0);
     for (idx, step) in path.steps().iter().enumerate() {
@@ -97,7 +165,7 @@ fn find_in_schema(schema: &Value, collection: Collection, path: &Path) -> Result
         }
         places = next;
     }
-    Ok(())
+    Ok(places)
 }
 
 /// Adds the possible schemas of a value: the schema itself, or each of its alternatives.
@@ -123,6 +191,43 @@ fn add_alternatives<'s>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_types_of_fields_are_those_of_the_schema() {
+        let types = |collection, names: &[&str]| {
+            let paths = names.iter().map(|name| Path::of_names(name.split('.')));
+            let paths: Vec<Path> = paths.collect::<Result<_, _>>().expect("paths");
+            field_types(collection, &paths).expect("a schema")
+        };
+        let names = [
+            "rid",
+            "outlier_score",
+            "func",
+            "is_anomaly",
+            "call_stack",
+            "no_such",
+        ];
+        assert_eq!(
+            types(Collection::Anomalies, &names)[..3],
+            [FieldType::Int, FieldType::Float, FieldType::Text]
+        );
+        assert_eq!(
+            types(Collection::Anomalies, &names)[4..],
+            [FieldType::Any, FieldType::Any]
+        );
+        let names = ["holds", "kind", "host", "factor"];
+        assert_eq!(
+            types(Collection::Trends, &names),
+            [
+                FieldType::Bool,
+                FieldType::Text,
+                FieldType::Text,
+                FieldType::Float
+            ]
+        );
+        let names = ["runtime_profile.exclusive_runtime.mean"];
+        assert_eq!(types(Collection::FuncStats, &names), [FieldType::Float]);
+    }
 
     fn unknown(collection: Collection, path: &str) -> Option<String> {
         let schema = serde_json::from_str(collection.schema()).expect("a schema");

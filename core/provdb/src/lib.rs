@@ -48,7 +48,7 @@ pub mod upkeep;
 pub use collection::{Collection, PACKET_SCHEMA, UnknownCollection};
 pub use document::Document;
 pub use error::ProvDbError;
-pub use field_check::check_fields;
+pub use field_check::{FieldType, check_fields, field_types};
 pub use open::open;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;

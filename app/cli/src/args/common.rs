@@ -1,5 +1,8 @@
 //! Arguments that several commands share.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
 use callgrove_source::PATH_SEPARATOR;
 use clap::{Args, ValueEnum};
 
@@ -21,12 +24,40 @@ impl TraceArgs {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TableFormat {
-    /// Aligned columns
+    /// Text for reading
     Table,
     /// One JSON object per line
     Json,
     /// Comma-separated values with a header
     Csv,
+    /// Columns with their types, for data frames; needs --out
+    Parquet,
+}
+
+/// The format and the file of a command's table.
+#[derive(Args, Debug)]
+pub(crate) struct TableArgs {
+    /// Output format [default: as the name of --out ends (.csv, .json, .jsonl, .parquet), otherwise table]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<TableFormat>,
+    /// Write to this file instead of standard output; an existing file is replaced when the new one is complete
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+impl TableArgs {
+    /// Returns the requested format, or that of the file's name.
+    pub(crate) fn format(&self) -> TableFormat {
+        let ending = self.out.as_deref().and_then(Path::extension);
+        let ending = ending.map(|it| it.to_ascii_lowercase());
+        let of_name = || match ending.as_deref().and_then(OsStr::to_str) {
+            Some("csv") => TableFormat::Csv,
+            Some("json" | "jsonl" | "ndjson") => TableFormat::Json,
+            Some("parquet") => TableFormat::Parquet,
+            _ => TableFormat::Table,
+        };
+        self.format.unwrap_or_else(of_name)
+    }
 }
 
 /// Options of a printed list.
@@ -35,9 +66,8 @@ pub(crate) struct ListingArgs {
     /// Print only the first N
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
-    pub(crate) format: TableFormat,
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
     /// Print the duration of each stage on standard error
     #[arg(long)]
     pub(crate) timings: bool,

@@ -16,8 +16,8 @@ use callgrove_judge::active::QueryStrategy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs, TrendsArgs};
-pub(crate) use common::TableFormat;
 use common::{ClassArgs, TraceArgs};
+pub(crate) use common::{TableArgs, TableFormat};
 pub(crate) use config_file::ConfigFile;
 pub(crate) use page::{ExportArgs, PageArgs};
 use part::PartArgs;
@@ -112,6 +112,18 @@ pub(crate) enum CliCommand {
         #[arg(long)]
         print: bool,
     },
+    /// Print the completions of the command line for a shell, as its start-up file loads them
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page of the program, or write those of all commands to a folder
+    Man {
+        /// Folder for one page per command, such as ~/.local/share/man/man1
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
     /// Open the example trace: LAMMPS on 4 ranks, some of which were suspended at times
     Demo,
     /// Read a stream to its end without output, so that damage that crashes ADIOS2 crashes this process only
@@ -126,9 +138,8 @@ pub(crate) enum CliCommand {
 pub(crate) struct InfoArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
-    pub(crate) format: SummaryFormat,
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
 }
 
 #[derive(Args, Debug)]
@@ -176,9 +187,8 @@ pub(crate) struct AnalyzeArgs {
     /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
-    pub(crate) format: TableFormat,
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
     /// Explain each execution. Without it, CSV and JSON explain the abnormal ones
     #[arg(long)]
     pub(crate) explain: bool,
@@ -252,9 +262,8 @@ pub(crate) struct EvaluateArgs {
     /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = EvaluateFormat::Table)]
-    pub(crate) format: EvaluateFormat,
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
     /// Plot the quality against the number of labels
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     pub(crate) plot: Option<PathBuf>,
@@ -275,14 +284,6 @@ pub(crate) struct OpenArgs {
     pub(crate) function: Option<String>,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
-}
-
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum EvaluateFormat {
-    /// Text for reading
-    Table,
-    /// One JSON object per line
-    Json,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::common::{ClassArgs, TableFormat, TraceArgs};
+use super::common::{ClassArgs, TableArgs, TraceArgs};
 use super::part::PartArgs;
 
 #[derive(Args, Debug)]
@@ -135,9 +135,8 @@ pub(crate) struct QueryArgs {
     /// Fields to print in tables and CSV, such as rid,func,event_window.comm_window
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
-    pub(crate) format: TableFormat,
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }
@@ -163,17 +162,15 @@ pub(crate) enum ModelCommand {
         /// Also write the model to this file
         #[arg(long, value_name = "FILE", requires = "server")]
         save: Option<PathBuf>,
-        /// Output format
-        #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
-        format: SummaryFormat,
+        #[command(flatten)]
+        table: TableArgs,
     },
     /// List the tree models of a running job, their versions, and which AD instances have them
     List {
         #[command(flatten)]
         server: ServerArgs,
-        /// Output format
-        #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
-        format: SummaryFormat,
+        #[command(flatten)]
+        table: TableArgs,
     },
     /// Put a model in force for the AD instances of a running job, from their next step on
     Publish(PublishArgs),
@@ -200,9 +197,8 @@ pub(crate) enum ModelCommand {
         after: PathBuf,
         #[command(flatten)]
         trace: TraceArgs,
-        /// Output format
-        #[arg(long, value_enum, default_value_t = TableFormat::Table)]
-        format: TableFormat,
+        #[command(flatten)]
+        table: TableArgs,
     },
 }
 
@@ -228,9 +224,8 @@ pub(crate) struct PublishArgs {
     /// With --dry-run: labels as CSV with the columns rank,index,label,event_id; only rows with an event_id are used
     #[arg(long, value_name = "FILE.csv", requires = "dry_run")]
     pub(crate) labels: Option<PathBuf>,
-    /// With --dry-run: output format
-    #[arg(long, value_enum, default_value_t = SummaryFormat::Table, requires = "dry_run")]
-    pub(crate) format: SummaryFormat,
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
 }
 
 #[derive(Args, Debug)]
@@ -251,9 +246,8 @@ pub(crate) struct ModelEvaluateArgs {
     pub(crate) truth: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) classes: ClassArgs,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
-    pub(crate) format: SummaryFormat,
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
 }
 
 /// The server of a running job.

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use callgrove_export::ResultTable;
+use callgrove_export::{Column, ResultTable, rounded};
 use callgrove_model::{DurationNs, Forest, TreeIdx, WeightUnit, thousands};
 use callgrove_pipeline::read_tree_model;
 use callgrove_query::RunCauses;
@@ -21,10 +21,11 @@ use serde::Serialize;
 use super::causes::find;
 use super::forest::forest_of;
 use super::trends;
-use crate::args::{AnalyzeArgs, Mode, TableFormat};
+use crate::args::{AnalyzeArgs, Mode};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
-use crate::output::{self, Clock, print_rows, warn, with_progress};
+use crate::output::{Clock, warn, with_progress};
+use crate::table_output::TableOut;
 
 /// Maximum number of reasons of a tree in a table.
 const REASONS_IN_TABLE: usize = 3;
@@ -32,6 +33,7 @@ const REASONS_IN_TABLE: usize = 3;
 const CLASSES_BELOW_TABLE: usize = 5;
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
+    let destination = args.table.destination()?;
     // Small files are read first, so that mistakes in them show before the long work.
     let labels = args
         .labels
@@ -86,26 +88,31 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
         ));
     }
     let detection = Detection::new(judged, None);
-    let explainer = with_explainer(args, model.as_ref(), &forest, &detection, &labels)?;
+    let is_explained = args.explain || !destination.is_text();
+    let explainer = is_explained
+        .then(|| explainer(model.as_ref(), &forest, &detection, &labels))
+        .transpose()?;
     clock.lap("explain");
     // The trees of a file have no messages, and belong to no run.
     let is_of_run = !forest.trace().is_forest;
     let causes = is_of_run
         .then(|| find(forest.trace(), &mut clock))
         .transpose()?;
-    let trends = (is_of_run && args.format == TableFormat::Table)
+    let trends = (is_of_run && destination.is_text())
         .then(|| trends::find(forest.trace(), &mut clock))
         .transpose()?;
-    print(
-        args,
-        &forest,
-        &detection,
-        &labels,
-        (causes.as_ref(), explainer.as_ref()),
-    )?;
-    if let Some(trends) = trends {
-        output::print(|out| trends::print_below(out, &trends))?;
-    }
+    destination.write(|out| {
+        let explained = (causes.as_ref(), explainer.as_ref());
+        print(args, &forest, &detection, &labels, explained, out)?;
+        if destination.is_text() {
+            print_explained(out, &detection)?;
+            print_by_design(out, &forest, &detection)?;
+        }
+        match &trends {
+            Some(trends) => Ok(trends::print_below(out, trends)?),
+            None => Ok(()),
+        }
+    })?;
     clock.lap("print");
     Ok(Exit::after(&forest.trace().warnings))
 }
@@ -210,23 +217,20 @@ fn save_model(learned: &Learned, path: &Path) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Explains the trees if requested; tables have no reasons by default. Trees that are judged by a model are compared
-/// with its training.
-fn with_explainer(
-    args: &AnalyzeArgs,
+/// Explains the trees. Trees that are judged by a model are compared with its training.
+fn explainer(
     model: Option<&SavedModel>,
     forest: &Forest,
     detection: &Detection,
     labels: &[Option<Label>],
-) -> Result<Option<Explainer>> {
-    if args.format == TableFormat::Table && !args.explain {
-        return Ok(None);
-    }
-    let explainer = with_progress("Comparing the trees", |progress| match model {
-        Some(model) => Explainer::of_model(model, forest, progress),
-        None => Explainer::new(forest, detection, labels, progress),
-    })?;
-    Ok(Some(explainer))
+) -> Result<Explainer> {
+    Ok(with_progress(
+        "Comparing the trees",
+        |progress| match model {
+            Some(model) => Explainer::of_model(model, forest, progress),
+            None => Explainer::new(forest, detection, labels, progress),
+        },
+    )?)
 }
 
 fn print(
@@ -235,26 +239,22 @@ fn print(
     detection: &Detection,
     labels: &[Option<Label>],
     (causes, explainer): (Option<&RunCauses>, Option<&Explainer>),
+    out: &mut TableOut<'_>,
 ) -> Result<()> {
     let reasons_of = |tree: TreeIdx| match explainer {
         Some(explainer) if args.explain || detection.is_abnormal(tree) => explainer.reasons(tree),
         _ => Vec::new(),
     };
+    let begin = forest.trace().time_span();
     let table = TreeTable {
         unit: forest.unit(),
         median: median_duration(forest),
+        begin_us: begin.map_or(0, |(begin, _)| begin.as_us()),
         with_reasons: args.explain,
     };
     let rows = tree_rows(forest, detection, labels, causes, reasons_of)
         .take(args.limit.unwrap_or(usize::MAX));
-    print_rows(args.format, &table, rows)?;
-    if args.format == TableFormat::Table {
-        output::print(|out| {
-            print_explained(out, detection)?;
-            print_by_design(out, forest, detection)
-        })?;
-    }
-    Ok(())
+    out.rows(&table, rows)
 }
 
 /// Prints the number of abnormal executions that are not reported as alarms.
@@ -308,11 +308,48 @@ fn print_by_design(
 struct TreeTable<'a> {
     unit: &'a WeightUnit,
     median: DurationNs,
+    /// Begin of the run, microseconds since the epoch.
+    begin_us: i64,
     with_reasons: bool,
 }
 
 impl ResultTable for TreeTable<'_> {
     type Row = TreeRow;
+
+    fn name(&self) -> &'static str {
+        "trees"
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        let mut columns = vec![
+            Column::text("tree"),
+            Column::text("event_id"),
+            Column::int("program"),
+            Column::int("rank"),
+            Column::int("thread"),
+            Column::int("index"),
+        ];
+        columns.extend(match self.unit {
+            WeightUnit::Time => vec![Column::int("entry_us"), Column::int("exit_us")],
+            WeightUnit::Other(_) => vec![
+                Column::int("entry"),
+                Column::int("weight"),
+                Column::text("unit"),
+            ],
+        });
+        columns.extend([
+            Column::float("score"),
+            Column::float("p_value").optional(),
+            Column::bool("abnormal"),
+            Column::text("label").optional(),
+            Column::text("cause").optional(),
+            Column::text("by_design").optional(),
+            Column::text("role").optional(),
+            Column::int("root_rank").optional(),
+            Column::text("reasons"),
+        ]);
+        columns
+    }
 
     fn headings(&self) -> Vec<&str> {
         let mut headings = vec![
@@ -326,7 +363,7 @@ impl ResultTable for TreeTable<'_> {
             "thread",
             "index",
         ];
-        headings.extend(self.unit.of_kind(&["entry_us", "exit_us"][..], &["entry"]));
+        headings.push(self.unit.of_kind("at", "entry"));
         headings.extend(["score", "label", "cause", "role", "root_rank"]);
         if self.with_reasons {
             headings.push("reasons");
@@ -352,13 +389,13 @@ impl ResultTable for TreeTable<'_> {
             row.rank.to_string(),
             row.thread.to_string(),
             row.index.to_string(),
-            row.entry_us.to_string(),
         ];
-        if self.unit.is_time() {
-            cells.push(row.exit_us.to_string());
-        }
+        cells.push(match self.unit {
+            WeightUnit::Time => DurationNs::from_us(row.entry_us - self.begin_us).to_string(),
+            WeightUnit::Other(_) => row.entry_us.to_string(),
+        });
         cells.extend([
-            format!("{:.6e}", row.score),
+            rounded(row.score),
             label.to_owned(),
             cause(row),
             row.role.clone().unwrap_or_default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use callgrove_export::ResultTable;
+use callgrove_export::{Column, ResultTable};
 use callgrove_model::{DurationNs, Forest, Trace, TreeIdx};
 use callgrove_query::{CauseRow, Incident, IncidentRow, RunCauses, TreeCauses};
 use callgrove_session::{Detection, LearnSettings, analyze, grow_forest};
@@ -11,11 +11,12 @@ use serde::Serialize;
 
 use super::forest::{forest_of, trace_of};
 use super::trends;
-use crate::args::{CausesArgs, IncidentsArgs, TableFormat};
+use crate::args::{CausesArgs, IncidentsArgs};
 use crate::exit::Exit;
-use crate::output::{Clock, print, print_rows, with_progress};
+use crate::output::{Clock, with_progress};
 
 pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
+    let destination = args.listing.table.destination()?;
     let mut clock = Clock::new(args.listing.timings);
     let (forest, root) = forest_of(
         &args.trace.source(),
@@ -34,11 +35,12 @@ pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
     };
     let limit = args.listing.limit.unwrap_or(usize::MAX);
     let rows = trees.into_iter().map(|tree| causes.row(&forest, tree));
-    print_rows(args.listing.format, &CauseTable, rows.take(limit))?;
+    destination.write_rows(&CauseTable, rows.take(limit))?;
     Ok(Exit::after(&forest.trace().warnings))
 }
 
 pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
+    let destination = args.listing.table.destination()?;
     let mut clock = Clock::new(args.listing.timings);
     let trace = trace_of(&args.trace.source(), &mut clock)?;
     let causes = find(&trace, &mut clock)?;
@@ -57,16 +59,19 @@ pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
         }
         (row.num_executions > 0).then_some(row)
     });
-    let format = args.listing.format;
-    let trends = (format == TableFormat::Table)
+    let trends = destination
+        .is_text()
         .then(|| trends::find(&trace, &mut clock))
         .transpose()?;
     let begin_us = trace.time_span().map_or(0, |(begin, _)| begin.as_us());
     let limit = args.listing.limit.unwrap_or(usize::MAX);
-    print_rows(format, &IncidentTable { begin_us }, rows.take(limit))?;
-    if let Some(trends) = trends {
-        print(|out| trends::print_below(out, &trends))?;
-    }
+    destination.write(|out| {
+        out.rows(&IncidentTable { begin_us }, rows.take(limit))?;
+        match &trends {
+            Some(trends) => Ok(trends::print_below(out, trends)?),
+            None => Ok(()),
+        }
+    })?;
     Ok(Exit::after(&trace.warnings))
 }
 
@@ -99,6 +104,24 @@ struct CauseTable;
 
 impl ResultTable for CauseTable {
     type Row = CauseRow;
+
+    fn name(&self) -> &'static str {
+        "causes"
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            Column::int("rank"),
+            Column::int("index"),
+            Column::text("event_id"),
+            Column::text("role").optional(),
+            Column::int("root_rank").optional(),
+            Column::text("root_function").optional(),
+            Column::text("kind").optional(),
+            Column::int("waited_us"),
+            Column::int("hops"),
+        ]
+    }
 
     fn headings(&self) -> Vec<&str> {
         vec![
@@ -143,6 +166,30 @@ struct IncidentTable {
 
 impl ResultTable for IncidentTable {
     type Row = IncidentRow;
+
+    fn name(&self) -> &'static str {
+        "incidents"
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            Column::int("incident"),
+            Column::int("start_us"),
+            Column::int("end_us"),
+            Column::int("root_rank").optional(),
+            Column::text("root_function"),
+            Column::text("kind"),
+            Column::bool("by_design"),
+            Column::int("confidence_percent"),
+            Column::int("next_best_rank").optional(),
+            Column::int("times"),
+            Column::int("num_executions"),
+            Column::int("num_ranks"),
+            Column::int("delay_us"),
+            Column::text("words"),
+            Column::text("again"),
+        ]
+    }
 
     fn headings(&self) -> Vec<&str> {
         vec![

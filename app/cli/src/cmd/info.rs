@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::marker::PhantomData;
 
 use anyhow::Result;
-use callgrove_export::TextTable;
+use callgrove_export::{Column, ResultTable, TextTable};
 use callgrove_model::{
     DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite, thousands,
 };
 use callgrove_session::{Suggestion, suggest_roots};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::args::{InfoArgs, SummaryFormat};
+use crate::args::{InfoArgs, TableFormat};
 use crate::exit::Exit;
 use crate::host::read_trace;
-use crate::output::{self, with_progress};
+use crate::output::with_progress;
 
 /// Number of functions listed, by exclusive time.
 const NUM_FUNCTIONS: usize = 15;
@@ -31,17 +33,18 @@ const METADATA_SHOWN: [&str; 6] = [
 ];
 
 pub(crate) fn run(args: &InfoArgs) -> Result<Exit> {
+    let destination = args.table.destination()?;
     let trace = with_progress("Reading the trace", |progress| {
         read_trace(&args.trace.source(), progress)
     })?;
     let suggestions = suggest_roots(&trace);
-    output::print(|out| match args.format {
-        SummaryFormat::Table => print(out, &args.trace.source(), &trace, &suggestions),
-        SummaryFormat::Json => writeln!(
-            out,
-            "{}",
-            to_json(&args.trace.source(), &trace, &suggestions)
-        ),
+    let source = args.trace.source();
+    destination.write(|out| match destination.format() {
+        TableFormat::Table => Ok(print(out, &source, &trace, &suggestions)?),
+        TableFormat::Json => Ok(writeln!(out, "{}", to_json(&source, &trace, &suggestions))?),
+        TableFormat::Csv | TableFormat::Parquet => {
+            out.rows(&FunctionTable(PhantomData), functions(&trace))
+        }
     })?;
     Ok(Exit::after(&trace.warnings))
 }
@@ -62,6 +65,67 @@ struct FunctionTotal<'a> {
     num_calls: usize,
     inclusive: DurationNs,
     exclusive: DurationNs,
+}
+
+/// A function as a record.
+#[derive(Serialize)]
+struct FunctionLine<'a> {
+    name: &'a str,
+    calls: usize,
+    inclusive_us: i64,
+    exclusive_us: i64,
+}
+
+impl<'a> FunctionTotal<'a> {
+    fn line(&self) -> FunctionLine<'a> {
+        FunctionLine {
+            name: self.name.full,
+            calls: self.num_calls,
+            inclusive_us: self.inclusive.as_us(),
+            exclusive_us: self.exclusive.as_us(),
+        }
+    }
+}
+
+/// The functions of a run, those with most exclusive time first.
+struct FunctionTable<'a>(PhantomData<&'a Trace>);
+
+impl<'a> ResultTable for FunctionTable<'a> {
+    type Row = FunctionTotal<'a>;
+
+    fn name(&self) -> &'static str {
+        "functions"
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            Column::text("name"),
+            Column::int("calls"),
+            Column::int("inclusive_us"),
+            Column::int("exclusive_us"),
+        ]
+    }
+
+    fn headings(&self) -> Vec<&str> {
+        vec!["calls", "exclusive", "inclusive", "function"]
+    }
+
+    fn cells(&self, function: &FunctionTotal<'a>) -> Vec<String> {
+        vec![
+            thousands(function.num_calls),
+            function.exclusive.to_string(),
+            function.inclusive.to_string(),
+            function.name.qualified.to_owned(),
+        ]
+    }
+
+    fn record(&self, function: &FunctionTotal<'a>) -> impl Serialize {
+        function.line()
+    }
+
+    fn document(&self, function: &FunctionTotal<'a>) -> impl Serialize {
+        function.line()
+    }
 }
 
 fn totals(trace: &Trace) -> Totals {
@@ -217,14 +281,10 @@ fn print_suggestions(out: &mut dyn Write, suggestions: &[Suggestion]) -> std::io
 fn print_functions(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
     let functions = functions(trace);
     writeln!(out, "\nFunctions with most exclusive time")?;
-    let mut table = TextTable::new(&["calls", "exclusive", "inclusive", "function"]);
+    let described = FunctionTable(PhantomData);
+    let mut table = TextTable::new(&described.headings());
     for function in functions.iter().take(NUM_FUNCTIONS) {
-        table.push(vec![
-            thousands(function.num_calls),
-            function.exclusive.to_string(),
-            function.inclusive.to_string(),
-            function.name.qualified.to_owned(),
-        ]);
+        table.push(described.cells(function));
     }
     table.print(out, 2)?;
     if functions.len() > NUM_FUNCTIONS {
@@ -264,17 +324,8 @@ fn print_warnings(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
 
 fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
     let totals = totals(trace);
-    let functions: Vec<Value> = functions(trace)
-        .iter()
-        .map(|function| {
-            json!({
-                "name": function.name.full,
-                "calls": function.num_calls,
-                "inclusive_us": function.inclusive.as_us(),
-                "exclusive_us": function.exclusive.as_us(),
-            })
-        })
-        .collect();
+    let functions = functions(trace);
+    let functions: Vec<FunctionLine<'_>> = functions.iter().map(FunctionTotal::line).collect();
     let warnings: Vec<Value> = trace
         .warnings
         .damage()

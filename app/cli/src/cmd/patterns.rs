@@ -3,20 +3,21 @@
 use std::io::Write;
 
 use anyhow::Result;
-use callgrove_export::ResultTable;
+use callgrove_export::{Column, ResultTable};
 use callgrove_model::DurationNs;
 use callgrove_query::{IterationsRow, PatternReference, PatternRow, RunPatterns};
 use serde::Serialize;
 
 use super::forest::trace_of;
-use crate::args::{PatternsArgs, TableFormat};
+use crate::args::PatternsArgs;
 use crate::exit::Exit;
-use crate::output::{Clock, print, print_rows, with_progress};
+use crate::output::{Clock, with_progress};
 
 /// Default number of patterns in a table.
 const NUM_IN_TABLE: usize = 30;
 
 pub(crate) fn run(args: &PatternsArgs) -> Result<Exit> {
+    let destination = args.listing.table.destination()?;
     let mut clock = Clock::new(args.listing.timings);
     let trace = trace_of(&args.trace.source(), &mut clock)?;
     let patterns = with_progress("Searching for patterns", |progress| {
@@ -27,27 +28,27 @@ pub(crate) fn run(args: &PatternsArgs) -> Result<Exit> {
         share: args.reference_share,
         factor: args.slow_factor,
     };
-    let format = args.listing.format;
-    let is_text = format == TableFormat::Table;
+    let is_text = destination.is_text();
     let default = if is_text { NUM_IN_TABLE } else { usize::MAX };
     let limit = args.listing.limit.unwrap_or(default);
     let listed = patterns.listed();
     let num_listed = listed.len();
     let rows = listed.into_iter().map(|it| patterns.row(it, reference));
     let table = PatternTable(patterns.iterations_row());
-    if is_text {
-        print(|out| print_iterations(out, table.0.as_ref()))?;
-    }
-    print_rows(format, &table, rows.take(limit))?;
     let num_left = num_listed.saturating_sub(limit);
-    if is_text && num_left > 0 {
-        print(|out| {
+    destination.write(|out| {
+        if is_text {
+            print_iterations(out, table.0.as_ref())?;
+        }
+        out.rows(&table, rows.take(limit))?;
+        if is_text && num_left > 0 {
             writeln!(
                 out,
                 "\n{num_left} more patterns with less total time; --limit {num_listed} lists all"
-            )
-        })?;
-    }
+            )?;
+        }
+        Ok(())
+    })?;
     Ok(Exit::after(&trace.warnings))
 }
 
@@ -120,6 +121,27 @@ struct PatternTable(Option<IterationsRow>);
 
 impl ResultTable for PatternTable {
     type Row = PatternRow;
+
+    fn name(&self) -> &'static str {
+        "patterns"
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            Column::int("pattern"),
+            Column::text("name"),
+            Column::text("definition"),
+            Column::int("num_occurrences"),
+            Column::int("num_lanes"),
+            Column::int("num_events"),
+            Column::int("total_us"),
+            Column::float("reference_us"),
+            Column::float("limit_us"),
+            Column::int("num_undecided"),
+            Column::int("num_anomalous"),
+            Column::int("excess_us"),
+        ]
+    }
 
     fn headings(&self) -> Vec<&str> {
         vec![

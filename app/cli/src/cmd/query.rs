@@ -1,12 +1,16 @@
 //! `callgrove query`: searches a provenance database.
 
 use std::fmt;
+use std::io::Write;
 use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
-use callgrove_export::UntypedTable;
+use callgrove_export::{Cell, Column, ColumnType, UntypedTable};
 use callgrove_model::RunIdentity;
-use callgrove_provdb::{AccessMode, Collection, Filter, Path, Query, SortKey, check_fields};
+use callgrove_provdb::{
+    AccessMode, Collection, FieldType, Filter, Path, Query, SortKey, SqlTable, Store, check_fields,
+    field_types,
+};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
@@ -16,12 +20,14 @@ use serde_json::value::RawValue;
 use super::info::run_json;
 use crate::args::{QueryArgs, TableFormat};
 use crate::connect::{credential, store_options};
-use crate::output::{print, print_rows, print_table, warn};
+use crate::output::warn;
+use crate::table_output::Destination;
 
 /// The error of a document that is not the JSON that it was.
 const DAMAGED: &str = "a stored document is damaged";
 
 pub(crate) fn run(args: &QueryArgs) -> Result<()> {
+    let destination = args.table.destination()?;
     let options = store_options(
         AccessMode::ReadOnly,
         None,
@@ -30,55 +36,107 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
     );
     let mut store = callgrove_provdb::open(&args.provdb, &options)?;
     if let Some(sql) = &args.sql {
-        let found = store.find_plain_sql(sql)?;
-        let columns = &found.columns;
-        let rows = found.rows.into_iter().map(|row| {
-            let cells = row.iter().map(text).collect();
-            let fields = columns.iter().cloned().zip(row);
-            (Value::Object(fields.collect()), cells)
-        });
-        return print_rows(args.format, &UntypedTable::new(columns), rows);
+        return write_sql_rows(store.find_plain_sql(sql)?, &destination);
     }
     if args.collection == "run" {
-        return print_run(args, &store.run()?.unwrap_or_default());
+        return write_run(&store.run()?.unwrap_or_default(), &destination);
     }
     let collection: Collection = args.collection.parse()?;
     let query = query(args, collection)?;
     let named = args.columns.iter().flatten();
-    let named: Vec<Path> = named
-        .map(|it| Path::of_names(it.split('.')))
-        .collect::<Result<_, _>>()?;
+    let named: Vec<Path> = named.map(|it| path_of(it)).collect::<Result<_>>()?;
     check_fields(store.as_mut(), &query, &named)?;
     if args.count {
-        let count = store.count(&query)?;
-        return print(|out| writeln!(out, "{count}"));
+        return write_count(store.count(&query)?, &destination);
     }
-    let columns = args
-        .columns
-        .clone()
-        .unwrap_or_else(|| default_columns(collection));
-    let (names, paths): (Vec<_>, Vec<_>) = columns.iter().map(|it| head(it)).unzip();
-    let mut is_filled = vec![false; columns.len()];
-    print_table(args.format, &UntypedTable::new(&columns), |sink| {
-        let mut result = Ok(());
-        store.find_each(&query, &mut |json| {
-            let row = read_row(json, &names, &paths, &mut is_filled);
-            result = row.and_then(|row| Ok(sink.write(&row)?));
-            match result {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            }
-        })?;
-        result
+    write_documents(args, store.as_mut(), &query, &destination)
+}
+
+fn path_of(column: &str) -> Result<Path> {
+    Ok(Path::of_names(column.split('.'))?)
+}
+
+/// Writes the documents of a query as rows.
+fn write_documents(
+    args: &QueryArgs,
+    store: &mut dyn Store,
+    query: &Query,
+    destination: &Destination,
+) -> Result<()> {
+    let collection = query.collection;
+    let requested = args.columns.clone();
+    let names = requested.unwrap_or_else(|| default_columns(collection));
+    let columns = columns(collection, &names)?;
+    let (fields, paths): (Vec<_>, Vec<_>) = names.iter().map(|it| head(it)).unzip();
+    let mut is_filled = vec![false; names.len()];
+    let table_name = collection.to_string();
+    let table = UntypedTable::new(&table_name, &columns);
+    destination.write(|out| {
+        out.rows_of(&table, |sink| {
+            let mut result = Ok(());
+            store.find_each(query, &mut |json| {
+                let row = read_row(json, &fields, &paths, &mut is_filled);
+                result = row.and_then(|row| Ok(sink.write(&row)?));
+                match result {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
+            })?;
+            result
+        })
     })?;
     // A requested column that no document has may be a typo.
-    let empty = columns.iter().zip(&is_filled).filter(|it| !it.1);
-    if args.columns.is_some() && args.format != TableFormat::Json {
+    let empty = names.iter().zip(&is_filled).filter(|it| !it.1);
+    if args.columns.is_some() && destination.format() != TableFormat::Json {
         for (column, _) in empty {
             warn(&format!("no document has a field named {column}"));
         }
     }
     Ok(())
+}
+
+/// Returns the columns for fields of a collection, with the types of its schema. Lists and objects are their JSON.
+fn columns(collection: Collection, names: &[String]) -> Result<Vec<Column>> {
+    let paths = names.iter().map(|it| path_of(it));
+    let types = field_types(collection, &paths.collect::<Result<Vec<_>>>()?)?;
+    let column = |(name, kind): (&String, FieldType)| {
+        let kind = match kind {
+            FieldType::Bool => ColumnType::Bool,
+            FieldType::Int => ColumnType::Int,
+            FieldType::Float => ColumnType::Float,
+            FieldType::Text | FieldType::Any => ColumnType::Text,
+        };
+        Column::new(name, kind).optional()
+    };
+    Ok(names.iter().zip(types).map(column).collect())
+}
+
+/// Writes the rows of plain SQL. A column has the type of all its values.
+fn write_sql_rows(found: SqlTable, destination: &Destination) -> Result<()> {
+    let names = found.columns;
+    let rows = found.rows.into_iter().map(|row| {
+        let cells = row.iter().cloned().map(Cell::of_json).collect();
+        let fields = names.iter().cloned().zip(row);
+        (Value::Object(fields.collect()), cells)
+    });
+    let rows: Vec<(Value, Vec<Cell>)> = rows.collect();
+    let column = |(at, name): (usize, &String)| {
+        let cells = rows.iter().filter_map(|(_, cells)| cells.get(at));
+        Column::new(name, Cell::common_type(cells)).optional()
+    };
+    let columns: Vec<Column> = names.iter().enumerate().map(column).collect();
+    destination.write_rows(&UntypedTable::new("sql", &columns), rows)
+}
+
+fn write_count(count: u64, destination: &Destination) -> Result<()> {
+    destination.write(|out| match destination.format() {
+        TableFormat::Table | TableFormat::Json => Ok(writeln!(out, "{count}")?),
+        TableFormat::Csv | TableFormat::Parquet => {
+            let columns = [Column::int("count")];
+            let row = ((), vec![Cell::from(count)]);
+            out.rows(&UntypedTable::new("count", &columns), [row])
+        }
+    })
 }
 
 /// Returns a document and its cells, shape `[n_columns]`. Columns with a value are marked in `is_filled`.
@@ -87,13 +145,13 @@ fn read_row(
     names: &[&str],
     paths: &[Option<&str>],
     is_filled: &mut [bool],
-) -> Result<(StoredJson, Vec<String>)> {
+) -> Result<(StoredJson, Vec<Cell>)> {
     let picked = pick(&json, names)?;
     let cells = picked.into_iter().zip(paths).zip(is_filled);
     let cells = cells.map(|((picked, path), is_filled)| {
         let value = value(picked, *path)?;
         *is_filled |= !value.is_null();
-        Ok(text(&value))
+        Ok(Cell::of_json(value))
     });
     let cells = cells.collect::<Result<_>>()?;
     Ok((StoredJson(json), cells))
@@ -131,10 +189,16 @@ fn query(args: &QueryArgs, collection: Collection) -> Result<Query> {
     })
 }
 
-fn print_run(args: &QueryArgs, run: &RunIdentity) -> Result<()> {
-    print(|out| match args.format {
-        TableFormat::Json => writeln!(out, "{}", run_json(run)),
-        _ => writeln!(out, "{run} ({})", run.id()),
+fn write_run(run: &RunIdentity, destination: &Destination) -> Result<()> {
+    destination.write(|out| match destination.format() {
+        TableFormat::Table => Ok(writeln!(out, "{run} ({})", run.id())?),
+        TableFormat::Json => Ok(writeln!(out, "{}", run_json(run))?),
+        TableFormat::Csv | TableFormat::Parquet => {
+            let columns = ["id", "description", "identity"].map(Column::text);
+            let identity = serde_json::to_string(run)?;
+            let cells = [run.id().to_string(), run.to_string(), identity].map(Cell::Text);
+            out.rows(&UntypedTable::new("run", &columns), [((), cells.into())])
+        }
     })
 }
 
@@ -277,24 +341,6 @@ fn value(picked: Option<&RawValue>, path: Option<&str>) -> Result<Value> {
 fn head(path: &str) -> (&str, Option<&str>) {
     path.split_once('.')
         .map_or((path, None), |(name, rest)| (name, Some(rest)))
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() => {
-                let rounded = format!("{float:.3}");
-                rounded
-                    .trim_end_matches('0')
-                    .trim_end_matches('.')
-                    .to_owned()
-            }
-            _ => number.to_string(),
-        },
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -4,36 +4,36 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
-use callgrove_export::ResultTable;
+use callgrove_export::{Column, ResultTable};
 use callgrove_model::{DurationNs, Trace, thousands};
 use callgrove_query::{RunTrends, TrendRow};
 use serde::Serialize;
 
 use super::forest::trace_of;
-use crate::args::{TableFormat, TrendsArgs};
+use crate::args::TrendsArgs;
 use crate::exit::Exit;
-use crate::output::{Clock, print, print_rows, with_progress};
+use crate::output::{Clock, with_progress};
 
 /// Maximum number of findings that other commands print below their tables.
 const NUM_BELOW_TABLE: usize = 2;
 
 pub(crate) fn run(args: &TrendsArgs) -> Result<Exit> {
+    let destination = args.listing.table.destination()?;
     let mut clock = Clock::new(args.listing.timings);
     let trace = trace_of(&args.trace.source(), &mut clock)?;
     let trends = find(&trace, &mut clock)?;
     let rows = trends.rows().take(args.listing.limit.unwrap_or(usize::MAX));
     let rows: Vec<TrendRow> = rows.collect();
-    let format = args.listing.format;
-    if rows.is_empty() && format == TableFormat::Table {
-        print(|out| {
+    destination.write(|out| {
+        if rows.is_empty() && destination.is_text() {
             writeln!(
                 out,
                 "no rank is slower than its peers throughout, and nothing grows or changes permanently"
-            )
-        })?;
-    } else {
-        print_rows(format, &TrendTable, rows)?;
-    }
+            )?;
+            return Ok(());
+        }
+        out.rows(&TrendTable, rows)
+    })?;
     Ok(Exit::after(&trace.warnings))
 }
 
@@ -64,6 +64,31 @@ struct TrendTable;
 
 impl ResultTable for TrendTable {
     type Row = TrendRow;
+
+    fn name(&self) -> &'static str {
+        "trends"
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            Column::int("trend"),
+            Column::text("kind"),
+            Column::text("ranks"),
+            Column::text("threads"),
+            Column::text("host").optional(),
+            Column::text("function"),
+            Column::text("other_functions"),
+            Column::float("own_us"),
+            Column::float("usual_us"),
+            Column::float("factor").optional(),
+            Column::int("start_us").optional(),
+            Column::text("peers"),
+            Column::int("cost_us"),
+            Column::float("evidence"),
+            Column::text("doubt").optional(),
+            Column::text("words"),
+        ]
+    }
 
     fn headings(&self) -> Vec<&str> {
         vec![

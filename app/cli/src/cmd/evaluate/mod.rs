@@ -1,5 +1,6 @@
 //! `callgrove evaluate`: compares methods with a known truth, and measures the effect of labels.
 
+mod measurements;
 mod plot;
 mod report;
 mod truth;
@@ -12,16 +13,18 @@ use callgrove_evaluate::evaluate::{
 use callgrove_judge::detector::DetectorParams;
 use callgrove_trees::{MlError, Progress};
 
+use self::measurements::MeasurementTable;
 use self::plot::PlotFile;
 use self::report::{CurveReport, MethodReport, Report};
 pub(crate) use self::truth::TruthTable;
 use super::forest::forest_of;
-use crate::args::{EvaluateArgs, EvaluateFormat, Strategy};
+use crate::args::{EvaluateArgs, Strategy, TableFormat};
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
-use crate::output::{Clock, print, warn, with_progress};
+use crate::output::{Clock, warn, with_progress};
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
+    let destination = args.table.destination()?;
     // Small files and settings are read first, so that mistakes in them show before the long work.
     let plot_file = args.plot.as_deref().map(PlotFile::new).transpose()?;
     let curve_params = curve_params(args)?;
@@ -67,9 +70,12 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
         replace_file(file.path(), &file.draw(&report)?, Readers::ByMask)
             .with_context(|| format!("cannot write {}", file.path().display()))?;
     }
-    print(|out| match args.format {
-        EvaluateFormat::Table => report.print(out),
-        EvaluateFormat::Json => report.print_json(out),
+    destination.write(|out| match destination.format() {
+        TableFormat::Table => Ok(report.print(out)?),
+        TableFormat::Json => Ok(report.print_json(out)?),
+        TableFormat::Csv | TableFormat::Parquet => {
+            out.rows(&MeasurementTable, measurements::rows(&report))
+        }
     })?;
     Ok(Exit::after(&forest.trace().warnings))
 }

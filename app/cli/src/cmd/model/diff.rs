@@ -4,17 +4,18 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use callgrove_detect::TreeVerdict;
-use callgrove_export::UntypedTable;
+use callgrove_export::{Column, ResultTable, rounded};
 use callgrove_model::{FunctionName, TreeIdx, thousands};
 use callgrove_pipeline::read_tree_model;
-use serde_json::json;
+use serde::Serialize;
 
-use crate::args::TableFormat;
+use crate::args::{TableArgs, TableFormat};
 use crate::cmd::forest::forest_of;
-use crate::output::{Clock, print_rows, warn};
+use crate::output::{Clock, warn};
 
 /// Compares the results of two models on the executions of a run.
-pub(super) fn diff(before: &Path, after: &Path, trace: &str, format: TableFormat) -> Result<()> {
+pub(super) fn diff(before: &Path, after: &Path, trace: &str, table: &TableArgs) -> Result<()> {
+    let destination = table.destination()?;
     let (old, new) = (read_tree_model(before)?, read_tree_model(after)?);
     let function = new
         .functions()
@@ -28,32 +29,15 @@ pub(super) fn diff(before: &Path, after: &Path, trace: &str, format: TableFormat
         old.is_abnormal != new.is_abnormal
     };
     let rows: Vec<_> = old.iter().zip(&new).enumerate().filter(changed).collect();
-    let word = |verdict: &TreeVerdict| {
-        if verdict.is_abnormal {
-            "abnormal"
-        } else {
-            "normal"
-        }
-    };
-    let code = |tree: usize| forest.code(TreeIdx::from_index(tree)).to_string();
-    let columns = ["tree", "before", "score", "after", "score"].map(str::to_owned);
-    let lines = rows.iter().map(|(tree, (old, new))| {
-        let document = json!({
-            "tree": code(*tree),
-            "before": word(old), "score_before": old.score,
-            "after": word(new), "score_after": new.score,
-        });
-        let cells = vec![
-            code(*tree),
-            word(old).to_owned(),
-            format!("{:.6}", old.score),
-            word(new).to_owned(),
-            format!("{:.6}", new.score),
-        ];
-        (document, cells)
+    let lines = rows.iter().map(|(tree, (old, new))| ChangedTree {
+        tree: forest.code(TreeIdx::from_index(*tree)).to_string(),
+        before: class_name(old),
+        score_before: old.score,
+        after: class_name(new),
+        score_after: new.score,
     });
-    print_rows(format, &UntypedTable::new(&columns), lines)?;
-    if format == TableFormat::Json {
+    destination.write_rows(&ChangeTable, lines)?;
+    if destination.format() == TableFormat::Json {
         return Ok(());
     }
     let count = |all: &[TreeVerdict]| all.iter().filter(|it| it.is_abnormal).count();
@@ -65,4 +49,65 @@ pub(super) fn diff(before: &Path, after: &Path, trace: &str, format: TableFormat
         thousands(rows.len())
     ));
     Ok(())
+}
+
+fn class_name(verdict: &TreeVerdict) -> &'static str {
+    if verdict.is_abnormal {
+        "abnormal"
+    } else {
+        "normal"
+    }
+}
+
+/// A tree that the models judge differently.
+#[derive(Clone, Serialize)]
+struct ChangedTree {
+    tree: String,
+    before: &'static str,
+    score_before: f64,
+    after: &'static str,
+    score_after: f64,
+}
+
+/// The table of `callgrove model diff`.
+struct ChangeTable;
+
+impl ResultTable for ChangeTable {
+    type Row = ChangedTree;
+
+    fn name(&self) -> &'static str {
+        "model_changes"
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            Column::text("tree"),
+            Column::text("before"),
+            Column::float("score_before"),
+            Column::text("after"),
+            Column::float("score_after"),
+        ]
+    }
+
+    fn headings(&self) -> Vec<&str> {
+        vec!["tree", "before", "score", "after", "score"]
+    }
+
+    fn cells(&self, row: &ChangedTree) -> Vec<String> {
+        vec![
+            row.tree.clone(),
+            row.before.to_owned(),
+            rounded(row.score_before),
+            row.after.to_owned(),
+            rounded(row.score_after),
+        ]
+    }
+
+    fn record(&self, row: &ChangedTree) -> impl Serialize {
+        row.clone()
+    }
+
+    fn document(&self, row: &ChangedTree) -> impl Serialize {
+        row.clone()
+    }
 }

@@ -4,16 +4,16 @@ use std::io::{Result as IoResult, Write};
 
 use anyhow::{Context, Result};
 use callgrove_evaluate::evaluate::{Alarms, Quality};
-use callgrove_export::write_json_line;
+use callgrove_export::{Cell, Column, UntypedTable, write_json_line};
 use callgrove_judge::detector::{Judgement, Misfit, Yardstick, listed_scores};
 use callgrove_model::{Forest, FunctionName, thousands};
 use callgrove_pipeline::read_tree_model;
 use serde::Serialize;
 
-use crate::args::{ModelEvaluateArgs, SummaryFormat};
+use crate::args::{ModelEvaluateArgs, TableFormat};
 use crate::cmd::evaluate::TruthTable;
 use crate::cmd::forest::forest_of;
-use crate::output::{Clock, print, with_progress};
+use crate::output::{Clock, with_progress};
 
 /// The results of a model on the executions of a run.
 #[derive(Serialize)]
@@ -53,6 +53,7 @@ struct Accuracy {
 
 /// Prints the evaluation of a model on a run.
 pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
+    let destination = args.table.destination()?;
     let model = read_tree_model(&args.model)?;
     let model = model.tree_model();
     let table = args.truth.as_deref().map(TruthTable::read).transpose()?;
@@ -95,9 +96,16 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
         share_in_training: share(in_training.num_abnormal, in_training.num_trees),
         ..Evaluation::new(function, &forest, judged, against)
     };
-    print(|out| match args.format {
-        SummaryFormat::Table => evaluation.print(out),
-        SummaryFormat::Json => write_json_line(out, &evaluation),
+    destination.write(|out| match destination.format() {
+        TableFormat::Table => Ok(evaluation.print(out)?),
+        TableFormat::Json => Ok(write_json_line(out, &evaluation)?),
+        TableFormat::Csv | TableFormat::Parquet => {
+            let (columns, cells): (Vec<Column>, Vec<Cell>) = evaluation.row().into_iter().unzip();
+            out.rows(
+                &UntypedTable::new("model_evaluation", &columns),
+                [((), cells)],
+            )
+        }
     })
 }
 
@@ -128,6 +136,48 @@ impl Evaluation {
             misfit: judged.misfit,
             truth,
         }
+    }
+
+    /// Returns the columns of the evaluation, with its values.
+    fn row(&self) -> Vec<(Column, Cell)> {
+        let truth = self.truth.as_ref();
+        let count = |name: &str, of: fn(&Accuracy) -> usize| {
+            (Column::int(name).optional(), Cell::from(truth.map(of)))
+        };
+        let measure = |name: &str, of: fn(&Accuracy) -> Option<f64>| {
+            let value = truth.and_then(of);
+            (Column::float(name).optional(), Cell::from(value))
+        };
+        vec![
+            (Column::text("function"), (&*self.function).into()),
+            (Column::int("trees"), self.trees.into()),
+            (Column::int("abnormal"), self.abnormal.into()),
+            (Column::float("share"), self.share.into()),
+            (
+                Column::float("share_in_training"),
+                self.share_in_training.into(),
+            ),
+            (
+                Column::float("new_structure_share"),
+                self.new_structure_share.into(),
+            ),
+            (
+                Column::float("unseen_time_share"),
+                self.unseen_time_share.into(),
+            ),
+            (
+                Column::text("misfit_words").optional(),
+                self.misfit_words.clone().into(),
+            ),
+            count("positive", |truth| truth.positive),
+            count("negative", |truth| truth.negative),
+            count("missed", |truth| truth.missed),
+            count("false_alarms", |truth| truth.false_alarms),
+            measure("precision", |truth| truth.precision),
+            measure("recall", |truth| truth.recall),
+            measure("roc_auc", |truth| truth.roc_auc),
+            measure("average_precision", |truth| truth.average_precision),
+        ]
     }
 
     fn print(&self, out: &mut dyn Write) -> IoResult<()> {

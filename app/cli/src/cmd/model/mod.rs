@@ -6,10 +6,11 @@ mod show;
 mod trial;
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use callgrove_export::{TextTable, write_json_line};
+use anyhow::{Context, Result, bail, ensure};
+use callgrove_export::{Cell, Column, TextTable, UntypedTable, write_json_line};
 use callgrove_model::{FunctionName, FunctionPattern};
 use callgrove_pipeline::{ServerAccess, read_tree_model};
 use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelInfo, TreeModelList};
@@ -20,7 +21,7 @@ use self::diff::diff;
 use self::evaluate::evaluate;
 use self::show::show;
 use self::trial::DryRun;
-use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, SummaryFormat};
+use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, TableArgs, TableFormat};
 use crate::connect::credential;
 use crate::files::{Readers, replace_file};
 use crate::output::print;
@@ -32,9 +33,9 @@ pub(crate) fn run(args: &ModelArgs) -> Result<()> {
             server,
             version,
             save,
-            format,
+            table,
         } => match &server.server {
-            None => show(&read_tree_model(Path::new(model))?, model, *format),
+            None => show(&read_tree_model(Path::new(model))?, model, table),
             Some(url) => {
                 let client = client(url, &server.connect)?;
                 let name = find_model(&client, model)?.name;
@@ -45,10 +46,10 @@ pub(crate) fn run(args: &ModelArgs) -> Result<()> {
                 }
                 let read = SavedModel::read(found.model.as_bytes())?;
                 let name = format!("{name}, version {}", found.version);
-                show(&read, &name, *format)
+                show(&read, &name, table)
             }
         },
-        ModelCommand::List { server, format } => list(&of(server)?.tree_models()?, *format),
+        ModelCommand::List { server, table } => list(&of(server)?.tree_models()?, table),
         ModelCommand::Publish(args) => publish(&of(&args.server)?, args),
         ModelCommand::Evaluate(args) => evaluate(args),
         ModelCommand::Rollback {
@@ -61,8 +62,8 @@ pub(crate) fn run(args: &ModelArgs) -> Result<()> {
             before,
             after,
             trace,
-            format,
-        } => diff(before, after, &trace.source(), *format),
+            table,
+        } => diff(before, after, &trace.source(), table),
     }
 }
 
@@ -82,10 +83,40 @@ fn client(url: &str, connect: &crate::args::ConnectArgs) -> Result<Client> {
     })
 }
 
-fn list(found: &TreeModelList, format: SummaryFormat) -> Result<()> {
-    if format == SummaryFormat::Json {
-        return print(|out| write_json_line(out, found));
-    }
+fn list(found: &TreeModelList, args: &TableArgs) -> Result<()> {
+    let destination = args.destination()?;
+    destination.write(|out| match destination.format() {
+        TableFormat::Table => Ok(print_list(out, found)?),
+        TableFormat::Json => Ok(write_json_line(out, found)?),
+        TableFormat::Csv | TableFormat::Parquet => {
+            let columns = [
+                Column::text("model"),
+                Column::int("version"),
+                Column::bool("in_force"),
+                Column::int("num_bytes"),
+                Column::text("by"),
+                Column::text("note"),
+            ];
+            let rows = found.models.iter().flat_map(|model| {
+                let versions = model.versions.iter().rev();
+                versions.map(|version| {
+                    let cells = vec![
+                        Cell::from(&*model.name),
+                        Cell::from(version.version),
+                        Cell::from(Some(version.version) == model.in_force),
+                        Cell::from(version.num_bytes),
+                        Cell::from(&*version.by),
+                        Cell::from(&*version.note),
+                    ];
+                    ((), cells)
+                })
+            });
+            out.rows(&UntypedTable::new("models", &columns), rows)
+        }
+    })
+}
+
+fn print_list(out: &mut dyn Write, found: &TreeModelList) -> std::io::Result<()> {
     let mut table = TextTable::new(&["model", "version", "in force", "bytes", "by", "note"]);
     for model in &found.models {
         for version in model.versions.iter().rev() {
@@ -101,14 +132,12 @@ fn list(found: &TreeModelList, format: SummaryFormat) -> Result<()> {
         }
     }
     let num_current = found.instances.iter().filter(|it| it.is_current).count();
-    print(|out| {
-        table.print(out, 0)?;
-        writeln!(
-            out,
-            "{num_current} of {} AD instances have the models in force",
-            found.instances.len()
-        )
-    })
+    table.print(out, 0)?;
+    writeln!(
+        out,
+        "{num_current} of {} AD instances have the models in force",
+        found.instances.len()
+    )
 }
 
 fn publish(client: &Client, args: &PublishArgs) -> Result<()> {
@@ -119,8 +148,12 @@ fn publish(client: &Client, args: &PublishArgs) -> Result<()> {
     let name = args.name.clone().unwrap_or_else(|| model.default_name());
     if args.dry_run {
         let trial = DryRun::of(client, &model, &name, args)?;
-        return trial.print(args.format);
+        return trial.print(&args.table);
     }
+    ensure!(
+        !args.table.is_given(),
+        "--format and --out are for the report of --dry-run"
+    );
     let publication = ModelPublication {
         name,
         model: text,

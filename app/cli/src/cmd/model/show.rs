@@ -3,45 +3,90 @@
 use std::io::{Result as IoResult, Write};
 
 use anyhow::Result;
+use callgrove_export::{Cell, Column, UntypedTable};
 use callgrove_judge::detector::{LabelDigest, ModelArtifact};
 use callgrove_model::{DurationNs, WeightUnit, thousands};
 use callgrove_session::SavedModel;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::args::SummaryFormat;
-use crate::output::print;
+use crate::args::{TableArgs, TableFormat};
 
 /// Prints what a model was learned from.
-pub(super) fn show(model: &SavedModel, name: &str, format: SummaryFormat) -> Result<()> {
+pub(super) fn show(model: &SavedModel, name: &str, args: &TableArgs) -> Result<()> {
     let model = model.tree_model().artifact();
-    print(|out| match format {
-        SummaryFormat::Table => print_table(out, model, name),
-        SummaryFormat::Json => {
-            let mut line = json!({
-                "name": name,
-                "version": model.version,
-                "functions": model.functions,
-                "programs": model.programs,
-                "run": (!model.run.is_empty()).then(|| model.run.id()),
-                "run_words": model.run.to_string(),
-                "ranks": model.num_ranks,
-                "trees": model.num_trees,
-                "abnormal": model.num_abnormal,
-                "labels": model.labels,
-                "settings": model.params,
-                "seed": model.seed,
-            });
-            let median = json!(model.median_duration_ns as f64 / 1e3);
-            match &model.unit {
-                WeightUnit::Time => line["median_duration_us"] = median,
-                WeightUnit::Other(unit) => {
-                    line["median_weight"] = median;
-                    line["unit"] = json!(unit);
-                }
-            }
-            writeln!(out, "{line}")
+    let destination = args.destination()?;
+    destination.write(|out| match destination.format() {
+        TableFormat::Table => Ok(print_table(out, model, name)?),
+        TableFormat::Json => Ok(writeln!(out, "{}", to_json(model, name))?),
+        TableFormat::Csv | TableFormat::Parquet => {
+            let (columns, cells): (Vec<Column>, Vec<Cell>) = row(model, name)?.into_iter().unzip();
+            out.rows(&UntypedTable::new("model", &columns), [((), cells)])
         }
     })
+}
+
+/// Returns the columns of a model, with its values. Lists are separated by semicolons, as function names have commas.
+fn row(model: &ModelArtifact, name: &str) -> Result<Vec<(Column, Cell)>> {
+    let run = (!model.run.is_empty()).then(|| model.run.id().to_string());
+    let median = model.median_duration_ns as f64 / 1e3;
+    let mut row = vec![
+        (Column::text("name"), name.into()),
+        (Column::int("version"), model.version.into()),
+        (Column::text("functions"), model.functions.join("; ").into()),
+        (Column::text("programs"), model.programs.join("; ").into()),
+        (Column::text("run").optional(), run.into()),
+        (Column::text("run_words"), model.run.to_string().into()),
+        (Column::int("ranks"), model.num_ranks.into()),
+        (Column::int("trees"), model.num_trees.into()),
+        (Column::int("abnormal"), model.num_abnormal.into()),
+        (
+            Column::int("labelled_abnormal"),
+            model.labels.num_abnormal.into(),
+        ),
+        (
+            Column::int("labelled_normal"),
+            model.labels.num_normal.into(),
+        ),
+        (
+            Column::text("settings"),
+            serde_json::to_string(&model.params)?.into(),
+        ),
+        (Column::int("seed"), model.seed.into()),
+    ];
+    row.extend(match &model.unit {
+        WeightUnit::Time => vec![(Column::float("median_duration_us"), median.into())],
+        WeightUnit::Other(unit) => vec![
+            (Column::float("median_weight"), median.into()),
+            (Column::text("unit"), unit.to_string().into()),
+        ],
+    });
+    Ok(row)
+}
+
+fn to_json(model: &ModelArtifact, name: &str) -> Value {
+    let mut line = json!({
+        "name": name,
+        "version": model.version,
+        "functions": model.functions,
+        "programs": model.programs,
+        "run": (!model.run.is_empty()).then(|| model.run.id()),
+        "run_words": model.run.to_string(),
+        "ranks": model.num_ranks,
+        "trees": model.num_trees,
+        "abnormal": model.num_abnormal,
+        "labels": model.labels,
+        "settings": model.params,
+        "seed": model.seed,
+    });
+    let median = json!(model.median_duration_ns as f64 / 1e3);
+    match &model.unit {
+        WeightUnit::Time => line["median_duration_us"] = median,
+        WeightUnit::Other(unit) => {
+            line["median_weight"] = median;
+            line["unit"] = json!(unit);
+        }
+    }
+    line
 }
 
 fn print_table(out: &mut dyn Write, model: &ModelArtifact, name: &str) -> IoResult<()> {

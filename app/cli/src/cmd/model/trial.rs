@@ -1,9 +1,10 @@
 //! A dry run of a publication, on the trees that the job has recorded.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 
 use anyhow::{Context, Result, bail};
-use callgrove_export::write_json_line;
+use callgrove_export::{Cell, Column, UntypedTable, write_json_line};
 use callgrove_model::{Forest, Label, RunIdentity, TreeIdx, thousands};
 use callgrove_pipeline::recorded_trees;
 use callgrove_provdb::TreeRecord;
@@ -12,8 +13,8 @@ use callgrove_session::watch::recorded_forest;
 use callgrove_session::{LabelSet, SavedModel};
 use serde::Serialize;
 
-use crate::args::{PublishArgs, SummaryFormat};
-use crate::output::{print, warn};
+use crate::args::{PublishArgs, TableArgs, TableFormat};
+use crate::output::warn;
 
 /// The results of a model on the newest recorded trees of a job, compared with the model in force.
 #[derive(Serialize)]
@@ -83,47 +84,70 @@ impl DryRun {
     }
 
     /// Prints the results.
-    pub(super) fn print(&self, format: SummaryFormat) -> Result<()> {
-        if format == SummaryFormat::Json {
-            return print(|out| write_json_line(out, self));
-        }
+    pub(super) fn print(&self, args: &TableArgs) -> Result<()> {
+        let destination = args.destination()?;
+        destination.write(|out| match destination.format() {
+            TableFormat::Table => Ok(self.print_text(out)?),
+            TableFormat::Json => Ok(write_json_line(out, self)?),
+            TableFormat::Csv | TableFormat::Parquet => {
+                let (columns, cells): (Vec<Column>, Vec<Cell>) = self.row().into_iter().unzip();
+                out.rows(&UntypedTable::new("model_trial", &columns), [((), cells)])
+            }
+        })
+    }
+
+    /// Returns the columns of the results, with their values.
+    fn row(&self) -> Vec<(Column, Cell)> {
+        let count = |name: &str, number: usize| (Column::int(name), Cell::from(number));
+        vec![
+            count("trees", self.trees),
+            (Column::int("last_steps").optional(), self.last_steps.into()),
+            count("abnormal", self.abnormal),
+            (Column::int("in_force").optional(), self.in_force.into()),
+            count("new", self.new),
+            count("gone", self.gone),
+            count("labelled_abnormal", self.labelled_abnormal),
+            count("missed", self.missed),
+            count("false_alarms", self.false_alarms),
+        ]
+    }
+
+    fn print_text(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let of = match self.last_steps {
             Some(steps) => format!("that the job has recorded of its last {steps} steps"),
             None => "that the job has recorded".to_owned(),
         };
-        print(|out| {
-            write!(
+        write!(
+            out,
+            "of the {} trees {of}, this model calls {} abnormal",
+            thousands(self.trees),
+            thousands(self.abnormal)
+        )?;
+        match self.in_force {
+            Some(version) => writeln!(
                 out,
-                "of the {} trees {of}, this model calls {} abnormal",
-                thousands(self.trees),
-                thousands(self.abnormal)
+                "; version {version}, which is in force, calls {} of these normal and {} others abnormal",
+                thousands(self.new),
+                thousands(self.gone)
+            )?,
+            None => writeln!(out, "; no model is in force now")?,
+        }
+        if self.labelled_abnormal > 0 {
+            writeln!(
+                out,
+                "of the {} that you labelled abnormal, it misses {}",
+                thousands(self.labelled_abnormal),
+                thousands(self.missed)
             )?;
-            match self.in_force {
-                Some(version) => writeln!(
-                    out,
-                    "; version {version}, which is in force, calls {} of these normal and {} others abnormal",
-                    thousands(self.new),
-                    thousands(self.gone)
-                )?,
-                None => writeln!(out, "; no model is in force now")?,
-            }
-            if self.labelled_abnormal > 0 {
-                writeln!(
-                    out,
-                    "of the {} that you labelled abnormal, it misses {}",
-                    thousands(self.labelled_abnormal),
-                    thousands(self.missed)
-                )?;
-            }
-            if self.false_alarms > 0 {
-                writeln!(
-                    out,
-                    "it calls {} abnormal that you labelled normal",
-                    thousands(self.false_alarms)
-                )?;
-            }
-            Ok(())
-        })
+        }
+        if self.false_alarms > 0 {
+            writeln!(
+                out,
+                "it calls {} abnormal that you labelled normal",
+                thousands(self.false_alarms)
+            )?;
+        }
+        Ok(())
     }
 }
 
