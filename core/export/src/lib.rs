@@ -1,4 +1,5 @@
-//! Tables of results as aligned text, comma-separated values and JSON lines.
+//! What leaves Callgrove: tables of results as aligned text, comma-separated values and JSON lines, and runs as traces
+//! for other programs ([`write_perfetto`], [`write_chrome`]).
 //!
 //! ```text
 //!                        ┌─ headings, cells ─── TextSink ── aligned text
@@ -15,7 +16,12 @@
 mod sink;
 mod table;
 mod text;
+mod trace;
 
 pub use sink::{CsvSink, JsonSink, RowSink, TextSink, write_json_line};
 pub use table::{ResultTable, UntypedTable};
 pub use text::{TextTable, printable};
+pub use trace::{
+    FindingValue, FoundIncident, TraceExportError, TraceFinding, TraceFindings, write_chrome,
+    write_perfetto,
+};
