@@ -1,4 +1,5 @@
-//! Tables of results as aligned text, comma-separated values, JSON lines and Parquet.
+//! What leaves Callgrove: tables of results as aligned text, comma-separated values, JSON lines and Parquet, and runs as
+//! traces for other programs ([`write_perfetto`], [`write_chrome`]).
 //!
 //! ```text
 //!                        ┌─ headings, cells ─── TextSink ───── aligned text
@@ -21,6 +22,7 @@ mod record;
 mod sink;
 mod table;
 mod text;
+mod trace;
 
 pub use cell::Cell;
 pub use column::{Column, ColumnType};
@@ -29,3 +31,7 @@ pub use parquet_file::ParquetSink;
 pub use sink::{CsvSink, JsonSink, RowSink, TextSink, write_json_line};
 pub use table::{ResultTable, UntypedTable};
 pub use text::{TextTable, printable, rounded};
+pub use trace::{
+    FindingValue, FoundIncident, TraceExportError, TraceFinding, TraceFindings, write_chrome,
+    write_perfetto,
+};

@@ -12,6 +12,7 @@ use crate::category::ChromeCallKind;
 use crate::file_facts::FileFacts;
 use crate::flows::hops;
 use crate::launches::on_axis;
+use crate::own_file::OwnEventKind;
 use crate::ranks::{AssignedRanks, TraceWriter, jax_devices};
 use crate::recorder::EventRecorder;
 use crate::rows::{ChromeRow, ChromeRowKind, RowCall, RowName, RowNumber, RowPlace};
@@ -52,7 +53,8 @@ pub(crate) fn assemble(
     if ranks.are_assumed {
         warnings.count(WarningKind::RankAssumed, None, || file.to_owned());
     }
-    if recorder.num_events == JAX_MAX_EVENTS && ranks.writer != TraceWriter::Kineto {
+    let is_foreign = recorder.own.is_none();
+    if recorder.num_events == JAX_MAX_EVENTS && is_foreign && ranks.writer != TraceWriter::Kineto {
         warnings.count(WarningKind::StreamTruncated, None, || {
             format!(
                 "exactly {JAX_MAX_EVENTS} events, at which the profiler of JAX stops writing; set \
@@ -75,7 +77,11 @@ pub(crate) fn assemble(
     };
     assembly.add_lanes();
     assembly.choose_mains();
-    assembly.describe(file);
+    if is_foreign {
+        assembly.describe(file);
+    } else {
+        assembly.add_own_events();
+    }
     assembly.add_relations();
     assembly.add_calls();
     let recorder = assembly.recorder;
@@ -114,7 +120,7 @@ impl Assembly {
         for (index, row) in self.recorder.rows.list.iter().enumerate() {
             let process = self.recorder.rows.names(row.place).0;
             let rank = self.ranks.rank(process);
-            let Some(rank) = rank.filter(|_| !row.calls.is_empty()) else {
+            let Some(rank) = rank.filter(|_| row.is_lane()) else {
                 self.lanes.push(None);
                 continue;
             };
@@ -306,6 +312,37 @@ impl Assembly {
             {
                 let time = on_axis(sample.time_ns, base_ns);
                 events.counter(lane, time, sample.counter, sample.value);
+            }
+        }
+    }
+
+    /// Adds what a file that Callgrove wrote states about lanes.
+    fn add_own_events(&mut self) {
+        let base_ns = self.facts.base_ns;
+        for event in self.recorder.own.take().unwrap_or_default() {
+            let Some((rank, lane)) = self.lane(event.row) else {
+                continue;
+            };
+            let Some(events) = self.events.get_mut(&rank) else {
+                continue;
+            };
+            let time = on_axis(event.time_ns, base_ns);
+            match event.kind {
+                OwnEventKind::Thread(thread) => events.set_thread(lane, thread),
+                OwnEventKind::Message(kind, partner, tag, num_bytes) => {
+                    events.message(lane, time, kind, partner, tag, num_bytes);
+                }
+                OwnEventKind::Counter(counter, value) => {
+                    events.counter(lane, time, counter, value);
+                }
+                OwnEventKind::Collective(communicator, sequence) => {
+                    events.collective(lane, time, communicator, sequence);
+                }
+                OwnEventKind::TracerWrite(duration_ns) => {
+                    let end_ns = event.time_ns.saturating_add(duration_ns);
+                    events.tracer_write(lane, time, on_axis(end_ns, base_ns));
+                }
+                OwnEventKind::Metadata(key, value) => events.metadata(lane, key, value),
             }
         }
     }

@@ -158,7 +158,12 @@ impl ChromeDocument {
             DocumentPlace::Start => start(bytes),
             DocumentPlace::Keys => key(bytes, facts, self.has_found_events),
             DocumentPlace::Value(skipper) => value(bytes, skipper, self.has_found_events),
-            DocumentPlace::Events(is_in_object) => events(bytes, *is_in_object, recorder),
+            DocumentPlace::Events(is_in_object) => {
+                if facts.is_own {
+                    recorder.own.get_or_insert_default();
+                }
+                events(bytes, *is_in_object, recorder)
+            }
             DocumentPlace::NextEvent(is_in_object) => next_event(bytes, *is_in_object),
             DocumentPlace::EventsKey => events_key(bytes),
             DocumentPlace::End => (0, PieceEnd::NeedsMore),

@@ -15,6 +15,8 @@ pub(crate) struct FileFacts {
     pub(crate) num_ranks: Option<u32>,
     /// Whether Kineto wrote the file, as its keys say.
     pub(crate) is_of_kineto: bool,
+    /// Whether Callgrove wrote the file.
+    pub(crate) is_own: bool,
     pub(crate) host: Option<String>,
     /// The names of the GPUs by their numbers.
     pub(crate) devices: BTreeMap<i64, String>,
@@ -23,7 +25,8 @@ pub(crate) struct FileFacts {
 impl FileFacts {
     /// Returns whether the value of a key is one of these facts.
     pub(crate) fn needs(key: &[u8]) -> bool {
-        let keys: [&[u8]; 8] = [
+        let keys: [&[u8]; 9] = [
+            b"callgrove",
             b"baseTimeNanoseconds",
             b"deviceProperties",
             b"distributedInfo",
@@ -49,6 +52,7 @@ impl FileFacts {
                 self.add_devices(value);
             }
             b"schemaVersion" => self.is_of_kineto = true,
+            b"callgrove" => self.is_own = true,
             _ => {
                 if let JsonValue::Text(text) = value {
                     self.host = Some(text.decoded().text.into_owned());

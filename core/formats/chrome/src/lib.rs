@@ -54,6 +54,7 @@ mod flows;
 mod format;
 mod json;
 mod launches;
+mod own_file;
 mod ranks;
 mod recorder;
 mod rows;

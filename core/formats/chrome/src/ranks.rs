@@ -37,7 +37,7 @@ const DEVICE_PROCESS: &str = "/device:";
 impl AssignedRanks {
     /// Returns the ranks of the processes with calls. `assumed` is that of a file of one process that states none.
     pub(crate) fn of(recorder: &EventRecorder, facts: &FileFacts, assumed: RankId) -> Self {
-        let rows = recorder.rows.list.iter().filter(|it| !it.calls.is_empty());
+        let rows = recorder.rows.list.iter().filter(|it| it.is_lane());
         let processes: BTreeSet<RowName> = rows.map(|it| recorder.rows.names(it.place).0).collect();
         let mut names: BTreeMap<_, _> = recorder.process_names.iter().cloned().collect();
         for process in &processes {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use callgrove_model::{
-    CounterId, FuncId, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, NameTable, WarningKind, Warnings,
-    storable_text,
+    CounterId, FuncId, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, NameTable, ThreadId, WarningKind,
+    Warnings, storable_text,
 };
 
 use crate::arguments::CallArguments;
@@ -18,6 +18,9 @@ use crate::file_facts::for_members;
 use crate::flows::{FlowPoint, FlowPointKind};
 use crate::json::{JsonText, JsonValue, scaled};
 use crate::launches::{LaunchEnd, LaunchEnds};
+use crate::own_file::{
+    OwnEvent, OwnEventKind, argument, full_name, instant_facts, is_finding, is_own_launch,
+};
 use crate::rows::{ChromeRowKind, ChromeRows, RowCall, RowName, RowNumber, RowPlace};
 use crate::trace_event::TraceEvent;
 
@@ -65,6 +68,8 @@ pub(crate) struct EventRecorder {
     pub(crate) collectives: CollectiveCalls,
     pub(crate) process_names: Vec<(RowName, String)>,
     pub(crate) thread_names: Vec<(RowPlace, String)>,
+    /// What a file that Callgrove wrote states about rows; `None` in the files of others.
+    pub(crate) own: Option<Vec<OwnEvent>>,
     pub(crate) warnings: Warnings,
     /// Whether an event has a category that only Kineto has.
     pub(crate) is_of_kineto: bool,
@@ -86,7 +91,11 @@ impl EventRecorder {
     /// Takes in an event.
     pub(crate) fn add(&mut self, event: &TraceEvent<'_>) {
         self.num_events += u64::from(event.phase != b'M');
+        if self.own.is_some() && is_finding(event) {
+            return;
+        }
         let is_valid = match event.phase {
+            b'i' | b'C' | b's' | b'f' if self.own.is_some() => self.add_own(event),
             b'X' => self.add_call(event),
             b'B' | b'E' => self.add_call_end(event),
             b'b' | b'e' | b'S' | b'F' => self.add_async(event),
@@ -199,7 +208,9 @@ impl EventRecorder {
             .rows
             .row(place, ChromeRowKind::Calls(ChromeCallKind::Host));
         let (func, end_ns) = if event.phase == b'B' {
-            (self.function(event.name).func, RowCall::BEGINS)
+            let is_own = self.own.is_some();
+            let name = if is_own { full_name(event) } else { event.name };
+            (self.function(name).func, RowCall::BEGINS)
         } else {
             (FuncId(0), RowCall::ENDS)
         };
@@ -210,6 +221,41 @@ impl EventRecorder {
         };
         self.rows.push(row, call);
         self.add_bound_flow(event, place, start_ns);
+        Some(())
+    }
+
+    /// Takes in an event that other writers do not have, or not with these arguments.
+    fn add_own(&mut self, event: &TraceEvent<'_>) -> Option<()> {
+        let time_ns = time_ns(event.begin)?;
+        let place = self.rows.place(event.process, event.thread);
+        let kind = ChromeRowKind::Calls(ChromeCallKind::Host);
+        let row = self.rows.row(place, kind);
+        let facts = match event.phase {
+            b'i' => instant_facts(event),
+            b'C' => {
+                let name = event.name.decoded().text;
+                let name = storable_text(&name, MAX_COUNTER_NAME_BYTES);
+                let counter = self.counter_names.intern(&name);
+                vec![OwnEventKind::Counter(counter, argument(event, "value"))]
+            }
+            _ if is_own_launch(event) => {
+                let end = LaunchEnd {
+                    correlation: event.id.integer()?,
+                    start_ns: time_ns,
+                    row,
+                };
+                if event.phase == b's' {
+                    self.launches.calls.push(end);
+                } else {
+                    self.launches.work.push(end);
+                }
+                return Some(());
+            }
+            _ => return Some(()),
+        };
+        let facts = facts.into_iter();
+        let events = facts.map(|kind| OwnEvent { row, time_ns, kind });
+        self.own.get_or_insert_default().extend(events);
         Some(())
     }
 
@@ -316,6 +362,21 @@ impl EventRecorder {
     }
 
     fn add_metadata(&mut self, event: &TraceEvent<'_>) {
+        if let (Some(own), b"callgrove_thread") = (&mut self.own, event.name.raw()) {
+            let place = self.rows.place(event.process, event.thread);
+            let kind = ChromeRowKind::Calls(ChromeCallKind::Host);
+            let row = self.rows.row(place, kind);
+            if let Some(row) = self.rows.list.get_mut(row.0) {
+                row.is_stated = true;
+            }
+            let thread = u32::try_from(argument(event, "thread")).unwrap_or(u32::MAX);
+            own.push(OwnEvent {
+                row,
+                time_ns: 0,
+                kind: OwnEventKind::Thread(ThreadId(thread)),
+            });
+            return;
+        }
         let mut name = None;
         event.arguments(|key, value| {
             if let (b"name", JsonValue::Text(text)) = (key, value) {
@@ -357,7 +418,7 @@ impl EventRecorder {
         } else {
             decoded.text
         };
-        let step = text.strip_prefix(STEP_NAME);
+        let step = text.strip_prefix(STEP_NAME).filter(|_| self.own.is_none());
         let step = step.and_then(|it| it.strip_prefix('#')?.parse().ok());
         let short = match step {
             Some(_) => Cow::Borrowed(STEP_NAME),

@@ -55,6 +55,15 @@ pub(crate) struct ChromeRow {
     pub(crate) calls: Vec<RowCall>,
     /// Number of iterations of a training among the calls.
     pub(crate) num_steps: u64,
+    /// Whether the file states that it is a thread, with or without calls.
+    pub(crate) is_stated: bool,
+}
+
+impl ChromeRow {
+    /// Returns whether the row is a lane.
+    pub(crate) fn is_lane(&self) -> bool {
+        self.is_stated || !self.calls.is_empty()
+    }
 }
 
 /// The rows of a file, in the order in which they were first named.
@@ -131,6 +140,7 @@ impl ChromeRows {
                 kind,
                 calls: Vec::new(),
                 num_steps: 0,
+                is_stated: false,
             });
             RowNumber(rows.len() - 1)
         });

@@ -62,6 +62,7 @@ pub(crate) fn assemble(mut recorder: TraceRecorder, of_file: RankId, file: &str)
             events.message(lane, time, it.kind, partner, it.tag, it.num_bytes);
         }
     }
+    assembly.add_own_facts(&mut recorder);
     let main = assembly.describe(&recorder, &processes);
     assembly.add_counters(&mut recorder, &processes, &main);
     DecodedRun {
@@ -86,7 +87,8 @@ fn close_asyncs(recorder: &mut TraceRecorder) {
 }
 
 fn tracks_with_events(recorder: &TraceRecorder) -> Vec<bool> {
-    let has_slices = |it: &Track| !(it.lists.is_empty() && it.complete.is_empty());
+    let has_slices =
+        |it: &Track| !(it.lists.is_empty() && it.complete.is_empty()) || it.own_thread().is_some();
     let tracks = &recorder.tracks.tracks;
     let mut with_events: Vec<bool> = tracks.iter().map(has_slices).collect();
     let messages = recorder.messages.iter().map(|it| it.track);
@@ -139,7 +141,7 @@ impl Assembly {
         Placed { rank, lane, is_gpu }
     }
 
-    fn lane(&mut self, track: usize) -> Option<(&mut RankEvents, LaneNumber)> {
+    pub(crate) fn lane(&mut self, track: usize) -> Option<(&mut RankEvents, LaneNumber)> {
         let placed = (*self.placed.get(track)?)?;
         Some((self.ranks.get_mut(&placed.rank)?, placed.lane))
     }
@@ -174,6 +176,7 @@ impl Assembly {
         let Some(&Some(placed)) = self.placed.get(index) else {
             return;
         };
+        let is_own = track.own.is_some();
         let mut lists = std::mem::take(&mut track.lists);
         for list in &mut lists {
             let path = self.paths.get(&list.clock);
@@ -194,7 +197,8 @@ impl Assembly {
                 ends: flow.ends,
                 rank: placed.rank,
                 lane: placed.lane,
-                is_gpu: placed.is_gpu,
+                // Callgrove writes launches as flows on any lane.
+                is_gpu: placed.is_gpu || (is_own && flow.ends),
                 slice_end: event,
             });
         }

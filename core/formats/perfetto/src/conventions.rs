@@ -1,4 +1,4 @@
-//! Instants by which TAU states messages, user events and metadata.
+//! Instants by which TAU states messages, user events and metadata, and those of files that Callgrove wrote.
 //!
 //! Source: `src/Profile/TracerPerfetto.cpp` of TAU. A message is an instant `MPI_Send` with the arguments `dst`, `tag` and
 //! `bytes`, or `MPI_Recv` with `src`, in the category `tau_mpi`. A user event is an instant of its name with the argument
@@ -7,6 +7,7 @@
 use callgrove_model::CommKind;
 
 use crate::clocks::ClockStamp;
+use crate::own::{OwnFact, OwnFactKind};
 use crate::proto::{Annotation, AnnotationValue, TrackEvent};
 use crate::recorder::{CounterValue, StatedMessage, TraceRecorder, TrackSample};
 use crate::sequence::Sequence;
@@ -29,6 +30,10 @@ pub(crate) fn take_instant(
         b"tau_mpi" => take_message(event, track, at, sequence, recorder),
         b"tau" => take_user_event(event, track, at, sequence, recorder),
         b"tau_meta" => take_metadata(event, track, sequence, recorder),
+        b"callgrove" if sequence.is_own => {
+            let name = name_of(event, sequence).unwrap_or_default();
+            take_own_instant(event, name, (track, at), sequence, recorder)
+        }
         _ => false,
     }
 }
@@ -126,5 +131,43 @@ fn take_metadata(
     let facts = lines.lines().filter_map(|line| line.split_once('='));
     let facts = facts.map(|(key, value)| (track, key.to_owned(), value.to_owned()));
     recorder.metadata.extend(facts);
+    true
+}
+
+/// Takes in an instant of the category `callgrove`. Returns false for those whose flows count.
+fn take_own_instant(
+    event: &TrackEvent<'_>,
+    name: &[u8],
+    (track, at): (usize, ClockStamp),
+    sequence: &Sequence,
+    recorder: &mut TraceRecorder,
+) -> bool {
+    let mut push = |kind| recorder.own_facts.push(OwnFact { track, at, kind });
+    let number = |name| match argument(event, sequence, name) {
+        Some(AnnotationValue::Integer(value)) => value,
+        _ => 0,
+    };
+    match name {
+        b"collective" => {
+            let [communicator, number] = ["communicator", "sequence"].map(number);
+            push(OwnFactKind::Collective(
+                communicator.cast_unsigned(),
+                number.cast_unsigned(),
+            ));
+        }
+        b"tracer write" => push(OwnFactKind::TracerWrite(number("duration_ns").max(0))),
+        b"metadata" => {
+            for it in event.annotations() {
+                let (Some(key), Some(AnnotationValue::Text(value))) = (it.name, it.value) else {
+                    continue;
+                };
+                let key = text(key, &mut recorder.warnings);
+                let value = text(value, &mut recorder.warnings);
+                let kind = OwnFactKind::Metadata(key, value);
+                recorder.own_facts.push(OwnFact { track, at, kind });
+            }
+        }
+        _ => return false,
+    }
     true
 }

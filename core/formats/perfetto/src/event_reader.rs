@@ -5,6 +5,7 @@ use callgrove_model::WarningKind;
 use crate::clocks::ClockStamp;
 use crate::conventions::take_instant;
 use crate::legacy::{LegacyEvent, take_legacy};
+use crate::own::OwnTrack;
 use crate::proto::BadField;
 use crate::proto::{BEGIN, COUNTER, INSTANT, SLICE_END, TrackEvent};
 use crate::recorder::{CounterValue, TraceRecorder, TrackFlow, index_of};
@@ -37,6 +38,10 @@ pub(crate) fn take_event(
 ) -> Result<(), BadField> {
     let legacy = event.legacy.map(LegacyEvent::of).transpose()?;
     let track = track_of(event, legacy.as_ref(), sequence, recorder);
+    let own = recorder.tracks.tracks.get(track).and_then(|it| it.own);
+    if own == Some(OwnTrack::Findings) {
+        return Ok(());
+    }
     let at = place.at;
     let mut begun = NO_EVENT;
     match event.kind {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{Property, RankId};
+use callgrove_model::{Property, RankId, TimeNs};
 use callgrove_source::LaneNumber;
 
 use crate::assembly::{Assembly, Placed};
+use crate::own::OwnFactKind;
 use crate::processes::Processes;
 use crate::recorder::TraceRecorder;
 use crate::track::Track;
@@ -26,7 +27,7 @@ impl Assembly {
             let Some(events) = self.ranks.get_mut(&placed.rank) else {
                 continue;
             };
-            if let Some(name) = track.label() {
+            if let Some(name) = track.label().filter(|_| track.own.is_none()) {
                 events.property(placed.lane, Property::ThreadName, name);
             }
             let num_calls = events.num_calls(placed.lane);
@@ -60,7 +61,8 @@ impl Assembly {
         processes: &Processes,
         main: &BTreeMap<RankId, ((u8, usize), LaneNumber)>,
     ) {
-        for process in processes.all.iter().filter(|it| it.has_rank) {
+        let stated = processes.all.iter();
+        for process in stated.filter(|it| it.has_rank && !it.is_own) {
             let (Some(events), Some(&(_, lane))) =
                 (self.ranks.get_mut(&process.rank), main.get(&process.rank))
             else {
@@ -76,6 +78,33 @@ impl Assembly {
             }
             if let Some(host) = &recorder.host {
                 events.property(lane, Property::Host, host.as_str());
+            }
+        }
+    }
+}
+
+impl Assembly {
+    /// Adds what a file that Callgrove wrote states about lanes.
+    pub(crate) fn add_own_facts(&mut self, recorder: &mut TraceRecorder) {
+        for (index, track) in recorder.tracks.tracks.iter().enumerate() {
+            if let (Some(thread), Some((events, lane))) = (track.own_thread(), self.lane(index)) {
+                events.set_thread(lane, thread);
+            }
+        }
+        for fact in std::mem::take(&mut recorder.own_facts) {
+            let time = self.time(fact.at);
+            let Some((events, lane)) = self.lane(fact.track) else {
+                continue;
+            };
+            match fact.kind {
+                OwnFactKind::Collective(communicator, sequence) => {
+                    events.collective(lane, time, communicator, sequence);
+                }
+                OwnFactKind::TracerWrite(duration_ns) => {
+                    let end = TimeNs(time.0.saturating_add(duration_ns));
+                    events.tracer_write(lane, time, end);
+                }
+                OwnFactKind::Metadata(key, value) => events.metadata(lane, key, value),
             }
         }
     }

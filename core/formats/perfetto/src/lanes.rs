@@ -33,6 +33,12 @@ pub(crate) struct TrackLane {
 impl TrackLane {
     /// Returns the lane of the track with this index.
     pub(crate) fn of(track: &Track, index: usize) -> Self {
+        if let Some(thread) = track.own_thread() {
+            return Self {
+                key: LaneIdentity::Thread(thread.0.into()),
+                is_gpu: false,
+            };
+        }
         let index = u64::try_from(index).unwrap_or(u64::MAX);
         let name = track.label().unwrap_or_default().to_ascii_uppercase();
         let is_any = |names: &[&str]| names.iter().any(|it| name.starts_with(it));

@@ -36,6 +36,7 @@ mod format;
 mod lane_facts;
 mod lanes;
 mod legacy;
+mod own;
 mod processes;
 mod proto;
 mod recorder;

@@ -22,6 +22,8 @@ pub(crate) struct TracedProcess {
     pub(crate) rank: RankId,
     /// Whether the rank is one of the trace.
     pub(crate) has_rank: bool,
+    /// Whether Callgrove wrote it, so that its number is not that of the system.
+    pub(crate) is_own: bool,
 }
 
 /// The processes of a trace, and that of each track.
@@ -56,6 +58,7 @@ impl Processes {
             let name = track.thread.as_ref().and_then(|it| it.name.as_deref());
             if let Some(process) = processes.all.get_mut(*process) {
                 process.stated_rank = process.stated_rank.or(name.and_then(rank_in_text));
+                process.is_own |= track.own.is_some();
             }
         }
         processes

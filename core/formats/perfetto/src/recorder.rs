@@ -8,6 +8,7 @@ use callgrove_model::{
 };
 
 use crate::clocks::{ClockStamp, TraceClocks};
+use crate::own::OwnFact;
 use crate::text::text;
 use crate::track::{END, NO_EVENT, TrackTable};
 
@@ -69,6 +70,8 @@ pub(crate) struct TraceRecorder {
     pub(crate) host: Option<String>,
     /// Keys and values that TAU states, with the track of the thread.
     pub(crate) metadata: Vec<(usize, String, String)>,
+    /// What a file that Callgrove wrote states about lanes.
+    pub(crate) own_facts: Vec<OwnFact>,
     /// The first time of an event.
     pub(crate) first: Option<ClockStamp>,
     pub(crate) num_events: u64,

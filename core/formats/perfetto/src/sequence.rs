@@ -36,6 +36,8 @@ pub(crate) struct EventName {
 pub(crate) struct Sequence {
     /// Whether nothing of the state was lost.
     pub(crate) is_valid: bool,
+    /// Whether Callgrove wrote it.
+    pub(crate) is_own: bool,
     /// Number of times that the state was cleared.
     pub(crate) num_clears: u32,
     pub(crate) names: InternTable<EventName>,
@@ -158,6 +160,10 @@ impl Sequence {
             let (number, FieldValue::Bytes(entry)) = field? else {
                 continue;
             };
+            if number == 4 && self.is_own {
+                self.take_full_name(entry, warnings)?;
+                continue;
+            }
             let table = match number {
                 1 => &mut self.categories,
                 3 => &mut self.annotation_names,
@@ -170,6 +176,23 @@ impl Sequence {
             };
             let (id, text) = interned(entry, warnings)?;
             table.put(id, text);
+        }
+        Ok(())
+    }
+
+    /// Takes in the full name of a function, as whose short form the same number was stated.
+    fn take_full_name(&mut self, entry: &[u8], warnings: &mut Warnings) -> Result<(), BadField> {
+        let (mut id, mut name) = (0, None);
+        for field in FieldWalk::of(entry) {
+            match field? {
+                (1, FieldValue::Varint(value)) => id = value,
+                (3, FieldValue::Bytes(value)) => name = Some(value),
+                _ => {}
+            }
+        }
+        if let Some(name) = name {
+            let text = text(name, warnings);
+            self.names.put(id, EventName { text, func: None });
         }
         Ok(())
     }

@@ -98,7 +98,8 @@ fn take_packet(
         recorder.clocks.take_in(snapshot, &mut sequence.clocks)?;
     }
     if let Some(track) = packet.track {
-        recorder.tracks.describe(track, &mut recorder.warnings)?;
+        let is_own = recorder.tracks.describe(track, &mut recorder.warnings)?;
+        sequence.is_own |= is_own;
     }
     if packet.thread.is_some() || packet.process.is_some() {
         take_old_descriptors(packet, sequence, recorder)?;

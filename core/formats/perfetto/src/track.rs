@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 
-use callgrove_model::Warnings;
+use callgrove_model::{ThreadId, Warnings};
 
 use crate::clocks::ClockStamp;
+use crate::own::OwnTrack;
 use crate::proto::{BadField, FieldValue, FieldWalk, signed};
 use crate::text::text;
 
@@ -75,6 +76,8 @@ pub(crate) struct Track {
     pub(crate) process: Option<ProcessFacts>,
     pub(crate) thread: Option<ThreadFacts>,
     pub(crate) counter: Option<CounterFacts>,
+    /// What it is in a file that Callgrove wrote.
+    pub(crate) own: Option<OwnTrack>,
     pub(crate) lists: Vec<EventList>,
     pub(crate) complete: Vec<CompleteSlice>,
     /// The value of a counter of differences, and the state of the sequence to which it belongs.
@@ -123,6 +126,14 @@ impl Track {
             is_sorted: true,
         });
         self.lists.len() - 1
+    }
+
+    /// Returns the thread that it is in a file that Callgrove wrote.
+    pub(crate) fn own_thread(&self) -> Option<ThreadId> {
+        match self.own {
+            Some(OwnTrack::Lane(thread)) => Some(thread),
+            Some(OwnTrack::Findings) | None => None,
+        }
     }
 
     /// Returns the name of the thread or of the track itself.
@@ -202,7 +213,7 @@ impl TrackTable {
         })
     }
 
-    /// Takes in a descriptor of a track.
+    /// Takes in a descriptor of a track. Returns whether Callgrove wrote it.
     ///
     /// # Errors
     /// [`BadField`].
@@ -210,13 +221,14 @@ impl TrackTable {
         &mut self,
         descriptor: &[u8],
         warnings: &mut Warnings,
-    ) -> Result<(), BadField> {
+    ) -> Result<bool, BadField> {
         let mut stated = Track::default();
         let mut uuid = None;
         for field in FieldWalk::of(descriptor) {
             match field? {
                 (1, FieldValue::Varint(value)) => uuid = Some(value),
                 (5, FieldValue::Varint(value)) => stated.parent = Some(value).filter(|it| *it != 0),
+                (14, FieldValue::Bytes(text)) => stated.own = OwnTrack::of(text),
                 (2 | 10, FieldValue::Bytes(name)) => stated.name = Some(text(name, warnings)),
                 (3, FieldValue::Bytes(it)) => {
                     stated.process = Some(ProcessFacts::of(it, warnings)?);
@@ -236,10 +248,11 @@ impl TrackTable {
             let key = (thread.pid, thread.tid);
             self.by_thread.entry(key).or_insert(index);
         }
+        let is_own = stated.own.is_some();
         if let Some(track) = self.tracks.get_mut(index) {
             track.update(stated);
         }
-        Ok(())
+        Ok(is_own)
     }
 }
 
@@ -256,6 +269,7 @@ impl Track {
         self.process = stated.process.or(self.process.take());
         self.thread = stated.thread.or(self.thread.take());
         self.counter = stated.counter.or(self.counter.take());
+        self.own = stated.own.or(self.own);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{CommKind, CounterId, FuncId, Property, RankId, TimeNs};
+use callgrove_model::{CommKind, CounterId, FuncId, Property, RankId, ThreadId, TimeNs};
 
 /// What a lane is, as its file identifies it. The threads of a rank are numbered in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -37,11 +37,15 @@ pub struct RankEvents {
 #[derive(Debug)]
 pub(super) struct LaneEvents {
     pub(super) key: LaneIdentity,
+    /// The thread, if its number is stated.
+    pub(super) thread: Option<ThreadId>,
     pub(super) calls: Vec<LaneCall>,
     pub(super) messages: Vec<MessagePoint>,
     pub(super) counters: Vec<(TimeNs, CounterId, u64)>,
     pub(super) collectives: Vec<(TimeNs, u64, u64)>,
     pub(super) launches: Vec<(TimeNs, LaneNumber, TimeNs)>,
+    /// Time ranges in which the tracer wrote.
+    pub(super) writes: Vec<(TimeNs, TimeNs)>,
     pub(super) metadata: Vec<(String, String)>,
 }
 
@@ -103,6 +107,17 @@ impl RankEvents {
     /// States which thread is the main one. Otherwise it is the first by its key.
     pub fn set_main(&mut self, lane: LaneNumber) {
         self.main = Some(lane);
+    }
+
+    /// States the number of the thread of a lane. If that of each lane is stated, the threads of the rank have these
+    /// numbers. Otherwise they are numbered in order.
+    pub fn set_thread(&mut self, lane: LaneNumber, thread: ThreadId) {
+        self.lanes[lane.0].thread = Some(thread);
+    }
+
+    /// States that the tracer wrote its own data on a lane in a time range, which contains no other event of it.
+    pub fn tracer_write(&mut self, lane: LaneNumber, start: TimeNs, end: TimeNs) {
+        self.lanes[lane.0].writes.push((start, end));
     }
 
     /// Adds a call.
@@ -177,6 +192,8 @@ impl RankEvents {
             own.messages.extend(lane.messages);
             own.counters.extend(lane.counters);
             own.collectives.extend(lane.collectives);
+            own.writes.extend(lane.writes);
+            own.thread = own.thread.or(lane.thread);
             own.metadata.extend(lane.metadata);
             let launches = lane.launches.into_iter();
             own.launches
@@ -201,11 +218,13 @@ impl LaneEvents {
     fn new(key: LaneIdentity) -> Self {
         Self {
             key,
+            thread: None,
             calls: Vec::new(),
             messages: Vec::new(),
             counters: Vec::new(),
             collectives: Vec::new(),
             launches: Vec::new(),
+            writes: Vec::new(),
             metadata: Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! The steps of a rank: its events in order of time, cut after a fixed number of them.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use callgrove_model::{
     CollectiveEvent, FuncEvent, FuncEventKind, LaunchEvent, Metadata, ProgramId, RankId, StepBatch,
@@ -26,11 +26,13 @@ pub(super) struct RankSteps {
     next_step: u32,
     /// The thread of each lane number.
     threads: Vec<ThreadId>,
+    /// The number of the next thread whose number is not stated.
+    next_thread: usize,
 }
 
 /// A lane in order of time.
-#[derive(Default)]
 struct OrderedLane {
+    thread: ThreadId,
     calls: Vec<FuncEvent>,
     next_call: usize,
     points: LanePoints,
@@ -43,6 +45,7 @@ struct LanePoints {
     counters: Delivered<(TimeNs, callgrove_model::CounterId, u64)>,
     collectives: Delivered<(TimeNs, u64, u64)>,
     launches: Delivered<(TimeNs, LaneNumber, TimeNs)>,
+    writes: Delivered<(TimeNs, TimeNs)>,
 }
 
 /// Events in order of time, and the number of those that were delivered.
@@ -84,7 +87,12 @@ impl RankSteps {
     ) -> Self {
         let main = events.main;
         let mut lanes: Vec<_> = events.lanes.into_iter().enumerate().collect();
-        lanes.sort_by_key(|(number, lane)| (Some(LaneNumber(*number)) != main, lane.key));
+        let stated = stated_threads(&lanes);
+        if stated.is_some() {
+            lanes.sort_by_key(|(_, lane)| lane.thread);
+        } else {
+            lanes.sort_by_key(|(number, lane)| (Some(LaneNumber(*number)) != main, lane.key));
+        }
         let mut steps = Self {
             program,
             rank,
@@ -93,9 +101,11 @@ impl RankSteps {
             order: BinaryHeap::new(),
             next_step: 0,
             threads: vec![ThreadId(0); lanes.len()],
+            next_thread: stated.map_or(0, |last| last.index() + 1),
         };
-        for (number, lane) in lanes {
-            steps.threads[number] = thread(steps.lanes.len());
+        for (number, mut lane) in lanes {
+            lane.thread = lane.thread.filter(|_| stated.is_some());
+            steps.threads[number] = lane.thread.unwrap_or(thread(steps.next_thread));
             steps.add(lane, warnings);
         }
         steps
@@ -108,20 +118,25 @@ impl RankSteps {
         let mut points = LanePoints {
             messages: Delivered::of(lane.messages, |it| it.time),
             counters: Delivered::of(lane.counters, |it| it.0),
+            writes: Delivered::of(lane.writes, |it| it.0),
             ..LanePoints::default()
         };
+        let mut stated = lane.thread;
         for (index, calls) in calls.into_iter().enumerate() {
+            let thread = stated.take().unwrap_or_else(|| {
+                self.next_thread += 1;
+                thread(self.next_thread - 1)
+            });
             let mut of_lane = std::mem::take(&mut points);
             of_lane.collectives = Delivered::of(std::mem::take(&mut collectives[index]), |it| it.0);
             of_lane.launches = Delivered::of(std::mem::take(&mut launches[index]), |it| it.0);
-            self.describe(&lane.metadata, lane.key);
-            self.push(calls, of_lane);
+            self.describe(&lane.metadata, lane.key, thread);
+            self.push(thread, calls, of_lane);
         }
     }
 
-    /// Adds what is known about the next lane.
-    fn describe(&mut self, facts: &[(String, String)], key: LaneIdentity) {
-        let thread = thread(self.lanes.len());
+    /// Adds what is known about a lane.
+    fn describe(&mut self, facts: &[(String, String)], key: LaneIdentity, thread: ThreadId) {
         let mut add = |key: &str, value: String| {
             self.metadata.push(Metadata {
                 program: ProgramId(0),
@@ -146,11 +161,12 @@ impl RankSteps {
         }
     }
 
-    fn push(&mut self, calls: Vec<FuncEvent>, points: LanePoints) {
+    fn push(&mut self, thread: ThreadId, calls: Vec<FuncEvent>, points: LanePoints) {
         if let Some(first) = calls.first() {
             self.order.push(Reverse((first.time, self.lanes.len())));
         }
         self.lanes.push(OrderedLane {
+            thread,
             calls,
             next_call: 0,
             points,
@@ -175,7 +191,7 @@ impl RankSteps {
                 row += 1;
                 event
             });
-            batch.funcs.extend(thread(index), numbered);
+            batch.funcs.extend(lane.thread, numbered);
             if lane.next_call == lane.calls.len() {
                 (lane.calls, lane.next_call) = (Vec::new(), 0);
             }
@@ -186,9 +202,9 @@ impl RankSteps {
             last
         };
         if !functions_only {
-            for (index, lane) in self.lanes.iter_mut().enumerate() {
+            for lane in &mut self.lanes {
                 lane.points
-                    .deliver(last, thread(index), &self.threads, &mut batch);
+                    .deliver(last, lane.thread, &self.threads, &mut batch);
             }
         }
         Some(batch)
@@ -249,6 +265,9 @@ impl LanePoints {
                     sequence,
                 }),
             );
+        for &(start, end) in self.writes.until(last, |it| it.0) {
+            batch.writes.push((thread, start, end));
+        }
         let launches = self.launches.until(last, |it| it.0).iter();
         batch
             .launches
@@ -287,6 +306,14 @@ fn by_lane<T>(
         by_lane[lane.unwrap_or(0)].push(point);
     }
     by_lane
+}
+
+/// Returns the largest number of a thread if those of all lanes are stated and differ.
+fn stated_threads(lanes: &[(usize, LaneEvents)]) -> Option<ThreadId> {
+    let stated = lanes.iter().map(|(_, lane)| lane.thread);
+    let stated: BTreeSet<ThreadId> = stated.collect::<Option<_>>()?;
+    let last = stated.last().copied();
+    last.filter(|_| stated.len() == lanes.len())
 }
 
 fn thread(index: usize) -> ThreadId {
