@@ -12,10 +12,14 @@
 //! and the type of each field, and the suffix of a name is its unit (`_us`, `_percent`). If the columns are only known
 //! at run time, [`ResultTable::record_header`] returns their names, and all values are text.
 
+mod junit;
+mod markdown;
 mod sink;
 mod table;
 mod text;
 
+pub use junit::{JunitCase, JunitOutcome, write_junit};
+pub use markdown::{markdown_text, write_markdown_table};
 pub use sink::{CsvSink, JsonSink, RowSink, TextSink, write_json_line};
 pub use table::{ResultTable, UntypedTable};
 pub use text::{TextTable, printable};

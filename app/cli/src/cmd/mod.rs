@@ -3,6 +3,7 @@
 pub(crate) mod ad;
 pub(crate) mod analyze;
 pub(crate) mod causes;
+pub(crate) mod comparison;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
