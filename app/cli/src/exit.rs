@@ -15,6 +15,10 @@ pub(crate) enum Exit {
     /// Only a part was done: some ranks could not be read, or not to their ends, a receiver did not accept all packets,
     /// or records were judged before the models were complete. Standard error says which.
     Partial,
+    /// `callgrove check` found what must not be; its report says what.
+    Failed,
+    /// `callgrove check` could not judge; its report says why.
+    Unchecked,
     /// A second signal stopped the program at once, with the code that a shell reports after Ctrl+C.
     Interrupted,
 }
@@ -26,6 +30,8 @@ impl Exit {
             Self::Success => 0,
             Self::Failure => 1,
             Self::Partial => 3,
+            Self::Failed => 4,
+            Self::Unchecked => 5,
             Self::Interrupted => 130,
         }
     }
@@ -72,7 +78,9 @@ mod tests {
         let next = |exit| match exit {
             Exit::Success => Some(Exit::Failure),
             Exit::Failure => Some(Exit::Partial),
-            Exit::Partial => Some(Exit::Interrupted),
+            Exit::Partial => Some(Exit::Failed),
+            Exit::Failed => Some(Exit::Unchecked),
+            Exit::Unchecked => Some(Exit::Interrupted),
             Exit::Interrupted => None,
         };
         let own = std::iter::successors(Some(Exit::Success), |exit| next(*exit));

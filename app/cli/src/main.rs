@@ -54,6 +54,8 @@ fn main() -> ExitCode {
         CliCommand::Incidents(args) => cmd::causes::run_incidents(&args),
         CliCommand::Patterns(args) => cmd::patterns::run(&args),
         CliCommand::Trends(args) => cmd::trends::run(&args),
+        CliCommand::Compare(args) => cmd::comparison::compare::run(&args),
+        CliCommand::Check(args) => cmd::comparison::check::run(&args),
         CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
         CliCommand::Open(args) => done(cmd::open::run(&args)),
         CliCommand::Serve(args) => done(cmd::serve::run(&args)),

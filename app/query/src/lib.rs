@@ -17,6 +17,7 @@
 
 mod calls;
 mod causes;
+mod compare;
 mod patterns;
 mod summary;
 mod time_range;
@@ -35,6 +36,7 @@ pub use causes::{
     Hop, HopRow, Incident, IncidentFacts, IncidentRow, RootCause, RootFacts, RunCauses,
     SimilarIncidents, TreeCause, TreeCauses, WaitCell,
 };
+pub use compare::{ChangeRow, ComparedPart, ComparedRun, RunComparison};
 pub use patterns::{
     AnomalyRow, CurveAxis, Imbalance, IterationsRow, ListedIterations, ListedPattern, Occurrence,
     OutlineLine, OutlinePath, Pattern, PatternCurve, PatternId, PatternList, PatternReference,

@@ -16,6 +16,7 @@ pub(super) const PURE: &[&str] = &[
     "core/formats/perfetto/",
     "core/detect/",
     "core/patterns/",
+    "core/compare/",
     "core/export/",
     "ml/trees/",
     "ml/map/",

@@ -2,6 +2,7 @@
 
 mod causes;
 mod common;
+mod compare;
 mod config_file;
 mod page;
 mod part;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs, TrendsArgs};
 use common::{ClassArgs, TraceArgs};
 pub(crate) use common::{TableArgs, TableFormat};
+pub(crate) use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
 pub(crate) use config_file::ConfigFile;
 pub(crate) use page::{ExportArgs, PageArgs};
 use part::PartArgs;
@@ -80,6 +82,12 @@ pub(crate) enum CliCommand {
     /// List persistent and gradual changes of a run: ranks that are slower than their peers throughout, functions that
     /// get slower, and permanent changes at one time
     Trends(TrendsArgs),
+    /// Show what changed between two runs, the costliest first: functions, call paths, structures, iterations, waits and
+    /// incidents; or between the halves of one run
+    Compare(CompareArgs),
+    /// Check a run against a reference, for continuous integration: exit code 4 if it has incidents, is abnormal or is
+    /// slower
+    Check(CheckArgs),
     /// Measure how well methods find known anomalies, and how labels improve them
     Evaluate(EvaluateArgs),
     /// Open a run in a window: its trace, its records, the running job, or several of these

@@ -4,6 +4,7 @@ pub(crate) mod ad;
 pub(crate) mod analyze;
 pub(crate) mod causes;
 pub(crate) mod command_line;
+pub(crate) mod comparison;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
 pub(crate) mod export;

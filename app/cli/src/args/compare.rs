@@ -1,0 +1,119 @@
+//! The command lines of `callgrove compare` and `check`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+
+use super::common::ListingArgs;
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// The run to compare with: its folder, a file, or a pattern in quotes
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: String,
+    /// The run that may have changed
+    #[arg(value_name = "AFTER", required_unless_present = "halves")]
+    pub(crate) after: Option<String>,
+    /// Compare the two halves of the iterations of one run
+    #[arg(long, conflicts_with = "after")]
+    pub(crate) halves: bool,
+    /// Also list changes that may be chance, after the others, with their probability
+    #[arg(long)]
+    pub(crate) possible: bool,
+    #[command(flatten)]
+    pub(crate) listing: ListingArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The run to check: its folder, a file, or a pattern in quotes
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// A run in which all is well, or a saved model (`analyze --save-model`)
+    #[arg(long, value_name = "RUN|MODEL")]
+    pub(crate) reference: String,
+    /// Largest slowdown of a function, an iteration or a wait that passes, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    pub(crate) max_slowdown: Slowdown,
+    /// What fails the check [default: all that the reference allows to check]
+    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
+    pub(crate) fail_on: Vec<CheckKind>,
+    /// Root function of the check `abnormal`, as for analyze
+    #[arg(long, short, value_name = "A")]
+    pub(crate) function: Option<String>,
+    /// Seed of all random numbers; the same seed gives the same result
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Write the outcome as JUnit XML
+    #[arg(long, value_name = "FILE.xml")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write the outcome as Markdown
+    #[arg(long, value_name = "FILE.md")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Print the duration of each stage on standard error
+    #[arg(long)]
+    pub(crate) timings: bool,
+}
+
+/// Something that a run is checked for.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum CheckKind {
+    /// More incidents than in the reference, as `compare` counts them; of a model: any incident that is not by design
+    Incident,
+    /// Abnormal executions, as `analyze --reference` judges them
+    Abnormal,
+    /// Something that takes longer than in the reference, as `compare` finds it
+    Slower,
+}
+
+impl CheckKind {
+    /// Returns the name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Incident => "incident",
+            Self::Abnormal => "abnormal",
+            Self::Slower => "slower",
+        }
+    }
+}
+
+/// A slowdown as a share: 0.05 is 5 %.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Slowdown(pub(crate) f64);
+
+impl fmt::Display for Slowdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} %", (self.0 * 1e4).round() / 100.0)
+    }
+}
+
+impl FromStr for Slowdown {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = text.trim().trim_end_matches('%').trim_end();
+        match number.parse::<f64>() {
+            Ok(percent) if (0.0..f64::INFINITY).contains(&percent) => Ok(Self(percent / 100.0)),
+            _ => Err("expected a percentage of at least 0, such as 5%"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slowdowns_are_percentages() {
+        for (text, share) in [("5%", 0.05), ("5", 0.05), ("12.5 %", 0.125), ("0%", 0.0)] {
+            let parsed: Slowdown = text.parse().unwrap();
+            assert!((parsed.0 - share).abs() < 1e-12, "{text}");
+        }
+        for text in ["", "-1%", "nan", "inf%", "five"] {
+            assert!(text.parse::<Slowdown>().is_err(), "{text}");
+        }
+        assert_eq!(Slowdown(0.05).to_string(), "5 %");
+    }
+}

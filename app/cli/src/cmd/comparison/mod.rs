@@ -1,0 +1,6 @@
+//! Two runs side by side: what changed, and whether a run is as good as a reference.
+
+pub(crate) mod check;
+pub(crate) mod compare;
+mod outcome;
+mod report;

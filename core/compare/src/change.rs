@@ -1,0 +1,92 @@
+//! One change between two runs, with its figures.
+
+use callgrove_model::Real;
+
+use super::paths::{CallStructure, NameId, PathId};
+
+/// What changed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ChangeSubject {
+    /// The iterations of the program.
+    Iterations,
+    /// A function, under all its callers.
+    Function(NameId),
+    /// A function under one path of callers.
+    Path(PathId),
+    /// The structure of calls.
+    CallStructure(CallStructure),
+    /// Incidents of a kind.
+    Incidents(String),
+}
+
+/// In which way it changed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ChangeAspect {
+    /// The typical duration of an iteration, or own time of a call.
+    Duration,
+    /// The number of calls per iteration and rank, or of incidents per iteration.
+    Frequency,
+    /// The own time of a waiting function per iteration and rank.
+    Waiting,
+    /// It occurs in the second run only.
+    New,
+    /// It occurs in the first run only.
+    Vanished,
+}
+
+/// A change, and how sure it is.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunChange {
+    /// What changed.
+    pub subject: ChangeSubject,
+    /// In which way.
+    pub aspect: ChangeAspect,
+    /// The value before: nanoseconds, calls or incidents per iteration (and rank), or calls.
+    pub before: f64,
+    /// The value after.
+    pub after: f64,
+    /// The ratio of the two; `None` if there is none.
+    pub ratio: Option<f64>,
+    /// Its 95 % confidence interval.
+    pub interval: Option<(f64, f64)>,
+    /// Time that the second run takes longer by it, summed over all ranks; negative if it takes less.
+    pub cost_ns: f64,
+    /// The p-value of the test.
+    pub p_value: f64,
+    /// The p-value, corrected for the number of tests.
+    pub corrected_p: f64,
+    /// True if the difference also exceeds those within one run.
+    pub is_separate: bool,
+    /// Number of blocks with it in the run that has it, and of all blocks there: of something new or vanished.
+    pub blocks: Option<(usize, usize)>,
+}
+
+/// Rate of false discoveries among the changes that are listed.
+pub const FALSE_DISCOVERIES: f64 = 0.05;
+
+impl RunChange {
+    /// Returns whether it is a finding: improbable by chance, and larger than the differences within one run.
+    pub fn is_sure(&self) -> bool {
+        self.is_separate && self.corrected_p <= FALSE_DISCOVERIES
+    }
+
+    /// Returns whether it is slower or more: it costs time.
+    pub fn is_worse(&self) -> bool {
+        self.cost_ns > 0.0
+    }
+
+    /// Returns the largest slowdown that the data exclude, as a ratio: the lower end of the interval.
+    pub fn least_ratio(&self) -> Option<f64> {
+        self.interval.map(|it| it.0).or(self.ratio)
+    }
+
+    /// Returns the cost in whole nanoseconds.
+    pub fn cost(&self) -> callgrove_model::DurationNs {
+        callgrove_model::DurationNs::nearest(self.cost_ns)
+    }
+}
+
+/// Returns a count as a double, for [`RunChange::before`] and [`RunChange::after`].
+pub(crate) fn count(num: u64) -> f64 {
+    num.real()
+}

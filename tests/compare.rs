@@ -1,0 +1,288 @@
+//! `callgrove compare` and `check`: two runs as input, changes, reports and exit codes as output.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use callgrove_model::{
+    FuncEventKind, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch, StepId,
+    ThreadId, TimeNs, Trace, Warnings,
+};
+use callgrove_packed::write_trace_file;
+use callgrove_tests::shell::{callgrove, data, error_output, example, stdout};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const NUM_RANKS: u32 = 4;
+const NUM_STEPS: i64 = 340;
+
+/// How a generated run differs from the usual one.
+#[derive(Clone, Copy, Default)]
+struct Variant {
+    /// Seed of the noise.
+    seed: i64,
+    /// Duration of `Neighbor::build` in percent of the usual one.
+    build_percent: i64,
+    /// Duration of everything in percent of the usual one.
+    all_percent: i64,
+    /// Whether each step calls `Fix::apply`, too.
+    has_fix: bool,
+}
+
+const USUAL: Variant = Variant {
+    seed: 1,
+    build_percent: 100,
+    all_percent: 100,
+    has_fix: false,
+};
+
+/// Writes a run of a loop of steps with noise of some percent, and returns its path.
+fn write_run(folder: &Path, name: &str, variant: Variant) -> Result<String> {
+    let ranks = (0..NUM_RANKS).map(|number| {
+        let (mut names, mut time_us) = (NameTable::default(), 0);
+        let mut builder = RankBuilder::new(ProgramId(0), RankId(number));
+        let mut batch = StepBatch::empty(ProgramId(0), RankId(number), StepId(0));
+        let mut event = |kind, name: &str, time_us: i64| {
+            let (func, row) = (names.intern(name), batch.funcs.len() as u32);
+            let time = TimeNs(time_us * 10 * variant.all_percent);
+            batch.funcs.push(ThreadId(0), kind, func, time, row);
+        };
+        event(FuncEventKind::Entry, "main", 0);
+        let mut state = variant.seed * 7_919 + i64::from(number) * 104_729 + 1;
+        let mut noisy = |usual_us: i64| {
+            state = (state * 1_103_515_245 + 12_345) % (1 << 31);
+            usual_us * (1_000 + (state >> 16) % 40 - 20) / 1_000
+        };
+        for _ in 0..NUM_STEPS {
+            event(FuncEventKind::Entry, "Solver::step", time_us);
+            let mut calls = vec![
+                ("Pair::compute", noisy(2_000)),
+                (
+                    "Neighbor::build",
+                    noisy(1_000) * variant.build_percent / 100,
+                ),
+            ];
+            if variant.has_fix {
+                calls.push(("Fix::apply", noisy(300)));
+            }
+            let start_us = time_us;
+            for (name, duration_us) in calls {
+                event(FuncEventKind::Entry, name, time_us + 5);
+                time_us += 5 + duration_us;
+                event(FuncEventKind::Exit, name, time_us);
+            }
+            event(FuncEventKind::Entry, "MPI_Barrier()", time_us + 5);
+            let fix_us = if variant.has_fix { 320 } else { 0 };
+            time_us = start_us + 2_100 + 1_050 * variant.build_percent / 100 + fix_us;
+            event(FuncEventKind::Exit, "MPI_Barrier()", time_us);
+            event(FuncEventKind::Exit, "Solver::step", time_us);
+        }
+        event(FuncEventKind::Exit, "main", time_us + 10);
+        builder.push(batch);
+        builder.finish(names, NameTable::default())
+    });
+    let trace = Trace::assemble(ranks.collect(), Warnings::default());
+    let path = folder.join(name);
+    write_trace_file(&trace, &mut File::create(&path)?, Progress::none())?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+/// Writes the usual run, another one of the same kind, and one with a slower and a new function.
+fn runs() -> Result<(TempDir, [String; 3])> {
+    let disk = tempfile::tempdir()?;
+    let usual = write_run(disk.path(), "usual.callgrove", USUAL)?;
+    let again = write_run(disk.path(), "again.callgrove", Variant { seed: 2, ..USUAL })?;
+    let slow = Variant {
+        seed: 3,
+        build_percent: 180,
+        has_fix: true,
+        ..USUAL
+    };
+    let slow = write_run(disk.path(), "slow.callgrove", slow)?;
+    Ok((disk, [usual, again, slow]))
+}
+
+fn rows(args: &[&str]) -> Result<Vec<Value>> {
+    let json = stdout(&[args, &["--format", "json"]].concat())?;
+    let rows = json.lines().map(serde_json::from_str);
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+#[test]
+fn halves_of_the_example_do_not_differ() -> Result<()> {
+    for trace in ["assets/lammps-4r-small", "tests/data/lammps-4r-small-bp4"] {
+        let trace = data(trace).to_string_lossy().into_owned();
+        let text = stdout(&["compare", &trace, "--halves"])?;
+        assert!(text.starts_with("nothing changed"), "{text}");
+        assert!(rows(&["compare", &trace, "--halves"])?.is_empty());
+        assert!(rows(&["compare", &trace, &trace])?.is_empty());
+    }
+    Ok(())
+}
+
+#[test]
+fn runs_of_one_program_do_not_differ() -> Result<()> {
+    let (_disk, [usual, again, slow]) = runs()?;
+    assert_eq!(rows(&["compare", &usual, &again])?, [] as [Value; 0]);
+    for run in [usual, slow] {
+        assert_eq!(rows(&["compare", &run, "--halves"])?, [] as [Value; 0]);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_slower_and_a_new_function_are_named_first() -> Result<()> {
+    let (_disk, [usual, _, slow]) = runs()?;
+    let rows = rows(&["compare", &usual, &slow])?;
+    let of_path: Vec<&Value> = rows.iter().filter(|row| row["kind"] == "path").collect();
+    let [build, fix, ..] = of_path.as_slice() else {
+        panic!("two functions: {rows:?}");
+    };
+    assert_eq!(build["function"], "Neighbor::build");
+    assert_eq!(build["aspect"], "duration");
+    let ratio = build["ratio"].as_f64().context("no ratio")?;
+    assert!((ratio - 1.8).abs() < 0.02, "{build}");
+    // 0.8 ms in 320 iterations on 4 ranks; the first block of 17 is warm-up.
+    let cost_us = build["cost_us"].as_i64().context("no cost")?;
+    assert!((1_000_000..1_060_000).contains(&cost_us), "{build}");
+    assert_eq!(fix["function"], "Fix::apply");
+    assert_eq!(fix["aspect"], "new");
+    assert_eq!(fix["after"], f64::from(NUM_RANKS) * NUM_STEPS as f64);
+    let text = stdout(&["compare", &usual, &slow])?;
+    assert!(
+        text.contains("`Neighbor::build` under `Solver::step` takes 1.8 times as long"),
+        "{text}"
+    );
+    let back = changes(&slow, &usual)?;
+    let aspect = |name: &str| {
+        let row = back.iter().find(|row| row["function"] == name);
+        row.map(|row| row["aspect"].clone())
+    };
+    assert_eq!(aspect("Fix::apply"), Some("vanished".into()));
+    assert_eq!(aspect("Neighbor::build"), Some("duration".into()));
+    assert_eq!(aspect("Pair::compute"), None);
+    Ok(())
+}
+
+fn changes(before: &str, after: &str) -> Result<Vec<Value>> {
+    rows(&["compare", before, after])
+}
+
+#[test]
+fn csv_has_a_column_for_each_figure() -> Result<()> {
+    let (_disk, [usual, _, slow]) = runs()?;
+    let csv = stdout(&["compare", &usual, &slow, "--format", "csv", "-n", "1"])?;
+    let header = csv.lines().next().context("no header")?;
+    assert_eq!(
+        header,
+        "kind,aspect,function,path,before,after,ratio,ratio_low,ratio_high,cost_us,p_value,corrected_p,sure,words"
+    );
+    assert_eq!(csv.lines().count(), 2, "{csv}");
+    Ok(())
+}
+
+#[test]
+fn check_fails_with_the_reason_in_its_reports() -> Result<()> {
+    let (disk, [usual, again, slow]) = runs()?;
+    let [junit, markdown] = ["report.xml", "report.md"].map(|name| {
+        let path = disk.path().join(name);
+        path.to_string_lossy().into_owned()
+    });
+    let check = |run: &str, more: &[&str]| {
+        let args = [
+            "check",
+            run,
+            "--reference",
+            &usual,
+            "--junit",
+            &junit,
+            "--markdown",
+            &markdown,
+        ];
+        callgrove(&[&args[..], more].concat())
+    };
+    let passed = check(&again, &[])?;
+    let text = String::from_utf8_lossy(&passed.stdout).into_owned();
+    assert_eq!(passed.status.code(), Some(0), "{text}");
+    assert!(text.contains("slower: passed"), "{text}");
+    let xml = fs::read_to_string(&junit)?;
+    assert!(
+        xml.contains("tests=\"3\" failures=\"0\" errors=\"0\""),
+        "{xml}"
+    );
+
+    let failed = check(&slow, &["--fail-on", "slower"])?;
+    let text = String::from_utf8_lossy(&failed.stdout).into_owned();
+    assert_eq!(failed.status.code(), Some(4), "{text}");
+    assert!(text.contains("slower: failed: "), "{text}");
+    let xml = fs::read_to_string(&junit)?;
+    assert!(
+        xml.contains("tests=\"1\" failures=\"1\" errors=\"0\""),
+        "{xml}"
+    );
+    assert!(
+        xml.contains("`Neighbor::build` under `Solver::step` takes 1.8 times"),
+        "{xml}"
+    );
+    let page = fs::read_to_string(&markdown)?;
+    assert!(page.contains("| slower | failed | "), "{page}");
+    assert!(page.contains("### slower\n\n* "), "{page}");
+
+    let allowed = check(&slow, &["--fail-on", "slower", "--max-slowdown", "100%"])?;
+    assert_eq!(allowed.status.code(), Some(0));
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_checked_has_its_own_exit_code() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let usual = write_run(disk.path(), "usual.callgrove", USUAL)?;
+    let missing = disk.path().join("missing").to_string_lossy().into_owned();
+    let junit = disk
+        .path()
+        .join("report.xml")
+        .to_string_lossy()
+        .into_owned();
+    let output = callgrove(&["check", &missing, "--reference", &usual, "--junit", &junit])?;
+    assert_eq!(output.status.code(), Some(5));
+    let xml = fs::read_to_string(&junit)?;
+    assert!(xml.contains("failures=\"0\" errors=\"3\""), "{xml}");
+
+    let model = disk
+        .path()
+        .join("model.json")
+        .to_string_lossy()
+        .into_owned();
+    let example = example().to_string_lossy().into_owned();
+    let function = "PairEAM::compute";
+    stdout(&[
+        "analyze",
+        &example,
+        "--function",
+        function,
+        "--save-model",
+        &model,
+    ])?;
+    let check = ["check", &example, "--reference", &model, "--fail-on"];
+    let output = callgrove(&[&check[..], &["slower"]].concat())?;
+    assert_eq!(output.status.code(), Some(5));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("a model has no durations"), "{text}");
+    let output = callgrove(&[&check[..], &["abnormal"]].concat())?;
+    assert_eq!(
+        output.status.code(),
+        Some(4),
+        "the example has abnormal executions"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_run_needs_another_one_or_halves() -> Result<()> {
+    let trees = example().join("pair-eam-compute.jsonl");
+    let text = error_output(&["compare", &trees.to_string_lossy(), "--halves"])?;
+    assert!(text.contains("this needs a trace"), "{text}");
+    let example = example().to_string_lossy().into_owned();
+    assert_eq!(callgrove(&["compare", &example])?.status.code(), Some(2));
+    Ok(())
+}
