@@ -26,6 +26,17 @@ pub(crate) struct NativeHost {
     access: ServerAccess,
     /// The last opened journal; its writer owns it.
     journal: Weak<Mutex<JournalFile>>,
+    /// True if journals are read but not written.
+    is_reading: bool,
+}
+
+/// A writer for sessions that change nothing.
+struct NoWriter;
+
+impl JournalWriter for NoWriter {
+    fn append(&mut self, _: &str) -> Result<(), HostError> {
+        Ok(())
+    }
 }
 
 /// A writer of a journal that this host may open again meanwhile.
@@ -38,6 +49,15 @@ impl NativeHost {
             journal_folder,
             access: ServerAccess::default(),
             journal: Weak::new(),
+            is_reading: false,
+        }
+    }
+
+    /// Returns the host for a session that shows labels but gives none: it reads journals, whoever has them open.
+    pub(crate) fn reading(self) -> Self {
+        Self {
+            is_reading: true,
+            ..self
         }
     }
 
@@ -76,6 +96,13 @@ impl Host for NativeHost {
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError> {
         let folder = self.journal_folder.as_ref().map_err(failed)?;
         let path = JournalFile::path(folder, source, run);
+        if self.is_reading {
+            return Ok(OpenJournal {
+                lines: JournalFile::read(&path).map_err(|error| failed(&error))?,
+                place: path.display().to_string(),
+                writer: Box::new(NoWriter),
+            });
+        }
         let held = self.journal.upgrade().filter(|journal| {
             let journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
             journal.path_of() == path

@@ -1,7 +1,7 @@
 //! The journal of a source on disk: append-only, synchronized, and owned by one window at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -67,6 +67,18 @@ impl JournalFile {
         };
         journal.drop_half_line().with_context(in_file)?;
         Ok(journal)
+    }
+
+    /// Returns the complete lines of the journal at `path`, also while another window has it open; none if there is no
+    /// such file.
+    pub(crate) fn read(path: &Path) -> Result<Vec<String>> {
+        let content = match std::fs::read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            content => content.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let complete = content.iter().rposition(|&byte| byte == b'\n');
+        let text = String::from_utf8_lossy(&content[..complete.map_or(0, |end| end + 1)]);
+        Ok(text.lines().map(str::to_owned).collect())
     }
 
     /// Returns the path of the journal.
@@ -184,6 +196,18 @@ fn file_name(source: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_complete_lines_of_an_open_journal_can_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.jsonl");
+        assert_eq!(JournalFile::read(&path).unwrap(), [""; 0]);
+        std::fs::write(&path, "one\ntwo\n").unwrap();
+        let _open = JournalFile::open(&path).unwrap();
+        std::fs::write(&path, "one\ntwo\nthr").unwrap();
+        assert_eq!(JournalFile::read(&path).unwrap(), ["one", "two"]);
+        assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\nthr");
+    }
 
     #[test]
     fn complete_lines_are_kept_and_a_partial_one_is_removed() {

@@ -59,6 +59,8 @@ fn main() -> ExitCode {
         CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
         CliCommand::Open(args) => done(cmd::open::run(&args)),
         CliCommand::Serve(args) => done(cmd::serve::run(&args)),
+        CliCommand::Report(args) => cmd::drawing::report::run(&args),
+        CliCommand::Mcp(args) => done(cmd::mcp::run(&args)),
         CliCommand::Export(args) => cmd::export::run(&args),
         CliCommand::Run(args) => cmd::run::run(&args),
         CliCommand::Ad(args) => cmd::ad::run(&args),

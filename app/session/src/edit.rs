@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use callgrove_model::Label;
+use callgrove_model::{Label, TimeNs};
 use serde::{Deserialize, Serialize};
 
 use crate::label::{LabelKey, label_name};
@@ -95,6 +95,9 @@ pub(crate) struct SavedLabel {
     /// Author, if known. Older files lack it, and older programs ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) by: Option<Arc<str>>,
+    /// Time since the epoch, if known. As the author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) at_ns: Option<TimeNs>,
 }
 
 #[expect(

@@ -7,8 +7,10 @@ pub(crate) mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use callgrove_model::TimeNs;
+
 use crate::edit::{Edit, SavedState};
-use crate::label::{LabelKey, LabelSet};
+use crate::label::{LabelKey, LabelOrigin, LabelSet};
 use crate::mark::Mark;
 
 use root_state::{LabelState, RootValues, UNEDITED};
@@ -23,8 +25,8 @@ pub(crate) struct History {
     redo_steps: Vec<UndoStep>,
     /// Authors of labels, each name once.
     authors: BTreeSet<Arc<str>>,
-    /// Author of the edits that follow, if known.
-    author: Option<Arc<str>>,
+    /// Origin of the edits that follow.
+    origin: LabelOrigin,
 }
 
 /// An action on a history, as stored in the journal.
@@ -75,13 +77,14 @@ impl History {
         self.roots.get(root).unwrap_or(&UNEDITED)
     }
 
-    /// Sets the author of the edits that follow.
-    pub(crate) fn with_author(&mut self, author: Option<&str>) -> &mut Self {
-        self.author = author.map(|author| match self.authors.get(author) {
+    /// Sets the author and the time of the edits that follow, as far as known.
+    pub(crate) fn with_origin(&mut self, author: Option<&str>, at: Option<TimeNs>) -> &mut Self {
+        let by = author.map(|author| match self.authors.get(author) {
             Some(known) => Arc::clone(known),
             None => Arc::from(author),
         });
-        self.authors.extend(self.author.clone());
+        self.authors.extend(by.clone());
+        self.origin = LabelOrigin { by, at };
         self
     }
 
@@ -187,7 +190,7 @@ impl History {
         let values = StepValues {
             of_root: root.as_deref().map_or_else(RootValues::default, |root| {
                 let state = self.roots.entry(root.into()).or_default();
-                state.after(edit, self.author.as_ref())
+                state.after(edit, &self.origin)
             }),
             marks: self.marks_after(edit),
         };

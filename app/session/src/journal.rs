@@ -179,11 +179,13 @@ impl Journal {
             Entry::Ask => HistoryStep::Ask,
         };
         match (scope, &self.root) {
-            (Scope::Stamped { who, .. }, _) => {
-                self.history.with_author(who.as_deref()).apply(&action);
+            (Scope::Stamped { who, at_ns, .. }, _) => {
+                let history = self.history.with_origin(who.as_deref(), Some(at_ns));
+                history.apply(&action);
             }
             (Scope::CurrentRoot, Some(root)) => {
-                self.history.with_author(None).apply_in_root(root, &action);
+                let history = self.history.with_origin(None, None);
+                history.apply_in_root(root, &action);
             }
             (Scope::CurrentRoot, None) => return Err("an edit before any root function".to_owned()),
         }
@@ -200,6 +202,7 @@ enum Scope {
     Stamped {
         root: Option<String>,
         who: Option<String>,
+        at_ns: TimeNs,
     },
     /// The one of the line before, in version 1.
     CurrentRoot,
@@ -208,8 +211,8 @@ enum Scope {
 fn read(value: Value) -> Result<(Scope, Entry), serde_json::Error> {
     if value.get("entry").is_some() {
         let StampedEntry { stamp, root, entry } = serde_json::from_value(value)?;
-        let who = stamp.who;
-        Ok((Scope::Stamped { root, who }, entry))
+        let Stamp { who, at_ns, .. } = stamp;
+        Ok((Scope::Stamped { root, who, at_ns }, entry))
     } else {
         Ok((Scope::CurrentRoot, serde_json::from_value(value)?))
     }

@@ -74,7 +74,9 @@ pub use explain::{Explainer, design_text};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
 pub use journal::journal_run;
-pub use label::{EventKey, LabelCsvError, LabelKey, LabelRow, LabelSet, TreeKey, label_rows};
+pub use label::{
+    EventKey, LabelCsvError, LabelKey, LabelOrigin, LabelRow, LabelSet, TreeKey, label_rows,
+};
 pub use learning::{
     LearnSettings, Learned, LearningError, ModelJudgement, SavedModel, TreeScores, analyze,
     suggest_roots,

@@ -206,6 +206,7 @@ mod tests {
             trained: false,
             held: false,
             by: None,
+            at_ns: None,
         };
         assert_eq!(file.state.labels, [expected]);
         assert_eq!((file.state.marks, file.view), (None, Value::Null));

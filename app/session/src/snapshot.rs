@@ -17,7 +17,7 @@ use callgrove_query::{
 use callgrove_trees::explain::Difference;
 
 use crate::command::Selection;
-use crate::label::LabelSet;
+use crate::label::{LabelOrigin, LabelSet};
 use crate::mark::Mark;
 use crate::model::{ModelSettings, RunningModels};
 use crate::question::{ModelQuestion, TrainingQuestion};
@@ -249,10 +249,15 @@ impl Snapshot {
         self.record_labels.get(record.key()?)
     }
 
+    /// Returns who gave a tree's label, and when; `None` if it has none.
+    pub fn label_origin(&self, tree: TreeIdx) -> Option<&LabelOrigin> {
+        let forest = &self.analysis.as_ref()?.forest;
+        (self.labels).origin(self.labels.key_of(forest, tree))
+    }
+
     /// Returns the author of a tree's label, if known.
     pub fn label_author(&self, tree: TreeIdx) -> Option<&str> {
-        let forest = &self.analysis.as_ref()?.forest;
-        (self.labels).author(self.labels.key_of(forest, tree))
+        self.label_origin(tree)?.by.as_deref()
     }
 
     /// Returns the author of an execution's label, in whichever source it was labelled.

@@ -24,6 +24,7 @@ pub(super) const PURE: &[&str] = &[
     "ml/judge/",
     "ml/evaluate/",
     "app/query/",
+    "app/report/",
     "app/session/",
 ];
 

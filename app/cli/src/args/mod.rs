@@ -4,11 +4,13 @@ mod causes;
 mod common;
 mod compare;
 mod config_file;
+mod mcp;
 mod page;
 mod part;
 mod pipeline;
 mod provdb;
 mod relay;
+mod report;
 
 use std::path::PathBuf;
 
@@ -21,6 +23,7 @@ use common::{ClassArgs, TraceArgs};
 pub(crate) use common::{TableArgs, TableFormat};
 pub(crate) use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
 pub(crate) use config_file::ConfigFile;
+pub(crate) use mcp::McpArgs;
 pub(crate) use page::{ExportArgs, PageArgs};
 use part::PartArgs;
 pub(crate) use part::PartOfRun;
@@ -31,6 +34,7 @@ pub(crate) use pipeline::{
 };
 pub(crate) use provdb::{ProvDbCommandArgs, RetainArgs, UpkeepTask};
 pub(crate) use relay::RelayArgs;
+pub(crate) use report::ReportArgs;
 
 /// Finds anomalous executions in traces of parallel programs, explains them, and learns from your labels.
 #[derive(Parser, Debug)]
@@ -95,6 +99,10 @@ pub(crate) enum CliCommand {
     Open(OpenArgs),
     /// Serve the window as a web page for browsers; prints its address
     Serve(PageArgs),
+    /// Write a report of a run as one HTML file: incidents, candidates, labels, settings and inputs
+    Report(ReportArgs),
+    /// Answer an assistant's questions about runs: a server of the model context protocol on standard input and output
+    Mcp(McpArgs),
     /// Export a run for browsers without a server: as one file, or as a folder with the page
     Export(ExportArgs),
     /// Analyse a running job, or a recorded one, on this machine: detectors, parameter server and provenance database

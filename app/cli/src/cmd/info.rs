@@ -322,7 +322,7 @@ fn print_warnings(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
     Ok(())
 }
 
-fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
+pub(super) fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
     let totals = totals(trace);
     let functions = functions(trace);
     let functions: Vec<FunctionLine<'_>> = functions.iter().map(FunctionTotal::line).collect();

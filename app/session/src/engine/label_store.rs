@@ -114,7 +114,7 @@ impl LabelStore {
         if !self.history.can_apply(action) {
             return Ok(None);
         }
-        let who = stamp.who.clone();
+        let (who, at) = (stamp.who.clone(), stamp.at_ns);
         if let Some(journal) = &mut self.journal {
             journal.unwritten.push(action_line(action, stamp));
             if let Err(error) = journal.write() {
@@ -122,18 +122,23 @@ impl LabelStore {
                 return Err(error.into());
             }
         }
-        Ok(Some(self.history.with_author(who.as_deref()).apply(action)))
+        let history = self.history.with_origin(who.as_deref(), Some(at));
+        Ok(Some(history.apply(action)))
     }
 
     /// Carries out an action. [`LabelStore::write`] writes its line.
     pub(super) fn apply_unwritten(&mut self, action: &HistoryStep, stamp: Stamp) {
-        self.history.with_author(stamp.who.as_deref()).apply(action);
+        let at = Some(stamp.at_ns);
+        let history = self.history.with_origin(stamp.who.as_deref(), at);
+        history.apply(action);
         self.write_later(action_line(action, stamp));
     }
 
     /// Changes the result of the last action; `false` if nothing changed. [`LabelStore::write`] writes the line.
     pub(super) fn amend(&mut self, action: &HistoryStep, stamp: Stamp) -> bool {
-        let changed = self.history.with_author(stamp.who.as_deref()).apply(action);
+        let at = Some(stamp.at_ns);
+        let history = self.history.with_origin(stamp.who.as_deref(), at);
+        let changed = history.apply(action);
         let is_changed = changed.root.is_some();
         if is_changed {
             self.write_later(action_line(action, stamp));

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use callgrove_model::{Forest, Label, TreeIdx};
 
 use crate::edit::{Edit, LabelChange, ModelFile, SavedLabel, SavedState};
-use crate::label::{GivenLabel, LabelKey, LabelSet, by_tree};
+use crate::label::{GivenLabel, LabelKey, LabelOrigin, LabelSet, by_tree};
 use crate::model::ModelSettings;
 
 /// The label state of one execution.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct LabelState {
     pub(super) given: Option<Label>,
-    /// Author of the label, if known.
-    pub(super) by: Option<Arc<str>>,
+    /// Who gave the label, and when.
+    pub(super) origin: LabelOrigin,
     /// The label that the model was trained with.
     pub(super) learned: Option<Label>,
     /// True if the label applies to this execution only: the model is not trained with it.
@@ -78,12 +78,12 @@ impl LabelState {
         self.given != self.learned && !self.is_held
     }
 
-    /// Returns the label with its key and its author.
+    /// Returns the label with its key and its origin.
     pub(super) fn given_to((key, state): (&LabelKey, &Self)) -> Option<GivenLabel> {
         Some(GivenLabel {
             key: *key,
             label: state.given?,
-            by: state.by.clone(),
+            origin: state.origin.clone(),
         })
     }
 }
@@ -196,7 +196,8 @@ impl RootState {
                 label: label_state.given?,
                 trained: label_state.learned == label_state.given,
                 held: label_state.is_held,
-                by: label_state.by.clone(),
+                by: label_state.origin.by.clone(),
+                at_ns: label_state.origin.at,
             })
         };
         let file = self.choice.file.clone();
@@ -212,7 +213,7 @@ impl RootState {
     }
 
     /// Returns the new values of everything that an edit changes.
-    pub(super) fn after(&self, edit: &Edit, who: Option<&Arc<str>>) -> RootValues {
+    pub(super) fn after(&self, edit: &Edit, origin: &LabelOrigin) -> RootValues {
         let mut label_states = BTreeMap::new();
         let mut choice = self.choice.clone();
         match edit {
@@ -220,7 +221,7 @@ impl RootState {
                 for LabelChange { key, label } in changes {
                     let mut label_state = self.label_states.get(key).cloned().unwrap_or_default();
                     label_state.given = *label;
-                    label_state.by = label.and(who.cloned());
+                    label_state.origin = label.map(|_| origin.clone()).unwrap_or_default();
                     label_state.is_held = false;
                     label_states.insert(*key, label_state);
                 }
@@ -307,7 +308,10 @@ impl RootState {
                 given,
                 learned: given.filter(|_| saved.trained),
                 is_held: saved.held,
-                by: saved.by.clone(),
+                origin: LabelOrigin {
+                    by: saved.by.clone(),
+                    at: saved.at_ns,
+                },
             };
             (saved.key, label_state)
         }));

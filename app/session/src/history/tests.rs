@@ -269,24 +269,29 @@ fn ten_thousand_labels_and_their_undo_take_few_megabytes() {
 }
 
 #[test]
-fn undo_restores_the_author_of_a_label() {
+fn undo_restores_who_gave_a_label_and_when() {
     let mut history = History::default();
-    let give = |history: &mut History, who, value| {
+    let give = |history: &mut History, who, at, value| {
         let step = of("f", label(0, value));
-        history.with_author(who).apply(&step);
+        history.with_origin(who, Some(TimeNs(at))).apply(&step);
     };
-    let author = |history: &History| {
+    let origin = |history: &History| {
         let labels = history.of_root("f").labels();
         let (key, _) = labels.iter().next()?;
-        labels.author(key).map(str::to_owned)
+        let LabelOrigin { by, at } = labels.origin(key)?;
+        Some((by.as_deref().map(str::to_owned), at.map(|at| at.0)))
     };
-    give(&mut history, Some("ana"), Some(Label::Normal));
-    give(&mut history, Some("ben"), Some(Label::Abnormal));
-    assert_eq!(author(&history).as_deref(), Some("ben"));
-    history.with_author(Some("eve")).apply(&HistoryStep::Undo);
-    assert_eq!(author(&history).as_deref(), Some("ana"));
+    let ana = Some((Some("ana".to_owned()), Some(1)));
+    let ben = Some((Some("ben".to_owned()), Some(2)));
+    give(&mut history, Some("ana"), 1, Some(Label::Normal));
+    give(&mut history, Some("ben"), 2, Some(Label::Abnormal));
+    assert_eq!(origin(&history), ben);
+    history
+        .with_origin(Some("eve"), Some(TimeNs(3)))
+        .apply(&HistoryStep::Undo);
+    assert_eq!(origin(&history), ana);
     history.apply(&HistoryStep::Redo);
-    assert_eq!(author(&history).as_deref(), Some("ben"));
-    give(&mut history, None, Some(Label::Normal));
-    assert_eq!(author(&history), None);
+    assert_eq!(origin(&history), ben);
+    give(&mut history, None, 4, Some(Label::Normal));
+    assert_eq!(origin(&history), Some((None, Some(4))));
 }

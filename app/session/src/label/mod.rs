@@ -6,7 +6,7 @@ mod key;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callgrove_model::{Forest, Label, ProgramId, TreeIdx};
+use callgrove_model::{Forest, Label, ProgramId, TimeNs, TreeIdx};
 use serde::{Deserialize, Serialize};
 
 pub use csv::{LabelCsvError, LabelRow, label_rows};
@@ -16,14 +16,23 @@ pub use key::{EventKey, LabelKey, TreeKey};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "LabelColumns", into = "LabelColumns")]
 pub struct LabelSet {
-    labels: BTreeMap<LabelKey, (Label, Option<Arc<str>>)>,
+    labels: BTreeMap<LabelKey, (Label, LabelOrigin)>,
 }
 
-/// A label with its key and its author, if known.
+/// Who gave a label, and when, as far as known.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LabelOrigin {
+    /// Author: a login name.
+    pub by: Option<Arc<str>>,
+    /// Time since the epoch.
+    pub at: Option<TimeNs>,
+}
+
+/// A label with its key and its origin.
 pub(crate) struct GivenLabel {
     pub(crate) key: LabelKey,
     pub(crate) label: Label,
-    pub(crate) by: Option<Arc<str>>,
+    pub(crate) origin: LabelOrigin,
 }
 
 /// A compact form of [`LabelSet`] that stores each author once.
@@ -33,16 +42,29 @@ struct LabelColumns {
     names: Vec<Arc<str>>,
     /// Indices into `names`, in the order of the labels.
     by: Vec<Option<usize>>,
+    /// Times since the epoch, in the order of the labels.
+    #[serde(default)]
+    at: Vec<Option<TimeNs>>,
 }
 
 impl From<LabelColumns> for LabelSet {
-    fn from(LabelColumns { labels, names, by }: LabelColumns) -> Self {
+    fn from(columns: LabelColumns) -> Self {
+        let LabelColumns {
+            labels,
+            names,
+            by,
+            at,
+        } = columns;
         let by = by.into_iter().chain(std::iter::repeat(None));
-        let given = labels.into_iter().zip(by);
-        let given = given.map(|((key, label), by)| GivenLabel {
+        let at = at.into_iter().chain(std::iter::repeat(None));
+        let given = labels.into_iter().zip(by.zip(at));
+        let given = given.map(|((key, label), (by, at))| GivenLabel {
             key,
             label,
-            by: by.and_then(|by| names.get(by).cloned()),
+            origin: LabelOrigin {
+                by: by.and_then(|by| names.get(by).cloned()),
+                at,
+            },
         });
         given.collect()
     }
@@ -50,12 +72,14 @@ impl From<LabelColumns> for LabelSet {
 
 impl From<LabelSet> for LabelColumns {
     fn from(set: LabelSet) -> Self {
-        let by = || set.labels.values().map(|(_, by)| by.as_ref());
+        let origins = || set.labels.values().map(|(_, origin)| origin);
+        let by = || origins().map(|origin| origin.by.as_ref());
         let names: BTreeSet<&Arc<str>> = by().flatten().collect();
         let names: Vec<Arc<str>> = names.into_iter().cloned().collect();
         Self {
             labels: set.iter().collect(),
             by: by().map(|by| names.binary_search(by?).ok()).collect(),
+            at: origins().map(|origin| origin.at).collect(),
             names,
         }
     }
@@ -67,16 +91,21 @@ impl LabelSet {
         self.labels.get(&key.into()).map(|(label, _)| *label)
     }
 
-    /// Returns the author of a label, if known.
-    pub fn author(&self, key: impl Into<LabelKey>) -> Option<&str> {
-        self.labels.get(&key.into())?.1.as_deref()
+    /// Returns who gave a label, and when.
+    pub fn origin(&self, key: impl Into<LabelKey>) -> Option<&LabelOrigin> {
+        self.labels.get(&key.into()).map(|(_, origin)| origin)
     }
 
-    /// Sets or removes a label, without an author. Returns the label before.
+    /// Returns the author of a label, if known.
+    pub fn author(&self, key: impl Into<LabelKey>) -> Option<&str> {
+        self.origin(key)?.by.as_deref()
+    }
+
+    /// Sets or removes a label, without an origin. Returns the label before.
     pub fn set(&mut self, key: impl Into<LabelKey>, label: Option<Label>) -> Option<Label> {
         let key = key.into();
         let before = match label {
-            Some(label) => self.labels.insert(key, (label, None)),
+            Some(label) => self.labels.insert(key, (label, LabelOrigin::default())),
             None => self.labels.remove(&key),
         };
         before.map(|(label, _)| label)
@@ -122,7 +151,7 @@ impl LabelSet {
         }
     }
 
-    /// Copies a label with its author from another set.
+    /// Copies a label with its origin from another set.
     pub(crate) fn take_over(&mut self, key: LabelKey, others: &Self, of: LabelKey) {
         if let Some(given) = others.labels.get(&of) {
             self.labels.insert(key, given.clone());
@@ -194,7 +223,7 @@ impl<K: Into<LabelKey>> FromIterator<(K, Label)> for LabelSet {
         let labels = labels.into_iter();
         Self {
             labels: labels
-                .map(|(key, label)| (key.into(), (label, None)))
+                .map(|(key, label)| (key.into(), (label, LabelOrigin::default())))
                 .collect(),
         }
     }
@@ -204,7 +233,7 @@ impl FromIterator<GivenLabel> for LabelSet {
     fn from_iter<I: IntoIterator<Item = GivenLabel>>(labels: I) -> Self {
         let labels = labels.into_iter();
         Self {
-            labels: labels.map(|it| (it.key, (it.label, it.by))).collect(),
+            labels: labels.map(|it| (it.key, (it.label, it.origin))).collect(),
         }
     }
 }

@@ -1,0 +1,264 @@
+//! The run that is open, and the questions that tools ask about it.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use callgrove_model::{Forest, Label, Progress, TreeIdx};
+use callgrove_query::{IncidentRow, RunCauses, RunPatterns};
+use callgrove_session::{Command, Detection, Explainer, Snapshot, TreeRow, tree_rows};
+use serde_json::{Value, json};
+
+use super::answer::RowAnswer;
+use crate::cmd::drawing::session_wait::{HeadlessSession, is_analysed};
+use crate::cmd::info::to_json;
+use crate::host::NativeHost;
+use crate::journal_file;
+
+/// The open run. Another one replaces it when a tool names it.
+pub(super) struct OpenRuns {
+    /// Sources of the run that is meant if a tool names none.
+    usual: Vec<String>,
+    function: Option<String>,
+    may_label: bool,
+    open: Option<OpenRun>,
+}
+
+/// A run, its session, and what was computed for its newest scores.
+struct OpenRun {
+    sources: Vec<String>,
+    session: HeadlessSession,
+    explainer: Option<(Arc<Snapshot>, Arc<Explainer>)>,
+}
+
+/// Which run and function a tool is about.
+pub(super) struct Subject {
+    pub(super) run: Option<String>,
+    pub(super) function: Option<String>,
+}
+
+impl OpenRuns {
+    pub(super) fn new(usual: Vec<String>, function: Option<String>, may_label: bool) -> Self {
+        Self {
+            usual,
+            function,
+            may_label,
+            open: None,
+        }
+    }
+
+    /// Returns the session of a run, opened if it is not.
+    fn session_of(&mut self, run: Option<&str>) -> Result<&mut OpenRun> {
+        let sources = run.map_or_else(|| self.usual.clone(), |run| vec![run.to_owned()]);
+        ensure!(
+            !sources.is_empty(),
+            "no run is named: pass its path as `run`, or start `callgrove mcp` with one"
+        );
+        let is_open = self.open.as_ref().is_some_and(|it| it.sources == sources);
+        if !is_open {
+            self.open = None;
+            let host = NativeHost::new(journal_file::default_folder());
+            let host = if self.may_label { host } else { host.reading() };
+            let mut session = HeadlessSession::open(host, &sources, self.function.as_deref())?;
+            session.wait(is_analysed)?;
+            self.open = Some(OpenRun {
+                sources,
+                session,
+                explainer: None,
+            });
+        }
+        self.open.as_mut().context("the run was closed")
+    }
+
+    /// Returns the state of a run.
+    fn snapshot_of(&mut self, run: Option<&str>) -> Result<Arc<Snapshot>> {
+        Ok(self.session_of(run)?.session.snapshot())
+    }
+
+    /// Returns what a run consists of, and what is damaged in it.
+    pub(super) fn info(&mut self, run: Option<&str>) -> Result<Value> {
+        let snapshot = self.snapshot_of(run)?;
+        let trace = snapshot.trace.as_ref().context("no trace is open")?;
+        let source = snapshot.source.as_deref().unwrap_or_default();
+        Ok(to_json(source, trace, &snapshot.suggestions))
+    }
+
+    /// Returns the incidents of a run, the costliest first.
+    pub(super) fn incidents(
+        &mut self,
+        run: Option<&str>,
+        with_by_design: bool,
+        limit: usize,
+    ) -> Result<Value> {
+        let snapshot = self.snapshot_of(run)?;
+        let causes = causes_of(&snapshot)?;
+        let rows: Vec<IncidentRow> = causes
+            .incidents()
+            .iter()
+            .enumerate()
+            .filter(|(_, incident)| with_by_design || !incident.kind.is_by_design())
+            .map(|(number, incident)| causes.incident_row(number, incident))
+            .collect();
+        RowAnswer::of(&rows, limit)
+    }
+
+    /// Returns the executions of a function, the most abnormal first, with the reasons.
+    pub(super) fn analyze(
+        &mut self,
+        subject: &Subject,
+        only_abnormal: bool,
+        limit: usize,
+    ) -> Result<Value> {
+        let open = self.judged(subject)?;
+        let (snapshot, explainer) = open.explained()?;
+        let (forest, detection) = forest_of(&snapshot)?;
+        // Reasons are computed for the rows that are returned.
+        let rows: Vec<TreeRow> = tree_rows(
+            forest,
+            detection,
+            &snapshot.labels_by_tree,
+            snapshot.causes.as_deref(),
+            |tree| explainer.reasons(tree),
+        )
+        .filter(|row| row.abnormal || !only_abnormal)
+        .take(limit)
+        .collect();
+        let num_all = if only_abnormal {
+            detection.abnormal.iter().filter(|it| **it).count()
+        } else {
+            forest.len()
+        };
+        let mut answer = RowAnswer::of_part(&rows, num_all)?;
+        let root = snapshot.analysis.as_ref().map(|it| it.root_name.clone());
+        answer["function"] = root.into();
+        answer["num_executions"] = forest.len().into();
+        answer["num_abnormal"] = detection.num_abnormal.into();
+        Ok(answer)
+    }
+
+    /// Returns what delayed the abnormal executions of a function.
+    pub(super) fn causes(&mut self, subject: &Subject, limit: usize) -> Result<Value> {
+        let snapshot = self.judged(subject)?.session.snapshot();
+        let (forest, detection) = forest_of(&snapshot)?;
+        let causes = causes_of(&snapshot)?;
+        let listed = detection
+            .order
+            .iter()
+            .filter(|&&tree| detection.is_abnormal(tree) || detection.cause(tree).is_some());
+        let rows: Vec<_> = listed.map(|&tree| causes.row(forest, tree)).collect();
+        RowAnswer::of(&rows, limit)
+    }
+
+    /// Returns the repeated patterns of a run.
+    pub(super) fn patterns(&mut self, run: Option<&str>, limit: usize) -> Result<Value> {
+        let snapshot = self.snapshot_of(run)?;
+        let trace = snapshot.trace.as_ref().context("no trace is open")?;
+        let patterns = RunPatterns::find(trace, Progress::none())?;
+        let listed = patterns.listed();
+        let rows = listed.iter().take(limit);
+        let rows: Vec<_> = rows
+            .map(|pattern| patterns.row(pattern, snapshot.reference))
+            .collect();
+        let mut answer = RowAnswer::of_part(&rows, listed.len())?;
+        answer["iterations"] = serde_json::to_value(patterns.iterations_row())?;
+        Ok(answer)
+    }
+
+    /// Labels an execution, or removes its label, and returns the number of labels.
+    pub(super) fn label(
+        &mut self,
+        subject: &Subject,
+        execution: &str,
+        label: Option<Label>,
+    ) -> Result<Value> {
+        let open = self.judged(subject)?;
+        let snapshot = open.session.snapshot();
+        let (forest, _) = forest_of(&snapshot)?;
+        let tree = tree_named(forest, execution)?;
+        open.session.send(Command::SetLabel {
+            trees: vec![tree],
+            label,
+        });
+        // A training that would change many results waits for a person's answer.
+        let is_done = |now: &Snapshot| now.num_untrained == 0 || now.question.is_some();
+        open.session
+            .wait(|now| now.label(tree) == label && is_done(now))?;
+        let now = open.session.snapshot();
+        Ok(json!({
+            "num_labels": now.labels.len(),
+            "num_untrained": now.num_untrained,
+            "waits_for_a_person": now.question.is_some(),
+        }))
+    }
+
+    /// Returns the run with the forest of a function judged.
+    fn judged(&mut self, subject: &Subject) -> Result<&mut OpenRun> {
+        let open = self.session_of(subject.run.as_deref())?;
+        if let Some(function) = &subject.function {
+            let before = open.session.snapshot();
+            let is_shown = before
+                .analysis
+                .as_ref()
+                .is_some_and(|it| it.root_name == *function);
+            if !is_shown {
+                open.session.send(Command::SetRoot {
+                    function: function.clone(),
+                });
+                let is_new = |now: &Snapshot| {
+                    let (now, before) = (now.analysis.as_ref(), before.analysis.as_ref());
+                    now.zip(before)
+                        .is_none_or(|(now, before)| !Arc::ptr_eq(now, before))
+                };
+                open.session
+                    .wait(|now| is_new(now) && now.detection.is_some())?;
+            }
+        }
+        Ok(open)
+    }
+}
+
+impl OpenRun {
+    /// Returns the state, and what compares its trees with usual ones.
+    fn explained(&mut self) -> Result<(Arc<Snapshot>, Arc<Explainer>)> {
+        let snapshot = self.session.snapshot();
+        let (forest, detection) = forest_of(&snapshot)?;
+        if let Some((of, explainer)) = &self.explainer
+            && of.revision == snapshot.revision
+        {
+            return Ok((snapshot, Arc::clone(explainer)));
+        }
+        let labels = &snapshot.labels_by_tree;
+        let explainer = Explainer::new(forest, detection, labels, Progress::none())?;
+        let explainer = Arc::new(explainer);
+        self.explainer = Some((Arc::clone(&snapshot), Arc::clone(&explainer)));
+        Ok((snapshot, explainer))
+    }
+}
+
+fn forest_of(snapshot: &Snapshot) -> Result<(&Forest, &Detection)> {
+    let analysis = snapshot.analysis.as_ref();
+    let analysis =
+        analysis.context("no function of this run is analysed: name one as `function`")?;
+    let detection = snapshot.detection.as_ref();
+    Ok((
+        &analysis.forest,
+        detection.context("the executions are not judged")?,
+    ))
+}
+
+fn causes_of(snapshot: &Snapshot) -> Result<&RunCauses> {
+    let causes = snapshot.causes.as_deref().filter(|it| it.is_timed());
+    causes.context("causes need a trace: the trees of a file have no times")
+}
+
+/// Returns the tree with a code such as `#0-40`, or with an event label such as `0:3:17`.
+fn tree_named(forest: &Forest, name: &str) -> Result<TreeIdx> {
+    let mut trees = (0..forest.len()).map(TreeIdx::from_index);
+    let found = trees.find(|&tree| {
+        forest.code(tree).to_string() == name || forest.label(tree).to_string() == name
+    });
+    found.with_context(|| {
+        format!(
+            "no analysed execution is {name}: name it as `analyze` does, #RANK-INDEX or an event_id"
+        )
+    })
+}

@@ -1,0 +1,43 @@
+//! The thread that owns the open runs: it carries out one question after the other.
+
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use anyhow::{Context as _, Result, anyhow};
+use tokio::sync::oneshot;
+
+use super::open_run::OpenRuns;
+
+type Job = Box<dyn FnOnce(&mut OpenRuns) + Send>;
+
+/// A handle of the thread, which ends with the last handle.
+#[derive(Clone)]
+pub(super) struct Worker {
+    jobs: Sender<Job>,
+}
+
+impl Worker {
+    pub(super) fn start(mut runs: OpenRuns) -> Result<Self> {
+        let (sender, jobs) = channel::<Job>();
+        thread::Builder::new()
+            .name("questions".to_owned())
+            .spawn(move || jobs.iter().for_each(|job| job(&mut runs)))
+            .context("cannot start a thread")?;
+        Ok(Self { jobs: sender })
+    }
+
+    /// Carries out a question on the thread.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut OpenRuns) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let job = move |runs: &mut OpenRuns| {
+            // A client that no longer waits needs no answer.
+            drop(reply.send(question(runs)));
+        };
+        let ended = || anyhow!("an earlier question ended the server by a fault of Callgrove");
+        self.jobs.send(Box::new(job)).ok().with_context(ended)?;
+        answer.await.ok().with_context(ended)?
+    }
+}

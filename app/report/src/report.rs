@@ -1,0 +1,413 @@
+//! The content of a report, computed from the state of a session.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callgrove_model::{DurationNs, Label, Reason, TimeNs, Trace, TracerWrite, TreeIdx, thousands};
+use callgrove_query::{Incident, RunCauses};
+use callgrove_session::{
+    LabelKey, LabelOrigin, Mark, ModelSettings, Snapshot, TreeRow, rareness_text, tree_rows,
+};
+
+use crate::incident::IncidentSection;
+use crate::request::{IncidentChoice, InputFile, ReportError, ReportOrigin, ReportRequest};
+
+/// Number of reasons of a candidate.
+const MAX_REASONS: usize = 3;
+/// Number of trends.
+const MAX_TRENDS: usize = 8;
+/// Number of ranks that a note about damage lists.
+const MAX_RANKS: usize = 8;
+
+/// A name and its value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fact {
+    /// Name.
+    pub name: &'static str,
+    /// Value, with its unit.
+    pub value: String,
+}
+
+/// A report without its layout.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunReport {
+    /// The run in one line.
+    pub title: String,
+    /// What ran, where, when, and what was recorded.
+    pub run: Vec<Fact>,
+    /// What is damaged or missing in the data, a sentence each; empty if it is complete.
+    pub quality: Vec<String>,
+    /// Which incidents are listed, and of how many.
+    pub incident_note: String,
+    /// The incidents.
+    pub incidents: Vec<IncidentSection>,
+    /// Persistent and gradual changes, the costliest first, a sentence each.
+    pub trends: Vec<String>,
+    /// The abnormal executions of the analysed function, if one is analysed.
+    pub candidates: Option<CandidateSection>,
+    /// All labels, if asked for, in order of key.
+    pub labels: Option<Vec<LabelLine>>,
+    /// Marks of the run: time and text.
+    pub marks: Vec<(String, String)>,
+    /// Settings of the model.
+    pub settings: Vec<Fact>,
+    /// The files that were read.
+    pub inputs: Vec<InputFile>,
+    /// Who made it, when, and with what.
+    pub origin: ReportOrigin,
+}
+
+/// The most abnormal executions of the analysed function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CandidateSection {
+    /// The function, without arguments.
+    pub function: String,
+    /// How many were judged, and how many are listed.
+    pub note: String,
+    /// The executions, the most abnormal first.
+    pub lines: Vec<CandidateLine>,
+}
+
+/// One abnormal execution.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CandidateLine {
+    /// Its row in the table of `callgrove analyze`.
+    pub row: TreeRow,
+    /// Start, counted from the start of the run; empty for trees without times.
+    pub begin: String,
+    /// Duration or weight, with its unit.
+    pub weight: String,
+    /// In how many normal executions one is as unusual; empty if unknown.
+    pub rareness: String,
+    /// What explains it, or its part in a delay; empty if nothing is known.
+    pub cause: String,
+    /// Why it is unusual.
+    pub reasons: String,
+}
+
+/// A label.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LabelLine {
+    /// The tree or execution.
+    pub execution: String,
+    /// `normal` or `abnormal`.
+    pub label: &'static str,
+    /// Author; empty if unknown.
+    pub by: String,
+    /// Time in UTC; empty if unknown.
+    pub at: String,
+}
+
+impl Fact {
+    /// Returns a fact with the text of a value.
+    pub(crate) fn new(name: &'static str, value: impl ToString) -> Self {
+        Self {
+            name,
+            value: value.to_string(),
+        }
+    }
+}
+
+impl RunReport {
+    /// Returns the report of what a session shows. `reasons_of` returns why a tree is unusual.
+    ///
+    /// # Errors
+    /// [`ReportError`] if there is no trace, or no incident of a number that was asked for.
+    pub fn of(
+        snapshot: &Snapshot,
+        request: &ReportRequest,
+        reasons_of: impl Fn(TreeIdx) -> Vec<Reason>,
+    ) -> Result<Self, ReportError> {
+        let trace = snapshot.trace.as_ref().ok_or(ReportError::NoTrace)?;
+        let begin = trace.time_span().map_or(TimeNs(0), |(begin, _)| begin);
+        let chosen = chosen_incidents(snapshot.causes.as_deref(), &request.incidents)?;
+        let incidents = snapshot.causes.as_ref().map(|causes| {
+            let sections = chosen.iter().map(|&(number, incident)| {
+                let numbered = (number, incident);
+                IncidentSection::new(snapshot, causes, numbered, begin, &reasons_of)
+            });
+            sections.collect()
+        });
+        let trends = snapshot.trends.iter().flat_map(|trends| trends.rows());
+        Ok(Self {
+            title: trace.identity.to_string(),
+            run: run_facts(trace, snapshot.source.as_deref()),
+            quality: quality(trace),
+            incident_note: incident_note(snapshot.causes.as_deref(), &request.incidents),
+            incidents: incidents.unwrap_or_default(),
+            trends: trends.take(MAX_TRENDS).map(|row| row.words).collect(),
+            candidates: candidates(snapshot, request.num_candidates, begin, &reasons_of),
+            labels: request.with_labels.then(|| label_lines(snapshot)),
+            marks: marks(snapshot, begin),
+            settings: settings(snapshot),
+            inputs: request.inputs.clone(),
+            origin: request.origin.clone(),
+        })
+    }
+}
+
+type Numbered<'a> = (usize, &'a Incident);
+
+fn chosen_incidents<'a>(
+    causes: Option<&'a RunCauses>,
+    choice: &IncidentChoice,
+) -> Result<Vec<Numbered<'a>>, ReportError> {
+    let all = causes.map_or(&[][..], RunCauses::incidents);
+    match choice {
+        IncidentChoice::Costliest { at_most } => {
+            let numbered = all.iter().enumerate();
+            let costliest = numbered.filter(|(_, incident)| !incident.kind.is_by_design());
+            Ok(costliest.take(*at_most).collect())
+        }
+        IncidentChoice::Numbers(numbers) => {
+            let count = all.len();
+            let found = numbers.iter().map(|&number| {
+                let incident = all.get(number);
+                incident
+                    .map(|incident| (number, incident))
+                    .ok_or(ReportError::NoIncident { number, count })
+            });
+            found.collect()
+        }
+    }
+}
+
+fn incident_note(causes: Option<&RunCauses>, choice: &IncidentChoice) -> String {
+    let Some(causes) = causes.filter(|causes| causes.is_timed()) else {
+        return "Causes need a trace with times; this one has none.".to_owned();
+    };
+    let all = causes.incidents();
+    let is_by_design = |incident: &&Incident| incident.kind.is_by_design();
+    let by_design = all.iter().filter(is_by_design).count();
+    let faults = all.len() - by_design;
+    let others = match by_design {
+        0 => String::new(),
+        1 => "; 1 other delay is by design of the program, or noise of the machine".to_owned(),
+        more => format!(
+            "; {} other delays are by design of the program, or noise of the machine",
+            thousands(more)
+        ),
+    };
+    match (choice, faults) {
+        (_, 0) => format!("No incident was found{others}."),
+        (IncidentChoice::Costliest { at_most }, faults) if faults > *at_most => format!(
+            "The {} costliest of {} incidents{others}.",
+            thousands(*at_most),
+            thousands(faults)
+        ),
+        (IncidentChoice::Costliest { .. }, 1) => format!("One incident{others}."),
+        (IncidentChoice::Costliest { .. }, faults) => {
+            format!("All {} incidents{others}.", thousands(faults))
+        }
+        (IncidentChoice::Numbers(chosen), _) => format!(
+            "{} chosen of {} incidents{others}.",
+            thousands(chosen.len()),
+            thousands(faults)
+        ),
+    }
+}
+
+fn run_facts(trace: &Trace, source: Option<&str>) -> Vec<Fact> {
+    let hosts = trace.identity.hosts();
+    let length = trace
+        .time_span()
+        .map_or(DurationNs::ZERO, |(begin, end)| end.since(begin));
+    let written: DurationNs = trace.writes.iter().map(TracerWrite::duration).sum();
+    let mut facts = vec![Fact::new("Run", trace.identity.id())];
+    if let Some(source) = source {
+        facts.push(Fact::new("Source", source));
+    }
+    if let Some(line) = trace.identity.command_line() {
+        facts.push(Fact::new("Command", line));
+    }
+    if !hosts.is_empty() {
+        facts.push(Fact::new(
+            "Hosts",
+            hosts.into_iter().collect::<Vec<_>>().join(", "),
+        ));
+    }
+    facts.push(Fact::new(
+        "Size",
+        format!(
+            "{} ranks, {} threads, {} calls, {} messages",
+            thousands(trace.ranks().len()),
+            thousands(trace.lanes.len()),
+            thousands(trace.num_executions()),
+            thousands(trace.messages.len())
+        ),
+    ));
+    if !trace.is_forest {
+        facts.push(Fact::new("Duration", length));
+    }
+    if !trace.writes.is_empty() {
+        facts.push(Fact::new(
+            "Writes of the tracer",
+            format!("{}, {written} in all", thousands(trace.writes.len())),
+        ));
+    }
+    facts
+}
+
+fn quality(trace: &Trace) -> Vec<String> {
+    let start = trace.time_span().map(|(start, _)| start);
+    let mut by_kind: BTreeMap<_, (u64, Vec<u32>, String)> = BTreeMap::new();
+    for warning in trace.warnings.damage() {
+        let first = || (0, Vec::new(), warning.first.since(start));
+        let (count, ranks, _) = by_kind.entry(warning.kind).or_insert_with(first);
+        *count += warning.count;
+        ranks.extend(warning.rank.map(|rank| rank.0));
+    }
+    let damage = by_kind.into_iter().map(|(kind, (count, ranks, first))| {
+        let shown: Vec<String> = ranks.iter().take(MAX_RANKS).map(u32::to_string).collect();
+        let more = if ranks.len() > MAX_RANKS { ", …" } else { "" };
+        let ranks = match shown.len() {
+            0 => String::new(),
+            1 => format!(" on rank {}", shown.join("")),
+            _ => format!(" on ranks {}{more}", shown.join(", ")),
+        };
+        format!("{kind}: {count} times{ranks}; first {first}")
+    });
+    let notes = trace.warnings.notes().into_iter();
+    let notes = notes.map(|(kind, count)| format!("{kind}: {count} times"));
+    damage.chain(notes).collect()
+}
+
+fn candidates(
+    snapshot: &Snapshot,
+    at_most: usize,
+    begin: TimeNs,
+    reasons_of: &impl Fn(TreeIdx) -> Vec<Reason>,
+) -> Option<CandidateSection> {
+    let (analysis, detection) = (snapshot.analysis.as_ref()?, snapshot.detection.as_ref()?);
+    let forest = &analysis.forest;
+    let num_abnormal = detection.num_abnormal;
+    let num_listed = num_abnormal.min(at_most);
+    let is_listed = |tree| detection.is_abnormal(tree);
+    let reasons = |tree| {
+        if is_listed(tree) {
+            reasons_of(tree)
+        } else {
+            Vec::new()
+        }
+    };
+    let rows = tree_rows(
+        forest,
+        detection,
+        &snapshot.labels_by_tree,
+        snapshot.causes.as_deref(),
+        reasons,
+    );
+    let lines = rows.take(num_listed).map(|row| CandidateLine {
+        begin: if forest.unit().is_time() {
+            DurationNs::from_us(row.entry_us - begin.as_us()).to_string()
+        } else {
+            String::new()
+        },
+        weight: forest.unit().amount(row.weight()).to_string(),
+        rareness: row.p_value.map_or_else(String::new, rareness_text),
+        cause: cause_text(&row),
+        reasons: row.reasons.words(MAX_REASONS),
+        row,
+    });
+    let explained = match detection.num_explained {
+        0 => String::new(),
+        num => format!(
+            " Writes of the tracer explain {} more, which are not listed.",
+            thousands(num)
+        ),
+    };
+    let listed = match num_abnormal {
+        0 => "None is called abnormal.".to_owned(),
+        _ if num_listed < num_abnormal => format!(
+            "{} are called abnormal; the {} most abnormal are listed.",
+            thousands(num_abnormal),
+            thousands(num_listed)
+        ),
+        1 => "One is called abnormal.".to_owned(),
+        _ => format!("{} are called abnormal.", thousands(num_abnormal)),
+    };
+    Some(CandidateSection {
+        function: analysis.root_name.clone(),
+        note: format!(
+            "{} executions were judged. {listed}{explained}",
+            thousands(forest.len())
+        ),
+        lines: lines.collect(),
+    })
+}
+
+fn cause_text(row: &TreeRow) -> String {
+    let role = match (row.role.as_deref(), row.root_rank) {
+        (Some("root"), _) => "delayed others".to_owned(),
+        (Some("victim"), Some(rank)) => format!("waited for rank {rank}"),
+        (Some("undecided"), _) => "delayed; the trace does not show by whom".to_owned(),
+        _ => String::new(),
+    };
+    let cause = row.cause.map(|cause| cause.name().to_owned());
+    cause.or_else(|| row.by_design.clone()).unwrap_or(role)
+}
+
+fn label_lines(snapshot: &Snapshot) -> Vec<LabelLine> {
+    let of_trees = snapshot.labels.iter().map(|it| (it, &snapshot.labels));
+    let of_records = snapshot.record_labels.iter();
+    let of_records = of_records.map(|it| (it, &snapshot.record_labels));
+    let mut seen: BTreeSet<LabelKey> = BTreeSet::new();
+    let all = of_trees.chain(of_records);
+    let lines = all.filter_map(|((key, label), set)| {
+        let LabelOrigin { by, at } = set.origin(key).cloned().unwrap_or_default();
+        seen.insert(key).then(|| LabelLine {
+            execution: key.to_string(),
+            label: label_text(label),
+            by: by.map_or_else(String::new, |by| by.to_string()),
+            at: at.map_or_else(String::new, |at| format!("{} UTC", at.utc())),
+        })
+    });
+    lines.collect()
+}
+
+/// Returns the name of a label.
+pub(crate) fn label_text(label: Label) -> &'static str {
+    match label {
+        Label::Normal => "normal",
+        Label::Abnormal => "abnormal",
+    }
+}
+
+fn marks(snapshot: &Snapshot, begin: TimeNs) -> Vec<(String, String)> {
+    let marks = snapshot.marks.iter();
+    let line = |mark: &Mark| {
+        let from = mark.range.from.since(begin);
+        let time = if mark.range.from == mark.range.to {
+            from.to_string()
+        } else {
+            format!("{from} to {}", mark.range.to.since(begin))
+        };
+        (time, mark.text.clone())
+    };
+    marks.map(line).collect()
+}
+
+fn settings(snapshot: &Snapshot) -> Vec<Fact> {
+    let ModelSettings { nu, gamma, rate } = snapshot.settings;
+    let is_default = if snapshot.settings == snapshot.default_settings {
+        "the defaults"
+    } else {
+        "changed by a user"
+    };
+    let count = |label| thousands(snapshot.labels.count(label));
+    vec![
+        Fact::new(
+            "Model",
+            format!(
+                "ν {nu}, kernel factor {gamma}, false alarms {rate} of those called abnormal ({is_default})"
+            ),
+        ),
+        Fact::new(
+            "Learned from",
+            format!(
+                "{} labels normal, {} labels abnormal",
+                count(Label::Normal),
+                count(Label::Abnormal)
+            ),
+        ),
+    ]
+}
