@@ -16,11 +16,6 @@ pub(crate) struct TraceArgs {
 }
 
 impl TraceArgs {
-    /// Returns the paths as they were given.
-    pub(crate) fn paths(&self) -> &[String] {
-        &self.paths
-    }
-
     /// Returns the run as one source.
     pub(crate) fn source(&self) -> String {
         self.paths.join(PATH_SEPARATOR)

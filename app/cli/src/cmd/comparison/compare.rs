@@ -3,17 +3,18 @@
 use std::io::Write;
 
 use anyhow::Result;
-use callgrove_export::ResultTable;
+use callgrove_export::{Column, ResultTable};
 use callgrove_model::{DurationNs, thousands};
 use callgrove_query::{ChangeRow, ComparedRun, RunComparison};
 use serde::Serialize;
 
 use super::super::forest::trace_of;
-use crate::args::{CompareArgs, TableFormat};
+use crate::args::CompareArgs;
 use crate::exit::Exit;
-use crate::output::{Clock, print, print_rows, warn, with_progress};
+use crate::output::{Clock, warn, with_progress};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit> {
+    let destination = args.listing.table.destination()?;
     let mut clock = Clock::new(args.listing.timings);
     let (before, mut exit) = read(&args.before, &mut clock)?;
     let comparison = if let Some(after) = &args.after {
@@ -34,17 +35,18 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit> {
         rows.extend(comparison.possible_rows());
     }
     rows.truncate(args.listing.limit.unwrap_or(usize::MAX));
-    let format = args.listing.format;
-    if format != TableFormat::Table {
-        print_rows(format, &ChangeTable, rows)?;
-        return Ok(exit);
-    }
-    if rows.is_empty() {
-        print(|out| writeln!(out, "nothing changed"))?;
-    } else {
-        print_rows(format, &ChangeTable, rows)?;
-    }
-    print(|out| print_extent(out, &comparison, args.possible))?;
+    let is_text = destination.is_text();
+    destination.write(|out| {
+        if is_text && rows.is_empty() {
+            writeln!(out, "nothing changed")?;
+        } else {
+            out.rows(&ChangeTable, rows)?;
+        }
+        if is_text {
+            print_extent(out, &comparison, args.possible)?;
+        }
+        Ok(())
+    })?;
     Ok(exit)
 }
 
@@ -97,6 +99,29 @@ struct ChangeTable;
 
 impl ResultTable for ChangeTable {
     type Row = ChangeRow;
+
+    fn name(&self) -> &'static str {
+        "changes"
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            Column::text("kind"),
+            Column::text("aspect"),
+            Column::text("function"),
+            Column::text("path"),
+            Column::float("before"),
+            Column::float("after"),
+            Column::float("ratio").optional(),
+            Column::float("ratio_low").optional(),
+            Column::float("ratio_high").optional(),
+            Column::int("cost_us"),
+            Column::float("p_value"),
+            Column::float("corrected_p"),
+            Column::bool("sure"),
+            Column::text("words"),
+        ]
+    }
 
     fn headings(&self) -> Vec<&str> {
         vec!["cost", "kind", "what", "ratio", "p", "change"]

@@ -1,5 +1,6 @@
 //! `callgrove report`: what was found in a run, as one HTML file.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
@@ -10,13 +11,14 @@ use callgrove_report::{
 use callgrove_session::{Explainer, Host as _, Session, Snapshot};
 
 use super::input_hashes::input_files;
-use super::session_wait::HeadlessSession;
+use super::session_wait::{HeadlessSession, JournalUse};
 use crate::args::ReportArgs;
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file};
 use crate::host::NativeHost;
 use crate::journal_file;
 use crate::output::with_progress;
+use crate::stop::StopSignal;
 
 /// Number of incidents if none are chosen.
 const MAX_INCIDENTS: usize = 5;
@@ -30,7 +32,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
         args.out.display(),
         args.out.with_extension("html").display()
     );
-    let mut session = HeadlessSession::reading(args.trace.paths(), args.function.as_deref())?;
+    let mut session = HeadlessSession::open(
+        &source,
+        args.function.as_deref(),
+        JournalUse::Read,
+        &StopSignal::listen()?,
+    )?;
     let inputs = with_progress("Hashing the inputs", |progress| {
         input_files(&source, !args.no_hashes, progress)
     })?;
@@ -47,7 +54,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
         origin: origin(),
         inputs,
     };
-    let snapshot = session.snapshot();
+    let snapshot = Arc::clone(session.session.snapshot());
     let explainer = explainer(&snapshot)?;
     let reasons_of = |tree: TreeIdx| -> Vec<Reason> {
         explainer
@@ -60,7 +67,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
         let num_incidents = report.incidents.len();
         for (place, section) in report.incidents.iter_mut().enumerate() {
             progress.at(place as f32 / num_incidents as f32)?;
-            section.pictures = pictures(session.session(), section.number, section.tree)?;
+            section.pictures = pictures(&mut session.session, section.number, section.tree)?;
         }
         anyhow::Ok(())
     })?;

@@ -13,24 +13,34 @@ use rmcp::ServiceExt as _;
 use rmcp::transport::stdio;
 
 use crate::args::McpArgs;
+use crate::stop::{POLL_INTERVAL, StopSignal};
 use open_run::OpenRuns;
 use tools::McpServer;
 use worker::Worker;
 
 pub(crate) fn run(args: &McpArgs) -> Result<()> {
-    let runs = OpenRuns::new(args.sources.clone(), args.function.clone(), args.labels);
+    let stop = StopSignal::listen()?;
+    let runs = OpenRuns::new(args, stop.clone());
     let server = McpServer::new(Worker::start(runs)?, args.labels);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the server")?;
     runtime.block_on(async {
-        let service = server.serve(stdio()).await;
-        service
-            .context("the client did not begin a session of the protocol")?
-            .waiting()
-            .await
-            .context("the server failed")
+        let serve = async {
+            let service = server.serve(stdio()).await;
+            let service = service.context("no client began a session of the protocol")?;
+            service.waiting().await.context("the server failed")
+        };
+        let stopped = async {
+            while !stop.is_set() {
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
+        };
+        tokio::select! {
+            served = serve => served.map(drop),
+            () = stopped => Ok(()),
+        }
     })?;
     // A read of standard input cannot be cancelled, and nothing is left to do.
     runtime.shutdown_background();

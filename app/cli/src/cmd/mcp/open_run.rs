@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use callgrove_model::{Forest, Label, Progress, TreeIdx};
 use callgrove_query::{IncidentRow, RunCauses, RunPatterns};
-use callgrove_session::{Command, Detection, Explainer, Snapshot, TreeRow, tree_rows};
+use callgrove_session::{
+    Command, Detection, Explainer, Host as _, Snapshot, TreeRow, tree_rows,
+};
+use callgrove_source::PATH_SEPARATOR;
 use serde_json::{Value, json};
 
 use super::answer::RowAnswer;
-use crate::cmd::drawing::session_wait::{HeadlessSession, is_analysed};
+use crate::args::McpArgs;
+use crate::cmd::drawing::session_wait::{HeadlessSession, JournalUse};
 use crate::cmd::info::to_json;
 use crate::host::NativeHost;
 use crate::journal_file;
+use crate::stop::StopSignal;
 
 /// The open run. Another one replaces it when a tool names it.
 pub(super) struct OpenRuns {
@@ -20,12 +25,15 @@ pub(super) struct OpenRuns {
     usual: Vec<String>,
     function: Option<String>,
     may_label: bool,
+    stop: StopSignal,
     open: Option<OpenRun>,
 }
 
 /// A run, its session, and what was computed for its newest scores.
 struct OpenRun {
     sources: Vec<String>,
+    /// The function that a tool named last.
+    function: Option<String>,
     session: HeadlessSession,
     explainer: Option<(Arc<Snapshot>, Arc<Explainer>)>,
 }
@@ -37,11 +45,12 @@ pub(super) struct Subject {
 }
 
 impl OpenRuns {
-    pub(super) fn new(usual: Vec<String>, function: Option<String>, may_label: bool) -> Self {
+    pub(super) fn new(args: &McpArgs, stop: StopSignal) -> Self {
         Self {
-            usual,
-            function,
-            may_label,
+            usual: args.sources.clone(),
+            function: args.function.clone(),
+            may_label: args.labels,
+            stop,
             open: None,
         }
     }
@@ -56,13 +65,21 @@ impl OpenRuns {
         let is_open = self.open.as_ref().is_some_and(|it| it.sources == sources);
         if !is_open {
             self.open = None;
-            let host = NativeHost::new(journal_file::default_folder());
-            let host = if self.may_label { host } else { host.reading() };
-            let mut session = HeadlessSession::open(host, &sources, self.function.as_deref())?;
-            session.wait(is_analysed)?;
+            let journal = if self.may_label {
+                JournalUse::Written
+            } else {
+                JournalUse::Read
+            };
+            let source = sources.join(PATH_SEPARATOR);
             self.open = Some(OpenRun {
+                session: HeadlessSession::open(
+                    &source,
+                    self.function.as_deref(),
+                    journal,
+                    &self.stop,
+                )?,
                 sources,
-                session,
+                function: self.function.clone(),
                 explainer: None,
             });
         }
@@ -71,7 +88,7 @@ impl OpenRuns {
 
     /// Returns the state of a run.
     fn snapshot_of(&mut self, run: Option<&str>) -> Result<Arc<Snapshot>> {
-        Ok(self.session_of(run)?.session.snapshot())
+        Ok(self.session_of(run)?.snapshot())
     }
 
     /// Returns what a run consists of, and what is damaged in it.
@@ -137,7 +154,7 @@ impl OpenRuns {
 
     /// Returns what delayed the abnormal executions of a function.
     pub(super) fn causes(&mut self, subject: &Subject, limit: usize) -> Result<Value> {
-        let snapshot = self.judged(subject)?.session.snapshot();
+        let snapshot = self.judged(subject)?.snapshot();
         let (forest, detection) = forest_of(&snapshot)?;
         let causes = causes_of(&snapshot)?;
         let listed = detection
@@ -171,18 +188,16 @@ impl OpenRuns {
         label: Option<Label>,
     ) -> Result<Value> {
         let open = self.judged(subject)?;
-        let snapshot = open.session.snapshot();
+        let snapshot = open.snapshot();
         let (forest, _) = forest_of(&snapshot)?;
         let tree = tree_named(forest, execution)?;
-        open.session.send(Command::SetLabel {
-            trees: vec![tree],
-            label,
-        });
+        let trees = vec![tree];
+        open.perform([
+            Command::SetName(author()),
+            Command::SetLabel { trees, label },
+        ])?;
+        let now = open.snapshot();
         // A training that would change many results waits for a person's answer.
-        let is_done = |now: &Snapshot| now.num_untrained == 0 || now.question.is_some();
-        open.session
-            .wait(|now| now.label(tree) == label && is_done(now))?;
-        let now = open.session.snapshot();
         Ok(json!({
             "num_labels": now.labels.len(),
             "num_untrained": now.num_untrained,
@@ -193,33 +208,31 @@ impl OpenRuns {
     /// Returns the run with the forest of a function judged.
     fn judged(&mut self, subject: &Subject) -> Result<&mut OpenRun> {
         let open = self.session_of(subject.run.as_deref())?;
-        if let Some(function) = &subject.function {
-            let before = open.session.snapshot();
-            let is_shown = before
-                .analysis
-                .as_ref()
-                .is_some_and(|it| it.root_name == *function);
-            if !is_shown {
-                open.session.send(Command::SetRoot {
-                    function: function.clone(),
-                });
-                let is_new = |now: &Snapshot| {
-                    let (now, before) = (now.analysis.as_ref(), before.analysis.as_ref());
-                    now.zip(before)
-                        .is_none_or(|(now, before)| !Arc::ptr_eq(now, before))
-                };
-                open.session
-                    .wait(|now| is_new(now) && now.detection.is_some())?;
-            }
+        if subject.function.is_some() && subject.function != open.function {
+            let function = subject.function.clone().unwrap_or_default();
+            open.perform([Command::SetRoot { function }])?;
+            open.function.clone_from(&subject.function);
         }
         Ok(open)
     }
 }
 
 impl OpenRun {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(self.session.session.snapshot())
+    }
+
+    /// Carries out commands.
+    fn perform(&mut self, commands: impl IntoIterator<Item = Command>) -> Result<()> {
+        match self.session.perform(commands)? {
+            Some(error) => bail!("{error}"),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the state, and what compares its trees with usual ones.
     fn explained(&mut self) -> Result<(Arc<Snapshot>, Arc<Explainer>)> {
-        let snapshot = self.session.snapshot();
+        let snapshot = self.snapshot();
         let (forest, detection) = forest_of(&snapshot)?;
         if let Some((of, explainer)) = &self.explainer
             && of.revision == snapshot.revision
@@ -232,6 +245,15 @@ impl OpenRun {
         self.explainer = Some((Arc::clone(&snapshot), Arc::clone(&explainer)));
         Ok((snapshot, explainer))
     }
+}
+
+/// Returns the author of an assistant's labels, so that a person can recognise them.
+fn author() -> String {
+    let user = NativeHost::new(journal_file::default_folder()).user();
+    user.map_or_else(
+        || "an assistant".to_owned(),
+        |user| format!("{user}, by an assistant"),
+    )
 }
 
 fn forest_of(snapshot: &Snapshot) -> Result<(&Forest, &Detection)> {

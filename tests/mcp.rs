@@ -1,0 +1,146 @@
+//! `callgrove mcp`, asked by the client of the protocol's own library.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+
+use anyhow::{Context, Result};
+use callgrove_tests::program;
+use callgrove_tests::shell::{COMPUTE, analyze, example};
+use rmcp::model::{CallToolRequestParams, ContentBlock};
+use rmcp::service::RunningService;
+use rmcp::{RoleClient, ServiceExt as _};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+/// A client, its server, and the folder in which the server keeps labels.
+struct Assistant {
+    client: RunningService<RoleClient, ()>,
+    server: Child,
+    _state: TempDir,
+}
+
+impl Assistant {
+    async fn start(args: &[&str]) -> Result<Self> {
+        let state = tempfile::tempdir()?;
+        let mut server = Command::from(program::command()?)
+            .arg("mcp")
+            .args(args)
+            .env("XDG_STATE_HOME", state.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let output = server.stdout.take().context("no output")?;
+        let input = server.stdin.take().context("no input")?;
+        Ok(Self {
+            client: ().serve((output, input)).await?,
+            server,
+            _state: state,
+        })
+    }
+
+    /// Calls a tool, and returns its answer or the text of its error.
+    async fn ask(&self, tool: &'static str, arguments: Value) -> Result<Result<Value, String>> {
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let call = CallToolRequestParams::new(tool).with_arguments(arguments);
+        let result = self.client.call_tool(call).await?;
+        if result.is_error == Some(true) {
+            let texts = result.content.iter().filter_map(ContentBlock::as_text);
+            return Ok(Err(texts.map(|it| it.text.as_str()).collect()));
+        }
+        Ok(Ok(result.structured_content.context("an answer without content")?))
+    }
+
+    async fn answer(&self, tool: &'static str, arguments: Value) -> Result<Value> {
+        let answer = self.ask(tool, arguments).await?;
+        answer.map_err(anyhow::Error::msg)
+    }
+
+    async fn tools(&self) -> Result<BTreeSet<String>> {
+        let tools = self.client.list_all_tools().await?;
+        Ok(tools.into_iter().map(|it| it.name.into_owned()).collect())
+    }
+
+    /// Ends the session, and checks that the server ends by itself.
+    async fn end(mut self) -> Result<()> {
+        self.client.cancel().await?;
+        assert!(self.server.wait().await?.success());
+        Ok(())
+    }
+}
+
+fn run(test: impl Future<Output = Result<()>>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(test)
+}
+
+#[test]
+fn an_assistant_gets_what_the_commands_print() -> Result<()> {
+    run(async {
+        let example = example();
+        let assistant = Assistant::start(&[&example.to_string_lossy()]).await?;
+        assert!(!assistant.tools().await?.contains("label"));
+        let info = assistant.answer("info", json!({})).await?;
+        assert_eq!(info["ranks"], 4);
+        let incidents = assistant.answer("incidents", json!({ "limit": 2 })).await?;
+        let rows = incidents["rows"].as_array().context("no rows")?;
+        assert_eq!(rows.len(), 2, "{incidents}");
+        assert!(incidents["num_left_out"].as_u64() > Some(0), "{incidents}");
+        assert!(rows[0]["delay_us"].as_i64() >= rows[1]["delay_us"].as_i64());
+        let ranked = assistant
+            .answer("analyze", json!({ "function": COMPUTE, "limit": 3 }))
+            .await?;
+        let printed = analyze(&example, &["--limit", "3", "--explain"])?;
+        assert_eq!(ranked["rows"], Value::from(printed));
+        let causes = assistant
+            .answer("causes", json!({ "function": COMPUTE, "limit": 1 }))
+            .await?;
+        assert!(causes["rows"][0]["event_id"].is_string(), "{causes}");
+        let patterns = assistant.answer("patterns", json!({ "limit": 1 })).await?;
+        assert!(patterns["rows"][0]["name"].is_string(), "{patterns}");
+        assistant.end().await
+    })
+}
+
+#[test]
+fn a_mistake_is_an_answer_with_its_remedy() -> Result<()> {
+    run(async {
+        let assistant = Assistant::start(&[]).await?;
+        let error = assistant.ask("info", json!({})).await?.unwrap_err();
+        assert!(error.contains("pass its path as `run`"), "{error}");
+        let absent = json!({ "run": "/no/such/run" });
+        let error = assistant.ask("info", absent).await?.unwrap_err();
+        assert!(error.contains("/no/such/run"), "{error}");
+        let example = example();
+        let unknown = json!({ "run": example.to_string_lossy(), "function": "no_such_function" });
+        let error = assistant.ask("analyze", unknown).await?.unwrap_err();
+        assert!(error.contains("no_such_function"), "{error}");
+        let known = json!({ "run": example.to_string_lossy() });
+        assert_eq!(assistant.answer("info", known).await?["ranks"], 4);
+        assistant.end().await
+    })
+}
+
+#[test]
+fn a_label_changes_the_list_if_labels_may_be_given() -> Result<()> {
+    run(async {
+        let example = example();
+        let assistant = Assistant::start(&["--labels", &example.to_string_lossy()]).await?;
+        assert!(assistant.tools().await?.contains("label"));
+        let list = json!({ "function": COMPUTE, "limit": 1 });
+        let first = assistant.answer("analyze", list.clone()).await?;
+        let first = &first["rows"][0];
+        let label = json!({ "function": COMPUTE, "execution": first["tree"], "label": "abnormal" });
+        let given = assistant.answer("label", label).await?;
+        assert_eq!(given["num_labels"], 1);
+        let after = assistant.answer("analyze", list).await?;
+        assert_eq!(after["rows"][0]["label"], "abnormal", "{after}");
+        let unknown = json!({ "function": COMPUTE, "execution": "#9-9", "label": "normal" });
+        let error = assistant.ask("label", unknown).await?.unwrap_err();
+        assert!(error.contains("#9-9"), "{error}");
+        assistant.end().await
+    })
+}
