@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         CliCommand::Trends(args) => cmd::trends::run(&args),
         CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
         CliCommand::Open(args) => done(cmd::open::run(&args)),
+        CliCommand::Draw(args) => done(cmd::drawing::draw::run(&args)),
         CliCommand::Serve(args) => done(cmd::serve::run(&args)),
         CliCommand::Export(args) => cmd::export::run(&args),
         CliCommand::Run(args) => cmd::run::run(&args),

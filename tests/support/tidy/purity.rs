@@ -24,6 +24,7 @@ pub(super) const PURE: &[&str] = &[
     "ml/evaluate/",
     "app/query/",
     "app/session/",
+    "app/picture/",
 ];
 
 /// Modules of `std` that access files, processes, sockets, threads and the environment.

@@ -3,6 +3,7 @@
 mod causes;
 mod common;
 mod config_file;
+mod drawing;
 mod page;
 mod part;
 mod pipeline;
@@ -19,6 +20,7 @@ pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs, TrendsArgs};
 pub(crate) use common::TableFormat;
 use common::{ClassArgs, TraceArgs};
 pub(crate) use config_file::ConfigFile;
+pub(crate) use drawing::DrawArgs;
 pub(crate) use page::{ExportArgs, PageArgs};
 use part::PartArgs;
 pub(crate) use part::PartOfRun;
@@ -85,6 +87,8 @@ pub(crate) enum CliCommand {
     /// Open a run in a window: its trace, its records, the running job, or several of these
     #[command(visible_aliases = ["watch", "monitor"])]
     Open(OpenArgs),
+    /// Draw a view of a run as SVG or PNG, without a window
+    Draw(DrawArgs),
     /// Serve the window as a web page for browsers; prints its address
     Serve(PageArgs),
     /// Export a run for browsers without a server: as one file, or as a folder with the page

@@ -5,6 +5,7 @@ pub(crate) mod analyze;
 pub(crate) mod causes;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod drawing;
 pub(crate) mod evaluate;
 pub(crate) mod export;
 mod forest;

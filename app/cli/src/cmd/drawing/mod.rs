@@ -1,0 +1,4 @@
+//! Pictures of the views, drawn without a window.
+
+pub(crate) mod draw;
+pub(crate) mod session_wait;
