@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         CliCommand::Check(args) => cmd::comparison::check::run(&args),
         CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
         CliCommand::Open(args) => done(cmd::open::run(&args)),
+        CliCommand::Draw(args) => done(cmd::drawing::draw::run(&args)),
         CliCommand::Serve(args) => done(cmd::serve::run(&args)),
         CliCommand::Report(args) => cmd::drawing::report::run(&args),
         CliCommand::Mcp(args) => done(cmd::mcp::run(&args)),

@@ -74,8 +74,8 @@ impl Platform for NativePlatform {
         let mut dialog = rfd::FileDialog::new()
             .set_title(purpose.title())
             .set_file_name(suggested);
-        if let Some(extension) = purpose.extension() {
-            dialog = dialog.add_filter(purpose.title(), &[extension]);
+        if !purpose.extensions().is_empty() {
+            dialog = dialog.add_filter(purpose.title(), purpose.extensions());
         }
         // The dialog blocks until the user answers; the window must not.
         let ask = move || {
@@ -100,6 +100,11 @@ impl Platform for NativePlatform {
         open_example()
             .inspect_err(|error| warn(&format!("{error:#}")))
             .ok()
+    }
+
+    fn save(&self, path: &str, content: &[u8]) -> Result<(), String> {
+        replace_file(Path::new(path), content, Readers::ByMask)
+            .map_err(|error| format!("cannot write {path}: {error}"))
     }
 
     fn load_preferences(&self) -> Option<String> {

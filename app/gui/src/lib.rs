@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! app                    frame loop, layouts, overlays
-//! panels                 bars and dialogs
+//! panels, picture        bars and dialogs; views as pictures, without a window
 //! views                  one folder each
 //! context, platform      snapshot, theme and commands of a view; the host of the window
 //! command                actions, menus, keys, names of views and layouts
@@ -25,6 +25,7 @@ mod delay;
 pub mod hover;
 mod latest_answer;
 mod panels;
+pub mod picture;
 mod platform;
 #[cfg(test)]
 mod remote_tests;
@@ -40,5 +41,5 @@ pub mod views;
 pub mod widgets;
 
 pub use app::{CallgroveApp, Place, stored_window_size};
-pub use command::FilePurpose;
+pub use command::{FilePurpose, PictureView};
 pub use platform::{NoDialogs, PathKind, Platform, command_for};

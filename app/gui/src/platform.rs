@@ -32,6 +32,14 @@ pub trait Platform {
         true
     }
 
+    /// Writes a file that the user named in [`Platform::pick`]; an existing one is replaced. A browser downloads it.
+    ///
+    /// # Errors
+    /// If the file cannot be written: a sentence with the cause.
+    fn save(&self, path: &str, _content: &[u8]) -> Result<(), String> {
+        Err(format!("cannot write {path}: this window writes no files"))
+    }
+
     /// Returns the text stored last by [`Platform::store_preferences`].
     fn load_preferences(&self) -> Option<String> {
         None

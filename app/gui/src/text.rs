@@ -172,6 +172,15 @@ fn date(mut day: u64) -> (u64, u64, u64) {
     (year, month, day + 1)
 }
 
+/// Returns a duration rounded to three significant digits.
+pub(crate) fn round_duration(duration: DurationNs) -> DurationNs {
+    let mut step_ns = 1;
+    while duration.0 / step_ns >= 1_000 {
+        step_ns *= 10;
+    }
+    DurationNs((duration.0 as f64 / step_ns as f64).round() as i64 * step_ns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

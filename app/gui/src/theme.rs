@@ -57,6 +57,7 @@ pub const SMALLEST_TEXT: f32 = 11.0;
 #[derive(Clone, Debug)]
 pub struct Theme {
     is_dark: bool,
+    is_for_picture: bool,
     /// Held so that its address is not reused.
     trace: Option<Arc<Trace>>,
     functions: Arc<[Color32]>,
@@ -68,9 +69,24 @@ impl Theme {
         let names = trace.into_iter().flat_map(|trace| trace.names.iter());
         Self {
             is_dark,
+            is_for_picture: false,
             functions: names.map(|(_, name)| functions::color_of(name)).collect(),
             trace: trace.map(Arc::clone),
         }
+    }
+
+    /// Returns the same colours for a picture. Views then draw no controls, and plain shapes instead of textures.
+    #[must_use]
+    pub fn for_picture(self) -> Self {
+        Self {
+            is_for_picture: true,
+            ..self
+        }
+    }
+
+    /// Returns whether the view is drawn for a picture instead of the window.
+    pub fn is_for_picture(&self) -> bool {
+        self.is_for_picture
     }
 
     /// Installs the style of egui's own widgets, dark and light.
@@ -224,6 +240,11 @@ impl Theme {
         } else {
             Color32::from_gray(0xDE)
         }
+    }
+
+    /// Returns the background of a picture.
+    pub fn page(&self) -> Color32 {
+        visuals(self.is_dark).panel_fill
     }
 
     /// Returns the background of drawing areas.

@@ -258,15 +258,21 @@ impl Session {
         });
     }
 
+    /// Shows a message of the window itself.
+    pub fn add_notice(&mut self, severity: Severity, text: String) {
+        self.push_notice(severity, text);
+        self.compose();
+    }
+
     fn notify(&mut self, text: String) {
+        self.push_notice(Severity::Warning, text);
+    }
+
+    fn push_notice(&mut self, severity: Severity, text: String) {
         let id = FIRST_NOTICE + self.num_notices;
         self.num_notices += 1;
         self.notices.retain(|known| known.text != text);
-        self.notices.push(Notice {
-            id,
-            severity: Severity::Warning,
-            text,
-        });
+        self.notices.push(Notice { id, severity, text });
     }
 
     /// Drops the state that another trace or forest invalidates.

@@ -17,7 +17,10 @@ const DEBT: &[Debt] = &[];
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("axum", &["app/server"]),
     ("eframe", &["app/cli", "app/gui", "wasm"]),
-    ("egui", &["app/cli", "app/gui", "benches", "wasm"]),
+    (
+        "egui",
+        &["app/cli", "app/gui", "app/picture", "benches", "wasm"],
+    ),
     ("libloading", &["core/*-sys"]),
     ("web-sys", &["wasm"]),
 ];

@@ -26,6 +26,7 @@ pub(super) const PURE: &[&str] = &[
     "app/query/",
     "app/report/",
     "app/session/",
+    "app/picture/",
 ];
 
 /// Modules of `std` that access files, processes, sockets, threads and the environment.

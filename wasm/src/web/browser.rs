@@ -45,7 +45,11 @@ fn storage() -> Option<Storage> {
     page::window()?.local_storage().ok().flatten()
 }
 
-fn save(name: &str, content: &[u8]) -> Result<(), JsValue> {
+/// Downloads a file with this name and content.
+///
+/// # Errors
+/// The browser's error.
+pub(super) fn save(name: &str, content: &[u8]) -> Result<(), JsValue> {
     let parts = Array::of1(&Uint8Array::from(content));
     let options = BlobPropertyBag::new();
     options.set_type("application/octet-stream");

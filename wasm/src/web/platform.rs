@@ -37,11 +37,10 @@ impl Platform for BrowserPlatform {
             reply(Some(suggested.to_owned()));
             return true;
         }
-        let accept = match purpose.extension() {
-            Some(extension) => format!(".{extension}"),
-            // Files of several ranks have many extensions, and some have none.
-            None => String::new(),
-        };
+        // Files of several ranks have many extensions, and some have none.
+        let accept = purpose.extensions().iter();
+        let accept: Vec<String> = accept.map(|extension| format!(".{extension}")).collect();
+        let accept = accept.join(",");
         let asked = self.files.choose(&accept, purpose.is_folder(), reply);
         if let Err(error) = asked {
             page::log(&page::error_text(&error));
@@ -60,6 +59,11 @@ impl Platform for BrowserPlatform {
 
     fn has_paths(&self) -> bool {
         false
+    }
+
+    fn save(&self, path: &str, content: &[u8]) -> Result<(), String> {
+        browser::save(path, content)
+            .map_err(|error| format!("cannot download {path}: {}", page::error_text(&error)))
     }
 
     fn load_preferences(&self) -> Option<String> {

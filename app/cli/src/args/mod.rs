@@ -5,6 +5,7 @@ mod common;
 mod compare;
 mod config_file;
 mod mcp;
+mod drawing;
 mod page;
 mod part;
 mod pipeline;
@@ -24,6 +25,7 @@ pub(crate) use common::{TableArgs, TableFormat};
 pub(crate) use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
 pub(crate) use config_file::ConfigFile;
 pub(crate) use mcp::McpArgs;
+pub(crate) use drawing::DrawArgs;
 pub(crate) use page::{ExportArgs, PageArgs};
 use part::PartArgs;
 pub(crate) use part::PartOfRun;
@@ -97,6 +99,8 @@ pub(crate) enum CliCommand {
     /// Open a run in a window: its trace, its records, the running job, or several of these
     #[command(visible_aliases = ["watch", "monitor"])]
     Open(OpenArgs),
+    /// Draw a view of a run as SVG or PNG, without a window
+    Draw(DrawArgs),
     /// Serve the window as a web page for browsers; prints its address
     Serve(PageArgs),
     /// Write a report of a run as one HTML file: incidents, candidates, labels, settings and inputs

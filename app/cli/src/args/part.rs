@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use callgrove_model::{Forest, TimeNs, Trace};
+use callgrove_session::TimeRange;
 use clap::Args;
 
 #[derive(Args, Debug)]
@@ -87,6 +88,15 @@ impl PartOfRun {
     /// Returns the forest of the executions that are entered in this part of the run.
     pub(crate) fn of(self, forest: &Forest) -> Forest {
         forest.between(self.times(forest.trace()))
+    }
+
+    /// Returns the part as a time range of the run.
+    pub(crate) fn time_range(self, trace: &Trace) -> TimeRange {
+        let times = self.times(trace);
+        TimeRange {
+            from: times.start,
+            to: times.end,
+        }
     }
 
     fn times(self, trace: &Trace) -> Range<TimeNs> {

@@ -14,8 +14,7 @@ use super::layouts::{
 use super::overlay::Overlay;
 use super::picker::Picker;
 use super::{CallgroveApp, HandledState};
-use crate::command::{Action, FilePurpose, LayoutName, View};
-use crate::panels::PathDialog;
+use crate::command::{Action, LayoutName, View};
 use crate::theme::Theme;
 use crate::views::candidates::Step;
 use crate::views::incidents::IncidentsState;
@@ -29,8 +28,9 @@ impl CallgroveApp {
     /// Takes over new snapshots; nothing here blocks.
     pub(super) fn update(&mut self, ctx: &Context) {
         while let Ok((purpose, path)) = self.answers.1.try_recv() {
-            let command = self.command_for(purpose, path);
-            self.session.send(command);
+            if let Some(command) = self.take_path(purpose, path) {
+                self.session.send(command);
+            }
         }
         let dropped = ctx.input(|input| input.raw.dropped_files.clone());
         for file in dropped {
@@ -146,18 +146,6 @@ impl CallgroveApp {
         }
     }
 
-    /// Returns the command for a path that the user chose.
-    pub(super) fn command_for(&self, purpose: FilePurpose, path: String) -> Command {
-        match purpose {
-            FilePurpose::OpenTrace => self.platform.open(&path),
-            FilePurpose::SaveSession => Command::SaveSession {
-                path,
-                view: serde_json::to_value(&self.layout).unwrap_or_default(),
-            },
-            purpose => purpose.command(path),
-        }
-    }
-
     /// Turns keys into commands and actions.
     pub(super) fn take_keys(&mut self, ctx: &Context, commands: &mut Vec<Command>) {
         let is_open = self.overlay.is_some();
@@ -208,6 +196,7 @@ impl CallgroveApp {
         let snapshot = self.session.snapshot().clone();
         match action {
             Action::File(purpose) => self.ask_for_path(ctx, purpose),
+            Action::ExportView => self.ask_for_picture(ctx),
             Action::Connect => self.connect(),
             Action::Disconnect => commands.push(Command::Watch(WatchCommand::Disconnect)),
             Action::Demo => commands.extend(self.platform.demo()),
@@ -443,22 +432,6 @@ impl CallgroveApp {
         let address = self.session.snapshot().watch.address();
         self.states.connect.open(address);
         self.overlay = Some(Overlay::Connect);
-    }
-
-    fn ask_for_path(&mut self, ctx: &Context, purpose: FilePurpose) {
-        let (answers, waker) = (self.answers.0.clone(), ctx.clone());
-        let reply = move |path: Option<String>| {
-            let is_taken = path.is_some_and(|path| answers.try_send((purpose, path)).is_ok());
-            if is_taken {
-                waker.request_repaint();
-            }
-        };
-        if !self
-            .platform
-            .pick(purpose, purpose.suggested_name(), Box::new(reply))
-        {
-            self.overlay = Some(Overlay::Path(PathDialog::new(purpose)));
-        }
     }
 }
 

@@ -12,6 +12,7 @@ mod layouts;
 mod logic;
 mod overlay;
 mod overlay_ui;
+mod paths;
 mod picker;
 mod place;
 mod preferences;

@@ -45,7 +45,9 @@ impl CallgroveApp {
                 PathAnswer::Open => true,
                 PathAnswer::Closed => false,
                 PathAnswer::Given(purpose, path) => {
-                    ctx.send(self.command_for(purpose, path));
+                    if let Some(command) = self.take_path(purpose, path) {
+                        ctx.send(command);
+                    }
                     false
                 }
             },

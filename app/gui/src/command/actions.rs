@@ -13,6 +13,8 @@ use super::view::View;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
     File(FilePurpose),
+    /// Exports the focused view as a picture.
+    ExportView,
     Connect,
     Disconnect,
     Demo,
@@ -129,7 +131,7 @@ const fn entry(
 
 /// All actions, in the order of the menus.
 #[rustfmt::skip]
-pub(crate) const ACTIONS: [Entry; 59] = {
+pub(crate) const ACTIONS: [Entry; 60] = {
     use Action as A;
     use FilePurpose as F;
     use Menu as M;
@@ -144,6 +146,7 @@ pub(crate) const ACTIONS: [Entry; 59] = {
         entry(A::File(F::ExportLabels), "export_labels", "Export labels…", M::File, &[]),
         entry(A::File(F::LoadModel), "load_model", "Load a model…", M::File, &[]),
         entry(A::File(F::SaveModel), "save_model", "Save the model…", M::File, &[]),
+        entry(A::ExportView, "export_view", "Export view…", M::File, &[ctrl(Key::E)]),
 
         entry(A::Redo, "redo", "Redo", M::Edit, &[ctrl_shift(Key::Z), ctrl(Key::Y)]),
         entry(A::Undo, "undo", "Undo", M::Edit, &[ctrl(Key::Z), key(Key::Backspace)]),
@@ -210,6 +213,7 @@ impl Action {
             Self::File(purpose) => {
                 matches!(purpose, FilePurpose::OpenTrace | FilePurpose::LoadSession) || has_trees
             }
+            Self::ExportView => snapshot.calls.is_some(),
             Self::Connect => watch.is_offered(),
             Self::Disconnect | Self::Pause => {
                 watch.is_attached() && *watch.connection() != Connection::Idle

@@ -2,6 +2,8 @@
 
 use callgrove_session::Command;
 
+use super::picture_view::PictureView;
+
 /// The purpose of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FilePurpose {
@@ -19,6 +21,8 @@ pub enum FilePurpose {
     LoadModel,
     /// The file to save the trained model to.
     SaveModel,
+    /// The file to export a view to, as a picture.
+    ExportView(PictureView),
 }
 
 impl FilePurpose {
@@ -32,6 +36,13 @@ impl FilePurpose {
             Self::ExportLabels => "Export labels",
             Self::LoadModel => "Load a model",
             Self::SaveModel => "Save the model",
+            Self::ExportView(view) => match view {
+                PictureView::Timeline => "Export the timeline",
+                PictureView::Map => "Export the map",
+                PictureView::Tree => "Export the tree",
+                PictureView::Incident => "Export the incident",
+                PictureView::Patterns => "Export the patterns",
+            },
         }
     }
 
@@ -40,7 +51,7 @@ impl FilePurpose {
         match self {
             Self::OpenTrace | Self::LoadSession => "Open",
             Self::ImportLabels => "Import",
-            Self::ExportLabels => "Export",
+            Self::ExportLabels | Self::ExportView(_) => "Export",
             Self::LoadModel => "Load",
             Self::SaveSession | Self::SaveModel => "Save",
         }
@@ -54,6 +65,7 @@ impl FilePurpose {
             Self::ImportLabels => "CSV file with the columns rank,index,label",
             Self::ExportLabels => "CSV file; an existing one is replaced",
             Self::LoadModel | Self::SaveModel => "Model file (.json)",
+            Self::ExportView(_) => "Picture (.svg or .png); an existing one is replaced",
         }
     }
 
@@ -61,7 +73,7 @@ impl FilePurpose {
     pub fn is_save(self) -> bool {
         matches!(
             self,
-            Self::SaveSession | Self::ExportLabels | Self::SaveModel
+            Self::SaveSession | Self::ExportLabels | Self::SaveModel | Self::ExportView(_)
         )
     }
 
@@ -70,12 +82,13 @@ impl FilePurpose {
         self == Self::OpenTrace
     }
 
-    /// Returns the file name extension, without the dot.
-    pub fn extension(self) -> Option<&'static str> {
+    /// Returns the possible file name extensions, without the dot; none if any will do.
+    pub fn extensions(self) -> &'static [&'static str] {
         match self {
-            Self::OpenTrace => None,
-            Self::ImportLabels | Self::ExportLabels => Some("csv"),
-            _ => Some("json"),
+            Self::OpenTrace => &[],
+            Self::ImportLabels | Self::ExportLabels => &["csv"],
+            Self::ExportView(_) => &["svg", "png"],
+            _ => &["json"],
         }
     }
 
@@ -86,12 +99,19 @@ impl FilePurpose {
             Self::SaveSession => "callgrove-session.json",
             Self::ExportLabels => "labels.csv",
             Self::SaveModel => "callgrove-model.json",
+            Self::ExportView(view) => match view {
+                PictureView::Timeline => "timeline.svg",
+                PictureView::Map => "map.svg",
+                PictureView::Tree => "tree.svg",
+                PictureView::Incident => "incident.svg",
+                PictureView::Patterns => "patterns.svg",
+            },
         }
     }
 
-    /// Returns the command for the path.
-    pub fn command(self, path: String) -> Command {
-        match self {
+    /// Returns the command for the path; `None` if the window itself writes the file.
+    pub fn command(self, path: String) -> Option<Command> {
+        Some(match self {
             Self::OpenTrace => Command::OpenTrace {
                 source: path,
                 function: None,
@@ -105,6 +125,7 @@ impl FilePurpose {
             Self::ExportLabels => Command::ExportLabels { path },
             Self::LoadModel => Command::LoadModel { path },
             Self::SaveModel => Command::SaveModel { path },
-        }
+            Self::ExportView(_) => return None,
+        })
     }
 }

@@ -6,10 +6,12 @@ mod actions;
 mod file_purpose;
 mod keymap;
 mod layout_name;
+mod picture_view;
 mod view;
 
 pub(crate) use actions::{ACTIONS, Action, Entry, Menu};
 pub use file_purpose::FilePurpose;
 pub(crate) use keymap::{KeyMap, any_pressed};
 pub(crate) use layout_name::LayoutName;
+pub use picture_view::PictureView;
 pub(crate) use view::View;

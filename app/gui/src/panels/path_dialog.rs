@@ -53,10 +53,7 @@ impl PathDialog {
         if std::mem::take(&mut self.is_new) {
             field.request_focus();
             // Typing replaces the name but keeps the extension.
-            let name = self
-                .path
-                .strip_suffix(".json")
-                .or(self.path.strip_suffix(".csv"));
+            let name = self.path.rsplit_once('.').map(|(name, _)| name);
             let end = name.unwrap_or(&self.path).chars().count();
             let selected = CCursorRange::two(CCursor::new(0), CCursor::new(end));
             output.state.cursor.set_char_range(Some(selected));

@@ -9,7 +9,7 @@ use egui::{
 use crate::theme::Theme;
 
 /// Height of a row, in points.
-const ROW_HEIGHT: f32 = 22.0;
+pub(crate) const ROW_HEIGHT: f32 = 22.0;
 /// Horizontal padding of a cell, in points.
 const PADDING: f32 = 6.0;
 

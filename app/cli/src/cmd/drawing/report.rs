@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
+use callgrove_gui::PictureView;
+use callgrove_gui::picture::{PictureSubject, ViewPicture, draw_view};
 use callgrove_model::{Reason, TimeNs, TreeIdx};
 use callgrove_report::{
-    IncidentChoice, ReportOrigin, ReportPicture, ReportRequest, RunReport, to_html,
+    IncidentChoice, IncidentSection, ReportOrigin, ReportPicture, ReportRequest, RunReport, to_html,
 };
-use callgrove_session::{Explainer, Host as _, Session, Snapshot};
+use callgrove_session::{Explainer, Host as _, Snapshot};
 
 use super::input_hashes::input_files;
 use super::session_wait::{HeadlessSession, JournalUse};
@@ -22,6 +24,9 @@ use crate::stop::StopSignal;
 
 /// Number of incidents if none are chosen.
 const MAX_INCIDENTS: usize = 5;
+/// Sizes of pictures, in points.
+const INCIDENT_SIZE: [f32; 2] = [960.0, 420.0];
+const TREE_SIZE: [f32; 2] = [960.0, 480.0];
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
     let source = args.trace.source();
@@ -32,7 +37,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
         args.out.display(),
         args.out.with_extension("html").display()
     );
-    let mut session = HeadlessSession::open(
+    let mut opened = HeadlessSession::open(
         &source,
         args.function.as_deref(),
         JournalUse::Read,
@@ -54,7 +59,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
         origin: origin(),
         inputs,
     };
-    let snapshot = Arc::clone(session.session.snapshot());
+    let snapshot = Arc::clone(opened.session.snapshot());
     let explainer = explainer(&snapshot)?;
     let reasons_of = |tree: TreeIdx| -> Vec<Reason> {
         explainer
@@ -67,7 +72,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
         let num_incidents = report.incidents.len();
         for (place, section) in report.incidents.iter_mut().enumerate() {
             progress.at(place as f32 / num_incidents as f32)?;
-            section.pictures = pictures(&mut session.session, section.number, section.tree)?;
+            section.pictures = pictures(&mut opened, section)?;
         }
         anyhow::Ok(())
     })?;
@@ -94,13 +99,32 @@ fn explainer(snapshot: &Snapshot) -> Result<Option<Explainer>> {
 }
 
 /// Returns the timeline of an incident, and the tree that it shows in most.
-fn pictures(
-    session: &mut Session,
-    incident: usize,
-    tree: Option<TreeIdx>,
-) -> Result<Vec<ReportPicture>> {
-    let _ = (session, incident, tree);
-    Ok(Vec::new())
+fn pictures(opened: &mut HeadlessSession, section: &IncidentSection) -> Result<Vec<ReportPicture>> {
+    let incident = PictureSubject::Incident(section.number);
+    let mut wanted = vec![(PictureView::Incident, incident, INCIDENT_SIZE)];
+    let tree = section.tree.map(PictureSubject::Tree);
+    wanted.extend(tree.map(|tree| (PictureView::Tree, tree, TREE_SIZE)));
+    let pictures = wanted.into_iter().map(|(view, subject, size)| {
+        let mut drawn = |is_dark: bool| -> Result<(String, String)> {
+            let theme = if is_dark { "dark" } else { "light" };
+            let wanted = ViewPicture {
+                subject,
+                is_dark,
+                id_prefix: format!("i{}-{}-{theme}", section.number, view.name()),
+                ..ViewPicture::new(view, size)
+            };
+            let (session, wait) = opened.parts();
+            let picture = draw_view(session, &wanted, wait)?;
+            Ok((picture.title().to_owned(), picture.svg()?))
+        };
+        let ((caption, light), (_, dark)) = (drawn(false)?, drawn(true)?);
+        Ok(ReportPicture {
+            caption,
+            light,
+            dark,
+        })
+    });
+    pictures.collect()
 }
 
 fn origin() -> ReportOrigin {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use egui::Color32;
+use egui::{Color32, Pos2, Shape, Stroke, Vec2};
 
 use super::geometry::Bounds;
 use super::grid::PointGrid;
@@ -180,4 +180,19 @@ impl PointCloud {
             [slots.start, slots.end].map(|slot| self.prominent_before[slot] as usize);
         first..last
     }
+}
+
+/// Returns the shape of a mark alone, for a legend: its middle, half its size and its colour.
+pub fn mark_shape(shape: MarkShape, at: Pos2, radius: f32, color: Color32) -> Shape {
+    let corners: &[[f32; 2]] = match shape {
+        MarkShape::Disc => return Shape::circle_filled(at, radius, color),
+        MarkShape::Square => &[[-0.8, -0.8], [0.8, -0.8], [0.8, 0.8], [-0.8, 0.8]],
+        MarkShape::Triangle => &[[0.0, -1.1], [1.0, 0.65], [-1.0, 0.65]],
+        MarkShape::Diamond => &[[0.0, -1.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]],
+    };
+    let corners = corners
+        .iter()
+        .map(|&corner| at + Vec2::from(corner) * radius)
+        .collect();
+    Shape::convex_polygon(corners, color, Stroke::NONE)
 }

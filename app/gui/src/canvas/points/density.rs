@@ -87,6 +87,33 @@ pub(super) fn paint(
     *known = Some(density);
 }
 
+/// Paints the same as one rectangle for each spot, without a texture.
+pub(super) fn paint_plain(
+    cloud: &PointCloud,
+    transform: &Transform,
+    opacity: f32,
+    painter: &Painter,
+) {
+    let seen = VisibleSpots::new(cloud, transform);
+    let region = seen.region();
+    let image = Spots::new(cloud, &seen).picture(cloud, &region);
+    let spot = SPOT as f32;
+    let corner = transform.rect().min;
+    let first = [0, 1].map(|axis| (region[axis].start as f64 - seen.corner[axis]) as f32 * spot);
+    let mut mesh = Mesh::default();
+    for (row, colors) in image.pixels.chunks(image.size[0].max(1)).enumerate() {
+        for (column, color) in colors.iter().enumerate() {
+            if color.a() > 0 {
+                let x = corner.x + first[0] + column as f32 * spot;
+                let y = corner.y + first[1] + row as f32 * spot;
+                let place = Rect::from_min_size(Pos2::new(x, y), egui::Vec2::splat(spot));
+                mesh.add_colored_rect(place, color.gamma_multiply(opacity));
+            }
+        }
+    }
+    painter.add(Shape::mesh(mesh));
+}
+
 impl Density {
     fn new(cloud: &PointCloud, seen: &VisibleSpots, ctx: &egui::Context) -> Self {
         let size = seen.sides().map(|side| side as usize);

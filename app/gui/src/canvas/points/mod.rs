@@ -25,7 +25,7 @@ mod state;
 mod tests;
 
 pub use axis::Axis;
-pub use cloud::{MarkShape, PointCloud, PointMark};
+pub use cloud::{MarkShape, PointCloud, PointMark, mark_shape};
 pub use geometry::{Aspect, Bounds, PlaneView, Transform, polygon_contains};
 pub use grid::PointGrid;
 pub use rulers::{Ruler, axis_value, plane_value};
@@ -33,8 +33,7 @@ pub use select::{PickedPoints, SelectionMode, Tool};
 pub use state::PointsState;
 
 use egui::{
-    Align2, Color32, FontId, Painter, Pos2, Response, Role, Sense, Shape, Stroke, Ui, Vec2,
-    WidgetInfo,
+    Align2, FontId, Painter, Pos2, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo,
 };
 
 use crate::theme::Theme;
@@ -142,10 +141,13 @@ fn paint_points(
     transform: &Transform,
     painter: &Painter,
 ) {
-    let texture = state
-        .sprites
-        .get_or_insert_with(|| sprites::load(painter.ctx()))
-        .id();
+    // A picture has shapes, and its context is not that of the state's textures.
+    let texture = (!scene.theme.is_for_picture()).then(|| {
+        let sprites = state
+            .sprites
+            .get_or_insert_with(|| sprites::load(painter.ctx()));
+        sprites.id()
+    });
     let mut density = state.density.take();
     let layers = PointLayers::new(
         state.cloud(),
@@ -211,19 +213,4 @@ fn paint_drawing(theme: &Theme, state: &PointsState, transform: &Transform, pain
         let fill = theme.selection().gamma_multiply(0.08);
         painter.add(Shape::convex_polygon(line, fill, stroke));
     }
-}
-
-/// Returns the shape of a mark alone, for a legend: its middle, half its size and its colour.
-pub fn mark_shape(shape: MarkShape, at: Pos2, radius: f32, color: Color32) -> Shape {
-    let corners: &[[f32; 2]] = match shape {
-        MarkShape::Disc => return Shape::circle_filled(at, radius, color),
-        MarkShape::Square => &[[-0.8, -0.8], [0.8, -0.8], [0.8, 0.8], [-0.8, 0.8]],
-        MarkShape::Triangle => &[[0.0, -1.1], [1.0, 0.65], [-1.0, 0.65]],
-        MarkShape::Diamond => &[[0.0, -1.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]],
-    };
-    let corners = corners
-        .iter()
-        .map(|&corner| at + Vec2::from(corner) * radius)
-        .collect();
-    Shape::convex_polygon(corners, color, Stroke::NONE)
 }

@@ -3,7 +3,7 @@
 //! From bottom to top: points that are not prominent, as marks or, if there are many, as a density; rings of selected
 //! points; prominent points; the selected points again, so that no ring covers them.
 
-use egui::{Painter, Pos2, Rect, Shape, Stroke, StrokeKind, TextureId};
+use egui::{Painter, Pos2, Rect, Stroke, StrokeKind, TextureId};
 
 use super::cloud::PointCloud;
 use super::density::{self, Density};
@@ -37,7 +37,8 @@ pub(super) struct PointLayers<'a> {
     pub(super) theme: &'a Theme,
     /// Selected points.
     pub(super) selected: &'a [u32],
-    texture: TextureId,
+    /// The texture of the marks; `None` in a picture.
+    texture: Option<TextureId>,
     sizes: MarkSizes,
 }
 
@@ -78,7 +79,7 @@ impl<'a> PointLayers<'a> {
         transform: &'a Transform,
         theme: &'a Theme,
         selected: &'a [u32],
-        texture: TextureId,
+        texture: Option<TextureId>,
     ) -> Self {
         Self {
             sizes: MarkSizes::of(cloud, transform),
@@ -94,13 +95,17 @@ impl<'a> PointLayers<'a> {
     pub(super) fn paint(&self, known: &mut Option<Density>, painter: &Painter) {
         if self.is_density() {
             let opacity = if self.is_group() { DIMMED } else { 1.0 };
-            density::paint(known, self.cloud, self.transform, opacity, painter);
+            if self.theme.is_for_picture() {
+                density::paint_plain(self.cloud, self.transform, opacity, painter);
+            } else {
+                density::paint(known, self.cloud, self.transform, opacity, painter);
+            }
         } else {
             *known = None;
-            painter.add(Shape::mesh(self.ordinary().into_mesh()));
+            painter.add(self.ordinary().into_shape());
         }
         for layer in [self.rings(), self.prominent(), self.selected_ordinary()] {
-            painter.add(Shape::mesh(layer.into_mesh()));
+            painter.add(layer.into_shape());
         }
     }
 

@@ -1,10 +1,11 @@
 //! Sprites of all mark shapes in one texture: smooth edges with four vertices a mark.
 
 use egui::{
-    Color32, ColorImage, Context, Mesh, Pos2, Rect, TextureHandle, TextureId, TextureOptions, Vec2,
+    Color32, ColorImage, Context, Mesh, Pos2, Rect, Shape, Stroke, TextureHandle, TextureId,
+    TextureOptions, Vec2,
 };
 
-use super::cloud::MarkShape;
+use super::cloud::{MarkShape, mark_shape};
 
 /// Width of a sprite in texels; marks are drawn at about half of it.
 const SIDE: usize = 48;
@@ -67,6 +68,22 @@ impl Sprite {
         (0.5 - outside / 2.0).clamp(0.0, 1.0)
     }
 
+    /// Returns the sprite as a shape that reaches about `radius` from its middle.
+    fn shape(self, middle: Pos2, radius: f32, color: Color32) -> Shape {
+        let mark = match self {
+            Self::Disc => MarkShape::Disc,
+            Self::Square => MarkShape::Square,
+            Self::Triangle => MarkShape::Triangle,
+            Self::Diamond => MarkShape::Diamond,
+            Self::Ring => {
+                let width = radius * RING / HALF;
+                let stroke = Stroke::new(width, color);
+                return Shape::circle_stroke(middle, radius - width / 2.0, stroke);
+            }
+        };
+        mark_shape(mark, middle, radius, color)
+    }
+
     /// Returns its part of the texture.
     pub(super) fn uv(self) -> Rect {
         let at = self as usize as f32 / ALL.len() as f32;
@@ -92,17 +109,20 @@ pub(super) fn load(ctx: &Context) -> TextureHandle {
     ctx.load_texture("marks of points", image, TextureOptions::LINEAR)
 }
 
-/// A mesh of marks under construction.
+/// A layer of marks under construction: one mesh with the texture, or a shape for each mark.
 pub(super) struct SpriteMesh {
     mesh: Mesh,
+    /// The shapes, if there is no texture.
+    shapes: Option<Vec<Shape>>,
     clip: Rect,
 }
 
 impl SpriteMesh {
     /// Creates an empty mesh; it leaves out marks outside `clip` and transparent ones.
-    pub(super) fn new(texture: TextureId, clip: Rect) -> Self {
+    pub(super) fn new(texture: Option<TextureId>, clip: Rect) -> Self {
         Self {
-            mesh: Mesh::with_texture(texture),
+            shapes: texture.is_none().then(Vec::new),
+            mesh: Mesh::with_texture(texture.unwrap_or_default()),
             clip,
         }
     }
@@ -111,18 +131,37 @@ impl SpriteMesh {
     pub(super) fn add(&mut self, sprite: Sprite, middle: Pos2, radius: f32, color: Color32) {
         let half = radius * SIDE as f32 / 2.0 / HALF;
         let rect = Rect::from_center_size(middle, Vec2::splat(2.0 * half));
-        if color.a() > 0 && rect.intersects(self.clip) {
+        if color.a() == 0 || !rect.intersects(self.clip) {
+            return;
+        }
+        if let Some(shapes) = &mut self.shapes {
+            shapes.push(sprite.shape(middle, radius, color));
+        } else {
             self.mesh.add_rect_with_uv(rect, sprite.uv(), color);
         }
     }
 
     /// Adds a square that fills `rect`.
     pub(super) fn add_square(&mut self, rect: Rect, color: Color32) {
-        let inner = Sprite::Square.uv().scale_from_center(0.5);
-        self.mesh.add_rect_with_uv(rect, inner, color);
+        if self.shapes.is_some() {
+            self.mesh.add_colored_rect(rect, color);
+        } else {
+            let inner = Sprite::Square.uv().scale_from_center(0.5);
+            self.mesh.add_rect_with_uv(rect, inner, color);
+        }
+    }
+
+    /// Returns all marks as one shape, the first below the others.
+    pub(super) fn into_shape(self) -> Shape {
+        let mut shapes = self.shapes.unwrap_or_default();
+        if !self.mesh.is_empty() {
+            shapes.push(Shape::mesh(self.mesh));
+        }
+        Shape::Vec(shapes)
     }
 
     /// Returns all marks in one mesh, the first below the others.
+    #[cfg(test)]
     pub(super) fn into_mesh(self) -> Mesh {
         self.mesh
     }
@@ -151,7 +190,7 @@ mod tests {
     #[test]
     fn marks_outside_the_canvas_are_left_out() {
         let canvas = Rect::from_min_size(Pos2::ZERO, Vec2::splat(100.0));
-        let mut marks = SpriteMesh::new(TextureId::default(), canvas);
+        let mut marks = SpriteMesh::new(Some(TextureId::default()), canvas);
         marks.add(Sprite::Disc, Pos2::new(50.0, 50.0), 3.0, Color32::WHITE);
         marks.add(Sprite::Disc, Pos2::new(150.0, 50.0), 3.0, Color32::WHITE);
         assert_eq!(marks.into_mesh().vertices.len(), 4);

@@ -71,7 +71,7 @@ fn with_picture<R>(
         transform,
         &theme,
         selected,
-        TextureId::default(),
+        Some(TextureId::default()),
     ))
 }
 

@@ -10,6 +10,7 @@ mod cascade;
 mod iterations;
 mod lanes;
 mod layout;
+mod legend;
 mod names;
 mod navigate;
 mod occurrences;

@@ -1,7 +1,9 @@
 //! The names of the rows: they fold and unfold stacks, and have a context menu.
 
 use callgrove_session::RowKind;
-use egui::{Align2, Key, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo};
+use egui::{
+    Align2, Color32, Key, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo,
+};
 
 use super::lanes::LaneCanvas;
 use super::layout::PlacedRow;
@@ -30,7 +32,7 @@ pub(super) enum NameAction {
 pub(super) fn name_ui(
     canvas: &LaneCanvas,
     row: &PlacedRow,
-    gutter: Rect,
+    (gutter, is_for_picture): (Rect, bool),
     ui: &mut Ui,
 ) -> Option<NameAction> {
     let height = (row.bottom - row.top).min(NAME_HEIGHT);
@@ -48,6 +50,10 @@ pub(super) fn name_ui(
         name.splitn(3, ' ').nth(2).unwrap_or(&name)
     };
     let is_stack = row.kind != RowKind::Strip;
+    if is_for_picture {
+        paint_name(ui, place, short, ui.visuals().text_color());
+        return None;
+    }
     let response = button(ui, place, (&name, short), is_stack, row);
     let mut done = response.clicked().then_some(NameAction::Fold(!is_stack));
     if response.has_focus()
@@ -81,6 +87,19 @@ pub(super) fn name_ui(
     done
 }
 
+/// Paints a name and returns its rectangle.
+fn paint_name(ui: &Ui, place: Rect, short: &str, color: Color32) -> Rect {
+    let style = if place.height() < SMALL_BELOW + 4.0 {
+        egui::TextStyle::Small
+    } else {
+        egui::TextStyle::Body
+    };
+    let font = style.resolve(ui.style());
+    let at = Pos2::new(place.left() + TRIANGLE_WIDTH, place.center().y);
+    let painter = ui.painter_at(place.expand(2.0));
+    painter.text(at, Align2::LEFT_CENTER, short, font, color)
+}
+
 /// Draws a name with a triangle that points down while the lane is unfolded.
 fn button(
     ui: &mut Ui,
@@ -107,14 +126,7 @@ fn button(
     .map(|corner| middle + if is_open { -corner.rot90() } else { corner });
     let painter = ui.painter_at(place.expand(2.0));
     painter.add(Shape::convex_polygon(corners.to_vec(), color, Stroke::NONE));
-    let style = if place.height() < SMALL_BELOW + 4.0 {
-        egui::TextStyle::Small
-    } else {
-        egui::TextStyle::Body
-    };
-    let font = style.resolve(ui.style());
-    let at = Pos2::new(place.left() + TRIANGLE_WIDTH, place.center().y);
-    let text = painter.text(at, Align2::LEFT_CENTER, short, font, color);
+    let text = paint_name(ui, place, short, color);
     if is_pinned {
         let stroke = Stroke::new(1.5, color);
         painter.hline(text.x_range(), text.bottom(), stroke);

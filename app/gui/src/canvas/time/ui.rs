@@ -67,8 +67,15 @@ impl LaneCanvas {
             drag: DragScroll::Never,
             scroll_bar: true,
         };
+        let height = if shown.theme.is_for_picture() {
+            // No row of a picture is cut.
+            self.height_of_whole_rows(ui.available_height())
+        } else {
+            f32::INFINITY
+        };
         let done = ScrollArea::vertical()
             .id_salt(shown.id)
+            .max_height(height)
             .scroll_source(scroll)
             .auto_shrink(false)
             .show(ui, |ui| self.rows_ui(shown, (axis, band), ui))
@@ -77,6 +84,19 @@ impl LaneCanvas {
             ui.ctx().request_repaint();
         }
         done
+    }
+
+    /// Returns the largest height up to `available` in which no row is cut, but at least the first.
+    fn height_of_whole_rows(&self, available: f32) -> f32 {
+        let mut bottoms = self.rows().iter().map(|row| row.bottom);
+        let first = bottoms.next().unwrap_or(available);
+        if self.height() <= available {
+            return available;
+        }
+        bottoms
+            .take_while(|bottom| *bottom <= available)
+            .last()
+            .unwrap_or(first)
     }
 
     fn rows_ui(
@@ -139,7 +159,7 @@ impl LaneCanvas {
         let range = choose_range(self, &response, pressed, ui);
         let clicked = hovered.filter(|_| response.clicked() && range.is_none());
         self.zoom_to(clicked.as_ref(), &response);
-        let row = self.names_ui(in_view, gutter, ui);
+        let row = self.names_ui(in_view, (gutter, shown.theme.is_for_picture()), ui);
         if let Some(cascade) = shown.cascade {
             self.paint_root_name(cascade, gutter, shown.theme, ui);
         }
@@ -207,13 +227,13 @@ impl LaneCanvas {
     fn names_ui(
         &mut self,
         in_view: std::ops::Range<usize>,
-        gutter: Rect,
+        (gutter, is_for_picture): (Rect, bool),
         ui: &mut Ui,
     ) -> Option<(LaneIdx, RowRequest)> {
         let mut asked = None;
         for row in Vec::from(&self.rows()[in_view]) {
             let lane = row.lane.lane;
-            match name_ui(self, &row, gutter, ui) {
+            match name_ui(self, &row, (gutter, is_for_picture), ui) {
                 Some(NameAction::Fold(is_stack)) => {
                     self.set_stack(lane, is_stack);
                     ui.ctx().request_repaint();

@@ -96,7 +96,7 @@ impl LaneDrawing<'_> {
 }
 
 /// Draws lines that rise to the right; the content below stays visible between them.
-fn hatch(painter: &Painter, rect: Rect, theme: &Theme) {
+pub(super) fn hatch(painter: &Painter, rect: Rect, theme: &Theme) {
     let painter = painter.with_clip_rect(rect.intersect(painter.clip_rect()));
     let rect = rect.intersect(painter.clip_rect().expand(HATCH));
     if !rect.is_positive() {

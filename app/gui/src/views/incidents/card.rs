@@ -165,7 +165,7 @@ fn paint_texts(
 }
 
 /// Returns `780 ms lost in 49.9 ms`: the cost over all ranks, and the duration.
-fn cost_text(incident: &Incident) -> String {
+pub(super) fn cost_text(incident: &Incident) -> String {
     match incident.times {
         0 | 1 => format!(
             "{} lost in {}",
@@ -181,7 +181,7 @@ fn cost_text(incident: &Incident) -> String {
 }
 
 /// Returns `16 ranks · 5 executions of compute, labelled abnormal`.
-fn facts_text(snapshot: &Snapshot, incident: &Incident, trees: &[TreeIdx]) -> String {
+pub(super) fn facts_text(snapshot: &Snapshot, incident: &Incident, trees: &[TreeIdx]) -> String {
     let ranks = count_of(incident.ranks.len(), "rank");
     let Some(analysis) = &snapshot.analysis else {
         return format!("{ranks} · {}", count_of(incident.members.len(), "call"));

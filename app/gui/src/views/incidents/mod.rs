@@ -7,6 +7,7 @@ mod card;
 mod card_size;
 mod execution;
 mod list;
+mod picture;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use egui::{Key, Rect, ScrollArea, Ui};
 use crate::context::ViewContext;
 use crate::widgets::{count_of, view_header};
 use list::ListLine;
+pub(crate) use picture::incident_notes;
 pub(crate) use state::IncidentsState;
 use state::{num_by_design, num_trends};
 

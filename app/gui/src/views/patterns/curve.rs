@@ -34,7 +34,7 @@ const LINE: f32 = 1.3;
 
 /// A part of the curve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum CurvePart {
+pub(super) enum CurvePart {
     /// The reference set: plain.
     Reference,
     /// Neither usual nor anomalous: hatched in one direction.
@@ -44,7 +44,7 @@ enum CurvePart {
 }
 
 impl CurvePart {
-    fn color(self, theme: &Theme) -> Color32 {
+    pub(super) fn color(self, theme: &Theme) -> Color32 {
         match self {
             Self::Reference => theme.label_normal(),
             Self::Undecided => theme.warning(),

@@ -10,8 +10,10 @@ mod handles;
 mod imbalance;
 mod occurrence_rows;
 mod occurrences;
+mod part;
 mod pattern_rows;
 mod pattern_table;
+mod picture;
 mod scale;
 mod selected_pattern;
 mod state;
@@ -26,6 +28,8 @@ use egui::{Key, Panel, Ui, Vec2};
 use crate::context::ViewContext;
 use crate::widgets::table::empty_ui;
 use crate::widgets::{count_of, view_header};
+use part::part_ui;
+pub(crate) use picture::patterns_picture_ui;
 pub(crate) use state::PatternsState;
 use state::ShownPart;
 
@@ -148,32 +152,6 @@ fn shown_ui(
         ShownPart::Anomalous
     };
     part_ui(ctx, part, state, ui);
-}
-
-fn part_ui(ctx: &mut ViewContext<'_>, part: ShownPart, state: &mut PatternsState, ui: &mut Ui) {
-    if part == ShownPart::Patterns {
-        return pattern_table::listed_ui(ctx, state, ui);
-    }
-    let listed = ctx.snapshot.pattern.zip(state.run.as_ref());
-    let is_listed = listed.is_some_and(|(id, run)| run.listed.place_of(id).is_some());
-    let Some((id, run)) = listed.filter(|_| is_listed) else {
-        return empty_ui(
-            "Select a pattern to see the durations of its occurrences.",
-            ui,
-        );
-    };
-    let Some(chosen) = run.listed.chosen(id) else {
-        return empty_ui("…", ui);
-    };
-    match part {
-        ShownPart::Patterns => {}
-        ShownPart::Curve => curve::curve_ui(ctx, (chosen, &mut state.curve), ui),
-        ShownPart::Definition => definition::definition_ui(ctx, (id, state), ui),
-        ShownPart::Anomalous => {
-            let list = (&mut state.rows, &mut state.listed_sort);
-            occurrences::anomalous_ui(ctx, (run, chosen), list, ui);
-        }
-    }
 }
 
 /// Handles the arrow keys of the focused view: they select a pattern and unfold its definition, unless a handle has the

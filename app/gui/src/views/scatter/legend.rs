@@ -78,7 +78,7 @@ fn indent(row: &LegendRow) -> f32 {
     }
 }
 
-fn scale_bar(theme: &Theme, bar: Rect) -> Shape {
+pub(super) fn scale_bar(theme: &Theme, bar: Rect) -> Shape {
     const NUM_STEPS: u32 = 16;
     let mut mesh = Mesh::default();
     for step in 0..=NUM_STEPS {

@@ -10,6 +10,7 @@ use super::search::search_ui;
 use super::state::ShownRun;
 use crate::canvas::time::write_legend_ui;
 use crate::context::ViewContext;
+use crate::text::round_duration;
 use crate::widgets::{count_of, view_header};
 
 /// Width next to the buttons from which the number of messages that are not drawn is shown, in points.
@@ -118,13 +119,4 @@ fn ranks_ui(shown: &mut ShownRun, ui: &mut Ui) {
         });
     sort.response
         .on_hover_text("Order of the rows below the selected ones");
-}
-
-/// Rounds to three significant digits.
-fn round_duration(duration: DurationNs) -> DurationNs {
-    let mut step_ns = 1;
-    while duration.0 / step_ns >= 1_000 {
-        step_ns *= 10;
-    }
-    DurationNs((duration.0 as f64 / step_ns as f64).round() as i64 * step_ns)
 }

@@ -7,6 +7,7 @@ mod cascade;
 mod header;
 mod marks;
 mod occurrences;
+mod picture;
 mod search;
 mod state;
 mod statistics;
@@ -14,5 +15,6 @@ mod strip;
 mod trend;
 mod ui;
 
+pub(crate) use picture::timeline_picture_ui;
 pub use state::TimelineState;
 pub use ui::timeline_ui;

@@ -49,7 +49,7 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
 }
 
 /// Draws the rows and carries out the actions on them.
-fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
+pub(super) fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     let name = shown.name();
     let brushed = shown.statistics.as_ref().and_then(StatisticsState::spans);
     let mut highlights = vec![UnderlinedCalls {

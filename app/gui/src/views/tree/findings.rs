@@ -156,7 +156,7 @@ fn short_name<'a>(shown: &'a Shown, finding: &Difference) -> &'a str {
     FunctionName::parse(trace.names.name(finding.func)).short
 }
 
-fn card_ui(
+pub(super) fn card_ui(
     ctx: &mut ViewContext<'_>,
     (shown, delay): (&Shown, Option<&Delay>),
     finding: &Difference,
@@ -220,7 +220,10 @@ fn card_ui(
                 0 => "Show fewer".to_owned(),
                 num_left_out => format!("and {} more", thousands(num_left_out)),
             };
-            if *is_unfolded && lines.num_left_out > 0 {
+            if theme.is_for_picture() && lines.num_left_out == 0 {
+                return;
+            }
+            if theme.is_for_picture() || (*is_unfolded && lines.num_left_out > 0) {
                 ui.weak(text);
             } else if ui.link(text).clicked() {
                 *is_unfolded ^= true;
@@ -230,7 +233,7 @@ fn card_ui(
 }
 
 /// Returns which trees the tree was compared with.
-fn compared_text(unit: &WeightUnit, explanation: &Explanation) -> String {
+pub(super) fn compared_text(unit: &WeightUnit, explanation: &Explanation) -> String {
     let trees = format!(
         "{} normal {}",
         thousands(explanation.num_usual),

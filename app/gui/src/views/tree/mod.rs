@@ -10,11 +10,13 @@ mod forces;
 mod layout;
 mod outline;
 mod paint;
+mod picture;
 mod sign;
 mod state;
 #[cfg(test)]
 mod tests;
 mod ui;
 
+pub(crate) use picture::tree_picture_ui;
 pub use state::TreeState;
 pub use ui::tree_ui;

@@ -181,6 +181,11 @@ impl Canvas<'_> {
                 1.0
             };
             let color = self.theme.normal().gamma_multiply(strength * fading);
+            if self.theme.is_for_picture() {
+                let ends = [self.place(parent), self.place(child)];
+                self.painter.line_segment(ends, Stroke::new(width, color));
+                continue;
+            }
             add_line(
                 &mut mesh,
                 self.place(parent),
@@ -206,10 +211,14 @@ impl Canvas<'_> {
                 color
             };
             // A rim in the background colour separates touching discs.
-            if radius > 4.0 {
-                add_disc(&mut mesh, place, radius + 1.0, self.theme.canvas());
+            let rim = (radius > 4.0).then_some((radius + 1.0, self.theme.canvas()));
+            for (radius, color) in rim.into_iter().chain([(radius, color)]) {
+                if self.theme.is_for_picture() {
+                    self.painter.circle_filled(place, radius, color);
+                } else {
+                    add_disc(&mut mesh, place, radius, color);
+                }
             }
-            add_disc(&mut mesh, place, radius, color);
         }
         self.painter.add(Shape::mesh(mesh));
     }

@@ -188,7 +188,7 @@ fn changes_text(shown: &Shown) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-fn canvas_ui(
+pub(super) fn canvas_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut TreeState,
     pointed: Option<usize>,

@@ -1,0 +1,133 @@
+//! The command line of `callgrove draw`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use callgrove_gui::PictureView;
+use clap::{Args, ValueEnum};
+
+use super::common::TraceArgs;
+use super::part::PartOfRun;
+
+#[derive(Args, Debug)]
+pub(crate) struct DrawArgs {
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
+    /// The view to draw
+    #[arg(long, value_enum)]
+    pub(crate) view: DrawnView,
+    /// File to write: SVG or PNG, by its extension
+    #[arg(long, short, value_name = "FILE.svg|FILE.png")]
+    pub(crate) out: PathBuf,
+    /// Root function of map and tree, as for analyze
+    #[arg(long, short, value_name = "A")]
+    pub(crate) function: Option<String>,
+    /// Number of the incident to show, as `callgrove incidents` prints it. An incident view without it shows the most
+    /// expensive one
+    #[arg(long, value_name = "N", conflicts_with = "execution")]
+    pub(crate) incident: Option<usize>,
+    /// Execution to show, by its event label. A tree view without it shows the most abnormal one
+    #[arg(long, value_name = "RANK:STEP:INDEX")]
+    pub(crate) execution: Option<String>,
+    /// Time range of the timeline, in percent of the run or in seconds from its beginning: 30%..60%, 0..1.5
+    #[arg(long, value_name = "FROM..TO")]
+    pub(crate) time: Option<PartOfRun>,
+    /// Width and height: points of an SVG file, pixels of a PNG file
+    #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "1200x720")]
+    pub(crate) size: PictureSize,
+    /// Draw everything larger by this factor, from 0.5 to 8; the size stays
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = scale)]
+    pub(crate) scale: f32,
+    /// Draw on a dark background
+    #[arg(long)]
+    pub(crate) dark: bool,
+    /// Title, instead of a description of what is shown
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+}
+
+/// A view on the command line.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DrawnView {
+    /// Ranks over time
+    Timeline,
+    /// All executions of the root function; similar ones are close together
+    Map,
+    /// One execution and its differences from usual ones
+    Tree,
+    /// One incident: its facts, and the ranks that it delayed over time
+    Incident,
+    /// Recurring patterns, and the durations of one
+    Patterns,
+}
+
+impl DrawnView {
+    /// Returns the view of the window.
+    pub(crate) fn picture(self) -> PictureView {
+        match self {
+            Self::Timeline => PictureView::Timeline,
+            Self::Map => PictureView::Map,
+            Self::Tree => PictureView::Tree,
+            Self::Incident => PictureView::Incident,
+            Self::Patterns => PictureView::Patterns,
+        }
+    }
+}
+
+/// Width and height of a picture, in points or pixels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PictureSize {
+    pub(crate) width: u16,
+    pub(crate) height: u16,
+}
+
+impl FromStr for PictureSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let size = text.split_once('x').and_then(|(width, height)| {
+            let side = |text: &str| text.trim().parse().ok();
+            Some(Self {
+                width: side(width)?,
+                height: side(height)?,
+            })
+        });
+        let is_possible = |size: &Self| size.width > 0 && size.height > 0;
+        size.filter(is_possible)
+            .ok_or_else(|| "expected WIDTHxHEIGHT, such as 1200x720".to_owned())
+    }
+}
+
+fn scale(text: &str) -> Result<f32, String> {
+    let factor = text
+        .parse()
+        .ok()
+        .filter(|factor| (0.5..=8.0).contains(factor));
+    factor.ok_or_else(|| "expected a factor from 0.5 to 8".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_two_numbers() {
+        let size = |text: &str| text.parse::<PictureSize>().ok();
+        let expected = PictureSize {
+            width: 800,
+            height: 600,
+        };
+        assert_eq!(size("800x600"), Some(expected));
+        for text in ["", "800", "800x", "0x600", "800x-6", "8e2x600", "99999x600"] {
+            assert_eq!(size(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn factors_are_bounded() {
+        assert_eq!(scale("2"), Ok(2.0));
+        for text in ["0", "9", "nan", "x"] {
+            assert!(scale(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `callgrove draw`: writes a view as a picture.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use callgrove_gui::picture::{PictureSubject, ViewPicture, draw_view};
+use callgrove_model::{ExecLabel, ProgramId, Trace};
+use callgrove_session::Snapshot;
+
+use super::session_wait::{HeadlessSession, JournalUse};
+use crate::args::DrawArgs;
+use crate::files::{Readers, replace_file};
+use crate::output::{print, warn};
+use crate::stop::StopSignal;
+
+/// The formats of pictures, by the extension of the file.
+const EXTENSIONS: [&str; 2] = ["svg", "png"];
+
+pub(crate) fn run(args: &DrawArgs) -> Result<()> {
+    check_extension(&args.out)?;
+    let mut opened = HeadlessSession::open(
+        &args.trace.source(),
+        args.function.as_deref(),
+        JournalUse::Ignored,
+        &StopSignal::listen()?,
+    )?;
+    let wanted = wanted(args, opened.session.snapshot())?;
+    let (session, wait) = opened.parts();
+    let picture = draw_view(session, &wanted, wait)?;
+    let content = picture.file(&args.out.to_string_lossy())?;
+    replace_file(&args.out, &content, Readers::ByMask)
+        .with_context(|| format!("cannot write {}", args.out.display()))?;
+    warn_of_damage(opened.session.snapshot());
+    print(|out| writeln!(out, "{}: {}", args.out.display(), picture.title()))
+}
+
+fn check_extension(out: &Path) -> Result<()> {
+    let extension = out.extension().unwrap_or_default().to_ascii_lowercase();
+    ensure!(
+        EXTENSIONS.iter().any(|known| extension == *known),
+        "{} needs another extension: name it {} or {}",
+        out.display(),
+        out.with_extension("svg").display(),
+        out.with_extension("png").display()
+    );
+    Ok(())
+}
+
+fn warn_of_damage(snapshot: &Snapshot) {
+    let damage = snapshot
+        .trace
+        .as_ref()
+        .map(|trace| trace.warnings.damage().count());
+    if let Some(num_kinds @ 1..) = damage {
+        warn(&format!(
+            "the trace has {num_kinds} kinds of damage, which `callgrove info` lists; the picture shows what could be read"
+        ));
+    }
+}
+
+fn wanted(args: &DrawArgs, snapshot: &Snapshot) -> Result<ViewPicture> {
+    let trace = snapshot.trace.as_ref().context("the run has no trace")?;
+    let size = [args.size.width, args.size.height].map(|side| side as f32);
+    let (view, scale) = (args.view.picture(), args.scale);
+    Ok(ViewPicture {
+        subject: subject(args, trace)?,
+        time: args.time.map(|part| part.time_range(trace)),
+        // The size is that of the picture, however large its texts are.
+        size: size.map(|side| side / scale),
+        scale,
+        is_dark: args.dark,
+        title: args.title.clone(),
+        ..ViewPicture::new(view, size)
+    })
+}
+
+fn subject(args: &DrawArgs, trace: &Trace) -> Result<PictureSubject> {
+    if let Some(number) = args.incident {
+        return Ok(PictureSubject::Incident(number));
+    }
+    let Some(text) = &args.execution else {
+        return Ok(PictureSubject::Run);
+    };
+    let label = ExecLabel::parse(text).with_context(|| {
+        format!("{text} is no execution: write RANK:STEP:INDEX, as in the column event_id of `callgrove analyze --format csv`")
+    })?;
+    let mut lanes = trace.lanes.iter().map(|lane| lane.lane);
+    let lane = lanes.find(|lane| lane.rank == label.rank);
+    let program = lane.map_or(ProgramId(0), |lane| lane.program);
+    Ok(PictureSubject::Execution { program, label })
+}

@@ -1,0 +1,22 @@
+//! Views as pictures: drawn by the code of the window, without a window.
+//!
+//! ```text
+//!  session ── draw ──┐                       ┌─ title, facts
+//!                    ├─ page: frames of ─────┼─ the view, without controls ──▶ shapes ──▶ DrawnPicture: SVG, PNG
+//!  window ─── shown ─┘  one view on a sheet  └─ legend
+//! ```
+
+mod draw;
+mod error;
+mod page;
+mod select;
+mod sheet;
+mod shown;
+mod wanted;
+
+pub use draw::draw_view;
+pub use error::PictureError;
+pub(crate) use page::ViewStates;
+pub use sheet::DrawnPicture;
+pub(crate) use shown::draw_shown;
+pub use wanted::{PictureSubject, ViewPicture};
