@@ -1,9 +1,12 @@
 //! `callgrove mcp`, asked by the client of the protocol's own library.
 
 use std::collections::BTreeSet;
+use std::io::Cursor;
 use std::process::Stdio;
 
 use anyhow::{Context, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use callgrove_tests::program;
 use callgrove_tests::shell::{COMPUTE, analyze, example};
 use rmcp::model::{CallToolRequestParams, ContentBlock};
@@ -49,7 +52,9 @@ impl Assistant {
             let texts = result.content.iter().filter_map(ContentBlock::as_text);
             return Ok(Err(texts.map(|it| it.text.as_str()).collect()));
         }
-        Ok(Ok(result.structured_content.context("an answer without content")?))
+        Ok(Ok(result
+            .structured_content
+            .context("an answer without content")?))
     }
 
     async fn answer(&self, tool: &'static str, arguments: Value) -> Result<Value> {
@@ -101,6 +106,33 @@ fn an_assistant_gets_what_the_commands_print() -> Result<()> {
         assert!(causes["rows"][0]["event_id"].is_string(), "{causes}");
         let patterns = assistant.answer("patterns", json!({ "limit": 1 })).await?;
         assert!(patterns["rows"][0]["name"].is_string(), "{patterns}");
+        let path = example.to_string_lossy();
+        let unchanged = assistant
+            .answer("compare", json!({ "before": path, "after": path }))
+            .await?;
+        assert_eq!(unchanged["rows"], json!([]));
+        assistant.end().await
+    })
+}
+
+#[test]
+fn an_assistant_gets_pictures() -> Result<()> {
+    run(async {
+        let assistant = Assistant::start(&[&example().to_string_lossy()]).await?;
+        let arguments = json!({ "view": "incident", "incident": 1 });
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let call = CallToolRequestParams::new("draw").with_arguments(arguments);
+        let result = assistant.client.call_tool(call).await?;
+        let image = result.content.iter().find_map(ContentBlock::as_image);
+        let image = image.context("no picture")?;
+        assert_eq!(image.mime_type, "image/png");
+        let png = STANDARD.decode(&image.data)?;
+        let picture = png::Decoder::new(Cursor::new(png)).read_info()?;
+        let info = picture.info();
+        assert_eq!((info.width, info.height), (1200, 720));
+        let unknown = json!({ "view": "incident", "incident": 9999 });
+        let error = assistant.ask("draw", unknown).await?.unwrap_err();
+        assert!(error.contains("9999"), "{error}");
         assistant.end().await
     })
 }

@@ -102,9 +102,11 @@ fn incidents(report: &RunReport) -> Markup {
 }
 
 fn incident(section: &IncidentSection) -> Markup {
+    // As the tables and the window count.
+    let number = section.index + 1;
     html! {
-        article id={ "incident-" (section.number) } {
-            h3 { "Incident " (section.number) ": " (section.sentence) }
+        article id={ "incident-" (number) } {
+            h3 { "Incident " (number) ": " (section.sentence) }
             (facts(&section.facts))
             @for it in &section.pictures { (picture(it)) }
             @if !section.waits.is_empty() {

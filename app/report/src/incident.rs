@@ -17,8 +17,8 @@ const MAX_REASONS: usize = 5;
 /// One incident of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IncidentSection {
-    /// Its number, an index into [`RunCauses::incidents`].
-    pub number: usize,
+    /// Its index in [`RunCauses::incidents`].
+    pub index: usize,
     /// What happened, as a sentence.
     pub sentence: String,
     /// Time, length, cost, confidence.
@@ -53,7 +53,7 @@ impl IncidentSection {
     pub(crate) fn new(
         snapshot: &Snapshot,
         causes: &RunCauses,
-        (number, incident): (usize, &Incident),
+        (index, incident): (usize, &Incident),
         begin: TimeNs,
         reasons_of: &impl Fn(TreeIdx) -> Vec<Reason>,
     ) -> Self {
@@ -78,12 +78,12 @@ impl IncidentSection {
                 text: causes.sentence(rank, cause).unwrap_or_default(),
             }
         });
-        let tree = tree_of(snapshot, causes, number);
+        let tree = tree_of(snapshot, causes, index);
         let reasons = tree.map(reasons_of).unwrap_or_default();
         Self {
-            number,
+            index,
             sentence: causes.incident_sentence(incident),
-            facts: facts(causes, (number, incident), begin),
+            facts: facts(causes, (index, incident), begin),
             waits: waits.collect(),
             num_more_waits,
             tree,
@@ -98,10 +98,10 @@ impl IncidentSection {
 }
 
 /// Returns the tree that an incident delayed most; the root's own, if it is one of them.
-fn tree_of(snapshot: &Snapshot, causes: &RunCauses, number: usize) -> Option<TreeIdx> {
+fn tree_of(snapshot: &Snapshot, causes: &RunCauses, index: usize) -> Option<TreeIdx> {
     let forest = &snapshot.analysis.as_ref()?.forest;
     let tree_causes = snapshot.tree_causes.as_ref()?;
-    let trees: Vec<TreeIdx> = tree_causes.of_incident(number).collect();
+    let trees: Vec<TreeIdx> = tree_causes.of_incident(index).collect();
     let delay = |tree: &TreeIdx| {
         let DelayCause { role, waited, .. } = causes.of_tree(forest, *tree);
         (role == DelayRole::Root, waited, Reverse(*tree))
@@ -109,7 +109,7 @@ fn tree_of(snapshot: &Snapshot, causes: &RunCauses, number: usize) -> Option<Tre
     trees.into_iter().max_by_key(delay)
 }
 
-fn facts(causes: &RunCauses, (number, incident): (usize, &Incident), begin: TimeNs) -> Vec<Fact> {
+fn facts(causes: &RunCauses, (index, incident): (usize, &Incident), begin: TimeNs) -> Vec<Fact> {
     let root = &incident.root;
     let mut facts = vec![
         Fact::new(
@@ -151,7 +151,7 @@ fn facts(causes: &RunCauses, (number, incident): (usize, &Incident), begin: Time
         });
         facts.push(Fact::new("In", path.collect::<Vec<_>>().join(" › ")));
     }
-    let again = causes.similar(number).map(|group| group.summary());
+    let again = causes.similar(index).map(|group| group.summary());
     if let Some(again) = again.filter(|again| !again.is_empty()) {
         facts.push(Fact::new("Again", again));
     }

@@ -121,8 +121,7 @@ impl RunReport {
         let begin = trace.time_span().map_or(TimeNs(0), |(begin, _)| begin);
         let chosen = chosen_incidents(snapshot.causes.as_deref(), &request.incidents)?;
         let incidents = snapshot.causes.as_ref().map(|causes| {
-            let sections = chosen.iter().map(|&(number, incident)| {
-                let numbered = (number, incident);
+            let sections = chosen.iter().map(|&numbered| {
                 IncidentSection::new(snapshot, causes, numbered, begin, &reasons_of)
             });
             sections.collect()
@@ -161,10 +160,9 @@ fn chosen_incidents<'a>(
         IncidentChoice::Numbers(numbers) => {
             let count = all.len();
             let found = numbers.iter().map(|&number| {
-                let incident = all.get(number);
-                incident
-                    .map(|incident| (number, incident))
-                    .ok_or(ReportError::NoIncident { number, count })
+                let index = number.checked_sub(1);
+                let found = index.and_then(|index| Some((index, all.get(index)?)));
+                found.ok_or(ReportError::NoIncident { number, count })
             });
             found.collect()
         }

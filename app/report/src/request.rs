@@ -10,7 +10,7 @@ pub enum IncidentChoice {
         /// The largest number.
         at_most: usize,
     },
-    /// Those with these numbers, which are indices into [`callgrove_query::RunCauses::incidents`].
+    /// Those with these numbers, as [`callgrove_query::IncidentRow::incident`] counts.
     Numbers(Vec<usize>),
 }
 
@@ -72,7 +72,7 @@ pub enum ReportError {
     NoTrace,
     /// An incident does not exist.
     #[error(
-        "there is no incident {number}: this run has {count}, counted from 0 (`callgrove incidents`)"
+        "there is no incident {number}: this run has {count}, counted from 1 (`callgrove incidents`)"
     )]
     NoIncident {
         /// The number asked for.

@@ -183,7 +183,7 @@ fn a_page_needs_nothing_else_and_names_cannot_change_it() {
 fn what_does_not_exist_is_named() {
     let snapshot = snapshot();
     let wanted = ReportRequest {
-        incidents: IncidentChoice::Numbers(vec![0, 7]),
+        incidents: IncidentChoice::Numbers(vec![1, 7]),
         ..request()
     };
     let error = RunReport::of(&snapshot, &wanted, no_reasons).unwrap_err();

@@ -16,11 +16,11 @@
 
 mod cell;
 mod column;
+mod junit;
+mod markdown;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod record;
-mod junit;
-mod markdown;
 mod sink;
 mod table;
 mod text;
@@ -28,10 +28,10 @@ mod trace;
 
 pub use cell::Cell;
 pub use column::{Column, ColumnType};
-#[cfg(feature = "parquet")]
-pub use parquet_file::ParquetSink;
 pub use junit::{JunitCase, JunitOutcome, write_junit};
 pub use markdown::{markdown_text, write_markdown_table};
+#[cfg(feature = "parquet")]
+pub use parquet_file::ParquetSink;
 pub use sink::{CsvSink, JsonSink, RowSink, TextSink, write_json_line};
 pub use table::{ResultTable, UntypedTable};
 pub use text::{TextTable, printable, rounded};

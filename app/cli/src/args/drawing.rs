@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use callgrove_gui::PictureView;
 use clap::{Args, ValueEnum};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
 
 use super::common::TraceArgs;
 use super::part::PartOfRun;
@@ -46,8 +48,9 @@ pub(crate) struct DrawArgs {
     pub(crate) title: Option<String>,
 }
 
-/// A view on the command line.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+/// A view, as a command line or an assistant names it.
+#[derive(ValueEnum, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum DrawnView {
     /// Ranks over time
     Timeline,

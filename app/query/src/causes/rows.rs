@@ -56,7 +56,7 @@ pub struct HopRow {
 /// One incident: a row of `callgrove incidents`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct IncidentRow {
-    /// Number, from 0, by descending delay.
+    /// Number, from 1, by descending delay, as the window counts.
     pub incident: usize,
     /// Start of the first delay, microseconds since the epoch.
     pub start_us: i64,
@@ -110,11 +110,11 @@ impl RunCauses {
         }
     }
 
-    /// Returns the row of an incident.
+    /// Returns the row of an incident; `number` is its index in [`RunCauses::incidents`].
     pub fn incident_row(&self, number: usize, incident: &Incident) -> IncidentRow {
         let func = self.trace().names.name(incident.root.func);
         IncidentRow {
-            incident: number,
+            incident: number + 1,
             start_us: incident.start.as_us(),
             end_us: incident.end.as_us(),
             root_rank: (incident.kind.is_of_a_rank()).then_some(incident.root.rank.0),

@@ -74,8 +74,8 @@ fn edits() -> impl Strategy<Value = Edit> {
             let given = Some(Label::Normal);
             let learned = given.filter(|_| trained);
             let is_held = !trained && index > 2;
-            let by = None;
-            saved.label_states.insert(key, LabelState { given, by, learned, is_held });
+            let origin = LabelOrigin::default();
+            saved.label_states.insert(key, LabelState { given, origin, learned, is_held });
             Edit::Restore(SavedState { marks: Some(Vec::new()), ..saved.save() })
         }),
     ]

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit> {
 }
 
 /// Reads a run, and finds its iterations and incidents.
-pub(super) fn read(source: &str, clock: &mut Clock) -> Result<(ComparedRun, Exit)> {
+pub(in crate::cmd) fn read(source: &str, clock: &mut Clock) -> Result<(ComparedRun, Exit)> {
     let trace = trace_of(source, clock)?;
     let run = with_progress("Searching for iterations and incidents", |progress| {
         ComparedRun::new(&trace, progress)
@@ -61,7 +61,7 @@ pub(super) fn read(source: &str, clock: &mut Clock) -> Result<(ComparedRun, Exit
 }
 
 /// Compares two runs.
-pub(super) fn of_runs(before: &ComparedRun, after: &ComparedRun) -> Result<RunComparison> {
+pub(in crate::cmd) fn of_runs(before: &ComparedRun, after: &ComparedRun) -> Result<RunComparison> {
     Ok(with_progress("Comparing the runs", |progress| {
         RunComparison::of_runs(before, after, progress)
     })?)

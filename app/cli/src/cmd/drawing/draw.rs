@@ -76,7 +76,10 @@ fn wanted(args: &DrawArgs, snapshot: &Snapshot) -> Result<ViewPicture> {
 
 fn subject(args: &DrawArgs, trace: &Trace) -> Result<PictureSubject> {
     if let Some(number) = args.incident {
-        return Ok(PictureSubject::Incident(number));
+        let index = number
+            .checked_sub(1)
+            .context("incidents are counted from 1")?;
+        return Ok(PictureSubject::Incident(index));
     }
     let Some(text) = &args.execution else {
         return Ok(PictureSubject::Run);

@@ -100,7 +100,7 @@ fn explainer(snapshot: &Snapshot) -> Result<Option<Explainer>> {
 
 /// Returns the timeline of an incident, and the tree that it shows in most.
 fn pictures(opened: &mut HeadlessSession, section: &IncidentSection) -> Result<Vec<ReportPicture>> {
-    let incident = PictureSubject::Incident(section.number);
+    let incident = PictureSubject::Incident(section.index);
     let mut wanted = vec![(PictureView::Incident, incident, INCIDENT_SIZE)];
     let tree = section.tree.map(PictureSubject::Tree);
     wanted.extend(tree.map(|tree| (PictureView::Tree, tree, TREE_SIZE)));
@@ -110,7 +110,7 @@ fn pictures(opened: &mut HeadlessSession, section: &IncidentSection) -> Result<V
             let wanted = ViewPicture {
                 subject,
                 is_dark,
-                id_prefix: format!("i{}-{}-{theme}", section.number, view.name()),
+                id_prefix: format!("incident-{}-{}-{theme}", section.index, view.name()),
                 ..ViewPicture::new(view, size)
             };
             let (session, wait) = opened.parts();

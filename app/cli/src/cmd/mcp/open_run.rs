@@ -3,21 +3,26 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use callgrove_gui::PictureView;
+use callgrove_gui::picture::{PictureSubject, ViewPicture, draw_view};
 use callgrove_model::{Forest, Label, Progress, TreeIdx};
 use callgrove_query::{IncidentRow, RunCauses, RunPatterns};
-use callgrove_session::{
-    Command, Detection, Explainer, Host as _, Snapshot, TreeRow, tree_rows,
-};
+use callgrove_session::{Command, Detection, Explainer, Host as _, Snapshot, TreeRow, tree_rows};
 use callgrove_source::PATH_SEPARATOR;
 use serde_json::{Value, json};
 
 use super::answer::RowAnswer;
 use crate::args::McpArgs;
+use crate::cmd::comparison::compare;
 use crate::cmd::drawing::session_wait::{HeadlessSession, JournalUse};
 use crate::cmd::info::to_json;
 use crate::host::NativeHost;
 use crate::journal_file;
+use crate::output::Clock;
 use crate::stop::StopSignal;
+
+/// Size of pictures, in points: legible where assistants show them.
+const PICTURE_SIZE: [f32; 2] = [1_200.0, 720.0];
 
 /// The open run. Another one replaces it when a tool names it.
 pub(super) struct OpenRuns {
@@ -36,6 +41,16 @@ struct OpenRun {
     function: Option<String>,
     session: HeadlessSession,
     explainer: Option<(Arc<Snapshot>, Arc<Explainer>)>,
+}
+
+/// A picture that a tool asks for.
+pub(super) struct WantedPicture {
+    pub(super) view: PictureView,
+    /// Number of the incident, from 1.
+    pub(super) incident: Option<usize>,
+    /// Name of the execution.
+    pub(super) execution: Option<String>,
+    pub(super) is_dark: bool,
 }
 
 /// Which run and function a tool is about.
@@ -178,6 +193,43 @@ impl OpenRuns {
         let mut answer = RowAnswer::of_part(&rows, listed.len())?;
         answer["iterations"] = serde_json::to_value(patterns.iterations_row())?;
         Ok(answer)
+    }
+
+    /// Returns what changed between two runs, the costliest change first.
+    pub(super) fn compare(before: &str, after: &str, limit: usize) -> Result<Value> {
+        let mut clock = Clock::new(false);
+        let (before, _) = compare::read(before, &mut clock)?;
+        let (after, _) = compare::read(after, &mut clock)?;
+        let comparison = compare::of_runs(&before, &after)?;
+        let mut answer = RowAnswer::of(&comparison.rows(), limit)?;
+        answer["limits"] = comparison.limits().into();
+        Ok(answer)
+    }
+
+    /// Draws a view of a run, and returns its title and the picture as PNG.
+    pub(super) fn draw(
+        &mut self,
+        subject: &Subject,
+        wanted: &WantedPicture,
+    ) -> Result<(String, Vec<u8>)> {
+        let open = self.judged(subject)?;
+        let snapshot = open.snapshot();
+        let drawn = match (wanted.incident, &wanted.execution) {
+            (Some(number), _) => {
+                let index = number.checked_sub(1);
+                PictureSubject::Incident(index.context("incidents are counted from 1")?)
+            }
+            (None, Some(name)) => PictureSubject::Tree(tree_named(forest_of(&snapshot)?.0, name)?),
+            (None, None) => PictureSubject::Run,
+        };
+        let wanted = ViewPicture {
+            subject: drawn,
+            is_dark: wanted.is_dark,
+            ..ViewPicture::new(wanted.view, PICTURE_SIZE)
+        };
+        let (session, wait) = open.session.parts();
+        let picture = draw_view(session, &wanted, wait)?;
+        Ok((picture.title().to_owned(), picture.png()?))
     }
 
     /// Labels an execution, or removes its label, and returns the number of labels.

@@ -1,5 +1,7 @@
 //! The tools: their names, parameters and descriptions.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use callgrove_model::Label;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
@@ -9,8 +11,9 @@ use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::open_run::{OpenRuns, Subject};
+use super::open_run::{OpenRuns, Subject, WantedPicture};
 use super::worker::Worker;
+use crate::args::DrawnView;
 
 /// Name of the tool that changes something.
 const LABEL_TOOL: &str = "label";
@@ -70,6 +73,33 @@ struct PatternParameters {
 }
 
 #[derive(Deserialize, JsonSchema)]
+struct CompareParameters {
+    /// Path of the run to compare with
+    before: String,
+    /// Path of the run that may have changed
+    after: String,
+    /// Number of rows
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct DrawParameters {
+    /// Path of the run. Without it, the run that the server was started with
+    run: Option<String>,
+    /// Root function of map and tree, as for `analyze`
+    function: Option<String>,
+    /// The view
+    view: DrawnView,
+    /// The incident to show: its number in a row of `incidents`
+    incident: Option<usize>,
+    /// The execution to show: `tree` or `event_id` of a row of `analyze`
+    execution: Option<String>,
+    /// Draw on a dark background
+    #[serde(default)]
+    dark: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
 struct LabelParameters {
     /// Path of the run. Without it, the run that the server was started with
     run: Option<String>,
@@ -121,7 +151,7 @@ impl McpServer {
     ) -> CallToolResult {
         match self.worker.ask(question).await {
             Ok(value) => CallToolResult::structured(value),
-            Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))]),
+            Err(error) => error_answer(&error),
         }
     }
 
@@ -186,6 +216,44 @@ impl McpServer {
     }
 
     #[tool(
+        description = "What changed between two runs of a program, the costliest first: functions, call paths, \
+                       structures, iterations, waits and incidents, each with its ratio, interval and probability. No \
+                       rows mean that nothing changed beyond chance",
+        annotations(read_only_hint = true)
+    )]
+    async fn compare(&self, Parameters(it): Parameters<CompareParameters>) -> CallToolResult {
+        let limit = it.limit.unwrap_or(USUAL_LIMIT);
+        self.answer(move |_| OpenRuns::compare(&it.before, &it.after, limit))
+            .await
+    }
+
+    #[tool(
+        description = "A picture of a run, as a person sees it in the window: its timeline, one incident, the map of \
+                       all executions of a function, one execution as a tree, or recurring patterns",
+        annotations(read_only_hint = true)
+    )]
+    async fn draw(&self, Parameters(it): Parameters<DrawParameters>) -> CallToolResult {
+        let subject = Subject {
+            run: it.run,
+            function: it.function,
+        };
+        let wanted = WantedPicture {
+            view: it.view.picture(),
+            incident: it.incident,
+            execution: it.execution,
+            is_dark: it.dark,
+        };
+        let drawn = self.worker.ask(move |runs| runs.draw(&subject, &wanted));
+        match drawn.await {
+            Ok((title, png)) => CallToolResult::success(vec![
+                ContentBlock::text(title),
+                ContentBlock::image(STANDARD.encode(png), "image/png"),
+            ]),
+            Err(error) => error_answer(&error),
+        }
+    }
+
+    #[tool(
         description = "Label an execution as normal or abnormal. The model learns it, and the list of `analyze` \
                        changes. The label is kept with the run",
         annotations(
@@ -202,6 +270,11 @@ impl McpServer {
         self.answer(move |runs| runs.label(&subject, &it.execution, it.label.label()))
             .await
     }
+}
+
+/// Returns an error as an answer, with its remedy.
+fn error_answer(error: &anyhow::Error) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))])
 }
 
 #[tool_handler(router = self.tool_router)]
