@@ -53,7 +53,7 @@ impl NativeHost {
         }
     }
 
-    /// Returns the host for a session that shows labels but gives none: it reads journals, whoever has them open.
+    /// Returns the host for a session that shows labels but gives none: it reads journals, also those that a window has open.
     pub(crate) fn reading(self) -> Self {
         Self {
             is_reading: true,
