@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use callgrove_export::{Column, ResultTable};
-use callgrove_model::{DurationNs, Forest, Trace, TreeIdx};
+use callgrove_model::{DurationNs, Forest, Trace, TreeIdx, thousands};
 use callgrove_query::{CauseRow, Incident, IncidentRow, RunCauses, TreeCauses};
 use callgrove_session::{Detection, LearnSettings, analyze, grow_forest};
 use serde::Serialize;
@@ -211,7 +211,7 @@ impl ResultTable for IncidentTable {
             DurationNs((row.start_us - self.begin_us) * 1_000).to_string(),
             DurationNs(row.delay_us * 1_000).to_string(),
             row.num_ranks.to_string(),
-            row.num_executions.to_string(),
+            thousands(row.num_executions),
             row.kind.clone(),
             format!("{} %", row.confidence_percent),
             row.words.clone(),

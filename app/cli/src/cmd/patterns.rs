@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use callgrove_export::{Column, ResultTable};
-use callgrove_model::DurationNs;
+use callgrove_model::{DurationNs, thousands};
 use callgrove_query::{IterationsRow, PatternReference, PatternRow, RunPatterns};
 use serde::Serialize;
 
@@ -162,11 +162,11 @@ impl ResultTable for PatternTable {
         let worst = worst.max_by(f64::total_cmp).map_or(String::new(), from_us);
         vec![
             row.pattern.to_string(),
-            row.num_occurrences.to_string(),
+            thousands(row.num_occurrences),
             row.num_lanes.to_string(),
             DurationNs(row.total_us * 1_000).to_string(),
             from_us(row.reference_us),
-            row.num_anomalous.to_string(),
+            thousands(row.num_anomalous),
             DurationNs(row.excess_us * 1_000).to_string(),
             worst,
             row.definition.clone(),

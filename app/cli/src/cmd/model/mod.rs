@@ -11,7 +11,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use callgrove_export::{Cell, Column, TextTable, UntypedTable, write_json_line};
-use callgrove_model::{FunctionName, FunctionPattern};
+use callgrove_model::{FunctionName, FunctionPattern, thousands};
 use callgrove_pipeline::{ServerAccess, read_tree_model};
 use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelInfo, TreeModelList};
 use callgrove_server::client::Client;
@@ -125,7 +125,7 @@ fn print_list(out: &mut dyn Write, found: &TreeModelList) -> std::io::Result<()>
                 model.name.clone(),
                 version.version.to_string(),
                 if is_in_force { "yes" } else { "" }.to_owned(),
-                version.num_bytes.to_string(),
+                thousands(version.num_bytes),
                 version.by.clone(),
                 version.note.clone(),
             ]);
