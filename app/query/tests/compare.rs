@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use callgrove_model::{
-    FuncEventKind, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch, StepId,
-    ThreadId, TimeNs, Trace, Warnings,
+    Cancelled, FuncEventKind, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch,
+    StepId, ThreadId, TimeNs, Trace, Warnings,
 };
 use callgrove_query::{ChangeRow, ComparedRun, RunComparison};
 
@@ -32,7 +32,7 @@ const USUAL: Variant = Variant {
 };
 
 /// Returns a run of a loop of steps with noise of some percent.
-fn run(variant: Variant) -> ComparedRun {
+fn run(variant: Variant) -> Result<ComparedRun, Cancelled> {
     let ranks = (0..NUM_RANKS).map(|number| {
         let (mut names, mut time_us) = (NameTable::default(), 0);
         let mut builder = RankBuilder::new(ProgramId(0), RankId(number));
@@ -77,15 +77,15 @@ fn run(variant: Variant) -> ComparedRun {
         builder.finish(names, NameTable::default())
     });
     let trace = Arc::new(Trace::assemble(ranks.collect(), Warnings::default()));
-    ComparedRun::new(&trace, Progress::none()).unwrap()
+    ComparedRun::new(&trace, Progress::none())
 }
 
-fn changes(before: Variant, after: Variant) -> Vec<ChangeRow> {
-    let [before, after] = [before, after].map(run);
-    let found = RunComparison::of_runs(&before, &after, Progress::none()).unwrap();
+fn changes(before: Variant, after: Variant) -> Result<Vec<ChangeRow>, Cancelled> {
+    let (before, after) = (run(before)?, run(after)?);
+    let found = RunComparison::of_runs(&before, &after, Progress::none())?;
     assert_eq!(found.limits(), [""; 0]);
     assert_eq!(found.num_iterations(), Some([320, 320]));
-    found.rows()
+    Ok(found.rows())
 }
 
 const SLOW: Variant = Variant {
@@ -96,17 +96,18 @@ const SLOW: Variant = Variant {
 };
 
 #[test]
-fn runs_and_halves_of_one_program_do_not_differ() {
-    assert_eq!(changes(USUAL, Variant { seed: 2, ..USUAL }), []);
+fn runs_and_halves_of_one_program_do_not_differ() -> Result<(), Cancelled> {
+    assert_eq!(changes(USUAL, Variant { seed: 2, ..USUAL })?, []);
     for variant in [USUAL, SLOW] {
-        let halves = RunComparison::of_halves(&run(variant), Progress::none()).unwrap();
+        let halves = RunComparison::of_halves(&run(variant)?, Progress::none())?;
         assert_eq!(halves.rows(), []);
     }
+    Ok(())
 }
 
 #[test]
-fn a_slower_and_a_new_function_are_named_first() {
-    let rows = changes(USUAL, SLOW);
+fn a_slower_and_a_new_function_are_named_first() -> Result<(), Cancelled> {
+    let rows = changes(USUAL, SLOW)?;
     let of_path: Vec<&ChangeRow> = rows.iter().filter(|row| row.kind == "path").collect();
     let [build, fix, ..] = of_path.as_slice() else {
         panic!("two functions: {rows:?}");
@@ -126,7 +127,7 @@ fn a_slower_and_a_new_function_are_named_first() {
         "{fix:?}"
     );
     assert_eq!(fix.path, ["main", "Solver::step", "Fix::apply"]);
-    let back = changes(SLOW, USUAL);
+    let back = changes(SLOW, USUAL)?;
     let aspect = |name: &str| {
         back.iter()
             .find(|row| row.function == name)
@@ -135,15 +136,17 @@ fn a_slower_and_a_new_function_are_named_first() {
     assert_eq!(aspect("Fix::apply"), Some("vanished"));
     assert_eq!(aspect("Neighbor::build"), Some("duration"));
     assert_eq!(aspect("Pair::compute"), None);
+    Ok(())
 }
 
 #[test]
-fn the_unit_of_time_does_not_matter() {
+fn the_unit_of_time_does_not_matter() -> Result<(), Cancelled> {
     let decided = |all_percent: i64| {
         let [before, after] = [USUAL, SLOW].map(|it| Variant { all_percent, ..it });
-        let rows = changes(before, after).into_iter();
+        let rows = changes(before, after)?.into_iter();
         let decided = rows.map(|row| (row.kind, row.aspect, row.function, row.p_value.to_bits()));
-        decided.collect::<Vec<_>>()
+        Ok(decided.collect::<Vec<_>>())
     };
-    assert_eq!(decided(100), decided(700));
+    assert_eq!(decided(100)?, decided(700)?);
+    Ok(())
 }

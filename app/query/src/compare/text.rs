@@ -208,7 +208,7 @@ fn figure(value: f64) -> String {
     let decimals = match value {
         v if v >= 100.0 => 0,
         v if (0.9..1.1).contains(&v) => 3,
-        v if v >= 10.0 || v < 1.0 && v >= 0.1 => 2 - usize::from(v >= 10.0),
+        v if v >= 10.0 => 1,
         v if v < 0.1 => 3,
         _ => 2,
     };
