@@ -96,7 +96,7 @@ impl Sides<'_> {
     fn levels(&self, paths: &PathTable) -> Vec<RunChange> {
         let mut all = Vec::new();
         let iterations = (&self.before.iterations, &self.after.iterations);
-        all.extend(self.duration(ChangeSubject::Iterations, iterations));
+        all.extend(duration(ChangeSubject::Iterations, iterations));
         let work = common(&self.before.work, &self.after.work);
         let mut of_functions: BTreeMap<NameId, Vec<(PathId, &BlockSeries, &BlockSeries)>> =
             BTreeMap::new();
@@ -144,27 +144,13 @@ impl Sides<'_> {
         if !self.matters(one, other) {
             return Vec::new();
         }
-        let duration = self.duration(subject.clone(), (one, other));
+        let duration = duration(subject.clone(), (one, other));
         let calls = [(self.before, one), (self.after, other)]
             .map(|(side, series)| side.per_iteration(&series.calls()));
         let own_ns = other.total_ns().real() / other.num_calls().max(1).real();
         let of_call = self.after.num_rank_iterations() * own_ns;
-        let frequency = self.change(subject.clone(), ChangeAspect::Frequency, &calls, of_call);
+        let frequency = change(subject.clone(), ChangeAspect::Frequency, &calls, of_call);
         duration.into_iter().chain(frequency).collect()
-    }
-
-    fn duration(
-        &self,
-        subject: ChangeSubject,
-        (one, other): (&BlockSeries, &BlockSeries),
-    ) -> Option<RunChange> {
-        let values = [one.typical(), other.typical()];
-        self.change(
-            subject,
-            ChangeAspect::Duration,
-            &values,
-            other.num_calls().real(),
-        )
     }
 
     fn waiting(
@@ -178,37 +164,50 @@ impl Sides<'_> {
         }
         let values = [(self.before, one), (self.after, other)]
             .map(|(side, series)| side.per_iteration(&series.totals()));
-        self.change(
+        change(
             subject,
             ChangeAspect::Waiting,
             &values,
             self.after.num_rank_iterations(),
         )
     }
+}
 
-    /// Returns the comparison of the blocks' values, each unit of which costs `ns_of_one` in the second run.
-    fn change(
-        &self,
-        subject: ChangeSubject,
-        aspect: ChangeAspect,
-        [before, after]: &[Vec<f64>; 2],
-        ns_of_one: f64,
-    ) -> Option<RunChange> {
-        let test = compare_levels(before, after)?;
-        Some(RunChange {
-            subject,
-            aspect,
-            before: test.before,
-            after: test.after,
-            ratio: test.ratio,
-            interval: test.interval,
-            cost_ns: (test.after - test.before) * ns_of_one,
-            p_value: test.p_value,
-            corrected_p: 1.0,
-            is_separate: test.is_separate,
-            blocks: None,
-        })
-    }
+/// Returns the comparison of the typical durations.
+fn duration(
+    subject: ChangeSubject,
+    (one, other): (&BlockSeries, &BlockSeries),
+) -> Option<RunChange> {
+    let values = [one.typical(), other.typical()];
+    change(
+        subject,
+        ChangeAspect::Duration,
+        &values,
+        other.num_calls().real(),
+    )
+}
+
+/// Returns the comparison of the blocks' values, each unit of which costs `ns_of_one` in the second run.
+fn change(
+    subject: ChangeSubject,
+    aspect: ChangeAspect,
+    [before, after]: &[Vec<f64>; 2],
+    ns_of_one: f64,
+) -> Option<RunChange> {
+    let test = compare_levels(before, after)?;
+    Some(RunChange {
+        subject,
+        aspect,
+        before: test.before,
+        after: test.after,
+        ratio: test.ratio,
+        interval: test.interval,
+        cost_ns: (test.after - test.before) * ns_of_one,
+        p_value: test.p_value,
+        corrected_p: 1.0,
+        is_separate: test.is_separate,
+        blocks: None,
+    })
 }
 
 /// Returns the series that both sides have.

@@ -3,33 +3,44 @@
 use callgrove_model::Real;
 
 use super::change::{ChangeAspect, ChangeSubject, RunChange};
+use super::level::compare_levels;
 use super::rank_sum::p_value_of_counts;
 use super::side::{IncidentSample, RunSamples};
 
-/// Compares the incidents of each kind; the corrected p-values are not yet set.
+/// Compares all incidents together, and those of each kind; the corrected p-values are not yet set.
 pub(crate) fn compare_incidents(before: &RunSamples, after: &RunSamples) -> Vec<RunChange> {
     let none = IncidentSample::default();
-    let mut kinds: Vec<&String> = before
-        .incidents
-        .keys()
-        .chain(after.incidents.keys())
+    let sides = [before, after];
+    let mut kinds: Vec<&String> = sides
+        .iter()
+        .flat_map(|side| side.incidents.keys())
         .collect();
     kinds.sort();
     kinds.dedup();
-    let compared = kinds.into_iter().map(|kind| {
-        let [one, other] = [before, after].map(|side| side.incidents.get(kind).unwrap_or(&none));
-        change(kind, (before, one), (after, other))
-    });
-    compared.collect()
+    let of_kind = |kind: &str| sides.map(|side| side.incidents.get(kind).unwrap_or(&none).clone());
+    let mut compared = Vec::new();
+    if kinds.len() > 1 {
+        let all = sides.map(RunSamples::all_incidents);
+        compared.push(change(ALL_INCIDENTS, sides, &all));
+    }
+    compared.extend(
+        kinds
+            .into_iter()
+            .map(|kind| change(kind, sides, &of_kind(kind))),
+    );
+    compared
 }
+
+/// The kind of all incidents together.
+pub const ALL_INCIDENTS: &str = "any";
 
 fn change(
     kind: &str,
-    (before, one): (&RunSamples, &IncidentSample),
-    (after, other): (&RunSamples, &IncidentSample),
+    [before, after]: [&RunSamples; 2],
+    [one, other]: &[IncidentSample; 2],
 ) -> RunChange {
     let iterations = |side: &RunSamples| side.num_iterations().max(1).real();
-    let num = |sample: &IncidentSample| sample.in_block.iter().sum::<usize>();
+    let num = IncidentSample::num_incidents;
     let share = iterations(after) / (iterations(before) + iterations(after));
     let dispersion = dispersion(&one.in_block).max(dispersion(&other.in_block));
     let effective = |sample| whole(num(sample).real() / dispersion);
@@ -38,6 +49,11 @@ fn change(
         num(other).real() / iterations(after),
     ];
     let scale = iterations(after) / iterations(before);
+    let of_counts = p_value_of_counts(effective(one), effective(other), share);
+    // Two tests, so that many incidents and large ones are both found.
+    let p_value = of_delays([(before, one), (after, other)]).map_or(of_counts, |of_delays| {
+        (2.0 * of_delays.min(of_counts)).min(1.0)
+    });
     RunChange {
         subject: ChangeSubject::Incidents(kind.to_owned()),
         aspect: ChangeAspect::Frequency,
@@ -45,12 +61,23 @@ fn change(
         after: rates[1],
         ratio: (rates[0] > 0.0).then(|| rates[1] / rates[0]),
         interval: None,
-        cost_ns: other.delay_ns.real() - one.delay_ns.real() * scale,
-        p_value: p_value_of_counts(effective(one), effective(other), share),
+        cost_ns: other.total_delay_ns().real() - one.total_delay_ns().real() * scale,
+        p_value,
         corrected_p: 1.0,
         is_separate: true,
         blocks: None,
     }
+}
+
+/// Returns the p-value of the rank-sum test of the delays per iteration; `None` if there are too few blocks.
+fn of_delays(sides: [(&RunSamples, &IncidentSample); 2]) -> Option<f64> {
+    let [before, after] = sides.map(|(side, sample)| {
+        let delays = sample.delay_ns.iter().map(|it| it.real());
+        let mut delays: Vec<f64> = delays.collect();
+        delays.resize(side.num_blocks(), 0.0);
+        side.per_iteration(&delays)
+    });
+    Some(compare_levels(&before, &after)?.p_value)
 }
 
 /// Returns the variance of counts over their mean, at least 1.

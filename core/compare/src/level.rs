@@ -3,6 +3,7 @@
 
 use callgrove_model::Real;
 
+use super::dependence::inflation;
 use super::rank_sum::RankSum;
 
 /// Minimum number of blocks a side. With 8, two samples that are separate have a p-value of 2 / C(16, 8) = 1.6e-4, which
@@ -12,9 +13,6 @@ pub const MIN_BLOCKS: usize = 8;
 /// One block in this number is left out at either end of a side's range: a single disturbance in a block says nothing about
 /// the level of a run, and is listed as an incident.
 const TRIM_DIVISOR: usize = 8;
-
-/// Level of the confidence intervals.
-const INTERVAL_LEVEL: f64 = 0.05;
 
 /// Relative difference below which two levels are equal up to rounding.
 const ROUNDING: f64 = 1e-9;
@@ -38,12 +36,13 @@ pub struct LevelTest {
     pub is_separate: bool,
 }
 
-/// Compares the blocks of two runs; `None` if one has fewer than [`MIN_BLOCKS`]. All results but the levels and the
+/// Compares the blocks of two runs, in order of time; `None` if one has fewer than [`MIN_BLOCKS`]. All results but the levels and the
 /// spread are the same if all values are multiplied by a constant.
 pub fn compare_levels(before: &[f64], after: &[f64]) -> Option<LevelTest> {
     if before.len().min(after.len()) < MIN_BLOCKS {
         return None;
     }
+    let inflation = inflation(before, after);
     let [before, after] = [before, after].map(|values| {
         let mut values = values.to_vec();
         values.sort_by(f64::total_cmp);
@@ -59,9 +58,9 @@ pub fn compare_levels(before: &[f64], after: &[f64]) -> Option<LevelTest> {
         before: median(&before),
         after: median(&after),
         ratio: ratios.as_deref().map(median),
-        interval: ratios.and_then(|ratios| test.interval(&ratios, INTERVAL_LEVEL)),
+        interval: ratios.and_then(|ratios| test.interval(&ratios, inflation)),
         spread,
-        p_value: test.p_value(&before, &after),
+        p_value: test.p_value(&before, &after, inflation),
         is_separate: gap > spread + ROUNDING * scale,
     })
 }
@@ -127,7 +126,7 @@ mod tests {
     #[test]
     fn a_change_larger_than_the_spread_is_separate() {
         let test = compare_levels(&noisy(100.0, 0.02), &noisy(180.0, 0.02)).unwrap();
-        assert!(test.is_separate && test.p_value < 1e-8, "{test:?}");
+        assert!(test.is_separate && test.p_value < 1e-3, "{test:?}");
         assert!((test.ratio.unwrap() - 1.8).abs() < 0.01, "{test:?}");
         let (low, high) = test.interval.unwrap();
         assert!(low < 1.8 && 1.8 < high, "{test:?}");
@@ -137,7 +136,7 @@ mod tests {
     fn a_steady_drift_is_no_difference_of_its_halves() {
         let drift: Vec<f64> = (0..32).map(|at| 100.0 + f64::from(at)).collect();
         let test = compare_levels(&drift[..16], &drift[16..]).unwrap();
-        assert!(test.p_value < 1e-8 && !test.is_separate, "{test:?}");
+        assert!(test.p_value > 0.01 && !test.is_separate, "{test:?}");
     }
 
     #[test]

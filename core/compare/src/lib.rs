@@ -17,10 +17,11 @@
 //!
 //! A level (typical duration, calls per iteration, waiting time per iteration) has changed if
 //!
-//! 1. the exact rank-sum test of the blocks rejects equality, corrected for all tests by Benjamini and Hochberg, and
+//! 1. the exact rank-sum test of the blocks rejects equality, with a variance for the correlation of neighbouring
+//!    blocks, corrected for all tests by Benjamini and Hochberg, and
 //! 2. the ranges of the two sides' blocks are farther apart than either range is wide.
 //!
-//! The second condition is there because blocks are not independent either. The parts of a run have the same program,
+//! The second condition is there because the correlation can only be estimated, and not at all beyond the length of a run. The parts of a run have the same program,
 //! input and machine; so what they differ by is what a further run may differ by too. A run is a range, not a number: a
 //! change must leave the range. And a run that drifts may drift as far again before the next one begins, or in its second
 //! half: so the distance must exceed the width of the range. A steady drift makes the halves of a run differ by exactly
@@ -37,7 +38,8 @@
 //! # Incidents
 //!
 //! Incidents of a kind are compared by their number per iteration (exact binomial test of the share of each side). Where
-//! incidents come in groups, their counts are divided by the variance over the mean of the blocks (quasi-Poisson).
+//! incidents come in groups, their counts are divided by the variance over the mean of the blocks (quasi-Poisson). Their delays per
+//! iteration are compared by the rank-sum test of the blocks; of the two tests the better one counts, times two.
 //!
 //! # Limits
 //!
@@ -57,6 +59,7 @@
 mod change;
 mod comparison;
 mod correction;
+mod dependence;
 mod incidents;
 mod level;
 mod paths;
@@ -66,6 +69,7 @@ mod side;
 
 pub use change::{ChangeAspect, ChangeSubject, FALSE_DISCOVERIES, RunChange};
 pub use comparison::SideComparison;
+pub use incidents::ALL_INCIDENTS;
 pub use level::{LevelTest, MIN_BLOCKS, compare_levels, typical_ns};
 pub use paths::{CallStructure, NameId, PathId, PathTable};
 pub use side::{BlockSample, BlockSeries, FeaturePresence, IncidentSample, RunSamples};

@@ -6,11 +6,18 @@
 
 use callgrove_model::Real;
 
+use super::dependence::normal_tail;
+
+/// Half the width of the interval that holds 95 % of a normal distribution, in standard deviations.
+const NORMAL_95: f64 = 1.96;
+
 /// The distribution of U, the number of pairs in which the second value is the larger one, if both samples come from
 /// one distribution.
 pub(crate) struct RankSum {
     /// Number of pairs.
     num_pairs: usize,
+    /// Standard deviation of U.
+    deviation: f64,
     /// Probability of each value of U, from 0 to the number of pairs.
     probabilities: Vec<f64>,
 }
@@ -33,14 +40,18 @@ impl RankSum {
         }
         let counts = ways.swap_remove(num_after);
         let total: f64 = counts.iter().sum();
+        let variance = num_pairs.real() * (all + 1).real() / 12.0;
         Self {
             num_pairs,
+            deviation: variance.sqrt(),
             probabilities: counts.into_iter().map(|count| count / total).collect(),
         }
     }
 
-    /// Returns the two-sided p-value of two samples. A tie counts as half a pair, rounded towards the middle.
-    pub(crate) fn p_value(&self, before: &[f64], after: &[f64]) -> f64 {
+    /// Returns the two-sided p-value of two samples. A tie counts as half a pair, rounded towards the middle. `inflation`
+    /// is the factor by which dependence enlarges the variance: beyond 1, the normal approximation with the larger
+    /// variance holds, where it is less sure than the exact test.
+    pub(crate) fn p_value(&self, before: &[f64], after: &[f64], inflation: f64) -> f64 {
         let (mut larger, mut ties) = (0_usize, 0_usize);
         for one in before {
             for other in after {
@@ -51,23 +62,22 @@ impl RankSum {
         let smaller = self.num_pairs - larger - ties;
         let extreme = larger.min(smaller) + ties.div_ceil(2);
         let tail: f64 = self.probabilities.iter().take(extreme + 1).sum();
-        (2.0 * tail).min(1.0)
+        let distance = (self.num_pairs.real() / 2.0 - extreme.real() - 0.5).max(0.0);
+        let normal = normal_tail(distance / (self.deviation * inflation.sqrt()));
+        let normal = if inflation > 1.0 { normal } else { 0.0 };
+        (2.0 * tail.max(normal)).min(1.0)
     }
 
-    /// Returns the interval of all ratios of a value of the second sample to one of the first that the test does not
-    /// reject at `level`; `None` if the samples are too small for one. `ratios` holds those of all pairs, ascending.
-    pub(crate) fn interval(&self, ratios: &[f64], level: f64) -> Option<(f64, f64)> {
-        let (mut tail, mut cut) = (0.0, 0_usize);
-        for probability in &self.probabilities {
-            tail += probability;
-            if 2.0 * tail > level {
-                break;
-            }
+    /// Returns the 95 % confidence interval of the ratio of a value of the second sample to one of the first: all that
+    /// the test does not reject. `ratios` holds those of all pairs, ascending; `None` if there are none.
+    pub(crate) fn interval(&self, ratios: &[f64], inflation: f64) -> Option<(f64, f64)> {
+        let width = NORMAL_95 * self.deviation * inflation.sqrt();
+        let mut cut = 0_usize;
+        while (cut + 1).real() <= self.num_pairs.real() / 2.0 - width {
             cut += 1;
         }
-        let first = cut.checked_sub(1)?;
-        let last = ratios.len().checked_sub(cut)?;
-        Some((*ratios.get(first)?, *ratios.get(last)?))
+        let last = ratios.len().checked_sub(cut.max(1))?;
+        Some((*ratios.get(cut.saturating_sub(1))?, *ratios.get(last)?))
     }
 }
 
@@ -117,9 +127,9 @@ mod tests {
     fn separate_samples_have_the_smallest_p_value() {
         // scipy.stats.mannwhitneyu([1,2,3,4], [5,6,7,8,9], method="exact") = 2 / C(9, 4) = 2 / 126.
         let test = RankSum::new(4, 5);
-        let p = test.p_value(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0, 9.0]);
+        let p = test.p_value(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0, 9.0], 1.0);
         assert!(is_near(p, 2.0 / 126.0), "{p}");
-        let p = test.p_value(&[1.0, 6.0, 3.0, 8.0], &[5.0, 2.0, 7.0, 4.0, 9.0]);
+        let p = test.p_value(&[1.0, 6.0, 3.0, 8.0], &[5.0, 2.0, 7.0, 4.0, 9.0], 1.0);
         assert!(p > 0.5, "{p}");
         assert!(is_near(test.probabilities.iter().sum(), 1.0));
     }
@@ -127,7 +137,7 @@ mod tests {
     #[test]
     fn equal_samples_do_not_differ() {
         let test = RankSum::new(3, 3);
-        assert!(is_near(test.p_value(&[1.0; 3], &[1.0; 3]), 1.0));
+        assert!(is_near(test.p_value(&[1.0; 3], &[1.0; 3], 1.0), 1.0));
     }
 
     #[test]
@@ -155,11 +165,12 @@ mod tests {
             .flat_map(|one| before.iter().map(move |other| 2.0 * other / one))
             .collect();
         ratios.sort_by(f64::total_cmp);
-        let (low, high) = test.interval(&ratios, 0.05).unwrap();
+        let (low, high) = test.interval(&ratios, 1.0).unwrap();
         assert!(
             low < 2.0 && low > 1.9 && high > 2.0 && high < 2.1,
             "{low} {high}"
         );
-        assert_eq!(RankSum::new(2, 2).interval(&[1.0; 4], 0.05), None);
+        let wider = test.interval(&ratios, 4.0).unwrap();
+        assert!(wider.0 < low && wider.1 > high, "{wider:?}");
     }
 }

@@ -128,8 +128,22 @@ impl FeaturePresence {
 pub struct IncidentSample {
     /// Number of incidents in each block.
     pub in_block: Vec<usize>,
-    /// The delay of all ranks by them.
-    pub delay_ns: i64,
+    /// The delay of all ranks by them, in each block.
+    pub delay_ns: Vec<i64>,
+}
+
+impl IncidentSample {
+    /// Returns the number of incidents.
+    pub fn num_incidents(&self) -> usize {
+        self.in_block.iter().sum()
+    }
+
+    /// Returns the delay of all blocks.
+    pub(crate) fn total_delay_ns(&self) -> i64 {
+        self.delay_ns
+            .iter()
+            .fold(0, |sum, it| sum.saturating_add(*it))
+    }
 }
 
 /// The samples of one run, or of a part of it.
@@ -164,6 +178,23 @@ impl RunSamples {
     /// Returns the number of iterations.
     pub fn num_iterations(&self) -> usize {
         self.iterations_in_block.iter().sum()
+    }
+
+    /// Returns the incidents of all kinds.
+    pub fn all_incidents(&self) -> IncidentSample {
+        let mut all = IncidentSample {
+            in_block: vec![0; self.num_blocks()],
+            delay_ns: vec![0; self.num_blocks()],
+        };
+        for sample in self.incidents.values() {
+            for (sum, num) in all.in_block.iter_mut().zip(&sample.in_block) {
+                *sum += num;
+            }
+            for (sum, delay_ns) in all.delay_ns.iter_mut().zip(&sample.delay_ns) {
+                *sum = sum.saturating_add(*delay_ns);
+            }
+        }
+        all
     }
 
     /// Returns values of blocks per iteration and rank.

@@ -1,6 +1,6 @@
 //! Reports of checks: JUnit's XML and Markdown.
 
-use std::io::Result;
+use std::io::{Error, Result};
 
 use callgrove_export::{JunitCase, JunitOutcome, markdown_text, write_junit, write_markdown_table};
 
@@ -14,7 +14,7 @@ fn case(name: &str, outcome: JunitOutcome) -> JunitCase {
 fn junit(cases: &[JunitCase]) -> Result<String> {
     let mut out = Vec::new();
     write_junit(&mut out, "callgrove check", cases)?;
-    Ok(String::from_utf8(out).unwrap())
+    String::from_utf8(out).map_err(Error::other)
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_markdown_table_shows_names_as_they_are() -> Result<()> {
     let rows = [vec!["a|b".to_owned(), "`Vec<T>` *x*\nnext".to_owned()]];
     write_markdown_table(&mut out, &["check", "reason"], &rows)?;
     assert_eq!(
-        String::from_utf8(out).unwrap(),
+        String::from_utf8(out).map_err(Error::other)?,
         "| check | reason |\n| --- | --- |\n| a\\|b | `Vec<T>` \\*x\\* next |\n"
     );
     assert_eq!(markdown_text("one ` alone"), "one \\` alone");

@@ -41,7 +41,7 @@ pub(super) struct Blocks<'a> {
     /// The first iteration of each block of the whole run and the end of the last; the first block is the warm-up.
     bounds: Vec<usize>,
     /// Number of blocks a side.
-    num_blocks: usize,
+    num_of_side: usize,
 }
 
 /// What the blocks consist of.
@@ -76,7 +76,7 @@ impl<'a> Blocks<'a> {
             bounds: (0..=num_all)
                 .map(|at| at * num_iterations / num_all)
                 .collect(),
-            num_blocks,
+            num_of_side: num_blocks,
         }
     }
 
@@ -89,7 +89,7 @@ impl<'a> Blocks<'a> {
     pub(super) fn iterations_in_block(&self) -> Vec<usize> {
         let sizes = self.bounds.windows(2).map(|pair| pair[1] - pair[0]);
         let skipped = 1 + self.first_block();
-        sizes.skip(skipped).take(self.num_blocks).collect()
+        sizes.skip(skipped).take(self.num_of_side).collect()
     }
 
     /// Returns the passes of a lane with their blocks, as start and end.
@@ -138,7 +138,7 @@ impl<'a> Blocks<'a> {
 
     fn first_block(&self) -> usize {
         match self.part {
-            ComparedPart::SecondHalf => self.num_blocks,
+            ComparedPart::SecondHalf => self.num_of_side,
             ComparedPart::Whole | ComparedPart::FirstHalf => 0,
         }
     }
@@ -150,7 +150,7 @@ impl<'a> Blocks<'a> {
             return BlockPlace::Outside;
         };
         match block.checked_sub(self.first_block()) {
-            Some(block) if block < self.num_blocks => BlockPlace::Block(block),
+            Some(block) if block < self.num_of_side => BlockPlace::Block(block),
             _ => BlockPlace::Elsewhere,
         }
     }

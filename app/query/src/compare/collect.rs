@@ -8,7 +8,7 @@ use callgrove_compare::{
 };
 use callgrove_model::{Cancelled, ExecIdx, FuncId, Lane, LaneIdx, Progress, Trace, fraction};
 use callgrove_patterns::can_wait;
-use callgrove_patterns::cause::{CauseKind, Incidents};
+use callgrove_patterns::cause::{CauseKind, Incident, Incidents};
 
 use super::blocks::{BlockPlace, Blocks};
 
@@ -80,6 +80,12 @@ impl Functions {
                 .collect(),
         }
     }
+}
+
+/// Returns whether an incident is compared: what is by design recurs as one incident, and the tracer's writes are not the
+/// program's.
+pub(super) fn is_compared(incident: &Incident) -> bool {
+    !incident.kind.is_by_design() && incident.kind != CauseKind::TracerWrite
 }
 
 /// Returns a name without its place in the source, which differs where the source was changed.
@@ -234,8 +240,7 @@ impl Collector<'_> {
     fn add_incidents(&mut self, incidents: &Incidents) {
         let num_blocks = self.side.num_blocks();
         for incident in incidents.all() {
-            // What is by design recurs as one incident, and the tracer's writes are not the program's.
-            if incident.kind.is_by_design() || incident.kind == CauseKind::TracerWrite {
+            if !is_compared(incident) {
                 continue;
             }
             let place = self.blocks.place(incident.root.lane, incident.start);
@@ -245,10 +250,10 @@ impl Collector<'_> {
             let kind = self.side.incidents.entry(incident.kind.to_string());
             let sample = kind.or_insert_with(|| IncidentSample {
                 in_block: vec![0; num_blocks],
-                delay_ns: 0,
+                delay_ns: vec![0; num_blocks],
             });
             sample.in_block[block] += 1;
-            sample.delay_ns = sample.delay_ns.saturating_add(incident.delay.0);
+            sample.delay_ns[block] = sample.delay_ns[block].saturating_add(incident.delay.0);
         }
     }
 }

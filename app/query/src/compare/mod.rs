@@ -16,7 +16,7 @@ mod text;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_compare::{PathTable, RunChange, RunSamples, SideComparison};
+use callgrove_compare::{ALL_INCIDENTS, PathTable, RunChange, RunSamples, SideComparison};
 use callgrove_model::{Cancelled, Progress, Trace};
 use callgrove_patterns::pattern::{Iterations, Patterns};
 
@@ -73,9 +73,12 @@ impl ComparedRun {
         let mut costliest = BTreeMap::new();
         for incident in incidents.all() {
             let sentence = || self.causes.incident_sentence(incident);
-            costliest
-                .entry(incident.kind.to_string())
-                .or_insert_with(sentence);
+            if collect::is_compared(incident) {
+                let kinds = [ALL_INCIDENTS.to_owned(), incident.kind.to_string()];
+                for kind in kinds {
+                    costliest.entry(kind).or_insert_with(sentence);
+                }
+            }
         }
         Ok(ComparedSide {
             side,

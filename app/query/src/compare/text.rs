@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use callgrove_compare::{CallStructure, ChangeAspect, ChangeSubject, PathId, RunChange};
+use callgrove_compare::{
+    ALL_INCIDENTS, CallStructure, ChangeAspect, ChangeSubject, IncidentSample, PathId, RunChange,
+};
 use callgrove_model::{DurationNs, thousands};
 
 use super::RunComparison;
@@ -35,9 +37,8 @@ impl RunComparison {
         };
         let times = [change.before, change.after].map(|ns| DurationNs::nearest(ns).to_string());
         format!(
-            "{what} takes {} as long{} in {} ({} instead of {})",
-            times_of(change),
-            interval(change),
+            "{what} takes {} in {} ({} instead of {})",
+            times_as(change, "long"),
             self.labels[1],
             times[1],
             times[0],
@@ -47,9 +48,8 @@ impl RunComparison {
     fn waiting(&self, change: &RunChange) -> String {
         let times = [change.before, change.after].map(|ns| DurationNs::nearest(ns).to_string());
         format!(
-            "a rank waits {} as long{} in {} in {} ({} an iteration instead of {})",
-            times_of(change),
-            interval(change),
+            "a rank waits {} in {} in {} ({} an iteration instead of {})",
+            times_as(change, "long"),
             self.place(&change.subject),
             self.labels[1],
             times[1],
@@ -62,10 +62,9 @@ impl RunComparison {
             return self.incidents(kind);
         }
         format!(
-            "{} is called {} as often{} in {} ({} times an iteration and rank instead of {})",
+            "{} is called {} in {} ({} times an iteration and rank instead of {})",
             self.place(&change.subject),
-            times_of(change),
-            interval(change),
+            times_as(change, "often"),
             self.labels[1],
             figure(change.after),
             figure(change.before),
@@ -73,16 +72,25 @@ impl RunComparison {
     }
 
     fn incidents(&self, kind: &str) -> String {
+        let is_any = kind == ALL_INCIDENTS;
         let num = |side: &super::ComparedSide| {
+            if is_any {
+                return side.side.all_incidents().num_incidents();
+            }
             let sample = side.side.incidents.get(kind);
-            sample.map_or(0, |it| it.in_block.iter().sum::<usize>())
+            sample.map_or(0, IncidentSample::num_incidents)
         };
         let [before, after] = [&self.before, &self.after].map(num);
         let side = if after > 0 { &self.after } else { &self.before };
+        let what = if is_any {
+            String::new()
+        } else {
+            format!(" of the kind `{kind}`")
+        };
         let example = side.costliest.get(kind);
         let example = example.map_or_else(String::new, |it| format!(", such as \"{it}\""));
         format!(
-            "{} incidents of the kind `{kind}` in {} iterations of {}, {} in {} of {}{example}",
+            "{} incidents{what} in {} iterations of {}, {} in {} of {}{example}",
             thousands(after),
             thousands(self.after.side.num_iterations()),
             self.labels[1],
@@ -103,7 +111,7 @@ impl RunComparison {
         let num = thousands(usize::try_from(num).unwrap_or(0));
         match &change.subject {
             ChangeSubject::CallStructure(shape) => format!(
-                "{} {} in {num} calls of {with}, and in none of {without}",
+                "in {num} calls in {with} {} {}, as in no call in {without}",
                 self.place(&change.subject),
                 self.structure(shape, is_new),
             ),
@@ -160,10 +168,12 @@ impl RunComparison {
     }
 }
 
-fn times_of(change: &RunChange) -> String {
+/// Returns the ratio with its interval, as in "1.8 times as long (1.6 to 2.0)".
+fn times_as(change: &RunChange, quantity: &str) -> String {
     match change.ratio {
-        Some(ratio) => format!("{} times", figure(ratio)),
-        None => "more than ever".to_owned(),
+        Some(ratio) => format!("{} times as {quantity}{}", figure(ratio), interval(change)),
+        None if quantity == "often" => "more often".to_owned(),
+        None => "longer".to_owned(),
     }
 }
 
@@ -198,7 +208,7 @@ fn figure(value: f64) -> String {
     let decimals = match value {
         v if v >= 100.0 => 0,
         v if (0.9..1.1).contains(&v) => 3,
-        v if v >= 10.0 || v < 1.0 && v >= 0.1 => 2 - usize::from(v >= 10.0),
+        v if v >= 10.0 => 1,
         v if v < 0.1 => 3,
         _ => 2,
     };
