@@ -44,7 +44,7 @@ impl HeadlessSession {
         let (sender, news) = sync_channel(1);
         let wake: Wake = Arc::new(move || {
             // A waiting report is enough for any number of snapshots.
-            drop(sender.try_send(()));
+            sender.try_send(()).ok();
         });
         let host = NativeHost::new(Err(anyhow!("pictures have no journal")));
         let engine = engine::start(Box::new(host), wake)?;
@@ -114,7 +114,7 @@ impl Waiter {
             }
         }
         // Without news, the caller looks again.
-        drop(self.news.recv_timeout(POLL_INTERVAL));
+        self.news.recv_timeout(POLL_INTERVAL).ok();
         !self.stop.is_set()
     }
 
