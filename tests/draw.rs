@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use callgrove_tests::picture::Picture;
-use callgrove_tests::shell::{COMPUTE, data, error_output, example, stdout};
+use callgrove_tests::shell::{COMPUTE, analyze, data, error_output, example, stdout};
 use tempfile::tempdir;
 
 /// The views, with a text of the title and texts of legend, axes and scale of each.
@@ -121,10 +121,10 @@ fn a_png_has_the_asked_size_and_many_colours() -> Result<()> {
 
 #[test]
 fn an_execution_and_a_time_range_are_shown() -> Result<()> {
-    let (tree, _) = texts(&svg(
-        "tree",
-        &["--execution", "2:0:11", "--title", "My <title>"],
-    )?)?;
+    let rows = analyze(&example(), &[])?;
+    let label = rows[5]["event_id"].as_str().context("no event label")?;
+    let more = ["--execution", label, "--title", "My <title>"];
+    let (tree, _) = texts(&svg("tree", &more)?)?;
     assert!(tree.iter().any(|text| text == "My <title>"), "{tree:?}");
     let (all, _) = texts(&svg("timeline", &[])?)?;
     let (part, _) = texts(&svg("timeline", &["--time", "10%..20%"])?)?;

@@ -243,10 +243,11 @@ mod tests {
         let mut font = FontAtlas::default();
         let mut last = None;
         for _ in 0..2 {
-            let output = ctx.run_ui(RawInput::default(), |ui| {
+            let mut output = ctx.run_ui(RawInput::default(), |ui| {
                 ui.label("Text");
             });
             font.update(&output.textures_delta);
+            output.textures_delta.clear();
             last = Some(ctx.tessellate(output.shapes, 1.0));
         }
         let page = PixelPage {

@@ -200,7 +200,7 @@ mod tests {
             let shape = TextShape::new(pos2(10.0, 20.0), galley, Color32::RED).with_angle(angle);
             push_galley(&mut out, &shape);
         });
-        ran.shapes.clear();
+        ran.textures_delta.clear();
         format!("<svg>{out}</svg>")
     }
 

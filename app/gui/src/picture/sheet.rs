@@ -94,10 +94,12 @@ impl Sheet {
         let root = input.viewports.entry(ViewportId::ROOT).or_default();
         root.native_pixels_per_point = Some(self.scale);
         self.num_frames += 1;
-        let output = self.ctx.run_ui(input, draw);
+        let mut output = self.ctx.run_ui(input, draw);
         self.shapes = output.shapes;
         #[cfg(feature = "png")]
         self.font.update(&output.textures_delta);
+        // egui expects every texture to be taken over.
+        output.textures_delta.clear();
         let viewport = output.viewport_output.get(&ViewportId::ROOT);
         viewport.is_some_and(|viewport| viewport.repaint_delay < AT_ONCE)
     }

@@ -87,7 +87,7 @@ fn subject(args: &DrawArgs, trace: &Trace) -> Result<PictureSubject> {
     let label = ExecLabel::parse(text).with_context(|| {
         format!("{text} is no execution: write RANK:STEP:INDEX, as in the column event_id of `callgrove analyze --format csv`")
     })?;
-    let mut lanes = trace.lanes.iter().map(|lane| lane.lane);
+    let mut lanes = trace.lanes.iter();
     let lane = lanes.find(|lane| lane.rank == label.rank);
     let program = lane.map_or(ProgramId(0), |lane| lane.program);
     Ok(PictureSubject::Execution { program, label })

@@ -72,7 +72,7 @@ impl HeadlessSession {
         let (sender, news) = sync_channel(1);
         let wake: Wake = Arc::new(move || {
             // A waiting report is enough for any number of snapshots.
-            drop(sender.try_send(()));
+            sender.try_send(()).ok();
         });
         let engine = engine::start(Box::new(journal.host()), wake)?;
         let mut opened = Self {
@@ -163,7 +163,7 @@ impl Waiter {
             }
         }
         // Without news, the caller looks again.
-        drop(self.news.recv_timeout(POLL_INTERVAL));
+        self.news.recv_timeout(POLL_INTERVAL).ok();
         !self.stop.is_set()
     }
 
