@@ -13,15 +13,23 @@ pub(crate) struct ExportArgs {
     /// dropped on it
     #[arg(value_name = "TRACE|SESSION", required_unless_present = "web")]
     pub(crate) sources: Vec<String>,
-    /// Root function to open, as for analyze
-    #[arg(long, short, value_name = "A", requires = "web")]
+    /// Function whose abnormal executions a file for other programs shows, or which the page opens, as for analyze
+    #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
     /// Write the page and the run to a folder that any web server can serve
     #[arg(long, value_name = "FOLDER", required_unless_present = "out")]
     pub(crate) web: Option<PathBuf>,
-    /// Write one file, which can be dropped on the page of `callgrove serve` or opened as a trace
-    #[arg(long, short, value_name = "FILE.callgrove", conflicts_with = "web")]
+    /// Write one file. Its extension says what for: .callgrove can be dropped on the page of `callgrove serve` or opened
+    /// as a trace; .pftrace opens at ui.perfetto.dev, and .json (Chrome JSON) in other programs, with incidents and
+    /// abnormal executions on tracks of their own. .pftrace.gz and .json.gz are smaller
+    #[arg(long, short, value_name = "FILE", conflicts_with = "web")]
     pub(crate) out: Option<PathBuf>,
+    /// Write the run alone to a .pftrace or .json file, without what was found in it
+    #[arg(long, conflicts_with = "web")]
+    pub(crate) no_findings: bool,
+    /// Print the duration of each stage on standard error
+    #[arg(long, conflicts_with = "web")]
+    pub(crate) timings: bool,
 }
 
 #[derive(Args, Debug)]

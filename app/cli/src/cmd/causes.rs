@@ -84,8 +84,13 @@ pub(super) fn find(trace: &Arc<Trace>, clock: &mut Clock) -> Result<RunCauses> {
     Ok(causes)
 }
 
-/// Returns the abnormal executions, the most abnormal first. Those that a trace write explains come last.
-fn abnormal(forest: &Forest, root: String, seed: u64, clock: &mut Clock) -> Result<Vec<TreeIdx>> {
+/// Judges the executions of a forest, without labels.
+pub(super) fn detect(
+    forest: &Forest,
+    root: String,
+    seed: u64,
+    clock: &mut Clock,
+) -> Result<Detection> {
     let settings = LearnSettings::with_seed(seed);
     let (_, mut learned) = with_progress("Learning the trees", |progress| {
         analyze(forest.clone(), root, &settings, progress)
@@ -93,7 +98,12 @@ fn abnormal(forest: &Forest, root: String, seed: u64, clock: &mut Clock) -> Resu
     let no_labels = vec![None; forest.len()];
     let judged = with_progress("Training", |progress| learned.train(&no_labels, progress))?;
     clock.lap("learn");
-    let detection = Detection::new(judged, None);
+    Ok(Detection::new(judged, None))
+}
+
+/// Returns the abnormal executions, the most abnormal first. Those that a trace write explains come last.
+fn abnormal(forest: &Forest, root: String, seed: u64, clock: &mut Clock) -> Result<Vec<TreeIdx>> {
+    let detection = detect(forest, root, seed, clock)?;
     let is_listed =
         |tree: &TreeIdx| detection.is_abnormal(*tree) || detection.cause(*tree).is_some();
     Ok(detection.order.iter().copied().filter(is_listed).collect())

@@ -44,11 +44,20 @@ fn whole_forest_of(
         }
         return Ok(forest_of_trees(trace));
     }
+    forest_in(&trace, function, clock)
+}
+
+/// Returns the forest of `function` in a trace, or of the most promising function, and the name of the root function.
+pub(super) fn forest_in(
+    trace: &Arc<Trace>,
+    function: Option<&str>,
+    clock: &mut Clock,
+) -> Result<(Forest, String)> {
     let root = match function {
         Some(function) => function.to_owned(),
-        None => best_root(&trace)?,
+        None => best_root(trace)?,
     };
-    let grown = grow_forest(&trace, &root)?;
+    let grown = grow_forest(trace, &root)?;
     clock.lap("grow");
     Ok(grown)
 }

@@ -1,25 +1,36 @@
-//! `callgrove export`: exports a run as one file, or as a folder with the page for any web server.
+//! `callgrove export`: exports a run as one file, for Callgrove or for other programs, or as a folder with the page for
+//! any web server.
+
+mod file_kind;
+mod findings;
 
 use std::fs;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use callgrove_model::Progress;
+use callgrove_export::{TraceExportError, TraceFindings, write_chrome, write_perfetto};
+use callgrove_model::Trace;
 use callgrove_packed::{EXTENSION, write_trace_file};
 use callgrove_server::page;
 use callgrove_session::is_session_file;
 use callgrove_source::PATH_SEPARATOR;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::Value;
+
+use file_kind::{ExportKind, ViewerFormat};
 
 use super::forest::trace_of;
 use crate::args::ExportArgs;
 use crate::exit::Exit;
 use crate::files::{Readers, replace_file, replace_file_with};
 use crate::host::NativeHost;
-use crate::output::{Clock, warn};
+use crate::output::{Clock, warn, with_progress};
 use crate::pages;
 
+/// Level of the compression with gzip: most of the effect in half of the time.
+const GZIP_LEVEL: u32 = 4;
 /// File name of the run in a folder, without its extension.
 const RUN: &str = "run";
 /// File name of the session in a folder.
@@ -30,14 +41,17 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
         return export_page(args, folder);
     }
     let out = args.out.as_ref().context("nothing to export is given")?;
-    let extension = out.extension().unwrap_or_default();
+    let kind = ExportKind::of(out)?;
+    let source = args.sources.join(PATH_SEPARATOR);
+    if let ExportKind::Viewer { format, is_packed } = kind {
+        return export_for_viewer(args, &source, out, (format, is_packed));
+    }
     ensure!(
-        extension == EXTENSION,
-        "{} needs another extension: name it {}",
-        out.display(),
-        out.with_extension(EXTENSION).display()
+        args.function.is_none() && !args.no_findings,
+        "{} holds no findings, as the window finds them: leave out --function and --no-findings",
+        out.display()
     );
-    export_trace(&args.sources.join(PATH_SEPARATOR), out)
+    export_trace(&source, out)
 }
 
 fn export_page(args: &ExportArgs, folder: &Path) -> Result<Exit> {
@@ -91,9 +105,52 @@ fn saved_session(source: &str) -> Result<Option<Value>> {
 
 fn export_trace(source: &str, out: &Path) -> Result<Exit> {
     let trace = trace_of(source, &mut Clock::new(false))?;
-    let write =
-        |file: &mut fs::File| write_trace_file(&trace, &mut BufWriter::new(file), Progress::none());
+    let write = |file: &mut fs::File| {
+        with_progress("Writing the file", |progress| {
+            write_trace_file(&trace, &mut BufWriter::new(file), progress)
+        })
+    };
     replace_file_with(out, Readers::ByMask, write)
         .with_context(|| format!("cannot write {}", out.display()))?;
     Ok(Exit::after(&trace.warnings))
+}
+
+/// Exports a run with its findings as a trace for other programs.
+fn export_for_viewer(
+    args: &ExportArgs,
+    source: &str,
+    out: &Path,
+    (format, is_packed): (ViewerFormat, bool),
+) -> Result<Exit> {
+    let mut clock = Clock::new(args.timings);
+    let trace = trace_of(source, &mut clock)?;
+    let findings = (!args.no_findings)
+        .then(|| findings::find(&trace, args.function.as_deref(), &mut clock))
+        .transpose()?;
+    let findings = findings.as_ref();
+    let write = |file: &mut fs::File| {
+        let mut file = BufWriter::new(file);
+        if !is_packed {
+            return write_for_viewer(&trace, findings, format, &mut file);
+        }
+        let mut packed = GzEncoder::new(file, Compression::new(GZIP_LEVEL));
+        write_for_viewer(&trace, findings, format, &mut packed)?;
+        Ok(packed.finish()?.flush()?)
+    };
+    replace_file_with(out, Readers::ByMask, write)
+        .with_context(|| format!("cannot write {}", out.display()))?;
+    clock.lap("write");
+    Ok(Exit::after(&trace.warnings))
+}
+
+fn write_for_viewer(
+    trace: &Trace,
+    findings: Option<&TraceFindings>,
+    format: ViewerFormat,
+    out: &mut impl std::io::Write,
+) -> Result<(), TraceExportError> {
+    with_progress("Writing the file", |progress| match format {
+        ViewerFormat::Perfetto => write_perfetto(trace, findings, out, progress),
+        ViewerFormat::Chrome => write_chrome(trace, findings, out, progress),
+    })
 }
