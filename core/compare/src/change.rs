@@ -45,7 +45,7 @@ pub struct RunChange {
     pub before: f64,
     /// The value after.
     pub after: f64,
-    /// The ratio of the two; `None` without one.
+    /// The ratio of the two; `None` if the value before is 0.
     pub ratio: Option<f64>,
     /// Its 95 % confidence interval.
     pub interval: Option<(f64, f64)>,

@@ -10,7 +10,7 @@ use super::rank_sum::RankSum;
 /// survives the correction for hundreds of tests only if several things changed; with 16 it is 3e-9.
 pub const MIN_BLOCKS: usize = 8;
 
-/// One block in this number is left out at either end of a side's range: a single disturbance in a block says nothing about
+/// One block in eight is left out at either end of a side's range: a single disturbance in a block says nothing about
 /// the level of a run, and is listed as an incident.
 const TRIM_DIVISOR: usize = 8;
 

@@ -20,7 +20,7 @@ use callgrove_compare::{ALL_INCIDENTS, PathTable, RunChange, RunSamples, SideCom
 use callgrove_model::{Cancelled, Progress, Trace};
 use callgrove_patterns::pattern::{Iterations, Patterns};
 
-use crate::RunCauses;
+use crate::causes::RunCauses;
 use blocks::Blocks;
 
 pub use blocks::ComparedPart;
