@@ -19,10 +19,10 @@ const VIEWS: [(&str, &str, &[&str]); 5] = [
             "message",
             "Whole run",
             "trace write",
-            "0 s",
+            "0 ms",
         ],
     ),
-    ("map", "Map of compute", &["abnormal", "MDS"]),
+    ("map", "Map of PairEAM::compute", &["abnormal", "MDS"]),
     (
         "tree",
         "Execution #",

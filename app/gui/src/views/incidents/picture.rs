@@ -17,6 +17,7 @@ pub(crate) fn incident_notes(snapshot: &Snapshot, number: usize) -> Option<ViewN
         facts_text(snapshot, incident, &trees),
     ];
     facts.extend(causes.similar(number).map(|similar| similar.summary()));
+    facts.retain(|fact| !fact.is_empty());
     Some(ViewNotes {
         title: format!("Incident {}", number + 1),
         facts,

@@ -182,15 +182,16 @@ fn paint(ctx: &ViewContext<'_>, shown: &ShownRun, strip: Rect, points: &[Point],
 fn name_ui(place: Rect, num_abnormal: usize, ui: &mut Ui) {
     let place = place.with_min_x(place.left() + 4.0);
     let layout = Layout::top_down(Align::Min).with_main_align(Align::Center);
-    ui.scope_builder(UiBuilder::new().max_rect(place).layout(layout), |ui| {
-        ui.spacing_mut().item_spacing.y = 0.0;
-        ui.label(egui::RichText::new("Whole run").small());
-        if num_abnormal > 0 {
-            ui.label(
-                egui::RichText::new(format!("{num_abnormal} abnormal"))
-                    .small()
-                    .weak(),
-            );
-        }
-    });
+    // A child of its own does not move the place of what follows.
+    let mut names = ui.new_child(UiBuilder::new().max_rect(place).layout(layout));
+    let ui = &mut names;
+    ui.spacing_mut().item_spacing.y = 0.0;
+    ui.label(egui::RichText::new("Whole run").small());
+    if num_abnormal > 0 {
+        ui.label(
+            egui::RichText::new(format!("{num_abnormal} abnormal"))
+                .small()
+                .weak(),
+        );
+    }
 }
