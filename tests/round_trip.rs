@@ -68,7 +68,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         6 => (0..4_usize).prop_map(Happening::Enter),
         6 => Just(Happening::Exit),
         2 => (kind, 0..3_u32, any::<u64>(), 0..u64::MAX / 2)
-            .prop_map(|(kind, to, tag, size)| Happening::Message(kind, to, tag % 3 << 31, size)),
+            .prop_map(|(kind, to, tag, size)| Happening::Message(kind, to, (tag % 3) << 31, size)),
         1 => (0..2_usize, 0..u64::MAX / 2).prop_map(|(it, value)| Happening::Counter(it, value)),
         1 => (any::<u64>(), 0..9_u64).prop_map(|(it, number)| Happening::Collective(it, number)),
         1 => (0..3_usize, 0..5_i64).prop_map(|(by, before)| Happening::Launched(by, before)),

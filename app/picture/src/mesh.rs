@@ -18,7 +18,8 @@ enum Piece {
 pub(crate) fn push_mesh(out: &mut String, mesh: &Mesh) -> Result<(), PaintError> {
     let is_plain = |vertex: &Vertex| vertex.uv == WHITE_UV;
     let has_plain_texture = mesh.texture_id == TextureId::default();
-    if !mesh.vertices.is_empty() && !(has_plain_texture && mesh.vertices.iter().all(is_plain)) {
+    let is_drawn = has_plain_texture && mesh.vertices.iter().all(is_plain);
+    if !(is_drawn || mesh.vertices.is_empty()) {
         return Err(PaintError::Texture);
     }
     let mut open = None;

@@ -154,6 +154,7 @@ fn push_rect_attributes(out: &mut String, rect: Rect) {
 
 #[cfg(test)]
 mod tests {
+    use egui::emath::TSTransform;
     use egui::{Mesh, Pos2, Stroke, pos2, vec2};
 
     use super::*;
@@ -169,6 +170,7 @@ mod tests {
         ClippedShape {
             clip_rect: clip,
             shape,
+            transform_after_tessellation: TSTransform::IDENTITY,
         }
     }
 

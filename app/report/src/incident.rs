@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use callgrove_model::{DurationNs, FunctionName, Reason, TimeNs, TreeIdx, thousands};
-use callgrove_query::{DelayCause, DelayRole, Incident, RunCauses};
+use callgrove_query::{DelayCause, DelayRole, Incident, RunCauses, SimilarIncidents};
 use callgrove_session::Snapshot;
 
 use crate::report::Fact;
@@ -151,7 +151,7 @@ fn facts(causes: &RunCauses, (index, incident): (usize, &Incident), begin: TimeN
         });
         facts.push(Fact::new("In", path.collect::<Vec<_>>().join(" › ")));
     }
-    let again = causes.similar(index).map(|group| group.summary());
+    let again = causes.similar(index).map(SimilarIncidents::summary);
     if let Some(again) = again.filter(|again| !again.is_empty()) {
         facts.push(Fact::new("Again", again));
     }

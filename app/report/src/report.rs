@@ -1,6 +1,7 @@
 //! The content of a report, computed from the state of a session.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use callgrove_model::{DurationNs, Label, Reason, TimeNs, Trace, TracerWrite, TreeIdx, thousands};
 use callgrove_query::{Incident, RunCauses};
@@ -99,7 +100,7 @@ pub struct LabelLine {
 
 impl Fact {
     /// Returns a fact with the text of a value.
-    pub(crate) fn new(name: &'static str, value: impl ToString) -> Self {
+    pub(crate) fn new(name: &'static str, value: impl fmt::Display) -> Self {
         Self {
             name,
             value: value.to_string(),

@@ -61,10 +61,10 @@ pub use callgrove_query::{
     LaneView, LevelsOf, ListedIterations, ListedOccurrence, ListedPattern, MergedSpan,
     MessageDetails, MessageQuery, MessagesInView, MessagesOf, NamedCall, OccurrenceOrder,
     OccurrencesIn, OutlineLine, OutlineOf, PartnersOf, PatternId, PatternList, PatternReference,
-    RankFilter, RankSort, RootCause, RowKind, RowQuery, RunCauses, RunPatterns, RunTrends, Span,
-    SpanIndex, StepFrom, SummaryNode, SummaryOf, Tile, TimeRange, TimesOf, TotalsOf, TreeCauses,
-    TreeOf, Trend, TrendKind, UnevenIteration, UnevenOf, Unfolding, WaitCell, WaitsIn, layout_lane,
-    merge_spans, order_rows,
+    RankFilter, RankSort, RootCause, RowKind, RowQuery, RunCauses, RunPatterns, RunTrends,
+    SimilarIncidents, Span, SpanIndex, StepFrom, SummaryNode, SummaryOf, Tile, TimeRange, TimesOf,
+    TotalsOf, TreeCauses, TreeOf, Trend, TrendKind, UnevenIteration, UnevenOf, Unfolding, WaitCell,
+    WaitsIn, layout_lane, merge_spans, order_rows,
 };
 pub use callgrove_trees::explain::{Difference, DifferenceKind};
 pub use command::{Command, Selection};

@@ -5,6 +5,7 @@ use std::io::Result;
 
 use callgrove_export::{Cell, Column, ColumnType, ParquetSink, RowSink, UntypedTable};
 use parquet::basic::{ConvertedType, Repetition, Type};
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
@@ -127,7 +128,7 @@ fn long_tables_are_written_in_row_groups_as_rows_come() {
     sink.finish().unwrap();
     let reader = reader(file);
     let groups = reader.metadata().row_groups();
-    let num_rows: Vec<i64> = groups.iter().map(|it| it.num_rows()).collect();
+    let num_rows: Vec<i64> = groups.iter().map(RowGroupMetaData::num_rows).collect();
     assert_eq!(num_rows.iter().sum::<i64>(), 71_200);
     assert_eq!(num_rows[0], 1 << 16);
     assert_eq!(num_rows.len(), 3, "{num_rows:?}");

@@ -49,7 +49,7 @@ impl TableArgs {
     /// Returns the requested format, or that of the file's name.
     pub(crate) fn format(&self) -> TableFormat {
         let ending = self.out.as_deref().and_then(Path::extension);
-        let ending = ending.map(|it| it.to_ascii_lowercase());
+        let ending = ending.map(OsStr::to_ascii_lowercase);
         let of_name = || match ending.as_deref().and_then(OsStr::to_str) {
             Some("csv") => TableFormat::Csv,
             Some("json" | "jsonl" | "ndjson") => TableFormat::Json,

@@ -196,7 +196,7 @@ fn write_run(run: &RunIdentity, destination: &Destination) -> Result<()> {
         TableFormat::Csv | TableFormat::Parquet => {
             let columns = ["id", "description", "identity"].map(Column::text);
             let identity = serde_json::to_string(run)?;
-            let cells = [run.id().to_string(), run.to_string(), identity].map(Cell::Text);
+            let cells = [run.id(), run.to_string(), identity].map(Cell::Text);
             out.rows(&UntypedTable::new("run", &columns), [((), cells.into())])
         }
     })

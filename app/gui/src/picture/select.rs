@@ -55,10 +55,9 @@ fn check(snapshot: &Snapshot, view: PictureView) -> Result<(), PictureError> {
         .as_ref()
         .is_some_and(|it| !it.forest.is_empty());
     match view {
-        PictureView::Timeline => Ok(()),
         PictureView::Map if !has_trees || snapshot.map.is_none() => Err(PictureError::NoForest),
         PictureView::Tree if !has_trees => Err(PictureError::NoForest),
-        PictureView::Map | PictureView::Tree => Ok(()),
+        PictureView::Timeline | PictureView::Map | PictureView::Tree => Ok(()),
         PictureView::Incident => {
             let causes = snapshot.causes.as_ref();
             let has_incidents = causes.is_some_and(|known| !known.incidents().is_empty());

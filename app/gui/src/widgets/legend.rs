@@ -36,6 +36,9 @@ pub(crate) struct LegendItem {
     text: String,
 }
 
+/// Paints a mark around the middle of a rectangle.
+pub(crate) type PaintMark = Arc<dyn Fn(&Painter, Rect)>;
+
 /// A mark of a legend.
 #[derive(Clone)]
 pub(crate) enum LegendMark {
@@ -48,7 +51,7 @@ pub(crate) enum LegendMark {
     /// An arrow.
     Arrow(Color32),
     /// A mark that is painted around the middle of a rectangle.
-    Painted(Arc<dyn Fn(&Painter, Rect)>),
+    Painted(PaintMark),
 }
 
 impl LegendItem {

@@ -261,19 +261,16 @@ impl<W: Write> TraceSink for ChromeSink<'_, W> {
 
     fn finding_track(&mut self, track: FindingTrack<'_>) -> io::Result<()> {
         self.tid = FINDING_THREADS + track.number;
-        let title = match track.process {
-            Some(process) => {
-                self.pid = process.pid;
-                format!("Callgrove: {}", track.title)
+        let title = if let Some(process) = track.process {
+            self.pid = process.pid;
+            format!("Callgrove: {}", track.title)
+        } else {
+            self.pid = self.free_pid;
+            if !std::mem::replace(&mut self.has_own_process, true) {
+                self.fact("process_name", "name", &"Callgrove".into())?;
+                self.fact("process_sort_index", "sort_index", &(-1).into())?;
             }
-            None => {
-                self.pid = self.free_pid;
-                if !std::mem::replace(&mut self.has_own_process, true) {
-                    self.fact("process_name", "name", &"Callgrove".into())?;
-                    self.fact("process_sort_index", "sort_index", &(-1).into())?;
-                }
-                track.title.to_owned()
-            }
+            track.title.to_owned()
         };
         self.fact("thread_name", "name", &title.into())
     }

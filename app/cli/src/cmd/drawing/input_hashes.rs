@@ -67,11 +67,7 @@ fn hash(path: &Path) -> std::io::Result<String> {
         }
         hash.update(&chunk[..num_bytes]);
     }
-    Ok(hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 #[cfg(test)]

@@ -1,24 +1,27 @@
 //! The thread that owns the open runs: it carries out one question after the other.
 
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::sync::oneshot;
 
 use super::open_run::OpenRuns;
+
+/// Maximum number of questions that wait; an assistant asks a few at once.
+const MAX_WAITING: usize = 64;
 
 type Job = Box<dyn FnOnce(&mut OpenRuns) + Send>;
 
 /// A handle of the thread, which ends with the last handle.
 #[derive(Clone)]
 pub(super) struct Worker {
-    jobs: Sender<Job>,
+    jobs: SyncSender<Job>,
 }
 
 impl Worker {
     pub(super) fn start(mut runs: OpenRuns) -> Result<Self> {
-        let (sender, jobs) = channel::<Job>();
+        let (sender, jobs) = sync_channel::<Job>(MAX_WAITING);
         thread::Builder::new()
             .name("questions".to_owned())
             .spawn(move || jobs.iter().for_each(|job| job(&mut runs)))
@@ -37,7 +40,11 @@ impl Worker {
             drop(reply.send(question(runs)));
         };
         let ended = || anyhow!("an earlier question ended the server by a fault of Callgrove");
-        self.jobs.send(Box::new(job)).ok().with_context(ended)?;
+        match self.jobs.try_send(Box::new(job)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => bail!("{MAX_WAITING} questions wait already: ask again"),
+            Err(TrySendError::Disconnected(_)) => return Err(ended()),
+        }
         answer.await.ok().with_context(ended)?
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn show(model: &SavedModel, name: &str, args: &TableArgs) -> Result<(
 
 /// Returns the columns of a model, with its values. Lists are separated by semicolons, as function names have commas.
 fn row(model: &ModelArtifact, name: &str) -> Result<Vec<(Column, Cell)>> {
-    let run = (!model.run.is_empty()).then(|| model.run.id().to_string());
+    let run = (!model.run.is_empty()).then(|| model.run.id());
     let median = model.median_duration_ns as f64 / 1e3;
     let mut row = vec![
         (Column::text("name"), name.into()),
@@ -57,7 +57,7 @@ fn row(model: &ModelArtifact, name: &str) -> Result<Vec<(Column, Cell)>> {
         WeightUnit::Time => vec![(Column::float("median_duration_us"), median.into())],
         WeightUnit::Other(unit) => vec![
             (Column::float("median_weight"), median.into()),
-            (Column::text("unit"), unit.to_string().into()),
+            (Column::text("unit"), unit.clone().into()),
         ],
     });
     Ok(row)

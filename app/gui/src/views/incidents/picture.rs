@@ -1,6 +1,6 @@
 //! The facts about an incident for a picture.
 
-use callgrove_session::Snapshot;
+use callgrove_session::{SimilarIncidents, Snapshot};
 
 use super::card::{cost_text, facts_text};
 use crate::delay::trees_hit;
@@ -16,7 +16,7 @@ pub(crate) fn incident_notes(snapshot: &Snapshot, number: usize) -> Option<ViewN
         cost_text(incident),
         facts_text(snapshot, incident, &trees),
     ];
-    facts.extend(causes.similar(number).map(|similar| similar.summary()));
+    facts.extend(causes.similar(number).map(SimilarIncidents::summary));
     facts.retain(|fact| !fact.is_empty());
     Some(ViewNotes {
         title: format!("Incident {}", number + 1),

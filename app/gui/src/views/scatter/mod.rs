@@ -27,6 +27,7 @@ pub use state::ScatterState;
 const WIDTH_FOR_CONTROLS: f32 = 430.0;
 /// Width next to the buttons from which the quality of the map is shown, in points.
 const WIDTH_FOR_QUALITY: f32 = 280.0;
+
 /// Draws the map and handles zoom, pan, clicks and groups.
 pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut Ui) {
     let (Some(analysis), Some(map)) = (ctx.snapshot.analysis.clone(), ctx.snapshot.map.clone())

@@ -1,11 +1,14 @@
 //! Tests of the map, by label and by behaviour.
 
+use callgrove_model::TreeIdx;
 use callgrove_session::{Selection, Snapshot};
-use egui::{Color32, Vec2};
+use egui::{Color32, Key, Modifiers, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::*;
+use crate::canvas::points::{self, Aspect, PickedPoints, SelectionMode};
+use crate::hover;
 use crate::test_support::{demo_snapshot, with_focus};
 use crate::theme::Theme;
 
