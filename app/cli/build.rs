@@ -45,7 +45,10 @@ fn add(code: &mut String, folder: &Path, list: &str) -> Result<(), String> {
     for (hash, file) in files {
         let path = folder.join(file);
         let content = fs::read(&path).map_err(|error| failed(&path, &error.to_string()))?;
-        if format!("{:x}", Sha256::digest(&content)) != hash {
+        let found = Sha256::digest(&content)
+            .iter()
+            .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+        if found != hash {
             return Err(failed(&path, "the file is damaged"));
         }
         let Some(name) = file.strip_suffix(".br") else {

@@ -1,7 +1,7 @@
 //! The tables of commands: their format, and where they are written.
 //!
 //! ```text
-//!  TableArgs ── destination ──▶ Destination ── write ──▶ TableOut ── rows ──▶ a sink of callgrove-export
+//!  TableArgs ── destination ──▶ TableDestination ── write ──▶ TableOut ── rows ──▶ a sink of callgrove-export
 //!               refuses early                  standard output, or a new file that replaces FILE
 //! ```
 
@@ -20,7 +20,7 @@ impl TableArgs {
     ///
     /// # Errors
     /// If the file cannot be created, or is not for the format.
-    pub(crate) fn destination(&self) -> Result<Destination> {
+    pub(crate) fn destination(&self) -> Result<TableDestination> {
         let format = self.format();
         let file = self.out.as_deref().map(FileKind::of).transpose()?;
         if format == TableFormat::Parquet {
@@ -36,7 +36,7 @@ impl TableArgs {
                 Some(_) => {}
             }
         }
-        Ok(Destination { format, file })
+        Ok(TableDestination { format, file })
     }
 
     /// Returns whether a format or file was requested.
@@ -46,7 +46,7 @@ impl TableArgs {
 }
 
 /// Where a table is written, in which format.
-pub(crate) struct Destination {
+pub(crate) struct TableDestination {
     format: TableFormat,
     /// `None` for standard output.
     file: Option<FileKind>,
@@ -91,7 +91,7 @@ fn is_terminal(path: &Path) -> bool {
     fs::File::open(path).is_ok_and(|file| file.is_terminal())
 }
 
-impl Destination {
+impl TableDestination {
     /// Returns whether the output is text for reading.
     pub(crate) fn is_text(&self) -> bool {
         self.format == TableFormat::Table

@@ -191,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    fn svg(job: LayoutJob, angle: f32) -> String {
+    fn svg(job: &LayoutJob, angle: f32) -> String {
         let ctx = Context::default();
         let mut out = String::new();
         let mut ran = ctx.run_ui(RawInput::default(), |ui| {
@@ -227,7 +227,7 @@ mod tests {
         job.append("&c", 0.0, format(Color32::PLACEHOLDER));
         let pair = |text: &str, fill: &str| (text.to_owned(), fill.to_owned());
         assert_eq!(
-            texts(&svg(job, 0.0)),
+            texts(&svg(&job, 0.0)),
             [pair("a<b", "#000000"), pair("&c", "#ff0000")]
         );
     }
@@ -236,13 +236,10 @@ mod tests {
     fn rows_and_cut_texts_are_written_as_they_are_shown() {
         let mut job =
             LayoutJob::single_section("one two\nthree".to_owned(), format(Color32::BLACK));
-        let rows: Vec<String> = texts(&svg(job.clone(), 0.0))
-            .into_iter()
-            .map(|it| it.0)
-            .collect();
+        let rows: Vec<String> = texts(&svg(&job, 0.0)).into_iter().map(|it| it.0).collect();
         assert_eq!(rows, ["one two", "three"]);
         job.wrap = TextWrapping::truncate_at_width(30.0);
-        let cut = texts(&svg(job, 0.0));
+        let cut = texts(&svg(&job, 0.0));
         assert_eq!(cut.len(), 1);
         assert!(cut[0].0.ends_with('…'), "{cut:?}");
     }
@@ -250,7 +247,7 @@ mod tests {
     #[test]
     fn turned_text_is_in_a_turned_group() {
         let job = LayoutJob::single_section("up".to_owned(), format(Color32::BLACK));
-        let turned = svg(job, -std::f32::consts::FRAC_PI_2);
+        let turned = svg(&job, -std::f32::consts::FRAC_PI_2);
         assert!(turned.contains("translate(10 20) rotate(-90)"), "{turned}");
     }
 }

@@ -2,8 +2,9 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::fact::ReportFact;
 use crate::incident::IncidentSection;
-use crate::report::{CandidateSection, Fact, LabelLine, RunReport, label_text};
+use crate::report::{CandidateSection, LabelLine, RunReport, label_text};
 use crate::request::{InputFile, ReportPicture};
 
 /// The style of the page, for both themes and for paper.
@@ -65,7 +66,7 @@ fn head(report: &RunReport) -> Markup {
     }
 }
 
-fn facts(facts: &[Fact]) -> Markup {
+fn facts(facts: &[ReportFact]) -> Markup {
     html! {
         dl {
             @for fact in facts {

@@ -6,7 +6,7 @@ use callgrove_model::{DurationNs, FunctionName, Reason, TimeNs, TreeIdx, thousan
 use callgrove_query::{DelayCause, DelayRole, Incident, RunCauses, SimilarIncidents};
 use callgrove_session::Snapshot;
 
-use crate::report::Fact;
+use crate::fact::ReportFact;
 use crate::request::ReportPicture;
 
 /// Number of waits in the table of an incident.
@@ -22,7 +22,7 @@ pub struct IncidentSection {
     /// What happened, as a sentence.
     pub sentence: String,
     /// Time, length, cost, confidence.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<ReportFact>,
     /// The longest waits, longest first.
     pub waits: Vec<WaitLine>,
     /// Number of waits that the list leaves out.
@@ -109,15 +109,19 @@ fn tree_of(snapshot: &Snapshot, causes: &RunCauses, index: usize) -> Option<Tree
     trees.into_iter().max_by_key(delay)
 }
 
-fn facts(causes: &RunCauses, (index, incident): (usize, &Incident), begin: TimeNs) -> Vec<Fact> {
+fn facts(
+    causes: &RunCauses,
+    (index, incident): (usize, &Incident),
+    begin: TimeNs,
+) -> Vec<ReportFact> {
     let root = &incident.root;
     let mut facts = vec![
-        Fact::new(
+        ReportFact::new(
             "Begins",
             format!("{} after the start of the run", incident.start.since(begin)),
         ),
-        Fact::new("Lasts", incident.end.since(incident.start)),
-        Fact::new(
+        ReportFact::new("Lasts", incident.end.since(incident.start)),
+        ReportFact::new(
             "Costs",
             format!(
                 "{}, summed over {} ranks",
@@ -125,7 +129,7 @@ fn facts(causes: &RunCauses, (index, incident): (usize, &Incident), begin: TimeN
                 thousands(incident.ranks.len())
             ),
         ),
-        Fact::new("Kind", incident.kind),
+        ReportFact::new("Kind", incident.kind),
     ];
     if incident.kind.is_of_a_rank() {
         let next = root.next_best.map_or_else(String::new, |rank| {
@@ -136,7 +140,7 @@ fn facts(causes: &RunCauses, (index, incident): (usize, &Incident), begin: TimeN
         } else {
             ""
         };
-        facts.push(Fact::new(
+        facts.push(ReportFact::new(
             "Cause",
             format!(
                 "rank {}, which is right in {} of 100 such cases{next}{clock}",
@@ -149,11 +153,11 @@ fn facts(causes: &RunCauses, (index, incident): (usize, &Incident), begin: TimeN
             let name = causes.trace().names.name(func);
             FunctionName::parse(name).short
         });
-        facts.push(Fact::new("In", path.collect::<Vec<_>>().join(" › ")));
+        facts.push(ReportFact::new("In", path.collect::<Vec<_>>().join(" › ")));
     }
     let again = causes.similar(index).map(SimilarIncidents::summary);
     if let Some(again) = again.filter(|again| !again.is_empty()) {
-        facts.push(Fact::new("Again", again));
+        facts.push(ReportFact::new("Again", again));
     }
     facts
 }

@@ -5,14 +5,16 @@
 //! [`RunReport`] is the content, computed from a [`callgrove_session::Snapshot`]; [`to_html`] writes it. The file needs
 //! no network, no script and no other file, follows the reader's light or dark theme, and prints.
 
+mod fact;
 mod html;
 mod incident;
 mod report;
 mod request;
 
+pub use fact::ReportFact;
 pub use html::to_html;
 pub use incident::{IncidentSection, WaitLine};
-pub use report::{CandidateLine, CandidateSection, Fact, LabelLine, RunReport};
+pub use report::{CandidateLine, CandidateSection, LabelLine, RunReport};
 pub use request::{
     IncidentChoice, InputFile, ReportError, ReportOrigin, ReportPicture, ReportRequest,
 };

@@ -1,7 +1,6 @@
 //! The content of a report, computed from the state of a session.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use callgrove_model::{DurationNs, Label, Reason, TimeNs, Trace, TracerWrite, TreeIdx, thousands};
 use callgrove_query::{Incident, RunCauses};
@@ -9,6 +8,7 @@ use callgrove_session::{
     LabelKey, LabelOrigin, Mark, ModelSettings, Snapshot, TreeRow, rareness_text, tree_rows,
 };
 
+use crate::fact::ReportFact;
 use crate::incident::IncidentSection;
 use crate::request::{IncidentChoice, InputFile, ReportError, ReportOrigin, ReportRequest};
 
@@ -19,22 +19,13 @@ const MAX_TRENDS: usize = 8;
 /// Number of ranks that a note about damage lists.
 const MAX_RANKS: usize = 8;
 
-/// A name and its value.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fact {
-    /// Name.
-    pub name: &'static str,
-    /// Value, with its unit.
-    pub value: String,
-}
-
 /// A report without its layout.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunReport {
     /// The run in one line.
     pub title: String,
     /// What ran, where, when, and what was recorded.
-    pub run: Vec<Fact>,
+    pub run: Vec<ReportFact>,
     /// What is damaged or missing in the data, a sentence each; empty if it is complete.
     pub quality: Vec<String>,
     /// Which incidents are listed, and of how many.
@@ -50,7 +41,7 @@ pub struct RunReport {
     /// Marks of the run: time and text.
     pub marks: Vec<(String, String)>,
     /// Settings of the model.
-    pub settings: Vec<Fact>,
+    pub settings: Vec<ReportFact>,
     /// The files that were read.
     pub inputs: Vec<InputFile>,
     /// Who made it, when, and with what.
@@ -96,16 +87,6 @@ pub struct LabelLine {
     pub by: String,
     /// Time in UTC; empty if unknown.
     pub at: String,
-}
-
-impl Fact {
-    /// Returns a fact with the text of a value.
-    pub(crate) fn new(name: &'static str, value: impl fmt::Display) -> Self {
-        Self {
-            name,
-            value: value.to_string(),
-        }
-    }
 }
 
 impl RunReport {
@@ -205,26 +186,26 @@ fn incident_note(causes: Option<&RunCauses>, choice: &IncidentChoice) -> String 
     }
 }
 
-fn run_facts(trace: &Trace, source: Option<&str>) -> Vec<Fact> {
+fn run_facts(trace: &Trace, source: Option<&str>) -> Vec<ReportFact> {
     let hosts = trace.identity.hosts();
     let length = trace
         .time_span()
         .map_or(DurationNs::ZERO, |(begin, end)| end.since(begin));
     let written: DurationNs = trace.writes.iter().map(TracerWrite::duration).sum();
-    let mut facts = vec![Fact::new("Run", trace.identity.id())];
+    let mut facts = vec![ReportFact::new("Run", trace.identity.id())];
     if let Some(source) = source {
-        facts.push(Fact::new("Source", source));
+        facts.push(ReportFact::new("Source", source));
     }
     if let Some(line) = trace.identity.command_line() {
-        facts.push(Fact::new("Command", line));
+        facts.push(ReportFact::new("Command", line));
     }
     if !hosts.is_empty() {
-        facts.push(Fact::new(
+        facts.push(ReportFact::new(
             "Hosts",
             hosts.into_iter().collect::<Vec<_>>().join(", "),
         ));
     }
-    facts.push(Fact::new(
+    facts.push(ReportFact::new(
         "Size",
         format!(
             "{} ranks, {} threads, {} calls, {} messages",
@@ -235,10 +216,10 @@ fn run_facts(trace: &Trace, source: Option<&str>) -> Vec<Fact> {
         ),
     ));
     if !trace.is_forest {
-        facts.push(Fact::new("Duration", length));
+        facts.push(ReportFact::new("Duration", length));
     }
     if !trace.writes.is_empty() {
-        facts.push(Fact::new(
+        facts.push(ReportFact::new(
             "Writes of the tracer",
             format!("{}, {written} in all", thousands(trace.writes.len())),
         ));
@@ -385,7 +366,7 @@ fn marks(snapshot: &Snapshot, begin: TimeNs) -> Vec<(String, String)> {
     marks.map(line).collect()
 }
 
-fn settings(snapshot: &Snapshot) -> Vec<Fact> {
+fn settings(snapshot: &Snapshot) -> Vec<ReportFact> {
     let ModelSettings { nu, gamma, rate } = snapshot.settings;
     let is_default = if snapshot.settings == snapshot.default_settings {
         "the defaults"
@@ -394,13 +375,13 @@ fn settings(snapshot: &Snapshot) -> Vec<Fact> {
     };
     let count = |label| thousands(snapshot.labels.count(label));
     vec![
-        Fact::new(
+        ReportFact::new(
             "Model",
             format!(
                 "ν {nu}, kernel factor {gamma}, false alarms {rate} of those called abnormal ({is_default})"
             ),
         ),
-        Fact::new(
+        ReportFact::new(
             "Learned from",
             format!(
                 "{} labels normal, {} labels abnormal",

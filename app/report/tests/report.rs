@@ -122,7 +122,7 @@ fn a_report_says_what_the_tables_say() {
     assert_eq!(incident.tree, Some(TreeIdx(STOPPED as u32)));
     let candidates = report.candidates.unwrap();
     assert_eq!(candidates.lines[0].row.tree, "#0-40");
-    assert_eq!(candidates.lines[0].weight, "50.0 ms");
+    assert_eq!(candidates.lines[0].weight, "50.02 ms");
     assert!(
         candidates.note.starts_with("120 executions were judged."),
         "{}",

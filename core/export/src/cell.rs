@@ -10,7 +10,7 @@ use crate::text::rounded;
 
 /// The value of one column in one row.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub enum Cell {
+pub enum TableCell {
     /// No value.
     #[default]
     Null,
@@ -18,7 +18,7 @@ pub enum Cell {
     Bool(bool),
     /// An integer.
     Int(i64),
-    /// An integer above the range of [`Cell::Int`].
+    /// An integer above the range of [`TableCell::Int`].
     UInt(u64),
     /// A floating-point number.
     Float(f64),
@@ -26,7 +26,7 @@ pub enum Cell {
     Text(String),
 }
 
-impl Cell {
+impl TableCell {
     /// Returns the cell of a JSON value. Lists and objects are their JSON text.
     pub fn of_json(value: Value) -> Self {
         match value {
@@ -91,7 +91,7 @@ impl Cell {
 }
 
 /// The exact value; nothing for no value.
-impl fmt::Display for Cell {
+impl fmt::Display for TableCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => Ok(()),
@@ -104,7 +104,7 @@ impl fmt::Display for Cell {
     }
 }
 
-impl Serialize for Cell {
+impl Serialize for TableCell {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Null => serializer.serialize_none(),
@@ -117,55 +117,55 @@ impl Serialize for Cell {
     }
 }
 
-impl From<bool> for Cell {
+impl From<bool> for TableCell {
     fn from(value: bool) -> Self {
         Self::Bool(value)
     }
 }
 
-impl From<i64> for Cell {
+impl From<i64> for TableCell {
     fn from(value: i64) -> Self {
         Self::Int(value)
     }
 }
 
-impl From<u64> for Cell {
+impl From<u64> for TableCell {
     fn from(value: u64) -> Self {
         i64::try_from(value).map_or(Self::UInt(value), Self::Int)
     }
 }
 
-impl From<u32> for Cell {
+impl From<u32> for TableCell {
     fn from(value: u32) -> Self {
         Self::Int(value.into())
     }
 }
 
-impl From<usize> for Cell {
+impl From<usize> for TableCell {
     fn from(value: usize) -> Self {
         u64::try_from(value).map_or(Self::Null, Self::from)
     }
 }
 
-impl From<String> for Cell {
+impl From<String> for TableCell {
     fn from(value: String) -> Self {
         Self::Text(value)
     }
 }
 
-impl<T: Into<Cell>> From<Option<T>> for Cell {
+impl<T: Into<TableCell>> From<Option<T>> for TableCell {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
 }
 
-impl From<f64> for Cell {
+impl From<f64> for TableCell {
     fn from(value: f64) -> Self {
         Self::Float(value)
     }
 }
 
-impl From<&str> for Cell {
+impl From<&str> for TableCell {
     fn from(value: &str) -> Self {
         Self::Text(value.to_owned())
     }
@@ -180,11 +180,11 @@ mod tests {
     #[test]
     fn the_common_type_holds_every_value() {
         let common = |values: Value| {
-            let cells: Vec<Cell> = match values {
-                Value::Array(values) => values.into_iter().map(Cell::of_json).collect(),
+            let cells: Vec<TableCell> = match values {
+                Value::Array(values) => values.into_iter().map(TableCell::of_json).collect(),
                 _ => Vec::new(),
             };
-            Cell::common_type(&cells)
+            TableCell::common_type(&cells)
         };
         assert_eq!(common(json!([1, null, -2])), ColumnType::Int);
         assert_eq!(common(json!([1, 2.5])), ColumnType::Float);
@@ -199,12 +199,12 @@ mod tests {
 
     #[test]
     fn text_for_reading_is_rounded_and_other_text_exact() {
-        let cell = Cell::of_json(json!(1_234.567_89));
+        let cell = TableCell::of_json(json!(1_234.567_89));
         assert_eq!(cell.rounded(), "1234.568");
         assert_eq!(cell.to_string(), "1234.56789");
-        assert_eq!(Cell::Float(5.0).rounded(), "5");
-        assert_eq!(Cell::Float(0.0).rounded(), "0");
-        assert_eq!(Cell::Float(2.5e-7).rounded(), "2.5e-7");
-        assert_eq!(Cell::of_json(json!([1, "a"])).to_string(), "[1,\"a\"]");
+        assert_eq!(TableCell::Float(5.0).rounded(), "5");
+        assert_eq!(TableCell::Float(0.0).rounded(), "0");
+        assert_eq!(TableCell::Float(2.5e-7).rounded(), "2.5e-7");
+        assert_eq!(TableCell::of_json(json!([1, "a"])).to_string(), "[1,\"a\"]");
     }
 }

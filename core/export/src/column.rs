@@ -31,7 +31,7 @@ impl fmt::Display for ColumnType {
 
 /// A column: its name, the type of its values, and whether a row may have no value.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Column {
+pub struct TableColumn {
     name: String,
     kind: ColumnType,
     is_optional: bool,
@@ -49,7 +49,7 @@ const UNITS: [(&str, &str); 8] = [
     ("_hz", "Hz"),
 ];
 
-impl Column {
+impl TableColumn {
     /// Returns a column in which every row has a value.
     pub fn new(name: impl Into<String>, kind: ColumnType) -> Self {
         Self {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_unit_is_the_suffix_of_a_name() {
-        let unit = |name: &str| Column::int(name).unit();
+        let unit = |name: &str| TableColumn::int(name).unit();
         assert_eq!(unit("entry_us"), Some("us"));
         assert_eq!(unit("num_bytes"), Some("bytes"));
         assert_eq!(unit("confidence_percent"), Some("percent"));

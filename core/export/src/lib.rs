@@ -12,7 +12,7 @@
 //! A command describes its rows once, as a [`ResultTable`], and passes them to any [`RowSink`]. A further format is one
 //! more implementation of that trait. [`ResultTable::columns`] has the names and types of the columns, so that a table
 //! without rows has the same schema as any other. The suffix of a name is the unit of its values (`_us`, `_percent`). If
-//! the columns are only known at run time, the table is an [`UntypedTable`] of [`Cell`]s.
+//! the columns are only known at run time, the table is an [`UntypedTable`] of [`TableCell`]s.
 
 mod cell;
 mod column;
@@ -26,8 +26,8 @@ mod table;
 mod text;
 mod trace;
 
-pub use cell::Cell;
-pub use column::{Column, ColumnType};
+pub use cell::TableCell;
+pub use column::{ColumnType, TableColumn};
 pub use junit::{JunitCase, JunitOutcome, write_junit};
 pub use markdown::{markdown_text, write_markdown_table};
 #[cfg(feature = "parquet")]

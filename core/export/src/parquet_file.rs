@@ -13,8 +13,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};
 
-use crate::cell::Cell;
-use crate::column::{Column, ColumnType};
+use crate::cell::TableCell;
+use crate::column::{ColumnType, TableColumn};
 use crate::record::cells_of;
 use crate::sink::{RowSink, record_error};
 use crate::table::ResultTable;
@@ -35,7 +35,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// (`callgrove.unit.COLUMN`).
 pub struct ParquetSink<'a, T, W: Write + Send> {
     table: &'a T,
-    columns: Vec<Column>,
+    columns: Vec<TableColumn>,
     writer: SerializedFileWriter<W>,
     /// The rows of the next row group, by column.
     values: Vec<ColumnValues>,
@@ -134,8 +134,8 @@ impl<T: ResultTable, W: Write + Send> RowSink<T> for ParquetSink<'_, T, W> {
 
 /// Appends a row, and returns its size in bytes. A row that does not fit may be added in part: the error ends the file.
 fn add_row(
-    cells: Vec<Cell>,
-    columns: &[Column],
+    cells: Vec<TableCell>,
+    columns: &[TableColumn],
     values: &mut [ColumnValues],
 ) -> std::result::Result<usize, UnfitValue> {
     let mut num_bytes = 0;
@@ -185,7 +185,7 @@ impl std::fmt::Display for UnfitValue {
 impl std::error::Error for UnfitValue {}
 
 impl ColumnValues {
-    fn new(column: &Column) -> Self {
+    fn new(column: &TableColumn) -> Self {
         Self {
             values: match column.kind() {
                 ColumnType::Bool => TypedValues::Bool(Vec::new()),
@@ -198,14 +198,18 @@ impl ColumnValues {
     }
 
     /// Appends a value, and returns its size in bytes.
-    fn push(&mut self, cell: Cell, column: &Column) -> std::result::Result<usize, UnfitValue> {
-        let unfit = |cell: &Cell| UnfitValue {
+    fn push(
+        &mut self,
+        cell: TableCell,
+        column: &TableColumn,
+    ) -> std::result::Result<usize, UnfitValue> {
+        let unfit = |cell: &TableCell| UnfitValue {
             column: column.name().to_owned(),
             kind: column.kind(),
             value: cell.to_string(),
         };
         if column.is_optional() {
-            let is_defined = cell != Cell::Null;
+            let is_defined = cell != TableCell::Null;
             self.definitions.push(i16::from(is_defined));
             if !is_defined {
                 return Ok(size_of::<i16>());
@@ -213,27 +217,27 @@ impl ColumnValues {
         }
         match &mut self.values {
             TypedValues::Bool(values) => match cell {
-                Cell::Bool(value) => values.push(value),
+                TableCell::Bool(value) => values.push(value),
                 other => return Err(unfit(&other)),
             },
             TypedValues::Int(values) => {
                 let bits = match (&cell, column.kind()) {
-                    (Cell::Int(value), ColumnType::UInt) if *value < 0 => None,
-                    (Cell::Int(value), _) => Some(*value),
-                    (Cell::UInt(value), ColumnType::UInt) => Some(value.cast_signed()),
+                    (TableCell::Int(value), ColumnType::UInt) if *value < 0 => None,
+                    (TableCell::Int(value), _) => Some(*value),
+                    (TableCell::UInt(value), ColumnType::UInt) => Some(value.cast_signed()),
                     _ => None,
                 };
                 values.push(bits.ok_or_else(|| unfit(&cell))?);
             }
             TypedValues::Float(values) => match cell {
-                Cell::Float(value) => values.push(value),
-                Cell::Int(value) => values.push(float(value)),
+                TableCell::Float(value) => values.push(value),
+                TableCell::Int(value) => values.push(float(value)),
                 other => return Err(unfit(&other)),
             },
             TypedValues::Text(values) => {
                 let text = match cell {
-                    Cell::Text(text) => text,
-                    Cell::Null => return Err(unfit(&cell)),
+                    TableCell::Text(text) => text,
+                    TableCell::Null => return Err(unfit(&cell)),
                     other => other.to_string(),
                 };
                 let num_bytes = text.len();
@@ -287,7 +291,7 @@ fn float(integer: i64) -> f64 {
     integer as f64
 }
 
-fn schema(name: &str, columns: &[Column]) -> std::result::Result<TypePtr, ParquetError> {
+fn schema(name: &str, columns: &[TableColumn]) -> std::result::Result<TypePtr, ParquetError> {
     let fields = columns.iter().map(|column| {
         let (physical, logical) = match column.kind() {
             ColumnType::Bool => (PhysicalType::BOOLEAN, None),
@@ -318,7 +322,7 @@ fn schema(name: &str, columns: &[Column]) -> std::result::Result<TypePtr, Parque
     Ok(Arc::new(schema))
 }
 
-fn metadata<T: ResultTable>(table: &T, columns: &[Column]) -> Vec<KeyValue> {
+fn metadata<T: ResultTable>(table: &T, columns: &[TableColumn]) -> Vec<KeyValue> {
     let of_table = [
         ("table", table.name().to_owned()),
         ("schema_version", table.schema_version().to_string()),

@@ -7,8 +7,8 @@ use std::fmt::{self, Display};
 
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
-use crate::cell::Cell;
-use crate::column::Column;
+use crate::cell::TableCell;
+use crate::column::TableColumn;
 
 /// The reason why a record does not fit the columns of its table.
 #[derive(Debug)]
@@ -34,8 +34,8 @@ impl ser::Error for RecordError {
 /// The record has other fields than the columns, or a value that has no form in a cell.
 pub(crate) fn cells_of(
     record: &impl Serialize,
-    columns: &[Column],
-) -> Result<Vec<Cell>, RecordError> {
+    columns: &[TableColumn],
+) -> Result<Vec<TableCell>, RecordError> {
     record.serialize(RecordSerializer {
         columns,
         cells: Vec::with_capacity(columns.len()),
@@ -58,8 +58,8 @@ fn no_form(method: &str) -> RecordError {
 
 /// Collects the cells of a record, in the order of its fields.
 struct RecordSerializer<'a> {
-    columns: &'a [Column],
-    cells: Vec<Cell>,
+    columns: &'a [TableColumn],
+    cells: Vec<TableCell>,
 }
 
 impl RecordSerializer<'_> {
@@ -69,7 +69,7 @@ impl RecordSerializer<'_> {
         value: &T,
     ) -> Result<(), RecordError> {
         let at = self.cells.len();
-        let column = self.columns.get(at).map(Column::name);
+        let column = self.columns.get(at).map(TableColumn::name);
         match (name, column) {
             (Some(name), Some(column)) if name != column => {
                 return Err(RecordError(format!(
@@ -86,7 +86,7 @@ impl RecordSerializer<'_> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Vec<Cell>, RecordError> {
+    fn finish(self) -> Result<Vec<TableCell>, RecordError> {
         match self.columns.get(self.cells.len()) {
             Some(column) => Err(RecordError(format!(
                 "the record has no field for the column {}",
@@ -98,7 +98,7 @@ impl RecordSerializer<'_> {
 }
 
 impl ser::SerializeStruct for RecordSerializer<'_> {
-    type Ok = Vec<Cell>;
+    type Ok = Vec<TableCell>;
     type Error = RecordError;
 
     fn serialize_field<T: Serialize + ?Sized>(
@@ -110,50 +110,50 @@ impl ser::SerializeStruct for RecordSerializer<'_> {
     }
 
     fn skip_field(&mut self, name: &'static str) -> Result<(), RecordError> {
-        self.push(Some(name), &Cell::Null)
+        self.push(Some(name), &TableCell::Null)
     }
 
-    fn end(self) -> Result<Vec<Cell>, RecordError> {
+    fn end(self) -> Result<Vec<TableCell>, RecordError> {
         self.finish()
     }
 }
 
 impl ser::SerializeSeq for RecordSerializer<'_> {
-    type Ok = Vec<Cell>;
+    type Ok = Vec<TableCell>;
     type Error = RecordError;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), RecordError> {
         self.push(None, value)
     }
 
-    fn end(self) -> Result<Vec<Cell>, RecordError> {
+    fn end(self) -> Result<Vec<TableCell>, RecordError> {
         self.finish()
     }
 }
 
 impl ser::SerializeTuple for RecordSerializer<'_> {
-    type Ok = Vec<Cell>;
+    type Ok = Vec<TableCell>;
     type Error = RecordError;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), RecordError> {
         self.push(None, value)
     }
 
-    fn end(self) -> Result<Vec<Cell>, RecordError> {
+    fn end(self) -> Result<Vec<TableCell>, RecordError> {
         self.finish()
     }
 }
 
 impl<'a> Serializer for RecordSerializer<'a> {
-    type Ok = Vec<Cell>;
+    type Ok = Vec<TableCell>;
     type Error = RecordError;
     type SerializeSeq = RecordSerializer<'a>;
     type SerializeTuple = RecordSerializer<'a>;
-    type SerializeTupleStruct = Impossible<Vec<Cell>, RecordError>;
-    type SerializeTupleVariant = Impossible<Vec<Cell>, RecordError>;
-    type SerializeMap = Impossible<Vec<Cell>, RecordError>;
+    type SerializeTupleStruct = Impossible<Vec<TableCell>, RecordError>;
+    type SerializeTupleVariant = Impossible<Vec<TableCell>, RecordError>;
+    type SerializeMap = Impossible<Vec<TableCell>, RecordError>;
     type SerializeStruct = RecordSerializer<'a>;
-    type SerializeStructVariant = Impossible<Vec<Cell>, RecordError>;
+    type SerializeStructVariant = Impossible<Vec<TableCell>, RecordError>;
 
     refuse! {
         serialize_bool(bool) serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64)
@@ -162,15 +162,18 @@ impl<'a> Serializer for RecordSerializer<'a> {
         serialize_unit_struct(&'static str)
     }
 
-    fn serialize_none(self) -> Result<Vec<Cell>, RecordError> {
+    fn serialize_none(self) -> Result<Vec<TableCell>, RecordError> {
         Err(no_form("none"))
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<Cell>, RecordError> {
+    fn serialize_some<T: Serialize + ?Sized>(
+        self,
+        value: &T,
+    ) -> Result<Vec<TableCell>, RecordError> {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<Vec<Cell>, RecordError> {
+    fn serialize_unit(self) -> Result<Vec<TableCell>, RecordError> {
         Err(no_form("unit"))
     }
 
@@ -179,7 +182,7 @@ impl<'a> Serializer for RecordSerializer<'a> {
         _: &'static str,
         _: u32,
         _: &'static str,
-    ) -> Result<Vec<Cell>, RecordError> {
+    ) -> Result<Vec<TableCell>, RecordError> {
         Err(no_form("variant"))
     }
 
@@ -187,7 +190,7 @@ impl<'a> Serializer for RecordSerializer<'a> {
         self,
         _: &'static str,
         value: &T,
-    ) -> Result<Vec<Cell>, RecordError> {
+    ) -> Result<Vec<TableCell>, RecordError> {
         value.serialize(self)
     }
 
@@ -197,7 +200,7 @@ impl<'a> Serializer for RecordSerializer<'a> {
         _: u32,
         _: &'static str,
         _: &T,
-    ) -> Result<Vec<Cell>, RecordError> {
+    ) -> Result<Vec<TableCell>, RecordError> {
         Err(no_form("variant"))
     }
 
@@ -261,89 +264,89 @@ impl ListSerializer {
 }
 
 impl ser::SerializeSeq for ListSerializer {
-    type Ok = Cell;
+    type Ok = TableCell;
     type Error = RecordError;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), RecordError> {
         self.push(value)
     }
 
-    fn end(self) -> Result<Cell, RecordError> {
-        Ok(Cell::Text(self.0.join(" ")))
+    fn end(self) -> Result<TableCell, RecordError> {
+        Ok(TableCell::Text(self.0.join(" ")))
     }
 }
 
 impl ser::SerializeTuple for ListSerializer {
-    type Ok = Cell;
+    type Ok = TableCell;
     type Error = RecordError;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), RecordError> {
         self.push(value)
     }
 
-    fn end(self) -> Result<Cell, RecordError> {
-        Ok(Cell::Text(self.0.join(" ")))
+    fn end(self) -> Result<TableCell, RecordError> {
+        Ok(TableCell::Text(self.0.join(" ")))
     }
 }
 
 /// Implements the methods for numbers, by a wider type.
 macro_rules! numbers {
-    ($($method:ident($kind:ty) as $wide:ty)*) => {
-        $(fn $method(self, value: $kind) -> Result<Cell, RecordError> {
-            Ok(Cell::from(<$wide>::from(value)))
+    ($($method:ident($kind:ty) => $wide:ty)*) => {
+        $(fn $method(self, value: $kind) -> Result<TableCell, RecordError> {
+            Ok(TableCell::from(<$wide>::from(value)))
         })*
     };
 }
 
 impl Serializer for CellSerializer {
-    type Ok = Cell;
+    type Ok = TableCell;
     type Error = RecordError;
     type SerializeSeq = ListSerializer;
     type SerializeTuple = ListSerializer;
-    type SerializeTupleStruct = Impossible<Cell, RecordError>;
-    type SerializeTupleVariant = Impossible<Cell, RecordError>;
-    type SerializeMap = Impossible<Cell, RecordError>;
-    type SerializeStruct = Impossible<Cell, RecordError>;
-    type SerializeStructVariant = Impossible<Cell, RecordError>;
+    type SerializeTupleStruct = Impossible<TableCell, RecordError>;
+    type SerializeTupleVariant = Impossible<TableCell, RecordError>;
+    type SerializeMap = Impossible<TableCell, RecordError>;
+    type SerializeStruct = Impossible<TableCell, RecordError>;
+    type SerializeStructVariant = Impossible<TableCell, RecordError>;
 
     numbers! {
-        serialize_bool(bool) as bool
-        serialize_i8(i8) as i64
-        serialize_i16(i16) as i64
-        serialize_i32(i32) as i64
-        serialize_i64(i64) as i64
-        serialize_u8(u8) as u64
-        serialize_u16(u16) as u64
-        serialize_u32(u32) as u64
-        serialize_u64(u64) as u64
-        serialize_f32(f32) as f64
-        serialize_f64(f64) as f64
+        serialize_bool(bool) => bool
+        serialize_i8(i8) => i64
+        serialize_i16(i16) => i64
+        serialize_i32(i32) => i64
+        serialize_i64(i64) => i64
+        serialize_u8(u8) => u64
+        serialize_u16(u16) => u64
+        serialize_u32(u32) => u64
+        serialize_u64(u64) => u64
+        serialize_f32(f32) => f64
+        serialize_f64(f64) => f64
     }
 
     refuse! { serialize_bytes(&[u8]) }
 
-    fn serialize_char(self, value: char) -> Result<Cell, RecordError> {
-        Ok(Cell::Text(value.to_string()))
+    fn serialize_char(self, value: char) -> Result<TableCell, RecordError> {
+        Ok(TableCell::Text(value.to_string()))
     }
 
-    fn serialize_str(self, value: &str) -> Result<Cell, RecordError> {
-        Ok(Cell::from(value))
+    fn serialize_str(self, value: &str) -> Result<TableCell, RecordError> {
+        Ok(TableCell::from(value))
     }
 
-    fn serialize_none(self) -> Result<Cell, RecordError> {
-        Ok(Cell::Null)
+    fn serialize_none(self) -> Result<TableCell, RecordError> {
+        Ok(TableCell::Null)
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Cell, RecordError> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<TableCell, RecordError> {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<Cell, RecordError> {
-        Ok(Cell::Null)
+    fn serialize_unit(self) -> Result<TableCell, RecordError> {
+        Ok(TableCell::Null)
     }
 
-    fn serialize_unit_struct(self, name: &'static str) -> Result<Cell, RecordError> {
-        Ok(Cell::from(name))
+    fn serialize_unit_struct(self, name: &'static str) -> Result<TableCell, RecordError> {
+        Ok(TableCell::from(name))
     }
 
     fn serialize_unit_variant(
@@ -351,15 +354,15 @@ impl Serializer for CellSerializer {
         _: &'static str,
         _: u32,
         name: &'static str,
-    ) -> Result<Cell, RecordError> {
-        Ok(Cell::from(name))
+    ) -> Result<TableCell, RecordError> {
+        Ok(TableCell::from(name))
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
         _: &'static str,
         value: &T,
-    ) -> Result<Cell, RecordError> {
+    ) -> Result<TableCell, RecordError> {
         value.serialize(self)
     }
 
@@ -369,7 +372,7 @@ impl Serializer for CellSerializer {
         _: u32,
         _: &'static str,
         value: &T,
-    ) -> Result<Cell, RecordError> {
+    ) -> Result<TableCell, RecordError> {
         value.serialize(self)
     }
 
@@ -449,8 +452,8 @@ mod tests {
         num: u64::MAX,
     };
 
-    fn columns(names: &[&str]) -> Vec<Column> {
-        names.iter().map(|name| Column::text(*name)).collect()
+    fn columns(names: &[&str]) -> Vec<TableColumn> {
+        names.iter().map(|name| TableColumn::text(*name)).collect()
     }
 
     #[test]
@@ -458,10 +461,10 @@ mod tests {
         let columns = columns(&["kind", "peers", "cost_us", "num"]);
         let cells = cells_of(&WAIT, &columns).unwrap();
         let expected = [
-            Cell::from("late_sender"),
-            Cell::from("3 4"),
-            Cell::Null,
-            Cell::UInt(u64::MAX),
+            TableCell::from("late_sender"),
+            TableCell::from("3 4"),
+            TableCell::Null,
+            TableCell::UInt(u64::MAX),
         ];
         assert_eq!(cells, expected);
     }

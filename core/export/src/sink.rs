@@ -4,7 +4,7 @@ use std::io::{Error, ErrorKind, Result, Write};
 
 use serde::Serialize;
 
-use crate::column::Column;
+use crate::column::TableColumn;
 use crate::record::cells_of;
 use crate::table::ResultTable;
 use crate::text::TextTable;
@@ -56,7 +56,7 @@ impl<T: ResultTable, W: Write> RowSink<T> for TextSink<'_, T, W> {
 /// Comma-separated values with a header. Numbers have all their digits.
 pub struct CsvSink<'a, T, W: Write> {
     table: &'a T,
-    columns: Vec<Column>,
+    columns: Vec<TableColumn>,
     csv: csv::Writer<W>,
 }
 
@@ -70,7 +70,7 @@ impl<'a, T: ResultTable, W: Write> CsvSink<'a, T, W> {
         let mut csv = csv::WriterBuilder::new()
             .has_headers(false)
             .from_writer(out);
-        let names = columns.iter().map(Column::name);
+        let names = columns.iter().map(TableColumn::name);
         csv.write_record(names).map_err(output_error)?;
         Ok(Self {
             table,

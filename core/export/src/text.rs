@@ -5,14 +5,14 @@ use std::io::{Result, Write};
 
 /// A table with aligned columns: numbers right-aligned, text left-aligned.
 pub struct TextTable {
-    columns: Vec<Column>,
+    columns: Vec<TableColumn>,
     /// The text of all cells, row by row.
     text: String,
     /// End of each cell in `text`.
     ends: Vec<usize>,
 }
 
-struct Column {
+struct TableColumn {
     name: String,
     /// Width of the widest cell.
     num_chars: usize,
@@ -23,7 +23,7 @@ struct Column {
 impl TextTable {
     /// Returns a table without rows.
     pub fn new(header: &[&str]) -> Self {
-        let column = |name: &&str| Column {
+        let column = |name: &&str| TableColumn {
             name: printable(name).into_owned(),
             num_chars: printable(name).chars().count(),
             is_numeric: true,

@@ -3,25 +3,25 @@
 use std::fs::File;
 use std::io::Result;
 
-use callgrove_export::{Cell, Column, ColumnType, ParquetSink, RowSink, UntypedTable};
+use callgrove_export::{ColumnType, ParquetSink, RowSink, TableCell, TableColumn, UntypedTable};
 use parquet::basic::{ConvertedType, Repetition, Type};
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
-type Rows = Vec<((), Vec<Cell>)>;
+type Rows = Vec<((), Vec<TableCell>)>;
 
-fn columns() -> Vec<Column> {
+fn columns() -> Vec<TableColumn> {
     vec![
-        Column::bool("abnormal"),
-        Column::int("rank").optional(),
-        Column::new("hash", ColumnType::UInt),
-        Column::float("waited_us"),
-        Column::text("words").optional(),
+        TableColumn::bool("abnormal"),
+        TableColumn::int("rank").optional(),
+        TableColumn::new("hash", ColumnType::UInt),
+        TableColumn::float("waited_us"),
+        TableColumn::text("words").optional(),
     ]
 }
 
-fn written(columns: &[Column], rows: &Rows) -> Result<File> {
+fn written(columns: &[TableColumn], rows: &Rows) -> Result<File> {
     let table = UntypedTable::<()>::new("waits", columns);
     let file = tempfile::tempfile()?;
     let mut sink: Box<dyn RowSink<_> + '_> = Box::new(ParquetSink::new(&table, &file)?);
@@ -34,12 +34,12 @@ fn reader(file: File) -> SerializedFileReader<File> {
     SerializedFileReader::new(file).expect("a Parquet file")
 }
 
-fn row(words: Option<&str>) -> Vec<Cell> {
+fn row(words: Option<&str>) -> Vec<TableCell> {
     vec![
-        Cell::Bool(true),
-        words.map_or(Cell::Null, |_| Cell::Int(-3)),
-        Cell::UInt(u64::MAX),
-        Cell::Float(0.1),
+        TableCell::Bool(true),
+        words.map_or(TableCell::Null, |_| TableCell::Int(-3)),
+        TableCell::UInt(u64::MAX),
+        TableCell::Float(0.1),
         words.into(),
     ]
 }
@@ -107,7 +107,7 @@ fn a_table_without_rows_has_its_columns_and_units() {
 
 #[test]
 fn long_tables_are_written_in_row_groups_as_rows_come() {
-    let columns = [Column::int("at_ns"), Column::text("text")];
+    let columns = [TableColumn::int("at_ns"), TableColumn::text("text")];
     let table = UntypedTable::<()>::new("long", &columns);
     let file = tempfile::tempfile().unwrap();
     let num_bytes = || file.metadata().unwrap().len();
@@ -115,14 +115,15 @@ fn long_tables_are_written_in_row_groups_as_rows_come() {
     let before = num_bytes();
     // Short texts fill a group by their number, long ones by their size.
     for at in 0..70_000_i64 {
-        sink.write(&((), vec![Cell::Int(at), Cell::from("a")]))
+        sink.write(&((), vec![TableCell::Int(at), TableCell::from("a")]))
             .unwrap();
     }
     let after_short = num_bytes();
     assert!(after_short > before);
     for at in 0..1_200_i64 {
         let text = format!("{at:020000}");
-        sink.write(&((), vec![Cell::Int(at), text.into()])).unwrap();
+        sink.write(&((), vec![TableCell::Int(at), text.into()]))
+            .unwrap();
     }
     assert!(num_bytes() > after_short);
     sink.finish().unwrap();
@@ -136,27 +137,30 @@ fn long_tables_are_written_in_row_groups_as_rows_come() {
 
 #[test]
 fn values_that_do_not_fit_are_named_with_their_row_and_column() {
-    let fits = ((), vec![Cell::Int(1)]);
-    let refused = |column: Column, cell: Cell| {
+    let fits = ((), vec![TableCell::Int(1)]);
+    let refused = |column: TableColumn, cell: TableCell| {
         let error = written(&[column], &vec![fits.clone(), ((), vec![cell])]).unwrap_err();
         error.to_string()
     };
-    let error = refused(Column::int("rank"), Cell::Float(1.5));
+    let error = refused(TableColumn::int("rank"), TableCell::Float(1.5));
     assert!(error.contains("row 2"), "{error}");
     assert!(error.contains("the column rank is an integer"), "{error}");
     assert!(error.contains("1.5"), "{error}");
-    let error = refused(Column::int("rank"), Cell::Null);
+    let error = refused(TableColumn::int("rank"), TableCell::Null);
     assert!(error.contains("nothing"), "{error}");
-    refused(Column::int("rank"), Cell::UInt(u64::MAX));
-    refused(Column::new("rank", ColumnType::UInt), Cell::Int(-1));
-    refused(Column::float("rank"), Cell::from("one"));
-    refused(Column::text("rank"), Cell::Null);
+    refused(TableColumn::int("rank"), TableCell::UInt(u64::MAX));
+    refused(
+        TableColumn::new("rank", ColumnType::UInt),
+        TableCell::Int(-1),
+    );
+    refused(TableColumn::float("rank"), TableCell::from("one"));
+    refused(TableColumn::text("rank"), TableCell::Null);
 }
 
 #[test]
 fn numbers_widen_to_their_column() {
-    let columns = [Column::float("a"), Column::text("b")];
-    let rows = vec![((), vec![Cell::Int(2), Cell::Float(0.5)])];
+    let columns = [TableColumn::float("a"), TableColumn::text("b")];
+    let rows = vec![((), vec![TableCell::Int(2), TableCell::Float(0.5)])];
     let reader = reader(written(&columns, &rows).unwrap());
     let row = reader.get_row_iter(None).unwrap().next().unwrap().unwrap();
     assert_eq!(row.to_string(), "{a: 2.0, b: \"0.5\"}");
@@ -164,7 +168,7 @@ fn numbers_widen_to_their_column() {
 
 #[test]
 fn two_columns_of_one_name_are_refused() {
-    let columns = [Column::int("a"), Column::int("a")];
+    let columns = [TableColumn::int("a"), TableColumn::int("a")];
     let error = written(&columns, &Rows::new()).unwrap_err().to_string();
     assert!(error.contains("name a"), "{error}");
 }

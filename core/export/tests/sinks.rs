@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Result, Write};
 
 use callgrove_export::{
-    Cell, Column, CsvSink, JsonSink, ResultTable, RowSink, TextSink, UntypedTable,
+    CsvSink, JsonSink, ResultTable, RowSink, TableCell, TableColumn, TextSink, UntypedTable,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -32,8 +32,8 @@ impl ResultTable for WaitTable {
         "waits"
     }
 
-    fn columns(&self) -> Vec<Column> {
-        vec![Column::int("rank"), Column::float("waited_us")]
+    fn columns(&self) -> Vec<TableColumn> {
+        vec![TableColumn::int("rank"), TableColumn::float("waited_us")]
     }
 
     fn headings(&self) -> Vec<&str> {
@@ -107,9 +107,9 @@ fn each_format_has_its_form_of_a_row() {
 
 #[test]
 fn columns_of_run_time_are_a_header_even_without_rows() {
-    let columns = ["event_id", "why, if known"].map(|name| Column::text(name).optional());
+    let columns = ["event_id", "why, if known"].map(|name| TableColumn::text(name).optional());
     let table = UntypedTable::new("anomalies", &columns);
-    let cells = vec![Cell::from("0:1:2"), Cell::Null];
+    let cells = vec![TableCell::from("0:1:2"), TableCell::Null];
     let rows = [(json!({ "event_id": "0:1:2" }), cells)];
     let [text, csv, json] = written(&table, &rows).unwrap();
     assert_eq!(text, "event_id  why, if known\n   0:1:2               \n");
@@ -122,9 +122,15 @@ fn columns_of_run_time_are_a_header_even_without_rows() {
 
 #[test]
 fn text_has_rounded_numbers_and_csv_all_digits() {
-    let columns = [Column::float("score"), Column::text("words").optional()];
+    let columns = [
+        TableColumn::float("score"),
+        TableColumn::text("words").optional(),
+    ];
     let table = UntypedTable::new("scores", &columns);
-    let rows = [(json!({}), vec![Cell::Float(-0.500_342_9), Cell::Null])];
+    let rows = [(
+        json!({}),
+        vec![TableCell::Float(-0.500_342_9), TableCell::Null],
+    )];
     let [text, csv, _] = written(&table, &rows).unwrap();
     assert_eq!(text, "score  words\n -0.5       \n");
     assert_eq!(csv, "score,words\n-0.5003429,\n");
@@ -140,8 +146,8 @@ impl ResultTable for WrongTable {
         "wrong"
     }
 
-    fn columns(&self) -> Vec<Column> {
-        vec![Column::int("rank"), Column::float("delay_us")]
+    fn columns(&self) -> Vec<TableColumn> {
+        vec![TableColumn::int("rank"), TableColumn::float("delay_us")]
     }
 
     fn headings(&self) -> Vec<&str> {

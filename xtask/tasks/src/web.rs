@@ -140,7 +140,10 @@ fn hashed(name: &str, content: Vec<u8>) -> File {
 }
 
 fn hash_of(content: &[u8]) -> String {
-    format!("{:x}", Sha256::digest(content))
+    let digest = Sha256::digest(content);
+    digest
+        .iter()
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// Replaces the names of `files` in a text by their hashed ones; names are quoted, with or without `./`.

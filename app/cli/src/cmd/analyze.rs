@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use callgrove_export::{Column, ResultTable, rounded};
+use callgrove_export::{ResultTable, TableColumn, rounded};
 use callgrove_model::{DurationNs, Forest, TreeIdx, WeightUnit, thousands};
 use callgrove_pipeline::read_tree_model;
 use callgrove_query::RunCauses;
@@ -320,33 +320,33 @@ impl ResultTable for TreeTable<'_> {
         "trees"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<TableColumn> {
         let mut columns = vec![
-            Column::text("tree"),
-            Column::text("event_id"),
-            Column::int("program"),
-            Column::int("rank"),
-            Column::int("thread"),
-            Column::int("index"),
+            TableColumn::text("tree"),
+            TableColumn::text("event_id"),
+            TableColumn::int("program"),
+            TableColumn::int("rank"),
+            TableColumn::int("thread"),
+            TableColumn::int("index"),
         ];
         columns.extend(match self.unit {
-            WeightUnit::Time => vec![Column::int("entry_us"), Column::int("exit_us")],
+            WeightUnit::Time => vec![TableColumn::int("entry_us"), TableColumn::int("exit_us")],
             WeightUnit::Other(_) => vec![
-                Column::int("entry"),
-                Column::int("weight"),
-                Column::text("unit"),
+                TableColumn::int("entry"),
+                TableColumn::int("weight"),
+                TableColumn::text("unit"),
             ],
         });
         columns.extend([
-            Column::float("score"),
-            Column::float("p_value").optional(),
-            Column::bool("abnormal"),
-            Column::text("label").optional(),
-            Column::text("cause").optional(),
-            Column::text("by_design").optional(),
-            Column::text("role").optional(),
-            Column::int("root_rank").optional(),
-            Column::text("reasons"),
+            TableColumn::float("score"),
+            TableColumn::float("p_value").optional(),
+            TableColumn::bool("abnormal"),
+            TableColumn::text("label").optional(),
+            TableColumn::text("cause").optional(),
+            TableColumn::text("by_design").optional(),
+            TableColumn::text("role").optional(),
+            TableColumn::int("root_rank").optional(),
+            TableColumn::text("reasons"),
         ]);
         columns
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use callgrove_export::{Column, ResultTable};
+use callgrove_export::{ResultTable, TableColumn};
 use callgrove_model::{DurationNs, Forest, Trace, TreeIdx, thousands};
 use callgrove_query::{CauseRow, Incident, IncidentRow, RunCauses, TreeCauses};
 use callgrove_session::{Detection, LearnSettings, analyze, grow_forest};
@@ -119,17 +119,17 @@ impl ResultTable for CauseTable {
         "causes"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<TableColumn> {
         vec![
-            Column::int("rank"),
-            Column::int("index"),
-            Column::text("event_id"),
-            Column::text("role").optional(),
-            Column::int("root_rank").optional(),
-            Column::text("root_function").optional(),
-            Column::text("kind").optional(),
-            Column::int("waited_us"),
-            Column::int("hops"),
+            TableColumn::int("rank"),
+            TableColumn::int("index"),
+            TableColumn::text("event_id"),
+            TableColumn::text("role").optional(),
+            TableColumn::int("root_rank").optional(),
+            TableColumn::text("root_function").optional(),
+            TableColumn::text("kind").optional(),
+            TableColumn::int("waited_us"),
+            TableColumn::int("hops"),
         ]
     }
 
@@ -181,23 +181,23 @@ impl ResultTable for IncidentTable {
         "incidents"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<TableColumn> {
         vec![
-            Column::int("incident"),
-            Column::int("start_us"),
-            Column::int("end_us"),
-            Column::int("root_rank").optional(),
-            Column::text("root_function"),
-            Column::text("kind"),
-            Column::bool("by_design"),
-            Column::int("confidence_percent"),
-            Column::int("next_best_rank").optional(),
-            Column::int("times"),
-            Column::int("num_executions"),
-            Column::int("num_ranks"),
-            Column::int("delay_us"),
-            Column::text("words"),
-            Column::text("again"),
+            TableColumn::int("incident"),
+            TableColumn::int("start_us"),
+            TableColumn::int("end_us"),
+            TableColumn::int("root_rank").optional(),
+            TableColumn::text("root_function"),
+            TableColumn::text("kind"),
+            TableColumn::bool("by_design"),
+            TableColumn::int("confidence_percent"),
+            TableColumn::int("next_best_rank").optional(),
+            TableColumn::int("times"),
+            TableColumn::int("num_executions"),
+            TableColumn::int("num_ranks"),
+            TableColumn::int("delay_us"),
+            TableColumn::text("words"),
+            TableColumn::text("again"),
         ]
     }
 

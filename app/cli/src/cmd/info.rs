@@ -5,7 +5,7 @@ use std::io::Write;
 use std::marker::PhantomData;
 
 use anyhow::Result;
-use callgrove_export::{Column, ResultTable, TextTable};
+use callgrove_export::{ResultTable, TableColumn, TextTable};
 use callgrove_model::{
     DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite, thousands,
 };
@@ -97,12 +97,12 @@ impl<'a> ResultTable for FunctionTable<'a> {
         "functions"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<TableColumn> {
         vec![
-            Column::text("name"),
-            Column::int("calls"),
-            Column::int("inclusive_us"),
-            Column::int("exclusive_us"),
+            TableColumn::text("name"),
+            TableColumn::int("calls"),
+            TableColumn::int("inclusive_us"),
+            TableColumn::int("exclusive_us"),
         ]
     }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use callgrove_export::{Column, ResultTable};
+use callgrove_export::{ResultTable, TableColumn};
 use callgrove_model::{DurationNs, thousands};
 use callgrove_query::{IterationsRow, PatternReference, PatternRow, RunPatterns};
 use serde::Serialize;
@@ -126,20 +126,20 @@ impl ResultTable for PatternTable {
         "patterns"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<TableColumn> {
         vec![
-            Column::int("pattern"),
-            Column::text("name"),
-            Column::text("definition"),
-            Column::int("num_occurrences"),
-            Column::int("num_lanes"),
-            Column::int("num_events"),
-            Column::int("total_us"),
-            Column::float("reference_us"),
-            Column::float("limit_us"),
-            Column::int("num_undecided"),
-            Column::int("num_anomalous"),
-            Column::int("excess_us"),
+            TableColumn::int("pattern"),
+            TableColumn::text("name"),
+            TableColumn::text("definition"),
+            TableColumn::int("num_occurrences"),
+            TableColumn::int("num_lanes"),
+            TableColumn::int("num_events"),
+            TableColumn::int("total_us"),
+            TableColumn::float("reference_us"),
+            TableColumn::float("limit_us"),
+            TableColumn::int("num_undecided"),
+            TableColumn::int("num_anomalous"),
+            TableColumn::int("excess_us"),
         ]
     }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
-use callgrove_export::{Cell, Column, ColumnType, UntypedTable};
+use callgrove_export::{ColumnType, TableCell, TableColumn, UntypedTable};
 use callgrove_model::RunIdentity;
 use callgrove_provdb::{
     AccessMode, Collection, FieldType, Filter, Path, Query, SortKey, SqlTable, Store, check_fields,
@@ -21,7 +21,7 @@ use super::info::run_json;
 use crate::args::{QueryArgs, TableFormat};
 use crate::connect::{credential, store_options};
 use crate::output::warn;
-use crate::table_output::Destination;
+use crate::table_output::TableDestination;
 
 /// The error of a document that is not the JSON that it was.
 const DAMAGED: &str = "a stored document is damaged";
@@ -61,7 +61,7 @@ fn write_documents(
     args: &QueryArgs,
     store: &mut dyn Store,
     query: &Query,
-    destination: &Destination,
+    destination: &TableDestination,
 ) -> Result<()> {
     let collection = query.collection;
     let requested = args.columns.clone();
@@ -96,7 +96,7 @@ fn write_documents(
 }
 
 /// Returns the columns for fields of a collection, with the types of its schema. Lists and objects are their JSON.
-fn columns(collection: Collection, names: &[String]) -> Result<Vec<Column>> {
+fn columns(collection: Collection, names: &[String]) -> Result<Vec<TableColumn>> {
     let paths = names.iter().map(|it| path_of(it));
     let types = field_types(collection, &paths.collect::<Result<Vec<_>>>()?)?;
     let column = |(name, kind): (&String, FieldType)| {
@@ -106,34 +106,34 @@ fn columns(collection: Collection, names: &[String]) -> Result<Vec<Column>> {
             FieldType::Float => ColumnType::Float,
             FieldType::Text | FieldType::Any => ColumnType::Text,
         };
-        Column::new(name, kind).optional()
+        TableColumn::new(name, kind).optional()
     };
     Ok(names.iter().zip(types).map(column).collect())
 }
 
 /// Writes the rows of plain SQL. A column has the type of all its values.
-fn write_sql_rows(found: SqlTable, destination: &Destination) -> Result<()> {
+fn write_sql_rows(found: SqlTable, destination: &TableDestination) -> Result<()> {
     let names = found.columns;
     let rows = found.rows.into_iter().map(|row| {
-        let cells = row.iter().cloned().map(Cell::of_json).collect();
+        let cells = row.iter().cloned().map(TableCell::of_json).collect();
         let fields = names.iter().cloned().zip(row);
         (Value::Object(fields.collect()), cells)
     });
-    let rows: Vec<(Value, Vec<Cell>)> = rows.collect();
+    let rows: Vec<(Value, Vec<TableCell>)> = rows.collect();
     let column = |(at, name): (usize, &String)| {
         let cells = rows.iter().filter_map(|(_, cells)| cells.get(at));
-        Column::new(name, Cell::common_type(cells)).optional()
+        TableColumn::new(name, TableCell::common_type(cells)).optional()
     };
-    let columns: Vec<Column> = names.iter().enumerate().map(column).collect();
+    let columns: Vec<TableColumn> = names.iter().enumerate().map(column).collect();
     destination.write_rows(&UntypedTable::new("sql", &columns), rows)
 }
 
-fn write_count(count: u64, destination: &Destination) -> Result<()> {
+fn write_count(count: u64, destination: &TableDestination) -> Result<()> {
     destination.write(|out| match destination.format() {
         TableFormat::Table | TableFormat::Json => Ok(writeln!(out, "{count}")?),
         TableFormat::Csv | TableFormat::Parquet => {
-            let columns = [Column::int("count")];
-            let row = ((), vec![Cell::from(count)]);
+            let columns = [TableColumn::int("count")];
+            let row = ((), vec![TableCell::from(count)]);
             out.rows(&UntypedTable::new("count", &columns), [row])
         }
     })
@@ -145,13 +145,13 @@ fn read_row(
     names: &[&str],
     paths: &[Option<&str>],
     is_filled: &mut [bool],
-) -> Result<(StoredJson, Vec<Cell>)> {
+) -> Result<(StoredJson, Vec<TableCell>)> {
     let picked = pick(&json, names)?;
     let cells = picked.into_iter().zip(paths).zip(is_filled);
     let cells = cells.map(|((picked, path), is_filled)| {
         let value = value(picked, *path)?;
         *is_filled |= !value.is_null();
-        Ok(Cell::of_json(value))
+        Ok(TableCell::of_json(value))
     });
     let cells = cells.collect::<Result<_>>()?;
     Ok((StoredJson(json), cells))
@@ -189,14 +189,14 @@ fn query(args: &QueryArgs, collection: Collection) -> Result<Query> {
     })
 }
 
-fn write_run(run: &RunIdentity, destination: &Destination) -> Result<()> {
+fn write_run(run: &RunIdentity, destination: &TableDestination) -> Result<()> {
     destination.write(|out| match destination.format() {
         TableFormat::Table => Ok(writeln!(out, "{run} ({})", run.id())?),
         TableFormat::Json => Ok(writeln!(out, "{}", run_json(run))?),
         TableFormat::Csv | TableFormat::Parquet => {
-            let columns = ["id", "description", "identity"].map(Column::text);
+            let columns = ["id", "description", "identity"].map(TableColumn::text);
             let identity = serde_json::to_string(run)?;
-            let cells = [run.id(), run.to_string(), identity].map(Cell::Text);
+            let cells = [run.id(), run.to_string(), identity].map(TableCell::Text);
             out.rows(&UntypedTable::new("run", &columns), [((), cells.into())])
         }
     })

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
-use callgrove_export::{Column, ResultTable};
+use callgrove_export::{ResultTable, TableColumn};
 use callgrove_model::{DurationNs, Trace, thousands};
 use callgrove_query::{RunTrends, TrendRow};
 use serde::Serialize;
@@ -69,24 +69,24 @@ impl ResultTable for TrendTable {
         "trends"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<TableColumn> {
         vec![
-            Column::int("trend"),
-            Column::text("kind"),
-            Column::text("ranks"),
-            Column::text("threads"),
-            Column::text("host").optional(),
-            Column::text("function"),
-            Column::text("other_functions"),
-            Column::float("own_us"),
-            Column::float("usual_us"),
-            Column::float("factor").optional(),
-            Column::int("start_us").optional(),
-            Column::text("peers"),
-            Column::int("cost_us"),
-            Column::float("evidence"),
-            Column::text("doubt").optional(),
-            Column::text("words"),
+            TableColumn::int("trend"),
+            TableColumn::text("kind"),
+            TableColumn::text("ranks"),
+            TableColumn::text("threads"),
+            TableColumn::text("host").optional(),
+            TableColumn::text("function"),
+            TableColumn::text("other_functions"),
+            TableColumn::float("own_us"),
+            TableColumn::float("usual_us"),
+            TableColumn::float("factor").optional(),
+            TableColumn::int("start_us").optional(),
+            TableColumn::text("peers"),
+            TableColumn::int("cost_us"),
+            TableColumn::float("evidence"),
+            TableColumn::text("doubt").optional(),
+            TableColumn::text("words"),
         ]
     }
 

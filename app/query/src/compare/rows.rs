@@ -4,7 +4,7 @@ use callgrove_compare::{ChangeAspect, ChangeSubject, RunChange};
 use callgrove_model::FunctionName;
 use serde::Serialize;
 
-use super::RunComparison;
+use super::comparison::RunComparison;
 
 /// One change: a row of `callgrove compare`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -91,6 +91,21 @@ fn aspect(aspect: ChangeAspect) -> &'static str {
 }
 
 impl RunComparison {
+    /// Returns the findings as rows, the largest cost or gain first.
+    pub fn rows(&self) -> Vec<ChangeRow> {
+        self.rows_of(&self.comparison.changes)
+    }
+
+    /// Returns the changes that may be chance as rows, in the same order.
+    pub fn possible_rows(&self) -> Vec<ChangeRow> {
+        self.rows_of(&self.comparison.possible)
+    }
+
+    fn rows_of(&self, changes: &[RunChange]) -> Vec<ChangeRow> {
+        let rows = changes.iter().map(|change| ChangeRow::new(self, change));
+        rows.collect()
+    }
+
     pub(super) fn function_of(&self, subject: &ChangeSubject) -> String {
         let name = match subject {
             ChangeSubject::Iterations => return String::new(),

@@ -7,7 +7,7 @@ use callgrove_compare::{
 };
 use callgrove_model::{DurationNs, thousands};
 
-use super::RunComparison;
+use super::comparison::{ComparedSide, RunComparison};
 
 /// Maximum number of callees that a sentence about a structure names.
 const NUM_CALLEES: usize = 3;
@@ -73,7 +73,7 @@ impl RunComparison {
 
     fn incidents(&self, kind: &str) -> String {
         let is_any = kind == ALL_INCIDENTS;
-        let num = |side: &super::ComparedSide| {
+        let num = |side: &ComparedSide| {
             if is_any {
                 return side.side.all_incidents().num_incidents();
             }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use callgrove_export::{Column, ResultTable};
+use callgrove_export::{ResultTable, TableColumn};
 use callgrove_model::{DurationNs, thousands};
 use callgrove_query::{ChangeRow, ComparedRun, RunComparison};
 use serde::Serialize;
@@ -104,22 +104,22 @@ impl ResultTable for ChangeTable {
         "changes"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<TableColumn> {
         vec![
-            Column::text("kind"),
-            Column::text("aspect"),
-            Column::text("function"),
-            Column::text("path"),
-            Column::float("before"),
-            Column::float("after"),
-            Column::float("ratio").optional(),
-            Column::float("ratio_low").optional(),
-            Column::float("ratio_high").optional(),
-            Column::int("cost_us"),
-            Column::float("p_value"),
-            Column::float("corrected_p"),
-            Column::bool("sure"),
-            Column::text("words"),
+            TableColumn::text("kind"),
+            TableColumn::text("aspect"),
+            TableColumn::text("function"),
+            TableColumn::text("path"),
+            TableColumn::float("before"),
+            TableColumn::float("after"),
+            TableColumn::float("ratio").optional(),
+            TableColumn::float("ratio_low").optional(),
+            TableColumn::float("ratio_high").optional(),
+            TableColumn::int("cost_us"),
+            TableColumn::float("p_value"),
+            TableColumn::float("corrected_p"),
+            TableColumn::bool("sure"),
+            TableColumn::text("words"),
         ]
     }
 

@@ -67,7 +67,10 @@ fn hash(path: &Path) -> std::io::Result<String> {
         }
         hash.update(&chunk[..num_bytes]);
     }
-    Ok(format!("{:x}", hash.finalize()))
+    let digest = hash.finalize();
+    Ok(digest
+        .iter()
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! All measurements as one flat table, for formats that cannot nest.
 
 use callgrove_evaluate::evaluate::{Alarms, Quality};
-use callgrove_export::{Column, ResultTable};
+use callgrove_export::{ResultTable, TableColumn};
 use serde::Serialize;
 
 use super::report::Report;
@@ -103,18 +103,18 @@ impl ResultTable for MeasurementTable {
         "measurements"
     }
 
-    fn columns(&self) -> Vec<Column> {
-        let count = |name: &str| Column::int(name).optional();
-        let measure = |name: &str| Column::float(name).optional();
+    fn columns(&self) -> Vec<TableColumn> {
+        let count = |name: &str| TableColumn::int(name).optional();
+        let measure = |name: &str| TableColumn::float(name).optional();
         vec![
-            Column::text("record"),
-            Column::text("method"),
-            Column::text("kind").optional(),
-            Column::text("strategy").optional(),
+            TableColumn::text("record"),
+            TableColumn::text("method"),
+            TableColumn::text("kind").optional(),
+            TableColumn::text("strategy").optional(),
             count("labels"),
             count("found"),
             count("doubtful"),
-            Column::text("trees"),
+            TableColumn::text("trees"),
             count("missed"),
             count("false_alarms"),
             count("positive"),

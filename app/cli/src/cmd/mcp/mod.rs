@@ -16,12 +16,12 @@ use crate::args::McpArgs;
 use crate::stop::{POLL_INTERVAL, StopSignal};
 use open_run::OpenRuns;
 use tools::McpServer;
-use worker::Worker;
+use worker::QuestionThread;
 
 pub(crate) fn run(args: &McpArgs) -> Result<()> {
     let stop = StopSignal::listen()?;
     let runs = OpenRuns::new(args, stop.clone());
-    let server = McpServer::new(Worker::start(runs)?, args.labels);
+    let server = McpServer::new(QuestionThread::start(runs)?, args.labels);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

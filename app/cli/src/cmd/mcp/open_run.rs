@@ -54,7 +54,7 @@ pub(super) struct WantedPicture {
 }
 
 /// Which run and function a tool is about.
-pub(super) struct Subject {
+pub(super) struct ToolSubject {
     pub(super) run: Option<String>,
     pub(super) function: Option<String>,
 }
@@ -136,7 +136,7 @@ impl OpenRuns {
     /// Returns the executions of a function, the most abnormal first, with the reasons.
     pub(super) fn analyze(
         &mut self,
-        subject: &Subject,
+        subject: &ToolSubject,
         only_abnormal: bool,
         limit: usize,
     ) -> Result<Value> {
@@ -168,7 +168,7 @@ impl OpenRuns {
     }
 
     /// Returns what delayed the abnormal executions of a function.
-    pub(super) fn causes(&mut self, subject: &Subject, limit: usize) -> Result<Value> {
+    pub(super) fn causes(&mut self, subject: &ToolSubject, limit: usize) -> Result<Value> {
         let snapshot = self.judged(subject)?.snapshot();
         let (forest, detection) = forest_of(&snapshot)?;
         let causes = causes_of(&snapshot)?;
@@ -209,7 +209,7 @@ impl OpenRuns {
     /// Draws a view of a run, and returns its title and the picture as PNG.
     pub(super) fn draw(
         &mut self,
-        subject: &Subject,
+        subject: &ToolSubject,
         wanted: &WantedPicture,
     ) -> Result<(String, Vec<u8>)> {
         let open = self.judged(subject)?;
@@ -235,7 +235,7 @@ impl OpenRuns {
     /// Labels an execution, or removes its label, and returns the number of labels.
     pub(super) fn label(
         &mut self,
-        subject: &Subject,
+        subject: &ToolSubject,
         execution: &str,
         label: Option<Label>,
     ) -> Result<Value> {
@@ -258,7 +258,7 @@ impl OpenRuns {
     }
 
     /// Returns the run with the forest of a function judged.
-    fn judged(&mut self, subject: &Subject) -> Result<&mut OpenRun> {
+    fn judged(&mut self, subject: &ToolSubject) -> Result<&mut OpenRun> {
         let open = self.session_of(subject.run.as_deref())?;
         if subject.function.is_some() && subject.function != open.function {
             let function = subject.function.clone().unwrap_or_default();

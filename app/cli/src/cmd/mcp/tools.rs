@@ -11,8 +11,8 @@ use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::open_run::{OpenRuns, Subject, WantedPicture};
-use super::worker::Worker;
+use super::open_run::{OpenRuns, ToolSubject, WantedPicture};
+use super::worker::QuestionThread;
 use crate::args::DrawnView;
 
 /// Name of the tool that changes something.
@@ -28,7 +28,7 @@ const INSTRUCTIONS: &str = "Callgrove finds anomalous executions of functions in
 /// The server of one client.
 #[derive(Clone)]
 pub(super) struct McpServer {
-    worker: Worker,
+    worker: QuestionThread,
     tool_router: ToolRouter<Self>,
 }
 
@@ -133,7 +133,7 @@ impl GivenLabel {
 #[tool_router]
 impl McpServer {
     /// Returns a server with the tool for labels only if they may be given.
-    pub(super) fn new(worker: Worker, may_label: bool) -> Self {
+    pub(super) fn new(worker: QuestionThread, may_label: bool) -> Self {
         let mut tool_router = Self::tool_router();
         if !may_label {
             tool_router.remove_route(LABEL_TOOL);
@@ -182,7 +182,7 @@ impl McpServer {
     )]
     async fn analyze(&self, Parameters(it): Parameters<FunctionParameters>) -> CallToolResult {
         let limit = it.limit.unwrap_or(USUAL_LIMIT);
-        let subject = Subject {
+        let subject = ToolSubject {
             run: it.run,
             function: it.function,
         };
@@ -197,7 +197,7 @@ impl McpServer {
     )]
     async fn causes(&self, Parameters(it): Parameters<FunctionParameters>) -> CallToolResult {
         let limit = it.limit.unwrap_or(USUAL_LIMIT);
-        let subject = Subject {
+        let subject = ToolSubject {
             run: it.run,
             function: it.function,
         };
@@ -233,7 +233,7 @@ impl McpServer {
         annotations(read_only_hint = true)
     )]
     async fn draw(&self, Parameters(it): Parameters<DrawParameters>) -> CallToolResult {
-        let subject = Subject {
+        let subject = ToolSubject {
             run: it.run,
             function: it.function,
         };
@@ -263,7 +263,7 @@ impl McpServer {
         )
     )]
     async fn label(&self, Parameters(it): Parameters<LabelParameters>) -> CallToolResult {
-        let subject = Subject {
+        let subject = ToolSubject {
             run: it.run,
             function: it.function,
         };

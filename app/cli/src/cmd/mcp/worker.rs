@@ -15,11 +15,11 @@ type Job = Box<dyn FnOnce(&mut OpenRuns) + Send>;
 
 /// A handle of the thread, which ends with the last handle.
 #[derive(Clone)]
-pub(super) struct Worker {
+pub(super) struct QuestionThread {
     jobs: SyncSender<Job>,
 }
 
-impl Worker {
+impl QuestionThread {
     pub(super) fn start(mut runs: OpenRuns) -> Result<Self> {
         let (sender, jobs) = sync_channel::<Job>(MAX_WAITING);
         thread::Builder::new()

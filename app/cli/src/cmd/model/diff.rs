@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use callgrove_detect::TreeVerdict;
-use callgrove_export::{Column, ResultTable, rounded};
+use callgrove_export::{ResultTable, TableColumn, rounded};
 use callgrove_model::{FunctionName, TreeIdx, thousands};
 use callgrove_pipeline::read_tree_model;
 use serde::Serialize;
@@ -79,13 +79,13 @@ impl ResultTable for ChangeTable {
         "model_changes"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<TableColumn> {
         vec![
-            Column::text("tree"),
-            Column::text("before"),
-            Column::float("score_before"),
-            Column::text("after"),
-            Column::float("score_after"),
+            TableColumn::text("tree"),
+            TableColumn::text("before"),
+            TableColumn::float("score_before"),
+            TableColumn::text("after"),
+            TableColumn::float("score_after"),
         ]
     }
 

@@ -4,7 +4,7 @@ use std::io::{Result as IoResult, Write};
 
 use anyhow::{Context, Result};
 use callgrove_evaluate::evaluate::{Alarms, Quality};
-use callgrove_export::{Cell, Column, UntypedTable, write_json_line};
+use callgrove_export::{TableCell, TableColumn, UntypedTable, write_json_line};
 use callgrove_judge::detector::{Judgement, Misfit, Yardstick, listed_scores};
 use callgrove_model::{Forest, FunctionName, thousands};
 use callgrove_pipeline::read_tree_model;
@@ -100,7 +100,8 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
         TableFormat::Table => Ok(evaluation.print(out)?),
         TableFormat::Json => Ok(write_json_line(out, &evaluation)?),
         TableFormat::Csv | TableFormat::Parquet => {
-            let (columns, cells): (Vec<Column>, Vec<Cell>) = evaluation.row().into_iter().unzip();
+            let (columns, cells): (Vec<TableColumn>, Vec<TableCell>) =
+                evaluation.row().into_iter().unzip();
             out.rows(
                 &UntypedTable::new("model_evaluation", &columns),
                 [((), cells)],
@@ -139,34 +140,37 @@ impl Evaluation {
     }
 
     /// Returns the columns of the evaluation, with its values.
-    fn row(&self) -> Vec<(Column, Cell)> {
+    fn row(&self) -> Vec<(TableColumn, TableCell)> {
         let truth = self.truth.as_ref();
         let count = |name: &str, of: fn(&Accuracy) -> usize| {
-            (Column::int(name).optional(), Cell::from(truth.map(of)))
+            (
+                TableColumn::int(name).optional(),
+                TableCell::from(truth.map(of)),
+            )
         };
         let measure = |name: &str, of: fn(&Accuracy) -> Option<f64>| {
             let value = truth.and_then(of);
-            (Column::float(name).optional(), Cell::from(value))
+            (TableColumn::float(name).optional(), TableCell::from(value))
         };
         vec![
-            (Column::text("function"), (&*self.function).into()),
-            (Column::int("trees"), self.trees.into()),
-            (Column::int("abnormal"), self.abnormal.into()),
-            (Column::float("share"), self.share.into()),
+            (TableColumn::text("function"), (&*self.function).into()),
+            (TableColumn::int("trees"), self.trees.into()),
+            (TableColumn::int("abnormal"), self.abnormal.into()),
+            (TableColumn::float("share"), self.share.into()),
             (
-                Column::float("share_in_training"),
+                TableColumn::float("share_in_training"),
                 self.share_in_training.into(),
             ),
             (
-                Column::float("new_structure_share"),
+                TableColumn::float("new_structure_share"),
                 self.new_structure_share.into(),
             ),
             (
-                Column::float("unseen_time_share"),
+                TableColumn::float("unseen_time_share"),
                 self.unseen_time_share.into(),
             ),
             (
-                Column::text("misfit_words").optional(),
+                TableColumn::text("misfit_words").optional(),
                 self.misfit_words.clone().into(),
             ),
             count("positive", |truth| truth.positive),

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use callgrove_export::{Cell, Column, TextTable, UntypedTable, write_json_line};
+use callgrove_export::{TableCell, TableColumn, TextTable, UntypedTable, write_json_line};
 use callgrove_model::{FunctionName, FunctionPattern, thousands};
 use callgrove_pipeline::{ServerAccess, read_tree_model};
 use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelInfo, TreeModelList};
@@ -90,23 +90,23 @@ fn list(found: &TreeModelList, args: &TableArgs) -> Result<()> {
         TableFormat::Json => Ok(write_json_line(out, found)?),
         TableFormat::Csv | TableFormat::Parquet => {
             let columns = [
-                Column::text("model"),
-                Column::int("version"),
-                Column::bool("in_force"),
-                Column::int("num_bytes"),
-                Column::text("by"),
-                Column::text("note"),
+                TableColumn::text("model"),
+                TableColumn::int("version"),
+                TableColumn::bool("in_force"),
+                TableColumn::int("num_bytes"),
+                TableColumn::text("by"),
+                TableColumn::text("note"),
             ];
             let rows = found.models.iter().flat_map(|model| {
                 let versions = model.versions.iter().rev();
                 versions.map(|version| {
                     let cells = vec![
-                        Cell::from(&*model.name),
-                        Cell::from(version.version),
-                        Cell::from(Some(version.version) == model.in_force),
-                        Cell::from(version.num_bytes),
-                        Cell::from(&*version.by),
-                        Cell::from(&*version.note),
+                        TableCell::from(&*model.name),
+                        TableCell::from(version.version),
+                        TableCell::from(Some(version.version) == model.in_force),
+                        TableCell::from(version.num_bytes),
+                        TableCell::from(&*version.by),
+                        TableCell::from(&*version.note),
                     ];
                     ((), cells)
                 })

@@ -3,7 +3,7 @@
 use std::io::{Result as IoResult, Write};
 
 use anyhow::Result;
-use callgrove_export::{Cell, Column, UntypedTable};
+use callgrove_export::{TableCell, TableColumn, UntypedTable};
 use callgrove_judge::detector::{LabelDigest, ModelArtifact};
 use callgrove_model::{DurationNs, WeightUnit, thousands};
 use callgrove_session::SavedModel;
@@ -19,45 +19,52 @@ pub(super) fn show(model: &SavedModel, name: &str, args: &TableArgs) -> Result<(
         TableFormat::Table => Ok(print_table(out, model, name)?),
         TableFormat::Json => Ok(writeln!(out, "{}", to_json(model, name))?),
         TableFormat::Csv | TableFormat::Parquet => {
-            let (columns, cells): (Vec<Column>, Vec<Cell>) = row(model, name)?.into_iter().unzip();
+            let (columns, cells): (Vec<TableColumn>, Vec<TableCell>) =
+                row(model, name)?.into_iter().unzip();
             out.rows(&UntypedTable::new("model", &columns), [((), cells)])
         }
     })
 }
 
 /// Returns the columns of a model, with its values. Lists are separated by semicolons, as function names have commas.
-fn row(model: &ModelArtifact, name: &str) -> Result<Vec<(Column, Cell)>> {
+fn row(model: &ModelArtifact, name: &str) -> Result<Vec<(TableColumn, TableCell)>> {
     let run = (!model.run.is_empty()).then(|| model.run.id());
     let median = model.median_duration_ns as f64 / 1e3;
     let mut row = vec![
-        (Column::text("name"), name.into()),
-        (Column::int("version"), model.version.into()),
-        (Column::text("functions"), model.functions.join("; ").into()),
-        (Column::text("programs"), model.programs.join("; ").into()),
-        (Column::text("run").optional(), run.into()),
-        (Column::text("run_words"), model.run.to_string().into()),
-        (Column::int("ranks"), model.num_ranks.into()),
-        (Column::int("trees"), model.num_trees.into()),
-        (Column::int("abnormal"), model.num_abnormal.into()),
+        (TableColumn::text("name"), name.into()),
+        (TableColumn::int("version"), model.version.into()),
         (
-            Column::int("labelled_abnormal"),
+            TableColumn::text("functions"),
+            model.functions.join("; ").into(),
+        ),
+        (
+            TableColumn::text("programs"),
+            model.programs.join("; ").into(),
+        ),
+        (TableColumn::text("run").optional(), run.into()),
+        (TableColumn::text("run_words"), model.run.to_string().into()),
+        (TableColumn::int("ranks"), model.num_ranks.into()),
+        (TableColumn::int("trees"), model.num_trees.into()),
+        (TableColumn::int("abnormal"), model.num_abnormal.into()),
+        (
+            TableColumn::int("labelled_abnormal"),
             model.labels.num_abnormal.into(),
         ),
         (
-            Column::int("labelled_normal"),
+            TableColumn::int("labelled_normal"),
             model.labels.num_normal.into(),
         ),
         (
-            Column::text("settings"),
+            TableColumn::text("settings"),
             serde_json::to_string(&model.params)?.into(),
         ),
-        (Column::int("seed"), model.seed.into()),
+        (TableColumn::int("seed"), model.seed.into()),
     ];
     row.extend(match &model.unit {
-        WeightUnit::Time => vec![(Column::float("median_duration_us"), median.into())],
+        WeightUnit::Time => vec![(TableColumn::float("median_duration_us"), median.into())],
         WeightUnit::Other(unit) => vec![
-            (Column::float("median_weight"), median.into()),
-            (Column::text("unit"), unit.clone().into()),
+            (TableColumn::float("median_weight"), median.into()),
+            (TableColumn::text("unit"), unit.clone().into()),
         ],
     });
     Ok(row)

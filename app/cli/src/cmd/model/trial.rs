@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::{Context, Result, bail};
-use callgrove_export::{Cell, Column, UntypedTable, write_json_line};
+use callgrove_export::{TableCell, TableColumn, UntypedTable, write_json_line};
 use callgrove_model::{Forest, Label, RunIdentity, TreeIdx, thousands};
 use callgrove_pipeline::recorded_trees;
 use callgrove_provdb::TreeRecord;
@@ -90,20 +90,27 @@ impl DryRun {
             TableFormat::Table => Ok(self.print_text(out)?),
             TableFormat::Json => Ok(write_json_line(out, self)?),
             TableFormat::Csv | TableFormat::Parquet => {
-                let (columns, cells): (Vec<Column>, Vec<Cell>) = self.row().into_iter().unzip();
+                let (columns, cells): (Vec<TableColumn>, Vec<TableCell>) =
+                    self.row().into_iter().unzip();
                 out.rows(&UntypedTable::new("model_trial", &columns), [((), cells)])
             }
         })
     }
 
     /// Returns the columns of the results, with their values.
-    fn row(&self) -> Vec<(Column, Cell)> {
-        let count = |name: &str, number: usize| (Column::int(name), Cell::from(number));
+    fn row(&self) -> Vec<(TableColumn, TableCell)> {
+        let count = |name: &str, number: usize| (TableColumn::int(name), TableCell::from(number));
         vec![
             count("trees", self.trees),
-            (Column::int("last_steps").optional(), self.last_steps.into()),
+            (
+                TableColumn::int("last_steps").optional(),
+                self.last_steps.into(),
+            ),
             count("abnormal", self.abnormal),
-            (Column::int("in_force").optional(), self.in_force.into()),
+            (
+                TableColumn::int("in_force").optional(),
+                self.in_force.into(),
+            ),
             count("new", self.new),
             count("gone", self.gone),
             count("labelled_abnormal", self.labelled_abnormal),
