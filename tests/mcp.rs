@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use callgrove_tests::program;
-use callgrove_tests::shell::{COMPUTE, analyze, example};
+use callgrove_tests::shell::{COMPUTE, analyze, example, stdout};
 use rmcp::model::{CallToolRequestParams, ContentBlock};
 use rmcp::service::RunningService;
 use rmcp::{RoleClient, ServiceExt as _};
@@ -111,6 +111,30 @@ fn an_assistant_gets_what_the_commands_print() -> Result<()> {
             .answer("compare", json!({ "before": path, "after": path }))
             .await?;
         assert_eq!(unchanged["rows"], json!([]));
+        assistant.end().await
+    })
+}
+
+#[test]
+fn an_assistant_gets_records() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let (run_path, database) = (example(), disk.path().join("found"));
+    let (run_path, database) = (run_path.to_string_lossy(), database.to_string_lossy());
+    stdout(&["run", &run_path, "--provdb", &database])?;
+    run(async {
+        let assistant = Assistant::start(&[]).await?;
+        let wanted = json!({ "database": database, "sort": "severity", "limit": 2 });
+        let found = assistant.answer("query", wanted).await?;
+        let printed = stdout(&[
+            "query", &database, "--sort", "severity", "-n", "2", "--format", "json",
+        ])?;
+        let printed = printed.lines().map(serde_json::from_str);
+        let printed: Vec<Value> = printed.collect::<Result<_, _>>()?;
+        assert_eq!(printed.len(), 2);
+        assert_eq!(found["rows"], Value::from(printed));
+        let wrong = json!({ "database": database, "filter": "no_such_field > 1" });
+        let error = assistant.ask("query", wrong).await?.unwrap_err();
+        assert!(error.contains("no_such_field"), "{error}");
         assistant.end().await
     })
 }

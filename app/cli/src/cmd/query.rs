@@ -168,18 +168,23 @@ impl Serialize for StoredJson {
     }
 }
 
+/// Returns the order by a field of the documents, or by one of its short names.
+pub(super) fn sort_key(field: &str, is_descending: bool) -> Result<SortKey> {
+    let field = match field {
+        "score" => "outlier_score",
+        "severity" => "outlier_severity",
+        field => field,
+    };
+    let path = Path::parse(field)?;
+    Ok(SortKey {
+        path,
+        is_descending,
+    })
+}
+
 fn query(args: &QueryArgs, collection: Collection) -> Result<Query> {
-    let sort = args.sort.as_deref().map(|field| {
-        let field = match field {
-            "score" => "outlier_score",
-            "severity" => "outlier_severity",
-            field => field,
-        };
-        Path::parse(field).map(|path| SortKey {
-            path,
-            is_descending: !args.ascending,
-        })
-    });
+    let sort = args.sort.as_deref();
+    let sort = sort.map(|field| sort_key(field, !args.ascending));
     Ok(Query {
         collection,
         filter: args.filter.as_deref().map(Filter::parse).transpose()?,

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use callgrove_model::Progress;
+use callgrove_model::{Progress, hex};
 use callgrove_report::InputFile;
 use sha2::{Digest, Sha256};
 
@@ -67,10 +67,7 @@ fn hash(path: &Path) -> std::io::Result<String> {
         }
         hash.update(&chunk[..num_bytes]);
     }
-    let digest = hash.finalize();
-    Ok(digest
-        .iter()
-        .fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
+    Ok(hex(&hash.finalize()))
 }
 
 #[cfg(test)]

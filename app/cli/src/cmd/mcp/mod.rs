@@ -5,6 +5,7 @@
 
 mod answer;
 mod open_run;
+mod records;
 mod tools;
 mod worker;
 

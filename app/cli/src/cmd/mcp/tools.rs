@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::open_run::{OpenRuns, ToolSubject, WantedPicture};
+use super::records::{self, WantedRecords};
 use super::worker::QuestionThread;
 use crate::args::DrawnView;
 
@@ -80,6 +81,25 @@ struct CompareParameters {
     after: String,
     /// Number of rows
     limit: Option<usize>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct QueryParameters {
+    /// The provenance database of a run: its folder, postgres://… or the address of its server
+    database: String,
+    /// Collection: anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents, trends or trees
+    #[serde(default = "anomalies")]
+    collection: String,
+    /// A condition, such as `outlier_score > 50 and func like 'MPI_*' and rid in (0, 3)`
+    filter: Option<String>,
+    /// Field to sort by, in descending order: score, severity, or any field of the records
+    sort: Option<String>,
+    /// Number of records
+    limit: Option<usize>,
+}
+
+fn anomalies() -> String {
+    "anomalies".to_owned()
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -225,6 +245,22 @@ impl McpServer {
         let limit = it.limit.unwrap_or(USUAL_LIMIT);
         self.answer(move |_| OpenRuns::compare(&it.before, &it.after, limit))
             .await
+    }
+
+    #[tool(
+        description = "Records of a provenance database, which the detectors of a job fill while it runs: anomalies with \
+                       their call stacks and messages, statistics of functions, incidents and trends",
+        annotations(read_only_hint = true)
+    )]
+    async fn query(&self, Parameters(it): Parameters<QueryParameters>) -> CallToolResult {
+        let wanted = WantedRecords {
+            database: it.database,
+            collection: it.collection,
+            filter: it.filter,
+            sort: it.sort,
+            limit: it.limit.unwrap_or(USUAL_LIMIT),
+        };
+        self.answer(move |_| records::find(&wanted)).await
     }
 
     #[tool(
