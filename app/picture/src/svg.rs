@@ -211,8 +211,9 @@ mod tests {
 
     #[test]
     fn shapes_that_only_the_window_can_draw_are_refused() {
-        let mut mesh = Mesh::with_texture(egui::TextureId::User(3));
+        let mut mesh = Mesh::default();
         mesh.add_colored_rect(page(), Color32::RED);
+        mesh.texture_id = egui::TextureId::User(3);
         let refused = write_svg(&[clipped(page(), Shape::mesh(mesh))], &PAGE);
         assert_eq!(refused, Err(PaintError::Texture));
     }

@@ -69,7 +69,7 @@ impl RankSum {
     }
 
     /// Returns the 95 % confidence interval of the ratio of a value of the second sample to one of the first: all that
-    /// the test does not reject. `ratios` holds those of all pairs, ascending; `None` if there are none.
+    /// the test does not reject. `ratios` holds those of all pairs, ascending; `None` without any.
     pub(crate) fn interval(&self, ratios: &[f64], inflation: f64) -> Option<(f64, f64)> {
         let width = NORMAL_95 * self.deviation * inflation.sqrt();
         let mut cut = 0_usize;

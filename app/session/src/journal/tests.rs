@@ -67,8 +67,9 @@ proptest! {
         let mut live = History::default();
         let mut lines = vec![header_line("run", &RunIdentity::default())];
         for action in &actions {
-            live.apply(action);
-            lines.push(action_line(action, Stamp::default()));
+            let stamp = Stamp::default();
+            live.with_origin(stamp.who.as_deref(), Some(stamp.at_ns)).apply(action);
+            lines.push(action_line(action, stamp));
         }
         let journal = Journal::replay(&lines).unwrap();
         prop_assert_eq!(&journal.unreadable, &[]);
