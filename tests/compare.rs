@@ -36,6 +36,14 @@ const USUAL: Variant = Variant {
     has_fix: false,
 };
 
+/// The usual run with a slower and a new function.
+const SLOW: Variant = Variant {
+    seed: 3,
+    build_percent: 180,
+    has_fix: true,
+    ..USUAL
+};
+
 /// Writes a run of a loop of steps with noise of some percent, and returns its path.
 fn write_run(folder: &Path, name: &str, variant: Variant) -> Result<String> {
     let ranks = (0..NUM_RANKS).map(|number| {
@@ -92,13 +100,7 @@ fn runs() -> Result<(TempDir, [String; 3])> {
     let disk = tempfile::tempdir()?;
     let usual = write_run(disk.path(), "usual.callgrove", USUAL)?;
     let again = write_run(disk.path(), "again.callgrove", Variant { seed: 2, ..USUAL })?;
-    let slow = Variant {
-        seed: 3,
-        build_percent: 180,
-        has_fix: true,
-        ..USUAL
-    };
-    let slow = write_run(disk.path(), "slow.callgrove", slow)?;
+    let slow = write_run(disk.path(), "slow.callgrove", SLOW)?;
     Ok((disk, [usual, again, slow]))
 }
 
@@ -148,6 +150,10 @@ fn a_slower_and_a_new_function_are_named_first() -> Result<()> {
     assert_eq!(fix["function"], "Fix::apply");
     assert_eq!(fix["aspect"], "new");
     assert_eq!(fix["after"], f64::from(NUM_RANKS) * NUM_STEPS as f64);
+    assert_eq!(
+        fix["path"],
+        serde_json::json!(["main", "Solver::step", "Fix::apply"])
+    );
     let text = stdout(&["compare", &usual, &slow])?;
     assert!(
         text.contains("`Neighbor::build` under `Solver::step` takes 1.8 times as long"),
@@ -166,6 +172,26 @@ fn a_slower_and_a_new_function_are_named_first() -> Result<()> {
 
 fn changes(before: &str, after: &str) -> Result<Vec<Value>> {
     rows(&["compare", before, after])
+}
+
+#[test]
+fn the_unit_of_time_does_not_matter() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let decided = |all_percent: i64| -> Result<Vec<Value>> {
+        let run = |name: &str, it: Variant| {
+            let name = format!("{name}-{all_percent}.callgrove");
+            write_run(disk.path(), &name, Variant { all_percent, ..it })
+        };
+        let rows = changes(&run("usual", USUAL)?, &run("slow", SLOW)?)?;
+        let decided = rows
+            .iter()
+            .map(|row| ["kind", "aspect", "function", "p_value"].map(|field| row[field].clone()));
+        Ok(decided.flatten().collect())
+    };
+    let (usual, longer) = (decided(100)?, decided(700)?);
+    assert!(!usual.is_empty());
+    assert_eq!(usual, longer);
+    Ok(())
 }
 
 #[test]

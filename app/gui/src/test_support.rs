@@ -99,11 +99,7 @@ pub(crate) fn with_label(snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Sn
     let mut labels = LabelSet::clone(&snapshot.labels);
     labels.set(TreeKey::of(forest, tree), Some(label));
     let labels_by_tree = labels.by_tree(forest).into();
-    let undo = Some(format!(
-        "label {} {}",
-        forest.code(tree),
-        crate::text::label_name(label)
-    ));
+    let undo = Some(format!("label {} {}", forest.code(tree), label.name()));
     Snapshot {
         revision: snapshot.revision + 1,
         labels: Arc::new(labels),

@@ -2,7 +2,7 @@
 
 use callgrove_model::{DurationNs, FunctionName, TreeIdx};
 use callgrove_session::watch::{ExecutionField, FieldUnit, Measure, Statistic};
-use callgrove_session::{Label, Snapshot, design_text};
+use callgrove_session::{Snapshot, design_text};
 
 use crate::widgets::thousands;
 
@@ -13,14 +13,6 @@ const DAY_US: u64 = 86_400_000_000;
 pub(crate) fn short_name(func: &str) -> &str {
     let short = FunctionName::parse(func).short;
     if short.is_empty() { func } else { short }
-}
-
-/// Returns a label as text.
-pub(crate) fn label_name(label: Label) -> &'static str {
-    match label {
-        Label::Normal => "normal",
-        Label::Abnormal => "abnormal",
-    }
 }
 
 /// Formats a duration given in microseconds: `1.5 ms`.
@@ -61,7 +53,7 @@ pub(crate) fn held_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
     Some(format!(
         "{}, held {}: the label holds for this execution only; the model is not trained on it",
         analysis.forest.code(tree),
-        label_name(label),
+        label.name(),
     ))
 }
 
@@ -70,10 +62,7 @@ pub(crate) fn author_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> 
     let analysis = snapshot.analysis.as_ref()?;
     let (code, label) = (analysis.forest.code(tree), snapshot.label(tree)?);
     let author = snapshot.label_author(tree)?;
-    Some(format!(
-        "{code}, labelled {} by {author}",
-        label_name(label)
-    ))
+    Some(format!("{code}, labelled {} by {author}", label.name()))
 }
 
 /// Formats a number with at most four significant digits and separated thousands.

@@ -1,10 +1,11 @@
 //! A report as one HTML file.
 
+use callgrove_model::Label;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::fact::ReportFact;
 use crate::incident::IncidentSection;
-use crate::report::{CandidateSection, LabelLine, RunReport, label_text};
+use crate::report::{CandidateSection, LabelLine, RunReport};
 use crate::request::{InputFile, ReportPicture};
 
 /// The style of the page, for both themes and for paper.
@@ -206,7 +207,7 @@ fn candidates(section: &CandidateSection) -> Markup {
                                     td class="number" { (format!("{:.3}", line.row.score)) }
                                     td class="short" { (line.rareness) }
                                     @if has_labels {
-                                        td { (line.row.label.map_or("", label_text)) }
+                                        td { (line.row.label.map_or("", Label::name)) }
                                     }
                                     td { (line.cause) }
                                     td { (line.reasons) }

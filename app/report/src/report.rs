@@ -283,7 +283,9 @@ fn candidates(
             String::new()
         },
         weight: forest.unit().amount(row.weight()).to_string(),
-        rareness: row.p_value.map_or_else(String::new, rareness_text),
+        rareness: row
+            .p_value
+            .map_or_else(String::new, |it| rareness_text(it, forest.len())),
         cause: cause_text(&row),
         reasons: row.reasons.words(MAX_REASONS),
         row,
@@ -336,20 +338,12 @@ fn label_lines(snapshot: &Snapshot) -> Vec<LabelLine> {
         let LabelOrigin { by, at } = set.origin(key).cloned().unwrap_or_default();
         seen.insert(key).then(|| LabelLine {
             execution: key.to_string(),
-            label: label_text(label),
+            label: label.name(),
             by: by.map_or_else(String::new, |by| by.to_string()),
             at: at.map_or_else(String::new, |at| format!("{} UTC", at.utc())),
         })
     });
     lines.collect()
-}
-
-/// Returns the name of a label.
-pub(crate) fn label_text(label: Label) -> &'static str {
-    match label {
-        Label::Normal => "normal",
-        Label::Abnormal => "abnormal",
-    }
 }
 
 fn marks(snapshot: &Snapshot, begin: TimeNs) -> Vec<(String, String)> {

@@ -85,11 +85,15 @@ impl Detection {
         cause.filter(|_| self.held(tree).is_none())
     }
 
+    /// Returns whether a tree is abnormal, or would be if no cause explained it.
+    pub fn is_unusual(&self, tree: TreeIdx) -> bool {
+        self.is_abnormal(tree) || self.cause(tree).is_some()
+    }
+
     /// Returns why a tree is rare or long by design; `None` if it is not, or if it is abnormal for another reason.
     pub fn by_design(&self, tree: TreeIdx) -> Option<&DesignClass> {
         let class = self.design.of(tree)?;
-        let is_abnormal = self.is_abnormal(tree) || self.cause(tree).is_some();
-        (!is_abnormal).then_some(class)
+        (!self.is_unusual(tree)).then_some(class)
     }
 
     fn held(&self, tree: TreeIdx) -> Option<Label> {
@@ -97,9 +101,14 @@ impl Detection {
     }
 }
 
-/// Returns a p-value as text: one in how many normal trees is at least as unusual.
-pub fn rareness_text(p_value: f64) -> String {
+/// Returns a p-value as text: one in how many normal trees is at least as unusual. `num_trees` executions show nothing
+/// rarer than one among them: below that, a p-value is extrapolated, and the text is a bound.
+pub fn rareness_text(p_value: f64, num_trees: usize) -> String {
+    let seen = num_trees.max(2) as f64;
     let one_in = 1.0 / p_value.clamp(1e-9, 1.0);
+    if one_in > seen {
+        return format!("rarer than {}", rareness_text(1.0 / seen, usize::MAX));
+    }
     match one_in {
         0.0..2.0 => "usual".to_owned(),
         2.0..9.5 => format!("1 in {one_in:.0}"),
@@ -172,7 +181,8 @@ mod tests {
 
     #[test]
     fn rareness_has_two_digits() {
-        let texts = [0.9, 0.3, 0.0213, 0.000_123, 0.0].map(rareness_text);
+        let texts = [0.9, 0.3, 0.0213, 0.000_123, 0.000_01];
+        let texts = texts.map(|p_value| rareness_text(p_value, 10_000));
         assert_eq!(
             texts,
             [
@@ -180,7 +190,7 @@ mod tests {
                 "1 in 3",
                 "1 in 47",
                 "1 in 8,100",
-                "1 in 1,000,000,000"
+                "rarer than 1 in 10,000"
             ]
         );
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgrove_model::{Label, TimeNs};
 use serde::{Deserialize, Serialize};
 
-use crate::label::{LabelKey, label_name};
+use crate::label::LabelKey;
 use crate::mark::Mark;
 use crate::model::{ModelSettings, ModelUse};
 
@@ -160,7 +160,7 @@ impl fmt::Display for Edit {
         match self {
             Self::SetLabels(changes) => match (num_labelled(changes), changes.first()) {
                 (1, Some(LabelChange { key, label })) => match label {
-                    Some(label) => write!(f, "label {key} {}", label_name(*label)),
+                    Some(label) => write!(f, "label {key} {}", label.name()),
                     None => write!(f, "remove the label of {key}"),
                 },
                 (several, _) => write!(f, "label {several} trees"),

@@ -51,6 +51,43 @@ macro_rules! refuse {
     };
 }
 
+/// Implements the methods for structures that no record and no cell consists of.
+macro_rules! refuse_compounds {
+    () => {
+        fn serialize_tuple_struct(
+            self,
+            _: &'static str,
+            _: usize,
+        ) -> Result<Self::SerializeTupleStruct, RecordError> {
+            Err(no_form("tuple structure"))
+        }
+
+        fn serialize_tuple_variant(
+            self,
+            _: &'static str,
+            _: u32,
+            _: &'static str,
+            _: usize,
+        ) -> Result<Self::SerializeTupleVariant, RecordError> {
+            Err(no_form("variant"))
+        }
+
+        fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, RecordError> {
+            Err(no_form("map"))
+        }
+
+        fn serialize_struct_variant(
+            self,
+            _: &'static str,
+            _: u32,
+            _: &'static str,
+            _: usize,
+        ) -> Result<Self::SerializeStructVariant, RecordError> {
+            Err(no_form("variant"))
+        }
+    };
+}
+
 fn no_form(method: &str) -> RecordError {
     let kind = method.trim_start_matches("serialize_");
     RecordError(format!("a {kind} has no form here"))
@@ -162,6 +199,8 @@ impl<'a> Serializer for RecordSerializer<'a> {
         serialize_unit_struct(&'static str)
     }
 
+    refuse_compounds! {}
+
     fn serialize_none(self) -> Result<Vec<TableCell>, RecordError> {
         Err(no_form("none"))
     }
@@ -212,40 +251,8 @@ impl<'a> Serializer for RecordSerializer<'a> {
         Ok(self)
     }
 
-    fn serialize_tuple_struct(
-        self,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleStruct, RecordError> {
-        Err(no_form("tuple structure"))
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleVariant, RecordError> {
-        Err(no_form("variant"))
-    }
-
-    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, RecordError> {
-        Err(no_form("map"))
-    }
-
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, RecordError> {
         Ok(self)
-    }
-
-    fn serialize_struct_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStructVariant, RecordError> {
-        Err(no_form("variant"))
     }
 }
 
@@ -325,6 +332,8 @@ impl Serializer for CellSerializer {
 
     refuse! { serialize_bytes(&[u8]) }
 
+    refuse_compounds! {}
+
     fn serialize_char(self, value: char) -> Result<TableCell, RecordError> {
         Ok(TableCell::Text(value.to_string()))
     }
@@ -384,44 +393,12 @@ impl Serializer for CellSerializer {
         Ok(ListSerializer::default())
     }
 
-    fn serialize_tuple_struct(
-        self,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleStruct, RecordError> {
-        Err(no_form("tuple structure"))
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleVariant, RecordError> {
-        Err(no_form("variant"))
-    }
-
-    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, RecordError> {
-        Err(no_form("map"))
-    }
-
     fn serialize_struct(
         self,
         _: &'static str,
         _: usize,
     ) -> Result<Self::SerializeStruct, RecordError> {
         Err(no_form("structure"))
-    }
-
-    fn serialize_struct_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStructVariant, RecordError> {
-        Err(no_form("variant"))
     }
 }
 

@@ -11,3 +11,13 @@ pub enum Label {
     /// Abnormal (l = −1 in the paper).
     Abnormal,
 }
+
+impl Label {
+    /// Returns the name: that of files, tables and views.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Abnormal => "abnormal",
+        }
+    }
+}

@@ -249,6 +249,7 @@ fn print(
     let table = TreeTable {
         unit: forest.unit(),
         median: median_duration(forest),
+        num_trees: forest.len(),
         begin_us: begin.map_or(0, |(begin, _)| begin.as_us()),
         with_reasons: args.explain,
     };
@@ -308,6 +309,8 @@ fn print_by_design(
 struct TreeTable<'a> {
     unit: &'a WeightUnit,
     median: DurationNs,
+    /// Number of executions of the forest.
+    num_trees: usize,
     /// Begin of the run, microseconds since the epoch.
     begin_us: i64,
     with_reasons: bool,
@@ -374,16 +377,12 @@ impl ResultTable for TreeTable<'_> {
     fn cells(&self, row: &TreeRow) -> Vec<String> {
         let weight = row.weight();
         let ratio = weight.0 as f64 / (self.median.0 as f64).max(1.0);
-        let label = match row.label {
-            None => "",
-            Some(Label::Normal) => "normal",
-            Some(Label::Abnormal) => "abnormal",
-        };
+        let label = row.label.map_or("", Label::name);
         let mut cells = vec![
             row.tree.clone(),
             self.unit.amount(weight).to_string(),
             format!("{ratio:.1}"),
-            rareness(row),
+            rareness(row, self.num_trees),
             row.event_id.clone(),
             row.program.to_string(),
             row.rank.to_string(),
@@ -428,9 +427,9 @@ fn cause(row: &TreeRow) -> String {
 }
 
 /// Returns in how many normal executions one is as unusual, with a mark if the execution is called abnormal.
-fn rareness(row: &TreeRow) -> String {
+fn rareness(row: &TreeRow, num_trees: usize) -> String {
     let mark = if row.abnormal { "! " } else { "" };
     row.p_value.map_or_else(String::new, |p_value| {
-        format!("{mark}{}", rareness_text(p_value))
+        format!("{mark}{}", rareness_text(p_value, num_trees))
     })
 }

@@ -104,8 +104,7 @@ pub(super) fn detect(
 /// Returns the abnormal executions, the most abnormal first. Those that a trace write explains come last.
 fn abnormal(forest: &Forest, root: String, seed: u64, clock: &mut Clock) -> Result<Vec<TreeIdx>> {
     let detection = detect(forest, root, seed, clock)?;
-    let is_listed =
-        |tree: &TreeIdx| detection.is_abnormal(*tree) || detection.cause(*tree).is_some();
+    let is_listed = |tree: &TreeIdx| detection.is_unusual(*tree);
     Ok(detection.order.iter().copied().filter(is_listed).collect())
 }
 

@@ -9,7 +9,6 @@ use super::code_link::code_link;
 use super::{PublicationDraft, SettingsDraft};
 use crate::command::{Action, FilePurpose};
 use crate::context::ViewContext;
-use crate::text::label_name;
 use crate::views::candidates::CandidatesState;
 use crate::widgets::{KeyButton, count_of, thousands, view_header};
 
@@ -229,7 +228,7 @@ fn doubts_ui(ctx: &mut ViewContext<'_>, shall_be_seen: bool, ui: &mut Ui) {
         .show(ui, |ui| {
             for doubt in doubts.iter().take(MAX_DOUBTS) {
                 code_link(ctx, ui, doubt.tree);
-                ui.label(format!("is {}, unlike", label_name(doubt.label)));
+                ui.label(format!("is {}, unlike", doubt.label.name()));
                 code_link(ctx, ui, doubt.witness);
                 ui.end_row();
             }

@@ -176,7 +176,7 @@ impl LabelSet {
                 LabelKey::Tree(key) => (key.rank, key.index.to_string(), String::new()),
                 LabelKey::Event(key) => (key.event.rank, String::new(), key.event.to_string()),
             };
-            text.push_str(&format!("{rank},{index},{}", label_name(label)));
+            text.push_str(&format!("{rank},{index},{}", label.name()));
             if with_events {
                 text.push_str(&format!(",{event}"));
             }
@@ -209,7 +209,7 @@ impl LabelSet {
                 return Err(LabelCsvError::Contradiction {
                     line: row.line,
                     key: row.key.to_string(),
-                    label: label_name(label),
+                    label: label.name(),
                 });
             }
             labels.set(row.key, Some(label));
@@ -250,14 +250,6 @@ pub(crate) fn by_tree(
             of_record.or_else(|| get(LabelKey::of(forest, tree)))
         })
         .collect()
-}
-
-/// Returns the name of a label in files.
-pub(crate) fn label_name(label: Label) -> &'static str {
-    match label {
-        Label::Normal => "normal",
-        Label::Abnormal => "abnormal",
-    }
 }
 
 #[cfg(test)]

@@ -63,16 +63,12 @@ impl LabelDigest {
         let mut digest = Self::default();
         let mut lines: Vec<String> = Vec::new();
         for (tree, label) in (0..forest.len()).map(TreeIdx::from_index).zip(labels) {
-            let word = match label {
-                None => continue,
-                Some(Label::Normal) => "normal",
-                Some(Label::Abnormal) => "abnormal",
-            };
+            let Some(label) = label else { continue };
             let (lane, root) = (forest.lane_of(tree), forest.trees()[tree.index()].root);
             let event = forest.trace().label(root);
-            lines.push(format!("{} {event} {word}\n", lane.program));
-            digest.num_normal += usize::from(*label == Some(Label::Normal));
-            digest.num_abnormal += usize::from(*label == Some(Label::Abnormal));
+            lines.push(format!("{} {event} {}\n", lane.program, label.name()));
+            digest.num_normal += usize::from(*label == Label::Normal);
+            digest.num_abnormal += usize::from(*label == Label::Abnormal);
             let entry = forest.tree(tree).entry()[0];
             digest.newest = digest.newest.max(Some(entry));
         }

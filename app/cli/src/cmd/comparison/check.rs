@@ -258,7 +258,8 @@ fn judge(model: &SavedModel, forest: &Forest, run: &ComparedRun) -> Result<Outco
     let rows = tree_rows(forest, &detection, &no_labels, Some(run.causes()), reasons);
     let found = rows.filter(|row| row.abnormal).map(|row| {
         let weight = forest.unit().amount(row.weight());
-        let rare = row.p_value.map_or_else(String::new, rareness_text);
+        let rare = |p_value| rareness_text(p_value, forest.len());
+        let rare = row.p_value.map_or_else(String::new, rare);
         let reasons = row.reasons.words(NUM_REASONS);
         format!("`{name}` {}: {weight}, {rare}: {reasons}", row.tree)
     });

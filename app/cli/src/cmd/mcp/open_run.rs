@@ -175,7 +175,7 @@ impl OpenRuns {
         let listed = detection
             .order
             .iter()
-            .filter(|&&tree| detection.is_abnormal(tree) || detection.cause(tree).is_some());
+            .filter(|&&tree| detection.is_unusual(tree));
         let rows: Vec<_> = listed.map(|&tree| causes.row(forest, tree)).collect();
         RowAnswer::of(&rows, limit)
     }

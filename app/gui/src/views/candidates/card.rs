@@ -317,7 +317,10 @@ fn tag(ctx: &ViewContext<'_>, tree: TreeIdx) -> Option<&'static str> {
 fn rareness(detection: &Detection, tree: TreeIdx) -> String {
     let score = score_text(detection.scores[tree.index()]);
     match detection.p_value(tree) {
-        Some(p_value) => format!("{} · score {score}", rareness_text(p_value)),
+        Some(p_value) => {
+            let rare = rareness_text(p_value, detection.scores.len());
+            format!("{rare} · score {score}")
+        }
         None => format!("score {score}"),
     }
 }

@@ -75,7 +75,7 @@ impl CandidateFilter {
             Self::Abnormal => snapshot
                 .detection
                 .as_ref()
-                .is_some_and(|known| known.is_abnormal(tree) || known.cause(tree).is_some()),
+                .is_some_and(|known| known.is_unusual(tree)),
             Self::Labelled => snapshot.label(tree).is_some(),
             Self::ByDesign => snapshot.by_design(tree).is_some(),
         }

@@ -15,7 +15,7 @@ use super::state::IncidentsState;
 use crate::canvas::time::relative_time;
 use crate::context::ViewContext;
 use crate::delay::{commands_to_show_incident, common_author, common_label, kind_text, trees_hit};
-use crate::text::{label_name, short_name};
+use crate::text::short_name;
 use crate::theme::RADIUS;
 use crate::widgets::{count_of, label_buttons, paint_kind, thousands};
 
@@ -190,9 +190,8 @@ pub(super) fn facts_text(snapshot: &Snapshot, incident: &Incident, trees: &[Tree
     if trees.is_empty() {
         return format!("{ranks} · no execution of {name}");
     }
-    let labelled = common_label(snapshot, trees).map_or_else(String::new, |label| {
-        format!(", labelled {}", label_name(label))
-    });
+    let labelled = common_label(snapshot, trees)
+        .map_or_else(String::new, |label| format!(", labelled {}", label.name()));
     format!(
         "{ranks} · {} of {name}{labelled}",
         count_of(trees.len(), "execution")

@@ -7,7 +7,7 @@ use egui::{Align2, FontId, Pos2, Rect, RichText, Role, Sense, Ui, UiBuilder, Wid
 use crate::context::ViewContext;
 use crate::delay::role_of_tree;
 use crate::hover;
-use crate::text::{label_name, short_name};
+use crate::text::short_name;
 use crate::theme::RADIUS;
 use crate::widgets::{SIGN_WIDTH, paint_role, thousands};
 
@@ -68,7 +68,7 @@ pub(super) fn execution_ui(
     let text = painter.text(at, Align2::LEFT_CENTER, text, font(), theme.weak_text());
     if let Some(label) = ctx.snapshot.label(tree) {
         at.x = text.right() + 8.0;
-        let name = label_name(label);
+        let name = label.name();
         painter.text(
             at,
             Align2::LEFT_CENTER,

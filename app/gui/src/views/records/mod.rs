@@ -12,7 +12,7 @@ use callgrove_session::watch::{
 use egui::{CentralPanel, Frame, Margin, Panel, RichText, Ui, Vec2};
 
 use crate::context::ViewContext;
-use crate::text::{dash, duration_or_dash, label_name, number_or_dash, short_name, utc};
+use crate::text::{dash, duration_or_dash, number_or_dash, short_name, utc};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use crate::widgets::{thousands, view_header};
 use form::FormState;
@@ -251,7 +251,7 @@ fn cells(ctx: &ViewContext<'_>, document: &ExecutionDocument) -> Vec<Cell> {
     let whole = |value: Option<u64>| value.map_or_else(dash, |value| value.to_string());
     let name = short_name(&document.func).to_owned();
     let label = match ctx.snapshot.record_label(document) {
-        Some(label) => Cell::Marked(ctx.theme.label(label), label_name(label).to_owned()),
+        Some(label) => Cell::Marked(ctx.theme.label(label), label.name().to_owned()),
         None => Cell::Text(String::new()),
     };
     vec![

@@ -187,7 +187,7 @@ fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mu
         };
         ui.colored_label(
             ctx.theme.label_text(label),
-            format!("Labelled {}{held}", crate::text::label_name(label)),
+            format!("Labelled {}{held}", label.name()),
         );
     }
 }

@@ -176,7 +176,7 @@ impl Palette {
             let labels = snapshot.labels_by_tree.iter();
             let count = labels.filter(|&&other| other == Some(label)).count();
             if count > 0 {
-                let name = crate::text::label_name(label);
+                let name = label.name();
                 let text = format!("{} labelled {name}", thousands(count));
                 let shape = shape(label == Label::Abnormal);
                 rows.push(LegendRow::Ring(
