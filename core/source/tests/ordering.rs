@@ -255,6 +255,31 @@ fn processes_of_a_rank_are_joined_lane_by_lane() {
     assert_eq!(trace.lanes[1].comms.time, [TimeNs(20)]);
 }
 
+#[test]
+fn only_a_recursive_function_calls_itself_at_its_begin() {
+    // Callees first: what lasted less than a tick was called where the longer call began, or before it.
+    let listed = [
+        (1, 5, 5),
+        (1, 5, 6),
+        (1, 7, 7),
+        (2, 8, 8),
+        (1, 8, 9),
+        (0, 0, 20),
+    ];
+    let siblings = [
+        "3.0 0 a 0-20",
+        "3.0 1 b 5-5",
+        "3.0 1 b 5-6",
+        "3.0 1 b 7-7",
+        "3.0 1 b 8-9",
+        "3.0 2 c 8-8",
+    ];
+    assert_eq!(call_lines(&trace(of_calls(&listed))), siblings);
+    let recursion = [(1, 31, 33), (1, 30, 35)];
+    let lines = call_lines(&trace(of_calls(&[&listed[..], &recursion].concat())));
+    assert_eq!(lines[1..3], ["3.0 1 b 5-6", "3.0 2 b 5-5"]);
+}
+
 proptest! {
     #[test]
     fn no_call_is_lost_and_steps_are_in_order_of_time(

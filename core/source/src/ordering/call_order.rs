@@ -5,6 +5,7 @@
 //! show which of the two it is.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use callgrove_model::{FuncId, TimeNs};
 
@@ -63,7 +64,7 @@ impl ListOrder {
     }
 
     /// Sorts calls by begin, callers before their callees. A call of no duration precedes those that begin at its time
-    /// if the list says that it is in none of them.
+    /// if the list says that it is in none of them, or if its function would call itself and does so nowhere else.
     pub(super) fn sort(self, calls: &mut [Call]) {
         let place = |it: &Call| match self {
             Self::CalleeFirst if !it.has_no_duration() => u32::MAX - it.order,
@@ -81,6 +82,11 @@ impl ListOrder {
             let next = ends.partition_point(|end| *end < (it.start, it.order));
             it.has_no_duration() && ends.get(next).is_some_and(|end| end.0 == it.start)
         };
+        let recursive = if self == Self::CalleeFirst {
+            recursive_functions(calls)
+        } else {
+            BTreeSet::new()
+        };
         for together in calls.chunk_by_mut(|a, b| a.start == b.start) {
             let is_mixed = together.first().is_some_and(|it| !it.has_no_duration())
                 && together.last().is_some_and(Call::has_no_duration);
@@ -89,6 +95,7 @@ impl ListOrder {
             }
             if self == Self::CalleeFirst {
                 together.sort_by_key(|it| !is_last_callee(it));
+                separate(together, &recursive);
                 continue;
             }
             let mut listed = together.to_vec();
@@ -97,6 +104,40 @@ impl ListOrder {
             if longer.is_sorted_by_key(|it| Reverse(it.end)) {
                 together.copy_from_slice(&listed);
             }
+        }
+    }
+}
+
+/// Returns the functions that call themselves directly, as calls show that begin after and end before another of the same
+/// function. The calls are sorted by begin, callers first.
+fn recursive_functions(calls: &[Call]) -> BTreeSet<FuncId> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&Call> = Vec::new();
+    for call in calls {
+        while open.last().is_some_and(|it| it.end <= call.start) {
+            open.pop();
+        }
+        let is_inside = |it: &&Call| it.start < call.start && call.end < it.end;
+        let caller = open.last().filter(|it| it.func == call.func);
+        if caller.is_some_and(is_inside) {
+            found.insert(call.func);
+        }
+        open.push(call);
+    }
+    found
+}
+
+/// Moves calls of no duration before the longer call of their function that begins at their time, unless the function is
+/// recursive. The calls begin together, the longest first.
+fn separate(together: &mut [Call], recursive: &BTreeSet<FuncId>) {
+    for at in 0..together.len() {
+        let call = together[at];
+        if !call.has_no_duration() || recursive.contains(&call.func) {
+            continue;
+        }
+        let of_function = |it: &Call| it.func == call.func && !it.has_no_duration();
+        if let Some(first) = together[..at].iter().position(of_function) {
+            together[first..=at].rotate_right(1);
         }
     }
 }
