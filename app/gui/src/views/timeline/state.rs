@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{ExecRef, ProgramId, RankId, TimeNs, TreeIdx};
+use callgrove_model::{ExecRef, FuncId, ProgramId, RankId, TimeNs, TreeIdx};
 use callgrove_session::{
     Analysis, CallOf, Detection, RankFilter, Selection, Snapshot, SpanIndex, TimeRange,
 };
@@ -81,6 +81,14 @@ impl TimelineState {
     pub(crate) fn pin(&mut self, rank: (ProgramId, RankId)) {
         if let Some(shown) = self.shown() {
             shown.ranks.pinned.insert(rank);
+        }
+    }
+
+    /// Searches the calls of a function.
+    pub(crate) fn find_calls(&mut self, func: FuncId) {
+        if let Some(shown) = self.shown() {
+            let name = short_name(shown.canvas.trace().names.name(func)).to_owned();
+            shown.search.choose(func, name);
         }
     }
 
