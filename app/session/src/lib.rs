@@ -69,7 +69,7 @@ pub use callgrove_query::{
 };
 pub use callgrove_trees::explain::{Difference, DifferenceKind};
 pub use command::{Command, Selection};
-pub use comparison::{COMPARED_ELSEWHERE, ComparedWith};
+pub use comparison::{COMPARED_ELSEWHERE, ComparedWith, UsualPair};
 pub use detection::rareness_text;
 pub use engine::{Engine, Wake};
 pub use explain::{Explainer, design_text};

@@ -88,7 +88,7 @@ impl CallgroveApp {
             bring_to_front(&mut self.layout, View::Details);
         }
         if let Some(comparison) = &self.handled.comparison
-            && !(before.comparison.as_ref()).is_some_and(|it| Arc::ptr_eq(it, comparison))
+            && !(before.comparison.as_ref()).is_some_and(|it| it.is_same(comparison))
         {
             bring_to_front(&mut self.layout, View::Changes);
             self.focus = Some(View::Changes);

@@ -1,5 +1,7 @@
 //! The application: state and frame loop. `logic` decides, `ui` draws.
 
+#[cfg(test)]
+mod compare_tests;
 mod dock;
 #[cfg(test)]
 mod exercise_tests;

@@ -6,13 +6,16 @@ use callgrove_compare::ALL_INCIDENTS;
 use callgrove_model::{Cancelled, FuncId, FunctionName, Progress, RunMatch, TimeNs, Trace};
 use callgrove_query::{Calls, ChangeRow, ComparedRun, RunCauses, RunComparison};
 
+use super::usual_pair::UsualPair;
+use crate::learning::LearningError;
+
 /// The refusal of a comparison where the trace is in another process.
 pub const COMPARED_ELSEWHERE: &str = "runs are compared where their traces are, and this page has only the answers to \
                                       its questions; use `callgrove compare BEFORE AFTER`, or open the run in a window \
                                       (`callgrove open AFTER`) and compare there";
 
 /// The open run (AFTER) compared with an earlier one (BEFORE).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ComparedWith {
     source: String,
     before: Arc<Calls>,
@@ -22,6 +25,7 @@ pub struct ComparedWith {
     num_tests: usize,
     num_iterations: Option<[usize; 2]>,
     iteration_starts: [Vec<TimeNs>; 2],
+    usual: Option<Result<UsualPair, String>>,
 }
 
 impl ComparedWith {
@@ -29,7 +33,7 @@ impl ComparedWith {
     ///
     /// # Errors
     /// [`Cancelled`] if the caller cancelled.
-    pub(crate) fn new(
+    pub fn new(
         source: &str,
         [before, after]: [&Arc<Trace>; 2],
         progress: Progress<'_>,
@@ -51,8 +55,38 @@ impl ComparedWith {
             limits,
             num_tests: comparison.comparison().num_tests,
             num_iterations: comparison.num_iterations(),
+            usual: None,
             iteration_starts: sides.map(|side| side.iteration_starts()),
         })
+    }
+
+    /// Returns the same comparison with the usual executions of a root function of the open run.
+    ///
+    /// # Errors
+    /// Cancelled.
+    pub fn with_root(
+        &self,
+        root: &str,
+        after: &Arc<Trace>,
+        progress: Progress<'_>,
+    ) -> Result<Self, LearningError> {
+        let usual = UsualPair::new(root, [self.before.trace(), after], progress)?;
+        Ok(Self {
+            usual: Some(usual),
+            ..self.clone()
+        })
+    }
+
+    /// Returns the usual executions of the root function in both runs, or the reason why one run has none; `None`
+    /// without a root function.
+    pub fn usual(&self) -> Option<Result<&UsualPair, &str>> {
+        let usual = self.usual.as_ref()?;
+        Some(usual.as_ref().map_err(String::as_str))
+    }
+
+    /// Returns whether both are the same comparison, perhaps with different root functions.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.before, &other.before)
     }
 
     /// Returns the source of BEFORE as the user named it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Engine;
 use super::error::CommandError;
 use crate::comparison::ComparedWith;
+use crate::snapshot::Severity;
 
 impl Engine {
     /// Reads an earlier run and compares the open one with it. A former comparison stays until the new one is known.
@@ -34,7 +35,29 @@ impl Engine {
             ComparedWith::new(source, [&before, &after], progress)
         })?;
         publisher.view.comparison = Some(Arc::new(comparison));
+        self.compare_usual_trees();
         Ok(())
+    }
+
+    /// Compares the usual executions of the root function, if there is a comparison.
+    pub(super) fn compare_usual_trees(&mut self) {
+        let publisher = &mut self.executor.publisher;
+        let (Some(known), Ok((run, embedded))) =
+            (publisher.view.comparison.clone(), self.state.forest())
+        else {
+            return;
+        };
+        let (root, after) = (embedded.root(), &run.trace.trace);
+        let compared = publisher.stage("Comparing the usual executions", |progress| {
+            known.with_root(root, after, progress)
+        });
+        if let Ok(compared) = compared {
+            publisher.view.comparison = Some(Arc::new(compared));
+        } else {
+            let text = "The comparison of the usual executions was cancelled; choose the root function again to \
+                            repeat it.";
+            self.executor.notice(Severity::Info, text.to_owned());
+        }
     }
 
     /// Ends the comparison.

@@ -36,7 +36,7 @@ impl Default for ChangesState {
 impl ChangesState {
     /// Drops the selection of another comparison.
     pub(super) fn follow(&mut self, comparison: &Arc<ComparedWith>) {
-        let is_same = (self.shown.as_ref()).is_some_and(|known| Arc::ptr_eq(known, comparison));
+        let is_same = (self.shown.as_ref()).is_some_and(|known| known.is_same(comparison));
         if !is_same {
             (self.shown, self.selected) = (Some(Arc::clone(comparison)), None);
         }

@@ -7,6 +7,7 @@ use callgrove_session::{
     Analysis, CallOf, Detection, RankFilter, Selection, Snapshot, SpanIndex, TimeRange,
 };
 
+use super::before::BeforeRun;
 use super::cascade::CascadeState;
 use super::marks::NewMark;
 use super::occurrences::PatternMarks;
@@ -52,6 +53,8 @@ pub(super) struct ShownRun {
     /// Abnormal trees.
     pub(super) flagged: Arc<SpanIndex>,
     flagged_of: Option<(Arc<Analysis>, Arc<Detection>)>,
+    /// The earlier run that this one is compared with.
+    pub(super) before: Option<BeforeRun>,
     /// The search for calls.
     pub(super) search: SearchState,
     /// Statistics of functions in the selected time range.
@@ -142,6 +145,7 @@ impl TimelineState {
             fitted: None,
             flagged: Arc::default(),
             flagged_of: None,
+            before: None,
             search: SearchState::default(),
             statistics: None,
             new_mark: None,
@@ -151,6 +155,7 @@ impl TimelineState {
         if let Some(window) = self.wanted.take() {
             shown.canvas.view.jump(window);
         }
+        shown.follow_comparison(snapshot.comparison.as_ref());
         Some(shown)
     }
 }
