@@ -36,7 +36,7 @@ pub use causes::{
     Hop, HopRow, Incident, IncidentFacts, IncidentRow, RootCause, RootFacts, RunCauses,
     SimilarIncidents, TreeCause, TreeCauses, WaitCell,
 };
-pub use compare::{ChangeRow, ComparedPart, ComparedRun, RunComparison};
+pub use compare::{ChangeRow, ComparedPart, ComparedRun, RunComparison, unplaced_name};
 pub use patterns::{
     AnomalyRow, CurveAxis, Imbalance, IterationsRow, ListedIterations, ListedPattern, Occurrence,
     OutlineLine, OutlinePath, Pattern, PatternCurve, PatternId, PatternList, PatternReference,

@@ -156,6 +156,13 @@ pub enum Command {
     },
     /// Answers [`crate::Snapshot::misfit`].
     AnswerModel(ModelAnswer),
+    /// Compares the open run (AFTER) with an earlier one (BEFORE): [`crate::Snapshot::comparison`].
+    CompareWith {
+        /// Path or pattern of BEFORE.
+        source: String,
+    },
+    /// Ends the comparison with an earlier run.
+    EndComparison,
     /// Reads the open source again, with the data that was added since. Labels and selection are kept.
     Reload,
     /// Fetches the models of a running job from its server, and compares the trained model with the active one

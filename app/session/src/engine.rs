@@ -1,5 +1,6 @@
 //! The engine: carries out commands, owns trace, embedding and model, publishes snapshots.
 
+mod comparing;
 mod edits;
 mod embedded_forest;
 mod error;
@@ -187,6 +188,11 @@ impl Engine {
             Command::LoadSession { path } => {
                 self.load_session(&path)?;
                 self.analyze_run();
+                Ok(())
+            }
+            Command::CompareWith { source } => self.compare_with(&source),
+            Command::EndComparison => {
+                self.end_comparison();
                 Ok(())
             }
             Command::Reload => self.reload(),

@@ -20,6 +20,7 @@
 //! ([`JournalWriter::append`]), and the journal is replayed when the source is opened again.
 
 mod command;
+mod comparison;
 mod detection;
 mod edit;
 mod engine;
@@ -55,10 +56,10 @@ pub use callgrove_pserver::{
 pub use callgrove_query::{
     AnomalousOf, Arrow, ArrowOf, AskCalls, AskState, Bar, BarsOf, CallDetails, CallOf,
     CallQuestion, CallTimes, CallWay, Calls, CallsNamed, CallsOfFunction, CallsOutside, Cascade,
-    CascadeStep, CauseEvidence, CauseKind, CausePhrase, CounterDetails, CurveAxis, CurveOf,
-    DelayCause, DelayRole, DurationHistogram, FoundCalls, FunctionTotals, Imbalance, Incident,
-    IterationAt, JudgedBy, JudgedPattern, Labelled, LaneBars, LaneLevels, LaneNames, LaneRow,
-    LaneView, LevelsOf, ListedIterations, ListedOccurrence, ListedPattern, MergedSpan,
+    CascadeStep, CauseEvidence, CauseKind, CausePhrase, ChangeRow, CounterDetails, CurveAxis,
+    CurveOf, DelayCause, DelayRole, DurationHistogram, FoundCalls, FunctionTotals, Imbalance,
+    Incident, IterationAt, JudgedBy, JudgedPattern, Labelled, LaneBars, LaneLevels, LaneNames,
+    LaneRow, LaneView, LevelsOf, ListedIterations, ListedOccurrence, ListedPattern, MergedSpan,
     MessageDetails, MessageQuery, MessagesInView, MessagesOf, NamedCall, OccurrenceOrder,
     OccurrencesIn, OutlineLine, OutlineOf, PartnersOf, PatternId, PatternList, PatternReference,
     RankFilter, RankSort, RootCause, RowKind, RowQuery, RunCauses, RunPatterns, RunTrends,
@@ -68,6 +69,7 @@ pub use callgrove_query::{
 };
 pub use callgrove_trees::explain::{Difference, DifferenceKind};
 pub use command::{Command, Selection};
+pub use comparison::{COMPARED_ELSEWHERE, ComparedWith, UsualPair};
 pub use detection::rareness_text;
 pub use engine::{Engine, Wake};
 pub use explain::{Explainer, design_text};

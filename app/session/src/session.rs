@@ -11,6 +11,7 @@ use callgrove_model::{ExecIdx, ExecRef, FuncId, RunIdentity, RunMatch, TreeIdx};
 use callgrove_query::{FoundCall, Labelled, PatternId, PatternReference, TimeRange};
 
 use crate::command::{Command, Selection};
+use crate::comparison::COMPARED_ELSEWHERE;
 use crate::handle::{SendError, SessionHandle};
 use crate::snapshot::{Notice, Severity, Snapshot};
 use crate::watch::{WatchHandle, Watcher};
@@ -136,10 +137,20 @@ impl Session {
             Command::Dismiss { notice } if notice >= FIRST_NOTICE => {
                 self.notices.retain(|known| known.id != notice);
             }
+            Command::CompareWith { .. } if self.is_remote() => {
+                let notice = format!("{COMPARED_ELSEWHERE}.");
+                self.notify(notice[..1].to_uppercase() + &notice[1..]);
+            }
             Command::Select(selection) => self.select(selection),
             command => self.pass_on(command),
         }
         self.compose();
+    }
+
+    /// Returns whether the calls of the run are in another process.
+    fn is_remote(&self) -> bool {
+        let calls = self.newest.calls.as_ref();
+        calls.is_some_and(|calls| calls.is_remote())
     }
 
     fn select(&mut self, selection: Selection) {

@@ -17,6 +17,7 @@ use callgrove_query::{
 use callgrove_trees::explain::Difference;
 
 use crate::command::Selection;
+use crate::comparison::ComparedWith;
 use crate::label::{LabelOrigin, LabelSet};
 use crate::mark::Mark;
 use crate::model::{ModelSettings, RunningModels};
@@ -67,6 +68,9 @@ pub struct Snapshot {
     /// Its reference: which value is usual, and which values are far from it.
     #[serde(skip)]
     pub reference: PatternReference,
+    /// The comparison with an earlier run, until it is ended or another run is opened.
+    #[serde(skip)]
+    pub comparison: Option<Arc<ComparedWith>>,
     /// Root functions that are worth analysing, most promising first.
     pub suggestions: Arc<[Suggestion]>,
     /// The forest.

@@ -119,6 +119,7 @@ impl Dock<'_, '_> {
             View::Overview => views::overview::overview_ui(ctx, &mut states.overview, ui),
             View::Profile => views::profile::functions_ui(ctx, &mut states.profile, ui),
             View::Patterns => views::patterns::patterns_ui(ctx, &mut states.patterns, ui),
+            View::Changes => views::changes::changes_ui(ctx, &mut states.changes, ui),
             View::Waits => views::waits::waits_ui(ctx, &mut states.waits, ui),
             View::Counters => views::counters::counters_ui(ctx, &mut states.counters, ui),
             View::Records => views::records::executions_ui(ctx, &mut states.records, ui),

@@ -40,7 +40,13 @@ fn analyse(tiles: &mut Tiles<View>) -> TileId {
     let map = tabs(tiles, &[View::Map, View::Overview]);
     let tree = tabs(
         tiles,
-        &[View::Tree, View::Patterns, View::Waits, View::Record],
+        &[
+            View::Tree,
+            View::Patterns,
+            View::Waits,
+            View::Changes,
+            View::Record,
+        ],
     );
     let above = split(tiles, LinearDir::Horizontal, [(map, 0.46), (tree, 0.54)]);
     let below = tabs(tiles, &[View::Timeline, View::Profile, View::Counters]);
@@ -67,6 +73,7 @@ fn analyse_narrow(tiles: &mut Tiles<View>) -> TileId {
         View::Tree,
         View::Patterns,
         View::Waits,
+        View::Changes,
         View::Overview,
         View::Record,
     ];
@@ -85,6 +92,7 @@ fn watch(tiles: &mut Tiles<View>) -> TileId {
         View::Tree,
         View::Patterns,
         View::Waits,
+        View::Changes,
     ];
     let above = tabs(tiles, &above);
     let left = [

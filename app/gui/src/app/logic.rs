@@ -1,5 +1,6 @@
 //! Decides: reacts to new snapshots, maps keys and actions, and sends commands.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgrove_session::watch::{QueryForm, WatchCommand};
@@ -63,6 +64,7 @@ impl CallgroveApp {
             causes: (snapshot.causes.clone()).filter(|_| snapshot.tree_causes.is_some()),
             has_watch: watch.is_attached(),
             has_call: snapshot.call.is_some(),
+            comparison: snapshot.comparison.clone(),
             source: snapshot.source.clone().filter(|_| snapshot.trace.is_some()),
             address: watch.address().to_owned(),
             view: snapshot.restored_view.clone(),
@@ -84,6 +86,12 @@ impl CallgroveApp {
         }
         if self.handled.has_call && !before.has_call {
             bring_to_front(&mut self.layout, View::Details);
+        }
+        if let Some(comparison) = &self.handled.comparison
+            && !(before.comparison.as_ref()).is_some_and(|it| it.is_same(comparison))
+        {
+            bring_to_front(&mut self.layout, View::Changes);
+            self.focus = Some(View::Changes);
         }
         if self.handled.view != before.view
             && let Some(layout) = self.handled.view.as_deref().and_then(layout_of)
@@ -197,6 +205,7 @@ impl CallgroveApp {
         match action {
             Action::File(purpose) => self.ask_for_path(ctx, purpose),
             Action::ExportView => self.ask_for_picture(ctx),
+            Action::EndComparison => commands.push(Command::EndComparison),
             Action::Connect => self.connect(),
             Action::Disconnect => commands.push(Command::Watch(WatchCommand::Disconnect)),
             Action::Demo => commands.extend(self.platform.demo()),
@@ -217,6 +226,7 @@ impl CallgroveApp {
             Action::Palette => self.overlay = Some(Overlay::Palette(Picker::new())),
             Action::Back => commands.push(Command::Watch(WatchCommand::Back)),
             Action::Forward => commands.push(Command::Watch(WatchCommand::Forward)),
+            Action::Show(view) => bring_to_front(&mut self.layout, view),
             Action::Focus(view) => self.focus_on(view, ctx, commands),
             Action::Layout(name) => self.show_layout(name, ctx),
             Action::ResetLayout => {
@@ -235,6 +245,10 @@ impl CallgroveApp {
             Action::ShowRank(program, rank) => {
                 bring_to_front(&mut self.layout, View::Timeline);
                 self.states.timeline.pin((program, rank));
+            }
+            Action::FindCalls(func) => {
+                bring_to_front(&mut self.layout, View::Timeline);
+                self.states.timeline.find_calls(func);
             }
             Action::ShowTime(range) => {
                 bring_to_front(&mut self.layout, View::Timeline);
@@ -338,8 +352,8 @@ impl CallgroveApp {
     }
 
     /// Goes to the next candidate, or to the next incident or record if such a view has the focus.
-    fn step(&self, step: Step) -> Vec<Command> {
-        let snapshot = self.session.snapshot();
+    fn step(&mut self, step: Step) -> Vec<Command> {
+        let snapshot = &Arc::clone(self.session.snapshot());
         let offset = match step {
             Step::Next => 1,
             Step::Previous => -1,
@@ -347,6 +361,11 @@ impl CallgroveApp {
         if self.is_among_incidents(snapshot) {
             let step = IncidentsState::step(snapshot, offset);
             return step.map_or_else(Vec::new, Vec::from);
+        }
+        if self.focus == Some(View::Changes) {
+            let (commands, action) = self.states.changes.step(snapshot, offset);
+            self.actions.extend(action);
+            return commands;
         }
         if self.is_among_records(snapshot) {
             return Vec::from_iter(self.step_records(offset));

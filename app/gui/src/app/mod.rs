@@ -1,5 +1,7 @@
 //! The application: state and frame loop. `logic` decides, `ui` draws.
 
+#[cfg(test)]
+mod compare_tests;
 mod dock;
 #[cfg(test)]
 mod exercise_tests;
@@ -28,13 +30,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use callgrove_session::watch::Page;
-use callgrove_session::{Command, RunCauses, Session, Snapshot};
+use callgrove_session::{Command, ComparedWith, RunCauses, Session, Snapshot};
 
 use crate::command::{Action, FilePurpose, View};
 use crate::panels::{ConnectForm, PublicationDraft, RootChooser, SettingsDraft, Start, StatusBar};
 use crate::platform::Platform;
 use crate::theme::Theme;
 use crate::views::candidates::CandidatesState;
+use crate::views::changes::ChangesState;
 use crate::views::counters::CountersState;
 use crate::views::details::DetailsState;
 use crate::views::incidents::IncidentsState;
@@ -94,6 +97,7 @@ struct HandledState {
     causes: Option<Arc<RunCauses>>,
     has_watch: bool,
     has_call: bool,
+    comparison: Option<Arc<ComparedWith>>,
     source: Option<String>,
     address: String,
     /// The layout of the session opened last.
@@ -110,6 +114,7 @@ struct States {
     timeline: TimelineState,
     patterns: PatternsState,
     waits: WaitsState,
+    changes: ChangesState,
     details: DetailsState,
     overview: OverviewState,
     profile: FunctionsState,

@@ -1,6 +1,6 @@
 //! The table of all actions. The menus, the keys and the command palette are made from it.
 
-use callgrove_model::{ProgramId, RankId};
+use callgrove_model::{FuncId, ProgramId, RankId};
 use callgrove_session::watch::Connection;
 use callgrove_session::{MapMethod, Snapshot, TimeRange};
 use egui::{Key, KeyboardShortcut, Modifiers};
@@ -15,6 +15,8 @@ pub(crate) enum Action {
     File(FilePurpose),
     /// Exports the focused view as a picture.
     ExportView,
+    /// Ends the comparison with an earlier run.
+    EndComparison,
     Connect,
     Disconnect,
     Demo,
@@ -33,6 +35,8 @@ pub(crate) enum Action {
     Back,
     Forward,
     Focus(View),
+    /// Brings a view to the front, and leaves the focus where it is.
+    Show(View),
     Layout(LayoutName),
     ResetLayout,
     Fit,
@@ -43,6 +47,8 @@ pub(crate) enum Action {
     ToggleCascade,
     /// Puts a rank on top of the timeline.
     ShowRank(ProgramId, RankId),
+    /// Searches the calls of a function on the timeline.
+    FindCalls(FuncId),
     /// Moves the timeline to a time range.
     ShowTime(TimeRange),
     Train,
@@ -131,12 +137,14 @@ const fn entry(
 
 /// All actions, in the order of the menus.
 #[rustfmt::skip]
-pub(crate) const ACTIONS: [Entry; 60] = {
+pub(crate) const ACTIONS: [Entry; 63] = {
     use Action as A;
     use FilePurpose as F;
     use Menu as M;
     [
         entry(A::File(F::OpenTrace), "open_trace", "Open a trace…", M::File, &[ctrl(Key::O)]),
+        entry(A::File(F::CompareWith), "compare_with", "Compare with an earlier run…", M::File, &[ctrl(Key::D)]),
+        entry(A::EndComparison, "end_comparison", "End the comparison", M::File, &[]),
         entry(A::Connect, "connect", "Attach records or a running job…", M::File, &[ctrl(Key::L)]),
         entry(A::Disconnect, "disconnect", "Stop watching", M::File, &[]),
         entry(A::Demo, "demo", "Open the demo", M::File, &[]),
@@ -184,6 +192,7 @@ pub(crate) const ACTIONS: [Entry; 60] = {
         entry(A::Focus(View::Training), "training", "Training", M::View, &[key(Key::Num0)]),
         entry(A::Focus(View::Patterns), "patterns", "Patterns", M::View, &[key(Key::Q)]),
         entry(A::Focus(View::Waits), "waits", "Waits", M::View, &[key(Key::H)]),
+        entry(A::Focus(View::Changes), "changes", "Changes", M::View, &[key(Key::B)]),
         entry(A::Focus(View::Counters), "counters", "Counters", M::View, &[]),
         entry(A::Fit, "fit", "Fit the view to its content", M::View, &[key(Key::F)]),
         entry(A::ToggleCascade, "cascade", "Show how the delay spread", M::View, &[key(Key::C)]),
@@ -210,6 +219,8 @@ impl Action {
         let watch = &snapshot.watch;
         match self {
             Self::File(FilePurpose::SaveSession) => snapshot.source.is_some(),
+            Self::File(FilePurpose::CompareWith) => snapshot.trace.is_some(),
+            Self::EndComparison => snapshot.comparison.is_some(),
             Self::File(purpose) => {
                 matches!(purpose, FilePurpose::OpenTrace | FilePurpose::LoadSession) || has_trees
             }

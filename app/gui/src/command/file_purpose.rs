@@ -9,6 +9,8 @@ use super::picture_view::PictureView;
 pub enum FilePurpose {
     /// A run's folder, or one rank's file, to open.
     OpenTrace,
+    /// An earlier run to compare the open one with.
+    CompareWith,
     /// A session to open.
     LoadSession,
     /// The file to save the session to.
@@ -30,6 +32,7 @@ impl FilePurpose {
     pub fn title(self) -> &'static str {
         match self {
             Self::OpenTrace => "Open a trace",
+            Self::CompareWith => "Compare with an earlier run",
             Self::LoadSession => "Open a session",
             Self::SaveSession => "Save the session",
             Self::ImportLabels => "Import labels",
@@ -50,6 +53,7 @@ impl FilePurpose {
     pub fn verb(self) -> &'static str {
         match self {
             Self::OpenTrace | Self::LoadSession => "Open",
+            Self::CompareWith => "Compare",
             Self::ImportLabels => "Import",
             Self::ExportLabels | Self::ExportView(_) => "Export",
             Self::LoadModel => "Load",
@@ -61,6 +65,9 @@ impl FilePurpose {
     pub fn hint(self) -> &'static str {
         match self {
             Self::OpenTrace => "Folder of a run, one rank's file, or a pattern such as run/*.bp",
+            Self::CompareWith => {
+                "The earlier run is BEFORE, the open run is AFTER. Folder of a run, one rank's file, or a pattern"
+            }
             Self::LoadSession | Self::SaveSession => "Session file (.json)",
             Self::ImportLabels => "CSV file with the columns rank,index,label",
             Self::ExportLabels => "CSV file; an existing one is replaced",
@@ -79,13 +86,13 @@ impl FilePurpose {
 
     /// Returns whether the path is a folder; TAU's traces are folders.
     pub fn is_folder(self) -> bool {
-        self == Self::OpenTrace
+        matches!(self, Self::OpenTrace | Self::CompareWith)
     }
 
     /// Returns the possible file name extensions, without the dot; none if any will do.
     pub fn extensions(self) -> &'static [&'static str] {
         match self {
-            Self::OpenTrace => &[],
+            Self::OpenTrace | Self::CompareWith => &[],
             Self::ImportLabels | Self::ExportLabels => &["csv"],
             Self::ExportView(_) => &["svg", "png"],
             _ => &["json"],
@@ -95,7 +102,11 @@ impl FilePurpose {
     /// Returns a name for a new file.
     pub fn suggested_name(self) -> &'static str {
         match self {
-            Self::OpenTrace | Self::LoadSession | Self::ImportLabels | Self::LoadModel => "",
+            Self::OpenTrace
+            | Self::CompareWith
+            | Self::LoadSession
+            | Self::ImportLabels
+            | Self::LoadModel => "",
             Self::SaveSession => "callgrove-session.json",
             Self::ExportLabels => "labels.csv",
             Self::SaveModel => "callgrove-model.json",
@@ -116,6 +127,7 @@ impl FilePurpose {
                 source: path,
                 function: None,
             },
+            Self::CompareWith => Command::CompareWith { source: path },
             Self::LoadSession => Command::LoadSession { path },
             Self::SaveSession => Command::SaveSession {
                 path,

@@ -36,11 +36,13 @@ pub(crate) enum View {
     Patterns,
     /// Wait states between ranks.
     Waits,
+    /// Changes from an earlier run to the open one.
+    Changes,
 }
 
 impl View {
     /// All views.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Incidents,
         Self::Candidates,
         Self::Map,
@@ -55,6 +57,7 @@ impl View {
         Self::Counters,
         Self::Patterns,
         Self::Waits,
+        Self::Changes,
     ];
 
     /// Returns the name that the user sees.
@@ -74,6 +77,7 @@ impl View {
             Self::Counters => "Counters",
             Self::Patterns => "Patterns",
             Self::Waits => "Waits",
+            Self::Changes => "Changes",
         }
     }
 
@@ -96,6 +100,7 @@ impl View {
                 "Recurring patterns of calls, their usual durations, and the outliers."
             }
             Self::Waits => "Which ranks waited for which, and for how long.",
+            Self::Changes => "What changed since an earlier run, the costliest change first.",
         }
     }
 
@@ -188,6 +193,7 @@ impl View {
                     "Move q and s on the curve; with Shift in small steps",
                 ),
             ],
+            Self::Changes => &[("↑ ↓", "Previous, next change, shown in the other views")],
             Self::Waits => &[(
                 "Tab, then arrows",
                 "Move in the matrix; Enter shows both ranks",

@@ -39,10 +39,17 @@ pub(crate) fn missing(view: View, snapshot: &Snapshot) -> Option<MissingData> {
         View::Records | View::Record => (!watch.is_attached()).then_some(MissingData::Watch),
         View::Candidates | View::Map | View::Training if !has_no_trees(snapshot) => None,
         _ if snapshot.trace.is_none() => Some(MissingData::Trace),
-        View::Incidents | View::Timeline | View::Patterns | View::Waits if !has_times(snapshot) => {
+        View::Incidents | View::Timeline | View::Patterns | View::Waits | View::Changes
+            if !has_times(snapshot) =>
+        {
             Some(MissingData::Times)
         }
-        View::Incidents | View::Timeline | View::Details | View::Patterns | View::Waits => None,
+        View::Incidents
+        | View::Timeline
+        | View::Details
+        | View::Patterns
+        | View::Waits
+        | View::Changes => None,
         _ => has_no_trees(snapshot).then_some(MissingData::Trees),
     }
 }

@@ -1,6 +1,7 @@
 //! The views, one folder each; no view uses another.
 
 pub mod candidates;
+pub(crate) mod changes;
 pub(crate) mod counters;
 pub mod details;
 mod focus;

@@ -76,7 +76,7 @@ impl Functions {
             waits: names.iter().map(|name| can_wait(name)).collect(),
             of_func: names
                 .iter()
-                .map(|name| paths.function(unplaced(name)))
+                .map(|name| paths.function(unplaced_name(name)))
                 .collect(),
         }
     }
@@ -89,7 +89,7 @@ pub(super) fn is_compared(incident: &Incident) -> bool {
 }
 
 /// Returns a name without its place in the source, which differs where the source was changed.
-fn unplaced(name: &str) -> &str {
+pub fn unplaced_name(name: &str) -> &str {
     let place = name.rfind(" [{").filter(|_| name.ends_with(']'));
     place.map_or(name, |at| &name[..at])
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callgrove_compare::{ALL_INCIDENTS, PathTable, RunSamples, SideComparison};
-use callgrove_model::{Cancelled, Progress, Trace};
+use callgrove_model::{Cancelled, Progress, TimeNs, Trace};
 use callgrove_patterns::pattern::{Iterations, Patterns};
 
 use super::blocks::{Blocks, ComparedPart};
@@ -42,6 +42,15 @@ impl ComparedRun {
     pub fn loop_name(&self) -> Option<String> {
         let iterations = self.iterations.as_ref()?;
         Some(iterations.name(self.causes.trace()))
+    }
+
+    /// Returns the start of each iteration on the rank that begins it first; empty without a time step loop.
+    pub fn iteration_starts(&self) -> Vec<TimeNs> {
+        let Some(iterations) = &self.iterations else {
+            return Vec::new();
+        };
+        let spans = (0..iterations.len()).filter_map(|at| iterations.span(at));
+        spans.map(|(start, _)| start).collect()
     }
 
     /// Collects the samples of a part of the run.

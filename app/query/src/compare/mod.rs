@@ -15,5 +15,6 @@ mod rows;
 mod text;
 
 pub use blocks::ComparedPart;
+pub use collect::unplaced_name;
 pub use comparison::{ComparedRun, RunComparison};
 pub use rows::ChangeRow;

@@ -2,6 +2,7 @@
 
 use callgrove_model::{Cancelled, RunMismatch};
 
+use crate::comparison::COMPARED_ELSEWHERE;
 use crate::host::HostError;
 use crate::label::LabelCsvError;
 use crate::learning::LearningError;
@@ -30,6 +31,14 @@ pub(super) enum CommandError {
         trace: String,
         mismatch: RunMismatch,
     },
+    #[error("{COMPARED_ELSEWHERE}")]
+    ComparedElsewhere,
+    #[error(
+        "the weights of {0} are not times, so runs cannot be compared; choose a trace with times"
+    )]
+    NoTimes(String),
+    #[error("{0} has no calls to compare; choose a complete run")]
+    NoCalls(String),
     #[error("open a trace first")]
     NothingOpen,
     #[error("the records do not name their run; open the trace first")]

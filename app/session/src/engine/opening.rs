@@ -258,6 +258,7 @@ impl Engine {
         self.state.set_forest(embedded);
         self.show_forest()?;
         self.select(selection.unwrap_or(most_abnormal))?;
+        self.compare_usual_trees();
         match self.set_map(method) {
             Err(CommandError::Cancelled) => {
                 let text = "The forest is open; recomputing its map was cancelled.";

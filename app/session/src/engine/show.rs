@@ -27,6 +27,7 @@ impl Engine {
         }
         let label_store = self.state.label_store().ok();
         view.journal = label_store.and_then(LabelStore::place).map(Into::into);
+        view.comparison = None;
         view.trends = None;
         view.causes = None;
         view.patterns = None;

@@ -7,6 +7,7 @@
 
 mod cancelling;
 mod causes;
+mod comparing;
 mod hostile;
 mod journal;
 mod labels_and_marks;

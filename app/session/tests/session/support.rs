@@ -99,6 +99,7 @@ impl Host for DiskHost {
         match source {
             "run" | "copy" | "trees:job" => Ok(trace(0)),
             "recorded" => Ok(recorded(*self.0.num_recorded.lock().unwrap())),
+            "changed run" => Ok(trace_with(0, 250)),
             "other run" => Ok(trace(1_000_000)),
             "empty" => Ok(Trace::default()),
             other => Err(HostError::Failed(format!("no trace in {other}"))),
@@ -162,6 +163,11 @@ impl Host for DiskHost {
 
 /// Returns a trace in which `compute` calls `MPI_Send` and `MPI_Wait` in every step of every rank; one wait is long.
 pub(crate) fn trace(start_us: u64) -> Trace {
+    trace_with(start_us, 500)
+}
+
+/// Returns such a trace in which the own time of `compute` before `MPI_Send` is `own_us`.
+fn trace_with(start_us: u64, own_us: u64) -> Trace {
     let ranks = (0..NUM_RANKS).map(|rank| {
         let mut names = NameTable::default();
         let [main, compute, send, wait]: [FuncId; 4] = [
@@ -193,7 +199,7 @@ pub(crate) fn trace(start_us: u64) -> Trace {
                 300 + jitter_us
             };
             push(FuncEventKind::Entry, compute, 5);
-            push(FuncEventKind::Entry, send, 500 + jitter_us);
+            push(FuncEventKind::Entry, send, own_us + jitter_us);
             push(FuncEventKind::Exit, send, 40);
             push(FuncEventKind::Entry, wait, 100);
             push(FuncEventKind::Exit, wait, wait_us);

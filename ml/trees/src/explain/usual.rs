@@ -84,6 +84,11 @@ pub(super) struct UsualPath {
 }
 
 impl UsualTrees {
+    /// Returns the tree in the centre of the commonest kind; `None` if no kind is common.
+    pub fn commonest(&self) -> Option<TreeIdx> {
+        self.kinds.first()?.usual.middle
+    }
+
     /// Computes the usual trees of `forest`, whose paths are `paths`. `is_normal` has shape `[n_trees]`.
     ///
     /// A shape counts only if more than a third of its trees are normal, as in `callgrove_judge::decision::Locations`. If no

@@ -40,6 +40,9 @@ const STRIP: LaneLevels = LaneLevels {
 /// Width of a column that counts messages that are not drawn, in bars of the smallest width.
 const BARS_PER_COLUMN: i64 = 4;
 
+/// Margin on both sides of a run, as a fraction of its length.
+const MARGIN: f64 = 0.01;
+
 /// Lanes of a trace over time, with the messages between them.
 pub(crate) struct LaneCanvas {
     calls: Arc<Calls>,
@@ -82,7 +85,7 @@ impl LaneCanvas {
         let (from, to) = calls.time_span().unwrap_or_default();
         Self {
             names: LaneNames::new(calls.trace()),
-            view: TimeView::new(Window::around(from, to, 0.01)),
+            view: TimeView::new(Window::around(from, to, MARGIN)),
             origin: from,
             folds: BTreeMap::new(),
             ordered: None,
@@ -104,6 +107,12 @@ impl LaneCanvas {
             range_from: None,
             calls,
         }
+    }
+
+    /// Returns the window of the whole run.
+    pub(crate) fn run_window(&self) -> Window {
+        let (from, to) = self.calls.time_span().unwrap_or_default();
+        Window::around(from, to, MARGIN)
     }
 
     /// Returns the calls of the run.

@@ -42,6 +42,24 @@ impl TimeView {
         self.bounds
     }
 
+    /// Sets the largest possible window. A view of all remains one.
+    pub(crate) fn set_bounds(&mut self, bounds: Window) {
+        if bounds != self.bounds {
+            let is_all = self.window == self.bounds;
+            self.bounds = bounds;
+            self.window = if is_all {
+                bounds
+            } else {
+                self.window.within(bounds)
+            };
+        }
+    }
+
+    /// Follows another view, without a step of the history.
+    pub(crate) fn couple(&mut self, bounds: Window, window: Window) {
+        (self.bounds, self.window) = (bounds, window.within(bounds));
+    }
+
     /// Moves or zooms a little at the time `now`; moves in quick succession are one step of the history.
     pub(crate) fn glide(&mut self, window: Window, now: f64) {
         let window = window.within(self.bounds);

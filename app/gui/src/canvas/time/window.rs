@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use callgrove_model::TimeNs;
+use callgrove_model::{DurationNs, TimeNs};
 use callgrove_session::Tile;
 
 /// Minimum length of a window: single events of a trace with microsecond timestamps are well separated in it.
@@ -34,6 +34,13 @@ impl Window {
             to.0.saturating_add(margin_ns),
         );
         Self::centred(from.midpoint(to.max(from)), to.saturating_sub(from))
+    }
+
+    /// Returns the window moved by a time.
+    #[must_use]
+    pub(crate) fn shifted(self, by: DurationNs) -> Self {
+        let [from, to] = [self.from, self.to].map(|time| TimeNs(time.0.saturating_add(by.0)));
+        Self { from, to }
     }
 
     /// Returns the length in nanoseconds.

@@ -3,6 +3,7 @@
 //! The lane of the selected tree is a stack; it comes first, followed by the ranks that it exchanges messages with. All
 //! others are folded below them. Above the rows is a strip of the whole run with its abnormal executions.
 
+mod before;
 mod cascade;
 mod header;
 mod marks;

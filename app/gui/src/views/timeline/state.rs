@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{ExecRef, ProgramId, RankId, TimeNs, TreeIdx};
+use callgrove_model::{ExecRef, FuncId, ProgramId, RankId, TimeNs, TreeIdx};
 use callgrove_session::{
     Analysis, CallOf, Detection, RankFilter, Selection, Snapshot, SpanIndex, TimeRange,
 };
 
+use super::before::BeforeRun;
 use super::cascade::CascadeState;
 use super::marks::NewMark;
 use super::occurrences::PatternMarks;
@@ -52,6 +53,8 @@ pub(super) struct ShownRun {
     /// Abnormal trees.
     pub(super) flagged: Arc<SpanIndex>,
     flagged_of: Option<(Arc<Analysis>, Arc<Detection>)>,
+    /// The earlier run that this one is compared with.
+    pub(super) before: Option<BeforeRun>,
     /// The search for calls.
     pub(super) search: SearchState,
     /// Statistics of functions in the selected time range.
@@ -81,6 +84,14 @@ impl TimelineState {
     pub(crate) fn pin(&mut self, rank: (ProgramId, RankId)) {
         if let Some(shown) = self.shown() {
             shown.ranks.pinned.insert(rank);
+        }
+    }
+
+    /// Searches the calls of a function.
+    pub(crate) fn find_calls(&mut self, func: FuncId) {
+        if let Some(shown) = self.shown() {
+            let name = short_name(shown.canvas.trace().names.name(func)).to_owned();
+            shown.search.choose(func, name);
         }
     }
 
@@ -134,6 +145,7 @@ impl TimelineState {
             fitted: None,
             flagged: Arc::default(),
             flagged_of: None,
+            before: None,
             search: SearchState::default(),
             statistics: None,
             new_mark: None,
@@ -143,6 +155,7 @@ impl TimelineState {
         if let Some(window) = self.wanted.take() {
             shown.canvas.view.jump(window);
         }
+        shown.follow_comparison(snapshot.comparison.as_ref());
         Some(shown)
     }
 }

@@ -4,6 +4,7 @@ use callgrove_model::ExecRef;
 use callgrove_session::Command;
 use egui::{Panel, Ui};
 
+use super::before::before_ui;
 use super::header::{header_ui, tools_ui};
 use super::marks::{NewMark, new_mark_ui};
 use super::state::{ShownRun, TimelineState};
@@ -45,6 +46,7 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
     }
     new_mark_ui(ctx, &mut shown.new_mark, ui);
     strip_ui(ctx, shown, ui);
+    before_ui(ctx, shown, ui);
     rows_ui(ctx, shown, ui);
 }
 

@@ -5,6 +5,7 @@
 //! kind, or with a pinned one: signs mark the differences, and the calls of both are shown below on one time axis.
 
 mod aligned;
+mod both_runs;
 mod findings;
 mod forces;
 mod layout;

@@ -8,6 +8,7 @@ use callgrove_model::{CsTree, ExecRef, TreeCalls, TreeIdx};
 use callgrove_session::{Explanation, Snapshot, TreeOf};
 use egui::{Pos2, Rect, Vec2};
 
+use super::both_runs::BothRuns;
 use super::forces::Forces;
 use super::layout::{Drawing, MERGE_FROM, Scale, TreeMove};
 use crate::delay::KnownDelay;
@@ -43,6 +44,8 @@ pub struct TreeState {
     /// The cause of the tree's delay.
     pub(super) delay: KnownDelay,
     explained: Option<Arc<Explanation>>,
+    /// The usual executions of two compared runs.
+    pub(super) both_runs: BothRuns,
 }
 
 /// The drawing of one tree.
@@ -85,6 +88,7 @@ impl Default for TreeState {
             has_pointer: false,
             delay: KnownDelay::default(),
             explained: None,
+            both_runs: BothRuns::default(),
         }
     }
 }

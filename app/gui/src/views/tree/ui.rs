@@ -10,6 +10,7 @@ use egui::{
 };
 
 use super::aligned::{self, aligned_ui};
+use super::both_runs::both_runs_ui;
 use super::findings::{findings_ui, listed};
 use super::layout::{TreeMove, Vertex};
 use super::paint::{Canvas, Highlight};
@@ -32,6 +33,13 @@ const THRESHOLD_STEP: f64 = 0.05;
 
 /// Draws the focused tree and its differences from usual ones.
 pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
+    if !both_runs_ui(ctx, &mut state.both_runs, ui) {
+        one_run_ui(ctx, state, ui);
+    }
+}
+
+/// Draws the focused tree of a run.
+pub(super) fn one_run_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
     state.explain(ctx.snapshot.explanation.as_ref());
     state.show(ctx.snapshot);
     let is_narrow = ui.available_width() < MIN_WIDTH_FOR_BOTH;
