@@ -87,6 +87,11 @@ fn chrome_json_has_the_calls_and_the_rows_of_incidents_and_analyze() -> Result<(
     let mut sentences: Vec<&str> = found("cost_us")
         .filter_map(|it| it["args"]["sentence"].as_str())
         .collect();
+    for it in found("incident") {
+        let (title, number) = (it["name"].as_str(), &it["args"]["incident"]);
+        let title = title.context("no title")?.to_lowercase();
+        ensure!(title.contains(&format!("incident {number}:")), "{it}");
+    }
     let rows = incidents(&example())?;
     let mut expected: Vec<&str> = rows.iter().filter_map(|it| it["words"].as_str()).collect();
     sentences.sort_unstable();

@@ -71,7 +71,7 @@ const ADIOS2: &[Requirement] = &[
 ];
 
 /// Programs that the tests start: a private display with input and pictures, a browser, a database server, an unpacker
-/// of test data, and an instruction counter.
+/// of test data, an instruction counter, and Python.
 const TESTS: &[Requirement] = &[
     program("Xvfb", &["xvfb"]),
     program("xdotool", &["xdotool"]),
@@ -86,6 +86,12 @@ const TESTS: &[Requirement] = &[
     program("initdb", &["postgresql"]),
     ZSTD,
     program("valgrind", &["valgrind"]),
+    Requirement {
+        name: "Python 3.11 with its module venv, the oldest that the package for Python supports",
+        check: By(python_with_venv),
+        packages: &["python3", "python3-venv"],
+        remedy: "install a newer Python whose program is called python3",
+    },
     Requirement {
         name: "rustfmt",
         check: By(|| cargo_command("fmt")),
@@ -235,6 +241,15 @@ fn pip() -> Availability {
     match python(&["-m", "pip", "--version"]) {
         Some(text) => check::version(&text, "20.3"),
         None if python(&["-c", "import ensurepip"]).is_some() => Availability::Good,
+        None => Availability::Missing,
+    }
+}
+
+/// Checks for a Python that makes virtual environments with pip.
+fn python_with_venv() -> Availability {
+    let makes = check::output(Command::new("python3").args(["-c", "import ensurepip, venv"]));
+    match makes {
+        Some(_) => check::program("python3", &["--version"], "3.11"),
         None => Availability::Missing,
     }
 }

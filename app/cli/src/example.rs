@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use callgrove_session::Command;
 
-use crate::files::{Readers, replace_file, user_folder};
+use callgrove_headless::{Readers, replace_file, user_folder};
 
 macro_rules! example_files {
     ($($rank:literal)*) => {

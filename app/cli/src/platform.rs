@@ -9,8 +9,8 @@ use callgrove_session::watch::RECORDED_TREES;
 use callgrove_source::PATH_SEPARATOR;
 
 use crate::example::open_example;
-use crate::files::{Readers, config_folder, replace_file};
 use crate::output::warn;
+use callgrove_headless::{Readers, config_folder, replace_file};
 
 /// The dialogs and files of this machine.
 pub(crate) struct NativePlatform {

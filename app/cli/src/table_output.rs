@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use callgrove_export::{CsvSink, JsonSink, ParquetSink, ResultTable, RowSink, TextSink};
 
 use crate::args::{TableArgs, TableFormat};
-use crate::files::{Readers, replace_file_with};
+use callgrove_headless::{Readers, replace_file_with};
 
 impl TableArgs {
     /// Checks format and file. A command calls this before its work, so that a mistake shows at once.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use callgrove_server::Token;
 
-use crate::files::{Readers, config_folder};
+use callgrove_headless::{Readers, config_folder};
 
 /// The remedy if the token cannot be stored.
 const REMEDY: &str = "pass --token-file, set CALLGROVE_TOKEN, or require no token with --no-token";

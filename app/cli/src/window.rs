@@ -12,10 +12,10 @@ use callgrove_session::watch::WatchCommand;
 use callgrove_session::{Command, Session, Wake};
 use eframe::egui;
 
-use crate::engine;
 use crate::host::NativeHost;
-use crate::journal_file;
 use crate::platform::NativePlatform;
+use callgrove_headless::default_folder;
+use callgrove_headless::start;
 
 /// Initial size of the window, in points.
 const SIZE: [f32; 2] = [1600.0, 1000.0];
@@ -33,9 +33,9 @@ pub(crate) fn show(commands: Vec<Command>, access: ServerAccess) -> Result<()> {
     {
         return show_app(context, session);
     }
-    let host = NativeHost::new(journal_file::default_folder()).with_access(access.clone());
+    let host = NativeHost::new(default_folder()).with_access(access.clone());
     let host = Box::new(host);
-    let engine = engine::start(host, Arc::clone(&wake))?;
+    let engine = start(host, Arc::clone(&wake))?;
     let watch = follow_job(access, wake)?;
     let mut session = Session::new(engine, Some(watch));
     for command in commands {

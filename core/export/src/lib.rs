@@ -18,6 +18,7 @@ mod cell;
 mod column;
 mod junit;
 mod markdown;
+mod metadata;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod record;
@@ -30,9 +31,10 @@ pub use cell::TableCell;
 pub use column::{ColumnType, TableColumn};
 pub use junit::{JunitCase, JunitOutcome, write_junit};
 pub use markdown::{markdown_text, write_markdown_table};
+pub use metadata::table_metadata;
 #[cfg(feature = "parquet")]
 pub use parquet_file::ParquetSink;
-pub use sink::{CsvSink, JsonSink, RowSink, TextSink, write_json_line};
+pub use sink::{CsvSink, JsonSink, RowSink, TextSink, record_cells, write_json_line};
 pub use table::{ResultTable, UntypedTable};
 pub use text::{TextTable, printable, rounded};
 pub use trace::{

@@ -15,6 +15,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use crate::cell::TableCell;
 use crate::column::{ColumnType, TableColumn};
+use crate::metadata::table_metadata;
 use crate::record::cells_of;
 use crate::sink::{RowSink, record_error};
 use crate::table::ResultTable;
@@ -77,10 +78,14 @@ impl<'a, T: ResultTable, W: Write + Send> ParquetSink<'a, T, W> {
             return Err(Error::new(ErrorKind::InvalidInput, text));
         }
         let schema = schema(table.name(), &columns).map_err(output_error)?;
+        let metadata = table_metadata(table).into_iter();
+        let metadata = metadata
+            .map(|(key, value)| KeyValue::new(key, value))
+            .collect();
         let properties = WriterProperties::builder()
             .set_created_by(format!("callgrove version {VERSION}"))
             .set_compression(Compression::SNAPPY)
-            .set_key_value_metadata(Some(metadata(table, &columns)))
+            .set_key_value_metadata(Some(metadata))
             .build();
         let writer =
             SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(output_error)?;
@@ -320,22 +325,6 @@ fn schema(name: &str, columns: &[TableColumn]) -> std::result::Result<TypePtr, P
     let fields = fields.collect::<std::result::Result<Vec<_>, ParquetError>>()?;
     let schema = Type::group_type_builder(name).with_fields(fields).build()?;
     Ok(Arc::new(schema))
-}
-
-fn metadata<T: ResultTable>(table: &T, columns: &[TableColumn]) -> Vec<KeyValue> {
-    let of_table = [
-        ("table", table.name().to_owned()),
-        ("schema_version", table.schema_version().to_string()),
-        ("version", VERSION.to_owned()),
-    ];
-    let of_table = of_table.map(|(key, value)| (key.to_owned(), value));
-    let units = columns.iter().filter_map(|column| {
-        let unit = column.unit()?;
-        Some((format!("unit.{}", column.name()), unit.to_owned()))
-    });
-    let all = of_table.into_iter().chain(units);
-    all.map(|(key, value)| KeyValue::new(format!("callgrove.{key}"), value))
-        .collect()
 }
 
 /// Returns the error of the output itself, if it is one.

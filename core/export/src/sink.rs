@@ -4,10 +4,20 @@ use std::io::{Error, ErrorKind, Result, Write};
 
 use serde::Serialize;
 
+use crate::cell::TableCell;
 use crate::column::TableColumn;
 use crate::record::cells_of;
 use crate::table::ResultTable;
 use crate::text::TextTable;
+
+/// Returns the cells of a row's record, shape `[n_columns]`.
+///
+/// # Errors
+/// The record has other fields than the columns of the table, or a value that has no form in a cell.
+pub fn record_cells<T: ResultTable>(table: &T, row: &T::Row) -> Result<Vec<TableCell>> {
+    cells_of(&table.record(row), &table.columns())
+        .map_err(|cause| record_error(table.name(), &cause))
+}
 
 /// A format that the rows of a table are written in.
 pub trait RowSink<T: ResultTable> {

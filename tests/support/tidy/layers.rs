@@ -15,6 +15,7 @@ const DEBT: &[Debt] = &[];
 
 /// Third-party packages that belong to a layer, and the folders that may use them.
 const ONLY_IN: &[(&str, &[&str])] = &[
+    ("arrow-array", &["app/python"]),
     ("axum", &["app/server"]),
     ("eframe", &["app/cli", "app/gui", "wasm"]),
     (
@@ -22,6 +23,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
         &["app/cli", "app/gui", "app/picture", "benches", "wasm"],
     ),
     ("libloading", &["core/*-sys"]),
+    ("pyo3", &["app/python"]),
     ("web-sys", &["wasm"]),
 ];
 

@@ -7,6 +7,7 @@ mod adios2;
 mod demo;
 mod docs;
 mod fuzz;
+mod python;
 mod shell;
 mod steps;
 mod study;
@@ -96,7 +97,7 @@ fn perform(task: Task) -> Result<ExitCode> {
         }
         Task::Fuzz { args } => fuzz::run(&Workspace::load()?, &args),
         Task::Setup => {
-            if let Some((name, value)) = test::set_up(&Workspace::load()?)? {
+            for (name, value) in test::set_up(&Workspace::load()?)? {
                 println!("export {name}='{}'", value.display());
             }
             Ok(ExitCode::SUCCESS)

@@ -7,17 +7,20 @@ use anyhow::{Result, ensure};
 
 use crate::steps::Steps;
 use crate::workspace::Workspace;
-use crate::{adios2, shell, wasm, web};
+use crate::{adios2, python, shell, wasm, web};
 
 /// Environment variables to set for the program and its tests: names and values.
-pub(crate) type Exports = Option<(&'static str, PathBuf)>;
+pub(crate) type Exports = Vec<(&'static str, PathBuf)>;
 
 /// Installs the requirements of the tests other than system packages.
 ///
 /// # Errors
-/// ADIOS2 is missing and cannot be installed.
+/// ADIOS2 or Python's packages are missing and cannot be installed.
 pub(crate) fn set_up(workspace: &Workspace) -> Result<Exports> {
-    Ok(adios2::ensure(workspace)?.map(|path| (adios2::VARIABLE, path)))
+    let adios2 = adios2::ensure(workspace)?.map(|path| (adios2::VARIABLE, path));
+    let mut exports: Exports = adios2.into_iter().collect();
+    exports.push((python::VARIABLE, python::ensure(workspace)?));
+    Ok(exports)
 }
 
 /// Runs every check, and prints the duration of each; the first failure ends the run.
@@ -25,7 +28,7 @@ pub(crate) fn set_up(workspace: &Workspace) -> Result<Exports> {
 /// # Errors
 /// A check or the set-up fails.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    let mut steps = Steps::new(12);
+    let mut steps = Steps::new(13);
     let result = run_checks(workspace, &mut steps);
     shell::heading("times");
     eprintln!("{}", steps.table());
@@ -33,7 +36,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 }
 
 fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
-    let exports = steps.run("ADIOS2", || set_up(workspace))?;
+    let exports = steps.run("ADIOS2 and Python's packages", || set_up(workspace))?;
     steps.run("format", || {
         shell::run(&mut workspace.cargo(["fmt", "--all", "--check"]))
     })?;
@@ -69,6 +72,7 @@ fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
             &["test", "--workspace", "--doc"],
         ))
     })?;
+    steps.run("the package for Python", || python::build_wheel(workspace))?;
     let has_nextest = shell::succeeds(&mut workspace.cargo(["nextest", "--version"]));
     let tests: &[&str] = if has_nextest {
         &["nextest", "run", "--workspace"]

@@ -7,28 +7,24 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use callgrove_export::{ResultTable, TableColumn, rounded};
-use callgrove_model::{DurationNs, Forest, TreeIdx, WeightUnit, thousands};
+use callgrove_headless::tables::TreeTable;
+use callgrove_model::{Forest, TreeIdx, thousands};
 use callgrove_pipeline::read_tree_model;
 use callgrove_query::RunCauses;
 use callgrove_session::{
     Cause, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
-    ModelSettings, Reasons, SavedModel, TreeRow, TreeScores, analyze, design_text, median_duration,
-    rareness_text, tree_rows,
+    ModelSettings, SavedModel, TreeScores, analyze, design_text, tree_rows,
 };
-use serde::Serialize;
 
 use super::causes::find;
 use super::forest::forest_of;
 use super::trends;
 use crate::args::{AnalyzeArgs, Mode};
 use crate::exit::Exit;
-use crate::files::{Readers, replace_file};
 use crate::output::{Clock, warn, with_progress};
 use crate::table_output::TableOut;
+use callgrove_headless::{Readers, replace_file};
 
-/// Maximum number of reasons of a tree in a table.
-const REASONS_IN_TABLE: usize = 3;
 /// Maximum number of classes of executions by design below the table.
 const CLASSES_BELOW_TABLE: usize = 5;
 
@@ -245,14 +241,7 @@ fn print(
         Some(explainer) if args.explain || detection.is_abnormal(tree) => explainer.reasons(tree),
         _ => Vec::new(),
     };
-    let begin = forest.trace().time_span();
-    let table = TreeTable {
-        unit: forest.unit(),
-        median: median_duration(forest),
-        num_trees: forest.len(),
-        begin_us: begin.map_or(0, |(begin, _)| begin.as_us()),
-        with_reasons: args.explain,
-    };
+    let table = TreeTable::new(forest, args.explain);
     let rows = tree_rows(forest, detection, labels, causes, reasons_of)
         .take(args.limit.unwrap_or(usize::MAX));
     out.rows(&table, rows)
@@ -302,134 +291,4 @@ fn print_by_design(
         0 => Ok(()),
         more => writeln!(out, "  and {more} other classes"),
     }
-}
-
-/// The table of `callgrove analyze`. The first columns of the text are the duration or weight of each tree, and the
-/// comparison with the usual one.
-struct TreeTable<'a> {
-    unit: &'a WeightUnit,
-    median: DurationNs,
-    /// Number of executions of the forest.
-    num_trees: usize,
-    /// Begin of the run, microseconds since the epoch.
-    begin_us: i64,
-    with_reasons: bool,
-}
-
-impl ResultTable for TreeTable<'_> {
-    type Row = TreeRow;
-
-    fn name(&self) -> &'static str {
-        "trees"
-    }
-
-    fn columns(&self) -> Vec<TableColumn> {
-        let mut columns = vec![
-            TableColumn::text("tree"),
-            TableColumn::text("event_id"),
-            TableColumn::int("program"),
-            TableColumn::int("rank"),
-            TableColumn::int("thread"),
-            TableColumn::int("index"),
-        ];
-        columns.extend(match self.unit {
-            WeightUnit::Time => vec![TableColumn::int("entry_us"), TableColumn::int("exit_us")],
-            WeightUnit::Other(_) => vec![
-                TableColumn::int("entry"),
-                TableColumn::int("weight"),
-                TableColumn::text("unit"),
-            ],
-        });
-        columns.extend([
-            TableColumn::float("score"),
-            TableColumn::float("p_value").optional(),
-            TableColumn::bool("abnormal"),
-            TableColumn::text("label").optional(),
-            TableColumn::text("cause").optional(),
-            TableColumn::text("by_design").optional(),
-            TableColumn::text("role").optional(),
-            TableColumn::int("root_rank").optional(),
-            TableColumn::text("reasons"),
-        ]);
-        columns
-    }
-
-    fn headings(&self) -> Vec<&str> {
-        let mut headings = vec![
-            "tree",
-            self.unit.heading(),
-            "×median",
-            "rare",
-            "event_id",
-            "program",
-            "rank",
-            "thread",
-            "index",
-        ];
-        headings.push(self.unit.of_kind("at", "entry"));
-        headings.extend(["score", "label", "cause", "role", "root_rank"]);
-        if self.with_reasons {
-            headings.push("reasons");
-        }
-        headings
-    }
-
-    fn cells(&self, row: &TreeRow) -> Vec<String> {
-        let weight = row.weight();
-        let ratio = weight.0 as f64 / (self.median.0 as f64).max(1.0);
-        let label = row.label.map_or("", Label::name);
-        let mut cells = vec![
-            row.tree.clone(),
-            self.unit.amount(weight).to_string(),
-            format!("{ratio:.1}"),
-            rareness(row, self.num_trees),
-            row.event_id.clone(),
-            row.program.to_string(),
-            row.rank.to_string(),
-            row.thread.to_string(),
-            row.index.to_string(),
-        ];
-        cells.push(match self.unit {
-            WeightUnit::Time => DurationNs::from_us(row.entry_us - self.begin_us).to_string(),
-            WeightUnit::Other(_) => row.entry_us.to_string(),
-        });
-        cells.extend([
-            rounded(row.score),
-            label.to_owned(),
-            cause(row),
-            row.role.clone().unwrap_or_default(),
-            row.root_rank.map_or(String::new(), |rank| rank.to_string()),
-        ]);
-        if self.with_reasons {
-            cells.push(row.reasons.words(REASONS_IN_TABLE));
-        }
-        cells
-    }
-
-    fn record(&self, row: &TreeRow) -> impl Serialize {
-        TreeRow {
-            reasons: Reasons::Words(row.reasons.words(1)),
-            ..row.clone()
-        }
-    }
-
-    fn document(&self, row: &TreeRow) -> impl Serialize {
-        row
-    }
-}
-
-/// Returns what explains a row: a cause outside the program, or the program's design.
-fn cause(row: &TreeRow) -> String {
-    let design = row.by_design.as_ref();
-    let of_design = || design.map_or_else(String::new, |words| format!("by design: {words}"));
-    row.cause
-        .map_or_else(of_design, |cause| cause.name().to_owned())
-}
-
-/// Returns in how many normal executions one is as unusual, with a mark if the execution is called abnormal.
-fn rareness(row: &TreeRow, num_trees: usize) -> String {
-    let mark = if row.abnormal { "! " } else { "" };
-    row.p_value.map_or_else(String::new, |p_value| {
-        format!("{mark}{}", rareness_text(p_value, num_trees))
-    })
 }

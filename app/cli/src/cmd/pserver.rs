@@ -22,11 +22,11 @@ use tracing::Level;
 use crate::args::{CaArgs, PserverArgs, StatsArgs};
 use crate::connect::{credential_of_server, server_config, store_options};
 use crate::exit::Exit;
-use crate::files::{Readers, replace_file};
 use crate::log_lines::write_line;
 use crate::output::{Problems, warn};
 use crate::pages;
 use crate::stop::{POLL_INTERVAL, StopSignal};
+use callgrove_headless::{Readers, replace_file};
 
 /// Name of the run of this process in place of an address.
 const OWN_RUN: &str = "the running job";

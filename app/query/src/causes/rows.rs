@@ -110,11 +110,11 @@ impl RunCauses {
         }
     }
 
-    /// Returns the row of an incident; `number` is its index in [`RunCauses::incidents`].
-    pub fn incident_row(&self, number: usize, incident: &Incident) -> IncidentRow {
+    /// Returns the row of an incident; `index` is that in [`RunCauses::incidents`].
+    pub fn incident_row(&self, index: usize, incident: &Incident) -> IncidentRow {
         let func = self.trace().names.name(incident.root.func);
         IncidentRow {
-            incident: number + 1,
+            incident: index + 1,
             start_us: incident.start.as_us(),
             end_us: incident.end.as_us(),
             root_rank: (incident.kind.is_of_a_rank()).then_some(incident.root.rank.0),
@@ -129,7 +129,7 @@ impl RunCauses {
             delay_us: incident.delay.0 / 1_000,
             words: self.incident_sentence(incident),
             again: self
-                .similar(number)
+                .similar(index)
                 .map_or(String::new(), SimilarIncidents::summary),
         }
     }

@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use clap::Command;
 use clap_mangen::Man;
 
-use crate::files::{Readers, replace_file};
 use crate::output::print;
+use callgrove_headless::{Readers, replace_file};
 
 /// Prints the main page, or writes the pages of all commands to a folder.
 pub(crate) fn run(folder: Option<&Path>, cli: &Command) -> Result<()> {

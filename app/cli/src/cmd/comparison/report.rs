@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use callgrove_export::{markdown_text, printable, write_junit, write_markdown_table};
 
 use super::outcome::Outcomes;
-use crate::files::{Readers, replace_file_with};
+use callgrove_headless::{Readers, replace_file_with};
 
 /// Maximum number of findings of a check that a report lists.
 const NUM_FOUND: usize = 20;

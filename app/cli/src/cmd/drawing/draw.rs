@@ -7,18 +7,18 @@ use callgrove_gui::picture::{PictureSubject, ViewPicture, draw_view};
 use callgrove_model::{ExecLabel, ProgramId, Trace};
 use callgrove_session::Snapshot;
 
-use super::session_wait::{HeadlessSession, JournalUse};
+use super::session_wait::{JournalUse, open_session};
 use crate::args::DrawArgs;
-use crate::files::{Readers, replace_file};
 use crate::output::{print, warn};
 use crate::stop::StopSignal;
+use callgrove_headless::{Readers, replace_file};
 
 /// The formats of pictures, by the extension of the file.
 const EXTENSIONS: [&str; 2] = ["svg", "png"];
 
 pub(crate) fn run(args: &DrawArgs) -> Result<()> {
     check_extension(&args.out)?;
-    let mut opened = HeadlessSession::open(
+    let mut opened = open_session(
         &args.trace.source(),
         args.function.as_deref(),
         JournalUse::Ignored,

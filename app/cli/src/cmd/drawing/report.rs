@@ -13,14 +13,15 @@ use callgrove_report::{
 use callgrove_session::{Explainer, Host as _, Snapshot};
 
 use super::input_hashes::input_files;
-use super::session_wait::{HeadlessSession, JournalUse};
+use super::session_wait::{JournalUse, open_session};
 use crate::args::ReportArgs;
 use crate::exit::Exit;
-use crate::files::{Readers, replace_file};
 use crate::host::NativeHost;
-use crate::journal_file;
 use crate::output::with_progress;
 use crate::stop::StopSignal;
+use callgrove_headless::HeadlessSession;
+use callgrove_headless::default_folder;
+use callgrove_headless::{Readers, replace_file};
 
 /// Number of incidents if none are chosen.
 const MAX_INCIDENTS: usize = 5;
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
         args.out.display(),
         args.out.with_extension("html").display()
     );
-    let mut opened = HeadlessSession::open(
+    let mut opened = open_session(
         &source,
         args.function.as_deref(),
         JournalUse::Read,
@@ -133,7 +134,7 @@ fn origin() -> ReportOrigin {
     let arguments: Vec<String> = std::env::args().skip(1).map(|it| quoted(&it)).collect();
     ReportOrigin {
         at: TimeNs(i64::try_from(now_ns).unwrap_or(i64::MAX)),
-        by: NativeHost::new(journal_file::default_folder()).user(),
+        by: NativeHost::new(default_folder()).user(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: format!("callgrove {}", arguments.join(" ")),
     }

@@ -20,8 +20,8 @@ pub(crate) use self::truth::TruthTable;
 use super::forest::forest_of;
 use crate::args::{EvaluateArgs, Strategy, TableFormat};
 use crate::exit::Exit;
-use crate::files::{Readers, replace_file};
 use crate::output::{Clock, warn, with_progress};
+use callgrove_headless::{Readers, replace_file};
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
     let destination = args.table.destination()?;

@@ -24,10 +24,10 @@ use file_kind::{ExportKind, ViewerFormat};
 use super::forest::trace_of;
 use crate::args::ExportArgs;
 use crate::exit::Exit;
-use crate::files::{Readers, replace_file, replace_file_with};
 use crate::host::NativeHost;
 use crate::output::{Clock, warn, with_progress};
 use crate::pages;
+use callgrove_headless::{Readers, replace_file, replace_file_with};
 
 /// Level of the compression with gzip: most of the effect in half of the time.
 const GZIP_LEVEL: u32 = 4;

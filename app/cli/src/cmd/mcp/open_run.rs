@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use callgrove_gui::PictureView;
 use callgrove_gui::picture::{PictureSubject, ViewPicture, draw_view};
+use callgrove_headless::HeadlessSession;
 use callgrove_model::{Forest, Label, Progress, TreeIdx};
 use callgrove_query::{IncidentRow, RunCauses, RunPatterns};
 use callgrove_session::{Command, Detection, Explainer, Host as _, Snapshot, TreeRow, tree_rows};
@@ -14,12 +15,12 @@ use serde_json::{Value, json};
 use super::answer::RowAnswer;
 use crate::args::McpArgs;
 use crate::cmd::comparison::compare;
-use crate::cmd::drawing::session_wait::{HeadlessSession, JournalUse};
+use crate::cmd::drawing::session_wait::{JournalUse, open_session};
 use crate::cmd::info::to_json;
 use crate::host::NativeHost;
-use crate::journal_file;
 use crate::output::Clock;
 use crate::stop::StopSignal;
+use callgrove_headless::default_folder;
 
 /// Size of pictures, in points: legible where assistants show them.
 const PICTURE_SIZE: [f32; 2] = [1_200.0, 720.0];
@@ -87,12 +88,7 @@ impl OpenRuns {
             };
             let source = sources.join(PATH_SEPARATOR);
             self.open = Some(OpenRun {
-                session: HeadlessSession::open(
-                    &source,
-                    self.function.as_deref(),
-                    journal,
-                    &self.stop,
-                )?,
+                session: open_session(&source, self.function.as_deref(), journal, &self.stop)?,
                 sources,
                 function: self.function.clone(),
                 explainer: None,
@@ -301,7 +297,7 @@ impl OpenRun {
 
 /// Returns the author of an assistant's labels, so that a person can recognise them.
 fn author() -> String {
-    let user = NativeHost::new(journal_file::default_folder()).user();
+    let user = NativeHost::new(default_folder()).user();
     user.map_or_else(
         || "an assistant".to_owned(),
         |user| format!("{user}, by an assistant"),

@@ -23,8 +23,8 @@ use self::show::show;
 use self::trial::DryRun;
 use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, TableArgs, TableFormat};
 use crate::connect::credential;
-use crate::files::{Readers, replace_file};
 use crate::output::print;
+use callgrove_headless::{Readers, replace_file};
 
 pub(crate) fn run(args: &ModelArgs) -> Result<()> {
     match &args.command {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The users that can read a new file. A replaced file keeps its permissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Readers {
+pub enum Readers {
     /// The user alone.
     User,
     /// The users that the umask allows.
@@ -15,7 +15,7 @@ pub(crate) enum Readers {
 
 impl Readers {
     /// Sets the permissions of files that the options create.
-    pub(crate) fn of_new_file(self, options: &mut OpenOptions) -> &mut OpenOptions {
+    pub fn of_new_file(self, options: &mut OpenOptions) -> &mut OpenOptions {
         #[cfg(unix)]
         if self == Self::User {
             std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
@@ -25,13 +25,13 @@ impl Readers {
 }
 
 /// Returns the folder of the user's configuration: `$XDG_CONFIG_HOME/callgrove`, or `~/.config/callgrove`.
-pub(crate) fn config_folder() -> Option<PathBuf> {
+pub fn config_folder() -> Option<PathBuf> {
     user_folder("XDG_CONFIG_HOME", ".config")
 }
 
 /// Returns Callgrove's folder in the folder that a variable names, or else in one under the user's home. Relative paths
 /// are ignored, as in the XDG Base Directory Specification.
-pub(crate) fn user_folder(variable: &str, under_home: &str) -> Option<PathBuf> {
+pub fn user_folder(variable: &str, under_home: &str) -> Option<PathBuf> {
     let absolute = |name| {
         let path = PathBuf::from(std::env::var_os(name)?);
         path.is_absolute().then_some(path)
@@ -44,7 +44,7 @@ pub(crate) fn user_folder(variable: &str, under_home: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 /// If the file cannot be written; the previous file remains.
-pub(crate) fn replace_file(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
+pub fn replace_file(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
     replace_file_with(path, readers, |file| file.write_all(content))
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn replace_file(path: &Path, content: &[u8], readers: Readers) -> io:
 ///
 /// # Errors
 /// As [`replace_file`], and the errors of `write`.
-pub(crate) fn replace_file_with<E: From<io::Error>>(
+pub fn replace_file_with<E: From<io::Error>>(
     path: &Path,
     readers: Readers,
     write: impl FnOnce(&mut File) -> Result<(), E>,

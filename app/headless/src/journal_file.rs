@@ -11,7 +11,7 @@ use callgrove_session::journal_run;
 use crate::files::{Readers, user_folder};
 
 /// An open journal, locked against other processes.
-pub(crate) struct JournalFile {
+pub struct JournalFile {
     file: File,
     path: PathBuf,
 }
@@ -19,7 +19,7 @@ pub(crate) struct JournalFile {
 impl JournalFile {
     /// Returns the path of a run's journal in `folder`. It is found by the run that it states, or, if it states none,
     /// as in version 1, by the `source` of its trace.
-    pub(crate) fn path(folder: &Path, source: &str, run: &RunIdentity) -> PathBuf {
+    pub fn path(folder: &Path, source: &str, run: &RunIdentity) -> PathBuf {
         let of_source = folder.join(file_name(source));
         let mut is_of_other_run = false;
         for path in journals(folder) {
@@ -41,7 +41,10 @@ impl JournalFile {
     }
 
     /// Opens the journal at `path`, and creates it if necessary. A last line that a crash truncated is removed.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// It cannot be read or written, or another process has it open.
+    pub fn open(path: &Path) -> Result<Self> {
         let in_file = || format!("cannot use {}", path.display());
         let folder = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)
@@ -71,7 +74,10 @@ impl JournalFile {
 
     /// Returns the complete lines of the journal at `path`, also while another window has it open; none if there is no
     /// such file.
-    pub(crate) fn read(path: &Path) -> Result<Vec<String>> {
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(path: &Path) -> Result<Vec<String>> {
         let content = match std::fs::read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             content => content.with_context(|| format!("cannot read {}", path.display()))?,
@@ -82,12 +88,15 @@ impl JournalFile {
     }
 
     /// Returns the path of the journal.
-    pub(crate) fn path_of(&self) -> &Path {
+    pub fn path_of(&self) -> &Path {
         &self.path
     }
 
     /// Returns the lines of the journal.
-    pub(crate) fn lines(&mut self) -> Result<Vec<String>> {
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn lines(&mut self) -> Result<Vec<String>> {
         let content = self
             .content()
             .with_context(|| format!("cannot read {}", self.path.display()))?;
@@ -112,7 +121,10 @@ impl JournalFile {
     }
 
     /// Appends a line, which is on disk when this function returns.
-    pub(crate) fn append(&mut self, line: &str) -> Result<()> {
+    ///
+    /// # Errors
+    /// It cannot be written; no part of the line remains.
+    pub fn append(&mut self, line: &str) -> Result<()> {
         let mut bytes = line.as_bytes().to_vec();
         bytes.push(b'\n');
         let end = self.file.stream_position();
@@ -166,7 +178,10 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 /// Returns the folder of journals: `$XDG_STATE_HOME/callgrove`, or `~/.local/state/callgrove`.
-pub(crate) fn default_folder() -> Result<PathBuf> {
+///
+/// # Errors
+/// Neither variable is set.
+pub fn default_folder() -> Result<PathBuf> {
     user_folder("XDG_STATE_HOME", ".local/state").context("neither XDG_STATE_HOME nor HOME is set")
 }
 

@@ -14,7 +14,10 @@ const MAX_WAITING: usize = 4096;
 const SEED: u64 = 1;
 
 /// Starts an engine with `host`. The engine ends with the last handle; `wake` is called after each snapshot.
-pub(crate) fn start(host: Box<dyn Host>, wake: Wake) -> Result<SessionHandle> {
+///
+/// # Errors
+/// The system starts no thread.
+pub fn start(host: Box<dyn Host>, wake: Wake) -> Result<SessionHandle> {
     let (sender, commands) = sync_channel(MAX_WAITING);
     let cell = SnapshotCell::default();
     let handle = SessionHandle::new(sender, cell.clone());

@@ -1,0 +1,24 @@
+//! A session without a window, for commands and for Python.
+//!
+//! ```text
+//!  files, journals ── LocalHost ── engine (a thread) ── HeadlessSession ─┬─ snapshot ── tables
+//!                                        progress, stop ── WorkMonitor ──┘          └── findings for traces
+//! ```
+//!
+//! A [`HeadlessSession`] opens a run, carries out commands and waits for each of them. A [`WorkMonitor`] shows its progress
+//! and cancels it. The [`tables`] are those of the commands, for any [`callgrove_export::RowSink`].
+
+mod engine;
+mod files;
+mod findings;
+mod headless_session;
+mod journal_file;
+mod local_host;
+pub mod tables;
+
+pub use engine::start;
+pub use files::{Readers, config_folder, replace_file, replace_file_with, user_folder};
+pub use findings::{JudgedForest, trace_findings};
+pub use headless_session::{HeadlessSession, WorkMonitor};
+pub use journal_file::{JournalFile, default_folder};
+pub use local_host::LocalHost;

@@ -1,0 +1,103 @@
+//! The package `callgrove` of Python: its wheel is built, installed into a fresh virtual environment, and used there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use callgrove_tests::shell::{COMPUTE, data, example, stdout};
+use tempfile::TempDir;
+
+/// The environment variable that names the folder of Python's packages for this test.
+const PACKAGES: &str = "CALLGROVE_PYTHON";
+
+/// A virtual environment with the wheel.
+struct Python {
+    folder: TempDir,
+    packages: PathBuf,
+}
+
+impl Python {
+    /// Builds the wheel and installs it.
+    fn install() -> Result<Self> {
+        let packages = std::env::var_os(PACKAGES).with_context(|| {
+            format!("{PACKAGES} is not set: run `eval \"$(cargo xtask setup)\"`")
+        })?;
+        let packages = PathBuf::from(packages);
+        let folder = tempfile::tempdir()?;
+        let wheels = folder.path().join("wheels");
+        // The folder of this test's temporary files is below the target folder.
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
+        let mut maturin = Command::new(packages.join("bin/maturin"));
+        maturin
+            .args([
+                "build",
+                "--quiet",
+                "--profile",
+                "dev",
+                "--compatibility",
+                "linux",
+            ])
+            .args(["--manifest-path", "app/python/Cargo.toml", "--out"])
+            .arg(&wheels)
+            .env("PYTHONPATH", &packages)
+            .env("CARGO_TARGET_DIR", target.context("no target folder")?)
+            .current_dir(data(""));
+        run(&mut maturin)?;
+        let venv = folder.path().join("venv");
+        run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        let wheel = fs::read_dir(&wheels)?.next().context("no wheel")??.path();
+        let name = wheel.to_string_lossy().into_owned();
+        assert!(
+            name.contains("cp311-abi3"),
+            "{name} serves one release only"
+        );
+        let mut pip = Command::new(venv.join("bin/python3"));
+        pip.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]);
+        run(pip.arg(&wheel))?;
+        Ok(Self { folder, packages })
+    }
+
+    /// Runs a script of `tests/python`, with journals in a folder of the test.
+    fn run_script(&self, name: &str, args: &[&Path]) -> Result<String> {
+        let mut python = Command::new(self.folder.path().join("venv/bin/python3"));
+        python
+            .arg(data("tests/python").join(name))
+            .args(args)
+            .env("PYTHONPATH", &self.packages)
+            .env("XDG_STATE_HOME", self.folder.path())
+            .env("IPYTHONDIR", self.folder.path());
+        run(&mut python)
+    }
+}
+
+/// Returns the standard output of a program that must succeed.
+fn run(command: &mut Command) -> Result<String> {
+    let output = command.output().context("the program does not start")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "{command:?} failed:\n{text}\n{errors}"
+    );
+    Ok(text)
+}
+
+#[test]
+fn a_wheel_in_a_fresh_environment_answers_as_the_commands_do_and_runs_the_notebook() -> Result<()> {
+    let python = Python::install()?;
+    let folder = python.folder.path();
+    let example = example().join("lammps-4r-small.callgrove");
+    let source = example.to_string_lossy();
+    let rows = stdout(&["analyze", &source, "--function", COMPUTE, "--format", "csv"])?;
+    let rows_file = folder.join("rows.csv");
+    fs::write(&rows_file, rows)?;
+    let checked = python.run_script("checks.py", &[&example, &rows_file, folder])?;
+    assert!(checked.contains("all checks passed"), "{checked}");
+    let ran = python.run_script(
+        "notebook.py",
+        &[&data("docs/callgrove.ipynb"), &data("docs")],
+    )?;
+    assert!(ran.contains("the notebook ran"), "{ran}");
+    Ok(())
+}
