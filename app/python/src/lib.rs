@@ -12,9 +12,13 @@
 
 mod batch;
 mod errors;
+mod executions;
+mod opened;
+mod opening;
 mod rows;
 mod run;
 mod table;
+mod trace_file;
 mod tree;
 mod watch;
 
@@ -30,5 +34,5 @@ fn _callgrove(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::Run>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<tree::Tree>()?;
-    module.add_function(wrap_pyfunction!(run::open, module)?)
+    module.add_function(wrap_pyfunction!(opening::open, module)?)
 }
