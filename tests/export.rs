@@ -119,6 +119,16 @@ fn chrome_json_has_the_calls_and_the_rows_of_incidents_and_analyze() -> Result<(
 }
 
 #[test]
+fn a_run_is_not_replaced_by_its_export() -> Result<()> {
+    let (_folder, path) = export("run.json", &["--no-findings"])?;
+    let (before, path) = (fs::read(&path)?, path.to_string_lossy().into_owned());
+    let error = error_output(&["export", &path, "--out", &path])?;
+    ensure!(error.contains("is the run itself"), "{error}");
+    ensure!(fs::read(&path)? == before, "the run changed");
+    Ok(())
+}
+
+#[test]
 fn an_export_without_findings_has_the_run_alone_and_may_be_packed() -> Result<()> {
     let (_folder, path) = export("run.json", &["--no-findings"])?;
     let plain = fs::read_to_string(&path)?;

@@ -42,6 +42,14 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     }
     let out = args.out.as_ref().context("nothing to export is given")?;
     let kind = ExportKind::of(out)?;
+    let is_input = |it: &String| {
+        fs::canonicalize(it).is_ok_and(|it| fs::canonicalize(out).is_ok_and(|out| it == out))
+    };
+    ensure!(
+        !args.sources.iter().any(is_input),
+        "{} is the run itself, and an export holds less than it: name another file",
+        out.display()
+    );
     let source = args.sources.join(PATH_SEPARATOR);
     if let ExportKind::Viewer { format, is_packed } = kind {
         return export_for_viewer(args, &source, out, (format, is_packed));
