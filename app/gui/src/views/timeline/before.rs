@@ -13,6 +13,9 @@ use crate::context::ViewContext;
 /// Initial share of the height that the earlier run takes.
 const SHARE: f32 = 0.45;
 
+/// Height from which the strip of the whole run is shown above the rows of two runs, in points.
+const MIN_HEIGHT_FOR_STRIP: f32 = 400.0;
+
 /// The earlier run on a canvas of its own.
 pub(super) struct BeforeRun {
     comparison: Arc<ComparedWith>,
@@ -69,6 +72,12 @@ impl BeforeRun {
 }
 
 impl ShownRun {
+    /// Returns whether the strip of the whole run fits above the rows of both runs.
+    pub(super) fn has_strip(&self, height: f32) -> bool {
+        let is_single = self.before.as_ref().is_none_or(|before| before.is_hidden);
+        is_single || height >= MIN_HEIGHT_FOR_STRIP
+    }
+
     /// Takes over the comparison of the snapshot, and shows the same times of both runs.
     pub(super) fn follow_comparison(&mut self, comparison: Option<&Arc<ComparedWith>>) {
         let is_same = |known: &BeforeRun| {
@@ -96,13 +105,11 @@ impl ShownRun {
     }
 }
 
-/// Draws the earlier run in the lower part of the view, and the name of the open one above the rest.
+/// Draws the earlier run in the lower part of the view.
 pub(super) fn before_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     let Some(before) = &mut shown.before else {
         return;
     };
-    let after = ctx.snapshot.source.as_deref().unwrap_or_default();
-    let weak = ctx.theme.weak_text();
     if before.is_hidden {
         if ui.button("Show BEFORE").clicked() {
             before.is_hidden = false;
@@ -119,8 +126,6 @@ pub(super) fn before_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mu
             controls_ui(ctx, shown, ui);
             rows_ui(ctx, shown, ui);
         });
-    let text = RichText::new(format!("AFTER {after}")).color(weak);
-    ui.add(Label::new(text).truncate());
 }
 
 /// Draws the name of the run, and the choice of the times that are below each other.
@@ -156,7 +161,11 @@ fn controls_ui(ctx: &ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
                 ui.add(field).accessible_name("Aligned iteration");
             }
         }
-        let text = format!("BEFORE {}", before.comparison.source());
+        let after = ctx.snapshot.source.as_deref().unwrap_or_default();
+        let text = format!(
+            "below: BEFORE {} · above: AFTER {after}",
+            before.comparison.source()
+        );
         let text = RichText::new(text).color(ctx.theme.weak_text());
         ui.add(Label::new(text).truncate());
     });

@@ -45,7 +45,9 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
         shown.statistics = None;
     }
     new_mark_ui(ctx, &mut shown.new_mark, ui);
-    strip_ui(ctx, shown, ui);
+    if shown.has_strip(ui.available_height()) {
+        strip_ui(ctx, shown, ui);
+    }
     before_ui(ctx, shown, ui);
     rows_ui(ctx, shown, ui);
 }
