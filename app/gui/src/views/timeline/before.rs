@@ -13,6 +13,8 @@ use crate::context::ViewContext;
 /// Initial share of the height that the earlier run takes.
 const SHARE: f32 = 0.45;
 
+/// Minimum height of the rows of two runs, in points.
+const MIN_HEIGHT: f32 = 240.0;
 /// Height from which the strip of the whole run is shown above the rows of two runs, in points.
 const MIN_HEIGHT_FOR_STRIP: f32 = 400.0;
 
@@ -117,10 +119,16 @@ pub(super) fn before_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mu
         }
         return;
     }
-    let height = ui.available_height() * SHARE;
+    let available = ui.available_height();
+    if available < MIN_HEIGHT {
+        ui.weak("Make this view taller to see BEFORE below AFTER.");
+        return;
+    }
+    let height = available * SHARE;
     Panel::bottom("before")
         .resizable(true)
         .default_size(height)
+        .max_size(available - MIN_HEIGHT / 2.0)
         .frame(egui::Frame::new())
         .show(ui, |ui| {
             controls_ui(ctx, shown, ui);
