@@ -67,7 +67,7 @@ pub use callgrove_query::{
     TotalsOf, TreeCauses, TreeOf, Trend, TrendKind, UnevenIteration, UnevenOf, Unfolding, WaitCell,
     WaitsIn, layout_lane, merge_spans, order_rows,
 };
-pub use callgrove_trees::explain::{Difference, DifferenceKind};
+pub use callgrove_trees::explain::{Difference, DifferenceKind, TreeExplanation};
 pub use command::{Command, Selection};
 pub use comparison::{COMPARED_ELSEWHERE, ComparedWith, UsualPair};
 pub use detection::rareness_text;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use callgrove_compare::ALL_INCIDENTS;
 use callgrove_model::{Cancelled, FuncId, FunctionName, Progress, RunMatch, TimeNs, Trace};
 use callgrove_query::{Calls, ChangeRow, ComparedRun, RunCauses, RunComparison};
+use callgrove_trees::MlError;
 
 use super::usual_pair::UsualPair;
-use crate::learning::LearningError;
 
 /// The refusal of a comparison where the trace is in another process.
 pub const COMPARED_ELSEWHERE: &str = "runs are compared where their traces are, and this page has only the answers to \
@@ -69,7 +69,7 @@ impl ComparedWith {
         root: &str,
         after: &Arc<Trace>,
         progress: Progress<'_>,
-    ) -> Result<Self, LearningError> {
+    ) -> Result<Self, MlError> {
         let usual = UsualPair::new(root, [self.before.trace(), after], progress)?;
         Ok(Self {
             usual: Some(usual),

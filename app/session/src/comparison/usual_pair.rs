@@ -6,26 +6,22 @@ use callgrove_model::{
     CsTree, Forest, FuncEventKind, FuncId, NameTable, ProgramId, Progress, RankBuilder, RankId,
     RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
 };
-use callgrove_query::{Calls, unplaced_name};
-use callgrove_trees::explain::{CallPaths, UsualTrees, explain};
+use callgrove_query::unplaced_name;
+use callgrove_trees::MlError;
+use callgrove_trees::explain::{CallPaths, TreeExplanation, UsualTrees, explain};
 
-use crate::command::Selection;
-use crate::learning::LearningError;
-use crate::root::{grow_forest, median_duration};
-use crate::snapshot::{Analysis, Explanation, Snapshot};
+use crate::root::grow_forest;
 
 /// The usual execution of a function in AFTER, and its differences from the usual one in BEFORE.
 #[derive(Clone, Debug)]
 pub struct UsualPair {
     root: String,
-    /// AFTER's execution is rank 0 and the focused tree, and BEFORE's is rank 1 and the usual tree.
-    snapshot: Arc<Snapshot>,
+    forest: Forest,
+    found: Arc<TreeExplanation>,
 }
 
 /// The tree of the execution of AFTER.
 const AFTER: TreeIdx = TreeIdx(0);
-/// The tree of the execution of BEFORE.
-const BEFORE: TreeIdx = TreeIdx(1);
 
 impl UsualPair {
     /// Compares the usual executions of `root` in two runs.
@@ -36,7 +32,7 @@ impl UsualPair {
         root: &str,
         [before, after]: [&Arc<Trace>; 2],
         progress: Progress<'_>,
-    ) -> Result<Result<Self, String>, LearningError> {
+    ) -> Result<Result<Self, String>, MlError> {
         let mut ranks = Vec::new();
         for (rank, (trace, name)) in (0_u8..).zip([(after, "AFTER"), (before, "BEFORE")]) {
             let part = f32::from(rank) / 2.0;
@@ -65,33 +61,10 @@ impl UsualPair {
             &UsualTrees::of(&forest, &paths, &[false, true]),
             AFTER,
         );
-        let explanation = Explanation {
-            tree: AFTER,
-            neighbours: Vec::new(),
-            findings: found.differences,
-            usual: BEFORE,
-            num_usual: 1,
-            is_same_shape: found.is_same_shape,
-        };
-        let analysis = Analysis {
-            root_name: root.to_owned(),
-            num_subtrees: 0,
-            median_duration: median_duration(&forest),
-            structures: vec![0, u32::from(!found.is_same_shape)],
-            write_shares: vec![None, None],
-            forest,
-        };
-        let snapshot = Snapshot {
-            calls: Some(Arc::new(Calls::local(&trace))),
-            trace: Some(trace),
-            analysis: Some(Arc::new(analysis)),
-            selection: Selection::One(AFTER),
-            explanation: Some(Arc::new(explanation)),
-            ..Snapshot::default()
-        };
         Ok(Ok(Self {
             root: root.to_owned(),
-            snapshot: Arc::new(snapshot),
+            forest,
+            found: Arc::new(found),
         }))
     }
 
@@ -100,15 +73,19 @@ impl UsualPair {
         &self.root
     }
 
-    /// Returns the pair as a run of its own: rank 0 is AFTER, whose execution is focused, and rank 1 is BEFORE, whose
-    /// execution is the usual one of its explanation.
-    pub fn snapshot(&self) -> &Arc<Snapshot> {
-        &self.snapshot
+    /// Returns both executions as a run of its own: rank 0 is AFTER, and rank 1 is BEFORE.
+    pub fn forest(&self) -> &Forest {
+        &self.forest
+    }
+
+    /// Returns the differences of AFTER's execution from BEFORE's.
+    pub fn found(&self) -> &Arc<TreeExplanation> {
+        &self.found
     }
 }
 
 /// Returns the execution in the centre of the commonest kind; in the centre of all if no kind is common.
-fn usual_tree(forest: &Forest, progress: Progress<'_>) -> Result<Option<TreeIdx>, LearningError> {
+fn usual_tree(forest: &Forest, progress: Progress<'_>) -> Result<Option<TreeIdx>, MlError> {
     if forest.is_empty() {
         return Ok(None);
     }

@@ -13,8 +13,7 @@ pub(super) fn cells(row: &ChangeRow) -> Vec<Cell> {
         row.kind.to_owned(),
         subject_text(row),
         ratio_text(row),
-        format!("{:.1e}", row.corrected_p),
-        if row.sure { "sure" } else { "may be chance" }.to_owned(),
+        certainty_text(row),
     ]
     .into_iter()
     .map(Cell::Text)
@@ -62,6 +61,12 @@ fn subject_text(row: &ChangeRow) -> String {
         (_, [.., caller, _]) => format!("{} under {caller}", row.function),
         _ => row.function.clone(),
     }
+}
+
+/// Returns the corrected p-value, with a question mark if the change may be chance.
+fn certainty_text(row: &ChangeRow) -> String {
+    let doubt = if row.sure { "" } else { "? " };
+    format!("{doubt}{:.1e}", row.corrected_p)
 }
 
 fn ratio_text(row: &ChangeRow) -> String {

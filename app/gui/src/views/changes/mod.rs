@@ -22,14 +22,13 @@ const SENTENCE_FROM: f32 = 160.0;
 /// Maximum height of the sentence, in points.
 const SENTENCE_HEIGHT: f32 = 56.0;
 
-const COLUMNS: [Column; 7] = [
-    Column::number("Cost", 84.0),
-    Column::text("Change", 104.0),
-    Column::text("Kind", 78.0),
+const COLUMNS: [Column; 6] = [
+    Column::number("Cost", 76.0),
+    Column::text("Change", 100.0),
+    Column::text("Kind", 74.0),
     Column::text("What", 0.0),
-    Column::text("Ratio (95 %)", 132.0),
-    Column::number("p", 74.0),
-    Column::text("Sure", 84.0),
+    Column::text("Ratio (95 %)", 116.0),
+    Column::number("p", 64.0),
 ];
 
 /// Draws the changes; a click on one shows what it is about in the other views.

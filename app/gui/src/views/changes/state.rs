@@ -77,8 +77,7 @@ impl ChangesState {
             2 => sort.by_text(&mut rows, |at| all[at].kind),
             3 => sort.by_text(&mut rows, |at| all[at].function.to_lowercase()),
             4 => sort.by_number(&mut rows, |at| all[at].ratio.unwrap_or(f64::INFINITY)),
-            5 => sort.by_number(&mut rows, |at| all[at].corrected_p),
-            _ => sort.by_text(&mut rows, |at| !all[at].sure),
+            _ => sort.by_number(&mut rows, |at| all[at].corrected_p),
         }
         rows
     }

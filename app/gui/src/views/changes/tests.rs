@@ -41,9 +41,13 @@ fn a_change_has_cost_sign_ratio_with_interval_and_certainty() {
         "compute under step",
         "1.80 (1.60–2.00)",
         "1.0e-4",
-        "sure",
     ];
     assert_eq!(texts(&row()), expected);
+    let possible = ChangeRow {
+        sure: false,
+        ..row()
+    };
+    assert_eq!(texts(&possible)[5], "? 1.0e-4");
     assert_eq!(
         sentence(&row()),
         "`compute` under `step` takes 1.8 times as long."

@@ -3,23 +3,20 @@
 use std::sync::Arc;
 
 use callgrove_model::{DurationNs, TimeNs};
-use callgrove_session::{Command, ComparedWith, SpanIndex, TimeRange};
-use egui::{DragValue, Label, Panel, RichText, Ui};
+use callgrove_session::{ComparedWith, SpanIndex};
 
-use super::state::ShownRun;
-use crate::canvas::time::{LaneCanvas, LaneScene, RangeChoice, Window};
-use crate::context::ViewContext;
+use crate::canvas::time::{LaneCanvas, Window};
 
-/// Initial share of the height that the earlier run takes.
-const SHARE: f32 = 0.45;
+/// Height from which the strip of the whole run is shown above the rows of two runs, in points.
+const MIN_HEIGHT_FOR_STRIP: f32 = 400.0;
 
 /// The earlier run on a canvas of its own.
 pub(super) struct BeforeRun {
-    comparison: Arc<ComparedWith>,
-    canvas: LaneCanvas,
-    alignment: Alignment,
-    is_hidden: bool,
-    flagged: Arc<SpanIndex>,
+    pub(super) comparison: Arc<ComparedWith>,
+    pub(super) canvas: LaneCanvas,
+    pub(super) alignment: Alignment,
+    pub(super) is_hidden: bool,
+    pub(super) flagged: Arc<SpanIndex>,
 }
 
 /// The times of the two runs that are below each other.
@@ -32,6 +29,41 @@ pub(super) enum Alignment {
 }
 
 impl BeforeRun {
+    /// Returns the run of a comparison, with the choices for it that are known; shows the same times of it as of the open
+    /// run, whose canvas is `after`.
+    pub(super) fn follow(
+        known: Option<Self>,
+        comparison: Option<&Arc<ComparedWith>>,
+        after: &mut LaneCanvas,
+    ) -> Option<Self> {
+        let is_same = |known: &Self| {
+            comparison.is_some_and(|comparison| comparison.is_same(&known.comparison))
+        };
+        let known = known.filter(is_same);
+        let mut run = known.or_else(|| comparison.map(Self::new));
+        let own = after.run_window();
+        let Some(before) = run.as_mut().filter(|before| !before.is_hidden) else {
+            after.view.set_bounds(own);
+            return run;
+        };
+        let shift = before.shift(after.origin());
+        let other = before.canvas.run_window().shifted(DurationNs(-shift.0));
+        let bounds = Window {
+            from: own.from.min(other.from),
+            to: own.to.max(other.to),
+        };
+        after.view.set_bounds(bounds);
+        let window = after.view.window();
+        let view = &mut before.canvas.view;
+        view.couple(bounds.shifted(shift), window.shifted(shift));
+        run
+    }
+
+    /// Returns whether the strip of the whole run fits above the rows of both runs.
+    pub(super) fn has_strip(run: Option<&Self>, height: f32) -> bool {
+        run.is_none_or(|before| before.is_hidden) || height >= MIN_HEIGHT_FOR_STRIP
+    }
+
     fn new(comparison: &Arc<ComparedWith>) -> Self {
         Self {
             canvas: LaneCanvas::new(Arc::clone(comparison.before())),
@@ -43,7 +75,7 @@ impl BeforeRun {
     }
 
     /// Returns the time of this run that is below a time of AFTER, minus that time.
-    fn shift(&self, after_origin: TimeNs) -> DurationNs {
+    pub(super) fn shift(&self, after_origin: TimeNs) -> DurationNs {
         let [before, after] = self.comparison.iteration_starts();
         if let Alignment::Iteration(at) = self.alignment
             && let (Some(before), Some(after)) = (before.get(at), after.get(at))
@@ -54,164 +86,16 @@ impl BeforeRun {
     }
 
     /// Returns the number of iterations that both runs have.
-    fn num_iterations(&self) -> usize {
+    pub(super) fn num_iterations(&self) -> usize {
         let [before, after] = self.comparison.iteration_starts();
         before.len().min(after.len())
     }
 
     /// Returns the iteration of AFTER at a time, limited to those that both runs have.
-    fn iteration_at(&self, time: TimeNs) -> usize {
+    pub(super) fn iteration_at(&self, time: TimeNs) -> usize {
         let after = &self.comparison.iteration_starts()[1];
         let last = after.partition_point(|start| *start <= time);
         last.saturating_sub(1)
             .min(self.num_iterations().saturating_sub(1))
     }
-}
-
-impl ShownRun {
-    /// Takes over the comparison of the snapshot, and shows the same times of both runs.
-    pub(super) fn follow_comparison(&mut self, comparison: Option<&Arc<ComparedWith>>) {
-        let is_same = |known: &BeforeRun| {
-            comparison.is_some_and(|comparison| comparison.is_same(&known.comparison))
-        };
-        let known = self.before.take().filter(is_same);
-        self.before = known.or_else(|| comparison.map(BeforeRun::new));
-        let own = self.canvas.run_window();
-        let Some(before) = self.before.as_mut().filter(|before| !before.is_hidden) else {
-            self.canvas.view.set_bounds(own);
-            return;
-        };
-        let shift = before.shift(self.canvas.origin());
-        let other = before.canvas.run_window().shifted(DurationNs(-shift.0));
-        let bounds = Window {
-            from: own.from.min(other.from),
-            to: own.to.max(other.to),
-        };
-        self.canvas.view.set_bounds(bounds);
-        let window = self.canvas.view.window();
-        before
-            .canvas
-            .view
-            .couple(bounds.shifted(shift), window.shifted(shift));
-    }
-}
-
-/// Draws the earlier run in the lower part of the view, and the name of the open one above the rest.
-pub(super) fn before_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
-    let Some(before) = &mut shown.before else {
-        return;
-    };
-    let after = ctx.snapshot.source.as_deref().unwrap_or_default();
-    let weak = ctx.theme.weak_text();
-    if before.is_hidden {
-        if ui.button("Show BEFORE").clicked() {
-            before.is_hidden = false;
-            ui.ctx().request_repaint();
-        }
-        return;
-    }
-    let height = ui.available_height() * SHARE;
-    Panel::bottom("before")
-        .resizable(true)
-        .default_size(height)
-        .frame(egui::Frame::new())
-        .show(ui, |ui| {
-            controls_ui(ctx, shown, ui);
-            rows_ui(ctx, shown, ui);
-        });
-    let text = RichText::new(format!("AFTER {after}")).color(weak);
-    ui.add(Label::new(text).truncate());
-}
-
-/// Draws the name of the run, and the choice of the times that are below each other.
-fn controls_ui(ctx: &ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
-    let window = shown.canvas.view.window();
-    let Some(before) = &mut shown.before else {
-        return;
-    };
-    ui.horizontal(|ui| {
-        if ui
-            .button("Hide")
-            .on_hover_text("Hide the timeline of BEFORE")
-            .clicked()
-        {
-            before.is_hidden = true;
-        }
-        let num_iterations = before.num_iterations();
-        ui.weak("aligned at");
-        let is_start = before.alignment == Alignment::Start;
-        if ui.selectable_label(is_start, "start of run").clicked() {
-            before.alignment = Alignment::Start;
-        }
-        if num_iterations > 0 {
-            let here = before.iteration_at(window.time_at(0.5));
-            let iteration = ui
-                .selectable_label(!is_start, "iteration")
-                .on_hover_text("Align the runs at the iteration in the middle of the view");
-            if iteration.clicked() {
-                before.alignment = Alignment::Iteration(here);
-            }
-            if let Alignment::Iteration(at) = &mut before.alignment {
-                let field = DragValue::new(at).range(0..=num_iterations - 1);
-                ui.add(field).accessible_name("Aligned iteration");
-            }
-        }
-        let text = format!("BEFORE {}", before.comparison.source());
-        let text = RichText::new(text).color(ctx.theme.weak_text());
-        ui.add(Label::new(text).truncate());
-    });
-}
-
-fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
-    let after_origin = shown.canvas.origin();
-    let Some(before) = &mut shown.before else {
-        return;
-    };
-    let shift = before.shift(after_origin);
-    let coupled = before.canvas.view.window();
-    let range = ctx.snapshot.range.map(|range| shifted(range, shift));
-    let name = "Timeline of BEFORE";
-    let seen = LaneScene {
-        theme: ctx.theme,
-        id: "timeline of before",
-        name,
-        has_focus: false,
-        tree: None,
-        call: None,
-        range,
-        marks: &[],
-        flagged: &before.flagged,
-        highlights: &[],
-        occurrences: None,
-        ranks: &shown.ranks,
-        cascade: None,
-        patterns: None,
-    };
-    let done = before.canvas.ui(&seen, ui);
-    let back = DurationNs(-shift.0);
-    if let Some(request) = done.range {
-        ctx.send(Command::SelectRange(match request {
-            RangeChoice::Choose(range) => Some(shifted(range, back)),
-            RangeChoice::Clear => None,
-        }));
-    }
-    let moved = before.canvas.view.window();
-    if moved != coupled {
-        let now = ui.input(|input| input.time);
-        shown.canvas.view.glide(moved.shifted(back), now);
-        ui.ctx().request_repaint();
-    }
-    if let Some((lane, request)) = done.row {
-        let lane = before.canvas.trace().lane(lane);
-        let rank = (lane.program, lane.rank);
-        shown.choose(rank, request);
-    }
-    if done.wants_fit {
-        shown.fit();
-    }
-}
-
-fn shifted(range: TimeRange, by: DurationNs) -> TimeRange {
-    let [from, to] = [range.from, range.to].map(|time| TimeNs(time.0.saturating_add(by.0)));
-    TimeRange { from, to }
 }

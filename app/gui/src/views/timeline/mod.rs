@@ -4,6 +4,7 @@
 //! others are folded below them. Above the rows is a strip of the whole run with its abnormal executions.
 
 mod before;
+mod before_ui;
 mod cascade;
 mod header;
 mod marks;

@@ -155,7 +155,8 @@ impl TimelineState {
         if let Some(window) = self.wanted.take() {
             shown.canvas.view.jump(window);
         }
-        shown.follow_comparison(snapshot.comparison.as_ref());
+        let (known, comparison) = (shown.before.take(), snapshot.comparison.as_ref());
+        shown.before = BeforeRun::follow(known, comparison, &mut shown.canvas);
         Some(shown)
     }
 }

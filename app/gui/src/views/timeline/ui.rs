@@ -4,7 +4,8 @@ use callgrove_model::ExecRef;
 use callgrove_session::Command;
 use egui::{Panel, Ui};
 
-use super::before::before_ui;
+use super::before::BeforeRun;
+use super::before_ui::before_ui;
 use super::header::{header_ui, tools_ui};
 use super::marks::{NewMark, new_mark_ui};
 use super::state::{ShownRun, TimelineState};
@@ -45,7 +46,9 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
         shown.statistics = None;
     }
     new_mark_ui(ctx, &mut shown.new_mark, ui);
-    strip_ui(ctx, shown, ui);
+    if BeforeRun::has_strip(shown.before.as_ref(), ui.available_height()) {
+        strip_ui(ctx, shown, ui);
+    }
     before_ui(ctx, shown, ui);
     rows_ui(ctx, shown, ui);
 }

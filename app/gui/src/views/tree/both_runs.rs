@@ -2,42 +2,24 @@
 
 use std::sync::Arc;
 
-use callgrove_session::Snapshot;
 use egui::{Label, RichText, Ui};
 
-use super::state::TreeState;
+use super::state::{BothRuns, DrawnPair, TreeState};
 use super::ui::one_run_ui;
 use crate::context::ViewContext;
 use crate::theme::Theme;
 use crate::widgets::table::empty_ui;
 
-/// Whether the usual executions of both runs are shown, and their drawing.
-#[derive(Default)]
-pub(super) struct BothRuns {
-    is_shown: bool,
-    drawn: Option<Drawn>,
-}
-
-/// The drawing of one pair of executions.
-struct Drawn {
-    snapshot: Arc<Snapshot>,
-    state: Box<TreeState>,
-}
-
-impl Drawn {
-    fn new(snapshot: &Arc<Snapshot>) -> Self {
-        let mut state = TreeState::default();
-        state.compares = true;
-        Self {
-            snapshot: Arc::clone(snapshot),
-            state: Box::new(state),
-        }
+/// Draws the focused tree and its differences from usual ones; on request the usual executions of two compared runs.
+pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
+    if !both_runs_ui(ctx, &mut state.both_runs, ui) {
+        one_run_ui(ctx, state, ui);
     }
 }
 
 /// Draws the choice between the selected execution and the usual ones of both runs, while runs are compared. Returns
 /// whether it drew the latter.
-pub(super) fn both_runs_ui(ctx: &mut ViewContext<'_>, both: &mut BothRuns, ui: &mut Ui) -> bool {
+fn both_runs_ui(ctx: &mut ViewContext<'_>, both: &mut BothRuns, ui: &mut Ui) -> bool {
     let comparison = ctx.snapshot.comparison.clone();
     let Some(usual) = comparison.as_ref().and_then(|it| it.usual()) else {
         both.drawn = None;
@@ -68,10 +50,10 @@ pub(super) fn both_runs_ui(ctx: &mut ViewContext<'_>, both: &mut BothRuns, ui: &
         }
     };
     let known = both.drawn.take();
-    let known = known.filter(|drawn| Arc::ptr_eq(&drawn.snapshot, pair.snapshot()));
+    let known = known.filter(|drawn| Arc::ptr_eq(&drawn.found, pair.found()));
     let drawn = both
         .drawn
-        .insert(known.unwrap_or_else(|| Drawn::new(pair.snapshot())));
+        .insert(known.unwrap_or_else(|| DrawnPair::new(pair)));
     // Selections there are of calls that the open run does not have.
     let theme = Theme::new(ctx.theme.is_dark(), drawn.snapshot.trace.as_ref());
     ViewContext::alone(&drawn.snapshot, &theme, |ctx| {

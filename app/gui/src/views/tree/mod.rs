@@ -18,6 +18,6 @@ mod state;
 mod tests;
 mod ui;
 
+pub use both_runs::tree_ui;
 pub(crate) use picture::tree_picture_ui;
 pub use state::TreeState;
-pub use ui::tree_ui;

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use callgrove_model::{CsTree, ExecRef, TreeCalls, TreeIdx};
-use callgrove_session::{Explanation, Snapshot, TreeOf};
+use callgrove_session::{
+    Analysis, Calls, Explanation, Selection, Snapshot, TreeExplanation, TreeOf, UsualPair,
+    median_duration,
+};
 use egui::{Pos2, Rect, Vec2};
 
-use super::both_runs::BothRuns;
 use super::forces::Forces;
 use super::layout::{Drawing, MERGE_FROM, Scale, TreeMove};
 use crate::delay::KnownDelay;
@@ -46,6 +48,59 @@ pub struct TreeState {
     explained: Option<Arc<Explanation>>,
     /// The usual executions of two compared runs.
     pub(super) both_runs: BothRuns,
+}
+
+/// Whether the usual executions of two compared runs are shown, and their drawing.
+#[derive(Default)]
+pub(super) struct BothRuns {
+    pub(super) is_shown: bool,
+    pub(super) drawn: Option<DrawnPair>,
+}
+
+/// The drawing of the usual executions of two runs.
+pub(super) struct DrawnPair {
+    pub(super) found: Arc<TreeExplanation>,
+    /// The two executions as a run: that of AFTER is selected, and that of BEFORE is the usual one.
+    pub(super) snapshot: Snapshot,
+    pub(super) state: Box<TreeState>,
+}
+
+impl DrawnPair {
+    pub(super) fn new(pair: &UsualPair) -> Self {
+        let (forest, found) = (pair.forest(), pair.found());
+        let state = TreeState {
+            compares: true,
+            ..TreeState::default()
+        };
+        let explanation = Explanation {
+            tree: TreeIdx(0),
+            neighbours: Vec::new(),
+            findings: found.differences.clone(),
+            usual: TreeIdx(1),
+            num_usual: 1,
+            is_same_shape: found.is_same_shape,
+        };
+        let analysis = Analysis {
+            root_name: pair.root().to_owned(),
+            num_subtrees: 0,
+            median_duration: median_duration(forest),
+            structures: vec![0, u32::from(!found.is_same_shape)],
+            write_shares: vec![None, None],
+            forest: forest.clone(),
+        };
+        Self {
+            found: Arc::clone(found),
+            snapshot: Snapshot {
+                calls: Some(Arc::new(Calls::local(forest.trace()))),
+                trace: Some(Arc::clone(forest.trace())),
+                analysis: Some(Arc::new(analysis)),
+                selection: Selection::One(TreeIdx(0)),
+                explanation: Some(Arc::new(explanation)),
+                ..Snapshot::default()
+            },
+            state: Box::new(state),
+        }
+    }
 }
 
 /// The drawing of one tree.

@@ -10,7 +10,6 @@ use egui::{
 };
 
 use super::aligned::{self, aligned_ui};
-use super::both_runs::both_runs_ui;
 use super::findings::{findings_ui, listed};
 use super::layout::{TreeMove, Vertex};
 use super::paint::{Canvas, Highlight};
@@ -30,13 +29,6 @@ const MIN_HEIGHT_FOR_CALLS: f32 = 3.0 * aligned::HEIGHT;
 const ZOOM_STEP: f32 = 1.25;
 /// Change of the threshold by one key press.
 const THRESHOLD_STEP: f64 = 0.05;
-
-/// Draws the focused tree and its differences from usual ones.
-pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
-    if !both_runs_ui(ctx, &mut state.both_runs, ui) {
-        one_run_ui(ctx, state, ui);
-    }
-}
 
 /// Draws the focused tree of a run.
 pub(super) fn one_run_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
