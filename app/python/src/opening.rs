@@ -73,5 +73,10 @@ pub(crate) fn open(
         warn_of_damage(py, &trace.warnings)?;
     }
     let may_label = labels == "write";
-    Ok(Run(OpenedRun::new(source, session, monitor, may_label)))
+    Ok(Run(OpenedRun::new(
+        (source, function),
+        session,
+        monitor,
+        may_label,
+    )))
 }
