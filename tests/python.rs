@@ -84,7 +84,8 @@ fn run(command: &mut Command) -> Result<String> {
 }
 
 #[test]
-fn a_wheel_in_a_fresh_environment_answers_as_the_commands_do_and_runs_the_notebook() -> Result<()> {
+fn a_wheel_in_a_fresh_environment_answers_as_the_commands_do_and_runs_the_jupyter_document()
+-> Result<()> {
     let python = Python::install()?;
     let folder = python.folder.path();
     let example = example().join("lammps-4r-small.callgrove");
@@ -95,9 +96,9 @@ fn a_wheel_in_a_fresh_environment_answers_as_the_commands_do_and_runs_the_notebo
     let checked = python.run_script("checks.py", &[&example, &rows_file, folder])?;
     assert!(checked.contains("all checks passed"), "{checked}");
     let ran = python.run_script(
-        "notebook.py",
+        "jupyter.py",
         &[&data("docs/callgrove.ipynb"), &data("docs")],
     )?;
-    assert!(ran.contains("the notebook ran"), "{ran}");
+    assert!(ran.contains("the document ran"), "{ran}");
     Ok(())
 }

@@ -13,7 +13,7 @@ use callgrove_session::wire::{ViewerHost, Viewers};
 use tokio::sync::watch;
 
 use crate::host::NativeHost;
-use callgrove_headless::{default_folder, start};
+use callgrove_headless::{default_folder, start_engine};
 
 /// Name, brotli form and gzip form of each file of the page; empty if the program was built without it.
 const PAGE: &[(&str, &[u8], &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
@@ -77,7 +77,7 @@ pub(crate) fn session(
     let job = watched.as_ref().map(|(address, _)| address.clone());
     let host = ViewerHost::new(host, viewers.clone(), source.to_owned()).watching(job);
     let (news_sender, news) = watch::channel(());
-    let session = start(
+    let session = start_engine(
         Box::new(host),
         Arc::new(move || {
             news_sender.send_replace(());

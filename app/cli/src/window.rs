@@ -15,7 +15,7 @@ use eframe::egui;
 use crate::host::NativeHost;
 use crate::platform::NativePlatform;
 use callgrove_headless::default_folder;
-use callgrove_headless::start;
+use callgrove_headless::start_engine;
 
 /// Initial size of the window, in points.
 const SIZE: [f32; 2] = [1600.0, 1000.0];
@@ -35,7 +35,7 @@ pub(crate) fn show(commands: Vec<Command>, access: ServerAccess) -> Result<()> {
     }
     let host = NativeHost::new(default_folder()).with_access(access.clone());
     let host = Box::new(host);
-    let engine = start(host, Arc::clone(&wake))?;
+    let engine = start_engine(host, Arc::clone(&wake))?;
     let watch = follow_job(access, wake)?;
     let mut session = Session::new(engine, Some(watch));
     for command in commands {

@@ -17,7 +17,7 @@ const SEED: u64 = 1;
 ///
 /// # Errors
 /// The system starts no thread.
-pub fn start(host: Box<dyn Host>, wake: Wake) -> Result<SessionHandle> {
+pub fn start_engine(host: Box<dyn Host>, wake: Wake) -> Result<SessionHandle> {
     let (sender, commands) = sync_channel(MAX_WAITING);
     let cell = SnapshotCell::default();
     let handle = SessionHandle::new(sender, cell.clone());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use callgrove_session::{Command, Host, Session, Severity, Snapshot, Wake, Work};
 
-use crate::engine;
+use crate::engine::start_engine;
 
 /// Interval after which the session is looked at even if it reported nothing.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -55,7 +55,7 @@ impl HeadlessSession {
             sender.try_send(()).ok();
         });
         let mut opened = Self {
-            session: Session::new(engine::start(host, wake)?, None),
+            session: Session::new(start_engine(host, wake)?, None),
             waiter: Waiter { news, monitor },
             num_markers: 0,
             last_notice: 0,

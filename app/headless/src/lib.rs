@@ -16,7 +16,7 @@ mod journal_file;
 mod local_host;
 pub mod tables;
 
-pub use engine::start;
+pub use engine::start_engine;
 pub use files::{Readers, config_folder, replace_file, replace_file_with, user_folder};
 pub use findings::{JudgedForest, trace_findings};
 pub use headless_session::{HeadlessSession, WorkMonitor};

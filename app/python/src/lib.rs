@@ -8,7 +8,7 @@
 //!                         └─ label, train, save_model, to_perfetto
 //! ```
 //!
-//! Long work runs without Python's global lock. A [`watch::Reporter`] shows its progress and cancels it at Ctrl+C.
+//! Long work runs without Python's global lock. A [`watch::WorkReporter`] shows its progress and cancels it at Ctrl+C.
 
 mod batch;
 mod errors;
@@ -31,8 +31,8 @@ fn _callgrove(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", py.get_type::<errors::Error>())?;
     module.add("DataWarning", py.get_type::<errors::DataWarning>())?;
-    module.add_class::<run::Run>()?;
-    module.add_class::<table::Table>()?;
+    module.add_class::<run::PyRun>()?;
+    module.add_class::<table::PyTable>()?;
     module.add_class::<tree::Tree>()?;
     module.add_function(wrap_pyfunction!(opening::open, module)?)
 }

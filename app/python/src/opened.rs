@@ -20,6 +20,8 @@ pub(crate) struct OpenedRun {
     /// What compares trees with usual ones, and the snapshot that it belongs to.
     explainer: Mutex<Option<(u64, Arc<Explainer>)>>,
     monitor: SessionMonitor,
+    /// The function that was named last.
+    function: Mutex<Option<String>>,
     pub(crate) may_label: bool,
 }
 
@@ -36,7 +38,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl OpenedRun {
     /// Returns the state of a run that was opened.
     pub(crate) fn new(
-        source: String,
+        (source, function): (String, Option<&str>),
         session: HeadlessSession,
         monitor: SessionMonitor,
         may_label: bool,
@@ -48,6 +50,7 @@ impl OpenedRun {
             snapshot: Mutex::new(Some(snapshot)),
             explainer: Mutex::new(None),
             monitor,
+            function: Mutex::new(function.map(str::to_owned)),
             may_label,
         }
     }
@@ -104,10 +107,13 @@ impl OpenedRun {
         progress: Option<&Py<PyAny>>,
     ) -> PyResult<Judged> {
         let mut snapshot = self.snapshot()?;
-        let root = snapshot.analysis.as_ref().map(|it| it.root_name.clone());
-        if let Some(function) = function.filter(|it| Some(it) != root.as_ref()) {
-            let commands = vec![Command::SetRoot { function }];
+        let known = lock(&self.function).clone();
+        if let Some(function) = function.filter(|it| Some(it) != known.as_ref()) {
+            let commands = vec![Command::SetRoot {
+                function: function.clone(),
+            }];
             snapshot = self.perform(py, commands, progress.map(|it| it.clone_ref(py)))?;
+            *lock(&self.function) = Some(function);
         }
         let (forest, detection) = forest_of(&snapshot)?;
         let known = lock(&self.explainer).clone();

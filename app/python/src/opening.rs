@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 
 use crate::errors::{exception, warn_of_damage};
 use crate::opened::OpenedRun;
-use crate::run::Run;
+use crate::run::PyRun;
 use crate::watch::SessionMonitor;
 
 /// The sources of a run: one path or pattern, or several.
 #[derive(FromPyObject)]
-pub(crate) enum Sources {
+pub(crate) enum SourcePaths {
     One(PathBuf),
     Several(Vec<PathBuf>),
 }
@@ -33,14 +33,14 @@ pub(crate) enum Sources {
 #[pyo3(signature = (source, function = None, *, labels = "write", progress = None))]
 pub(crate) fn open(
     py: Python<'_>,
-    source: Sources,
+    source: SourcePaths,
     function: Option<&str>,
     labels: &str,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Run> {
+) -> PyResult<PyRun> {
     let paths = match source {
-        Sources::One(path) => vec![path],
-        Sources::Several(paths) => paths,
+        SourcePaths::One(path) => vec![path],
+        SourcePaths::Several(paths) => paths,
     };
     let paths: Vec<_> = paths.iter().map(|it| it.to_string_lossy()).collect();
     let source = paths.join(PATH_SEPARATOR);
@@ -73,5 +73,10 @@ pub(crate) fn open(
         warn_of_damage(py, &trace.warnings)?;
     }
     let may_label = labels == "write";
-    Ok(Run(OpenedRun::new(source, session, monitor, may_label)))
+    Ok(PyRun(OpenedRun::new(
+        (source, function),
+        session,
+        monitor,
+        may_label,
+    )))
 }

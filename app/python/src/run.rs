@@ -19,7 +19,7 @@ use crate::errors::{error, exception};
 use crate::executions::executions;
 use crate::opened::{Judged, OpenedRun, causes_of, forest_of, tree_named};
 use crate::rows::LaneFilter;
-use crate::table::{Table, TableRows};
+use crate::table::{PyTable, TableRows};
 use crate::trace_file::write_trace;
 use crate::tree::Tree;
 use crate::watch::watched;
@@ -27,20 +27,20 @@ use crate::watch::watched;
 /// A run that is open: its contents and what was found in it.
 ///
 /// `callgrove.open` opens one. `close()`, or the end of a `with` block, releases its memory and its labels.
-#[pyclass(frozen, module = "callgrove")]
-pub(crate) struct Run(pub(crate) OpenedRun);
+#[pyclass(frozen, name = "Run", module = "callgrove")]
+pub(crate) struct PyRun(pub(crate) OpenedRun);
 
 /// A path to a file that is written.
 #[derive(FromPyObject)]
 #[pyo3(transparent)]
 pub(crate) struct OutputPath(PathBuf);
 
-fn table(batch: PyResult<RecordBatch>) -> PyResult<Table> {
-    Ok(Table(TableRows::Batch(batch?)))
+fn table(batch: PyResult<RecordBatch>) -> PyResult<PyTable> {
+    Ok(PyTable(TableRows::Batch(batch?)))
 }
 
 #[pymethods]
-impl Run {
+impl PyRun {
     /// The path or pattern that the run was opened from.
     #[getter]
     fn source(&self) -> &str {
@@ -96,28 +96,28 @@ impl Run {
         rank: Option<u32>,
         function: Option<&str>,
         program: Option<u32>,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PyTable> {
         let trace = self.0.trace()?;
         let functions = OpenedRun::functions(&trace, function)?;
         let filter = LaneFilter { program, rank };
-        Ok(Table(TableRows::Calls(trace, filter, functions)))
+        Ok(PyTable(TableRows::Calls(trace, filter, functions)))
     }
 
     /// Returns the messages between ranks, in order of sending.
-    fn messages(&self) -> PyResult<Table> {
-        Ok(Table(TableRows::Messages(self.0.trace()?)))
+    fn messages(&self) -> PyResult<PyTable> {
+        Ok(PyTable(TableRows::Messages(self.0.trace()?)))
     }
 
     /// Returns the enters and leaves in order of time, in the columns of Pipit.
     #[pyo3(signature = (rank = None, *, program = None))]
-    fn events(&self, rank: Option<u32>, program: Option<u32>) -> PyResult<Table> {
+    fn events(&self, rank: Option<u32>, program: Option<u32>) -> PyResult<PyTable> {
         let filter = LaneFilter { program, rank };
-        Ok(Table(TableRows::Events(self.0.trace()?, filter)))
+        Ok(PyTable(TableRows::Events(self.0.trace()?, filter)))
     }
 
     /// Returns the executions of a function or pattern with their times: the trees that `rank` judges.
     #[pyo3(signature = (function = None))]
-    fn executions(&self, py: Python<'_>, function: Option<&str>) -> PyResult<Table> {
+    fn executions(&self, py: Python<'_>, function: Option<&str>) -> PyResult<PyTable> {
         let snapshot = self.0.snapshot()?;
         let forest = match function {
             Some(function) => {
@@ -140,7 +140,7 @@ impl Run {
         function: Option<String>,
         explain: bool,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PyTable> {
         let Judged {
             snapshot,
             explainer,
@@ -167,7 +167,7 @@ impl Run {
 
     /// Returns what delayed the abnormal executions; with `all`, every execution. As `callgrove causes`.
     #[pyo3(signature = (*, all = false, progress = None))]
-    fn causes(&self, py: Python<'_>, all: bool, progress: Option<Py<PyAny>>) -> PyResult<Table> {
+    fn causes(&self, py: Python<'_>, all: bool, progress: Option<Py<PyAny>>) -> PyResult<PyTable> {
         let snapshot = self.0.snapshot()?;
         let (forest, detection) = forest_of(&snapshot)?;
         let causes = causes_of(&snapshot)?;
@@ -189,7 +189,7 @@ impl Run {
 
     /// Returns which ranks delayed which others, the costliest first. As `callgrove incidents`.
     #[pyo3(signature = (*, progress = None))]
-    fn incidents(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Table> {
+    fn incidents(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<PyTable> {
         let snapshot = self.0.snapshot()?;
         let causes = causes_of(&snapshot)?;
         let begin = causes.trace().time_span();
@@ -206,7 +206,7 @@ impl Run {
 
     /// Returns the recurring patterns, those with the most time first. As `callgrove patterns`.
     #[pyo3(signature = (*, progress = None))]
-    fn patterns(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Table> {
+    fn patterns(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<PyTable> {
         let (snapshot, trace) = (self.0.snapshot()?, self.0.trace()?);
         let batch = watched(py, progress, "Searching for patterns", |progress| {
             let patterns = RunPatterns::find(&trace, progress).map_err(exception)?;

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::errors::{exception, table_error};
-use crate::rows::{Calls, Events, LaneFilter, Messages, reader};
+use crate::rows::{CallRows, Events, LaneFilter, Messages, reader};
 
 /// Number of rows that a table shows of itself.
 const ROWS_SHOWN: usize = 10;
@@ -35,10 +35,10 @@ pub(crate) enum TableRows {
 /// `pandas`, `polars`, `duckdb` and `pyarrow` take it as it is: `polars.DataFrame(ranked)`, `pyarrow.table(ranked)`,
 /// `duckdb.sql("from ranked")`. `to_pandas()` and its like are shortcuts. Tables of calls, messages and events are made
 /// while they are read, in batches of at most 65,536 rows.
-#[pyclass(frozen, module = "callgrove")]
-pub(crate) struct Table(pub(crate) TableRows);
+#[pyclass(frozen, name = "Table", module = "callgrove")]
+pub(crate) struct PyTable(pub(crate) TableRows);
 
-impl Table {
+impl PyTable {
     /// Returns a new reader of all rows.
     fn reader(&self) -> Box<dyn RecordBatchReader + Send> {
         match &self.0 {
@@ -48,7 +48,7 @@ impl Table {
                 Box::new(RecordBatchIterator::new(batches, schema))
             }
             TableRows::Calls(trace, filter, functions) => {
-                reader(Calls::new(Arc::clone(trace), *filter, functions.clone()))
+                reader(CallRows::new(Arc::clone(trace), *filter, functions.clone()))
             }
             TableRows::Messages(trace) => reader(Messages::new(Arc::clone(trace))),
             TableRows::Events(trace, filter) => reader(Events::new(Arc::clone(trace), *filter)),
@@ -63,7 +63,7 @@ impl Table {
         match &self.0 {
             TableRows::Batch(batch) => batch.num_rows(),
             TableRows::Calls(trace, filter, functions) => {
-                Calls::count(trace, *filter, functions.as_deref())
+                CallRows::count(trace, *filter, functions.as_deref())
             }
             TableRows::Messages(trace) => trace.messages.len(),
             TableRows::Events(trace, filter) => Events::count(trace, *filter),
@@ -95,7 +95,7 @@ impl Table {
 }
 
 #[pymethods]
-impl Table {
+impl PyTable {
     /// Returns the rows as a stream of Arrow's C interface, without a copy.
     ///
     /// A requested schema is ignored, as the interface allows: the columns keep their types.

@@ -8,7 +8,7 @@ use callgrove_model::{DurationNs, Forest, FuncId, FunctionName, Reason, TreeIdx}
 use pyo3::prelude::*;
 
 use crate::batch::batch_of;
-use crate::table::{Table, TableRows};
+use crate::table::{PyTable, TableRows};
 
 /// Number of lines that `print` shows.
 const MAX_LINES: usize = 100;
@@ -215,7 +215,7 @@ impl Tree {
     }
 
     /// Returns the lines of the tree as a table.
-    fn table(&self) -> PyResult<Table> {
+    fn table(&self) -> PyResult<PyTable> {
         let columns = [
             TableColumn::int("depth"),
             TableColumn::text("function"),
@@ -238,7 +238,7 @@ impl Tree {
             ((), cells)
         });
         let table = UntypedTable::new("tree", &columns);
-        Ok(Table(TableRows::Batch(batch_of(&table, rows)?)))
+        Ok(PyTable(TableRows::Batch(batch_of(&table, rows)?)))
     }
 
     fn __len__(&self) -> usize {

@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Shows progress through a function of the user, or on standard error, and looks for signals.
 #[derive(Default)]
-pub(crate) struct Reporter {
+pub(crate) struct WorkReporter {
     /// The user's function, called with a stage and a fraction.
     callback: Option<Py<PyAny>>,
     is_terminal: bool,
@@ -31,9 +31,9 @@ pub(crate) struct Reporter {
 
 /// The reporter of the session's current work.
 #[derive(Clone, Default)]
-pub(crate) struct SessionMonitor(Arc<Mutex<Reporter>>);
+pub(crate) struct SessionMonitor(Arc<Mutex<WorkReporter>>);
 
-impl Reporter {
+impl WorkReporter {
     /// Returns a reporter to `callback`, or else to standard error, if that is a terminal.
     pub(crate) fn new(callback: Option<Py<PyAny>>) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Reporter {
 impl SessionMonitor {
     /// Replaces the reporter, for the next command.
     pub(crate) fn begin(&self, callback: Option<Py<PyAny>>) {
-        *self.lock() = Reporter::new(callback);
+        *self.lock() = WorkReporter::new(callback);
     }
 
     /// Returns the exception that stopped the work, if one did.
@@ -91,7 +91,7 @@ impl SessionMonitor {
         std::mem::take(&mut *self.lock()).stopped
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Reporter> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, WorkReporter> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -116,7 +116,7 @@ pub(crate) fn watched<T: Send>(
     stage: &str,
     work: impl FnOnce(Progress<'_>) -> T + Send,
 ) -> PyResult<T> {
-    let mut reporter = Reporter::new(callback);
+    let mut reporter = WorkReporter::new(callback);
     let (is_cancelled, permille) = (AtomicBool::new(false), AtomicU32::new(0));
     let sink = |fraction: f32| {
         permille.store((fraction * 1e3) as u32, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use super::reader::{
 };
 
 /// The calls of a run, lane by lane, in order of entry.
-pub(crate) struct Calls {
+pub(crate) struct CallRows {
     trace: Arc<Trace>,
     names: ArrayRef,
     filter: LaneFilter,
@@ -30,7 +30,7 @@ struct CallColumns {
     function: Vec<i32>,
     entry: Vec<i64>,
     exit: Vec<i64>,
-    duration: Vec<i64>,
+    duration_ns: Vec<i64>,
     exclusive: Vec<i64>,
     depth: Vec<u16>,
     step: Vec<u32>,
@@ -38,7 +38,7 @@ struct CallColumns {
     closed: Vec<bool>,
 }
 
-impl Calls {
+impl CallRows {
     /// Returns the calls of a run. `functions` are sorted.
     pub(crate) fn new(
         trace: Arc<Trace>,
@@ -92,7 +92,7 @@ impl Calls {
             to.function.push(place_of(func));
             to.entry.push(calls.entry[row].0);
             to.exit.push(calls.exit(ExecIdx::from_index(row)).0);
-            to.duration.push(calls.inclusive[row].0);
+            to.duration_ns.push(calls.inclusive[row].0);
             to.exclusive.push(calls.exclusive[row].0);
             to.depth.push(calls.depth[row]);
             to.step.push(calls.step[row].0);
@@ -106,7 +106,7 @@ impl Calls {
     }
 }
 
-impl RunRows for Calls {
+impl RunRows for CallRows {
     fn schema() -> (&'static str, Vec<Field>) {
         let fields = vec![
             column("program", DataType::UInt32),
@@ -142,7 +142,7 @@ impl RunRows for Calls {
                 function,
                 Arc::new(Int64Array::from(to.entry)),
                 Arc::new(Int64Array::from(to.exit)),
-                Arc::new(Int64Array::from(to.duration)),
+                Arc::new(Int64Array::from(to.duration_ns)),
                 Arc::new(Int64Array::from(to.exclusive)),
                 Arc::new(UInt16Array::from(to.depth)),
                 Arc::new(UInt32Array::from(to.step)),

@@ -1,4 +1,4 @@
-//! The events of a run in the columns of Pipit, so that its notebooks go on.
+//! The events of a run in the columns of Pipit, so that analyses made for it go on.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

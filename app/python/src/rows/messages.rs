@@ -22,7 +22,7 @@ struct MessageColumns {
     threads: [Vec<u32>; 2],
     times: [Vec<i64>; 2],
     tag: Vec<u64>,
-    size: Vec<u64>,
+    size_bytes: Vec<u64>,
 }
 
 impl Messages {
@@ -75,7 +75,7 @@ impl RunRows for Messages {
             let sender = trace.lane(message.send.lane);
             to.program.push(sender.program.0);
             to.tag.push(sender.comms.tag[row]);
-            to.size.push(sender.comms.size_bytes[row]);
+            to.size_bytes.push(sender.comms.size_bytes[row]);
         }
         let [sender, receiver] = to.ranks.map(UInt32Array::from);
         let [sender_thread, receiver_thread] = to.threads.map(UInt32Array::from);
@@ -89,7 +89,7 @@ impl RunRows for Messages {
             Arc::new(send),
             Arc::new(receive),
             Arc::new(UInt64Array::from(to.tag)),
-            Arc::new(UInt64Array::from(to.size)),
+            Arc::new(UInt64Array::from(to.size_bytes)),
         ]))
     }
 }

@@ -5,7 +5,7 @@ mod events;
 mod messages;
 mod reader;
 
-pub(crate) use calls::Calls;
+pub(crate) use calls::CallRows;
 pub(crate) use events::Events;
 pub(crate) use messages::Messages;
 pub(crate) use reader::{LaneFilter, reader};
