@@ -315,7 +315,9 @@ mod tests {
                 "chromium",
                 "postgresql",
                 "zstd",
-                "valgrind"
+                "valgrind",
+                "python3",
+                "python3-venv"
             ]
         );
         let Availability::Old(old) = check::version("Chromium 90.0.1", "112.0") else {
@@ -333,7 +335,7 @@ mod tests {
             &[
                 problem(&ADIOS2[0], old),
                 problem(&TESTS[0], Availability::Missing),
-                problem(&TESTS[8], Availability::Missing),
+                problem(&TESTS[9], Availability::Missing),
             ],
         );
         let lines: Vec<&str> = text.lines().collect();

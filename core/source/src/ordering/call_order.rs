@@ -5,7 +5,7 @@
 //! show which of the two it is.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use callgrove_model::{FuncId, TimeNs};
 
@@ -33,6 +33,16 @@ impl Call {
             && other.end <= self.end
             && (self.start, self.end) != (other.start, other.end)
     }
+}
+
+fn begin_together(a: &Call, b: &Call) -> bool {
+    a.start == b.start
+}
+
+/// Returns whether calls that begin together, the longest first, are of both kinds: with a duration and without.
+fn is_mixed(together: &[Call]) -> bool {
+    together.first().is_some_and(|it| !it.has_no_duration())
+        && together.last().is_some_and(Call::has_no_duration)
 }
 
 /// The order in which a file lists calls that nest.
@@ -64,7 +74,7 @@ impl ListOrder {
     }
 
     /// Sorts calls by begin, callers before their callees. A call of no duration precedes those that begin at its time
-    /// if the list says that it is in none of them, or if its function would call itself and does so nowhere else.
+    /// if the list says that it is in none of them, or if [`Neighbours`] do.
     pub(super) fn sort(self, calls: &mut [Call]) {
         let place = |it: &Call| match self {
             Self::CalleeFirst if !it.has_no_duration() => u32::MAX - it.order,
@@ -82,20 +92,20 @@ impl ListOrder {
             let next = ends.partition_point(|end| *end < (it.start, it.order));
             it.has_no_duration() && ends.get(next).is_some_and(|end| end.0 == it.start)
         };
-        let recursive = if self == Self::CalleeFirst {
-            recursive_functions(calls)
+        let is_doubtful = self == Self::CalleeFirst && calls.chunk_by(begin_together).any(is_mixed);
+        let neighbours = if is_doubtful {
+            Neighbours::of(calls)
         } else {
-            BTreeSet::new()
+            Neighbours::default()
         };
-        for together in calls.chunk_by_mut(|a, b| a.start == b.start) {
-            let is_mixed = together.first().is_some_and(|it| !it.has_no_duration())
-                && together.last().is_some_and(Call::has_no_duration);
-            if !is_mixed {
+        for together in calls.chunk_by_mut(begin_together) {
+            if !is_mixed(together) {
                 continue;
             }
             if self == Self::CalleeFirst {
                 together.sort_by_key(|it| !is_last_callee(it));
-                separate(together, &recursive);
+                let num_last = together.iter().filter(|it| is_last_callee(it)).count();
+                neighbours.arrange(&mut together[num_last..]);
                 continue;
             }
             let mut listed = together.to_vec();
@@ -108,36 +118,108 @@ impl ListOrder {
     }
 }
 
-/// Returns the functions that call themselves directly, as calls show that begin after and end before another of the same
-/// function. The calls are sorted by begin, callers first.
-fn recursive_functions(calls: &[Call]) -> BTreeSet<FuncId> {
-    let mut found = BTreeSet::new();
-    let mut open: Vec<&Call> = Vec::new();
-    for call in calls {
-        while open.last().is_some_and(|it| it.end <= call.start) {
-            open.pop();
-        }
-        let is_inside = |it: &&Call| it.start < call.start && call.end < it.end;
-        let caller = open.last().filter(|it| it.func == call.func);
-        if caller.is_some_and(is_inside) {
-            found.insert(call.func);
-        }
-        open.push(call);
-    }
-    found
+/// How often a call of one function is right before one of another, minus how often it is the first in it. Counted where
+/// the times leave no doubt, this decides where they do: a list of callees first has a call of no duration before the
+/// longer call that begins at its time, whether it is in that call or precedes it. Without a count it is in it, unless the
+/// function would call itself.
+#[derive(Default)]
+struct Neighbours(BTreeMap<(FuncId, FuncId), i64>);
+
+/// A call that is open, and the call that ended last in it.
+struct OpenFrame {
+    start: TimeNs,
+    end: TimeNs,
+    func: FuncId,
+    last: LastCallee,
 }
 
-/// Moves calls of no duration before the longer call of their function that begins at their time, unless the function is
-/// recursive. The calls begin together, the longest first.
-fn separate(together: &mut [Call], recursive: &BTreeSet<FuncId>) {
-    for at in 0..together.len() {
-        let call = together[at];
-        if !call.has_no_duration() || recursive.contains(&call.func) {
-            continue;
+#[derive(Clone, Copy)]
+enum LastCallee {
+    /// The call has begun, and nothing in it.
+    Missing,
+    Known(FuncId),
+    /// The times leave a doubt.
+    Doubtful,
+}
+
+impl Neighbours {
+    /// Counts the neighbours in calls that are sorted by begin, callers first.
+    fn of(calls: &[Call]) -> Self {
+        let mut neighbours = Self::default();
+        let mut open: Vec<OpenFrame> = Vec::new();
+        for together in calls.chunk_by(begin_together) {
+            let is_mixed = is_mixed(together);
+            for call in together {
+                let ended = open.iter().position(|it| it.end <= call.start);
+                open.truncate(ended.unwrap_or(open.len()));
+                if call.has_no_duration() && (is_mixed || ended.is_some()) {
+                    let doubtful = open
+                        .iter_mut()
+                        .rev()
+                        .take_while(|it| it.start == call.start);
+                    doubtful.for_each(|it| it.last = LastCallee::Doubtful);
+                    if let Some(frame) = open.last_mut() {
+                        frame.last = LastCallee::Doubtful;
+                    }
+                    continue;
+                }
+                if let Some(frame) = open.last_mut() {
+                    match frame.last {
+                        LastCallee::Missing => neighbours.count(call.func, frame.func, -1),
+                        LastCallee::Known(last) if !is_mixed => {
+                            neighbours.count(last, call.func, 1);
+                        }
+                        LastCallee::Known(_) | LastCallee::Doubtful => {}
+                    }
+                    frame.last = LastCallee::Known(call.func);
+                }
+                if !call.has_no_duration() {
+                    open.push(OpenFrame {
+                        start: call.start,
+                        end: call.end,
+                        func: call.func,
+                        last: LastCallee::Missing,
+                    });
+                }
+            }
         }
-        let of_function = |it: &Call| it.func == call.func && !it.has_no_duration();
-        if let Some(first) = together[..at].iter().position(of_function) {
-            together[first..=at].rotate_right(1);
+        neighbours
+    }
+
+    fn count(&mut self, first: FuncId, second: FuncId, by: i64) {
+        *self.0.entry((first, second)).or_default() += by;
+    }
+
+    /// Returns whether a call of no duration precedes a longer call that begins at its time.
+    fn is_before(&self, call: FuncId, longer: FuncId) -> bool {
+        match self.0.get(&(call, longer)) {
+            Some(&balance) if balance != 0 => balance > 0,
+            _ => call == longer,
+        }
+    }
+
+    /// Arranges calls that begin together: longer ones, callers first, and then those of no duration as they are listed.
+    /// These keep their order.
+    fn arrange(&self, together: &mut [Call]) {
+        let (longer, short): (Vec<Call>, Vec<Call>) =
+            together.iter().partition(|it| !it.has_no_duration());
+        // The number of longer calls before each call of no duration, the last one first.
+        let mut depth = longer.len();
+        let depths = short.iter().rev().map(|call| {
+            let is_before = |at: &usize| self.is_before(call.func, longer[*at].func);
+            depth = (0..depth).find(is_before).unwrap_or(depth);
+            depth
+        });
+        let depths: Vec<usize> = depths.collect();
+        let mut short = short.into_iter().zip(depths.into_iter().rev()).peekable();
+        let mut places = together.iter_mut();
+        for depth in 0..=longer.len() {
+            while let Some((call, _)) = short.next_if(|(_, it)| *it == depth) {
+                places.next().into_iter().for_each(|place| *place = call);
+            }
+            if let Some(call) = longer.get(depth) {
+                places.next().into_iter().for_each(|place| *place = *call);
+            }
         }
     }
 }

@@ -107,7 +107,7 @@ fn facts_ui(ctx: &ViewContext<'_>, comparison: &Arc<ComparedWith>, ui: &mut Ui) 
     let text = format!("BEFORE {} · AFTER {after}", comparison.source());
     ui.add(Label::new(RichText::new(text).color(ctx.theme.weak_text())).truncate());
     for limit in comparison.limits() {
-        let text = RichText::new(format!("⚠ {limit}")).color(ctx.theme.warning());
+        let text = RichText::new(format!("Note: {limit}")).color(ctx.theme.warning());
         ui.add(Label::new(text).wrap());
     }
 }
