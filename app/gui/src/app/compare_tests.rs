@@ -82,7 +82,7 @@ fn equal_runs_are_reported_with_how_much_was_compared() {
     let mut window = Window::new(after.clone());
     window.publish(compared(&after, &after));
     let text = window.harness.get_by_label_contains("Nothing changed:");
-    let text = text.accesskit_node().label().unwrap_or_default();
+    let text = text.accesskit_node().value().unwrap_or_default();
     assert!(text.contains("ways"), "{text}");
 }
 
@@ -99,7 +99,7 @@ fn both_timelines_have_one_zoom() {
     let (mut window, _) = different();
     let in_view = |window: &Window| {
         let text = window.harness.get_by_label_contains(" in view");
-        text.accesskit_node().label().unwrap_or_default()
+        text.accesskit_node().value().unwrap_or_default()
     };
     let before = in_view(&window);
     window.harness.get_by_label("Timeline of BEFORE").hover();
