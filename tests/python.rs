@@ -1,4 +1,4 @@
-//! The package `callgrove` of Python: its wheel is built, installed into a fresh virtual environment, and used there.
+//! The package `callgrove` of Python: its wheel is installed into a fresh virtual environment, and used there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,9 @@ use tempfile::TempDir;
 /// The environment variable that names the folder of Python's packages for this test.
 const PACKAGES: &str = "CALLGROVE_PYTHON";
 
+/// The environment variable that names the folder of the wheel.
+const WHEELS: &str = "CALLGROVE_WHEELS";
+
 /// A virtual environment with the wheel.
 struct Python {
     folder: TempDir,
@@ -18,32 +21,15 @@ struct Python {
 }
 
 impl Python {
-    /// Builds the wheel and installs it.
+    /// Installs the wheel.
     fn install() -> Result<Self> {
         let packages = std::env::var_os(PACKAGES).with_context(|| {
             format!("{PACKAGES} is not set: run `eval \"$(cargo xtask setup)\"`")
         })?;
         let packages = PathBuf::from(packages);
+        let wheels = std::env::var_os(WHEELS)
+            .with_context(|| format!("{WHEELS} is not set: `cargo xtask test` builds the wheel"))?;
         let folder = tempfile::tempdir()?;
-        let wheels = folder.path().join("wheels");
-        // The folder of this test's temporary files is below the target folder.
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
-        let mut maturin = Command::new(packages.join("bin/maturin"));
-        maturin
-            .args([
-                "build",
-                "--quiet",
-                "--profile",
-                "dev",
-                "--compatibility",
-                "linux",
-            ])
-            .args(["--manifest-path", "app/python/Cargo.toml", "--out"])
-            .arg(&wheels)
-            .env("PYTHONPATH", &packages)
-            .env("CARGO_TARGET_DIR", target.context("no target folder")?)
-            .current_dir(data(""));
-        run(&mut maturin)?;
         let venv = folder.path().join("venv");
         run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
         let wheel = fs::read_dir(&wheels)?.next().context("no wheel")??.path();

@@ -107,7 +107,7 @@ pub fn rareness_text(p_value: f64, num_trees: usize) -> String {
     let seen = num_trees.max(2) as f64;
     let one_in = 1.0 / p_value.clamp(1e-9, 1.0);
     if one_in > seen {
-        return format!("rarer than {}", rareness_text(1.0 / seen, usize::MAX));
+        return format!("under {}", rareness_text(1.0 / seen, usize::MAX));
     }
     match one_in {
         0.0..2.0 => "usual".to_owned(),
@@ -190,7 +190,7 @@ mod tests {
                 "1 in 3",
                 "1 in 47",
                 "1 in 8,100",
-                "rarer than 1 in 10,000"
+                "under 1 in 10,000"
             ]
         );
     }

@@ -12,6 +12,9 @@ use crate::workspace::Workspace;
 /// The environment variable that names the folder of the packages for the tests.
 pub(crate) const VARIABLE: &str = "CALLGROVE_PYTHON";
 
+/// The environment variable that names the folder of the wheel.
+pub(crate) const WHEELS: &str = "CALLGROVE_WHEELS";
+
 /// The file with the packages and their releases.
 const REQUIREMENTS: &str = "tests/python/requirements.txt";
 
@@ -41,12 +44,19 @@ pub(crate) fn ensure(workspace: &Workspace) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Builds the wheel, as its test does: what it compiles has other features than the workspace, which takes minutes at first.
+/// Builds the wheel for its test into a folder of its own. Returns the value for [`WHEELS`]. What it compiles has other
+/// features than the workspace, which takes minutes at first.
 ///
 /// # Errors
 /// It does not compile.
-pub(crate) fn build_wheel(workspace: &Workspace) -> Result<()> {
+pub(crate) fn build_wheel(workspace: &Workspace) -> Result<PathBuf> {
     let packages = workspace.target_dir().join("python");
+    let wheels = workspace.target_dir().join("wheels");
+    // A wheel of another version would be tested.
+    if wheels.exists() {
+        fs::remove_dir_all(&wheels)
+            .with_context(|| format!("cannot remove {}", wheels.display()))?;
+    }
     let mut maturin = Command::new(packages.join("bin/maturin"));
     maturin
         .args([
@@ -58,11 +68,13 @@ pub(crate) fn build_wheel(workspace: &Workspace) -> Result<()> {
             "linux",
         ])
         .args(["--manifest-path", "app/python/Cargo.toml", "--out"])
-        .arg(workspace.target_dir().join("wheels"))
+        .arg(&wheels)
         .env("PYTHONPATH", &packages)
+        .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_TARGET_DIR", workspace.target_dir())
         .current_dir(workspace.root());
-    shell::run(&mut maturin)
+    shell::run(&mut maturin)?;
+    Ok(wheels)
 }
 
 fn install(python: &Path, requirements: &Path, folder: &Path) -> Result<()> {

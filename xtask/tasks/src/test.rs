@@ -36,7 +36,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 }
 
 fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
-    let exports = steps.run("ADIOS2 and Python's packages", || set_up(workspace))?;
+    let mut exports = steps.run("ADIOS2 and Python's packages", || set_up(workspace))?;
     steps.run("format", || {
         shell::run(&mut workspace.cargo(["fmt", "--all", "--check"]))
     })?;
@@ -72,7 +72,8 @@ fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
             &["test", "--workspace", "--doc"],
         ))
     })?;
-    steps.run("the package for Python", || python::build_wheel(workspace))?;
+    let wheels = steps.run("the package for Python", || python::build_wheel(workspace))?;
+    exports.push((python::WHEELS, wheels));
     let has_nextest = shell::succeeds(&mut workspace.cargo(["nextest", "--version"]));
     let tests: &[&str] = if has_nextest {
         &["nextest", "run", "--workspace"]
