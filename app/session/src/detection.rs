@@ -107,18 +107,26 @@ pub fn rareness_text(p_value: f64, num_trees: usize) -> String {
     let seen = num_trees.max(2) as f64;
     let one_in = 1.0 / p_value.clamp(1e-9, 1.0);
     if one_in > seen {
-        return format!("under {}", rareness_text(1.0 / seen, usize::MAX));
+        // Rounded down, so that the bound is true.
+        let digits = two_digits_of(seen);
+        let bound = (seen / digits).floor() * digits;
+        return format!("under 1 in {}", thousands(bound as u64));
     }
     match one_in {
         0.0..2.0 => "usual".to_owned(),
         2.0..9.5 => format!("1 in {one_in:.0}"),
         _ => {
             // The p-value has two significant digits.
-            let digits = 10_f64.powf(one_in.log10().floor() - 1.0);
+            let digits = two_digits_of(one_in);
             let rounded = ((one_in / digits).round() * digits) as u64;
             format!("1 in {}", thousands(rounded))
         }
     }
+}
+
+/// Returns the unit of the second digit of a number.
+fn two_digits_of(number: f64) -> f64 {
+    10_f64.powf(number.log10().floor() - 1.0)
 }
 
 impl Change {
@@ -181,6 +189,7 @@ mod tests {
 
     #[test]
     fn rareness_has_two_digits() {
+        assert_eq!(rareness_text(0.000_01, 196), "under 1 in 190");
         let texts = [0.9, 0.3, 0.0213, 0.000_123, 0.000_01];
         let texts = texts.map(|p_value| rareness_text(p_value, 10_000));
         assert_eq!(
