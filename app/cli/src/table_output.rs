@@ -10,9 +10,9 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use callgrove_export::{CsvSink, JsonSink, ParquetSink, ResultTable, RowSink, TextSink};
+use callgrove_export::{ResultTable, RowSink, SinkFormat};
 
-use crate::args::{TableArgs, TableFormat};
+use crate::args::TableArgs;
 use callgrove_headless::{Readers, replace_file_with};
 
 impl TableArgs {
@@ -23,7 +23,7 @@ impl TableArgs {
     pub(crate) fn destination(&self) -> Result<TableDestination> {
         let format = self.format();
         let file = self.out.as_deref().map(FileKind::of).transpose()?;
-        if format == TableFormat::Parquet {
+        if format == SinkFormat::Parquet {
             let remedy = "name a file, as in --out table.parquet";
             match &file {
                 None => bail!("Parquet is not written to standard output: {remedy}"),
@@ -47,7 +47,7 @@ impl TableArgs {
 
 /// Where a table is written, in which format.
 pub(crate) struct TableDestination {
-    format: TableFormat,
+    format: SinkFormat,
     /// `None` for standard output.
     file: Option<FileKind>,
 }
@@ -94,11 +94,11 @@ fn is_terminal(path: &Path) -> bool {
 impl TableDestination {
     /// Returns whether the output is text for reading.
     pub(crate) fn is_text(&self) -> bool {
-        self.format == TableFormat::Table
+        self.format == SinkFormat::Text
     }
 
     /// Returns the format.
-    pub(crate) fn format(&self) -> TableFormat {
+    pub(crate) fn format(&self) -> SinkFormat {
         self.format
     }
 
@@ -137,7 +137,7 @@ impl TableDestination {
 
 fn write_to(
     file: impl Write + Send,
-    format: TableFormat,
+    format: SinkFormat,
     write: impl FnOnce(&mut TableOut<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut out = BufWriter::new(file);
@@ -150,7 +150,7 @@ fn write_to(
 
 /// The open output of a command. Text around its table is written to it directly.
 pub(crate) struct TableOut<'a> {
-    format: TableFormat,
+    format: SinkFormat,
     out: &'a mut (dyn Write + Send),
 }
 
@@ -178,12 +178,7 @@ impl TableOut<'_> {
         table: &T,
         write: impl FnOnce(&mut dyn RowSink<T>) -> Result<()>,
     ) -> Result<()> {
-        let mut sink: Box<dyn RowSink<T> + '_> = match self.format {
-            TableFormat::Table => Box::new(TextSink::new(table, &mut *self.out)),
-            TableFormat::Json => Box::new(JsonSink::new(table, &mut *self.out)?),
-            TableFormat::Csv => Box::new(CsvSink::new(table, &mut *self.out)?),
-            TableFormat::Parquet => Box::new(ParquetSink::new(table, &mut *self.out)?),
-        };
+        let mut sink = self.format.sink(table, &mut *self.out)?;
         write(&mut *sink)?;
         Ok(sink.finish()?)
     }

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A [`HeadlessSession`] opens a run, carries out commands and waits for each of them. A [`WorkMonitor`] shows its progress
-//! and cancels it. The [`tables`] are those of the commands, for any [`callgrove_export::RowSink`].
+//! and cancels it. Snapshots become tables in
+//! `callgrove-tables`.
 
 mod engine;
 mod files;
@@ -14,7 +15,6 @@ mod findings;
 mod headless_session;
 mod journal_file;
 mod local_host;
-pub mod tables;
 
 pub use engine::start_engine;
 pub use files::{Readers, config_folder, replace_file, replace_file_with, user_folder};

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
-use callgrove_headless::tables::{CauseTable, IncidentTable, PatternTable, TreeTable};
 use callgrove_headless::{LocalHost, default_folder};
 use callgrove_model::{DurationNs, Label, TreeIdx, thousands};
 use callgrove_query::RunPatterns;
 use callgrove_session::{
     Command, Host as _, TrainingAnswer, grow_forest, median_duration, tree_rows,
 };
+use callgrove_tables::{CauseTable, IncidentTable, PatternTable, TreeTable};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

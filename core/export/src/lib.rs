@@ -16,6 +16,7 @@
 
 mod cell;
 mod column;
+mod format;
 mod junit;
 mod markdown;
 mod metadata;
@@ -29,6 +30,7 @@ mod trace;
 
 pub use cell::TableCell;
 pub use column::{ColumnType, TableColumn};
+pub use format::SinkFormat;
 pub use junit::{JunitCase, JunitOutcome, write_junit};
 pub use markdown::{markdown_text, write_markdown_table};
 pub use metadata::table_metadata;

@@ -26,6 +26,7 @@ pub(super) const PURE: &[&str] = &[
     "app/query/",
     "app/report/",
     "app/session/",
+    "app/tables/",
     "app/picture/",
 ];
 

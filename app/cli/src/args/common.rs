@@ -1,8 +1,8 @@
 //! Arguments that several commands share.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use callgrove_export::SinkFormat;
 use callgrove_source::PATH_SEPARATOR;
 use clap::{Args, ValueEnum};
 
@@ -34,6 +34,17 @@ pub(crate) enum TableFormat {
     Parquet,
 }
 
+impl TableFormat {
+    fn sink(self) -> SinkFormat {
+        match self {
+            Self::Table => SinkFormat::Text,
+            Self::Json => SinkFormat::Json,
+            Self::Csv => SinkFormat::Csv,
+            Self::Parquet => SinkFormat::Parquet,
+        }
+    }
+}
+
 /// The format and the file of a command's table.
 #[derive(Args, Debug)]
 pub(crate) struct TableArgs {
@@ -47,16 +58,11 @@ pub(crate) struct TableArgs {
 
 impl TableArgs {
     /// Returns the requested format, or that of the file's name.
-    pub(crate) fn format(&self) -> TableFormat {
-        let ending = self.out.as_deref().and_then(Path::extension);
-        let ending = ending.map(OsStr::to_ascii_lowercase);
-        let of_name = || match ending.as_deref().and_then(OsStr::to_str) {
-            Some("csv") => TableFormat::Csv,
-            Some("json" | "jsonl" | "ndjson") => TableFormat::Json,
-            Some("parquet") => TableFormat::Parquet,
-            _ => TableFormat::Table,
-        };
-        self.format.unwrap_or_else(of_name)
+    pub(crate) fn format(&self) -> SinkFormat {
+        let name = self.out.as_deref().and_then(Path::to_str);
+        let of_name = || name.and_then(SinkFormat::of_name);
+        let requested = self.format.map(TableFormat::sink);
+        requested.or_else(of_name).unwrap_or(SinkFormat::Text)
     }
 }
 

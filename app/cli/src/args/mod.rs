@@ -20,8 +20,8 @@ use callgrove_judge::active::QueryStrategy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs, TrendsArgs};
+pub(crate) use common::TableArgs;
 use common::{ClassArgs, TraceArgs};
-pub(crate) use common::{TableArgs, TableFormat};
 pub(crate) use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
 pub(crate) use config_file::ConfigFile;
 pub(crate) use drawing::{DrawArgs, DrawnView};

@@ -7,7 +7,6 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use callgrove_headless::tables::TreeTable;
 use callgrove_model::{Forest, TreeIdx, thousands};
 use callgrove_pipeline::read_tree_model;
 use callgrove_query::RunCauses;
@@ -15,6 +14,7 @@ use callgrove_session::{
     Cause, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
     ModelSettings, SavedModel, TreeScores, analyze, design_text, tree_rows,
 };
+use callgrove_tables::TreeTable;
 
 use super::causes::find;
 use super::forest::forest_of;

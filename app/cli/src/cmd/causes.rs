@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use callgrove_headless::tables::{CauseTable, IncidentTable};
 use callgrove_model::{Forest, Trace, TreeIdx};
 use callgrove_query::{Incident, RunCauses, TreeCauses};
 use callgrove_session::{Detection, LearnSettings, analyze, grow_forest};
+use callgrove_tables::{CauseTable, IncidentTable};
 
 use super::forest::{forest_of, trace_of};
 use super::trends;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::marker::PhantomData;
 
 use anyhow::Result;
-use callgrove_export::{ResultTable, TableColumn, TextTable};
+use callgrove_export::{ResultTable, SinkFormat, TableColumn, TextTable};
 use callgrove_model::{
     DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite, thousands,
 };
@@ -13,7 +13,7 @@ use callgrove_session::{Suggestion, suggest_roots};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::args::{InfoArgs, TableFormat};
+use crate::args::InfoArgs;
 use crate::exit::Exit;
 use crate::host::read_trace;
 use crate::output::with_progress;
@@ -40,9 +40,9 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Exit> {
     let suggestions = suggest_roots(&trace);
     let source = args.trace.source();
     destination.write(|out| match destination.format() {
-        TableFormat::Table => Ok(print(out, &source, &trace, &suggestions)?),
-        TableFormat::Json => Ok(writeln!(out, "{}", to_json(&source, &trace, &suggestions))?),
-        TableFormat::Csv | TableFormat::Parquet => {
+        SinkFormat::Text => Ok(print(out, &source, &trace, &suggestions)?),
+        SinkFormat::Json => Ok(writeln!(out, "{}", to_json(&source, &trace, &suggestions))?),
+        SinkFormat::Csv | SinkFormat::Parquet => {
             out.rows(&FunctionTable(PhantomData), functions(&trace))
         }
     })?;

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use anyhow::Result;
-use callgrove_headless::tables::PatternTable;
 use callgrove_model::DurationNs;
 use callgrove_query::{IterationsRow, PatternReference, RunPatterns};
+use callgrove_tables::PatternTable;
 
 use super::forest::trace_of;
 use crate::args::PatternsArgs;

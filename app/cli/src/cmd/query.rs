@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
-use callgrove_export::{ColumnType, TableCell, TableColumn, UntypedTable};
+use callgrove_export::{ColumnType, SinkFormat, TableCell, TableColumn, UntypedTable};
 use callgrove_model::RunIdentity;
 use callgrove_provdb::{
     AccessMode, Collection, FieldType, Filter, Path, Query, SortKey, SqlTable, Store, check_fields,
@@ -18,7 +18,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::info::run_json;
-use crate::args::{QueryArgs, TableFormat};
+use crate::args::QueryArgs;
 use crate::connect::{credential, store_options};
 use crate::output::warn;
 use crate::table_output::TableDestination;
@@ -87,7 +87,7 @@ fn write_documents(
     })?;
     // A requested column that no document has may be a typo.
     let empty = names.iter().zip(&is_filled).filter(|it| !it.1);
-    if args.columns.is_some() && destination.format() != TableFormat::Json {
+    if args.columns.is_some() && destination.format() != SinkFormat::Json {
         for (column, _) in empty {
             warn(&format!("no document has a field named {column}"));
         }
@@ -130,8 +130,8 @@ fn write_sql_rows(found: SqlTable, destination: &TableDestination) -> Result<()>
 
 fn write_count(count: u64, destination: &TableDestination) -> Result<()> {
     destination.write(|out| match destination.format() {
-        TableFormat::Table | TableFormat::Json => Ok(writeln!(out, "{count}")?),
-        TableFormat::Csv | TableFormat::Parquet => {
+        SinkFormat::Text | SinkFormat::Json => Ok(writeln!(out, "{count}")?),
+        SinkFormat::Csv | SinkFormat::Parquet => {
             let columns = [TableColumn::int("count")];
             let row = ((), vec![TableCell::from(count)]);
             out.rows(&UntypedTable::new("count", &columns), [row])
@@ -196,9 +196,9 @@ fn query(args: &QueryArgs, collection: Collection) -> Result<Query> {
 
 fn write_run(run: &RunIdentity, destination: &TableDestination) -> Result<()> {
     destination.write(|out| match destination.format() {
-        TableFormat::Table => Ok(writeln!(out, "{run} ({})", run.id())?),
-        TableFormat::Json => Ok(writeln!(out, "{}", run_json(run))?),
-        TableFormat::Csv | TableFormat::Parquet => {
+        SinkFormat::Text => Ok(writeln!(out, "{run} ({})", run.id())?),
+        SinkFormat::Json => Ok(writeln!(out, "{}", run_json(run))?),
+        SinkFormat::Csv | SinkFormat::Parquet => {
             let columns = ["id", "description", "identity"].map(TableColumn::text);
             let identity = serde_json::to_string(run)?;
             let cells = [run.id(), run.to_string(), identity].map(TableCell::Text);

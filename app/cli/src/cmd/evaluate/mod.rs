@@ -10,6 +10,7 @@ use callgrove_evaluate::baselines::BaselineParams;
 use callgrove_evaluate::evaluate::{
     Alarms, CurveParams, Method, Quality, Truth, ValidCurveParams, Workbench,
 };
+use callgrove_export::SinkFormat;
 use callgrove_judge::detector::DetectorParams;
 use callgrove_trees::{MlError, Progress};
 
@@ -18,7 +19,7 @@ use self::plot::PlotFile;
 use self::report::{CurveReport, MethodReport, Report};
 pub(crate) use self::truth::TruthTable;
 use super::forest::forest_of;
-use crate::args::{EvaluateArgs, Strategy, TableFormat};
+use crate::args::{EvaluateArgs, Strategy};
 use crate::exit::Exit;
 use crate::output::{Clock, warn, with_progress};
 use callgrove_headless::{Readers, replace_file};
@@ -71,9 +72,9 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
             .with_context(|| format!("cannot write {}", file.path().display()))?;
     }
     destination.write(|out| match destination.format() {
-        TableFormat::Table => Ok(report.print(out)?),
-        TableFormat::Json => Ok(report.print_json(out)?),
-        TableFormat::Csv | TableFormat::Parquet => {
+        SinkFormat::Text => Ok(report.print(out)?),
+        SinkFormat::Json => Ok(report.print_json(out)?),
+        SinkFormat::Csv | SinkFormat::Parquet => {
             out.rows(&MeasurementTable, measurements::rows(&report))
         }
     })?;

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use callgrove_detect::TreeVerdict;
-use callgrove_export::{ResultTable, TableColumn, rounded};
+use callgrove_export::{ResultTable, SinkFormat, TableColumn, rounded};
 use callgrove_model::{FunctionName, TreeIdx, thousands};
 use callgrove_pipeline::read_tree_model;
 use serde::Serialize;
 
-use crate::args::{TableArgs, TableFormat};
+use crate::args::TableArgs;
 use crate::cmd::forest::forest_of;
 use crate::output::{Clock, warn};
 
@@ -37,7 +37,7 @@ pub(super) fn diff(before: &Path, after: &Path, trace: &str, table: &TableArgs) 
         score_after: new.score,
     });
     destination.write_rows(&ChangeTable, lines)?;
-    if destination.format() == TableFormat::Json {
+    if destination.format() == SinkFormat::Json {
         return Ok(());
     }
     let count = |all: &[TreeVerdict]| all.iter().filter(|it| it.is_abnormal).count();

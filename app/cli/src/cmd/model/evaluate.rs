@@ -4,13 +4,13 @@ use std::io::{Result as IoResult, Write};
 
 use anyhow::{Context, Result};
 use callgrove_evaluate::evaluate::{Alarms, Quality};
-use callgrove_export::{TableCell, TableColumn, UntypedTable, write_json_line};
+use callgrove_export::{SinkFormat, TableCell, TableColumn, UntypedTable, write_json_line};
 use callgrove_judge::detector::{Judgement, Misfit, Yardstick, listed_scores};
 use callgrove_model::{Forest, FunctionName, thousands};
 use callgrove_pipeline::read_tree_model;
 use serde::Serialize;
 
-use crate::args::{ModelEvaluateArgs, TableFormat};
+use crate::args::ModelEvaluateArgs;
 use crate::cmd::evaluate::TruthTable;
 use crate::cmd::forest::forest_of;
 use crate::output::{Clock, with_progress};
@@ -97,9 +97,9 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
         ..Evaluation::new(function, &forest, judged, against)
     };
     destination.write(|out| match destination.format() {
-        TableFormat::Table => Ok(evaluation.print(out)?),
-        TableFormat::Json => Ok(write_json_line(out, &evaluation)?),
-        TableFormat::Csv | TableFormat::Parquet => {
+        SinkFormat::Text => Ok(evaluation.print(out)?),
+        SinkFormat::Json => Ok(write_json_line(out, &evaluation)?),
+        SinkFormat::Csv | SinkFormat::Parquet => {
             let (columns, cells): (Vec<TableColumn>, Vec<TableCell>) =
                 evaluation.row().into_iter().unzip();
             out.rows(

@@ -10,7 +10,9 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use callgrove_export::{TableCell, TableColumn, TextTable, UntypedTable, write_json_line};
+use callgrove_export::{
+    SinkFormat, TableCell, TableColumn, TextTable, UntypedTable, write_json_line,
+};
 use callgrove_model::{FunctionName, FunctionPattern, thousands};
 use callgrove_pipeline::{ServerAccess, read_tree_model};
 use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelInfo, TreeModelList};
@@ -21,7 +23,7 @@ use self::diff::diff;
 use self::evaluate::evaluate;
 use self::show::show;
 use self::trial::DryRun;
-use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, TableArgs, TableFormat};
+use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, TableArgs};
 use crate::connect::credential;
 use crate::output::print;
 use callgrove_headless::{Readers, replace_file};
@@ -86,9 +88,9 @@ fn client(url: &str, connect: &crate::args::ConnectArgs) -> Result<Client> {
 fn list(found: &TreeModelList, args: &TableArgs) -> Result<()> {
     let destination = args.destination()?;
     destination.write(|out| match destination.format() {
-        TableFormat::Table => Ok(print_list(out, found)?),
-        TableFormat::Json => Ok(write_json_line(out, found)?),
-        TableFormat::Csv | TableFormat::Parquet => {
+        SinkFormat::Text => Ok(print_list(out, found)?),
+        SinkFormat::Json => Ok(write_json_line(out, found)?),
+        SinkFormat::Csv | SinkFormat::Parquet => {
             let columns = [
                 TableColumn::text("model"),
                 TableColumn::int("version"),

@@ -3,22 +3,22 @@
 use std::io::{Result as IoResult, Write};
 
 use anyhow::Result;
-use callgrove_export::{TableCell, TableColumn, UntypedTable};
+use callgrove_export::{SinkFormat, TableCell, TableColumn, UntypedTable};
 use callgrove_judge::detector::{LabelDigest, ModelArtifact};
 use callgrove_model::{DurationNs, WeightUnit, thousands};
 use callgrove_session::SavedModel;
 use serde_json::{Value, json};
 
-use crate::args::{TableArgs, TableFormat};
+use crate::args::TableArgs;
 
 /// Prints what a model was learned from.
 pub(super) fn show(model: &SavedModel, name: &str, args: &TableArgs) -> Result<()> {
     let model = model.tree_model().artifact();
     let destination = args.destination()?;
     destination.write(|out| match destination.format() {
-        TableFormat::Table => Ok(print_table(out, model, name)?),
-        TableFormat::Json => Ok(writeln!(out, "{}", to_json(model, name))?),
-        TableFormat::Csv | TableFormat::Parquet => {
+        SinkFormat::Text => Ok(print_table(out, model, name)?),
+        SinkFormat::Json => Ok(writeln!(out, "{}", to_json(model, name))?),
+        SinkFormat::Csv | SinkFormat::Parquet => {
             let (columns, cells): (Vec<TableColumn>, Vec<TableCell>) =
                 row(model, name)?.into_iter().unzip();
             out.rows(&UntypedTable::new("model", &columns), [((), cells)])

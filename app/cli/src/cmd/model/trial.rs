@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::{Context, Result, bail};
-use callgrove_export::{TableCell, TableColumn, UntypedTable, write_json_line};
+use callgrove_export::{SinkFormat, TableCell, TableColumn, UntypedTable, write_json_line};
 use callgrove_model::{Forest, Label, RunIdentity, TreeIdx, thousands};
 use callgrove_pipeline::recorded_trees;
 use callgrove_provdb::TreeRecord;
@@ -13,7 +13,7 @@ use callgrove_session::watch::recorded_forest;
 use callgrove_session::{LabelSet, SavedModel};
 use serde::Serialize;
 
-use crate::args::{PublishArgs, TableArgs, TableFormat};
+use crate::args::{PublishArgs, TableArgs};
 use crate::output::warn;
 
 /// The results of a model on the newest recorded trees of a job, compared with the model in force.
@@ -87,9 +87,9 @@ impl DryRun {
     pub(super) fn print(&self, args: &TableArgs) -> Result<()> {
         let destination = args.destination()?;
         destination.write(|out| match destination.format() {
-            TableFormat::Table => Ok(self.print_text(out)?),
-            TableFormat::Json => Ok(write_json_line(out, self)?),
-            TableFormat::Csv | TableFormat::Parquet => {
+            SinkFormat::Text => Ok(self.print_text(out)?),
+            SinkFormat::Json => Ok(write_json_line(out, self)?),
+            SinkFormat::Csv | SinkFormat::Parquet => {
                 let (columns, cells): (Vec<TableColumn>, Vec<TableCell>) =
                     self.row().into_iter().unzip();
                 out.rows(&UntypedTable::new("model_trial", &columns), [((), cells)])

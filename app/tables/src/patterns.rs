@@ -1,9 +1,12 @@
-//! The table of `callgrove patterns`.
+//! The tables of patterns: of `callgrove patterns`, and as the window lists them.
 
 use callgrove_export::{ResultTable, TableColumn};
 use callgrove_model::{DurationNs, thousands};
 use callgrove_query::{IterationsRow, PatternRow};
+use callgrove_session::{JudgedPattern, ListedPattern};
 use serde::Serialize;
+
+use crate::flat::FlatRow;
 
 /// The table of `callgrove patterns`, and the iterations of the run.
 pub struct PatternTable(pub Option<IterationsRow>);
@@ -121,4 +124,60 @@ impl<'a> PatternLine<'a> {
 
 fn from_us(us: f64) -> String {
     DurationNs::nearest(us * 1e3).to_string()
+}
+
+/// A pattern as the window lists it, judged by the chosen reference.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ListedPatternRow {
+    pattern: u32,
+    name: String,
+    num_occurrences: usize,
+    num_lanes: usize,
+    total_us: i64,
+    longest_us: f64,
+    reference_us: Option<f64>,
+    limit_us: Option<f64>,
+    num_undecided: Option<usize>,
+    num_anomalous: Option<usize>,
+    excess_us: Option<f64>,
+}
+
+impl ListedPatternRow {
+    /// Returns the row of a pattern; without its judgement, those columns have no value.
+    pub fn of(pattern: &ListedPattern, judged: Option<&JudgedPattern>) -> Self {
+        let us = |time: DurationNs| time.0 as f64 / 1e3;
+        Self {
+            pattern: pattern.id.0,
+            name: pattern.name.clone(),
+            num_occurrences: pattern.num_occurrences,
+            num_lanes: pattern.num_lanes,
+            total_us: pattern.total.as_us(),
+            longest_us: us(pattern.longest),
+            reference_us: judged.map(|it| us(it.usual)),
+            limit_us: judged.map(|it| us(it.limit)),
+            num_undecided: judged.map(|it| it.counts[1]),
+            num_anomalous: judged.map(|it| it.counts[2]),
+            excess_us: judged.map(|it| us(it.excess)),
+        }
+    }
+}
+
+impl FlatRow for ListedPatternRow {
+    const TABLE: &'static str = "patterns";
+
+    fn columns() -> Vec<TableColumn> {
+        vec![
+            TableColumn::int("pattern"),
+            TableColumn::text("name"),
+            TableColumn::int("num_occurrences"),
+            TableColumn::int("num_lanes"),
+            TableColumn::int("total_us"),
+            TableColumn::float("longest_us"),
+            TableColumn::float("reference_us").optional(),
+            TableColumn::float("limit_us").optional(),
+            TableColumn::int("num_undecided").optional(),
+            TableColumn::int("num_anomalous").optional(),
+            TableColumn::float("excess_us").optional(),
+        ]
+    }
 }

@@ -1,0 +1,27 @@
+//! The columns of all tables of results: of the commands, of the window and of Python.
+//!
+//! ```text
+//!  rows of callgrove-query and callgrove-session ─┬─ with a form for reading: ResultTable of each command
+//!                                                 └─ flat structures: FlatTable ──────────┬─▶ any sink of
+//!                                                    what the window lists                │   callgrove-export
+//! ```
+//!
+//! A table has the same columns wherever it is written.
+
+mod causes;
+mod changes;
+mod flat;
+mod patterns;
+mod ranks;
+mod trees;
+mod trends;
+mod watched;
+
+pub use causes::{CauseTable, IncidentTable};
+pub use changes::ChangeTable;
+pub use flat::{FlatRow, FlatTable};
+pub use patterns::{ListedPatternRow, PatternTable};
+pub use ranks::{DelayRootRow, RankWaitRow};
+pub use trees::TreeTable;
+pub use trends::TrendTable;
+pub use watched::{CounterRow, FunctionRow, RecordedRow};
