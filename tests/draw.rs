@@ -9,7 +9,7 @@ use callgrove_tests::shell::{COMPUTE, analyze, data, error_output, example, stdo
 use tempfile::tempdir;
 
 /// The views, with a text of the title and texts of legend, axes and scale of each.
-const VIEWS: [(&str, &str, &[&str]); 5] = [
+const VIEWS: [(&str, &str, &[&str]); 8] = [
     (
         "timeline",
         "Timeline of the run",
@@ -42,6 +42,17 @@ const VIEWS: [(&str, &str, &[&str]); 5] = [
             "anomalous: longer than",
             "occurrences",
         ],
+    ),
+    ("incidents", "Incidents", &["are drawn", "rank"]),
+    (
+        "candidates",
+        "Candidates",
+        &["All, ", "executions", "are drawn"],
+    ),
+    (
+        "waits",
+        "Waits",
+        &["of the whole run", "… for rank", "Own delay"],
     ),
 ];
 
@@ -143,6 +154,14 @@ fn errors_name_the_remedy() -> Result<()> {
     let trace = example().to_string_lossy().into_owned();
     let fails = |more: &[&str]| error_output(&[&["draw", trace.as_str()], more].concat());
     for (args, expected) in [
+        (
+            vec!["--view", "changes", "--out", "x.svg"],
+            "name that with --against",
+        ),
+        (
+            vec!["--view", "details", "--out", "x.svg"],
+            "name an execution with --execution",
+        ),
         (
             vec!["--view", "map", "--out", "map.jpg"],
             "name it map.svg or map.png",

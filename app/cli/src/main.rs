@@ -12,6 +12,7 @@ mod log_lines;
 mod output;
 mod pages;
 mod platform;
+mod report_origin;
 mod stop;
 mod table_output;
 mod user_token;

@@ -2,14 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use callgrove_gui::{FilePurpose, PathKind, Platform, command_for};
+use callgrove_gui::{
+    ExportProgress, FileMaker, FilePurpose, InputFinder, PathKind, Platform, command_for,
+};
 use callgrove_pipeline::is_server;
+use callgrove_report::ReportOrigin;
 use callgrove_session::Command;
 use callgrove_session::watch::RECORDED_TREES;
 use callgrove_source::PATH_SEPARATOR;
 
 use crate::example::open_example;
 use crate::output::warn;
+use crate::report_origin::{input_files, origin};
 use callgrove_headless::{Readers, config_folder, replace_file};
 
 /// The dialogs and files of this machine.
@@ -103,8 +107,31 @@ impl Platform for NativePlatform {
     }
 
     fn save(&self, path: &str, content: &[u8]) -> Result<(), String> {
-        replace_file(Path::new(path), content, Readers::ByMask)
-            .map_err(|error| format!("cannot write {path}: {error}"))
+        write_file(path, content)
+    }
+
+    fn make_file(&self, path: String, make: FileMaker, progress: ExportProgress) {
+        let of_window = progress.clone();
+        let work = move || {
+            progress.run(make, |content| write_file(&path, content));
+        };
+        let spawned = std::thread::Builder::new()
+            .name("export".to_owned())
+            .spawn(work);
+        if let Err(error) = spawned {
+            of_window.finish(Err(format!("no thread can be started: {error}")));
+        }
+    }
+
+    fn report_origin(&self) -> ReportOrigin {
+        origin()
+    }
+
+    fn input_files(&self, source: &str) -> InputFinder {
+        let source = source.to_owned();
+        Box::new(move |progress| {
+            input_files(&source, true, progress).map_err(|error| format!("{error:#}"))
+        })
     }
 
     fn load_preferences(&self) -> Option<String> {
@@ -125,6 +152,11 @@ impl Platform for NativePlatform {
             ));
         }
     }
+}
+
+fn write_file(path: &str, content: &[u8]) -> Result<(), String> {
+    replace_file(Path::new(path), content, Readers::ByMask)
+        .map_err(|error| format!("cannot write {path}: {error}"))
 }
 
 #[cfg(test)]

@@ -135,14 +135,18 @@ pub(crate) fn common_author<'a>(snapshot: &'a Snapshot, trees: &[TreeIdx]) -> Op
 
 /// Returns the commands that show an incident: the trees that it hit are selected, then the incident.
 pub(crate) fn commands_to_show_incident(snapshot: &Snapshot, incident: usize) -> [Command; 2] {
+    [
+        Command::Select(selection_of_incident(snapshot, incident)),
+        Command::SelectIncident(Some(incident)),
+    ]
+}
+
+/// Returns the selection of the trees that an incident hit.
+pub(crate) fn selection_of_incident(snapshot: &Snapshot, incident: usize) -> Selection {
     let trees = trees_hit(snapshot, incident);
-    let selection = match trees[..] {
+    match trees[..] {
         [] => Selection::None,
         [tree] => Selection::One(tree),
         _ => Selection::Group(trees),
-    };
-    [
-        Command::Select(selection),
-        Command::SelectIncident(Some(incident)),
-    ]
+    }
 }

@@ -8,9 +8,11 @@
 //!
 //! ```text
 //! app                    frame loop, layouts, overlays
-//! panels, picture        bars and dialogs; views as pictures, without a window
+//! panels, export         bars and dialogs; tables and reports as files
+//! picture                views as pictures, without a window
 //! views                  one folder each
 //! context, platform      snapshot, theme and commands of a view; the host of the window
+//! background             files that are made while the window is used
 //! command                actions, menus, keys, names of views and layouts
 //! canvas                 ranks over time, points on a plane
 //! delay, text, widgets   descriptions and numbers as text, small controls
@@ -18,10 +20,12 @@
 //! ```
 
 mod app;
+mod background;
 pub mod canvas;
 mod command;
 pub mod context;
 mod delay;
+pub mod export;
 pub mod hover;
 mod latest_answer;
 mod panels;
@@ -41,5 +45,6 @@ pub mod views;
 pub mod widgets;
 
 pub use app::{CallgroveApp, Place, stored_window_size};
-pub use command::{FilePurpose, PictureView};
-pub use platform::{NoDialogs, PathKind, Platform, command_for};
+pub use background::{ExportProgress, FileMaker};
+pub use command::{FilePurpose, PictureView, ReportScope, WindowTable};
+pub use platform::{InputFinder, NoDialogs, PathKind, Platform, command_for};

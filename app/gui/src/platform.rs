@@ -1,9 +1,15 @@
 //! The interface between the window and its host.
 
+use callgrove_model::{Progress, TimeNs};
+use callgrove_report::{InputFile, ReportOrigin};
 use callgrove_session::Command;
 use callgrove_session::watch::WatchCommand;
 
+use crate::background::{ExportProgress, FileMaker};
 use crate::command::FilePurpose;
+
+/// Finds the input files of a report; an error is a sentence without its period.
+pub type InputFinder = Box<dyn FnOnce(Progress<'_>) -> Result<Vec<InputFile>, String> + Send>;
 
 /// Functions that differ between desktop and browser.
 pub trait Platform {
@@ -38,6 +44,19 @@ pub trait Platform {
     /// If the file cannot be written: a sentence with the cause.
     fn save(&self, path: &str, _content: &[u8]) -> Result<(), String> {
         Err(format!("cannot write {path}: this window writes no files"))
+    }
+
+    /// Makes a file and writes it as [`Platform::save`] does, in the background if there is one: a browser has none.
+    fn make_file(&self, path: String, make: FileMaker, progress: ExportProgress) {
+        progress.run(make, |content| self.save(&path, content));
+    }
+
+    /// Returns who makes a report, when, and with what.
+    fn report_origin(&self) -> ReportOrigin;
+
+    /// Returns what finds the input files of a source for a report; none are found where there are no files.
+    fn input_files(&self, _source: &str) -> InputFinder {
+        Box::new(|_| Ok(Vec::new()))
     }
 
     /// Returns the text stored last by [`Platform::store_preferences`].
@@ -82,5 +101,14 @@ pub struct NoDialogs;
 impl Platform for NoDialogs {
     fn pick(&self, _: FilePurpose, _: &str, _: Box<dyn FnOnce(Option<String>) + Send>) -> bool {
         false
+    }
+
+    fn report_origin(&self) -> ReportOrigin {
+        ReportOrigin {
+            at: TimeNs(0),
+            by: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: String::new(),
+        }
     }
 }

@@ -16,5 +16,6 @@ pub use html::to_html;
 pub use incident::{IncidentSection, WaitLine};
 pub use report::{CandidateLine, CandidateSection, LabelLine, RunReport};
 pub use request::{
-    IncidentChoice, InputFile, ReportError, ReportOrigin, ReportPicture, ReportRequest,
+    CandidateChoice, IncidentChoice, InputFile, ReportError, ReportOrigin, ReportPicture,
+    ReportRequest,
 };

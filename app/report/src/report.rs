@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use callgrove_model::{DurationNs, Label, Reason, TimeNs, Trace, TracerWrite, TreeIdx, thousands};
 use callgrove_query::{Incident, RunCauses};
 use callgrove_session::{
-    LabelKey, LabelOrigin, Mark, ModelSettings, Snapshot, TreeRow, rareness_text, tree_rows,
+    Calls, Detection, LabelKey, LabelOrigin, Mark, ModelSettings, Snapshot, TreeRow, listed_rows,
+    rareness_text,
 };
 
 use crate::fact::ReportFact;
 use crate::incident::IncidentSection;
-use crate::request::{IncidentChoice, InputFile, ReportError, ReportOrigin, ReportRequest};
+use crate::request::{
+    CandidateChoice, IncidentChoice, InputFile, ReportError, ReportOrigin, ReportRequest,
+};
 
 /// Number of reasons of a candidate.
 const MAX_REASONS: usize = 3;
@@ -34,7 +37,7 @@ pub struct RunReport {
     pub incidents: Vec<IncidentSection>,
     /// Persistent and gradual changes, the costliest first, a sentence each.
     pub trends: Vec<String>,
-    /// The abnormal executions of the analysed function, if one is analysed.
+    /// The chosen executions of the analysed function, if one is analysed.
     pub candidates: Option<CandidateSection>,
     /// All labels, if asked for, in order of key.
     pub labels: Option<Vec<LabelLine>>,
@@ -48,7 +51,7 @@ pub struct RunReport {
     pub origin: ReportOrigin,
 }
 
-/// The most abnormal executions of the analysed function.
+/// Executions of the analysed function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CandidateSection {
     /// The function, without arguments.
@@ -59,7 +62,7 @@ pub struct CandidateSection {
     pub lines: Vec<CandidateLine>,
 }
 
-/// One abnormal execution.
+/// One execution.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CandidateLine {
     /// Its row in the table of `callgrove analyze`.
@@ -100,7 +103,8 @@ impl RunReport {
         reasons_of: impl Fn(TreeIdx) -> Vec<Reason>,
     ) -> Result<Self, ReportError> {
         let trace = snapshot.trace.as_ref().ok_or(ReportError::NoTrace)?;
-        let begin = trace.time_span().map_or(TimeNs(0), |(begin, _)| begin);
+        let span = snapshot.time_span().or_else(|| trace.time_span());
+        let begin = span.map_or(TimeNs(0), |(begin, _)| begin);
         let chosen = chosen_incidents(snapshot.causes.as_deref(), &request.incidents)?;
         let incidents = snapshot.causes.as_ref().map(|causes| {
             let sections = chosen.iter().map(|&numbered| {
@@ -111,12 +115,12 @@ impl RunReport {
         let trends = snapshot.trends.iter().flat_map(|trends| trends.rows());
         Ok(Self {
             title: trace.identity.to_string(),
-            run: run_facts(trace, snapshot.source.as_deref()),
+            run: run_facts(trace, span, snapshot),
             quality: quality(trace),
             incident_note: incident_note(snapshot.causes.as_deref(), &request.incidents),
             incidents: incidents.unwrap_or_default(),
             trends: trends.take(MAX_TRENDS).map(|row| row.words).collect(),
-            candidates: candidates(snapshot, request.num_candidates, begin, &reasons_of),
+            candidates: candidates(snapshot, &request.candidates, begin, &reasons_of),
             labels: request.with_labels.then(|| label_lines(snapshot)),
             marks: marks(snapshot, begin),
             settings: settings(snapshot),
@@ -178,6 +182,9 @@ fn incident_note(causes: Option<&RunCauses>, choice: &IncidentChoice) -> String 
         (IncidentChoice::Costliest { .. }, faults) => {
             format!("All {} incidents{others}.", thousands(faults))
         }
+        (IncidentChoice::Numbers(chosen), faults) if chosen.is_empty() => {
+            format!("None of {} incidents is chosen{others}.", thousands(faults))
+        }
         (IncidentChoice::Numbers(chosen), _) => format!(
             "{} chosen of {} incidents{others}.",
             thousands(chosen.len()),
@@ -186,14 +193,20 @@ fn incident_note(causes: Option<&RunCauses>, choice: &IncidentChoice) -> String 
     }
 }
 
-fn run_facts(trace: &Trace, source: Option<&str>) -> Vec<ReportFact> {
+fn run_facts(
+    trace: &Trace,
+    span: Option<(TimeNs, TimeNs)>,
+    snapshot: &Snapshot,
+) -> Vec<ReportFact> {
     let hosts = trace.identity.hosts();
-    let length = trace
-        .time_span()
-        .map_or(DurationNs::ZERO, |(begin, end)| end.since(begin));
+    let length = span.map_or(DurationNs::ZERO, |(begin, end)| end.since(begin));
+    // The calls may be in another process.
+    let calls = snapshot.calls.as_deref();
+    let num_calls = calls.map_or_else(|| trace.num_executions(), Calls::num_calls);
+    let num_messages = calls.map_or(trace.messages.len(), Calls::num_messages);
     let written: DurationNs = trace.writes.iter().map(TracerWrite::duration).sum();
     let mut facts = vec![ReportFact::new("Run", trace.identity.id())];
-    if let Some(source) = source {
+    if let Some(source) = &snapshot.source {
         facts.push(ReportFact::new("Source", source));
     }
     if let Some(line) = trace.identity.command_line() {
@@ -211,8 +224,8 @@ fn run_facts(trace: &Trace, source: Option<&str>) -> Vec<ReportFact> {
             "{} ranks, {} threads, {} calls, {} messages",
             thousands(trace.ranks().len()),
             thousands(trace.lanes.len()),
-            thousands(trace.num_executions()),
-            thousands(trace.messages.len())
+            thousands(num_calls),
+            thousands(num_messages)
         ),
     ));
     if !trace.is_forest {
@@ -253,30 +266,20 @@ fn quality(trace: &Trace) -> Vec<String> {
 
 fn candidates(
     snapshot: &Snapshot,
-    at_most: usize,
+    choice: &CandidateChoice,
     begin: TimeNs,
     reasons_of: &impl Fn(TreeIdx) -> Vec<Reason>,
 ) -> Option<CandidateSection> {
     let (analysis, detection) = (snapshot.analysis.as_ref()?, snapshot.detection.as_ref()?);
     let forest = &analysis.forest;
-    let num_abnormal = detection.num_abnormal;
-    let num_listed = num_abnormal.min(at_most);
-    let is_listed = |tree| detection.is_abnormal(tree);
-    let reasons = |tree| {
-        if is_listed(tree) {
-            reasons_of(tree)
-        } else {
-            Vec::new()
-        }
-    };
-    let rows = tree_rows(
-        forest,
-        detection,
-        &snapshot.labels_by_tree,
+    let (listed, listed_note) = listed_candidates(detection, choice);
+    let rows = listed_rows(
+        (forest, detection, &snapshot.labels_by_tree),
         snapshot.causes.as_deref(),
-        reasons,
+        listed.into_iter(),
+        reasons_of,
     );
-    let lines = rows.take(num_listed).map(|row| CandidateLine {
+    let lines = rows.map(|row| CandidateLine {
         begin: if forest.unit().is_time() {
             DurationNs::from_us(row.entry_us - begin.as_us()).to_string()
         } else {
@@ -293,28 +296,60 @@ fn candidates(
     let explained = match detection.num_explained {
         0 => String::new(),
         num => format!(
-            " Writes of the tracer explain {} more, which are not listed.",
+            " Writes of the tracer explain {} more, which are not called abnormal.",
             thousands(num)
         ),
-    };
-    let listed = match num_abnormal {
-        0 => "None is called abnormal.".to_owned(),
-        _ if num_listed < num_abnormal => format!(
-            "{} are called abnormal; the {} most abnormal are listed.",
-            thousands(num_abnormal),
-            thousands(num_listed)
-        ),
-        1 => "One is called abnormal.".to_owned(),
-        _ => format!("{} are called abnormal.", thousands(num_abnormal)),
     };
     Some(CandidateSection {
         function: analysis.root_name.clone(),
         note: format!(
-            "{} executions were judged. {listed}{explained}",
+            "{} executions were judged. {listed_note}{explained}",
             thousands(forest.len())
         ),
         lines: lines.collect(),
     })
+}
+
+/// Returns the executions to list, the most abnormal first, and a sentence about them.
+fn listed_candidates(detection: &Detection, choice: &CandidateChoice) -> (Vec<TreeIdx>, String) {
+    let num_abnormal = detection.num_abnormal;
+    let order = detection.order.iter().copied();
+    match choice {
+        CandidateChoice::MostAbnormal { at_most } => {
+            let num_listed = num_abnormal.min(*at_most);
+            let note = match num_abnormal {
+                0 => "None is called abnormal.".to_owned(),
+                _ if num_listed < num_abnormal => format!(
+                    "{} are called abnormal; the {} most abnormal are listed.",
+                    thousands(num_abnormal),
+                    thousands(num_listed)
+                ),
+                1 => "One is called abnormal.".to_owned(),
+                _ => format!("{} are called abnormal.", thousands(num_abnormal)),
+            };
+            (order.take(num_listed).collect(), note)
+        }
+        CandidateChoice::Selected { trees, at_most } => {
+            let selected: BTreeSet<TreeIdx> = trees.iter().copied().collect();
+            let listed: Vec<TreeIdx> = order.filter(|it| selected.contains(it)).collect();
+            let num_selected = listed.len();
+            let note = match num_selected {
+                0 => "None is selected.".to_owned(),
+                1 => "One is selected.".to_owned(),
+                num if num > *at_most => format!(
+                    "{} are selected; the {} most abnormal of them are listed.",
+                    thousands(num),
+                    thousands(*at_most)
+                ),
+                num => format!("{} are selected.", thousands(num)),
+            };
+            let listed = listed.into_iter().take(*at_most).collect();
+            (
+                listed,
+                format!("{} are called abnormal. {note}", thousands(num_abnormal)),
+            )
+        }
+    }
 }
 
 fn cause_text(row: &TreeRow) -> String {

@@ -1,6 +1,6 @@
 //! What a caller asks a report for, and what it adds to the state of the session.
 
-use callgrove_model::TimeNs;
+use callgrove_model::{TimeNs, TreeIdx};
 
 /// The incidents of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,13 +14,30 @@ pub enum IncidentChoice {
     Numbers(Vec<usize>),
 }
 
+/// The executions of a report.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CandidateChoice {
+    /// The most abnormal of those that are called abnormal.
+    MostAbnormal {
+        /// The largest number.
+        at_most: usize,
+    },
+    /// Those that a user selected, the most abnormal first.
+    Selected {
+        /// The executions.
+        trees: Vec<TreeIdx>,
+        /// The largest number.
+        at_most: usize,
+    },
+}
+
 /// What a report has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReportRequest {
     /// Its incidents.
     pub incidents: IncidentChoice,
-    /// The largest number of candidates.
-    pub num_candidates: usize,
+    /// Its executions.
+    pub candidates: CandidateChoice,
     /// True if it lists all labels.
     pub with_labels: bool,
     /// Who made it, when, and with what.

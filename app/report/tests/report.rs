@@ -13,8 +13,8 @@ use callgrove_model::{
 };
 use callgrove_query::{RunCauses, TreeCauses};
 use callgrove_report::{
-    IncidentChoice, InputFile, ReportError, ReportOrigin, ReportPicture, ReportRequest, RunReport,
-    to_html,
+    CandidateChoice, IncidentChoice, InputFile, ReportError, ReportOrigin, ReportPicture,
+    ReportRequest, RunReport, to_html,
 };
 use callgrove_session::{Detection, LabelSet, LearnSettings, Snapshot, analyze};
 
@@ -89,7 +89,7 @@ fn snapshot() -> Snapshot {
 fn request() -> ReportRequest {
     ReportRequest {
         incidents: IncidentChoice::Costliest { at_most: 5 },
-        num_candidates: 3,
+        candidates: CandidateChoice::MostAbnormal { at_most: 3 },
         with_labels: true,
         origin: ReportOrigin {
             at: TimeNs(1_762_251_072_000_000_000),
@@ -203,7 +203,9 @@ fn without_labels_and_incidents_the_page_says_so() {
     let report = RunReport::of(&snapshot(), &request, no_reasons).unwrap();
     assert!(report.labels.is_none() && report.incidents.is_empty());
     assert!(
-        report.incident_note.starts_with("0 chosen of 1 incidents"),
+        report
+            .incident_note
+            .starts_with("None of 1 incidents is chosen"),
         "{}",
         report.incident_note
     );

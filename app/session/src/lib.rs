@@ -93,6 +93,6 @@ pub use snapshot::{
     Analysis, Change, Detection, Explanation, Move, Notice, Severity, Snapshot, Suggestion,
     ViewerState, Work,
 };
-pub use table::{Reasons, TreeRow, tree_rows};
+pub use table::{Reasons, TreeRow, listed_rows, tree_rows};
 pub use tree_map::{MapMethod, TreeMap};
 pub use viewer::{Presence, PresentViewer, ViewerId};

@@ -119,8 +119,18 @@ pub fn tree_rows<'a>(
     causes: Option<&'a RunCauses>,
     reasons_of: impl Fn(TreeIdx) -> Vec<Reason> + 'a,
 ) -> impl Iterator<Item = TreeRow> + 'a {
-    let trees = detection.order.iter();
-    trees.map(move |&tree| row(forest, detection, labels, causes, tree, &reasons_of))
+    let trees = detection.order.iter().copied();
+    listed_rows((forest, detection, labels), causes, trees, reasons_of)
+}
+
+/// Returns the rows of some trees in their order, as [`tree_rows`] returns those of all.
+pub fn listed_rows<'a>(
+    (forest, detection, labels): (&'a Forest, &'a Detection, &'a [Option<Label>]),
+    causes: Option<&'a RunCauses>,
+    trees: impl Iterator<Item = TreeIdx> + 'a,
+    reasons_of: impl Fn(TreeIdx) -> Vec<Reason> + 'a,
+) -> impl Iterator<Item = TreeRow> + 'a {
+    trees.map(move |tree| row(forest, detection, labels, causes, tree, &reasons_of))
 }
 
 impl Reasons {

@@ -1,6 +1,8 @@
 //! The views' platform in a browser: its file dialog, its storage, the example.
 
 use callgrove_gui::{FilePurpose, Platform};
+use callgrove_model::TimeNs;
+use callgrove_report::ReportOrigin;
 use callgrove_session::Command;
 
 use super::files::Files;
@@ -59,6 +61,15 @@ impl Platform for BrowserPlatform {
 
     fn has_paths(&self) -> bool {
         false
+    }
+
+    fn report_origin(&self) -> ReportOrigin {
+        ReportOrigin {
+            at: TimeNs((js_sys::Date::now() * 1e6) as i64),
+            by: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: String::new(),
+        }
     }
 
     fn save(&self, path: &str, content: &[u8]) -> Result<(), String> {

@@ -31,6 +31,9 @@ pub(crate) struct DrawArgs {
     /// Execution to show, by its event label. A tree view without it shows the most abnormal one
     #[arg(long, value_name = "RANK:STEP:INDEX")]
     pub(crate) execution: Option<String>,
+    /// Earlier run whose changes to this one are drawn; needs `--view changes`
+    #[arg(long, value_name = "BEFORE")]
+    pub(crate) against: Option<String>,
     /// Time range of the timeline, in percent of the run or in seconds from its beginning: 30%..60%, 0..1.5
     #[arg(long, value_name = "FROM..TO")]
     pub(crate) time: Option<PartOfRun>,
@@ -62,6 +65,16 @@ pub(crate) enum DrawnView {
     Incident,
     /// Recurring patterns, and the durations of one
     Patterns,
+    /// The list of incidents and trends
+    Incidents,
+    /// The list of executions of the root function, the most unusual first
+    Candidates,
+    /// Which ranks waited for which, and where the delays began
+    Waits,
+    /// The call of an execution: its times, counters and messages
+    Details,
+    /// What changed since an earlier run
+    Changes,
 }
 
 impl DrawnView {
@@ -73,6 +86,11 @@ impl DrawnView {
             Self::Tree => PictureView::Tree,
             Self::Incident => PictureView::Incident,
             Self::Patterns => PictureView::Patterns,
+            Self::Incidents => PictureView::Incidents,
+            Self::Candidates => PictureView::Candidates,
+            Self::Waits => PictureView::Waits,
+            Self::Details => PictureView::Details,
+            Self::Changes => PictureView::Changes,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::test_support::demo_snapshot;
 fn compared(after: &Snapshot, before: &Snapshot) -> Snapshot {
     let [earlier, open] = [before, after].map(|it| it.trace.as_ref().expect("it is loaded"));
     let none = Progress::none;
-    let comparison = ComparedWith::new("earlier", [earlier, open], none());
+    let comparison = ComparedWith::new("earlier", [earlier, open], None, none());
     let comparison = comparison.expect("it is not cancelled");
     let comparison = comparison.with_root("compute", open, none());
     let comparison = comparison.expect("it is not cancelled");

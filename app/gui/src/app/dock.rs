@@ -102,7 +102,7 @@ impl Dock<'_, '_> {
         if let Some(missing) = panels::missing(view, snapshot) {
             return panels::missing_ui(self.ctx, (view, missing), ui);
         }
-        let (ctx, states) = (&mut *self.ctx, &mut *self.states);
+        let (ctx, states) = (&mut *self.ctx, &mut self.states.views);
         match view {
             View::Incidents => views::incidents::incidents_ui(ctx, &mut states.incidents, ui),
             View::Candidates => {
@@ -113,7 +113,8 @@ impl Dock<'_, '_> {
             View::Timeline => views::timeline::timeline_ui(ctx, &mut states.timeline, ui),
             View::Details => views::details::details_ui(ctx, &mut states.details, ui),
             View::Training => {
-                let (settings, publication) = (&mut states.settings, &mut states.publication);
+                let (settings, publication) =
+                    (&mut self.states.settings, &mut self.states.publication);
                 panels::training_ui(ctx, &mut states.candidates, settings, publication, ui);
             }
             View::Overview => views::overview::overview_ui(ctx, &mut states.overview, ui),

@@ -41,6 +41,7 @@ impl CallgroveApp {
         if self.session.update() {
             ctx.request_repaint_after(RETRY_PERIOD);
         }
+        self.follow_export(ctx);
         self.react(ctx);
         self.continue_navigation();
         let is_dark = ctx.theme() == egui::Theme::Dark;
@@ -164,7 +165,7 @@ impl CallgroveApp {
             return;
         }
         let snapshot = self.session.snapshot().clone();
-        self.states.candidates.refresh(&snapshot);
+        self.states.views.candidates.refresh(&snapshot);
         ctx.input(|input| {
             self.is_tabbing |= input.key_pressed(egui::Key::Tab);
             self.is_tabbing &= !input.pointer.any_click();
@@ -205,6 +206,12 @@ impl CallgroveApp {
         match action {
             Action::File(purpose) => self.ask_for_path(ctx, purpose),
             Action::ExportView => self.ask_for_picture(ctx),
+            Action::ExportTable => self.ask_for_table(ctx),
+            Action::CancelExport => {
+                if let Some(job) = &self.export {
+                    job.cancel();
+                }
+            }
             Action::EndComparison => commands.push(Command::EndComparison),
             Action::Connect => self.connect(),
             Action::Disconnect => commands.push(Command::Watch(WatchCommand::Disconnect)),
@@ -214,7 +221,7 @@ impl CallgroveApp {
             Action::Normal => commands.extend(self.label(Some(Label::Normal))),
             Action::Abnormal => commands.extend(self.label(Some(Label::Abnormal))),
             Action::Skip => {
-                let next = self.states.candidates.skip(&snapshot);
+                let next = self.states.views.candidates.skip(&snapshot);
                 commands.extend(next.map(|tree| Command::Select(Selection::One(tree))));
             }
             Action::Unlabel => commands.extend(self.label(None)),
@@ -234,25 +241,25 @@ impl CallgroveApp {
                 self.layout = self.preferences.layout(ctx.content_rect().size());
             }
             Action::Fit => self.fit(),
-            Action::Lasso => self.states.scatter.toggle_lasso(),
+            Action::Lasso => self.states.views.scatter.toggle_lasso(),
             Action::DrawMap(method) => commands.push(Command::SetMap(method)),
             Action::OpenInTrace => commands.extend(self.open_in_trace(ctx)),
             Action::FindRecords => commands.extend(self.find_records()),
             Action::ToggleCascade => {
                 bring_to_front(&mut self.layout, View::Timeline);
-                self.states.timeline.toggle_cascade();
+                self.states.views.timeline.toggle_cascade();
             }
             Action::ShowRank(program, rank) => {
                 bring_to_front(&mut self.layout, View::Timeline);
-                self.states.timeline.pin((program, rank));
+                self.states.views.timeline.pin((program, rank));
             }
             Action::FindCalls(func) => {
                 bring_to_front(&mut self.layout, View::Timeline);
-                self.states.timeline.find_calls(func);
+                self.states.views.timeline.find_calls(func);
             }
             Action::ShowTime(range) => {
                 bring_to_front(&mut self.layout, View::Timeline);
-                self.states.timeline.show_time(range);
+                self.states.views.timeline.show_time(range);
             }
             Action::Train => commands.push(Command::Train),
             Action::Keep => commands.push(Command::Answer(TrainingAnswer::Keep)),
@@ -262,7 +269,7 @@ impl CallgroveApp {
                 let is_paused = snapshot.watch.is_paused();
                 commands.push(Command::Watch(WatchCommand::Pause(!is_paused)));
             }
-            Action::ToggleJson => self.states.record.toggle_json(),
+            Action::ToggleJson => self.states.views.record.toggle_json(),
             Action::SwitchAppearance => {
                 let is_dark = !self.theme.is_dark();
                 self.preferences.is_dark = Some(is_dark);
@@ -293,7 +300,7 @@ impl CallgroveApp {
                 .chain(next.into_iter().flatten())
                 .collect();
         }
-        let candidates = &mut self.states.candidates;
+        let candidates = &mut self.states.views.candidates;
         match label {
             Some(label) => candidates.label_selection(snapshot, label),
             None => Vec::from_iter(candidates.unlabel_selection(snapshot)),
@@ -328,11 +335,11 @@ impl CallgroveApp {
     fn fit(&mut self) {
         let states = &mut self.states;
         match self.focus {
-            Some(View::Timeline | View::Incidents) => states.timeline.fit(),
-            Some(View::Tree) => states.tree.fit(),
-            Some(View::Records) => states.records.fit(),
-            Some(View::Record) => states.record.fit(),
-            _ => states.scatter.fit(),
+            Some(View::Timeline | View::Incidents) => states.views.timeline.fit(),
+            Some(View::Tree) => states.views.tree.fit(),
+            Some(View::Records) => states.views.records.fit(),
+            Some(View::Record) => states.views.record.fit(),
+            _ => states.views.scatter.fit(),
         }
     }
 
@@ -340,13 +347,13 @@ impl CallgroveApp {
     fn find(&mut self) {
         let states = &mut self.states;
         match self.focus {
-            Some(View::Overview) => states.overview.begin_search(),
-            Some(View::Profile) => states.profile.begin_search(),
-            Some(View::Counters) => states.counters.begin_search(),
-            Some(View::Records) => states.records.begin_search(),
+            Some(View::Overview) => states.views.overview.begin_search(),
+            Some(View::Profile) => states.views.profile.begin_search(),
+            Some(View::Counters) => states.views.counters.begin_search(),
+            Some(View::Records) => states.views.records.begin_search(),
             _ => {
                 bring_to_front(&mut self.layout, View::Candidates);
-                states.candidates.begin_search();
+                states.views.candidates.begin_search();
             }
         }
     }
@@ -363,14 +370,14 @@ impl CallgroveApp {
             return step.map_or_else(Vec::new, Vec::from);
         }
         if self.focus == Some(View::Changes) {
-            let (commands, action) = self.states.changes.step(snapshot, offset);
+            let (commands, action) = self.states.views.changes.step(snapshot, offset);
             self.actions.extend(action);
             return commands;
         }
         if self.is_among_records(snapshot) {
             return Vec::from_iter(self.step_records(offset));
         }
-        let tree = self.states.candidates.step(snapshot, step);
+        let tree = self.states.views.candidates.step(snapshot, step);
         Vec::from_iter(tree.map(|tree| Command::Select(Selection::One(tree))))
     }
 
@@ -379,7 +386,7 @@ impl CallgroveApp {
         let snapshot = self.session.snapshot();
         let visit = snapshot.watch.visit();
         let results = visit.results.as_ref()?;
-        let order = self.states.records.order(snapshot, results);
+        let order = self.states.views.records.order(snapshot, results);
         let open = visit.document.as_ref();
         let at = order.iter().position(|&index| {
             open.is_some_and(|open| std::sync::Arc::ptr_eq(open, &results.documents[index]))
@@ -436,8 +443,8 @@ impl CallgroveApp {
     fn escape(&mut self) -> Option<Command> {
         let states = &mut self.states;
         if self.overlay.take().is_some()
-            || states.candidates.widen()
-            || states.scatter.cancel_lasso()
+            || states.views.candidates.widen()
+            || states.views.scatter.cancel_lasso()
         {
             return None;
         }

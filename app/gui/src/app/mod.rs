@@ -5,6 +5,7 @@ mod compare_tests;
 mod dock;
 #[cfg(test)]
 mod exercise_tests;
+mod exporting;
 mod go_to;
 mod help;
 #[cfg(test)]
@@ -32,24 +33,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use callgrove_session::watch::Page;
 use callgrove_session::{Command, ComparedWith, RunCauses, Session, Snapshot};
 
+use crate::background::ExportJob;
 use crate::command::{Action, FilePurpose, View};
 use crate::panels::{ConnectForm, PublicationDraft, RootChooser, SettingsDraft, Start, StatusBar};
 use crate::platform::Platform;
 use crate::theme::Theme;
-use crate::views::candidates::CandidatesState;
-use crate::views::changes::ChangesState;
-use crate::views::counters::CountersState;
-use crate::views::details::DetailsState;
-use crate::views::incidents::IncidentsState;
-use crate::views::overview::OverviewState;
-use crate::views::patterns::PatternsState;
-use crate::views::profile::FunctionsState;
-use crate::views::record::DocumentState;
-use crate::views::records::ExecutionsState;
-use crate::views::scatter::ScatterState;
-use crate::views::timeline::TimelineState;
-use crate::views::tree::TreeState;
-use crate::views::waits::WaitsState;
+use crate::views::ViewStates;
 use crate::widgets::focus_ring;
 use layouts::Layout;
 use overlay::Overlay;
@@ -81,6 +70,8 @@ pub struct CallgroveApp {
     is_tabbing: bool,
     handled: HandledState,
     states: States,
+    /// The file that is being made.
+    export: Option<ExportJob>,
     /// The location that the window is navigating to.
     destination: Option<Destination>,
 }
@@ -107,20 +98,7 @@ struct HandledState {
 /// States of views and panels.
 #[derive(Default)]
 struct States {
-    incidents: IncidentsState,
-    candidates: CandidatesState,
-    scatter: ScatterState,
-    tree: TreeState,
-    timeline: TimelineState,
-    patterns: PatternsState,
-    waits: WaitsState,
-    changes: ChangesState,
-    details: DetailsState,
-    overview: OverviewState,
-    profile: FunctionsState,
-    counters: CountersState,
-    records: ExecutionsState,
-    record: DocumentState,
+    views: ViewStates,
     chooser: RootChooser,
     start: Start,
     connect: ConnectForm,
@@ -166,6 +144,7 @@ impl CallgroveApp {
             is_tabbing: false,
             handled: HandledState::default(),
             states: States::default(),
+            export: None,
             destination: None,
         }
     }

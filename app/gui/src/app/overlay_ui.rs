@@ -83,7 +83,7 @@ impl CallgroveApp {
             Target::Command(command) => ctx.send(command),
             Target::Action(action) => ctx.actions.push(action),
             Target::Rank(program, rank) => {
-                self.states.timeline.pin((program, rank));
+                self.states.views.timeline.pin((program, rank));
                 ctx.actions.push(Action::Focus(View::Timeline));
             }
             Target::Shown(view, command) => {

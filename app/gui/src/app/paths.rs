@@ -9,7 +9,7 @@ use super::CallgroveApp;
 use super::overlay::Overlay;
 use crate::command::{FilePurpose, PictureView};
 use crate::panels::PathDialog;
-use crate::picture::{PictureSubject, ViewPicture, ViewStates, draw_shown};
+use crate::picture::{PictureSubject, ViewPicture, draw_shown};
 
 /// Size of exported pictures, in points.
 const PICTURE_SIZE: [f32; 2] = [1_200.0, 720.0];
@@ -53,6 +53,14 @@ impl CallgroveApp {
                 self.export_view(view, &path);
                 None
             }
+            FilePurpose::ExportTable(table) => {
+                self.export_table(table, path);
+                None
+            }
+            FilePurpose::ExportReport(scope) => {
+                self.export_report(scope, path);
+                None
+            }
             purpose => purpose.command(path),
         }
     }
@@ -80,12 +88,7 @@ impl CallgroveApp {
             is_dark: self.theme.is_dark(),
             ..ViewPicture::new(view, PICTURE_SIZE)
         };
-        let states = ViewStates {
-            timeline: &mut self.states.timeline,
-            map: &mut self.states.scatter,
-            tree: &mut self.states.tree,
-            patterns: &mut self.states.patterns,
-        };
+        let states = &mut self.states.views;
         let picture = draw_shown(&snapshot, &wanted, states).map_err(|error| error.to_string())?;
         let content = picture.file(path).map_err(|error| error.to_string())?;
         self.platform.save(path, &content)

@@ -30,7 +30,7 @@ impl Window {
         Self::with_platform(snapshot, Box::new(NoDialogs))
     }
 
-    fn with_platform(snapshot: Snapshot, platform: Box<dyn Platform>) -> Self {
+    pub(super) fn with_platform(snapshot: Snapshot, platform: Box<dyn Platform>) -> Self {
         let (sender, commands) = sync_channel(64);
         let cell = SnapshotCell::default();
         cell.publish(Arc::new(snapshot));
@@ -465,6 +465,10 @@ fn the_answer_of_a_native_dialog_becomes_a_command() {
         ) -> bool {
             reply(Some(format!("run/{}", purpose.suggested_name())));
             true
+        }
+
+        fn report_origin(&self) -> callgrove_report::ReportOrigin {
+            NoDialogs.report_origin()
         }
     }
     let mut window = Window::with_platform(demo_snapshot(), Box::new(AnswersAtOnce));

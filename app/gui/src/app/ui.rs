@@ -7,6 +7,7 @@ use egui::{CentralPanel, Frame, Margin, Panel, Ui};
 
 use super::CallgroveApp;
 use super::dock::Dock;
+use crate::background::ExportJob;
 use crate::context::ViewContext;
 use crate::panels;
 
@@ -36,7 +37,9 @@ impl CallgroveApp {
             .frame(bar)
             .show(ui, |ui| {
                 let num_unsent = self.session.num_unsent();
-                panels::status_bar_ui(&mut ctx, &mut self.states.status, num_unsent, ui);
+                let work = self.export.as_ref().map(ExportJob::work);
+                let work = (num_unsent, work.as_ref());
+                panels::status_bar_ui(&mut ctx, &mut self.states.status, work, ui);
             });
         if panels::needs_start(&snapshot) {
             CentralPanel::default().show(ui, |ui| {

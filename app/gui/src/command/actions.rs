@@ -5,9 +5,10 @@ use callgrove_session::watch::Connection;
 use callgrove_session::{MapMethod, Snapshot, TimeRange};
 use egui::{Key, KeyboardShortcut, Modifiers};
 
-use super::file_purpose::FilePurpose;
+use super::file_purpose::{FilePurpose, ReportScope};
 use super::layout_name::LayoutName;
 use super::view::View;
+use super::window_table::WindowTable;
 
 /// An action that the user can start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +16,10 @@ pub(crate) enum Action {
     File(FilePurpose),
     /// Exports the focused view as a picture.
     ExportView,
+    /// Exports the table of the focused view.
+    ExportTable,
+    /// Cancels the export in progress.
+    CancelExport,
     /// Ends the comparison with an earlier run.
     EndComparison,
     Connect,
@@ -137,7 +142,7 @@ const fn entry(
 
 /// All actions, in the order of the menus.
 #[rustfmt::skip]
-pub(crate) const ACTIONS: [Entry; 63] = {
+pub(crate) const ACTIONS: [Entry; 68] = {
     use Action as A;
     use FilePurpose as F;
     use Menu as M;
@@ -155,6 +160,11 @@ pub(crate) const ACTIONS: [Entry; 63] = {
         entry(A::File(F::LoadModel), "load_model", "Load a model…", M::File, &[]),
         entry(A::File(F::SaveModel), "save_model", "Save the model…", M::File, &[]),
         entry(A::ExportView, "export_view", "Export view…", M::File, &[ctrl(Key::E)]),
+        entry(A::ExportTable, "export_table", "Export table…", M::File, &[ctrl_shift(Key::E)]),
+        entry(A::File(F::ExportTable(WindowTable::Trends)), "export_trends", "Export trends…", M::None, &[]),
+        entry(A::File(F::ExportTable(WindowTable::Roots)), "export_roots", "Export roots of delays…", M::None, &[]),
+        entry(A::File(F::ExportReport(ReportScope::Run)), "export_report", "Export report…", M::File, &[]),
+        entry(A::File(F::ExportReport(ReportScope::Selection)), "export_selection", "Export report of the selection…", M::File, &[]),
 
         entry(A::Redo, "redo", "Redo", M::Edit, &[ctrl_shift(Key::Z), ctrl(Key::Y)]),
         entry(A::Undo, "undo", "Undo", M::Edit, &[ctrl(Key::Z), key(Key::Backspace)]),
@@ -220,11 +230,18 @@ impl Action {
         match self {
             Self::File(FilePurpose::SaveSession) => snapshot.source.is_some(),
             Self::File(FilePurpose::CompareWith) => snapshot.trace.is_some(),
+            Self::File(FilePurpose::ExportTable(table)) => table.is_known(snapshot),
+            Self::File(FilePurpose::ExportReport(scope)) => match scope {
+                ReportScope::Run => snapshot.trace.is_some(),
+                ReportScope::Selection => snapshot.incident.is_some() || snapshot.focus().is_some(),
+            },
             Self::EndComparison => snapshot.comparison.is_some(),
             Self::File(purpose) => {
                 matches!(purpose, FilePurpose::OpenTrace | FilePurpose::LoadSession) || has_trees
             }
-            Self::ExportView => snapshot.calls.is_some(),
+            Self::ExportView | Self::ExportTable => {
+                snapshot.calls.is_some() || snapshot.watch.is_attached()
+            }
             Self::Connect => watch.is_offered(),
             Self::Disconnect | Self::Pause => {
                 watch.is_attached() && *watch.connection() != Connection::Idle

@@ -3,6 +3,7 @@
 use callgrove_session::Command;
 
 use super::picture_view::PictureView;
+use super::window_table::WindowTable;
 
 /// The purpose of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +26,19 @@ pub enum FilePurpose {
     SaveModel,
     /// The file to export a view to, as a picture.
     ExportView(PictureView),
+    /// The file to export a table to.
+    ExportTable(WindowTable),
+    /// The file to export a report to.
+    ExportReport(ReportScope),
+}
+
+/// What a report is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReportScope {
+    /// The costliest incidents and the most unusual executions.
+    Run,
+    /// The selected incident and executions.
+    Selection,
 }
 
 impl FilePurpose {
@@ -39,12 +53,11 @@ impl FilePurpose {
             Self::ExportLabels => "Export labels",
             Self::LoadModel => "Load a model",
             Self::SaveModel => "Save the model",
-            Self::ExportView(view) => match view {
-                PictureView::Timeline => "Export the timeline",
-                PictureView::Map => "Export the map",
-                PictureView::Tree => "Export the tree",
-                PictureView::Incident => "Export the incident",
-                PictureView::Patterns => "Export the patterns",
+            Self::ExportView(view) => view.export_title(),
+            Self::ExportTable(table) => table.export_title(),
+            Self::ExportReport(scope) => match scope {
+                ReportScope::Run => "Export a report of the run",
+                ReportScope::Selection => "Export a report of the selection",
             },
         }
     }
@@ -55,7 +68,10 @@ impl FilePurpose {
             Self::OpenTrace | Self::LoadSession => "Open",
             Self::CompareWith => "Compare",
             Self::ImportLabels => "Import",
-            Self::ExportLabels | Self::ExportView(_) => "Export",
+            Self::ExportLabels
+            | Self::ExportView(_)
+            | Self::ExportTable(_)
+            | Self::ExportReport(_) => "Export",
             Self::LoadModel => "Load",
             Self::SaveSession | Self::SaveModel => "Save",
         }
@@ -73,6 +89,8 @@ impl FilePurpose {
             Self::ExportLabels => "CSV file; an existing one is replaced",
             Self::LoadModel | Self::SaveModel => "Model file (.json)",
             Self::ExportView(_) => "Picture (.svg or .png); an existing one is replaced",
+            Self::ExportTable(_) => WindowTable::HINT,
+            Self::ExportReport(_) => "HTML file (.html); an existing one is replaced",
         }
     }
 
@@ -80,7 +98,12 @@ impl FilePurpose {
     pub fn is_save(self) -> bool {
         matches!(
             self,
-            Self::SaveSession | Self::ExportLabels | Self::SaveModel | Self::ExportView(_)
+            Self::SaveSession
+                | Self::ExportLabels
+                | Self::SaveModel
+                | Self::ExportView(_)
+                | Self::ExportTable(_)
+                | Self::ExportReport(_)
         )
     }
 
@@ -95,6 +118,8 @@ impl FilePurpose {
             Self::OpenTrace | Self::CompareWith => &[],
             Self::ImportLabels | Self::ExportLabels => &["csv"],
             Self::ExportView(_) => &["svg", "png"],
+            Self::ExportTable(_) => WindowTable::EXTENSIONS,
+            Self::ExportReport(_) => &["html"],
             _ => &["json"],
         }
     }
@@ -110,13 +135,9 @@ impl FilePurpose {
             Self::SaveSession => "callgrove-session.json",
             Self::ExportLabels => "labels.csv",
             Self::SaveModel => "callgrove-model.json",
-            Self::ExportView(view) => match view {
-                PictureView::Timeline => "timeline.svg",
-                PictureView::Map => "map.svg",
-                PictureView::Tree => "tree.svg",
-                PictureView::Incident => "incident.svg",
-                PictureView::Patterns => "patterns.svg",
-            },
+            Self::ExportView(view) => view.file_name(),
+            Self::ExportTable(table) => table.file_name(),
+            Self::ExportReport(_) => "report.html",
         }
     }
 
@@ -137,7 +158,7 @@ impl FilePurpose {
             Self::ExportLabels => Command::ExportLabels { path },
             Self::LoadModel => Command::LoadModel { path },
             Self::SaveModel => Command::SaveModel { path },
-            Self::ExportView(_) => return None,
+            Self::ExportView(_) | Self::ExportTable(_) | Self::ExportReport(_) => return None,
         })
     }
 }

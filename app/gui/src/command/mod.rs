@@ -8,10 +8,12 @@ mod keymap;
 mod layout_name;
 mod picture_view;
 mod view;
+mod window_table;
 
 pub(crate) use actions::{ACTIONS, Action, Entry, Menu};
-pub use file_purpose::FilePurpose;
+pub use file_purpose::{FilePurpose, ReportScope};
 pub(crate) use keymap::{KeyMap, any_pressed};
 pub(crate) use layout_name::LayoutName;
 pub use picture_view::PictureView;
 pub(crate) use view::View;
+pub use window_table::WindowTable;

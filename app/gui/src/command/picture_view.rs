@@ -2,7 +2,7 @@
 
 use super::view::View;
 
-/// A view that can be a picture.
+/// A view that can be a picture: all but those in which the user enters something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PictureView {
     /// Ranks over time.
@@ -15,37 +15,111 @@ pub enum PictureView {
     Incident,
     /// Recurring patterns, and the durations of one.
     Patterns,
+    /// The list of incidents and trends.
+    Incidents,
+    /// The list of executions, the most unusual first.
+    Candidates,
+    /// Which ranks waited for which, and where the delays began.
+    Waits,
+    /// Changes since an earlier run.
+    Changes,
+    /// The selected call.
+    Details,
+    /// Anomalies of the watched run by rank, function and step.
+    Overview,
+    /// Statistics of all functions of the watched run.
+    Profile,
+    /// Statistics of all counters of the watched run.
+    Counters,
+    /// Recorded executions.
+    Records,
+    /// One recorded execution.
+    Record,
 }
 
 impl PictureView {
     /// All views.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 15] = [
         Self::Timeline,
         Self::Map,
         Self::Tree,
         Self::Incident,
         Self::Patterns,
+        Self::Incidents,
+        Self::Candidates,
+        Self::Waits,
+        Self::Changes,
+        Self::Details,
+        Self::Overview,
+        Self::Profile,
+        Self::Counters,
+        Self::Records,
+        Self::Record,
     ];
 
     /// Returns the name that the user sees.
     pub fn name(self) -> &'static str {
+        self.texts().0
+    }
+
+    /// Returns the title of the dialog that asks for the file.
+    pub(super) fn export_title(self) -> &'static str {
+        self.texts().1
+    }
+
+    /// Returns a name for a new file.
+    pub(super) fn file_name(self) -> &'static str {
+        self.texts().2
+    }
+
+    #[rustfmt::skip]
+    fn texts(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Timeline => "timeline",
-            Self::Map => "map",
-            Self::Tree => "tree",
-            Self::Incident => "incident",
-            Self::Patterns => "patterns",
+            Self::Timeline => ("timeline", "Export the timeline", "timeline.svg"),
+            Self::Map => ("map", "Export the map", "map.svg"),
+            Self::Tree => ("tree", "Export the tree", "tree.svg"),
+            Self::Incident => ("incident", "Export the incident", "incident.svg"),
+            Self::Patterns => ("patterns", "Export the patterns", "patterns.svg"),
+            Self::Incidents => ("incidents", "Export the list of incidents", "incidents.svg"),
+            Self::Candidates => ("candidates", "Export the list of candidates", "candidates.svg"),
+            Self::Waits => ("waits", "Export the waits", "waits.svg"),
+            Self::Changes => ("changes", "Export the list of changes", "changes.svg"),
+            Self::Details => ("details", "Export the details of the call", "details.svg"),
+            Self::Overview => ("overview", "Export the overview", "overview.svg"),
+            Self::Profile => ("profile", "Export the profile", "profile.svg"),
+            Self::Counters => ("counters", "Export the list of counters", "counters.svg"),
+            Self::Records => ("records", "Export the list of records", "records.svg"),
+            Self::Record => ("record", "Export the record", "record.svg"),
         }
     }
 
-    /// Returns the picture of a view of the window; the timeline for a view that is no drawing.
+    /// Returns whether the view needs a watched run instead of a trace.
+    pub(crate) fn is_of_watch(self) -> bool {
+        matches!(
+            self,
+            Self::Overview | Self::Profile | Self::Counters | Self::Records | Self::Record
+        )
+    }
+
+    /// Returns the picture of a view of the window; the timeline if no view has the focus, and for the form of labels
+    /// and training.
     pub(crate) fn of_view(view: Option<View>, has_incident: bool) -> Self {
         match view {
-            Some(View::Map | View::Candidates) => Self::Map,
+            Some(View::Map) => Self::Map,
+            Some(View::Candidates) => Self::Candidates,
             Some(View::Tree) => Self::Tree,
             Some(View::Incidents) if has_incident => Self::Incident,
+            Some(View::Incidents) => Self::Incidents,
             Some(View::Patterns) => Self::Patterns,
-            _ => Self::Timeline,
+            Some(View::Waits) => Self::Waits,
+            Some(View::Changes) => Self::Changes,
+            Some(View::Details) => Self::Details,
+            Some(View::Overview) => Self::Overview,
+            Some(View::Profile) => Self::Profile,
+            Some(View::Counters) => Self::Counters,
+            Some(View::Records) => Self::Records,
+            Some(View::Record) => Self::Record,
+            Some(View::Timeline | View::Training) | None => Self::Timeline,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callgrove_model::WarningKind;
-use callgrove_session::Calls;
+use callgrove_session::{Calls, Work};
 use egui::{Align, Layout, Popup, PopupCloseBehavior, ProgressBar, RichText, ScrollArea, Ui};
 
 use super::needs_start;
@@ -38,11 +38,11 @@ struct Damage {
     first: String,
 }
 
-/// Draws the bar. `num_unsent` commands have not been sent to the session.
+/// Draws the bar. `num_unsent` commands have not been sent to the session; `export` is the file that is being made.
 pub(crate) fn status_bar_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut StatusBar,
-    num_unsent: usize,
+    (num_unsent, export): (usize, Option<&Work>),
     ui: &mut Ui,
 ) {
     ui.horizontal_centered(|ui| {
@@ -51,7 +51,12 @@ pub(crate) fn status_bar_ui(
             .work
             .as_ref()
             .filter(|_| !needs_start(ctx.snapshot));
-        if let Some(work) = work {
+        let cancel = if work.is_some() {
+            Action::Cancel
+        } else {
+            Action::CancelExport
+        };
+        if let Some(work) = work.or(export) {
             let fraction = work.fraction.clamp(0.0, 1.0);
             ui.add(
                 ProgressBar::new(fraction)
@@ -62,7 +67,7 @@ pub(crate) fn status_bar_ui(
             .accessible_name("Progress");
             ui.label(format!("{:.0} %", fraction * 100.0));
             if ui.small_button("Cancel").clicked() {
-                ctx.actions.push(Action::Cancel);
+                ctx.actions.push(cancel);
             }
             ui.add(egui::Label::new(&work.stage).truncate());
         } else if num_unsent > 0 {

@@ -5,17 +5,14 @@ use std::sync::Arc;
 use callgrove_session::{Session, Snapshot};
 
 use super::error::PictureError;
-use super::page::{ViewStates, page_ui};
+use super::page::page_ui;
 use super::select::select_subject;
 use super::sheet::{DrawnPicture, Sheet};
 use super::wanted::ViewPicture;
 use crate::command::PictureView;
 use crate::context::ViewContext;
 use crate::theme::Theme;
-use crate::views::patterns::PatternsState;
-use crate::views::scatter::ScatterState;
-use crate::views::timeline::TimelineState;
-use crate::views::tree::TreeState;
+use crate::views::ViewStates;
 use crate::widgets::ViewNotes;
 
 /// Number of frames after which a picture that still changes is given up.
@@ -37,17 +34,10 @@ pub fn draw_view(
 ) -> Result<DrawnPicture, PictureError> {
     check_size(wanted)?;
     select_subject(session, wanted, &mut wait)?;
-    let (mut timeline, mut map) = (TimelineState::default(), ScatterState::default());
-    let (mut tree, mut patterns) = (TreeState::default(), PatternsState::default());
+    let mut states = ViewStates::default();
     if wanted.time.is_some() {
-        timeline.restore(wanted.time);
+        states.timeline.restore(wanted.time);
     }
-    let mut states = ViewStates {
-        timeline: &mut timeline,
-        map: &mut map,
-        tree: &mut tree,
-        patterns: &mut patterns,
-    };
     let mut drawing = ViewDrawing::new(wanted, session.snapshot());
     let mut num_still = 0;
     for _ in 0..MAX_FRAMES {
@@ -123,7 +113,7 @@ impl<'a> ViewDrawing<'a> {
     pub(super) fn frame(
         &mut self,
         snapshot: &Snapshot,
-        states: &mut ViewStates<'_>,
+        states: &mut ViewStates,
         send: impl FnMut(callgrove_session::Command),
     ) -> bool {
         let trace = snapshot.trace.as_ref();

@@ -36,6 +36,12 @@ pub enum PictureError {
     /// The run has no patterns, or they are not known.
     #[error("there are no patterns in this run: no sequence of calls occurs twice on a rank")]
     NoPatterns,
+    /// The run is not compared with an earlier one.
+    #[error("the run is not compared with an earlier one: name that with --against")]
+    NoComparison,
+    /// No call is selected.
+    #[error("details are those of one call: name an execution with --execution")]
+    NoCall,
     /// An execution with this label does not exist.
     #[error(
         "there is no execution {label}: `callgrove analyze --format csv` lists the executions in the column event_id"

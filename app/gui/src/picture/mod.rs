@@ -12,11 +12,12 @@ mod page;
 mod select;
 mod sheet;
 mod shown;
+#[cfg(test)]
+mod tests;
 mod wanted;
 
 pub use draw::draw_view;
 pub use error::PictureError;
-pub(crate) use page::ViewStates;
 pub use sheet::DrawnPicture;
-pub(crate) use shown::draw_shown;
+pub(crate) use shown::{draw_shown, draw_snapshot};
 pub use wanted::{PictureSubject, ViewPicture};

@@ -7,12 +7,24 @@ use super::wanted::ViewPicture;
 use crate::command::PictureView;
 use crate::context::ViewContext;
 use crate::theme::Theme;
-use crate::views::incidents::incident_notes;
-use crate::views::patterns::{PatternsState, patterns_picture_ui};
-use crate::views::scatter::{ScatterState, map_picture_ui};
-use crate::views::timeline::{TimelineState, timeline_picture_ui};
-use crate::views::tree::{TreeState, tree_picture_ui};
-use crate::widgets::{ViewNotes, legend_ui};
+use crate::views::ViewStates;
+use crate::views::candidates::candidates_ui;
+use crate::views::changes::changes_ui;
+use crate::views::counters::counters_ui;
+use crate::views::details::details_ui;
+use crate::views::incidents::{incident_notes, incidents_ui};
+use crate::views::overview::overview_ui;
+use crate::views::patterns::patterns_picture_ui;
+use crate::views::profile::functions_ui;
+use crate::views::record::document_ui;
+use crate::views::records::executions_ui;
+use crate::views::scatter::map_picture_ui;
+use crate::views::timeline::timeline_picture_ui;
+use crate::views::tree::tree_picture_ui;
+use crate::views::waits::waits_ui;
+use crate::widgets::{
+    LegendItem, LegendMark, PictureHeader, ViewNotes, legend_ui, picture_title, view_header,
+};
 
 /// Margin around everything, in points.
 const MARGIN: i8 = 12;
@@ -23,18 +35,10 @@ const FACTS_SIZE: f32 = 12.0;
 /// Maximum share of the height that facts and legend have each.
 const MAX_SHARE: f32 = 0.25;
 
-/// The states of the views that can be pictures.
-pub(crate) struct ViewStates<'a> {
-    pub(crate) timeline: &'a mut TimelineState,
-    pub(crate) map: &'a mut ScatterState,
-    pub(crate) tree: &'a mut TreeState,
-    pub(crate) patterns: &'a mut PatternsState,
-}
-
 /// Draws a page with the title, the facts and the legend of the previous frame. Returns those of this frame.
 pub(super) fn page_ui(
     ctx: &mut ViewContext<'_>,
-    states: &mut ViewStates<'_>,
+    states: &mut ViewStates,
     (wanted, known): (&ViewPicture, &ViewNotes),
     ui: &mut Ui,
 ) -> ViewNotes {
@@ -88,23 +92,53 @@ fn run_name(snapshot: &Snapshot) -> Option<String> {
 
 fn view_ui(
     ctx: &mut ViewContext<'_>,
-    states: &mut ViewStates<'_>,
+    states: &mut ViewStates,
     view: PictureView,
     ui: &mut Ui,
 ) -> ViewNotes {
     match view {
-        PictureView::Timeline => timeline_picture_ui(ctx, states.timeline, ui),
-        PictureView::Map => map_picture_ui(ctx, states.map, ui),
-        PictureView::Tree => tree_picture_ui(ctx, states.tree, ui),
-        PictureView::Patterns => patterns_picture_ui(ctx, states.patterns, ui),
-        PictureView::Incident => {
-            let drawn = timeline_picture_ui(ctx, states.timeline, ui);
-            let number = ctx.snapshot.incident;
-            let notes = number.and_then(|number| incident_notes(ctx.snapshot, number));
-            ViewNotes {
-                legend: drawn.legend.clone(),
-                ..notes.unwrap_or(drawn)
-            }
+        PictureView::Timeline => return timeline_picture_ui(ctx, &mut states.timeline, ui),
+        PictureView::Map => return map_picture_ui(ctx, &mut states.scatter, ui),
+        PictureView::Tree => return tree_picture_ui(ctx, &mut states.tree, ui),
+        PictureView::Patterns => return patterns_picture_ui(ctx, &mut states.patterns, ui),
+        PictureView::Incident => return incident_ui(ctx, states, ui),
+        PictureView::Incidents => incidents_ui(ctx, &mut states.incidents, ui),
+        PictureView::Candidates => candidates_ui(ctx, &mut states.candidates, ui),
+        PictureView::Waits => waits_ui(ctx, &mut states.waits, ui),
+        PictureView::Changes => changes_ui(ctx, &mut states.changes, ui),
+        PictureView::Details => details_ui(ctx, &mut states.details, ui),
+        PictureView::Profile => functions_ui(ctx, &mut states.profile, ui),
+        PictureView::Counters => counters_ui(ctx, &mut states.counters, ui),
+        PictureView::Records => executions_ui(ctx, &mut states.records, ui),
+        PictureView::Record => document_ui(ctx, &mut states.record, ui),
+        PictureView::Overview => {
+            // Each of its parts has a header.
+            view_header(ui, "Anomalies of the run", |_| {});
+            overview_ui(ctx, &mut states.overview, ui);
         }
+    }
+    let PictureHeader { title, mut facts } = picture_title(ui);
+    facts.dedup();
+    let legend = match view {
+        PictureView::Candidates => {
+            let mark = LegendMark::Fill(ctx.theme.abnormal());
+            vec![LegendItem::new(mark, "called abnormal")]
+        }
+        _ => Vec::new(),
+    };
+    ViewNotes {
+        title: title.unwrap_or_else(|| view.name().to_owned()),
+        facts,
+        legend,
+    }
+}
+
+fn incident_ui(ctx: &mut ViewContext<'_>, states: &mut ViewStates, ui: &mut Ui) -> ViewNotes {
+    let drawn = timeline_picture_ui(ctx, &mut states.timeline, ui);
+    let number = ctx.snapshot.incident;
+    let notes = number.and_then(|number| incident_notes(ctx.snapshot, number));
+    ViewNotes {
+        legend: drawn.legend.clone(),
+        ..notes.unwrap_or(drawn)
     }
 }

@@ -31,6 +31,7 @@ pub(super) fn select_subject(
             select_tree(session, first.unwrap_or(TreeIdx(0)), wait)
         }
         (PictureSubject::Run, PictureView::Incident) => select_incident(session, 0),
+        (PictureSubject::Run, PictureView::Details) => Err(PictureError::NoCall),
         (PictureSubject::Run, _) => {
             session.send(Command::Select(Selection::None));
             session.send(Command::SelectPattern(None));
@@ -56,8 +57,11 @@ fn check(snapshot: &Snapshot, view: PictureView) -> Result<(), PictureError> {
         .is_some_and(|it| !it.forest.is_empty());
     match view {
         PictureView::Map if !has_trees || snapshot.map.is_none() => Err(PictureError::NoForest),
-        PictureView::Tree if !has_trees => Err(PictureError::NoForest),
-        PictureView::Timeline | PictureView::Map | PictureView::Tree => Ok(()),
+        PictureView::Tree | PictureView::Candidates if !has_trees => Err(PictureError::NoForest),
+        PictureView::Changes if snapshot.comparison.is_none() => Err(PictureError::NoComparison),
+        PictureView::Incidents | PictureView::Waits if snapshot.causes.is_none() => {
+            Err(PictureError::NoIncidents)
+        }
         PictureView::Incident => {
             let causes = snapshot.causes.as_ref();
             let has_incidents = causes.is_some_and(|known| !known.incidents().is_empty());
@@ -68,6 +72,7 @@ fn check(snapshot: &Snapshot, view: PictureView) -> Result<(), PictureError> {
             let has_patterns = patterns.is_some_and(|known| !known.patterns.is_empty());
             has_patterns.then_some(()).ok_or(PictureError::NoPatterns)
         }
+        _ => Ok(()),
     }
 }
 

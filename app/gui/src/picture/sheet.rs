@@ -10,6 +10,7 @@ use egui::{Color32, Context, Pos2, RawInput, Rect, Ui, Vec2, ViewportId};
 
 use super::error::PictureError;
 use crate::theme::Theme;
+use crate::widgets::begin_picture;
 
 /// Seconds between two frames.
 const FRAME: f64 = 1.0 / 60.0;
@@ -94,6 +95,7 @@ impl Sheet {
         let root = input.viewports.entry(ViewportId::ROOT).or_default();
         root.native_pixels_per_point = Some(self.scale);
         self.num_frames += 1;
+        begin_picture(&self.ctx);
         let mut output = self.ctx.run_ui(input, draw);
         self.shapes = output.shapes;
         #[cfg(feature = "png")]

@@ -1,9 +1,10 @@
 //! The two buttons that label a tree or a record; the one of the current label is filled.
 
 use callgrove_session::Label;
-use egui::Ui;
+use egui::{RichText, Ui};
 
 use super::KeyButton;
+use super::header::in_picture;
 use crate::theme::Theme;
 
 /// Draws the buttons in the direction of the layout, given the current label and its author; `item` names the labelled
@@ -14,6 +15,16 @@ pub(crate) fn label_buttons(
     item: &str,
     ui: &mut Ui,
 ) -> Option<Label> {
+    if in_picture(ui) {
+        if let Some(label) = on {
+            ui.label(
+                RichText::new(label.name())
+                    .color(theme.label(label))
+                    .strong(),
+            );
+        }
+        return None;
+    }
     let mut buttons = [
         (Label::Normal, "Normal", "N"),
         (Label::Abnormal, "Abnormal", "X"),

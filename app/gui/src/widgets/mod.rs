@@ -17,6 +17,9 @@ pub(crate) use cause_sign::{SIGN_WIDTH, paint_kind, paint_role};
 pub use focus_ring::focus_ring;
 pub(crate) use grid_cursor::move_by_arrows;
 pub use header::view_header;
+pub(crate) use header::{
+    PictureHeader, begin_picture, header_fact, in_picture, picture_fact, picture_title,
+};
 pub use key_button::KeyButton;
 pub(crate) use label_buttons::label_buttons;
 pub(crate) use legend::{LegendItem, LegendMark, ViewNotes, legend_ui};

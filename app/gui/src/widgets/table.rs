@@ -6,6 +6,9 @@ use egui::{
     Ui, UiBuilder, Vec2, WidgetInfo,
 };
 
+use callgrove_model::thousands;
+
+use super::header::{in_picture, picture_fact};
 use crate::theme::Theme;
 
 /// Height of a row, in points.
@@ -133,10 +136,11 @@ impl Table<'_> {
         let scrolled = ui.scope_id().with((self.salt, "scrolled"));
         self.headings_ui(&widths, scrolled, sort, ui);
         let mut clicked = None;
+        let num_rows = self.num_drawn(ui);
         let area = ScrollArea::both()
             .id_salt(self.salt)
             .auto_shrink(false)
-            .show_rows(ui, ROW_HEIGHT, self.num_rows, |ui, rows| {
+            .show_rows(ui, ROW_HEIGHT, num_rows, |ui, rows| {
                 for row in rows {
                     let size = Vec2::new(widths.iter().sum(), ROW_HEIGHT);
                     let (id, rect) = ui.allocate_space(size);
@@ -167,6 +171,20 @@ impl Table<'_> {
             });
         ui.data_mut(|data| data.insert_temp(scrolled, area.state.clamped_offset().x));
         clicked
+    }
+
+    /// Returns the number of rows to draw: a picture has as many whole ones as fit.
+    fn num_drawn(&self, ui: &Ui) -> usize {
+        if !in_picture(ui) {
+            return self.num_rows;
+        }
+        let num_fitting = (ui.available_height() / ROW_HEIGHT).floor().max(0.0) as usize;
+        let num_drawn = self.num_rows.min(num_fitting);
+        if num_drawn < self.num_rows {
+            let (drawn, all) = (thousands(num_drawn), thousands(self.num_rows));
+            picture_fact(ui, || format!("the first {drawn} of {all} rows are drawn"));
+        }
+        num_drawn
     }
 
     fn widths(&self, width: f32) -> Vec<f32> {

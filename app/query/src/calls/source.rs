@@ -22,7 +22,7 @@ pub struct Calls {
     trace: Arc<Trace>,
     facts: CallsFacts,
     /// All calls; `None` if they are remote.
-    local: Option<LocalCalls>,
+    local: Option<Arc<LocalCalls>>,
     cache: Mutex<QueryCache>,
 }
 
@@ -50,12 +50,12 @@ impl Calls {
                 num_messages: trace.messages.len(),
                 silent: silent.map(|(lane, _)| lane).collect(),
             },
-            local: Some(LocalCalls {
+            local: Some(Arc::new(LocalCalls {
                 trace: Arc::clone(trace),
                 messages: MessageIndex::new(trace),
                 causes: OnceLock::new(),
                 patterns: OnceLock::new(),
-            }),
+            })),
             trace: Arc::clone(trace),
             cache: Mutex::default(),
         }
@@ -67,6 +67,17 @@ impl Calls {
             trace,
             facts,
             local: None,
+            cache: Mutex::default(),
+        }
+    }
+
+    /// Returns the same calls for another user, who asks other questions at the same time.
+    #[must_use]
+    pub fn with_own_cache(&self) -> Self {
+        Self {
+            trace: Arc::clone(&self.trace),
+            facts: self.facts.clone(),
+            local: self.local.clone(),
             cache: Mutex::default(),
         }
     }

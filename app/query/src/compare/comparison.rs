@@ -10,11 +10,12 @@ use callgrove_patterns::pattern::{Iterations, Patterns};
 use super::blocks::{Blocks, ComparedPart};
 use super::collect::{collect, is_compared};
 use crate::causes::RunCauses;
+use crate::patterns::RunPatterns;
 
 /// A run, or a half of it, that is compared with another one.
 #[derive(Debug)]
 pub struct ComparedRun {
-    causes: RunCauses,
+    causes: Arc<RunCauses>,
     iterations: Option<Iterations>,
 }
 
@@ -28,9 +29,17 @@ impl ComparedRun {
         let iterations = Iterations::find(trace, &patterns, progress.part(0.4, 0.5))?;
         drop(patterns);
         Ok(Self {
-            causes: RunCauses::find(trace, progress.part(0.5, 1.0))?,
+            causes: Arc::new(RunCauses::find(trace, progress.part(0.5, 1.0))?),
             iterations,
         })
+    }
+
+    /// Returns a run whose incidents and iterations are known.
+    pub fn of_known(causes: &Arc<RunCauses>, patterns: &RunPatterns) -> Self {
+        Self {
+            causes: Arc::clone(causes),
+            iterations: patterns.iterations().cloned(),
+        }
     }
 
     /// Returns the causes of its delays.

@@ -29,19 +29,23 @@ pub struct ComparedWith {
 }
 
 impl ComparedWith {
-    /// Compares the open run, `after`, with an earlier one from `source`.
+    /// Compares the open run, `after`, with an earlier one from `source`. `known` has the incidents and iterations of the
+    /// open run, if they have been found.
     ///
     /// # Errors
     /// [`Cancelled`] if the caller cancelled.
     pub fn new(
         source: &str,
         [before, after]: [&Arc<Trace>; 2],
+        known: Option<ComparedRun>,
         progress: Progress<'_>,
     ) -> Result<Self, Cancelled> {
-        let sides = [
-            ComparedRun::new(before, progress.part(0.0, 0.4))?,
-            ComparedRun::new(after, progress.part(0.4, 0.8))?,
-        ];
+        let of_before = ComparedRun::new(before, progress.part(0.0, 0.4))?;
+        let of_after = match known {
+            Some(known) => known,
+            None => ComparedRun::new(after, progress.part(0.4, 0.8))?,
+        };
+        let sides = [of_before, of_after];
         let comparison = RunComparison::of_runs(&sides[0], &sides[1], progress.part(0.8, 1.0))?;
         let mut limits = comparison.limits();
         if before.identity.compare(&after.identity) == RunMatch::Same {

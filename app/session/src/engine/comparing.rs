@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use callgrove_query::ComparedRun;
+
 use super::Engine;
 use super::error::CommandError;
 use crate::comparison::ComparedWith;
@@ -31,8 +33,12 @@ impl Engine {
                 return Err(CommandError::NoCalls(name.to_owned()));
             }
         }
+        let causes = publisher.view.causes.as_ref();
+        let patterns = publisher.view.calls.as_ref().and_then(|it| it.patterns());
+        let known = causes.zip(patterns);
+        let known = known.map(|(causes, patterns)| ComparedRun::of_known(causes, patterns));
         let comparison = publisher.stage("Comparing the runs", |progress| {
-            ComparedWith::new(source, [&before, &after], progress)
+            ComparedWith::new(source, [&before, &after], known, progress)
         })?;
         publisher.view.comparison = Some(Arc::new(comparison));
         self.compare_usual_trees();

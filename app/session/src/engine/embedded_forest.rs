@@ -246,15 +246,9 @@ impl EmbeddedForest {
         let Some(scored) = &self.scored else {
             return Ok(None);
         };
-        let why = self.explainer(scored)?.explain(focus);
         Ok(Some(Explanation {
-            tree: focus,
             neighbours: self.learned.neighbours(focus),
-            findings: why.differences,
-            // Within one forest, the usual tree is always one of the forest itself.
-            usual: why.usual.unwrap_or(focus),
-            num_usual: why.num_usual,
-            is_same_shape: why.is_same_shape,
+            ..self.explainer(scored)?.explanation(focus)
         }))
     }
 

@@ -6,7 +6,7 @@ use callgrove_model::{Forest, FuncId, FunctionName, Label, NameTable, Progress, 
 use callgrove_trees::explain::{CallPaths, Difference, TreeExplanation, UsualTrees, explain};
 
 use crate::learning::{LearningError, SavedModel};
-use crate::snapshot::Detection;
+use crate::snapshot::{Detection, Explanation};
 
 /// Explains the trees of one forest by comparison with the usual trees of that forest, or of a model's training.
 pub struct Explainer {
@@ -76,8 +76,22 @@ impl Explainer {
         })
     }
 
-    pub(crate) fn explain(&self, tree: TreeIdx) -> TreeExplanation {
+    fn explain(&self, tree: TreeIdx) -> TreeExplanation {
         explain(&self.forest, &self.paths, &self.usual, tree)
+    }
+
+    /// Returns the differences of a tree from the usual tree of its kind; without neighbours, which depend on a model.
+    pub fn explanation(&self, tree: TreeIdx) -> Explanation {
+        let why = self.explain(tree);
+        Explanation {
+            tree,
+            neighbours: Vec::new(),
+            findings: why.differences,
+            // Within one forest, the usual tree is always one of the forest itself.
+            usual: why.usual.unwrap_or(tree),
+            num_usual: why.num_usual,
+            is_same_shape: why.is_same_shape,
+        }
     }
 
     /// Returns why a tree is unusual, the most important reason first.

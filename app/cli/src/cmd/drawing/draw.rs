@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use callgrove_gui::picture::{PictureSubject, ViewPicture, draw_view};
 use callgrove_model::{ExecLabel, ProgramId, Trace};
-use callgrove_session::Snapshot;
+use callgrove_session::{Command, Snapshot};
 
 use super::session_wait::{JournalUse, open_session};
 use crate::args::DrawArgs;
@@ -24,6 +24,12 @@ pub(crate) fn run(args: &DrawArgs) -> Result<()> {
         JournalUse::Ignored,
         &StopSignal::listen()?,
     )?;
+    if let Some(source) = args.against.clone() {
+        let refused = opened.perform([Command::CompareWith { source }])?;
+        if let Some(error) = refused {
+            bail!(error);
+        }
+    }
     let wanted = wanted(args, opened.session.snapshot())?;
     let (session, wait) = opened.parts();
     let picture = draw_view(session, &wanted, wait)?;

@@ -44,7 +44,7 @@ impl CallgroveApp {
 
     fn time_of_place(&self, snapshot: &Snapshot) -> Option<(i64, i64)> {
         let (start, _) = snapshot.time_span()?;
-        let seen = self.states.timeline.visible_range()?;
+        let seen = self.states.views.timeline.visible_range()?;
         Some((seen.from.since(start).0, seen.to.since(start).0))
     }
 
@@ -109,7 +109,7 @@ impl CallgroveApp {
                 to: after(to),
             }
         });
-        self.states.timeline.restore(time);
+        self.states.views.timeline.restore(time);
     }
 
     fn bring_forward(&mut self, views: &[View]) {

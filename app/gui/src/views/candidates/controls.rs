@@ -24,8 +24,7 @@ pub(super) fn controls_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState
         return;
     }
     ui.horizontal_top(|ui| {
-        let choice = &state.choice;
-        let summary = format!("{}, {}", choice.filter.name(), choice.order.name());
+        let summary = state.choice.summary();
         let width = ui.available_width() * 0.6;
         ui.vertical(|ui| {
             ui.set_width(width);

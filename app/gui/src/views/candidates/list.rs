@@ -155,6 +155,11 @@ pub(super) struct CandidateListing {
 }
 
 impl CandidateListing {
+    /// Returns filter and order.
+    pub(super) fn summary(&self) -> String {
+        format!("{}, {}", self.filter.name(), self.order.name())
+    }
+
     /// Returns the searched code, without `#` and spaces.
     pub(super) fn wanted_code(&self) -> &str {
         self.search.trim().trim_start_matches('#')

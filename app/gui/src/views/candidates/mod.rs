@@ -13,7 +13,8 @@ use callgrove_session::Analysis;
 use egui::{Rect, ScrollArea, Ui};
 
 use crate::context::ViewContext;
-use crate::widgets::{thousands, view_header};
+use crate::text::short_name;
+use crate::widgets::{header_fact, in_picture, picture_fact, thousands, view_header};
 use card::CARD_HEIGHT;
 use controls::controls_ui;
 pub use list::{CandidateFilter, CandidateOrder};
@@ -33,9 +34,17 @@ pub fn candidates_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui:
         } else {
             format!("{} of {}", thousands(num_shown), thousands(num_trees))
         };
-        ui.weak(text).on_hover_text(state.choice.order.help());
+        header_fact(ui, text).on_hover_text(state.choice.order.help());
     });
-    controls_ui(ctx, state, ui);
+    if in_picture(ui) {
+        picture_fact(ui, || format!("of {}", short_name(&analysis.root_name)));
+        picture_fact(ui, || state.choice.summary());
+        picture_fact(ui, || {
+            "circles: area is time, colours are functions".to_owned()
+        });
+    } else {
+        controls_ui(ctx, state, ui);
+    }
     // Filters chosen or typed in this frame already apply.
     state.refresh(ctx.snapshot);
     if ctx.snapshot.detection.is_none() {
@@ -76,7 +85,16 @@ fn cards_ui(
             let num_rows = state.shown().len();
             ui.set_height(pitch * num_rows as f32);
             let first = ((viewport.min.y / pitch).floor().max(0.0) as usize).min(num_rows);
-            let last = ((viewport.max.y / pitch).ceil().max(0.0) as usize).min(num_rows);
+            let last = if in_picture(ui) {
+                // Only whole cards; rounding must not hide the last one.
+                ((viewport.max.y - CARD_HEIGHT + 1.0) / pitch).floor() + 1.0
+            } else {
+                (viewport.max.y / pitch).ceil()
+            };
+            let last = (last.max(0.0) as usize).min(num_rows);
+            if last < num_rows {
+                picture_fact(ui, || format!("the first {} are drawn", thousands(last)));
+            }
             let origin = ui.max_rect().min;
             let size = egui::vec2(ui.available_width() - 6.0, CARD_HEIGHT);
             let card_rect = |row: usize| {
@@ -84,7 +102,8 @@ fn cards_ui(
                 Rect::from_min_size(corner, size)
             };
             let rects: Vec<Rect> = (first..last).map(card_rect).collect();
-            if let Some(row) = focus_row {
+            // A picture begins with the first card.
+            if let Some(row) = focus_row.filter(|_| !in_picture(ui)) {
                 // The neighbours are shown too if they fit.
                 let margin = ((viewport.height() - CARD_HEIGHT) / 2.0).clamp(0.0, pitch);
                 ui.scroll_to_rect(card_rect(row).expand2(egui::vec2(0.0, margin)), None);

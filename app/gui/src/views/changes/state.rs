@@ -64,6 +64,13 @@ impl ChangesState {
         comparison.rows().iter().chain(possible)
     }
 
+    /// Returns the rows in the order of the list, for a file.
+    pub(crate) fn listed(&self, comparison: &ComparedWith) -> Vec<ChangeRow> {
+        let all: Vec<&ChangeRow> = self.rows(comparison).collect();
+        let order = self.order(comparison).into_iter();
+        order.map(|at| all[at].clone()).collect()
+    }
+
     /// Returns the rows in the order of the list, as indices into [`Self::rows`].
     pub(super) fn order(&self, comparison: &ComparedWith) -> Vec<usize> {
         let all: Vec<&ChangeRow> = self.rows(comparison).collect();

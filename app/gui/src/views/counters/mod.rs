@@ -1,12 +1,13 @@
 //! The Counters view: all counters with the statistics of their values.
 
-use callgrove_session::watch::Statistic;
+use callgrove_session::watch::{CounterStats, Statistic};
+use callgrove_tables::CounterRow;
 use egui::Ui;
 
 use crate::context::ViewContext;
 use crate::text::number;
 use crate::widgets::table::{Cell, Column, Sort, Table, empty_ui, search_ui};
-use crate::widgets::{count_of, view_header};
+use crate::widgets::{count_of, header_fact, view_header};
 
 /// Sort order and search text of the table.
 pub(crate) struct CountersState {
@@ -31,6 +32,29 @@ impl Default for CountersState {
 impl CountersState {
     pub(crate) fn begin_search(&mut self) {
         self.wants_focus = true;
+    }
+
+    /// Returns the indices of the listed counters in their order.
+    fn listed(&self, counters: &[CounterStats]) -> Vec<usize> {
+        let search = self.search.trim().to_lowercase();
+        let mut rows: Vec<usize> = (0..counters.len())
+            .filter(|&at| counters[at].counter.to_lowercase().contains(&search))
+            .collect();
+        let sort = self.sort;
+        match sort.column {
+            0 => sort.by_text(&mut rows, |at| counters[at].counter.as_str()),
+            1 => sort.by_text(&mut rows, |at| counters[at].app),
+            column => sort.by_number(&mut rows, |at| {
+                STATISTICS[column - 2].of(&counters[at].stats)
+            }),
+        }
+        rows
+    }
+
+    /// Returns the listed counters for a file.
+    pub(crate) fn rows(&self, counters: &[CounterStats]) -> Vec<CounterRow> {
+        let listed = self.listed(counters).into_iter();
+        listed.map(|at| CounterRow::of(&counters[at])).collect()
     }
 }
 
@@ -70,27 +94,15 @@ pub(crate) fn counters_ui(ctx: &mut ViewContext<'_>, state: &mut CountersState, 
             "Search counters",
             ui,
         );
-        ui.weak(count_of(counters.len(), "counter"));
+        header_fact(ui, count_of(counters.len(), "counter"));
     });
     if counters.is_empty() {
         let text = "No counters recorded. TAU records hardware counters (TAU_METRICS), and message sizes if it traces MPI.";
         return empty_ui(text, ui);
     }
-    let search = state.search.trim().to_lowercase();
-    let mut rows: Vec<usize> = (0..counters.len())
-        .filter(|&at| counters[at].counter.to_lowercase().contains(&search))
-        .collect();
+    let rows = state.listed(counters);
     if rows.is_empty() {
         return empty_ui("No matching counters", ui);
-    }
-    match state.sort.column {
-        0 => state
-            .sort
-            .by_text(&mut rows, |at| counters[at].counter.as_str()),
-        1 => state.sort.by_text(&mut rows, |at| counters[at].app),
-        column => state.sort.by_number(&mut rows, |at| {
-            STATISTICS[column - 2].of(&counters[at].stats)
-        }),
     }
     let table = Table {
         salt: "counters",

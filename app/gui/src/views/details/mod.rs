@@ -12,7 +12,7 @@ use egui::{Align, Layout, RichText, ScrollArea, Ui};
 use crate::canvas::time::iteration_text;
 use crate::context::ViewContext;
 use crate::text::{cause_text, design_note, held_text};
-use crate::widgets::{count_of, view_header};
+use crate::widgets::{count_of, in_picture, view_header};
 use delay::{DelayState, delay_ui};
 use facts::{Fact, FactGroup, as_text, fact_groups};
 
@@ -131,12 +131,14 @@ fn fact_ui(fact: &Fact, ui: &mut Ui) -> Option<ExecRef> {
     const NAME_WIDTH: f32 = 104.0;
     let mut clicked = None;
     ui.with_layout(Layout::right_to_left(Align::Min), |ui| {
-        let copy = ui
-            .small_button("Copy")
-            .on_hover_text(format!("Copy: {}", fact.value))
-            .accessible_name(format!("Copy {}", fact.name));
-        if copy.clicked() {
-            ui.ctx().copy_text(fact.value.clone());
+        if !in_picture(ui) {
+            let copy = ui
+                .small_button("Copy")
+                .on_hover_text(format!("Copy: {}", fact.value))
+                .accessible_name(format!("Copy {}", fact.name));
+            if copy.clicked() {
+                ui.ctx().copy_text(fact.value.clone());
+            }
         }
         ui.with_layout(Layout::left_to_right(Align::Min), |ui| {
             ui.scope(|ui| {

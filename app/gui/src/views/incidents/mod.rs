@@ -17,7 +17,7 @@ use callgrove_session::{RunCauses, Snapshot};
 use egui::{Key, Rect, ScrollArea, Ui};
 
 use crate::context::ViewContext;
-use crate::widgets::{count_of, view_header};
+use crate::widgets::{count_of, header_fact, in_picture, picture_fact, thousands, view_header};
 use list::ListLine;
 pub(crate) use picture::incident_notes;
 pub(crate) use state::IncidentsState;
@@ -55,7 +55,7 @@ fn header_ui(
 ) {
     view_header(ui, "Incidents", |ui| {
         if num_trends > 0 {
-            ui.weak(count_of(num_trends, "trend")).on_hover_text(
+            header_fact(ui, count_of(num_trends, "trend")).on_hover_text(
                 "Ranks that are slower than their peers throughout, functions whose exclusive time grows, and \
                  permanent changes. Sorted by cost, summed over all ranks of a trend.",
             );
@@ -65,7 +65,7 @@ fn header_ui(
         };
         let num_by_design = num_by_design(causes);
         let num_others = causes.incidents().len() - num_by_design;
-        ui.weak(count_of(num_others, "incident")).on_hover_text(
+        header_fact(ui, count_of(num_others, "incident")).on_hover_text(
             "Delays with a common cause. Sorted by cost: the total delay of all ranks.",
         );
         if num_by_design > 0 {
@@ -138,16 +138,28 @@ fn lines_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) 
                     egui::vec2(width, y.span()),
                 )
             };
-            if let Some(revealed) = revealed {
+            // A picture begins with the first line.
+            if let Some(revealed) = revealed.filter(|_| !in_picture(ui)) {
                 // If they do not all fit, the card has priority.
                 let mut whole = place(*revealed.start()).union(place(*revealed.end()));
                 whole.set_height(whole.height().min(viewport.height()));
                 ui.scroll_to_rect(whole, None);
             }
-            let seen: Vec<(ListLine, Rect)> = lines
+            let mut seen: Vec<(ListLine, Rect)> = lines
                 .between(viewport.y_range())
                 .map(|at| (lines.line(at), place(at)))
                 .collect();
+            if in_picture(ui) {
+                let bottom = origin.y + viewport.max.y + 1.0;
+                let num_seen = seen.len();
+                seen.retain(|(_, rect)| rect.bottom() <= bottom);
+                if seen.len() < num_seen {
+                    let num_drawn = seen.len();
+                    picture_fact(ui, || {
+                        format!("the first {} are drawn", thousands(num_drawn))
+                    });
+                }
+            }
             for (line, rect) in seen {
                 match line {
                     ListLine::Trend(number) => {

@@ -123,7 +123,7 @@ impl IncidentsState {
     }
 
     /// Returns the number of listed incidents; those by design are the last.
-    fn num_shown(&self, causes: &RunCauses) -> usize {
+    pub(crate) fn num_shown(&self, causes: &RunCauses) -> usize {
         causes.incidents().len()
             - if self.hides_by_design {
                 num_by_design(causes)

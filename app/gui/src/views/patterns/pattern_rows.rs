@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use callgrove_session::{Calls, JudgedBy, JudgedPattern, PatternId, PatternList, PatternReference};
 
+use callgrove_tables::ListedPatternRow;
+
 use super::selected_pattern::SelectedPattern;
 use crate::latest_answer::LatestAnswer;
 use crate::theme::Theme;
@@ -98,6 +100,15 @@ impl PatternRows {
         let costs = judged.iter().zip(&self.list.patterns).rev();
         let (_, pattern) = costs.max_by_key(|(judged, _)| judged.excess)?;
         Some(pattern.id)
+    }
+
+    /// Returns the rows in the order of the table, for a file.
+    pub(super) fn rows(&self) -> Vec<ListedPatternRow> {
+        let rows = self.order.iter().map(|&at| {
+            let judged = self.judged(at);
+            ListedPatternRow::of(&self.list.patterns[at], judged.as_ref())
+        });
+        rows.collect()
     }
 
     /// Returns the cells of a row, in the order of the columns.

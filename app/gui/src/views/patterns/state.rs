@@ -8,6 +8,8 @@ use callgrove_session::{
     Unfolding,
 };
 
+use callgrove_tables::ListedPatternRow;
+
 use super::occurrence_rows::{LONGEST_FIRST, OccurrenceRows};
 use super::pattern_rows::{BY_TOTAL, PatternRows};
 use crate::latest_answer::LatestAnswer;
@@ -79,6 +81,13 @@ impl Default for PatternsState {
 }
 
 impl PatternsState {
+    /// Returns the patterns in the order of the table, for a file.
+    pub(crate) fn rows(&mut self, snapshot: &Snapshot) -> Vec<ListedPatternRow> {
+        self.refresh(snapshot);
+        let run = self.run.as_ref();
+        run.map(|run| run.listed.rows()).unwrap_or_default()
+    }
+
     /// Rebuilds what depends on changed inputs.
     pub(super) fn refresh(&mut self, snapshot: &Snapshot) {
         let (Some(list), Some(calls)) = (&snapshot.patterns, &snapshot.calls) else {

@@ -2,12 +2,13 @@
 
 use callgrove_session::Command;
 use callgrove_session::watch::{FuncOverview, Overview, Scope};
+use callgrove_tables::FunctionRow;
 use egui::Ui;
 
 use crate::context::ViewContext;
 use crate::text::{dash, duration, number, short_name};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui, search_ui};
-use crate::widgets::{count_of, view_header};
+use crate::widgets::{count_of, header_fact, view_header};
 
 /// Sort order and search text of the table.
 pub(crate) struct FunctionsState {
@@ -32,6 +33,32 @@ impl Default for FunctionsState {
 impl FunctionsState {
     pub(crate) fn begin_search(&mut self) {
         self.wants_focus = true;
+    }
+
+    /// Returns the listed functions in their order, as indices into [`Overview::funcs`].
+    fn listed(&self, overview: &Overview) -> Vec<usize> {
+        let search = self.search.trim().to_lowercase();
+        let mut rows: Vec<usize> = (0..overview.funcs.len())
+            .filter(|&at| overview.funcs[at].name.to_lowercase().contains(&search))
+            .collect();
+        let figure = self.sort.column.checked_sub(FIRST_FIGURE);
+        if let Some(figure) = figure.map(|at| &FIGURES[at]) {
+            let value = |at: usize| (figure.value)(overview, &overview.funcs[at]);
+            self.sort.by_number(&mut rows, value);
+        } else {
+            let name = |at: usize| short_name(&overview.funcs[at].name).to_lowercase();
+            self.sort.by_text(&mut rows, name);
+        }
+        rows
+    }
+
+    /// Returns the listed functions for a file.
+    pub(crate) fn rows(&self, overview: &Overview) -> Vec<FunctionRow> {
+        let listed = self.listed(overview).into_iter();
+        let funcs = listed.map(|at| &overview.funcs[at]);
+        funcs
+            .map(|func| FunctionRow::of(func, overview.share_of_anomalies(func)))
+            .collect()
     }
 }
 
@@ -109,22 +136,11 @@ pub(crate) fn functions_ui(ctx: &mut ViewContext<'_>, state: &mut FunctionsState
             "Search functions",
             ui,
         );
-        ui.weak(count_of(overview.funcs.len(), "function"));
+        header_fact(ui, count_of(overview.funcs.len(), "function"));
     });
-    let search = state.search.trim().to_lowercase();
-    let mut rows: Vec<usize> = (0..overview.funcs.len())
-        .filter(|&at| overview.funcs[at].name.to_lowercase().contains(&search))
-        .collect();
+    let rows = state.listed(overview);
     if rows.is_empty() {
         return empty_ui("No matching functions", ui);
-    }
-    let figure = state.sort.column.checked_sub(FIRST_FIGURE);
-    if let Some(figure) = figure.map(|at| &FIGURES[at]) {
-        let value = |at: usize| (figure.value)(overview, &overview.funcs[at]);
-        state.sort.by_number(&mut rows, value);
-    } else {
-        let name = |at: usize| short_name(&overview.funcs[at].name).to_lowercase();
-        state.sort.by_text(&mut rows, name);
     }
     let focused = ctx.scope().func;
     let table = Table {

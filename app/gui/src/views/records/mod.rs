@@ -9,12 +9,13 @@ use callgrove_session::Snapshot;
 use callgrove_session::watch::{
     ExecutionDocument, ExecutionField, QueryState, Results, WatchCommand,
 };
+use callgrove_tables::RecordedRow;
 use egui::{CentralPanel, Frame, Margin, Panel, RichText, Ui, Vec2};
 
 use crate::context::ViewContext;
 use crate::text::{dash, duration_or_dash, number_or_dash, short_name, utc};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
-use crate::widgets::{thousands, view_header};
+use crate::widgets::{header_fact, in_picture, thousands, view_header};
 use form::FormState;
 use scatter::RecordScatterState;
 
@@ -74,6 +75,15 @@ impl ExecutionsState {
         self.scatter.fit();
     }
 
+    /// Returns the records in the order of the table, for a file.
+    pub(crate) fn rows(&self, snapshot: &Snapshot, results: &Results) -> Vec<RecordedRow> {
+        let order = self.order(snapshot, results).into_iter();
+        let records = order.map(|at| &results.documents[at]);
+        records
+            .map(|record| RecordedRow::of(record, snapshot.record_label(record)))
+            .collect()
+    }
+
     /// Returns the documents in the order of the table.
     pub(crate) fn order(&self, snapshot: &Snapshot, results: &Results) -> Vec<usize> {
         let documents = &results.documents;
@@ -109,6 +119,12 @@ pub(crate) fn executions_ui(ctx: &mut ViewContext<'_>, state: &mut ExecutionsSta
     });
     let is_narrow = ui.available_width() < MIN_WIDTH_FOR_BOTH;
     state.is_asking &= state.form.is_at(&ctx.snapshot.watch.visit().form);
+    if in_picture(ui) {
+        if let Some(results) = ctx.snapshot.watch.visit().results.clone() {
+            results_ui(ctx, state, &results, ui);
+        }
+        return;
+    }
     if is_narrow {
         if state.is_asking || ctx.snapshot.watch.visit().results.is_none() {
             state.is_asking &= !form::form_ui(ctx, &mut state.form, ui);
@@ -213,11 +229,12 @@ fn state_ui(
             |results: &&Arc<Results>| results.is_complete || !results.documents.is_empty();
         if let Some(results) = results.filter(is_reported) {
             let num_known = thousands(results.documents.len());
-            ui.weak(match results.total {
+            let text = match results.total {
                 Some(total) => format!("{num_known} of {}", thousands(total as usize)),
                 None if results.is_complete => num_known,
                 None => format!("{num_known} or more"),
-            });
+            };
+            header_fact(ui, text);
         }
     });
     if let QueryState::Failed(cause) = ctx.snapshot.watch.query() {

@@ -14,7 +14,7 @@ use egui::{Panel, Ui};
 
 use crate::context::ViewContext;
 use crate::widgets::table::empty_ui;
-use crate::widgets::view_header;
+use crate::widgets::{header_fact, view_header};
 pub(crate) use state::WaitsState;
 
 /// Width from which matrix and list are shown side by side, in points.
@@ -66,7 +66,7 @@ pub(crate) fn waits_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &m
 /// Draws the time range of the waits, and a button that clears the selected one.
 fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(range) = ctx.snapshot.range else {
-        ui.weak("of the whole run")
+        header_fact(ui, "of the whole run")
             .on_hover_text("Shift+drag on the timeline to restrict this view to a time range.");
         return;
     };
@@ -77,7 +77,7 @@ fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     {
         ctx.send(Command::SelectRange(None));
     }
-    ui.weak(format!("of {} selected", range.to.since(range.from)));
+    header_fact(ui, format!("of {} selected", range.to.since(range.from)));
 }
 
 fn square_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &mut Ui) {

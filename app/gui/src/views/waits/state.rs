@@ -5,6 +5,8 @@ use std::sync::Arc;
 use callgrove_model::TimeNs;
 use callgrove_session::{RunCauses, Snapshot, TimeRange, WaitCell, WaitsIn};
 
+use callgrove_tables::{DelayRootRow, RankWaitRow};
+
 use super::grid::{WaitGrid, ranks_of};
 use super::order::{BY_CAUSED, in_order};
 use crate::latest_answer::LatestAnswer;
@@ -70,6 +72,23 @@ impl WaitsState {
             let rows = in_order(causes, snapshot.range, self.sort);
             self.rows = Some((self.sort, rows));
         }
+    }
+
+    /// Returns the roots in the order of the list, for a file.
+    pub(crate) fn root_rows(&mut self, snapshot: &Snapshot) -> Vec<DelayRootRow> {
+        self.refresh(snapshot);
+        let Some(causes) = &snapshot.causes else {
+            return Vec::new();
+        };
+        let roots = self.roots().iter().map(|&at| &causes.roots()[at]);
+        roots.map(|root| DelayRootRow::of(causes, root)).collect()
+    }
+
+    /// Returns the waits between ranks within the selected time range, for a file; `None` while they are unknown.
+    pub(crate) fn wait_rows(&mut self, snapshot: &Snapshot) -> Option<Vec<RankWaitRow>> {
+        let wanted = WaitsIn(snapshot.range);
+        let (of, waits) = self.waits.ask(snapshot.calls.as_ref()?, &wanted)?;
+        (*of == wanted).then(|| waits.iter().map(RankWaitRow::of).collect())
     }
 
     /// Returns the listed roots, as indices into [`RunCauses::roots`].

@@ -1,0 +1,117 @@
+//! The tables of the window that can be exported.
+
+use callgrove_session::Snapshot;
+
+use super::view::View;
+
+/// A table that the window shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WindowTable {
+    /// Executions of the root function.
+    Candidates,
+    /// Incidents.
+    Incidents,
+    /// Persistent and gradual changes.
+    Trends,
+    /// Recurring patterns.
+    Patterns,
+    /// Waits between ranks.
+    Waits,
+    /// Where the delays began.
+    Roots,
+    /// Changes since an earlier run.
+    Changes,
+    /// Functions of the watched run.
+    Profile,
+    /// Counters of the watched run.
+    Counters,
+    /// Recorded executions.
+    Records,
+}
+
+impl WindowTable {
+    /// Extensions of the possible files, the usual one first.
+    pub(super) const EXTENSIONS: &[&str] = &[
+        "csv",
+        #[cfg(feature = "parquet")]
+        "parquet",
+        "jsonl",
+        "txt",
+    ];
+
+    /// A hint about possible files.
+    pub(super) const HINT: &str = if cfg!(feature = "parquet") {
+        "Table (.csv, .parquet, .jsonl or .txt) of all listed rows; an existing one is replaced"
+    } else {
+        "Table (.csv, .jsonl or .txt) of all listed rows; an existing one is replaced"
+    };
+
+    /// Returns the name that the user sees.
+    pub(crate) fn name(self) -> &'static str {
+        self.texts().0
+    }
+
+    /// Returns the title of the dialog that asks for the file.
+    pub(super) fn export_title(self) -> &'static str {
+        self.texts().1
+    }
+
+    /// Returns a name for a new file.
+    pub(super) fn file_name(self) -> &'static str {
+        self.texts().2
+    }
+
+    #[rustfmt::skip]
+    fn texts(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Candidates => ("candidates", "Export the table of candidates", "candidates.csv"),
+            Self::Incidents => ("incidents", "Export the table of incidents", "incidents.csv"),
+            Self::Trends => ("trends", "Export the table of trends", "trends.csv"),
+            Self::Patterns => ("patterns", "Export the table of patterns", "patterns.csv"),
+            Self::Waits => ("waits", "Export the table of waits", "waits.csv"),
+            Self::Roots => ("roots of delays", "Export the table of roots of delays", "roots.csv"),
+            Self::Changes => ("changes", "Export the table of changes", "changes.csv"),
+            Self::Profile => ("profile", "Export the table of functions", "profile.csv"),
+            Self::Counters => ("counters", "Export the table of counters", "counters.csv"),
+            Self::Records => ("records", "Export the table of records", "records.csv"),
+        }
+    }
+
+    /// Returns the table of a view: its own, or that of the data that it draws.
+    pub(crate) fn of_view(view: Option<View>) -> Self {
+        match view {
+            Some(View::Incidents) => Self::Incidents,
+            Some(View::Patterns) => Self::Patterns,
+            Some(View::Waits) => Self::Waits,
+            Some(View::Changes) => Self::Changes,
+            Some(View::Profile | View::Overview) => Self::Profile,
+            Some(View::Counters) => Self::Counters,
+            Some(View::Records | View::Record) => Self::Records,
+            Some(
+                View::Candidates
+                | View::Map
+                | View::Tree
+                | View::Timeline
+                | View::Details
+                | View::Training,
+            )
+            | None => Self::Candidates,
+        }
+    }
+
+    /// Returns whether the table has rows.
+    pub(crate) fn is_known(self, snapshot: &Snapshot) -> bool {
+        match self {
+            Self::Candidates => snapshot.detection.is_some(),
+            Self::Incidents | Self::Waits | Self::Roots => snapshot.causes.is_some(),
+            Self::Trends => {
+                let trends = snapshot.trends.as_ref();
+                trends.is_some_and(|trends| !trends.all().is_empty())
+            }
+            Self::Patterns => snapshot.patterns.is_some(),
+            Self::Changes => snapshot.comparison.is_some(),
+            Self::Profile | Self::Counters => snapshot.watch.is_attached(),
+            Self::Records => snapshot.watch.visit().results.is_some(),
+        }
+    }
+}
