@@ -241,6 +241,29 @@ fn events_of_many_chunks_are_read_in_steps_of_one_length() {
 }
 
 #[test]
+fn no_event_is_lost_where_a_piece_of_a_chunk_ends() {
+    let mut archive = ArchiveWriter::new(false);
+    archive.process(0, 0);
+    archive.location(0, 1, 1);
+    for (location, mut tick) in [(0, 0), (1, 1)] {
+        let events = &mut archive.locations[location].2;
+        for call in 0..7_000 {
+            events.at(tick);
+            // In one file a piece ends with a time, in the other one anywhere in a record.
+            let filler = if location == 1 { call % 70 } else { 11 };
+            if call == 0 || (location == 1 && call % 5 == 0) {
+                events.record(37, |record| record.bytes.resize(filler, 7));
+            }
+            events.enter(1).at(tick + 2).leave(1);
+            tick += 4;
+        }
+    }
+    let trace = read(archive.files()).unwrap();
+    assert_eq!(trace.num_executions(), 14_000);
+    assert!(trace.warnings.is_empty());
+}
+
+#[test]
 fn events_before_the_first_time_are_left_out() {
     let mut archive = ArchiveWriter::new(false);
     let events = archive.process(7, 3);
