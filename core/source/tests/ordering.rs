@@ -299,7 +299,17 @@ fn a_call_of_no_duration_at_the_end_of_another_is_where_its_function_mostly_is()
     assert_eq!(depth(&is_last_in_c), Some(2));
     assert_eq!(depth(&is_last_in_a), Some(3));
     assert_eq!(depth(&follows_c), Some(1));
-    assert_eq!(depth(&[is_last_in_a, is_last_in_a.map(|it| (it.0, it.1 + 20, it.2 + 20)), is_last_in_c].concat()), Some(3));
+    assert_eq!(
+        depth(
+            &[
+                is_last_in_a,
+                is_last_in_a.map(|it| (it.0, it.1 + 20, it.2 + 20)),
+                is_last_in_c
+            ]
+            .concat()
+        ),
+        Some(3)
+    );
 }
 
 #[test]

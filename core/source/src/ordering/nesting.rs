@@ -58,7 +58,10 @@ pub(super) fn nest(
         let place = |at: TimeNs| move || format!("at {} ns", at.0);
         let mut lane = 0;
         let fit = loop {
-            match lanes.get_mut(lane).map(|it| it.fit(call, order, &followers)) {
+            match lanes
+                .get_mut(lane)
+                .map(|it| it.fit(call, order, &followers))
+            {
                 Some(Fit::Overlaps) => lane += 1,
                 Some(fit) => break Some(fit),
                 None if lane < MAX_LANES => lanes.push(Nested::default()),
