@@ -359,7 +359,7 @@ fn events(bytes: &[u8], is_in_object: bool, recorder: &mut EventRecorder) -> (us
     }
 }
 
-/// Passes a text or a word; returns whether it is an element of a list. A damaged event is none.
+/// Passes a text or a word; returns whether it is an element of a list. A damaged event is not.
 fn is_element(cursor: &mut JsonCursor<'_>) -> Result<bool, JsonFault> {
     let is_word = matches!(cursor.value()?, JsonValue::Text(_) | JsonValue::Word(_));
     Ok(is_word && matches!(cursor.peek()?, b',' | b']'))

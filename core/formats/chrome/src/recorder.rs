@@ -113,7 +113,7 @@ impl EventRecorder {
         }
     }
 
-    /// Counts an element of the list of events that is none.
+    /// Counts an element of the list that is no event.
     pub(crate) fn leave_out(&mut self) {
         self.num_events += 1;
         self.count(WarningKind::BadRow);

@@ -21,6 +21,8 @@ const HEAD_BYTES: usize = 18;
 const LAST_END: u8 = 2;
 /// The kind of a record that holds the time of the events after it.
 pub(crate) const TIMESTAMP: u8 = 5;
+/// The kind of a record that holds attributes of the event after it.
+pub(crate) const ATTRIBUTES: u8 = 6;
 /// The length of a record whose length follows in eight bytes.
 const LONG: u8 = 0xFF;
 
@@ -127,6 +129,14 @@ impl<'a> Records<'a> {
         let order = ByteOrder::of(head[1])?;
         let bytes = ByteReader::new(records, order);
         (head[0] == START).then_some(Self { bytes })
+    }
+
+    /// Returns the number of events that the head of a chunk states; `None` if it states none.
+    pub(crate) fn stated_events(chunk: &[u8]) -> Option<u64> {
+        let (head, _) = chunk.split_at_checked(HEAD_BYTES)?;
+        let mut numbers = ByteReader::new(&head[2..], ByteOrder::of(head[1])?);
+        let (first, last) = (numbers.full_u64()?, numbers.full_u64()?);
+        last.checked_sub(first)?.checked_add(1)
     }
 
     /// Returns the records of a piece of a chunk, after its head.

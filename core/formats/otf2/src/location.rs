@@ -6,7 +6,7 @@ use callgrove_model::{ThreadId, TimeNs};
 use callgrove_source::FileReader;
 
 use crate::bytes::{ByteOrder, ByteReader};
-use crate::chunk::{Chunks, Record, Records, TIMESTAMP};
+use crate::chunk::{ATTRIBUTES, Chunks, Record, Records, TIMESTAMP};
 use crate::events::Event;
 use crate::local_definitions::{LocalDefinitions, LocationClock};
 
@@ -18,6 +18,8 @@ pub(crate) struct LocationReader {
     chunks: Chunks<BufReader<Box<dyn FileReader>>>,
     /// Whether the current chunk may have more records.
     is_in_chunk: bool,
+    /// Number of events of it that are still to come, if its head states their number.
+    num_expected: Option<u64>,
     /// The byte order of the current chunk.
     order: ByteOrder,
     /// Number of bytes of the current piece of it that are left.
@@ -53,6 +55,7 @@ impl LocationReader {
             clock,
             chunks: Chunks::in_pieces(file, chunk_bytes),
             is_in_chunk: false,
+            num_expected: None,
             order: ByteOrder::Little,
             num_left: 0,
             time: TimeNs(i64::MIN),
@@ -88,7 +91,9 @@ impl LocationReader {
                             return Ok(Pause::Later(self.time));
                         }
                     }
+                    Record::Of(ATTRIBUTES, _) => {}
                     Record::Of(kind, values) => {
+                        self.num_expected = self.num_expected.and_then(|num| num.checked_sub(1));
                         let event = Event::of(kind, values);
                         // A time comes before the first event.
                         let Some(event) = event.filter(|_| self.time > TimeNs(i64::MIN)) else {
@@ -100,7 +105,13 @@ impl LocationReader {
                             return Ok(Pause::Full(self.time));
                         }
                     }
-                    Record::End if num_before > 0 => self.is_in_chunk = false,
+                    Record::End if num_before > 0 => {
+                        self.is_in_chunk = false;
+                        // Zeros in a chunk end it early.
+                        if self.num_expected.is_some_and(|num| num > 0) {
+                            damaged(DamagedChunk(offset));
+                        }
+                    }
                     // Records never cross chunks, but pieces of them.
                     Record::End | Record::Damaged => {
                         needs_more = true;
@@ -128,6 +139,7 @@ impl LocationReader {
     fn begin_chunk(&mut self, mut damaged: impl FnMut(DamagedChunk)) {
         let records = Records::of_chunk(self.chunks.bytes());
         self.is_in_chunk = records.is_some();
+        self.num_expected = Records::stated_events(self.chunks.bytes());
         match records {
             Some(records) => {
                 self.num_left = records.len();

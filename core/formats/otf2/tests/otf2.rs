@@ -293,6 +293,22 @@ fn damage_costs_the_rest_of_its_chunk() {
 }
 
 #[test]
+fn zeros_in_a_chunk_that_states_more_events_are_damage() {
+    let warnings = |num_events: u64| {
+        let mut archive = ArchiveWriter::new(false);
+        let events = archive.process(0, 0);
+        // The head states the numbers of the first and the last event.
+        events.bytes[10..18].copy_from_slice(&num_events.to_le_bytes());
+        events.at(0).enter(1).record(6, |_| {}).at(1).leave(1);
+        events.chunk().at(5).enter(1).at(6).leave(1);
+        let trace = read(archive.files()).unwrap();
+        assert_eq!(trace.num_executions(), 2);
+        trace.warnings.total(WarningKind::BadRow)
+    };
+    assert_eq!([0, 2, 3].map(warnings), [0, 0, 1]);
+}
+
+#[test]
 fn what_is_missing_is_reported() {
     let mut archive = pair(false);
     archive.locations.remove(1);
