@@ -20,14 +20,14 @@ pub(crate) struct CollectiveFacts {
     /// Whether the operation has a source or a destination, so that it is no collective.
     pub(crate) is_point_to_point: bool,
     /// The message that the operation sends or receives.
-    pub(crate) message: Option<StatedMessage>,
+    pub(crate) message: Option<PartnerMessage>,
     /// Whether there was any such argument.
     pub(crate) is_stated: bool,
 }
 
 /// A message that an operation sends or receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct StatedMessage {
+pub(crate) struct PartnerMessage {
     pub(crate) kind: CommKind,
     /// The other rank, among those of the job.
     pub(crate) partner: RankId,
@@ -94,14 +94,14 @@ impl<'a> ProcessGroup<'a> {
     }
 
     /// Returns the message of an operation that states the other rank: an operation that sends has a destination.
-    fn message(&self) -> Option<StatedMessage> {
+    fn message(&self) -> Option<PartnerMessage> {
         let (kind, partner) = match self.collective {
             b"send" => (CommKind::Send, self.destination?),
             b"recv" => (CommKind::Recv, self.source?),
             _ => return None,
         };
         let group = std::str::from_utf8(self.name).ok()?.parse::<u32>();
-        Some(StatedMessage {
+        Some(PartnerMessage {
             kind,
             partner: RankId(u32::try_from(partner).ok()?),
             tag: u64::from(group.unwrap_or_default()) << TAG_BITS,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use callgrove_model::{CommKind, Property, RankId, WarningKind};
 use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber, RankEvents};
 
-use crate::arguments::{StatedMessage, UNSTATED_COMMUNICATOR};
+use crate::arguments::{PartnerMessage, UNSTATED_COMMUNICATOR};
 use crate::async_calls::AsyncCalls;
 use crate::category::ChromeCallKind;
 use crate::collectives::MessageKernel;
@@ -298,7 +298,7 @@ impl Assembly {
             if let Some((rank, lane)) = self.lane(row)
                 && let Some(events) = self.events.get_mut(&rank)
             {
-                let StatedMessage { kind, partner, tag } = message;
+                let PartnerMessage { kind, partner, tag } = message;
                 events.message(lane, on_axis(time_ns, base_ns), kind, partner, tag, 0);
             }
         }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{CommKind, communication_kernel};
 
-use crate::arguments::{CollectiveFacts, StatedMessage, UNSTATED_COMMUNICATOR};
+use crate::arguments::{CollectiveFacts, PartnerMessage, UNSTATED_COMMUNICATOR};
 use crate::launches::LaunchPair;
 use crate::rows::RowNumber;
 
@@ -103,7 +103,7 @@ pub(crate) struct MessageKernel {
     pub(crate) row: RowNumber,
     /// When it begins to send, or has received, in nanoseconds since the time that the file states.
     pub(crate) time_ns: i64,
-    pub(crate) message: StatedMessage,
+    pub(crate) message: PartnerMessage,
 }
 
 /// A call before it has a number.

@@ -6,6 +6,7 @@
 //! event⏎ event⏎ …                                                                lines
 //! ```
 
+use callgrove_model::WarningKind;
 use memchr::memmem;
 
 use crate::file_facts::FileFacts;
@@ -351,7 +352,10 @@ fn events(bytes: &[u8], is_in_object: bool, recorder: &mut EventRecorder) -> (us
                 };
             }
             _ => match is_element(&mut cursor) {
-                Ok(true) => recorder.leave_out(),
+                Ok(true) => {
+                    recorder.num_events += 1;
+                    recorder.count(WarningKind::BadRow);
+                }
                 Ok(false) => return (before, PieceEnd::Damaged),
                 Err(fault) => return (before, fault_end(fault)),
             },

@@ -113,13 +113,8 @@ impl EventRecorder {
         }
     }
 
-    /// Counts an element of the list that is no event.
-    pub(crate) fn leave_out(&mut self) {
-        self.num_events += 1;
-        self.count(WarningKind::BadRow);
-    }
-
-    fn count(&mut self, kind: WarningKind) {
+    /// Counts a fault of the current event.
+    pub(crate) fn count(&mut self, kind: WarningKind) {
         let (event, file) = (self.num_events, &self.file);
         self.warnings
             .count(kind, None, || format!("event {event}: {file}"));
