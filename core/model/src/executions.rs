@@ -80,6 +80,20 @@ pub(crate) struct BegunCall {
 }
 
 impl Executions {
+    /// Returns the memory of rows that were reserved and are not used.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.func.shrink_to_fit();
+        self.entry.shrink_to_fit();
+        self.inclusive.shrink_to_fit();
+        self.exclusive.shrink_to_fit();
+        self.parent.shrink_to_fit();
+        self.subtree_end.shrink_to_fit();
+        self.depth.shrink_to_fit();
+        self.step.shrink_to_fit();
+        self.row.shrink_to_fit();
+        self.closed.shrink_to_fit();
+    }
+
     /// Returns the number of executions.
     pub fn len(&self) -> usize {
         self.func.len()

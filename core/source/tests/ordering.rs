@@ -282,6 +282,53 @@ fn a_call_of_no_duration_is_where_its_function_mostly_is() {
     );
 }
 
+#[test]
+fn a_call_of_no_duration_at_the_end_of_another_is_where_its_function_mostly_is() {
+    // Callers first: `c` ends with its call of `a`, and a call of `b` of no duration begins then.
+    let depth = |certain: &[(u32, i64, i64)]| {
+        let doubtful = [(2, 50, 60), (0, 55, 60), (1, 60, 60), (2, 70, 70)];
+        let mut calls = [&[(0, 0, 90)], certain, &doubtful[..]].concat();
+        calls.sort_by_key(|it| (it.1, -it.2));
+        let lines = call_lines(&trace(of_calls(&calls)));
+        (1..=3).find(|depth| lines.contains(&format!("3.0 {depth} b 60-60")))
+    };
+    let is_last_in_c = [(2, 10, 15), (0, 11, 12), (1, 13, 14)];
+    let is_last_in_a = [(2, 20, 28), (0, 21, 27), (1, 24, 25)];
+    let follows_c = [(2, 30, 35), (1, 36, 37)];
+    assert_eq!(depth(&[]), Some(1));
+    assert_eq!(depth(&is_last_in_c), Some(2));
+    assert_eq!(depth(&is_last_in_a), Some(3));
+    assert_eq!(depth(&follows_c), Some(1));
+    assert_eq!(
+        depth(
+            &[
+                is_last_in_a,
+                is_last_in_a.map(|it| (it.0, it.1 + 20, it.2 + 20)),
+                is_last_in_c
+            ]
+            .concat()
+        ),
+        Some(3)
+    );
+}
+
+#[test]
+fn calls_of_no_duration_next_to_others_do_not_show_the_order_of_a_list() {
+    // Callers first; most neighbours that begin together are a call of no duration and the call after it.
+    let before = (0..9).flat_map(|it| [(2, 20 + it, 20 + it), (2, 20 + it, 21 + it)]);
+    let mut calls = vec![(0, 0, 90), (1, 0, 5), (2, 0, 5)];
+    calls.extend(before);
+    let lines = call_lines(&trace(of_calls(&calls)));
+    assert_eq!(lines[..3], ["3.0 0 a 0-90", "3.0 1 b 0-5", "3.0 2 c 0-5"]);
+    // Callees first; most neighbours are a call and a call of no duration at its end.
+    let after = (0..9).flat_map(|it| [(2, 20 + it, 21 + it), (2, 21 + it, 21 + it)]);
+    let mut calls = vec![(2, 1, 5), (1, 1, 5)];
+    calls.extend(after);
+    calls.push((0, 0, 90));
+    let lines = call_lines(&trace(of_calls(&calls)));
+    assert_eq!(lines[..3], ["3.0 0 a 0-90", "3.0 1 b 1-5", "3.0 2 c 1-5"]);
+}
+
 proptest! {
     #[test]
     fn no_call_is_lost_and_steps_are_in_order_of_time(
@@ -304,7 +351,7 @@ proptest! {
     }
 
     /// Call stacks of a coarse clock, listed in either order. A call of no duration that the list can place in two ways
-    /// is avoided: callers first, at the end of its caller; callees first, where a longer call begins.
+    /// is avoided: callers first, where a call ends; callees first, where a longer call begins.
     #[test]
     fn call_stacks_of_a_coarse_clock_are_found_again(
         actions in prop::collection::vec((0..4_u8, 0..3_u32), 1..200),
@@ -330,6 +377,8 @@ proptest! {
                 }
                 2 => {
                     let begins = calls.last().is_some_and(|it| it.1 == now);
+                    let ends_now = ends.iter().any(|&it| calls[it].1 < now && calls[it].2 == now);
+                    now += i64::from(is_caller_first && ends_now);
                     now += i64::from(!is_caller_first && begins && !was_empty);
                     ends.push(calls.len());
                     calls.push((func, now, now, open.len()));

@@ -1,10 +1,14 @@
 //! The arguments of calls that are needed: what launched a call, and in which collective it takes part.
 
+use callgrove_model::{CommKind, RankId};
+
 use crate::json::JsonValue;
 use crate::trace_event::TraceEvent;
 
 /// The communicator of calls that state none.
 pub(crate) const UNSTATED_COMMUNICATOR: u64 = 0;
+/// Width of the tag below the number of its communicator, in bits.
+const TAG_BITS: u32 = 32;
 
 /// The collective that a call takes part in, as its arguments state it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -15,8 +19,20 @@ pub(crate) struct CollectiveFacts {
     pub(crate) sequence: Option<u64>,
     /// Whether the operation has a source or a destination, so that it is no collective.
     pub(crate) is_point_to_point: bool,
+    /// The message that the operation sends or receives.
+    pub(crate) message: Option<PartnerMessage>,
     /// Whether there was any such argument.
     pub(crate) is_stated: bool,
+}
+
+/// A message that an operation sends or receives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PartnerMessage {
+    pub(crate) kind: CommKind,
+    /// The other rank, among those of the job.
+    pub(crate) partner: RankId,
+    /// The number of the process group, as the communicator of a tag.
+    pub(crate) tag: u64,
 }
 
 /// Arguments of a call.
@@ -53,7 +69,8 @@ struct ProcessGroup<'a> {
     num_ranks: &'a [u8],
     collective: &'a [u8],
     sequence: Option<i64>,
-    has_partner: bool,
+    source: Option<i64>,
+    destination: Option<i64>,
 }
 
 impl<'a> ProcessGroup<'a> {
@@ -70,11 +87,25 @@ impl<'a> ProcessGroup<'a> {
             b"Group size" => self.num_ranks = raw(),
             b"Collective name" => self.collective = raw(),
             b"Seq" => self.sequence = value.integer(),
-            b"Src Rank" | b"Dst Rank" => {
-                self.has_partner |= value.integer().is_some_and(|rank| rank >= 0);
-            }
+            b"Src Rank" => self.source = value.integer().filter(|rank| *rank >= 0),
+            b"Dst Rank" => self.destination = value.integer().filter(|rank| *rank >= 0),
             _ => {}
         }
+    }
+
+    /// Returns the message of an operation that states the other rank: an operation that sends has a destination.
+    fn message(&self) -> Option<PartnerMessage> {
+        let (kind, partner) = match self.collective {
+            b"send" => (CommKind::Send, self.destination?),
+            b"recv" => (CommKind::Recv, self.source?),
+            _ => return None,
+        };
+        let group = std::str::from_utf8(self.name).ok()?.parse::<u32>();
+        Some(PartnerMessage {
+            kind,
+            partner: RankId(u32::try_from(partner).ok()?),
+            tag: u64::from(group.unwrap_or_default()) << TAG_BITS,
+        })
     }
 
     fn facts(&self) -> CollectiveFacts {
@@ -101,7 +132,9 @@ impl<'a> ProcessGroup<'a> {
                 UNSTATED_COMMUNICATOR
             },
             sequence: self.sequence.and_then(|it| u64::try_from(it).ok()),
-            is_point_to_point: self.has_partner
+            message: self.message(),
+            is_point_to_point: self.source.is_some()
+                || self.destination.is_some()
                 || matches!(self.collective, b"send" | b"recv" | b"recvAnySource"),
             is_stated: is_named || self.sequence.is_some(),
         }

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use callgrove_model::{CommKind, Property, RankId, WarningKind};
 use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber, RankEvents};
 
-use crate::arguments::UNSTATED_COMMUNICATOR;
+use crate::arguments::{PartnerMessage, UNSTATED_COMMUNICATOR};
 use crate::async_calls::AsyncCalls;
 use crate::category::ChromeCallKind;
+use crate::collectives::MessageKernel;
 use crate::file_facts::FileFacts;
 use crate::flows::hops;
 use crate::launches::on_axis;
@@ -288,6 +289,19 @@ impl Assembly {
             }
         }
         let collectives = std::mem::take(&mut self.recorder.collectives);
+        for MessageKernel {
+            row,
+            time_ns,
+            message,
+        } in collectives.messages()
+        {
+            if let Some((rank, lane)) = self.lane(row)
+                && let Some(events) = self.events.get_mut(&rank)
+            {
+                let PartnerMessage { kind, partner, tag } = message;
+                events.message(lane, on_axis(time_ns, base_ns), kind, partner, tag, 0);
+            }
+        }
         for it in collectives.numbered(&pairs) {
             if it.communicator == UNSTATED_COMMUNICATOR {
                 let warnings = &mut self.recorder.warnings;

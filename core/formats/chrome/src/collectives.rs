@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_model::communication_kernel;
+use callgrove_model::{CommKind, communication_kernel};
 
-use crate::arguments::{CollectiveFacts, UNSTATED_COMMUNICATOR};
+use crate::arguments::{CollectiveFacts, PartnerMessage, UNSTATED_COMMUNICATOR};
 use crate::launches::LaunchPair;
 use crate::rows::RowNumber;
 
@@ -25,6 +25,7 @@ pub(crate) struct CollectiveCall {
     pub(crate) row: RowNumber,
     /// Nanoseconds since the time that the file states.
     pub(crate) start_ns: i64,
+    pub(crate) end_ns: i64,
     /// Joins it with the operation that states its process group.
     pub(crate) external_id: Option<i64>,
     pub(crate) facts: CollectiveFacts,
@@ -96,6 +97,15 @@ pub(crate) struct NumberedCollective {
     pub(crate) sequence: u64,
 }
 
+/// A kernel that sends or receives a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MessageKernel {
+    pub(crate) row: RowNumber,
+    /// When it begins to send, or has received, in nanoseconds since the time that the file states.
+    pub(crate) time_ns: i64,
+    pub(crate) message: PartnerMessage,
+}
+
 /// A call before it has a number.
 struct Unnumbered {
     call: CollectiveCall,
@@ -106,6 +116,22 @@ struct Unnumbered {
 }
 
 impl CollectiveCalls {
+    /// Returns the messages of kernels that state the other rank.
+    pub(crate) fn messages(&self) -> Vec<MessageKernel> {
+        let messages = self.calls.iter().filter_map(|call| {
+            let message = self.facts(call).message?;
+            Some(MessageKernel {
+                row: call.row,
+                time_ns: match message.kind {
+                    CommKind::Send => call.start_ns,
+                    CommKind::Recv => call.end_ns,
+                },
+                message,
+            })
+        });
+        messages.collect()
+    }
+
     /// Numbers the calls. Cost: O(n log n).
     pub(crate) fn numbered(mut self, launches: &[LaunchPair]) -> Vec<NumberedCollective> {
         self.steps.sort_unstable();
@@ -174,6 +200,7 @@ impl CollectiveCalls {
             },
             sequence: own.sequence.or(operation.sequence),
             is_point_to_point: own.is_point_to_point || operation.is_point_to_point,
+            message: own.message.or(operation.message),
             is_stated: own.is_stated || operation.is_stated,
         }
     }

@@ -6,6 +6,7 @@
 //! event⏎ event⏎ …                                                                lines
 //! ```
 
+use callgrove_model::WarningKind;
 use memchr::memmem;
 
 use crate::file_facts::FileFacts;
@@ -96,6 +97,9 @@ impl ChromeDocument {
                 PieceEnd::Moved(place) => {
                     self.has_found_events |= matches!(place, DocumentPlace::Events(_));
                     self.place = place;
+                    if matches!(place, DocumentPlace::End) {
+                        self.check_rest();
+                    }
                 }
                 PieceEnd::NeedsMore if self.window.fill() => {}
                 PieceEnd::NeedsMore if self.window.is_full() || self.hides_events() => {
@@ -114,6 +118,25 @@ impl ChromeDocument {
         !self.has_found_events
             && matches!(self.place, DocumentPlace::Keys)
             && memmem::find(self.window.bytes(), QUOTED_EVENTS_KEY).is_some()
+    }
+
+    /// Counts text after the end of the document as damage, such as that of another document. Zeros fill files.
+    fn check_rest(&mut self) {
+        self.window
+            .pass(usize::from(self.window.bytes().starts_with(b"}")));
+        let is_text = |it: &u8| !it.is_ascii_whitespace() && *it != 0;
+        loop {
+            if let Some(at) = self.window.bytes().iter().position(is_text) {
+                self.window.pass(at);
+                self.num_damaged += 1;
+                self.first_damage = self.first_damage.or(Some(self.window.place()));
+                return;
+            }
+            self.window.pass(usize::MAX);
+            if !self.window.fill() {
+                return;
+            }
+        }
     }
 
     fn finish(&mut self) {
@@ -242,7 +265,7 @@ fn key_at(
         // A damaged bracket before the events makes them a part of the value.
         if let JsonValue::Nested(nested) = value
             && !has_found_events
-            && memmem::find(nested, QUOTED_EVENTS_KEY).is_some()
+            && find_events_key(nested).is_some()
         {
             return Err(JsonFault::Invalid);
         }
@@ -279,16 +302,26 @@ fn begins_with_event(mut cursor: JsonCursor<'_>) -> Result<bool, JsonFault> {
 fn value(bytes: &[u8], skipper: &mut ValueSkipper, has_found_events: bool) -> (usize, PieceEnd) {
     let (length, has_ended) = skipper.pass(bytes);
     let passed = bytes.get(..length).unwrap_or_default();
-    let found = if has_found_events {
-        None
-    } else {
-        memmem::find(passed, QUOTED_EVENTS_KEY)
-    };
-    match found {
+    let found = (!has_found_events).then(|| find_events_key(passed));
+    match found.flatten() {
         Some(at) => (at, PieceEnd::Damaged),
         None if has_ended => (length, PieceEnd::Moved(DocumentPlace::Keys)),
         None => (length, PieceEnd::NeedsMore),
     }
+}
+
+/// Returns where the key of the events is. A value may have the same key, with something else.
+fn find_events_key(bytes: &[u8]) -> Option<usize> {
+    let has_events = |at: &usize| {
+        let after = at + QUOTED_EVENTS_KEY.len();
+        let mut cursor = JsonCursor::new(bytes.get(after..).unwrap_or_default());
+        match cursor.take(b':').and_then(|()| cursor.peek()) {
+            Ok(b'[') => begins_with_event(cursor) != Ok(false),
+            Ok(_) => false,
+            Err(fault) => fault == JsonFault::Incomplete,
+        }
+    };
+    memmem::find_iter(bytes, QUOTED_EVENTS_KEY).find(has_events)
 }
 
 /// Reads the events in the window.
@@ -318,9 +351,22 @@ fn events(bytes: &[u8], is_in_object: bool, recorder: &mut EventRecorder) -> (us
                     Err(_) => (before + 1, PieceEnd::Moved(DocumentPlace::End)),
                 };
             }
-            _ => return (before, PieceEnd::Damaged),
+            _ => match is_element(&mut cursor) {
+                Ok(true) => {
+                    recorder.num_events += 1;
+                    recorder.count(WarningKind::BadRow);
+                }
+                Ok(false) => return (before, PieceEnd::Damaged),
+                Err(fault) => return (before, fault_end(fault)),
+            },
         }
     }
+}
+
+/// Passes a text or a word; returns whether it is an element of a list. A damaged event is not.
+fn is_element(cursor: &mut JsonCursor<'_>) -> Result<bool, JsonFault> {
+    let is_word = matches!(cursor.value()?, JsonValue::Text(_) | JsonValue::Word(_));
+    Ok(is_word && matches!(cursor.peek()?, b',' | b']'))
 }
 
 /// Passes what follows a damaged event, until a bracket opens after one that closes and a comma or a line end.

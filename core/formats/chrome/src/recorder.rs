@@ -113,7 +113,8 @@ impl EventRecorder {
         }
     }
 
-    fn count(&mut self, kind: WarningKind) {
+    /// Counts a fault of the current event.
+    pub(crate) fn count(&mut self, kind: WarningKind) {
         let (event, file) = (self.num_events, &self.file);
         self.warnings
             .count(kind, None, || format!("event {event}: {file}"));
@@ -140,7 +141,7 @@ impl EventRecorder {
         };
         self.rows.push(row, call);
         self.add_bound_flow(event, place, start_ns);
-        self.add_relations(event, kind, row, named, start_ns);
+        self.add_relations(event, kind, row, named, &call);
         Some(())
     }
 
@@ -152,8 +153,9 @@ impl EventRecorder {
         kind: ChromeCallKind,
         row: RowNumber,
         named: NamedFunction,
-        start_ns: i64,
+        call: &RowCall,
     ) {
+        let (start_ns, end_ns) = (call.start_ns, call.end_ns);
         if let Some(number) = named.step
             && kind == ChromeCallKind::Host
         {
@@ -190,6 +192,7 @@ impl EventRecorder {
             self.collectives.calls.push(CollectiveCall {
                 row,
                 start_ns,
+                end_ns,
                 external_id: arguments.external_id,
                 facts: arguments.collective,
                 class,

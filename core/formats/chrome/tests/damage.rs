@@ -116,6 +116,41 @@ fn damage_between_events_and_in_their_key_costs_little() {
 }
 
 #[test]
+fn text_after_the_document_is_counted_unless_it_fills_the_file() {
+    let text = good();
+    for (rest, num) in [("\n\0\0\0", 0), (text.as_str(), 1), ("garbage", 1)] {
+        let trace = read(format!("{text}{rest}")).unwrap();
+        assert_eq!(trace.num_executions(), NUM_CALLS);
+        assert_eq!(trace.warnings.total(WarningKind::BadRow), num, "{rest}");
+        assert_eq!(trace.warnings.total(WarningKind::StreamTruncated), 0);
+    }
+}
+
+#[test]
+fn elements_of_the_list_that_are_no_events_are_counted() {
+    let text = good();
+    let end = text.rfind("\n  ],").unwrap();
+    for (more, num) in [(",null", 1), (",1,\"x\"", 2), (",{}", 0)] {
+        let trace = read([&text[..end], more, &text[end..]].concat()).unwrap();
+        assert_eq!(trace.num_executions(), NUM_CALLS);
+        assert_eq!(trace.warnings.total(WarningKind::BadRow), num, "{more}");
+        assert_eq!(trace.warnings.total(WarningKind::StreamTruncated), 0);
+    }
+}
+
+#[test]
+fn a_value_may_have_the_key_of_the_events() {
+    for value in [r#"{"traceEvents": []}"#, r#"{"traceEvents": "none"}"#] {
+        for key in ["otherData", "distributedInfo"] {
+            let text = good().replacen('{', &format!(r#"{{"{key}": {value}, "#), 1);
+            let trace = read(text).unwrap();
+            assert_eq!(trace.num_executions(), NUM_CALLS, "{value}");
+            assert_eq!(trace.warnings.total(WarningKind::BadRow), 0, "{value}");
+        }
+    }
+}
+
+#[test]
 fn white_space_of_any_length_ends() {
     let spaces = " ".repeat(17 << 20);
     let event = r#"{"ph":"X","name":"f","pid":1,"tid":1,"ts":1,"dur":1}"#;

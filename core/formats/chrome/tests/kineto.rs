@@ -278,6 +278,42 @@ fn collectives_have_the_stated_numbers_of_their_group_on_all_ranks() {
 }
 
 #[test]
+fn kernels_that_state_the_other_rank_are_messages() {
+    let [first, second] = [(0, "send", "Dst Rank"), (1, "recv", "Src Rank")].map(|it| {
+        let (rank, name, partner) = it;
+        let mut file = KinetoText::of_rank(rank);
+        for (time, group) in [(100, "\"3\""), (200, "\"pipeline\"")] {
+            let operation = format!(
+                r#""Process Group Name": {group}, "Collective name": "{name}", "{partner}": {}"#,
+                1 - rank
+            );
+            all_reduce(&mut file, time, &operation, "");
+        }
+        // Without the other rank it is no message.
+        all_reduce(&mut file, 300, r#""Collective name": "send""#, "");
+        file.text()
+    });
+    let files = [("a.json", first.as_bytes()), ("b.json", second.as_bytes())];
+    let trace = read_all(&files).unwrap();
+    assert!(trace.collectives.is_empty());
+    let of_lane = |lane: &callgrove_model::Lane| {
+        let comms = &lane.comms;
+        let times = comms.time.iter().zip(&comms.tag);
+        let texts = times.map(|(time, tag)| format!("{} {} {tag}", lane.rank.0, time.0));
+        texts.collect::<Vec<_>>()
+    };
+    let messages: Vec<_> = trace.lanes.iter().flat_map(of_lane).collect();
+    let in_group = 3_u64 << 32;
+    let expected = [
+        format!("0 110000 {in_group}"),
+        "0 210000 0".to_owned(),
+        format!("1 119000 {in_group}"),
+        "1 219000 0".to_owned(),
+    ];
+    assert_eq!(messages, expected);
+}
+
+#[test]
 fn collectives_without_numbers_are_counted_in_their_iteration() {
     let group = r#""Process Group Name": "0", "Process Group Ranks": "[0, 1]""#;
     let [first, second] = [0, 1].map(|rank| {

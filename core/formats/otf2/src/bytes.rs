@@ -45,6 +45,11 @@ impl<'a> ByteReader<'a> {
         self.bytes.len()
     }
 
+    /// Returns the byte order.
+    pub(crate) fn order(&self) -> ByteOrder {
+        self.order
+    }
+
     #[inline]
     pub(crate) fn u8(&mut self) -> Option<u8> {
         let (&first, rest) = self.bytes.split_first()?;

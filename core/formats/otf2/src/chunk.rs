@@ -21,13 +21,24 @@ const HEAD_BYTES: usize = 18;
 const LAST_END: u8 = 2;
 /// The kind of a record that holds the time of the events after it.
 pub(crate) const TIMESTAMP: u8 = 5;
+/// The kind of a record that holds attributes of the event after it.
+pub(crate) const ATTRIBUTES: u8 = 6;
 /// The length of a record whose length follows in eight bytes.
 const LONG: u8 = 0xFF;
+
+/// Number of bytes of events that are read at once. Chunks have up to 16 MB, and each location of a process has one.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// A file that is read chunk by chunk.
 pub(crate) struct Chunks<R> {
     file: R,
     chunk_bytes: usize,
+    /// Number of bytes that are read at once.
+    piece_bytes: usize,
+    /// Offset of the current chunk in the file.
+    offset: u64,
+    /// Number of bytes of the current chunk that were not read.
+    num_unread: usize,
     /// Number of bytes that were read.
     pub(crate) num_bytes_read: u64,
     buffer: Vec<u8>,
@@ -50,37 +61,64 @@ pub(crate) enum Record<'a> {
 }
 
 impl<R: Read> Chunks<R> {
+    /// Returns the chunks of a file, each of which is read as a whole.
     pub(crate) fn new(file: R, chunk_bytes: usize) -> Self {
         Self {
             file,
             chunk_bytes,
+            piece_bytes: chunk_bytes,
+            offset: 0,
+            num_unread: 0,
             num_bytes_read: 0,
             buffer: Vec::new(),
         }
     }
 
-    /// Reads the next chunk; returns false at the end of the file.
-    pub(crate) fn advance(&mut self) -> io::Result<bool> {
-        self.buffer.clear();
-        let limit = u64::try_from(self.chunk_bytes).unwrap_or(u64::MAX);
-        let read = self
-            .file
-            .by_ref()
-            .take(limit)
-            .read_to_end(&mut self.buffer)?;
-        self.num_bytes_read += u64::try_from(read).unwrap_or_default();
-        Ok(read > 0)
+    /// Returns the chunks of a file, which are read in pieces.
+    pub(crate) fn in_pieces(file: R, chunk_bytes: usize) -> Self {
+        Self {
+            piece_bytes: chunk_bytes.min(PIECE_BYTES),
+            ..Self::new(file, chunk_bytes)
+        }
     }
 
-    /// Returns the bytes of the current chunk.
+    /// Reads the next chunk, or its first piece; returns false at the end of the file.
+    pub(crate) fn advance(&mut self) -> io::Result<bool> {
+        let rest = u64::try_from(self.num_unread).unwrap_or(u64::MAX);
+        self.num_bytes_read += io::copy(&mut self.file.by_ref().take(rest), &mut io::sink())?;
+        self.offset = self.num_bytes_read;
+        self.num_unread = self.chunk_bytes;
+        self.read_on(0)
+    }
+
+    /// Reads the next piece of the chunk after the last `num_kept` bytes, which are kept. Returns false at the end of the
+    /// chunk.
+    pub(crate) fn read_on(&mut self, num_kept: usize) -> io::Result<bool> {
+        let num_passed = self.buffer.len().saturating_sub(num_kept);
+        self.buffer.drain(..num_passed);
+        let wanted = self.piece_bytes.min(self.num_unread);
+        let limit = u64::try_from(wanted).unwrap_or(u64::MAX);
+        let before = self.buffer.len();
+        let mut piece = self.file.by_ref().take(limit);
+        piece.read_to_end(&mut self.buffer)?;
+        let num_read = self.buffer.len() - before;
+        self.num_unread = if num_read < wanted {
+            0
+        } else {
+            self.num_unread - num_read
+        };
+        self.num_bytes_read += u64::try_from(num_read).unwrap_or_default();
+        Ok(num_read > 0)
+    }
+
+    /// Returns the bytes of the current chunk, or of its current piece.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer
     }
 
     /// Returns the offset of the current chunk in the file.
     pub(crate) fn offset(&self) -> u64 {
-        let length = u64::try_from(self.buffer.len()).unwrap_or_default();
-        self.num_bytes_read - length
+        self.offset
     }
 }
 
@@ -93,15 +131,27 @@ impl<'a> Records<'a> {
         (head[0] == START).then_some(Self { bytes })
     }
 
+    /// Returns the number of events that the head of a chunk states; `None` if it states none.
+    pub(crate) fn stated_events(chunk: &[u8]) -> Option<u64> {
+        let (head, _) = chunk.split_at_checked(HEAD_BYTES)?;
+        let mut numbers = ByteReader::new(&head[2..], ByteOrder::of(head[1])?);
+        let (first, last) = (numbers.full_u64()?, numbers.full_u64()?);
+        last.checked_sub(first)?.checked_add(1)
+    }
+
+    /// Returns the records of a piece of a chunk, after its head.
+    pub(crate) fn of_piece(bytes: ByteReader<'a>) -> Self {
+        Self { bytes }
+    }
+
     /// Returns the number of bytes that are left.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Continues where this many bytes are left.
-    pub(crate) fn skip_to(&mut self, num_left: usize) {
-        let num_read = self.bytes.len().saturating_sub(num_left);
-        self.bytes.take(num_read);
+    /// Returns the byte order.
+    pub(crate) fn order(&self) -> ByteOrder {
+        self.bytes.order()
     }
 
     /// Returns the next record of definitions.

@@ -5,8 +5,8 @@
 use crate::bytes::ByteReader;
 
 /// An event, with the ids of its location.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Event {
+#[derive(Clone, Debug)]
+pub(crate) enum Event<'a> {
     Enter(u32),
     Leave(u32),
     /// Enters the region of a calling context.
@@ -26,8 +26,8 @@ pub(crate) enum Event {
     ReceiveRequested(u64, u64),
     /// The tracer wrote its buffer until this tick.
     Flush(u64),
-    /// A metric, with the type and bits of each value.
-    Metric(u32, Vec<(u8, u64)>),
+    /// A metric with its values.
+    Metric(u32, MetricValues<'a>),
     /// The program, and its arguments.
     Program(u32, Vec<u32>),
     /// An event of no use here.
@@ -42,10 +42,25 @@ pub(crate) struct Envelope {
     pub(crate) tag: u32,
 }
 
-impl Event {
+/// The values of a metric.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MetricValues<'a> {
+    num_values: u8,
+    bytes: ByteReader<'a>,
+}
+
+impl<'a> MetricValues<'a> {
+    /// Returns the type and bits of each value.
+    pub(crate) fn iter(self) -> impl Iterator<Item = (u8, u64)> + use<'a> {
+        let mut bytes = self.bytes;
+        (0..self.num_values).map_while(move |_| Some((bytes.u8()?, bytes.u64()?)))
+    }
+}
+
+impl<'a> Event<'a> {
     /// Returns the event of a record, or `None` if its values are damaged.
     #[inline]
-    pub(crate) fn of(kind: u8, mut values: ByteReader<'_>) -> Option<Self> {
+    pub(crate) fn of(kind: u8, mut values: ByteReader<'a>) -> Option<Self> {
         let it = &mut values;
         Some(match kind {
             12 => Self::Enter(it.u32()?),
@@ -65,8 +80,12 @@ impl Event {
             10 => Self::Flush(it.full_u64()?),
             31 => {
                 let (metric, num_values) = (it.u32()?, it.u8()?);
-                let values = (0..num_values).map(|_| Some((it.u8()?, it.u64()?)));
-                Self::Metric(metric, values.collect::<Option<_>>()?)
+                let values = MetricValues {
+                    num_values,
+                    bytes: *it,
+                };
+                let is_whole = values.iter().count() == usize::from(num_values);
+                is_whole.then_some(Self::Metric(metric, values))?
             }
             83 => {
                 let (name, num_arguments) = (it.u32()?, it.u32()?);

@@ -5,7 +5,8 @@ use std::io::{self, BufReader};
 use callgrove_model::{ThreadId, TimeNs};
 use callgrove_source::FileReader;
 
-use crate::chunk::{Chunks, Record, Records, TIMESTAMP};
+use crate::bytes::{ByteOrder, ByteReader};
+use crate::chunk::{ATTRIBUTES, Chunks, Record, Records, TIMESTAMP};
 use crate::events::Event;
 use crate::local_definitions::{LocalDefinitions, LocationClock};
 
@@ -15,7 +16,13 @@ pub(crate) struct LocationReader {
     pub(crate) definitions: LocalDefinitions,
     pub(crate) clock: LocationClock,
     chunks: Chunks<BufReader<Box<dyn FileReader>>>,
-    /// Number of bytes of the current chunk that are left.
+    /// Whether the current chunk may have more records.
+    is_in_chunk: bool,
+    /// Number of events of it that are still to come, if its head states their number.
+    num_expected: Option<u64>,
+    /// The byte order of the current chunk.
+    order: ByteOrder,
+    /// Number of bytes of the current piece of it that are left.
     num_left: usize,
     /// Time of the next event.
     time: TimeNs,
@@ -46,7 +53,10 @@ impl LocationReader {
             thread,
             definitions,
             clock,
-            chunks: Chunks::new(file, chunk_bytes),
+            chunks: Chunks::in_pieces(file, chunk_bytes),
+            is_in_chunk: false,
+            num_expected: None,
+            order: ByteOrder::Little,
             num_left: 0,
             time: TimeNs(i64::MIN),
         }
@@ -61,51 +71,81 @@ impl LocationReader {
     pub(crate) fn deliver(
         &mut self,
         until: TimeNs,
-        mut take: impl FnMut(&LocalDefinitions, &mut LocationClock, TimeNs, Event) -> bool,
+        mut take: impl FnMut(&LocalDefinitions, &mut LocationClock, TimeNs, Event<'_>) -> bool,
         mut damaged: impl FnMut(DamagedChunk),
     ) -> io::Result<Pause> {
         loop {
-            let offset = self.chunks.offset();
-            let chunk = self.chunks.bytes();
-            let records = Records::of_chunk(chunk);
-            if let Some(mut records) = records {
-                records.skip_to(self.num_left);
-                loop {
-                    match records.next_event() {
-                        Record::Of(TIMESTAMP, mut tick) => {
-                            let tick = tick.full_u64().unwrap_or_default();
-                            self.time = self.clock.time(tick);
-                            if self.time > until {
-                                self.num_left = records.len();
-                                return Ok(Pause::Later(self.time));
-                            }
-                        }
-                        Record::Of(kind, values) => {
-                            let event = Event::of(kind, values);
-                            // A time comes before the first event.
-                            let Some(event) = event.filter(|_| self.time > TimeNs(i64::MIN)) else {
-                                damaged(DamagedChunk(offset));
-                                continue;
-                            };
-                            if !take(&self.definitions, &mut self.clock, self.time, event) {
-                                self.num_left = records.len();
-                                return Ok(Pause::Full(self.time));
-                            }
-                        }
-                        Record::End => break,
-                        Record::Damaged => {
-                            damaged(DamagedChunk(offset));
-                            break;
+            let (offset, bytes) = (self.chunks.offset(), self.chunks.bytes());
+            let rest = bytes.get(bytes.len().saturating_sub(self.num_left)..);
+            let bytes = ByteReader::new(rest.unwrap_or_default(), self.order);
+            let mut records = Records::of_piece(bytes);
+            let mut needs_more = false;
+            while self.is_in_chunk && !needs_more {
+                let num_before = records.len();
+                match records.next_event() {
+                    Record::Of(TIMESTAMP, mut tick) => {
+                        let tick = tick.full_u64().unwrap_or_default();
+                        self.time = self.clock.time(tick);
+                        if self.time > until {
+                            self.num_left = records.len();
+                            return Ok(Pause::Later(self.time));
                         }
                     }
+                    Record::Of(ATTRIBUTES, _) => {}
+                    Record::Of(kind, values) => {
+                        self.num_expected = self.num_expected.and_then(|num| num.checked_sub(1));
+                        let event = Event::of(kind, values);
+                        // A time comes before the first event.
+                        let Some(event) = event.filter(|_| self.time > TimeNs(i64::MIN)) else {
+                            damaged(DamagedChunk(offset));
+                            continue;
+                        };
+                        if !take(&self.definitions, &mut self.clock, self.time, event) {
+                            self.num_left = records.len();
+                            return Ok(Pause::Full(self.time));
+                        }
+                    }
+                    Record::End if num_before > 0 => {
+                        self.is_in_chunk = false;
+                        // Zeros in a chunk end it early.
+                        if self.num_expected.is_some_and(|num| num > 0) {
+                            damaged(DamagedChunk(offset));
+                        }
+                    }
+                    // Records never cross chunks, but pieces of them.
+                    Record::End | Record::Damaged => {
+                        needs_more = true;
+                        self.num_left = num_before;
+                    }
                 }
-            } else if !chunk.is_empty() {
-                damaged(DamagedChunk(offset));
+            }
+            if needs_more {
+                if self.chunks.read_on(self.num_left)? {
+                    self.num_left = self.chunks.bytes().len();
+                    continue;
+                }
+                if self.num_left > 0 {
+                    damaged(DamagedChunk(offset));
+                }
             }
             if !self.chunks.advance()? {
                 return Ok(Pause::End);
             }
-            self.num_left = usize::MAX;
+            self.begin_chunk(&mut damaged);
+        }
+    }
+
+    /// Takes in the head of a chunk.
+    fn begin_chunk(&mut self, mut damaged: impl FnMut(DamagedChunk)) {
+        let records = Records::of_chunk(self.chunks.bytes());
+        self.is_in_chunk = records.is_some();
+        self.num_expected = Records::stated_events(self.chunks.bytes());
+        match records {
+            Some(records) => {
+                self.num_left = records.len();
+                self.order = records.order();
+            }
+            None => damaged(DamagedChunk(self.chunks.offset())),
         }
     }
 }

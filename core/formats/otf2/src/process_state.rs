@@ -9,7 +9,7 @@ use callgrove_model::{
 
 use crate::archive::Archive;
 use crate::bytes::UNDEFINED;
-use crate::events::{Envelope, Event, metric_value};
+use crate::events::{Envelope, Event, MetricValues, metric_value};
 use crate::local_definitions::{LocalDefinitions, LocationClock};
 use crate::metadata::of_program;
 
@@ -54,7 +54,7 @@ impl ProcessState {
     #[inline]
     pub(crate) fn take_in(
         &mut self,
-        event: Event,
+        event: Event<'_>,
         place: &mut EventPlace<'_>,
         clock: &mut LocationClock,
         batch: &mut StepBatch,
@@ -75,7 +75,7 @@ impl ProcessState {
 
     fn take_in_other(
         &mut self,
-        event: Event,
+        event: Event<'_>,
         place: &EventPlace<'_>,
         clock: &mut LocationClock,
         batch: &mut StepBatch,
@@ -118,7 +118,7 @@ impl ProcessState {
                     push_message(batch, CommKind::Recv, envelope, num_bytes, place);
                 }
             }
-            Event::Metric(metric, values) => self.push_metric(metric, &values, place, batch),
+            Event::Metric(metric, values) => self.push_metric(metric, values, place, batch),
             _ => {}
         }
     }
@@ -186,7 +186,7 @@ impl ProcessState {
     fn push_metric(
         &mut self,
         local: u32,
-        values: &[(u8, u64)],
+        values: MetricValues<'_>,
         place: &EventPlace<'_>,
         batch: &mut StepBatch,
     ) {
@@ -198,7 +198,8 @@ impl ProcessState {
             self.counters.insert(metric, counters);
         }
         let counters = self.counters.get(&metric).map(Vec::as_slice);
-        for (&counter, &(value_type, bits)) in counters.unwrap_or_default().iter().zip(values) {
+        let counters = counters.unwrap_or_default().iter();
+        for (&counter, (value_type, bits)) in counters.zip(values.iter()) {
             match metric_value(value_type, bits) {
                 Some(value) => batch
                     .counters

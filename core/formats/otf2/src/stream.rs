@@ -115,7 +115,7 @@ impl Otf2Stream {
             let take = |definitions: &LocalDefinitions,
                         clock: &mut LocationClock,
                         time: TimeNs,
-                        event: Event| {
+                        event: Event<'_>| {
                 let mut place = EventPlace {
                     archive,
                     definitions,

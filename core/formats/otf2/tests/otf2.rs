@@ -241,6 +241,29 @@ fn events_of_many_chunks_are_read_in_steps_of_one_length() {
 }
 
 #[test]
+fn no_event_is_lost_where_a_piece_of_a_chunk_ends() {
+    let mut archive = ArchiveWriter::new(false);
+    archive.process(0, 0);
+    archive.location(0, 1, 1);
+    for (location, mut tick) in [(0, 0), (1, 1)] {
+        let events = &mut archive.locations[location].2;
+        for call in 0..7_000 {
+            events.at(tick);
+            // In one file a piece ends with a time, in the other one anywhere in a record.
+            let filler = if location == 1 { call % 70 } else { 11 };
+            if call == 0 || (location == 1 && call % 5 == 0) {
+                events.record(37, |record| record.bytes.resize(filler, 7));
+            }
+            events.enter(1).at(tick + 2).leave(1);
+            tick += 4;
+        }
+    }
+    let trace = read(archive.files()).unwrap();
+    assert_eq!(trace.num_executions(), 14_000);
+    assert!(trace.warnings.is_empty());
+}
+
+#[test]
 fn events_before_the_first_time_are_left_out() {
     let mut archive = ArchiveWriter::new(false);
     let events = archive.process(7, 3);
@@ -267,6 +290,22 @@ fn damage_costs_the_rest_of_its_chunk() {
         warning.first.since(None),
         "chunk at byte 0: run/traces/0.evt"
     );
+}
+
+#[test]
+fn zeros_in_a_chunk_that_states_more_events_are_damage() {
+    let warnings = |num_events: u64| {
+        let mut archive = ArchiveWriter::new(false);
+        let events = archive.process(0, 0);
+        // The head states the numbers of the first and the last event.
+        events.bytes[10..18].copy_from_slice(&num_events.to_le_bytes());
+        events.at(0).enter(1).record(6, |_| {}).at(1).leave(1);
+        events.chunk().at(5).enter(1).at(6).leave(1);
+        let trace = read(archive.files()).unwrap();
+        assert_eq!(trace.num_executions(), 2);
+        trace.warnings.total(WarningKind::BadRow)
+    };
+    assert_eq!([0, 2, 3].map(warnings), [0, 0, 1]);
 }
 
 #[test]

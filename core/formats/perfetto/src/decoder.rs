@@ -93,12 +93,14 @@ impl TraceDecoder {
 
     fn check_events(&self) -> Result<(), SourceError> {
         let recorder = &self.state.recorder;
-        if recorder.num_events > 0 {
-            return Ok(());
-        }
-        let error = PerfettoError::NoTrackEvents {
-            num_packets: recorder.num_packets,
-            path: self.input.path().to_owned(),
+        let (num_events, path) = (recorder.num_events, self.input.path().to_owned());
+        let error = match recorder.first {
+            Some(_) => return Ok(()),
+            None if num_events > 0 => PerfettoError::NoTimes { num_events, path },
+            None => PerfettoError::NoTrackEvents {
+                num_packets: recorder.num_packets,
+                path,
+            },
         };
         Err(SourceError::Format(Box::new(error)))
     }

@@ -17,4 +17,16 @@ pub enum PerfettoError {
         /// The file.
         path: PathBuf,
     },
+    /// No event has a time that can be converted.
+    #[error(
+        "none of its {num_events} track events has a time of a clock that the trace defines; the packet with the clock \
+         snapshot is missing, so write the trace again, or cut it behind that packet: {}",
+        .path.display()
+    )]
+    NoTimes {
+        /// Number of its track events.
+        num_events: u64,
+        /// The file.
+        path: PathBuf,
+    },
 }

@@ -600,6 +600,23 @@ fn a_trace_without_track_events_is_an_error_that_says_how_to_record_them() {
 }
 
 #[test]
+fn a_trace_without_the_clock_of_its_events_is_an_error_that_says_so() {
+    let mut trace = Message::default();
+    trace.packet(1, |packet| {
+        // A clock of the sequence, which no snapshot defines.
+        packet.number(8, 7).number(58, 99);
+        packet.message(11, |event| {
+            event.number(9, 1).data(23, "f");
+        });
+    });
+    let error = read(&trace.bytes).unwrap_err();
+    assert!(matches!(
+        error.of_format(),
+        Some(PerfettoError::NoTimes { num_events: 1, .. })
+    ));
+}
+
+#[test]
 fn other_files_are_not_taken() {
     for bytes in [
         &b"{\"traceEvents\": []}"[..],

@@ -242,6 +242,10 @@ impl CallStackBuilder {
         let last = last.unwrap_or(TimeNs(i64::MIN));
         self.open
             .finish(last, warnings, |call| rows.end(&call, end));
+        // A run keeps the rows of all its ranks in memory.
+        self.executions.shrink_to_fit();
+        self.comms.shrink_to_fit();
+        self.counters.shrink_to_fit();
         (self.executions, self.comms, self.counters)
     }
 }

@@ -34,6 +34,17 @@ pub struct CommRef {
 }
 
 impl Comms {
+    /// Returns the memory of rows that were reserved and are not used.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.time.shrink_to_fit();
+        self.kind.shrink_to_fit();
+        self.partner.shrink_to_fit();
+        self.tag.shrink_to_fit();
+        self.size_bytes.shrink_to_fit();
+        self.exec.shrink_to_fit();
+        self.mate.shrink_to_fit();
+    }
+
     /// Adds events whose execution is not known yet.
     pub(crate) fn add_events(&mut self, events: &CommEvents, rows: Range<usize>) {
         self.time.extend_from_slice(&events.time[rows.clone()]);

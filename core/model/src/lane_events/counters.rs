@@ -19,6 +19,14 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Returns the memory of rows that were reserved and are not used.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.time.shrink_to_fit();
+        self.counter.shrink_to_fit();
+        self.value.shrink_to_fit();
+        self.exec.shrink_to_fit();
+    }
+
     /// Adds samples whose execution is not known yet.
     pub(crate) fn add_events(&mut self, events: &CounterEvents, rows: Range<usize>) {
         self.time.extend_from_slice(&events.time[rows.clone()]);

@@ -23,7 +23,7 @@ pub(super) struct Call {
 impl Call {
     pub(super) const NO_END: TimeNs = TimeNs(i64::MAX);
 
-    fn has_no_duration(&self) -> bool {
+    pub(super) fn has_no_duration(&self) -> bool {
         self.start == self.end
     }
 
@@ -63,13 +63,26 @@ impl ListOrder {
             } else {
                 &mut apart
             };
-            *votes += i64::from(first.encloses(second)) - i64::from(second.encloses(first));
+            *votes += Self::vote(first, second);
         }
         let votes = if together == 0 { apart } else { together };
         if votes < 0 {
             Self::CalleeFirst
         } else {
             Self::CallerFirst
+        }
+    }
+
+    /// Returns 1 if two neighbours in a list show that callers come first, -1 if callees do, and 0 otherwise. A call of no
+    /// duration that precedes or follows another one shows nothing: it may be in it, or next to it.
+    fn vote(first: &Call, second: &Call) -> i64 {
+        let is_at = |call: &Call, time| call.has_no_duration() && call.start == time;
+        if first.encloses(second) && !is_at(second, first.end) {
+            1
+        } else if second.encloses(first) && !is_at(first, second.start) {
+            -1
+        } else {
+            0
         }
     }
 

@@ -5,6 +5,7 @@
 //! ```
 
 mod call_order;
+mod followers;
 mod nesting;
 mod part;
 mod rank_events;

@@ -9,6 +9,7 @@ use callgrove_model::{
 };
 
 use super::call_order::{Call, ListOrder};
+use super::followers::Followers;
 use super::rank_events::{CallExtent, LaneCall};
 
 /// Largest overlap that is taken for rounding: files state times in whole microseconds, or round begin and end apart.
@@ -47,13 +48,20 @@ pub(super) fn nest(
     let mut calls = complete(calls, rank, warnings);
     let order = ListOrder::of(&calls);
     order.sort(&mut calls);
+    let followers = match order {
+        ListOrder::CallerFirst => Followers::of(&calls),
+        ListOrder::CalleeFirst => Followers::default(),
+    };
     let mut lanes = vec![Nested::default()];
     lanes[0].events.reserve(2 * calls.len());
     for call in calls {
         let place = |at: TimeNs| move || format!("at {} ns", at.0);
         let mut lane = 0;
         let fit = loop {
-            match lanes.get_mut(lane).map(|it| it.fit(call, order)) {
+            match lanes
+                .get_mut(lane)
+                .map(|it| it.fit(call, order, &followers))
+            {
                 Some(Fit::Overlaps) => lane += 1,
                 Some(fit) => break Some(fit),
                 None if lane < MAX_LANES => lanes.push(Nested::default()),
@@ -163,15 +171,9 @@ enum Fit {
 
 impl Nested {
     /// Adds a call if it fits.
-    fn fit(&mut self, mut call: Call, list: ListOrder) -> Fit {
-        // A call of no duration at the end of another is in it if it is listed before it.
-        let is_last_callee = |open: &OpenCall| {
-            list == ListOrder::CalleeFirst && call.end == open.until && call.order < open.order
-        };
-        while let Some(open) = self.open.last()
-            && open.until <= call.start
-            && !is_last_callee(open)
-        {
+    fn fit(&mut self, mut call: Call, list: ListOrder, followers: &Followers) -> Fit {
+        let num_callers = self.num_callers(&call, list, followers);
+        while self.open.len() > num_callers {
             self.leave(call.start);
         }
         let mut fit = Fit::Nests;
@@ -206,6 +208,31 @@ impl Nested {
             order: call.order,
         });
         fit
+    }
+
+    /// Returns the number of open calls that a call is in, if it does not reach beyond them.
+    fn num_callers(&self, call: &Call, list: ListOrder, followers: &Followers) -> usize {
+        let num_longer = self.open.partition_point(|it| it.until > call.start);
+        let ending = self.open.iter().skip(num_longer);
+        let ending = ending.take_while(|it| it.until == call.start);
+        // Only a call of no duration can be in a call that ends when it begins.
+        if !call.has_no_duration() {
+            return num_longer;
+        }
+        let num_ending = match list {
+            // It is listed before the calls that it is in.
+            ListOrder::CalleeFirst => {
+                let is_callee = |(_, open): &(usize, &OpenCall)| call.order < open.order;
+                let innermost = ending.enumerate().filter(is_callee).last();
+                innermost.map_or(0, |(index, _)| index + 1)
+            }
+            ListOrder::CallerFirst => {
+                let num = ending.clone().count();
+                let innermost = followers.num_callers(call.func, ending.map(|it| it.func));
+                innermost.min(num)
+            }
+        };
+        num_longer + num_ending
     }
 
     /// Leaves the innermost call, at the latest at a time.

@@ -49,6 +49,20 @@ pub struct DecodedRun {
     pub warnings: Warnings,
 }
 
+impl DecodedRun {
+    /// Removes a rank, and returns it as a run of its own; `None` if it is not in the run. The first one has the warnings.
+    pub(super) fn take_rank(&mut self, rank: RankId) -> Option<Self> {
+        let events = self.ranks.remove(&rank)?;
+        Some(Self {
+            names: self.names.clone(),
+            counter_names: self.counter_names.clone(),
+            ranks: BTreeMap::from([(rank, events)]),
+            num_ranks: self.num_ranks,
+            warnings: std::mem::take(&mut self.warnings),
+        })
+    }
+}
+
 /// The steps of a file that is read as a whole: rank by rank, each in order of time.
 pub struct OrderingStream {
     projection: Projection,
@@ -68,9 +82,15 @@ pub struct OrderingStream {
 impl OrderingStream {
     /// Returns the stream of a file.
     pub fn new(decoder: Box<dyn FileDecoder>, projection: &Projection) -> Self {
+        let mut stream = Self::without_decoder(projection);
+        stream.decoder = Some(decoder);
+        stream
+    }
+
+    fn without_decoder(projection: &Projection) -> Self {
         Self {
             projection: *projection,
-            decoder: Some(decoder),
+            decoder: None,
             position: 0.0,
             functions_only: false,
             names: NameTable::default(),
@@ -81,6 +101,13 @@ impl OrderingStream {
             num_read: 0,
             current: None,
         }
+    }
+
+    /// Returns the stream of a file that was read already.
+    pub(super) fn of_run(run: DecodedRun, projection: &Projection) -> Self {
+        let mut stream = Self::without_decoder(projection);
+        stream.take_in(run);
+        stream
     }
 
     fn take_in(&mut self, run: DecodedRun) {
