@@ -20,7 +20,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         .filter(|it| names.is_empty() || names.iter().any(|name| name == it.name))
         .collect();
     let mut out = std::io::stdout().lock();
-    for table in program_study(&programs, first_seed, names.is_empty() && first_seed == FIRST_SEED)? {
+    for table in program_study(
+        &programs,
+        first_seed,
+        names.is_empty() && first_seed == FIRST_SEED,
+    )? {
         table.print(&mut out)?;
     }
     out.flush()?;

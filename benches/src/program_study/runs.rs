@@ -20,7 +20,10 @@ impl ProgramCases {
     /// Simulates the runs with seeds from `first_seed` on, and learns from them. The first clean run is the reference.
     pub(super) fn new(program: &SimulatedProgram, first_seed: u64) -> Result<Self> {
         let seeds = first_seed..;
-        let clean = seeds.clone().take(NUM_CLEAN).map(|seed| program.clean(seed));
+        let clean = seeds
+            .clone()
+            .take(NUM_CLEAN)
+            .map(|seed| program.clean(seed));
         let injected = seeds.skip(NUM_CLEAN).take(NUM_INJECTED);
         let injected = injected.map(|seed| program.injected(seed));
         let cases = clean.chain(injected).map(LearnedRun::new);

@@ -32,7 +32,10 @@ fn shift(run: &mut Simulation<'_>, num_ranks: usize, name: &str) {
     }
 }
 
-pub(super) fn on_all<'a>(run: &mut Simulation<'a>, mut work: impl FnMut(&mut Simulation<'a>, usize)) {
+pub(super) fn on_all<'a>(
+    run: &mut Simulation<'a>,
+    mut work: impl FnMut(&mut Simulation<'a>, usize),
+) {
     for lane in 0..run.num_lanes() {
         work(run, lane);
     }

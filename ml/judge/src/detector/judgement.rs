@@ -233,7 +233,7 @@ impl TreeModel {
                 .is_known(subtree)
                 .then(|| translation.get(subtree))
         };
-        let (mut evidence, total_shares) = match (&model.expected, by) {
+        let times = match (&model.expected, by) {
             (expected, Yardstick::Training) => expected.evidence(bags, &placement, rows, known),
             (Expectation::Times(_), _) => {
                 let all = vec![true; bags.len()];
@@ -244,6 +244,7 @@ impl TreeModel {
                 expected.evidence(bags, &placement, rows, known)
             }
         };
+        let mut evidence = times.evidence.clone();
         if model.expected.has_structures() {
             let roots = bags.roots();
             let call_sets = CallSets::of(forest, roots, &subtrees.vocabulary);
@@ -255,10 +256,16 @@ impl TreeModel {
                 roots,
                 &call_sets,
                 &placement,
-                &total_shares,
+                &times.total_shares,
                 Some(&reference),
             );
-            let design = ByDesign::new(roots, &structures, &placement, &total_shares);
+            let design = ByDesign::new(
+                roots,
+                &structures,
+                &placement,
+                &times.total_shares,
+                &times.turns,
+            );
             if by == Yardstick::Training {
                 let of_training = |&root| {
                     model
