@@ -121,7 +121,7 @@ impl Locations {
             lanes: placement.keys.clone(),
             classes: Vec::new(),
             small: Vec::new(),
-            all: PartLocation::fit((&[], &[]), &[], 0, 1.0),
+            all: PartLocation::fit((&[], &[]), &[], 0, 1.0, false),
             in_turns: None,
         };
         for (root, trees) in &trees_of {
@@ -143,7 +143,7 @@ impl Locations {
                 })
                 .collect();
             let floor = built.floor(built.shown(usual), 1);
-            built.all = PartLocation::fit((&times, &[]), &[], 0, floor);
+            built.all = PartLocation::fit((&times, &[]), &[], 0, floor, false);
         }
         built
     }
@@ -365,25 +365,23 @@ impl Locations {
             }
         }
         let columns: Vec<(SubtreeIdx, Column)> = columns.into_iter().collect();
+        let floor = self.floor(usual_ns, 1);
+        let whole = PartLocation::fit((&whole, &index), &cell_of, cells.len(), floor, true);
+        let is_followed = whole.drift.is_followed();
         let fit = |(subtree, column): (SubtreeIdx, Column)| ClassPart {
             subtree,
             count: column.count,
             location: (column.times.len() >= MIN_CLASS).then(|| {
                 let floor = self.floor(usual_ns, column.count);
                 let times = (column.times.as_slice(), column.index.as_slice());
-                PartLocation::fit(times, &column.cell_of, cells.len(), floor)
+                PartLocation::fit(times, &column.cell_of, cells.len(), floor, is_followed)
             }),
         };
         ClassLocation {
             root,
             usual_ns,
             period,
-            whole: PartLocation::fit(
-                (&whole, &index),
-                &cell_of,
-                cells.len(),
-                self.floor(usual_ns, 1),
-            ),
+            whole,
             parts: columns.into_par_iter().map(fit).collect(),
             cells,
         }

@@ -515,20 +515,23 @@ mod tests {
     #[test]
     fn a_cycle_in_half_of_the_run_and_where_two_cycles_coincide_are_by_design() {
         // Rank 0 logs in every 7th step and writes in every 20th; all have another structure in the second half.
-        let found = kinds_of(16, 240, |lane, position| match (lane, position) {
+        let (roots, placement) = run(16, 240, |lane, position| match (lane, position) {
             (0, 139) => 5,
             (0, at) if at % 7 == 6 => 1,
             (0, at) if at % 20 == 19 => 2,
-            (_, at) if at % 20 == 19 && at >= 120 => 3,
+            (_, at) if at % 30 == 29 && at >= 100 => 3,
             (3, 50) => 4,
             (_, at) if at >= 120 => 6,
             _ => 0,
         });
+        let call_sets = CallSets::new((0..7).map(|root| (root, u128::from(root) + 1)));
+        let shares = vec![0.0; roots.len()];
+        let found = Structures::of(&roots, &call_sets, &placement, &shares, None);
         let at = |lane: usize, position: usize| found.kinds[lane * 240 + position];
         assert_eq!(at(0, 6), StructureKind::Every(7));
         assert_eq!(at(0, 19), StructureKind::Every(20));
         assert_eq!(at(0, 139), StructureKind::Every(140));
-        assert_eq!(at(2, 159), StructureKind::Every(20));
+        assert_eq!(at(2, 149), StructureKind::Every(30));
         let odd = found.kinds.iter().filter(|it| **it == StructureKind::Odd);
         assert_eq!((at(3, 50), odd.count()), (StructureKind::Odd, 1));
     }
