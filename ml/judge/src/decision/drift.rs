@@ -76,13 +76,13 @@ impl Drift {
                 ..Self::default()
             };
             let lower = |value: fn(f64, f64) -> f64| {
-                let of_cell = |(cell, levels): (&Vec<(u32, f64)>, &Vec<(u32, f64)>)| {
+                let mut below = Vec::new();
+                for (cell, levels) in cells.iter().zip(&followed.levels) {
                     let pairs = cell.iter().zip(levels);
                     let values = pairs.map(|(point, level)| value(point.1, level.1));
-                    below_median(ascending(values.collect()))
-                };
-                let below = cells.iter().zip(&followed.levels).flat_map(of_cell);
-                quantile(&ascending(below.collect()), 0.5)
+                    below.extend(below_median(ascending(values.collect())));
+                }
+                quantile(&ascending(below), 0.5)
             };
             let around = lower(|value, level| value - level);
             if around <= REDUCED * around.hypot(lower(|_, level| level)) {

@@ -12,7 +12,7 @@ use super::drift::Drift;
 use super::period::{Timed, period};
 use super::placement::{LaneKey, Placement, TreePlace};
 use super::quantiles::{ascending, quantile};
-use super::tree_times::TreeTimes;
+use super::tree_times::{PartTimes, TreeTimes};
 use super::turns::Turns;
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{Bag, Bags, SubtreeIdx};
@@ -354,21 +354,23 @@ impl Locations {
             .filter_map(|&tree| cells.binary_search(&cell_at(tree)).ok())
             .collect();
         let index: Vec<u32> = trees.iter().map(|&tree| place_of(tree).index).collect();
-        let mut columns: BTreeMap<SubtreeIdx, Column> = BTreeMap::new();
+        let mut columns: BTreeMap<SubtreeIdx, PartTimes> = BTreeMap::new();
         for ((&tree, times), &cell) in trees.iter().zip(&times).zip(&cell_of) {
             let bag = bag_of(tree);
             for ((&subtree, &count), &time) in bag.subtree.iter().zip(bag.count).zip(&times.parts) {
-                let column = columns.entry(subtree).or_insert_with(|| Column::new(count));
+                let column = columns
+                    .entry(subtree)
+                    .or_insert_with(|| PartTimes::new(count));
                 column.times.push(time);
                 column.cell_of.push(cell);
                 column.index.push(place_of(tree).index);
             }
         }
-        let columns: Vec<(SubtreeIdx, Column)> = columns.into_iter().collect();
+        let columns: Vec<(SubtreeIdx, PartTimes)> = columns.into_iter().collect();
         let floor = self.floor(usual_ns, 1);
         let whole = PartLocation::fit((&whole, &index), &cell_of, cells.len(), floor, true);
         let is_followed = whole.drift.is_followed();
-        let fit = |(subtree, column): (SubtreeIdx, Column)| ClassPart {
+        let fit = |(subtree, column): (SubtreeIdx, PartTimes)| ClassPart {
             subtree,
             count: column.count,
             location: (column.times.len() >= MIN_CLASS).then(|| {
@@ -435,25 +437,6 @@ impl Locations {
                 .classes
                 .iter()
                 .all(|class| class.is_valid(vocabulary_len))
-    }
-}
-
-/// The times of one subtree in the trees of a class that have it.
-struct Column {
-    count: u64,
-    times: Vec<f64>,
-    cell_of: Vec<usize>,
-    index: Vec<u32>,
-}
-
-impl Column {
-    fn new(count: u64) -> Self {
-        Self {
-            count,
-            times: Vec::new(),
-            cell_of: Vec::new(),
-            index: Vec::new(),
-        }
     }
 }
 

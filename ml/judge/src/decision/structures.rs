@@ -123,7 +123,7 @@ impl Structures {
         let (mut num_events, mut num_seen_once) = (0.0, 0);
         for trees in rare {
             lanes.judge(trees, &num_rare, &mut kinds);
-            for &tree in trees.iter() {
+            for &tree in trees {
                 if kinds[tree] == StructureKind::Odd
                     && let Some(period) = cycles.coincidence(placement.places[tree])
                 {

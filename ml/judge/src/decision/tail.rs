@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::quantiles::{ascending, lower_scale, quantile};
-use super::tail_fit::{LARGEST_SCALE, LARGEST_SHAPE, USUAL_SHAPE, fit_pareto};
+use super::tail_fit::{LARGEST_SCALE, LARGEST_SHAPE, fit_pareto};
 use callgrove_trees::real::{Real, whole};
 
 /// Quantiles that may be reliable, each with the one at which its tail begins and that of a standard normal
@@ -86,21 +86,7 @@ impl NullTail {
         if rest.len() == observations.len() || 2 * rest.len() < observations.len() {
             return first;
         }
-        let second = Self::fit_once(&rest);
-        if std::env::var_os("DBG").is_some() {
-            eprintln!(
-                "TAIL n {} rest {} u {:.2} share {:.2} scale {:.2} shape {:.2} keff {:.0} first scale {:.2}",
-                observations.len(),
-                rest.len(),
-                second.threshold,
-                second.tail_share,
-                second.scale,
-                second.shape,
-                second.num_effective,
-                first.scale
-            );
-        }
-        second
+        Self::fit_once(&rest)
     }
 
     fn fit_once(observations: &[Observation]) -> Self {
@@ -136,17 +122,9 @@ impl NullTail {
     /// of the tail: the larger, the more cautious.
     pub fn ln_p(&self, value: f64, min_scale: f64) -> f64 {
         if value > self.threshold {
-            let ln_beyond = |scale: f64, shape: f64| {
-                let shape = shape + 1.0 / self.num_effective;
-                -(shape * (value - self.threshold) / scale).ln_1p() / shape
-            };
-            let fitted = ln_beyond(self.scale, self.shape);
-            let ln_beyond = if self.scale < min_scale {
-                ln_beyond(min_scale, self.shape.min(USUAL_SHAPE)).max(fitted)
-            } else {
-                fitted
-            };
-            return self.tail_share.ln() + ln_beyond;
+            let shape = self.shape + 1.0 / self.num_effective;
+            let excess = (value - self.threshold) / self.scale.max(min_scale);
+            return self.tail_share.ln() - (shape * excess).ln_1p() / shape;
         }
         let above = self.body.partition_point(|&knot| knot < value);
         let Some(&low) = above.checked_sub(1).and_then(|at| self.body.get(at)) else {

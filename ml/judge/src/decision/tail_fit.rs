@@ -6,7 +6,7 @@ use super::quantiles::quantile;
 use callgrove_trees::real::Real;
 
 /// Prior mean of the shape.
-pub(super) const USUAL_SHAPE: f64 = 0.15;
+const SHAPE: f64 = 0.15;
 /// Prior standard deviation of the shape.
 const SHAPE_DEVIATION: f64 = 0.1;
 /// Number of shapes of the grid.
@@ -75,7 +75,7 @@ pub(super) fn fit_pareto(sorted: &[f64], threshold: f64, limit: f64, fallback: f
     let mean = excesses.iter().sum::<f64>() / excesses.len().real();
     let of_shape = |at: u32| {
         let shape = SHAPE_STEP * f64::from(at);
-        let prior = -0.5 * ((shape - USUAL_SHAPE) / SHAPE_DEVIATION).powi(2);
+        let prior = -0.5 * ((shape - SHAPE) / SHAPE_DEVIATION).powi(2);
         let most = largest_scale(width, shape.max(1e-6), seen_beyond);
         let mut best = (f64::NEG_INFINITY, mean.min(most), shape);
         for step in 0..NUM_SCALES {

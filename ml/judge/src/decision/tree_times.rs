@@ -1,4 +1,4 @@
-//! The times of a tree and of its parts.
+//! The times of a tree, and those of a part in several trees.
 
 use super::placement::{LaneKey, TreePlace};
 use callgrove_trees::real::Real;
@@ -41,6 +41,25 @@ impl TreeTimes {
         Self {
             whole,
             parts: parts.map(|(at, time)| time + spread(step(at))).collect(),
+        }
+    }
+}
+
+/// The times of one subtree in the trees of a class that have it.
+pub(super) struct PartTimes {
+    pub(super) count: u64,
+    pub(super) times: Vec<f64>,
+    pub(super) cell_of: Vec<usize>,
+    pub(super) index: Vec<u32>,
+}
+
+impl PartTimes {
+    pub(super) fn new(count: u64) -> Self {
+        Self {
+            count,
+            times: Vec::new(),
+            cell_of: Vec::new(),
+            index: Vec::new(),
         }
     }
 }

@@ -88,7 +88,7 @@ impl Turns {
                 late: Vec::new(),
             })
             .collect();
-        for ((found, place), _) in counted(found, placement, fitted) {
+        for (found, place) in counted(found, placement, fitted) {
             let lane = &mut lanes[place.lane];
             lane.is_counted[place.position] = true;
             lane.num_counted += 1;
@@ -130,7 +130,7 @@ impl Turns {
     pub(super) fn compare(&mut self, found: &[Deviation], placement: &Placement, fitted: &[bool]) {
         let mut members: Vec<Vec<Deviation>> = vec![Vec::new(); self.turns.len()];
         let mut others = Vec::new();
-        for ((found, place), _) in counted(found, placement, fitted) {
+        for (found, place) in counted(found, placement, fitted) {
             match self.number(place) {
                 Some(turn) => members[turn].push(*found),
                 None => others.push(*found),
@@ -201,17 +201,21 @@ impl Turns {
     ) {
         let mut likely = Vec::new();
         for period in periods {
-            let mut num_late: BTreeMap<usize, usize> = BTreeMap::new();
+            let mut num_late = vec![0; period];
             for position in &lane.late {
-                *num_late.entry(position % period).or_default() += 1;
+                num_late[position % period] += 1;
             }
-            let many = num_late.into_iter().filter(|(_, num)| *num >= MIN_LATE);
-            let many = many.map(|(phase, _)| (lane.ln_by_chance(period, phase), period, phase));
-            likely.extend(many.filter(|turn| turn.0 <= most));
+            for (phase, num_late) in num_late.into_iter().enumerate() {
+                let ln_p = lane.ln_by_chance(num_late, period, phase);
+                if ln_p <= most {
+                    likely.push((ln_p, period, phase));
+                }
+            }
         }
         likely.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         for (_, period, phase) in likely {
-            if lane.ln_by_chance(period, phase) <= most {
+            let late = lane.late.iter().filter(|it| **it % period == phase);
+            if lane.ln_by_chance(late.count(), period, phase) <= most {
                 lane.leave_out(period, phase);
                 self.turns.push(Turn {
                     lane: number,
@@ -228,15 +232,17 @@ impl Turns {
 impl LateOfLane {
     /// Returns an upper bound of ln of the probability that as many executions of a turn are late at random; 0 if too
     /// few are late.
-    fn ln_by_chance(&self, period: usize, phase: usize) -> f64 {
+    fn ln_by_chance(&self, num_late: usize, period: usize, phase: usize) -> f64 {
+        if num_late < MIN_LATE {
+            return 0.0;
+        }
         let members = self.is_counted.iter().skip(phase).step_by(period);
-        let num = members.filter(|is_counted| **is_counted).count();
-        let late = self
-            .late
-            .iter()
-            .filter(|position| **position % period == phase);
-        let num_late = late.count();
-        if num_late < MIN_LATE || num_late.real() < MIN_LATE_SHARE * num.real() {
+        let num = if self.num_counted == self.is_counted.len() {
+            members.len()
+        } else {
+            members.filter(|is_counted| **is_counted).count()
+        };
+        if num_late.real() < MIN_LATE_SHARE * num.real() {
             return 0.0;
         }
         ln_at_least(
@@ -256,14 +262,15 @@ impl LateOfLane {
     }
 }
 
-/// Returns the trees that count, with their places and numbers.
+/// Returns the trees that count, with their places.
 fn counted<'a>(
     found: &'a [Deviation],
     placement: &'a Placement,
     fitted: &'a [bool],
-) -> impl Iterator<Item = ((&'a Deviation, TreePlace), &'a bool)> {
+) -> impl Iterator<Item = (&'a Deviation, TreePlace)> {
     let placed = found.iter().zip(placement.places.iter().copied());
-    placed.zip(fitted).filter(|(_, is_fitted)| **is_fitted)
+    let placed = placed.zip(fitted).filter(|(_, is_fitted)| **is_fitted);
+    placed.map(|(placed, _)| placed)
 }
 
 /// Returns the lower third of each number.
