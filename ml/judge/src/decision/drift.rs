@@ -59,8 +59,8 @@ impl Drift {
     /// If `may_follow`, the level around each execution is an alternative: the larger one of the lower thirds of the
     /// eight before it and of the eight after it in its cell, so that an execution is usual if it is so for those
     /// before or for those after it, and two thirds of either may be late. With L and R the median distances below
-    /// the median of a cell, of the levels and of the rest, it counts if R is 60 % or less of √(L² + R²). The lower
-    /// halves do not change if a third is late in one part of the run, as when a core is shared for a while: levels
+    /// the median of a cell, of the levels and of the rest, it counts if R is 60 % or less of √(L² + R²), and of
+    /// the median distance with a slope that counts. The lower halves do not change if a third is late in one part of the run, as when a core is shared for a while: levels
     /// only follow what changes for most executions.
     pub(super) fn of(series: &DriftSeries<'_>, may_follow: bool) -> Self {
         let cells = series.cells();
@@ -75,17 +75,21 @@ impl Drift {
                 levels: cells.iter().map(|cell| levels(cell)).collect(),
                 ..Self::default()
             };
-            let lower = |value: fn(f64, f64) -> f64| {
+            let lower = |value: &dyn Fn(usize, (u32, f64), f64) -> f64| {
                 let mut below = Vec::new();
-                for (cell, levels) in cells.iter().zip(&followed.levels) {
+                for (number, (cell, levels)) in cells.iter().zip(&followed.levels).enumerate() {
                     let pairs = cell.iter().zip(levels);
-                    let values = pairs.map(|(point, level)| value(point.1, level.1));
+                    let values = pairs.map(|(point, level)| value(number, *point, level.1));
                     below.extend(below_median(ascending(values.collect())));
                 }
                 quantile(&ascending(below), 0.5)
             };
-            let around = lower(|value, level| value - level);
-            if around <= REDUCED * around.hypot(lower(|_, level| level)) {
+            let around = lower(&|_, point, level| point.1 - level);
+            let without = around.hypot(lower(&|_, _, level| level));
+            let steady = lower(&|cell, point, _| point.1 - best.at(Some(cell), point.0));
+            if around <= REDUCED * without
+                && (best == Self::default() || around <= REDUCED * steady)
+            {
                 best = followed;
             }
         }

@@ -23,7 +23,6 @@ mod class_location;
 mod deviation;
 mod discoveries;
 mod drift;
-mod equal_distances;
 mod evidence;
 mod label_reach;
 mod lane_cycles;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::call_sets::CallSets;
-use super::equal_distances::EqualDistances;
-use super::lane_cycles::LaneCycles;
+use super::lane_cycles::{EqualDistances, LaneCycles};
 use super::placement::Placement;
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{SubtreeHash, SubtreeIdx};
