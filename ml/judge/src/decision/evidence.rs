@@ -72,6 +72,24 @@ pub struct TimedEvidence {
     pub turns: Vec<Option<u32>>,
 }
 
+impl TimedEvidence {
+    /// Returns the trees that are rare or long by design, with these roots and structures.
+    pub fn design(
+        &self,
+        roots: &[SubtreeIdx],
+        structures: &Structures,
+        placement: &Placement,
+    ) -> ByDesign {
+        ByDesign::new(
+            roots,
+            structures,
+            placement,
+            &self.total_shares,
+            &self.turns,
+        )
+    }
+}
+
 impl Expectation {
     /// Returns the expectation of surprises with these norms.
     pub(crate) fn of_norms(norms: Vec<f64>) -> Self {

@@ -88,7 +88,8 @@ impl LaneCycles {
         Self { of_lane }
     }
 
-    /// Returns after how many executions the cycles that coincide at a place do so again; `None` if there are none.
+    /// Returns the number of executions until the cycles that coincide at a place do it again; `None` for a place
+    /// without a coincidence.
     pub(super) fn coincidence(&self, place: TreePlace) -> Option<u32> {
         let cycles = self.of_lane[place.lane].iter();
         let here = cycles.filter(|(period, phase)| place.position % period == *phase);

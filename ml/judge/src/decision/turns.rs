@@ -1,4 +1,4 @@
-//! Regular turns: executions of a lane that are longer once in every so many.
+//! Regular turns: executions of a lane that are longer at equal distances.
 
 use std::collections::{BTreeMap, BTreeSet};
 

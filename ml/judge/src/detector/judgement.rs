@@ -234,15 +234,12 @@ impl TreeModel {
                 .then(|| translation.get(subtree))
         };
         let times = match (&model.expected, by) {
-            (expected, Yardstick::Training) => expected.evidence(bags, &placement, rows, known),
-            (Expectation::Times(_), _) => {
+            (Expectation::Times(_), Yardstick::Run | Yardstick::RunAlone) => {
                 let all = vec![true; bags.len()];
                 let locations = Locations::fit(bags, &placement, &all, tick(bags));
                 Expectation::Times(Box::new(locations)).evidence(bags, &placement, rows, Some)
             }
-            (expected @ Expectation::Surprise { .. }, _) => {
-                expected.evidence(bags, &placement, rows, known)
-            }
+            (expected, _) => expected.evidence(bags, &placement, rows, known),
         };
         let mut evidence = times.evidence.clone();
         if model.expected.has_structures() {
@@ -259,16 +256,10 @@ impl TreeModel {
                 &times.total_shares,
                 Some(&reference),
             );
-            let design = ByDesign::new(
-                roots,
-                &structures,
-                &placement,
-                &times.total_shares,
-                &times.turns,
-            );
+            let design = times.design(roots, &structures, &placement);
             if by == Yardstick::Training {
                 let of_training = |&root| {
-                    model
+                    reference
                         .structures
                         .ln_p(known(root), Some(call_sets.get(root)))
                 };

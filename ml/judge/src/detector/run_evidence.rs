@@ -104,8 +104,7 @@ impl RunEvidence {
                 CallSets::of(forest, bags.roots(), &subtrees.vocabulary),
             );
             let found = Structures::of(roots, &call_sets, &placement, &times.total_shares, None);
-            let design =
-                ByDesign::new(roots, &found, &placement, &times.total_shares, &times.turns);
+            let design = times.design(roots, &found, &placement);
             (found, design)
         } else {
             (Structures::none(bags.len()), ByDesign::default())
