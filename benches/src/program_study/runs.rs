@@ -7,10 +7,9 @@ use crate::programs::SimulatedProgram;
 
 /// Number of clean runs of a program.
 pub(super) const NUM_CLEAN: usize = 2;
-/// Seeds of the clean runs of a program; the first is the reference.
-const CLEAN_SEEDS: [u64; NUM_CLEAN] = [31, 32];
-/// Seeds of its runs with anomalies.
-const INJECTED_SEEDS: [u64; 2] = [33, 34];
+/// Number of runs with anomalies of a program.
+const NUM_INJECTED: usize = 2;
+
 /// The runs of a program: clean ones, then those with anomalies.
 pub(super) struct ProgramCases {
     pub(super) name: &'static str,
@@ -18,10 +17,15 @@ pub(super) struct ProgramCases {
 }
 
 impl ProgramCases {
-    /// Simulates the runs and learns from them.
-    pub(super) fn new(program: &SimulatedProgram) -> Result<Self> {
-        let clean = CLEAN_SEEDS.iter().map(|&seed| program.clean(seed));
-        let injected = INJECTED_SEEDS.iter().map(|&seed| program.injected(seed));
+    /// Simulates the runs with seeds from `first_seed` on, and learns from them. The first clean run is the reference.
+    pub(super) fn new(program: &SimulatedProgram, first_seed: u64) -> Result<Self> {
+        let seeds = first_seed..;
+        let clean = seeds
+            .clone()
+            .take(NUM_CLEAN)
+            .map(|seed| program.clean(seed));
+        let injected = seeds.skip(NUM_CLEAN).take(NUM_INJECTED);
+        let injected = injected.map(|seed| program.injected(seed));
         let cases = clean.chain(injected).map(LearnedRun::new);
         Ok(Self {
             name: program.name,

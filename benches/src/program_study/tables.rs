@@ -27,20 +27,28 @@ struct Measured {
     p_ratios: [f64; LEVELS.len()],
 }
 
-/// Simulates the programs and returns the tables.
+/// Simulates the programs with four seeds from `first_seed` on and returns the tables; the one of other settings only
+/// if `has_settings`.
 ///
 /// # Errors
 /// A run is too small for learning.
-pub fn program_study(programs: &[SimulatedProgram]) -> Result<Vec<MarkdownTable>> {
-    let runs = programs.iter().map(ProgramCases::new);
+pub fn program_study(
+    programs: &[SimulatedProgram],
+    first_seed: u64,
+    has_settings: bool,
+) -> Result<Vec<MarkdownTable>> {
+    let runs = programs.iter().map(|it| ProgramCases::new(it, first_seed));
     let mut runs = runs.collect::<Result<Vec<_>>>()?;
     let measured = runs.iter_mut().map(measure).collect::<Result<Vec<_>>>()?;
-    Ok(vec![
+    let mut tables = vec![
         found_table(&measured),
         clean_table(&measured),
         kinds_table(&measured),
-        Folds::new(&mut runs)?.table(),
-    ])
+    ];
+    if has_settings {
+        tables.push(Folds::new(&mut runs)?.table());
+    }
+    Ok(tables)
 }
 
 fn measure(of: &mut ProgramCases) -> Result<Measured> {
@@ -224,7 +232,7 @@ mod tests {
         let named = named.filter_map(|name| PROGRAMS.into_iter().find(|it| it.name == name));
         let programs: Vec<_> = named.map(|it| it.with_units(80)).collect();
         let mut text = Vec::new();
-        for table in program_study(&programs).unwrap() {
+        for table in program_study(&programs, 31, true).unwrap() {
             table.print(&mut text).unwrap();
         }
         let text = String::from_utf8(text).unwrap();

@@ -1,10 +1,10 @@
 //! All programs.
 
 use super::program::SimulatedProgram;
-use super::{bulk_synchronous, dataflow, within_node};
+use super::{bulk_synchronous, dataflow, regular, within_node};
 
 /// One program of each kind.
-pub const PROGRAMS: [SimulatedProgram; 12] = [
+pub const PROGRAMS: [SimulatedProgram; 15] = [
     bulk_synchronous::HALO,
     bulk_synchronous::ALL_TO_ALL,
     dataflow::WAVEFRONT,
@@ -17,6 +17,9 @@ pub const PROGRAMS: [SimulatedProgram; 12] = [
     bulk_synchronous::CHECKPOINTING,
     dataflow::STAGED_PIPELINE,
     bulk_synchronous::RESTARTED_SOLVER,
+    regular::SNAPSHOTS,
+    regular::LINE_RELAXATION,
+    regular::ENSEMBLE,
 ];
 
 #[cfg(test)]

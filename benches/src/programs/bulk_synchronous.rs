@@ -11,7 +11,7 @@ use crate::rows::normal;
 pub(super) const SIDE: usize = 4;
 
 /// Returns the neighbours of a rank in the square, without wrapping around.
-fn neighbours(rank: usize) -> impl Iterator<Item = usize> {
+pub(super) fn neighbours(rank: usize) -> impl Iterator<Item = usize> {
     let (x, y) = (rank % SIDE, rank / SIDE);
     let west = (x > 0).then(|| rank - 1);
     let east = (x + 1 < SIDE).then_some(rank + 1);
@@ -32,14 +32,17 @@ fn shift(run: &mut Simulation<'_>, num_ranks: usize, name: &str) {
     }
 }
 
-fn on_all<'a>(run: &mut Simulation<'a>, mut work: impl FnMut(&mut Simulation<'a>, usize)) {
+pub(super) fn on_all<'a>(
+    run: &mut Simulation<'a>,
+    mut work: impl FnMut(&mut Simulation<'a>, usize),
+) {
     for lane in 0..run.num_lanes() {
         work(run, lane);
     }
 }
 
 /// Runs a step of all ranks: `work` between entry and exit of the root function.
-fn step(
+pub(super) fn step(
     run: &mut Simulation<'_>,
     unit: usize,
     root: &'static str,

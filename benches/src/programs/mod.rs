@@ -11,6 +11,7 @@ mod dataflow;
 mod injection;
 mod lane;
 mod program;
+mod regular;
 mod simulation;
 mod truth;
 mod within_node;

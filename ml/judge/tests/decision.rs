@@ -1,10 +1,11 @@
 //! Decisions about leaf functions, few and many executions, coarse clocks, and other machines.
 
+use callgrove_judge::decision::DesignKind;
 use callgrove_judge::detector::{
     Detector, DetectorParams, Embedding, ModelArtifact, TreeModel, Yardstick,
 };
 use callgrove_ml_tests::{PlainTree, forest};
-use callgrove_model::Forest;
+use callgrove_model::{Forest, TreeIdx};
 use callgrove_trees::Progress;
 
 /// Returns trees of one structure with these durations, nanoseconds, by rank; with `has_child` one call takes all but
@@ -76,8 +77,8 @@ fn long_executions_are_found_with_and_without_calls_below_and_clean_runs_have_no
 
 #[test]
 fn a_quarter_of_the_run_may_be_abnormal() {
-    // Not at equal distances, which would be by design.
-    let is_wrong = |at: usize| (at * at * 31 + at * 17) % 97 < 24;
+    // Not at equal distances, which would be by design: nothing repeats within 997 executions.
+    let is_wrong = |at: usize| (at * at * at * 31 + at * 17) % 997 < 247;
     let durations: Vec<i64> = (0..1_000)
         .map(|at| usual(at, 1) * if is_wrong(at) { 5 } else { 1 })
         .collect();
@@ -99,6 +100,42 @@ fn ranks_that_take_longer_by_design_are_compared_with_themselves() {
     let mut late = durations;
     late[1][77] *= 6;
     assert_eq!(abnormal(&runs(&late, true)), [200 + 77]);
+}
+
+#[test]
+fn a_wait_that_travels_from_rank_to_rank_is_by_design_and_a_longer_one_is_not() {
+    let duration =
+        |rank: usize, at: usize| usual(331 * rank + at, 1) * if at % 20 == rank { 3 } else { 1 };
+    let of_rank = |rank: usize| (0..220).map(|at| duration(rank, at)).collect();
+    let mut durations: Vec<Vec<i64>> = (0..8).map(of_rank).collect();
+    assert_eq!(abnormal(&runs(&durations, true)), [0_usize; 0]);
+    durations[3][103] *= 4;
+    durations[5][50] *= 3;
+    let run = runs(&durations, true);
+    assert_eq!(abnormal(&run), [3 * 220 + 103, 5 * 220 + 50]);
+    let (embedding, _) = trained(&run);
+    let design = &embedding.evidence().design;
+    let class = design.of(TreeIdx(4 * 220 + 24)).expect("it is by design");
+    assert_eq!(class.kind, DesignKind::LongEvery { period: 20 });
+    assert!(class.is_everywhere);
+    assert_eq!(design.of(TreeIdx(4 * 220 + 25)), None);
+}
+
+#[test]
+fn late_executions_of_ranks_whose_work_changes_are_found() {
+    let work = |rank: usize, at: usize| 1.0 + 0.5 * (at as f64 / 15.0 + rank as f64).sin();
+    let duration =
+        |rank: usize, at: usize| (usual(331 * rank + at, 1) as f64 * work(rank, at)) as i64;
+    let of_rank = |rank: usize| (0..200).map(|at| duration(rank, at)).collect();
+    let mut durations: Vec<Vec<i64>> = (0..6).map(of_rank).collect();
+    assert_eq!(abnormal(&runs(&durations, true)), [0_usize; 0]);
+    // Work is the least here, so that the whole run has times as long.
+    let late: Vec<usize> = (0..6).map(|rank| 71 - 15 * rank.min(4)).collect();
+    for (of_rank, &at) in durations.iter_mut().zip(&late) {
+        of_rank[at] = of_rank[at] * 5 / 2;
+    }
+    let expected: Vec<usize> = (0..6).map(|rank| 200 * rank + late[rank]).collect();
+    assert_eq!(abnormal(&runs(&durations, true)), expected);
 }
 
 #[test]

@@ -18,6 +18,9 @@ pub fn design_text(class: &DesignClass) -> String {
         }
         DesignKind::Together { num_times } => format!("{num_times} times {on_ranks} at once"),
         DesignKind::Every { period } => format!("every {period} executions {on_ranks}"),
+        DesignKind::LongEvery { period } => {
+            format!("every {period} executions, longer {on_ranks}")
+        }
     }
 }
 
@@ -53,6 +56,13 @@ mod tests {
             &[0, 4, 8],
             false,
             "every 25 executions on ranks 0, 4 and 8",
+        );
+        let long = DesignKind::LongEvery { period: 20 };
+        check(
+            long,
+            &[1, 2, 3],
+            false,
+            "every 20 executions, longer on ranks 1 to 3",
         );
         let first = DesignKind::End {
             nth: 0,

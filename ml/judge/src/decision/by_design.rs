@@ -53,6 +53,11 @@ pub enum DesignKind {
         /// Distance in executions of the lane.
         period: u32,
     },
+    /// Executions of a lane at equal distances take longer.
+    LongEvery {
+        /// Distance in executions of the lane.
+        period: u32,
+    },
 }
 
 impl ByDesign {
@@ -67,13 +72,14 @@ impl ByDesign {
         self.classes.get(usize::try_from(class).ok()?)
     }
 
-    /// Finds the classes of trees with these roots and total excesses, in usual durations; both have shape
-    /// `[n_trees]`.
+    /// Finds the classes of trees with these roots, total excesses in usual durations, and turns
+    /// ([`Deviation::turn`](super::Deviation::turn)); all have shape `[n_trees]`.
     pub(crate) fn new(
         roots: &[SubtreeIdx],
         structures: &Structures,
         placement: &Placement,
         total_shares: &[f64],
+        turns: &[Option<u32>],
     ) -> Self {
         let kinds = &structures.kinds;
         let num_times = num_times(roots, kinds, placement);
@@ -94,7 +100,11 @@ impl ByDesign {
                     let is_start = placement.places[tree].position == 0;
                     (DesignKind::LongEnd { is_start }, None)
                 }
-                StructureKind::Common | StructureKind::Odd => continue,
+                StructureKind::Common => match turns.get(tree) {
+                    Some(&Some(period)) => (DesignKind::LongEvery { period }, None),
+                    _ => continue,
+                },
+                StructureKind::Odd => continue,
             };
             trees_of.entry(key).or_default().push(tree);
         }
@@ -194,7 +204,8 @@ mod tests {
         // Each structure calls other functions.
         let call_sets = CallSets::new((0..10).map(|root| (root, u128::from(root) + 1)));
         let structures = Structures::of(&roots, &call_sets, &placement, &shares, None);
-        ByDesign::new(&roots, &structures, &placement, &shares)
+        let turns: Vec<Option<u32>> = shares.iter().map(|&it| (it > 1.0).then_some(20)).collect();
+        ByDesign::new(&roots, &structures, &placement, &shares, &turns)
     }
 
     fn class(found: &ByDesign, rank: u32, at: u32) -> Option<(DesignKind, Vec<u32>, bool)> {
@@ -221,6 +232,17 @@ mod tests {
         assert_eq!(class(&found, 0, 35), Some((every, vec![0], false)));
         assert_eq!(class(&found, 1, 50), None, "it is odd");
         assert_eq!(class(&found, 1, 51), None, "it is common");
+    }
+
+    #[test]
+    fn long_executions_in_turns_are_by_design() {
+        let found = found(
+            |_, _| 0,
+            |rank, at| f64::from(u8::from(rank > 0 && at % 20 == rank)) * 2.0,
+        );
+        let turn = DesignKind::LongEvery { period: 20 };
+        assert_eq!(class(&found, 2, 42), Some((turn, vec![1, 2, 3], false)));
+        assert_eq!(class(&found, 2, 43), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::drift::Drift;
+use super::drift::{Drift, DriftSeries};
 use super::quantiles::{ascending, lower_scale, quantile};
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::SubtreeIdx;
@@ -72,7 +72,8 @@ pub(super) struct ClassPart {
 }
 
 impl PartLocation {
-    /// Fits `values` of trees, with their indices in lanes, in the cells `cell_of`, of which there are `num_cells`.
+    /// Fits `values` of trees, with their indices in lanes, in the cells `cell_of`, of which there are `num_cells`. If
+    /// `may_follow`, usual times may change from execution to execution.
     ///
     /// ```text
     /// location of a cell = median of the class + (q.33 of the cell − q.33 of the class) n / (n + 3)
@@ -86,12 +87,19 @@ impl PartLocation {
         cell_of: &[usize],
         num_cells: usize,
         floor: f64,
+        may_follow: bool,
     ) -> Self {
         let floor = floor.max(1.0);
-        let drift = Drift::of(values, index, cell_of, num_cells);
-        let steady = values.iter().zip(index);
+        let series = DriftSeries {
+            values,
+            index,
+            cell_of,
+            num_cells,
+        };
+        let drift = Drift::of(&series, may_follow);
+        let steady = values.iter().zip(index).enumerate();
         let values: Vec<f64> = steady
-            .map(|(value, &index)| value - drift.at(f64::from(index)))
+            .map(|(at, (value, &index))| value - drift.at(cell_of.get(at).copied(), index))
             .collect();
         let sorted = ascending(values.clone());
         let location = quantile(&sorted, 0.5);
@@ -138,7 +146,7 @@ impl PartLocation {
 
     /// Returns location and scale in a cell, or in the class for an unknown cell, at an index in its lane.
     pub(super) fn at(&self, cell: Option<usize>, index: u32) -> (f64, f64) {
-        let location = self.location + self.drift.at(f64::from(index));
+        let location = self.location + self.drift.at(cell, index);
         let known = cell.and_then(|cell| self.cells.get(cell));
         known.map_or((location, self.scale), |&(offset, scale)| {
             (location + offset, scale)
@@ -218,7 +226,7 @@ mod tests {
             .collect();
         let index: Vec<u32> = (0..400).map(|at| at / 4).collect();
         let cell_of: Vec<usize> = (0..400).map(|at| at % 4).collect();
-        let fitted = PartLocation::fit((&values, &index), &cell_of, 4, 10.0);
+        let fitted = PartLocation::fit((&values, &index), &cell_of, 4, 10.0, false);
         for &(offset, scale) in &fitted.cells {
             assert!(offset.abs() < 8.0, "{fitted:?}");
             assert!(scale < 60.0, "{fitted:?}");

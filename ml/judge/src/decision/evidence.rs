@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::by_design::ByDesign;
+use super::deviation::Deviation;
 use super::discoveries::{Discoveries, discoveries};
 use super::locations::Locations;
 use super::placement::Placement;
@@ -60,6 +61,35 @@ pub struct TreeEvidence {
     pub design: ByDesign,
 }
 
+/// The evidence against each tree by its times alone, and what the structures of the run need of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TimedEvidence {
+    /// The evidence without structures.
+    pub evidence: TreeEvidence,
+    /// Excess of the complete tree in usual durations, shape `[n_trees]`.
+    pub total_shares: Vec<f64>,
+    /// The turn that a tree is longer in ([`Deviation::turn`](super::Deviation::turn)), shape `[n_trees]`.
+    pub turns: Vec<Option<u32>>,
+}
+
+impl TimedEvidence {
+    /// Returns the trees that are rare or long by design, with these roots and structures.
+    pub fn design(
+        &self,
+        roots: &[SubtreeIdx],
+        structures: &Structures,
+        placement: &Placement,
+    ) -> ByDesign {
+        ByDesign::new(
+            roots,
+            structures,
+            placement,
+            &self.total_shares,
+            &self.turns,
+        )
+    }
+}
+
 impl Expectation {
     /// Returns the expectation of surprises with these norms.
     pub(crate) fn of_norms(norms: Vec<f64>) -> Self {
@@ -71,14 +101,14 @@ impl Expectation {
     }
 
     /// Returns the evidence against trees with this expectation, without structures; `known` maps a subtree to its
-    /// number in the training. The second value is the total excess in usual durations.
+    /// number in the training.
     pub(crate) fn evidence(
         &self,
         bags: &Bags,
         placement: &Placement,
         rows: &Rows,
         known: impl Fn(SubtreeIdx) -> Option<SubtreeIdx> + Sync,
-    ) -> (TreeEvidence, Vec<f64>) {
+    ) -> TimedEvidence {
         let num = bags.len();
         let bare = |statistics: Vec<f64>, excesses: Vec<f64>| TreeEvidence {
             statistics,
@@ -91,11 +121,12 @@ impl Expectation {
             Self::Times(locations) => {
                 let found = locations.deviations(bags, placement, known);
                 let statistics = found.iter().map(|tree| tree.statistic).collect();
-                let excess = found
-                    .iter()
-                    .map(|tree| tree.total_share.max(tree.part_share));
-                let whole = found.iter().map(|tree| tree.total_share).collect();
-                (bare(statistics, excess.collect()), whole)
+                let excess = found.iter().map(Deviation::share);
+                TimedEvidence {
+                    evidence: bare(statistics, excess.collect()),
+                    total_shares: found.iter().map(|tree| tree.total_share).collect(),
+                    turns: found.iter().map(|tree| tree.turn).collect(),
+                }
             }
             Self::Surprise { middle, scale } => {
                 let norms = rows.norms().into_iter();
@@ -105,7 +136,11 @@ impl Expectation {
                     structure_ln_p: (0..num).map(|tree| part_ln_p(rows.row(tree))).collect(),
                     ..bare
                 };
-                (evidence, vec![0.0; num])
+                TimedEvidence {
+                    evidence,
+                    total_shares: vec![0.0; num],
+                    turns: vec![None; num],
+                }
             }
         }
     }

@@ -7,10 +7,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::class_location::{ClassLocation, ClassPart, LikeCell, PartLocation};
+use super::deviation::Deviation;
 use super::drift::Drift;
 use super::period::{Timed, period};
 use super::placement::{LaneKey, Placement, TreePlace};
 use super::quantiles::{ascending, quantile};
+use super::tree_times::{PartTimes, TreeTimes};
+use super::turns::Turns;
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{Bag, Bags, SubtreeIdx};
 
@@ -26,6 +29,8 @@ const COARSE_TICK: f64 = 0.003;
 const MIN_OF_SMALL: usize = 3;
 /// Factor of the scale of an unknown structure.
 const UNKNOWN_STRUCTURE: f64 = 2.0;
+/// Maximum number of times that turns are looked for; those of another period within turns are found the next time.
+const MAX_ROUNDS: usize = 3;
 /// Maximum number of cells of all parts that a model stores; beyond it the model stores the classes only.
 const MAX_CELLS: usize = 200_000;
 
@@ -45,6 +50,17 @@ pub struct Locations {
     small: Vec<SmallClass>,
     /// All trees together, for a forest without large classes.
     all: PartLocation,
+    /// Executions that are longer in regular turns, if there are any; not stored in a model.
+    #[serde(skip)]
+    in_turns: Option<Box<InTurns>>,
+}
+
+/// Executions that are longer in regular turns.
+#[derive(Clone, PartialEq, Debug)]
+struct InTurns {
+    /// The usual durations of all others.
+    others: Locations,
+    turns: Turns,
 }
 
 /// A class with too few trees, which uses the times of the most similar large class.
@@ -56,31 +72,34 @@ struct SmallClass {
     own: Option<(f64, Vec<(SubtreeIdx, f64)>)>,
 }
 
-/// The excess of a tree over like executions.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Deviation {
-    /// Mean of the standardised excess of the complete tree and the largest one of a part.
-    ///
-    /// The largest part detects a local delay that another part absorbs; the complete tree is not affected by time
-    /// that only moved from one part to another.
-    pub statistic: f64,
-    /// Excess of the complete tree in usual durations.
-    pub total_share: f64,
-    /// Excess of that part in usual durations.
-    pub part_share: f64,
-}
-
-/// The times of a tree with the clock's rounding undone.
-struct Times {
-    whole: f64,
-    parts: Vec<f64>,
-}
-
 impl Locations {
     /// Fits the trees `fitted` of `bags`; `tick_ns` is the tick of the clock.
     ///
-    /// Each part of n trees costs sorts of n.
+    /// Executions that are longer in regular turns ([`Turns`]) are left out of another fit, by which all are compared,
+    /// those in turns with each other. Each part of n trees costs sorts of n.
     pub fn fit(bags: &Bags, placement: &Placement, fitted: &[bool], tick_ns: f64) -> Self {
+        let mut all = Self::fit_once(bags, placement, fitted, tick_ns);
+        let mut turns = Turns::default();
+        for _ in 0..MAX_ROUNDS {
+            let by = all.in_turns.as_ref().map_or(&all, |found| &found.others);
+            let mut found = by.deviations_from_all(bags, placement, Some);
+            for (found, &place) in found.iter_mut().zip(&placement.places) {
+                *found = turns.within(*found, place);
+            }
+            if !turns.find(&found, placement, fitted) {
+                break;
+            }
+            let is_other = turns.without(placement, fitted);
+            let others = Self::fit_once(bags, placement, &is_other, tick_ns);
+            let found = others.deviations_from_all(bags, placement, Some);
+            turns.compare(&found, placement, fitted);
+            let turns = turns.clone();
+            all.in_turns = Some(Box::new(InTurns { others, turns }));
+        }
+        all
+    }
+
+    fn fit_once(bags: &Bags, placement: &Placement, fitted: &[bool], tick_ns: f64) -> Self {
         let mut trees_of: BTreeMap<SubtreeIdx, Vec<usize>> = BTreeMap::new();
         for (tree, &root) in bags.roots().iter().enumerate() {
             if fitted[tree] {
@@ -102,7 +121,8 @@ impl Locations {
             lanes: placement.keys.clone(),
             classes: Vec::new(),
             small: Vec::new(),
-            all: PartLocation::fit((&[], &[]), &[], 0, 1.0),
+            all: PartLocation::fit((&[], &[]), &[], 0, 1.0, false),
+            in_turns: None,
         };
         for (root, trees) in &trees_of {
             if trees.len() >= MIN_CLASS {
@@ -123,7 +143,7 @@ impl Locations {
                 })
                 .collect();
             let floor = built.floor(built.shown(usual), 1);
-            built.all = PartLocation::fit((&times, &[]), &[], 0, floor);
+            built.all = PartLocation::fit((&times, &[]), &[], 0, floor, false);
         }
         built
     }
@@ -135,6 +155,7 @@ impl Locations {
         let cells_of = |class: &ClassLocation| class.cells.len() * (1 + class.parts.len());
         let mut kept = self.clone();
         kept.spread_ns = 0.0;
+        kept.in_turns = None;
         let is_too_long = kept.classes.iter().map(cells_of).sum::<usize>() > MAX_CELLS;
         for class in &mut kept.classes {
             for location in class.locations() {
@@ -154,6 +175,23 @@ impl Locations {
     /// Returns the deviations of all trees; `known` maps a subtree to its number in the fit, `None` for one that was
     /// not in it. Each deviation depends on its tree only.
     pub fn deviations(
+        &self,
+        bags: &Bags,
+        placement: &Placement,
+        known: impl Fn(SubtreeIdx) -> Option<SubtreeIdx> + Sync,
+    ) -> Vec<Deviation> {
+        let Some(in_turns) = &self.in_turns else {
+            return self.deviations_from_all(bags, placement, known);
+        };
+        let found = in_turns.others.deviations_from_all(bags, placement, known);
+        let found = found.into_iter().zip(&placement.places);
+        found
+            .map(|(found, &place)| in_turns.turns.within(found, place))
+            .collect()
+    }
+
+    /// Returns the deviations of all trees, whether they are in turns or not.
+    fn deviations_from_all(
         &self,
         bags: &Bags,
         placement: &Placement,
@@ -183,7 +221,7 @@ impl Locations {
     fn deviation(
         &self,
         bag: &Bag<'_>,
-        times: &Times,
+        times: &TreeTimes,
         lane: Option<usize>,
         index: u32,
         known: &impl Fn(SubtreeIdx) -> Option<SubtreeIdx>,
@@ -198,6 +236,7 @@ impl Locations {
                 statistic: (times.whole - location) / (UNKNOWN_STRUCTURE * scale),
                 total_share: (times.whole - location) / usual,
                 part_share: (times.whole - location) / usual,
+                turn: None,
             };
         };
         let small = root.filter(|_| own_class.is_none()).and_then(|root| {
@@ -242,6 +281,7 @@ impl Locations {
             statistic: f64::midpoint(whole, part),
             total_share,
             part_share,
+            turn: None,
         }
     }
 
@@ -276,37 +316,9 @@ impl Locations {
         usual_ns.max(SHORTEST_TICKS * self.tick_ns).max(1.0)
     }
 
-    /// Returns the times, with the rounding of a coarse clock undone by a fixed low-discrepancy sequence, so that
-    /// ties make no steps in the tail.
-    fn times(&self, bag: &Bag<'_>, tree: usize, placement: &Placement) -> Times {
-        let whole = bag.duration_ns.real();
-        let parts = bag.inclusive_ns.iter().map(|time| time.real());
-        if self.spread_ns == 0.0 {
-            return Times {
-                whole,
-                parts: parts.collect(),
-            };
-        }
+    fn times(&self, bag: &Bag<'_>, tree: usize, placement: &Placement) -> TreeTimes {
         let place = placement.places[tree];
-        let LaneKey(program, rank, thread) = placement.keys[place.lane];
-        let start = f64::from(place.index) * 0.618_033_988_749_894_9
-            + f64::from(rank) * 0.754_877_666_246_692_7
-            + thread.real() * 0.569_840_290_998_053_3
-            + f64::from(program) * 0.324_717_957_244_746;
-        let spread = |step: f64| self.spread_ns * (2.0 * step.fract() - 1.0);
-        let whole = (whole + spread(start)).max(0.0);
-        if let [_] = bag.subtree {
-            return Times {
-                whole,
-                parts: vec![whole],
-            };
-        }
-        let parts = parts.enumerate();
-        let step = |at: usize| start + (at + 1).real() * 0.754_877_666_246_692_7;
-        Times {
-            whole,
-            parts: parts.map(|(at, time)| time + spread(step(at))).collect(),
-        }
+        TreeTimes::of(bag, placement.keys[place.lane], place, self.spread_ns)
     }
 
     fn class(
@@ -317,7 +329,7 @@ impl Locations {
         placement: &Placement,
     ) -> ClassLocation {
         let bag_of = |tree: usize| bags.bag(TreeIdx::from_index(tree));
-        let times: Vec<Times> = trees
+        let times: Vec<TreeTimes> = trees
             .iter()
             .map(|&tree| self.times(&bag_of(tree), tree, placement))
             .collect();
@@ -342,36 +354,36 @@ impl Locations {
             .filter_map(|&tree| cells.binary_search(&cell_at(tree)).ok())
             .collect();
         let index: Vec<u32> = trees.iter().map(|&tree| place_of(tree).index).collect();
-        let mut columns: BTreeMap<SubtreeIdx, Column> = BTreeMap::new();
+        let mut columns: BTreeMap<SubtreeIdx, PartTimes> = BTreeMap::new();
         for ((&tree, times), &cell) in trees.iter().zip(&times).zip(&cell_of) {
             let bag = bag_of(tree);
             for ((&subtree, &count), &time) in bag.subtree.iter().zip(bag.count).zip(&times.parts) {
-                let column = columns.entry(subtree).or_insert_with(|| Column::new(count));
+                let column = columns
+                    .entry(subtree)
+                    .or_insert_with(|| PartTimes::new(count));
                 column.times.push(time);
                 column.cell_of.push(cell);
                 column.index.push(place_of(tree).index);
             }
         }
-        let columns: Vec<(SubtreeIdx, Column)> = columns.into_iter().collect();
-        let fit = |(subtree, column): (SubtreeIdx, Column)| ClassPart {
+        let columns: Vec<(SubtreeIdx, PartTimes)> = columns.into_iter().collect();
+        let floor = self.floor(usual_ns, 1);
+        let whole = PartLocation::fit((&whole, &index), &cell_of, cells.len(), floor, true);
+        let is_followed = whole.drift.is_followed();
+        let fit = |(subtree, column): (SubtreeIdx, PartTimes)| ClassPart {
             subtree,
             count: column.count,
             location: (column.times.len() >= MIN_CLASS).then(|| {
                 let floor = self.floor(usual_ns, column.count);
                 let times = (column.times.as_slice(), column.index.as_slice());
-                PartLocation::fit(times, &column.cell_of, cells.len(), floor)
+                PartLocation::fit(times, &column.cell_of, cells.len(), floor, is_followed)
             }),
         };
         ClassLocation {
             root,
             usual_ns,
             period,
-            whole: PartLocation::fit(
-                (&whole, &index),
-                &cell_of,
-                cells.len(),
-                self.floor(usual_ns, 1),
-            ),
+            whole,
             parts: columns.into_par_iter().map(fit).collect(),
             cells,
         }
@@ -425,25 +437,6 @@ impl Locations {
                 .classes
                 .iter()
                 .all(|class| class.is_valid(vocabulary_len))
-    }
-}
-
-/// The times of one subtree in the trees of a class that have it.
-struct Column {
-    count: u64,
-    times: Vec<f64>,
-    cell_of: Vec<usize>,
-    index: Vec<u32>,
-}
-
-impl Column {
-    fn new(count: u64) -> Self {
-        Self {
-            count,
-            times: Vec::new(),
-            cell_of: Vec::new(),
-            index: Vec::new(),
-        }
     }
 }
 

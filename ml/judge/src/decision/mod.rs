@@ -8,6 +8,7 @@
 //! | step | module |
 //! |---|---|
 //! | excess over *like* executions: same structure, lane and phase | [`Locations`] |
+//! | executions that are longer in regular turns, compared with each other | [`Deviation::turn`] |
 //! | structures that are rare by design, and the rarity of the others | [`Structures`] |
 //! | the reasons, for display | [`ByDesign`] |
 //! | rarity of an excess in normal trees | [`NullTail`] |
@@ -19,10 +20,12 @@
 mod by_design;
 mod call_sets;
 mod class_location;
+mod deviation;
 mod discoveries;
 mod drift;
 mod evidence;
 mod label_reach;
+mod lane_cycles;
 mod locations;
 mod period;
 mod placement;
@@ -31,16 +34,19 @@ mod structures;
 mod svm_tail;
 mod tail;
 mod tail_fit;
+mod tree_times;
+mod turns;
 
 pub use by_design::{ByDesign, DesignClass, DesignKind};
 pub(crate) use call_sets::CallSets;
+pub use deviation::Deviation;
 pub use discoveries::{Discoveries, discoveries};
 pub use evidence::normal_norm;
 pub(crate) use evidence::observations;
-pub use evidence::{Expectation, TreeEvidence};
+pub use evidence::{Expectation, TimedEvidence, TreeEvidence};
 pub use label_reach::{LabelReach, LabelledRows, Votes};
 pub(crate) use label_reach::{gamma_of_labels, prior};
-pub use locations::{Deviation, Locations};
+pub use locations::Locations;
 pub use placement::{Placement, TreePlace};
 pub(crate) use structures::StructureReference;
 pub use structures::{KnownStructures, StructureKind, Structures};

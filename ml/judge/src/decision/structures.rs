@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::call_sets::CallSets;
+use super::lane_cycles::{EqualDistances, LaneCycles};
 use super::placement::Placement;
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{SubtreeHash, SubtreeIdx};
@@ -23,11 +24,7 @@ const MIN_LANE_SHARE: f64 = 0.5;
 const MIN_LANES: usize = 3;
 /// Minimum number of separate times of a structure that recurs on most lanes.
 const MIN_RECURRENCES: usize = 4;
-/// Minimum number of occurrences of a structure that recurs on one lane at equal distances.
-const MIN_REGULAR: usize = 3;
-/// Largest standard deviation of equal distances, in means.
-const MAX_DEVIATION: f64 = 0.1;
-/// Minimum share of the run that recurring structures span.
+/// Minimum share of the run that recurring structures span, if their distances are not exact.
 const MIN_SPAN: f64 = 0.5;
 /// Excess that the first or last executions of most lanes have by design.
 pub(super) const LATE_START: f64 = 0.1;
@@ -86,6 +83,8 @@ impl Structures {
     /// How often a path is taken may vary with the work. If it does (of the trees of a lane with the same calls, 2 %
     /// or more are of another structure than most), no structure is odd for its counts.
     ///
+    /// Where structures that a lane has at equal distances coincide, it has a third one by design.
+    ///
     /// A structure that is not odd in the training `reference` is not odd here.
     pub(crate) fn of(
         roots: &[SubtreeIdx],
@@ -106,9 +105,13 @@ impl Structures {
                 || reference.is_some_and(|reference| reference.has(root, call_set))
         };
         let lanes = Lanes::new(placement);
+        for trees in trees_of.values_mut() {
+            trees.sort_by_key(|&tree| (placement.places[tree].lane, lanes.position(tree)));
+        }
+        let cycles = LaneCycles::new(trees_of.values(), placement);
         let mut kinds = vec![StructureKind::Common; roots.len()];
-        let rare: Vec<&mut Vec<usize>> = trees_of
-            .iter_mut()
+        let rare: Vec<&Vec<usize>> = trees_of
+            .iter()
             .filter(|(root, trees)| trees.len().real() < least && !is_usual(**root))
             .map(|(_, trees)| trees)
             .collect();
@@ -118,8 +121,14 @@ impl Structures {
         }
         let (mut num_events, mut num_seen_once) = (0.0, 0);
         for trees in rare {
-            trees.sort_by_key(|&tree| (placement.places[tree].lane, lanes.position(tree)));
             lanes.judge(trees, &num_rare, &mut kinds);
+            for &tree in trees {
+                if kinds[tree] == StructureKind::Odd
+                    && let Some(period) = cycles.coincidence(placement.places[tree])
+                {
+                    kinds[tree] = StructureKind::Every(period);
+                }
+            }
             let odd = trees
                 .iter()
                 .filter(|&&tree| kinds[tree] == StructureKind::Odd);
@@ -363,7 +372,8 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Returns the positions at which most lanes have a class, if these are spread over the run; ascending.
+    /// Returns the positions at which most lanes have a class, if these are spread over the run or at exactly equal
+    /// distances; ascending.
     fn recurring(&self, trees: &[usize]) -> Vec<usize> {
         let mut positions: Vec<usize> = trees.iter().map(|&tree| self.position(tree)).collect();
         positions.sort_unstable();
@@ -372,13 +382,15 @@ impl<'a> Lanes<'a> {
             .filter(|same| same.len().real() >= self.most_at(same[0]))
             .map(|same| same[0])
             .collect();
-        let num_runs = together.chunk_by(|a, b| a + 1 == *b).count();
+        let starts = together.chunk_by(|a, b| a + 1 == *b).map(|run| run[0]);
+        let starts: Vec<usize> = starts.collect();
+        let is_exact = EqualDistances::of(&starts).is_some_and(|found| found.is_exact);
         let span = together
             .last()
             .zip(together.first())
             .map(|(last, first)| last - first);
         let is_spread = span.is_some_and(|span| span.real() >= MIN_SPAN * self.longest.real());
-        if num_runs >= MIN_RECURRENCES && is_spread {
+        if is_exact || (starts.len() >= MIN_RECURRENCES && is_spread) {
             together
         } else {
             Vec::new()
@@ -393,20 +405,10 @@ impl<'a> Lanes<'a> {
             .collect::<Vec<_>>();
         let runs = positions.chunk_by(|a, b| a + 1 == *b);
         let starts: Vec<usize> = runs.map(|run| run[0]).collect();
-        if starts.len() < MIN_REGULAR {
-            return None;
-        }
-        let gaps: Vec<f64> = starts
-            .windows(2)
-            .map(|pair| (pair[1] - pair[0]).real())
-            .collect();
-        let mean = gaps.iter().sum::<f64>() / gaps.len().real();
-        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len().real();
-        let span = (starts[starts.len() - 1] - starts[0]).real() + mean;
-        let is_regular = variance.sqrt() <= MAX_DEVIATION * mean;
+        let found = EqualDistances::of(&starts)?;
+        let span = (starts[starts.len() - 1] - starts[0]).real() + found.distance;
         let is_spread = span >= MIN_SPAN * self.len_of(of_lane[0]).real();
-        let period = u32::try_from(callgrove_trees::real::whole(mean.round())).unwrap_or(u32::MAX);
-        (is_regular && is_spread).then_some(period)
+        (found.is_exact || is_spread).then_some(found.period())
     }
 
     /// Returns the number of events among the odd trees of a class: runs of consecutive positions, of a lane or of
@@ -507,6 +509,30 @@ mod tests {
         let odd = found.ln_p[5 * 400 + 222].exp();
         assert!((odd - 1.0 / 3_201.0).abs() < 1e-12, "{odd}");
         assert_eq!(found.ln_p.iter().filter(|&&it| it < 0.0).count(), 1);
+    }
+
+    #[test]
+    fn a_cycle_in_half_of_the_run_and_where_two_cycles_coincide_are_by_design() {
+        // Rank 0 logs in every 7th step and writes in every 20th; all have another structure in the second half.
+        let (roots, placement) = run(16, 240, |lane, position| match (lane, position) {
+            (0, 139) => 5,
+            (0, at) if at % 7 == 6 => 1,
+            (0, at) if at % 20 == 19 => 2,
+            (_, at) if at % 30 == 29 && at >= 100 => 3,
+            (3, 50) => 4,
+            (_, at) if at >= 120 => 6,
+            _ => 0,
+        });
+        let call_sets = CallSets::new((0..7).map(|root| (root, u128::from(root) + 1)));
+        let shares = vec![0.0; roots.len()];
+        let found = Structures::of(&roots, &call_sets, &placement, &shares, None);
+        let at = |lane: usize, position: usize| found.kinds[lane * 240 + position];
+        assert_eq!(at(0, 6), StructureKind::Every(7));
+        assert_eq!(at(0, 19), StructureKind::Every(20));
+        assert_eq!(at(0, 139), StructureKind::Every(140));
+        assert_eq!(at(2, 149), StructureKind::Every(30));
+        let odd = found.kinds.iter().filter(|it| **it == StructureKind::Odd);
+        assert_eq!((at(3, 50), odd.count()), (StructureKind::Odd, 1));
     }
 
     #[test]

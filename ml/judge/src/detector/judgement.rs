@@ -233,17 +233,15 @@ impl TreeModel {
                 .is_known(subtree)
                 .then(|| translation.get(subtree))
         };
-        let (mut evidence, total_shares) = match (&model.expected, by) {
-            (expected, Yardstick::Training) => expected.evidence(bags, &placement, rows, known),
-            (Expectation::Times(_), _) => {
+        let times = match (&model.expected, by) {
+            (Expectation::Times(_), Yardstick::Run | Yardstick::RunAlone) => {
                 let all = vec![true; bags.len()];
                 let locations = Locations::fit(bags, &placement, &all, tick(bags));
                 Expectation::Times(Box::new(locations)).evidence(bags, &placement, rows, Some)
             }
-            (expected @ Expectation::Surprise { .. }, _) => {
-                expected.evidence(bags, &placement, rows, known)
-            }
+            (expected, _) => expected.evidence(bags, &placement, rows, known),
         };
+        let mut evidence = times.evidence.clone();
         if model.expected.has_structures() {
             let roots = bags.roots();
             let call_sets = CallSets::of(forest, roots, &subtrees.vocabulary);
@@ -255,13 +253,13 @@ impl TreeModel {
                 roots,
                 &call_sets,
                 &placement,
-                &total_shares,
+                &times.total_shares,
                 Some(&reference),
             );
-            let design = ByDesign::new(roots, &structures, &placement, &total_shares);
+            let design = times.design(roots, &structures, &placement);
             if by == Yardstick::Training {
                 let of_training = |&root| {
-                    model
+                    reference
                         .structures
                         .ln_p(known(root), Some(call_sets.get(root)))
                 };

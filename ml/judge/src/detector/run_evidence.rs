@@ -97,19 +97,20 @@ impl RunEvidence {
             let locations = Locations::fit(bags, &placement, &usual.sample, tick_ns);
             Expectation::Times(Box::new(locations))
         };
-        let (mut evidence, total_shares) = expected.evidence(bags, &placement, rows, Some);
+        let times = expected.evidence(bags, &placement, rows, Some);
         let (structures, design) = if expected.has_structures() {
             let (roots, call_sets) = (
                 bags.roots(),
                 CallSets::of(forest, bags.roots(), &subtrees.vocabulary),
             );
-            let found = Structures::of(roots, &call_sets, &placement, &total_shares, None);
-            let design = ByDesign::new(roots, &found, &placement, &total_shares);
+            let found = Structures::of(roots, &call_sets, &placement, &times.total_shares, None);
+            let design = times.design(roots, &found, &placement);
             (found, design)
         } else {
             (Structures::none(bags.len()), ByDesign::default())
         };
         let known = structures.known(bags.roots());
+        let mut evidence = times.evidence;
         if expected.has_structures() {
             evidence.add_structures(structures, design);
         }
@@ -117,7 +118,7 @@ impl RunEvidence {
         let mut of_model = if kept == expected {
             evidence.clone()
         } else {
-            kept.evidence(bags, &placement, rows, Some).0
+            kept.evidence(bags, &placement, rows, Some).evidence
         };
         if expected.has_structures() {
             let ln_p_of = |&root| known.ln_p(Some(root), None);
