@@ -29,7 +29,7 @@ where
     })
 }
 
-/// Returns the maker of a table of trees in this order, each with its reasons.
+/// Returns the maker of a table of trees in this order, with the reasons of those that are called abnormal.
 pub(crate) fn candidates_table(snapshot: Arc<Snapshot>, trees: Vec<TreeIdx>) -> TableMaker {
     Box::new(move |format| {
         Box::new(move |progress| {
@@ -45,7 +45,14 @@ pub(crate) fn candidates_table(snapshot: Arc<Snapshot>, trees: Vec<TreeIdx>) -> 
                 (forest, detection, labels),
                 snapshot.causes.as_deref(),
                 trees.iter().copied(),
-                |tree| explainer.reasons(tree),
+                |tree| {
+                    // As in the table of `callgrove analyze`.
+                    if detection.is_abnormal(tree) {
+                        explainer.reasons(tree)
+                    } else {
+                        Vec::new()
+                    }
+                },
             );
             let table = TreeTable::new(forest, true);
             write(

@@ -60,8 +60,8 @@ impl Drift {
     /// eight before it and of the eight after it in its cell, so that an execution is usual if it is so for those
     /// before or for those after it, and two thirds of either may be late. With L and R the median distances below
     /// the median of a cell, of the levels and of the rest, it counts if R is 60 % or less of √(L² + R²), and of
-    /// the median distance with a slope that counts. The lower halves do not change if a third is late in one part of the run, as when a core is shared for a while: levels
-    /// only follow what changes for most executions.
+    /// the median distance with a slope that counts. The lower halves do not change if a third is late in one part of
+    /// the run, as when a core is shared for a while: levels only follow what changes for most executions.
     pub(super) fn of(series: &DriftSeries<'_>, may_follow: bool) -> Self {
         let cells = series.cells();
         let mut best = Self::default();
