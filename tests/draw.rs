@@ -156,11 +156,15 @@ fn errors_name_the_remedy() -> Result<()> {
     for (args, expected) in [
         (
             vec!["--view", "changes", "--out", "x.svg"],
-            "name that with --against",
+            "name that one (`callgrove draw --against`)",
+        ),
+        (
+            vec!["--view", "patterns", "--pattern", "9999", "--out", "x.svg"],
+            "no pattern 9999: `callgrove patterns` lists them",
         ),
         (
             vec!["--view", "details", "--out", "x.svg"],
-            "name an execution with --execution",
+            "name an execution (`callgrove draw --execution`)",
         ),
         (
             vec!["--view", "map", "--out", "map.jpg"],

@@ -154,6 +154,15 @@ fn an_assistant_gets_pictures() -> Result<()> {
         let picture = png::Decoder::new(Cursor::new(png)).read_info()?;
         let info = picture.info();
         assert_eq!((info.width, info.height), (1200, 720));
+        let alone = json!({ "view": "changes" });
+        let error = assistant.ask("draw", alone).await?.unwrap_err();
+        assert!(error.contains("name that one"), "{error}");
+        let earlier = example();
+        let compared = json!({ "view": "changes", "before": earlier.to_string_lossy() });
+        let compared = compared.as_object().cloned().unwrap_or_default();
+        let call = CallToolRequestParams::new("draw").with_arguments(compared);
+        let result = assistant.client.call_tool(call).await?;
+        assert!(result.content.iter().any(|it| it.as_image().is_some()));
         let unknown = json!({ "view": "incident", "incident": 9999 });
         let error = assistant.ask("draw", unknown).await?.unwrap_err();
         assert!(error.contains("9999"), "{error}");

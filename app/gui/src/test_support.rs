@@ -236,6 +236,7 @@ fn analysis(forest: Forest) -> (Analysis, TreeMap) {
         median_duration,
         structures: (0..forest.len() as u32).map(|tree| tree % 20 % 3).collect(),
         write_shares: vec![None; forest.len()],
+        tree_names: Vec::new(),
         forest,
     };
     (analysis, map)

@@ -123,6 +123,7 @@ pub fn analyze(
         median_duration: median_duration(&forest),
         structures: by_size(embedding.subtrees().bags.roots()),
         write_shares: embedding.write_shares().to_vec(),
+        tree_names: Vec::new(),
         forest: forest.clone(),
     };
     Ok((

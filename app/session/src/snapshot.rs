@@ -327,9 +327,18 @@ pub struct Analysis {
     pub structures: Vec<u32>,
     /// Share of each tree's duration that writes of the tracer explain, shape `[n_trees]`.
     pub write_shares: Vec<Option<WriteShare>>,
+    /// Name of each tree, shape `[n_trees]`; empty if they are called by their codes.
+    #[serde(skip)]
+    pub tree_names: Vec<String>,
 }
 
 impl Analysis {
+    /// Returns the name of a tree: its own one, or its code `#rank-index`.
+    pub fn tree_name(&self, tree: TreeIdx) -> String {
+        let name = self.tree_names.get(tree.index()).cloned();
+        name.unwrap_or_else(|| self.forest.code(tree).to_string())
+    }
+
     /// All trees with the structure of `tree`, in ascending order.
     pub fn of_same_structure(&self, tree: TreeIdx) -> Vec<TreeIdx> {
         let structure = self.structures.get(tree.index());

@@ -31,6 +31,10 @@ pub(crate) struct DrawArgs {
     /// Execution to show, by its event label. A tree view without it shows the most abnormal one
     #[arg(long, value_name = "RANK:STEP:INDEX")]
     pub(crate) execution: Option<String>,
+    /// Number of the pattern to show, as `callgrove patterns` prints it. A patterns view without it shows the one whose
+    /// slow occurrences cost most
+    #[arg(long, value_name = "N", conflicts_with_all = ["incident", "execution"])]
+    pub(crate) pattern: Option<u32>,
     /// Earlier run whose changes to this one are drawn; needs `--view changes`
     #[arg(long, value_name = "BEFORE")]
     pub(crate) against: Option<String>,

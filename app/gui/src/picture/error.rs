@@ -37,11 +37,19 @@ pub enum PictureError {
     #[error("there are no patterns in this run: no sequence of calls occurs twice on a rank")]
     NoPatterns,
     /// The run is not compared with an earlier one.
-    #[error("the run is not compared with an earlier one: name that with --against")]
+    #[error(
+        "the run is not compared with an earlier one: name that one (`callgrove draw --against`)"
+    )]
     NoComparison,
     /// No call is selected.
-    #[error("details are those of one call: name an execution with --execution")]
+    #[error("details are those of one call: name an execution (`callgrove draw --execution`)")]
     NoCall,
+    /// A pattern with this number does not exist.
+    #[error("there is no pattern {number}: `callgrove patterns` lists them")]
+    UnknownPattern {
+        /// The number.
+        number: u32,
+    },
     /// An execution with this label does not exist.
     #[error(
         "there is no execution {label}: `callgrove analyze --format csv` lists the executions in the column event_id"

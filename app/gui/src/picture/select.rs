@@ -43,6 +43,10 @@ pub(super) fn select_subject(
             select_execution(session, (program, label), wanted.view, wait)
         }
         (PictureSubject::Pattern(pattern), _) => {
+            let patterns = session.snapshot().patterns.as_ref();
+            if patterns.is_none_or(|known| known.place_of(pattern).is_none()) {
+                return Err(PictureError::UnknownPattern { number: pattern.0 });
+            }
             session.send(Command::SelectPattern(Some(pattern)));
             Ok(())
         }

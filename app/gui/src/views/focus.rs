@@ -40,8 +40,8 @@ impl Focus {
         self.analysis.forest.tree(self.tree)
     }
 
-    /// Returns the code `#rank-index`.
-    pub(super) fn code(&self) -> String {
-        self.analysis.forest.code(self.tree).to_string()
+    /// Returns the name of the tree.
+    pub(super) fn name(&self) -> String {
+        self.analysis.tree_name(self.tree)
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use callgrove_gui::picture::{PictureSubject, ViewPicture, draw_view};
 use callgrove_model::{ExecLabel, ProgramId, Trace};
-use callgrove_session::{Command, Snapshot};
+use callgrove_session::{Command, PatternId, Snapshot};
 
 use super::session_wait::{JournalUse, open_session};
 use crate::args::DrawArgs;
@@ -86,6 +86,9 @@ fn subject(args: &DrawArgs, trace: &Trace) -> Result<PictureSubject> {
             .checked_sub(1)
             .context("incidents are counted from 1")?;
         return Ok(PictureSubject::Incident(index));
+    }
+    if let Some(number) = args.pattern {
+        return Ok(PictureSubject::Pattern(PatternId(number)));
     }
     let Some(text) = &args.execution else {
         return Ok(PictureSubject::Run);

@@ -51,6 +51,8 @@ pub(super) struct WantedPicture {
     pub(super) incident: Option<usize>,
     /// Name of the execution.
     pub(super) execution: Option<String>,
+    /// The earlier run that the run is compared with.
+    pub(super) before: Option<String>,
     pub(super) is_dark: bool,
 }
 
@@ -209,6 +211,9 @@ impl OpenRuns {
         wanted: &WantedPicture,
     ) -> Result<(String, Vec<u8>)> {
         let open = self.judged(subject)?;
+        if let Some(source) = wanted.before.clone() {
+            open.perform([Command::CompareWith { source }])?;
+        }
         let snapshot = open.snapshot();
         let drawn = match (wanted.incident, &wanted.execution) {
             (Some(number), _) => {

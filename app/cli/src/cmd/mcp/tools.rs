@@ -114,6 +114,8 @@ struct DrawParameters {
     incident: Option<usize>,
     /// The execution to show: `tree` or `event_id` of a row of `analyze`
     execution: Option<String>,
+    /// The earlier run of the view `changes`: its path
+    before: Option<String>,
     /// Draw on a dark background
     #[serde(default)]
     dark: bool,
@@ -265,7 +267,8 @@ impl McpServer {
 
     #[tool(
         description = "A picture of a run, as a person sees it in the window: its timeline, one incident, the map of \
-                       all executions of a function, one execution as a tree, or recurring patterns",
+                       all executions of a function, one execution as a tree, recurring patterns, the lists of incidents \
+                       and executions, the waits between ranks, one call, or the changes since an earlier run",
         annotations(read_only_hint = true)
     )]
     async fn draw(&self, Parameters(it): Parameters<DrawParameters>) -> CallToolResult {
@@ -277,6 +280,7 @@ impl McpServer {
             view: it.view.picture(),
             incident: it.incident,
             execution: it.execution,
+            before: it.before,
             is_dark: it.dark,
         };
         let drawn = self.worker.ask(move |runs| runs.draw(&subject, &wanted));

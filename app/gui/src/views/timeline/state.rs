@@ -267,7 +267,7 @@ impl ShownRun {
         let subject = self
             .focus
             .as_ref()
-            .map_or("the run".to_owned(), Focus::code);
+            .map_or("the run".to_owned(), Focus::name);
         format!("Timeline of {subject}")
     }
 

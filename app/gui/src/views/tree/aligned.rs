@@ -67,7 +67,7 @@ pub(super) fn aligned_ui(theme: &Theme, shown: &Shown, ui: &mut Ui) {
     let forest = &shown.focus.analysis.forest;
     let trees = [shown.tree(), other_tree];
     let longest = trees[0].duration().max(trees[1].duration());
-    let codes = [shown.focus.tree, other].map(|tree| forest.code(tree).to_string());
+    let codes = [shown.focus.tree, other].map(|tree| shown.focus.analysis.tree_name(tree));
     let unit = forest.unit();
     let longest_text = unit.amount(longest).to_string();
     let label = format!(

@@ -55,7 +55,7 @@ pub(crate) fn tree_picture_ui(
     ViewNotes {
         title: format!(
             "Execution {} of {}",
-            shown.focus.code(),
+            shown.focus.name(),
             short_name(&shown.focus.analysis.root_name)
         ),
         facts: facts(ctx, shown),

@@ -86,6 +86,7 @@ impl DrawnPair {
             median_duration: median_duration(forest),
             structures: vec![0, u32::from(!found.is_same_shape)],
             write_shares: vec![None, None],
+            tree_names: ["AFTER", "BEFORE"].map(str::to_owned).into(),
             forest: forest.clone(),
         };
         Self {

@@ -64,7 +64,7 @@ pub(super) fn one_run_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &
 
 fn header_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     let title = state.shown.as_ref().map_or("Tree".to_owned(), |shown| {
-        format!("Tree {}", shown.focus.code())
+        format!("Tree {}", shown.focus.name())
     });
     view_header(ui, &title, |ui| {
         if ui
@@ -97,7 +97,7 @@ fn compare_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     let unit = focus.analysis.forest.unit().clone();
     let reference = state.reference.as_ref();
     let text = match reference {
-        Some(reference) => format!("Compare with {}", reference.code()),
+        Some(reference) => format!("Compare with {}", reference.name()),
         None => "Compare with usual".to_owned(),
     };
     let is_pinned = reference.is_some_and(|reference| reference.is_same_tree(&focus));
@@ -114,7 +114,7 @@ fn compare_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
         )
     };
     if state.compares || reference.is_some() {
-        let name = format!("{verb} {} for comparison", focus.code());
+        let name = format!("{verb} {} for comparison", focus.name());
         let button = ui.button(verb).on_hover_text(hint).accessible_name(name);
         if button.clicked() {
             state.reference = (!is_pinned).then_some(focus);
@@ -214,11 +214,11 @@ pub(super) fn canvas_ui(
     let label = match shown.other {
         Some(other) => format!(
             "{kind} of {} compared with {}: {}",
-            shown.focus.code(),
-            shown.focus.analysis.forest.code(other),
+            shown.focus.name(),
+            shown.focus.analysis.tree_name(other),
             size_text(shown)
         ),
-        None => format!("{kind} of {}: {}", shown.focus.code(), size_text(shown)),
+        None => format!("{kind} of {}: {}", shown.focus.name(), size_text(shown)),
     };
     response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, label.as_str()));
     if shown.forces.step() {
@@ -428,7 +428,7 @@ fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
     if let (Some(other), Some(tree)) = (vertex.other, shown.other) {
         ui.label(format!(
             "In {}: {}, {}, exclusive {}",
-            shown.focus.analysis.forest.code(tree),
+            shown.focus.analysis.tree_name(tree),
             vertices_text(unit, other.num_calls),
             unit.amount(other.inclusive),
             unit.amount(other.exclusive)
