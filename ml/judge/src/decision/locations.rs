@@ -75,7 +75,7 @@ struct SmallClass {
 impl Locations {
     /// Fits the trees `fitted` of `bags`; `tick_ns` is the tick of the clock.
     ///
-    /// Executions that are longer in regular turns ([`Turns`]) are left out of another fit, by which all are compared,
+    /// Executions that are longer in regular turns (`Turns`) are left out of another fit, by which all are compared,
     /// those in turns with each other. Each part of n trees costs sorts of n.
     pub fn fit(bags: &Bags, placement: &Placement, fitted: &[bool], tick_ns: f64) -> Self {
         let mut all = Self::fit_once(bags, placement, fitted, tick_ns);
