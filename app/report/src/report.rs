@@ -183,7 +183,10 @@ fn incident_note(causes: Option<&RunCauses>, choice: &IncidentChoice) -> String 
             format!("All {} incidents{others}.", thousands(faults))
         }
         (IncidentChoice::Numbers(chosen), faults) if chosen.is_empty() => {
-            format!("None of {} incidents is chosen{others}.", thousands(faults))
+            format!(
+                "No incident was chosen; the run has {}{others}.",
+                thousands(faults)
+            )
         }
         (IncidentChoice::Numbers(chosen), _) => format!(
             "{} chosen of {} incidents{others}.",

@@ -205,7 +205,7 @@ fn without_labels_and_incidents_the_page_says_so() {
     assert!(
         report
             .incident_note
-            .starts_with("None of 1 incidents is chosen"),
+            .starts_with("No incident was chosen; the run has 1"),
         "{}",
         report.incident_note
     );

@@ -129,12 +129,12 @@ fn the_usual_executions_of_both_runs_are_one_tree() {
     pair.expect("both runs call it");
     window
         .harness
-        .get_by_label_contains("#0-0 compared with #1-0");
+        .get_by_label_contains("AFTER compared with BEFORE");
     window.click("Selected execution");
     assert!(
         window
             .harness
-            .query_by_label_contains("#0-0 compared with #1-0")
+            .query_by_label_contains("AFTER compared with BEFORE")
             .is_none()
     );
 }
