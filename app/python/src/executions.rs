@@ -3,24 +3,15 @@
 use arrow_array::RecordBatch;
 use callgrove_export::{TableCell, TableColumn, UntypedTable};
 use callgrove_model::{Forest, TreeIdx};
+use callgrove_tables::execution_columns;
 use pyo3::PyResult;
 
 use crate::batch::batch_of;
 
 /// Returns the executions of a forest, in its order.
 pub(crate) fn executions(forest: &Forest) -> PyResult<RecordBatch> {
-    let columns = [
-        TableColumn::text("tree"),
-        TableColumn::text("event_id"),
-        TableColumn::int("program"),
-        TableColumn::int("rank"),
-        TableColumn::int("thread"),
-        TableColumn::int("index"),
-        TableColumn::int("entry_ns"),
-        TableColumn::int("exit_ns"),
-        TableColumn::int("duration_ns"),
-        TableColumn::int("num_calls"),
-    ];
+    let mut columns = execution_columns();
+    columns.extend(["entry_ns", "exit_ns", "duration_ns", "num_calls"].map(TableColumn::int));
     let rows = (0..forest.len()).map(TreeIdx::from_index).map(|tree| {
         let (code, lane, cstree) = (forest.code(tree), forest.lane_of(tree), forest.tree(tree));
         let cells = vec![

@@ -22,6 +22,6 @@ pub use changes::ChangeTable;
 pub use flat::{FlatRow, FlatTable};
 pub use patterns::{ListedPatternRow, PatternTable};
 pub use ranks::{DelayRootRow, RankWaitRow};
-pub use trees::TreeTable;
+pub use trees::{TreeTable, execution_columns};
 pub use trends::TrendTable;
 pub use watched::{CounterRow, FunctionRow, RecordedRow};

@@ -44,14 +44,7 @@ impl ResultTable for TreeTable<'_> {
     }
 
     fn columns(&self) -> Vec<TableColumn> {
-        let mut columns = vec![
-            TableColumn::text("tree"),
-            TableColumn::text("event_id"),
-            TableColumn::int("program"),
-            TableColumn::int("rank"),
-            TableColumn::int("thread"),
-            TableColumn::int("index"),
-        ];
+        let mut columns = execution_columns();
         columns.extend(match self.unit {
             WeightUnit::Time => vec![TableColumn::int("entry_us"), TableColumn::int("exit_us")],
             WeightUnit::Other(_) => vec![
@@ -136,6 +129,18 @@ impl ResultTable for TreeTable<'_> {
     fn document(&self, row: &TreeRow) -> impl Serialize {
         row
     }
+}
+
+/// Returns the columns that say which execution a row is about.
+pub fn execution_columns() -> Vec<TableColumn> {
+    vec![
+        TableColumn::text("tree"),
+        TableColumn::text("event_id"),
+        TableColumn::int("program"),
+        TableColumn::int("rank"),
+        TableColumn::int("thread"),
+        TableColumn::int("index"),
+    ]
 }
 
 /// Returns what explains a row: a cause outside the program, or the program's design.

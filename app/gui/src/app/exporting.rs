@@ -30,7 +30,7 @@ impl CallgroveApp {
         } else {
             let text = format!(
                 "There is no table of {} to export. Click the view whose table you want.",
-                table.name()
+                table.texts().name
             );
             self.session.add_notice(Severity::Warning, text);
         }
@@ -38,7 +38,7 @@ impl CallgroveApp {
 
     /// Exports the rows that a table lists, in their order; the file name decides on the format.
     pub(super) fn export_table(&mut self, table: WindowTable, path: String) {
-        let subject = format!("the table of {}", table.name());
+        let subject = format!("the table of {}", table.texts().name);
         let made = SinkFormat::of_name(&path)
             .ok_or_else(|| {
                 let known = FilePurpose::ExportTable(table).extensions().join(", .");
@@ -141,7 +141,7 @@ impl CallgroveApp {
         let snapshot = Arc::clone(self.session.snapshot());
         let views = &mut self.states.views;
         let watch = &snapshot.watch;
-        let unknown = || format!("there is no table of {} yet", table.name());
+        let unknown = || format!("there is no table of {} yet", table.texts().name);
         Ok(match table {
             WindowTable::Candidates => {
                 views.candidates.refresh(&snapshot);

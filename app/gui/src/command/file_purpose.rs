@@ -53,8 +53,8 @@ impl FilePurpose {
             Self::ExportLabels => "Export labels",
             Self::LoadModel => "Load a model",
             Self::SaveModel => "Save the model",
-            Self::ExportView(view) => view.export_title(),
-            Self::ExportTable(table) => table.export_title(),
+            Self::ExportView(view) => view.texts().title,
+            Self::ExportTable(table) => table.texts().title,
             Self::ExportReport(scope) => match scope {
                 ReportScope::Run => "Export a report of the run",
                 ReportScope::Selection => "Export a report of the selection",
@@ -135,8 +135,8 @@ impl FilePurpose {
             Self::SaveSession => "callgrove-session.json",
             Self::ExportLabels => "labels.csv",
             Self::SaveModel => "callgrove-model.json",
-            Self::ExportView(view) => view.file_name(),
-            Self::ExportTable(table) => table.file_name(),
+            Self::ExportView(view) => view.texts().file_name,
+            Self::ExportTable(table) => table.texts().file_name,
             Self::ExportReport(_) => "report.html",
         }
     }

@@ -3,6 +3,7 @@
 //! [`Action`]s are started by menus, keys, the palette, views and panels; the application carries them out.
 
 mod actions;
+mod export_texts;
 mod file_purpose;
 mod keymap;
 mod layout_name;

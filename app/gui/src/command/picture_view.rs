@@ -1,5 +1,6 @@
 //! The views that can be exported as pictures.
 
+use super::export_texts::ExportTexts;
 use super::view::View;
 
 /// A view that can be a picture: all but those in which the user enters something.
@@ -59,37 +60,29 @@ impl PictureView {
 
     /// Returns the name that the user sees.
     pub fn name(self) -> &'static str {
-        self.texts().0
+        self.texts().name
     }
 
-    /// Returns the title of the dialog that asks for the file.
-    pub(super) fn export_title(self) -> &'static str {
-        self.texts().1
-    }
-
-    /// Returns a name for a new file.
-    pub(super) fn file_name(self) -> &'static str {
-        self.texts().2
-    }
-
+    /// Returns the texts of an export.
     #[rustfmt::skip]
-    fn texts(self) -> (&'static str, &'static str, &'static str) {
+    pub(crate) fn texts(self) -> ExportTexts {
+        let texts = ExportTexts::new;
         match self {
-            Self::Timeline => ("timeline", "Export the timeline", "timeline.svg"),
-            Self::Map => ("map", "Export the map", "map.svg"),
-            Self::Tree => ("tree", "Export the tree", "tree.svg"),
-            Self::Incident => ("incident", "Export the incident", "incident.svg"),
-            Self::Patterns => ("patterns", "Export the patterns", "patterns.svg"),
-            Self::Incidents => ("incidents", "Export the list of incidents", "incidents.svg"),
-            Self::Candidates => ("candidates", "Export the list of candidates", "candidates.svg"),
-            Self::Waits => ("waits", "Export the waits", "waits.svg"),
-            Self::Changes => ("changes", "Export the list of changes", "changes.svg"),
-            Self::Details => ("details", "Export the details of the call", "details.svg"),
-            Self::Overview => ("overview", "Export the overview", "overview.svg"),
-            Self::Profile => ("profile", "Export the profile", "profile.svg"),
-            Self::Counters => ("counters", "Export the list of counters", "counters.svg"),
-            Self::Records => ("records", "Export the list of records", "records.svg"),
-            Self::Record => ("record", "Export the record", "record.svg"),
+            Self::Timeline => texts("timeline", "Export the timeline", "timeline.svg"),
+            Self::Map => texts("map", "Export the map", "map.svg"),
+            Self::Tree => texts("tree", "Export the tree", "tree.svg"),
+            Self::Incident => texts("incident", "Export the incident", "incident.svg"),
+            Self::Patterns => texts("patterns", "Export the patterns", "patterns.svg"),
+            Self::Incidents => texts("incidents", "Export the list of incidents", "incidents.svg"),
+            Self::Candidates => texts("candidates", "Export the list of candidates", "candidates.svg"),
+            Self::Waits => texts("waits", "Export the waits", "waits.svg"),
+            Self::Changes => texts("changes", "Export the list of changes", "changes.svg"),
+            Self::Details => texts("details", "Export the details of the call", "details.svg"),
+            Self::Overview => texts("overview", "Export the overview", "overview.svg"),
+            Self::Profile => texts("profile", "Export the profile", "profile.svg"),
+            Self::Counters => texts("counters", "Export the list of counters", "counters.svg"),
+            Self::Records => texts("records", "Export the list of records", "records.svg"),
+            Self::Record => texts("record", "Export the record", "record.svg"),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use callgrove_session::Snapshot;
 
+use super::export_texts::ExportTexts;
 use super::view::View;
 
 /// A table that the window shows.
@@ -46,34 +47,21 @@ impl WindowTable {
         "Table (.csv, .jsonl or .txt) of all listed rows; an existing one is replaced"
     };
 
-    /// Returns the name that the user sees.
-    pub(crate) fn name(self) -> &'static str {
-        self.texts().0
-    }
-
-    /// Returns the title of the dialog that asks for the file.
-    pub(super) fn export_title(self) -> &'static str {
-        self.texts().1
-    }
-
-    /// Returns a name for a new file.
-    pub(super) fn file_name(self) -> &'static str {
-        self.texts().2
-    }
-
+    /// Returns the texts of an export.
     #[rustfmt::skip]
-    fn texts(self) -> (&'static str, &'static str, &'static str) {
+    pub(crate) fn texts(self) -> ExportTexts {
+        let texts = ExportTexts::new;
         match self {
-            Self::Candidates => ("candidates", "Export the table of candidates", "candidates.csv"),
-            Self::Incidents => ("incidents", "Export the table of incidents", "incidents.csv"),
-            Self::Trends => ("trends", "Export the table of trends", "trends.csv"),
-            Self::Patterns => ("patterns", "Export the table of patterns", "patterns.csv"),
-            Self::Waits => ("waits", "Export the table of waits", "waits.csv"),
-            Self::Roots => ("roots of delays", "Export the table of roots of delays", "roots.csv"),
-            Self::Changes => ("changes", "Export the table of changes", "changes.csv"),
-            Self::Profile => ("profile", "Export the table of functions", "profile.csv"),
-            Self::Counters => ("counters", "Export the table of counters", "counters.csv"),
-            Self::Records => ("records", "Export the table of records", "records.csv"),
+            Self::Candidates => texts("candidates", "Export the table of candidates", "candidates.csv"),
+            Self::Incidents => texts("incidents", "Export the table of incidents", "incidents.csv"),
+            Self::Trends => texts("trends", "Export the table of trends", "trends.csv"),
+            Self::Patterns => texts("patterns", "Export the table of patterns", "patterns.csv"),
+            Self::Waits => texts("waits", "Export the table of waits", "waits.csv"),
+            Self::Roots => texts("roots of delays", "Export the table of roots of delays", "roots.csv"),
+            Self::Changes => texts("changes", "Export the table of changes", "changes.csv"),
+            Self::Profile => texts("profile", "Export the table of functions", "profile.csv"),
+            Self::Counters => texts("counters", "Export the table of counters", "counters.csv"),
+            Self::Records => texts("records", "Export the table of records", "records.csv"),
         }
     }
 

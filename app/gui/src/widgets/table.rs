@@ -132,7 +132,7 @@ impl Table<'_> {
         ui.spacing_mut().item_spacing = Vec2::ZERO;
         let scroll_bar = ui.spacing().scroll.allocated_width();
         let width = (ui.available_width() - scroll_bar).max(1.0);
-        let widths = self.widths(width);
+        let widths = self.drawn_widths(width, ui);
         let scrolled = ui.scope_id().with((self.salt, "scrolled"));
         self.headings_ui(&widths, scrolled, sort, ui);
         let mut clicked = None;
@@ -185,6 +185,27 @@ impl Table<'_> {
             picture_fact(ui, || format!("the first {drawn} of {all} rows are drawn"));
         }
         num_drawn
+    }
+
+    /// Returns the widths of the columns to draw: a picture has as many whole ones as fit.
+    fn drawn_widths(&self, width: f32, ui: &Ui) -> Vec<f32> {
+        let mut widths = self.widths(width);
+        if in_picture(ui) {
+            let mut right = 0.0;
+            let fits = |column: &&f32| {
+                right += **column;
+                right <= width + 1.0
+            };
+            let num_fitting = widths.iter().take_while(fits).count().max(1);
+            if num_fitting < widths.len() {
+                let num_columns = widths.len();
+                picture_fact(ui, || {
+                    format!("the first {num_fitting} of {num_columns} columns are drawn")
+                });
+                widths.truncate(num_fitting);
+            }
+        }
+        widths
     }
 
     fn widths(&self, width: f32) -> Vec<f32> {

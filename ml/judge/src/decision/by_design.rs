@@ -171,26 +171,13 @@ fn num_times(
 #[cfg(test)]
 mod tests {
     use super::super::call_sets::CallSets;
-    use super::super::placement::{LaneKey, TreePlace};
     use super::*;
 
     const NUM_RANKS: u32 = 4;
     const LEN: u32 = 300;
 
     fn placement() -> Placement {
-        let places = (0..NUM_RANKS).flat_map(|rank| (0..LEN).map(move |index| (rank, index)));
-        let places = places.map(|(rank, index)| TreePlace {
-            lane: usize::try_from(rank).unwrap(),
-            position: usize::try_from(index).unwrap(),
-            index,
-            entry_ns: 0,
-            exit_ns: 0,
-        });
-        Placement {
-            places: places.collect(),
-            lane_len: vec![usize::try_from(LEN).unwrap(); usize::try_from(NUM_RANKS).unwrap()],
-            keys: (0..NUM_RANKS).map(|rank| LaneKey(0, rank, 0)).collect(),
-        }
+        Placement::of_ranks(NUM_RANKS, LEN)
     }
 
     /// Returns the result if `root` gives the structure, and `share` the excess, by rank and position.

@@ -36,6 +36,25 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// Returns the placement of trees without times on ranks of one thread, each with `len` trees.
+    #[cfg(test)]
+    pub(super) fn of_ranks(num_ranks: u32, len: u32) -> Self {
+        let number = |it: u32| usize::try_from(it).unwrap();
+        let places = (0..num_ranks).flat_map(|rank| (0..len).map(move |index| (rank, index)));
+        let places = places.map(|(rank, index)| TreePlace {
+            lane: number(rank),
+            position: number(index),
+            index,
+            entry_ns: 0,
+            exit_ns: 0,
+        });
+        Self {
+            places: places.collect(),
+            lane_len: vec![number(len); number(num_ranks)],
+            keys: (0..num_ranks).map(|rank| LaneKey(0, rank, 0)).collect(),
+        }
+    }
+
     /// Returns the placement of the trees of a forest.
     pub fn of(forest: &Forest) -> Self {
         let mut trees_of: BTreeMap<LaneIdx, Vec<usize>> = BTreeMap::new();

@@ -302,26 +302,13 @@ fn ln_at_least(num_late: usize, num: usize, by_chance: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::placement::LaneKey;
     use super::*;
 
     const NUM_LANES: u32 = 8;
     const LEN: u32 = 220;
 
     fn placement() -> Placement {
-        let places = (0..NUM_LANES).flat_map(|lane| (0..LEN).map(move |index| (lane, index)));
-        let places = places.map(|(lane, index)| TreePlace {
-            lane: usize::try_from(lane).unwrap(),
-            position: usize::try_from(index).unwrap(),
-            index,
-            entry_ns: 0,
-            exit_ns: 0,
-        });
-        Placement {
-            places: places.collect(),
-            lane_len: vec![usize::try_from(LEN).unwrap(); usize::try_from(NUM_LANES).unwrap()],
-            keys: (0..NUM_LANES).map(|rank| LaneKey(0, rank, 0)).collect(),
-        }
+        Placement::of_ranks(NUM_LANES, LEN)
     }
 
     /// Returns the deviations of executions with this excess, by lane and position.

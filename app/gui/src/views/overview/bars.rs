@@ -9,7 +9,7 @@ use crate::context::ViewContext;
 use crate::text::{self, short_name};
 use crate::theme::RADIUS;
 use crate::widgets::table::{empty_ui, search_ui};
-use crate::widgets::view_header;
+use crate::widgets::{in_picture, view_header};
 
 /// Height of a row, in points.
 const ROW_HEIGHT: f32 = 22.0;
@@ -104,6 +104,15 @@ pub(crate) fn bars_ui(ctx: &mut ViewContext<'_>, state: &mut BarsState, ui: &mut
 
 /// Draws the choice of measure, statistic and end of the order.
 fn choices_ui(ranking: &mut Ranking, measures: &[Measure], of: &str, ui: &mut Ui) {
+    if in_picture(ui) {
+        let (measure, statistic) = (ranking.measure.name(), ranking.statistic.name());
+        let order = match ranking.end {
+            RankedEnd::Top => "largest first",
+            RankedEnd::Bottom => "smallest first",
+        };
+        ui.weak(format!("{measure}, {statistic}, {order}"));
+        return;
+    }
     let available = (ui.available_width() - ENDS_WIDTH).max(120.0);
     ui.horizontal(|ui| {
         ComboBox::from_id_salt(("measure", of))
@@ -150,9 +159,15 @@ fn list_ui(
         .iter()
         .map(|ranked| ranked.value.abs())
         .fold(0.0, f64::max);
+    let num_fitting = if in_picture(ui) {
+        let pitch = ROW_HEIGHT + ui.spacing().item_spacing.y;
+        (ui.available_height() / pitch).floor() as usize
+    } else {
+        usize::MAX
+    };
     ScrollArea::vertical()
         .auto_shrink([false, false])
-        .show_rows(ui, ROW_HEIGHT, ranked.len(), |ui, rows| {
+        .show_rows(ui, ROW_HEIGHT, ranked.len().min(num_fitting), |ui, rows| {
             for ranked in &ranked[rows] {
                 let bar = bar(ctx, ranked);
                 let share = if largest > 0.0 {
