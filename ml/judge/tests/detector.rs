@@ -377,7 +377,7 @@ fn models_of_other_versions_and_damaged_ones_are_refused() {
     };
     assert_eq!(
         TreeModel::new(newer).unwrap_err().to_string(),
-        "the model has version 99, but this program supports version 6; train it again"
+        "the model has version 99, but this program supports version 7; train it again"
     );
     let mut endless = model.clone();
     let excess = ExcessParams::default().check().unwrap();
@@ -418,6 +418,9 @@ fn refuses_models_that_no_training_produces() {
         ("/tail/shape", 1e300),
         ("/tail/tail_share", 0.999),
         ("/tail_of_one/num_effective", 1e300),
+        ("/normal/num_of_event", 1e300),
+        ("/normal_of_one/knots/0/0", 1e300),
+        ("/normal_of_one/knots/0/0", 1.0),
         ("/svm_tail/tail/threshold", 1e300),
         ("/svm_tail/middle", 1e300),
         ("/svm_tail/scale", 1e300),

@@ -128,11 +128,11 @@ fn an_answer_about_a_deleted_file_changes_nothing() {
 }
 
 /// The file that [`Command::SaveModel`] wrote for the trace of these tests, with the slow execution labelled.
-const VERSION_6: &[u8] = include_bytes!("model-6.json");
+const VERSION_7: &[u8] = include_bytes!("model-7.json");
 
 #[test]
 fn the_results_of_a_model_file_of_this_version_never_change() {
-    let model = SavedModel::read(VERSION_6).unwrap();
+    let model = SavedModel::read(VERSION_7).unwrap();
     let session = Session::opened(&Disk::default());
     let forest = &session.seen().analysis.clone().unwrap().forest;
     let verdicts = model.verdicts(forest).unwrap();
@@ -152,29 +152,30 @@ fn the_results_of_a_model_file_of_this_version_never_change() {
     assert_eq!((labels.num_normal, labels.num_abnormal), (0, 1));
     assert_eq!(labels.hash.len(), 32);
     // No field of the file is lost.
-    let file: serde_json::Value = serde_json::from_slice(VERSION_6).unwrap();
+    let file: serde_json::Value = serde_json::from_slice(VERSION_7).unwrap();
     assert_eq!(serde_json::to_value(artifact).unwrap(), file);
 }
 
 #[test]
 fn model_files_of_other_versions_are_refused_with_both_versions() {
-    let newer = String::from_utf8_lossy(VERSION_6).replacen("\"version\":6", "\"version\":7", 1);
+    let newer = String::from_utf8_lossy(VERSION_7).replacen("\"version\":7", "\"version\":8", 1);
     for (version, file) in [
         (4, include_str!("model-4.json")),
         (5, include_str!("model-5.json")),
-        (7, newer.as_str()),
-        (8, r#"{"version":8,"other":"fields"}"#),
+        (6, include_str!("model-6.json")),
+        (8, newer.as_str()),
+        (9, r#"{"version":9,"other":"fields"}"#),
     ] {
         let refusal = SavedModel::read(file.as_bytes()).unwrap_err().to_string();
         let expected =
-            format!("the model has version {version}, but this program supports version 6");
+            format!("the model has version {version}, but this program supports version 7");
         assert!(refusal.starts_with(&expected), "{refusal}");
     }
 }
 
 #[test]
 fn a_model_file_with_an_impossible_provenance_is_refused() {
-    let text = String::from_utf8_lossy(VERSION_6);
+    let text = String::from_utf8_lossy(VERSION_7);
     for (from, to) in [
         (
             "\"num_abnormal\":1,\"hash\"",

@@ -9,7 +9,7 @@ use super::locations::Locations;
 use super::placement::Placement;
 use super::quantiles::{ascending, lower_scale, quantile};
 use super::structures::Structures;
-use super::tail::{NullTail, Observation};
+use super::tail::{NormalRanks, NullTail, Observation};
 use callgrove_learn::features::NUM_KINDS;
 use callgrove_trees::dataset::{RowRef, Rows};
 use callgrove_trees::real::Real;
@@ -17,8 +17,6 @@ use callgrove_trees::wl::{Bags, SubtreeIdx};
 
 /// Minimum scale of the tail in decisions: 6 % of the usual duration in quiet programs.
 const CAUTIOUS_SCALE: f64 = 0.6;
-/// Minimum scale of the tail in the p-values of another run: a decision is more cautious than a p-value.
-const P_VALUE_SCALE: f64 = 0.3;
 /// Minimum excess of an alarm, in usual durations: a third more than usual.
 const MIN_EXCESS: f64 = 0.35;
 /// Minimum unit of surprise, nats.
@@ -185,7 +183,11 @@ impl TreeEvidence {
 
     /// Returns ln of the p-value by which trees are ordered, shape `[n_trees]`.
     fn ranking_ln_p(&self, tail: &NullTail) -> Vec<f64> {
-        self.ln_p(tail, CAUTIOUS_SCALE)
+        let pairs = self.statistics.iter().zip(&self.structure_ln_p);
+        let ln_p = |&value: &f64| tail.ln_p(value, CAUTIOUS_SCALE);
+        pairs
+            .map(|(value, structure)| ln_p(value).min(*structure))
+            .collect()
     }
 
     /// Returns ln of the p-value for the decision about each tree; it is 0 for a tree that is long by design, or
@@ -264,10 +266,24 @@ impl TreeEvidence {
         ln_p.iter().zip(is_abnormal).map(of).collect()
     }
 
-    /// Returns the share of normal trees of the training that deviate at least as much, in (0, 1], shape `[n_trees]`.
-    pub fn p_values(&self, tail: &NullTail) -> Vec<f64> {
-        let ln_p = self.ln_p(tail, P_VALUE_SCALE).into_iter();
-        ln_p.map(|ln_p| ln_p.exp().max(f64::MIN_POSITIVE)).collect()
+    /// Returns the ranks of the trees of `is_normal`, for p-values of other runs.
+    pub fn normal_ranks(
+        &self,
+        tail: &NullTail,
+        placement: &Placement,
+        is_normal: &[bool],
+    ) -> NormalRanks {
+        let ln_p = self.ranking_ln_p(tail).into_iter();
+        let rarities: Vec<f64> = ln_p.map(|ln_p| -ln_p).collect();
+        NormalRanks::of(observations(&rarities, placement, is_normal))
+    }
+
+    /// Returns the share of normal trees of a training with this tail and these ranks that deviate at least as much,
+    /// in (0, 1], shape `[n_trees]`.
+    pub fn p_values(&self, tail: &NullTail, normal: &NormalRanks) -> Vec<f64> {
+        let ln_p = self.ranking_ln_p(tail).into_iter();
+        ln_p.map(|ln_p| normal.ln_share(ln_p).exp().max(f64::MIN_POSITIVE))
+            .collect()
     }
 
     /// Returns the weights of unlabelled trees in the one-class SVM: abnormal trees have weight 0, however many there
@@ -292,13 +308,6 @@ impl TreeEvidence {
         let pairs = ranking_ln_p.iter().zip(svm_ln_p).zip(&self.statistics);
         pairs
             .map(|((&own, &svm), statistic)| harmonic_mean(own, svm) - TIE_BREAK * statistic)
-            .collect()
-    }
-
-    fn ln_p(&self, tail: &NullTail, min_scale: f64) -> Vec<f64> {
-        let pairs = self.statistics.iter().zip(&self.structure_ln_p);
-        pairs
-            .map(|(&value, structure)| tail.ln_p(value, min_scale).min(*structure))
             .collect()
     }
 }

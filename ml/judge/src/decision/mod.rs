@@ -11,7 +11,7 @@
 //! | executions that are longer in regular turns, compared with each other | [`Deviation::turn`] |
 //! | structures that are rare by design, and the rarity of the others | [`Structures`] |
 //! | the reasons, for display | [`ByDesign`] |
-//! | rarity of an excess in normal trees | [`NullTail`] |
+//! | rarity of an excess in normal trees | [`NullTail`], for another run [`NormalRanks`] |
 //! | p-values that are discoveries | [`discoveries`] |
 //! | effect of labels on the trees around them | [`LabelReach`] |
 //!
@@ -31,9 +31,7 @@ mod period;
 mod placement;
 mod quantiles;
 mod structures;
-mod svm_tail;
 mod tail;
-mod tail_fit;
 mod tree_times;
 mod turns;
 
@@ -50,5 +48,4 @@ pub use locations::Locations;
 pub use placement::{Placement, TreePlace};
 pub(crate) use structures::StructureReference;
 pub use structures::{KnownStructures, StructureKind, Structures};
-pub use svm_tail::SvmTail;
-pub use tail::{NullTail, Observation};
+pub use tail::{NormalRanks, NullTail, Observation, SvmTail};

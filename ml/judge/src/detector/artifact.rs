@@ -8,7 +8,7 @@ use super::listing::causes;
 use super::origin::{LabelDigest, Origin};
 use super::params::DetectorParams;
 use super::trained::Detector;
-use crate::decision::{Expectation, KnownStructures, LabelledRows, NullTail, SvmTail};
+use crate::decision::{Expectation, KnownStructures, LabelledRows, NormalRanks, NullTail, SvmTail};
 use callgrove_learn::features::{ContextModel, ExcessModel, Reference};
 use callgrove_learn::ocsvm::{Ocsvm, SupportVector};
 use callgrove_learn::stack2vec::OutputLayer;
@@ -17,7 +17,7 @@ use callgrove_trees::explain::{CallPaths, UsualArtifact, UsualTrees};
 use callgrove_trees::wl::SubtreeHash;
 
 /// Version of the model files that this program writes.
-pub const MODEL_VERSION: u32 = 6;
+pub const MODEL_VERSION: u32 = 7;
 
 /// A trained model. It holds no trees, only subtree labels, usual times and support vectors.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -70,6 +70,10 @@ pub struct ModelArtifact {
     pub tail: NullTail,
     /// The same for trees that are judged individually, whatever cycle or drift their run has.
     pub tail_of_one: NullTail,
+    /// The ranks of its normal trees by `tail`.
+    pub normal: NormalRanks,
+    /// The same by `tail_of_one`.
+    pub normal_of_one: NormalRanks,
     /// The labelled rows, which affect the trees near them.
     pub labelled: LabelledRows,
     /// The usual trees of the training, with which trees are explained.
@@ -128,6 +132,7 @@ impl ModelArtifact {
             num_ranks,
             median_duration_ns,
         } = Origin::of(&forest.selected(|tree| is_learnt[tree.index()]));
+        let (normal, normal_of_one) = embedding.normal_ranks();
         let learnt = detector.abnormal().iter().zip(&is_learnt);
         let learnt = learnt.filter(|(_, is_learnt)| **is_learnt);
         Ok(Self {
@@ -158,6 +163,8 @@ impl ModelArtifact {
             structures: embedding.structures().clone(),
             tail: embedding.tail().clone(),
             tail_of_one: embedding.tail_of_model().clone(),
+            normal,
+            normal_of_one,
             labelled: detector.reach().model(embedding.rows()),
             usual: usual(forest, embedding, detector, progress)?,
         })
@@ -183,7 +190,10 @@ impl ModelArtifact {
         }
         self.usual.check()?;
         let is_positive = self.scale.is_finite() && self.scale > 0.0;
-        let tails_are_valid = self.tail.is_valid() && self.tail_of_one.is_valid();
+        let ranks = [&self.normal, &self.normal_of_one];
+        let ranks_are_valid = ranks.iter().all(|ranks| ranks.is_valid(self.num_trees));
+        let tails_are_valid =
+            self.tail.is_valid() && self.tail_of_one.is_valid() && ranks_are_valid;
         if !tails_are_valid || !self.svm_tail.is_valid() || !is_positive {
             return damaged("its tails are not finite numbers in order");
         }

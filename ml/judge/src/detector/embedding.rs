@@ -6,7 +6,9 @@ use callgrove_model::{Forest, Progress, TreeIdx};
 
 use super::params::{DecisionRule, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
 use super::run_evidence::{RunEvidence, Usual};
-use crate::decision::{Discoveries, Expectation, KnownStructures, NullTail, SvmTail, TreeEvidence};
+use crate::decision::{
+    Discoveries, Expectation, KnownStructures, NormalRanks, NullTail, SvmTail, TreeEvidence,
+};
 use callgrove_learn::cause::{WriteShare, write_shares};
 use callgrove_learn::features::{
     ContextModel, ExcessModel, ExcessParams, GammaRule, Prior, Reference, Representation,
@@ -279,6 +281,14 @@ impl Embedding {
                 .p_values_within(&run.tail, &self.decision.is_discovery)
         };
         (!run.tail.is_too_small()).then(of_run)
+    }
+
+    /// Returns the ranks of the normal trees of the sample, before any label: by the evidence of the complete run,
+    /// and as a model of this run computes it.
+    pub(super) fn normal_ranks(&self) -> (NormalRanks, NormalRanks) {
+        let trees = self.sample().iter().zip(&self.decision.is_discovery);
+        let is_normal: Vec<bool> = trees.map(|(own, is_found)| *own && !is_found).collect();
+        self.run.normal_ranks(&is_normal)
     }
 
     /// Returns the factor that brings the scores of a training to the scale of the one without labels. A label for a

@@ -191,8 +191,8 @@ impl TreeModel {
         };
         let mut found = Scored::new(model, (&evidence, &tails), (svm, ranking), &is_explained);
         let p_values = match by {
-            Yardstick::Training => evidence.p_values(&tail),
-            Yardstick::Run => evidence.p_values(&model.tail),
+            Yardstick::Training => evidence.p_values(&tail, &model.normal_of_one),
+            Yardstick::Run => evidence.p_values(&model.tail, &model.normal),
             Yardstick::RunAlone => evidence.p_values_within(&tail, &found.abnormal),
         };
         if model.params.labels == LabelRule::Reach && model.labels.newest.is_some() {

@@ -4,8 +4,9 @@ use callgrove_model::Forest;
 
 use super::params::DecisionRule;
 use crate::decision::{
-    ByDesign, CallSets, Discoveries, Expectation, KnownStructures, Locations, NullTail, Placement,
-    Structures, SvmTail, TreeEvidence, gamma_of_labels, normal_norm, observations,
+    ByDesign, CallSets, Discoveries, Expectation, KnownStructures, Locations, NormalRanks,
+    NullTail, Placement, Structures, SvmTail, TreeEvidence, gamma_of_labels, normal_norm,
+    observations,
 };
 use callgrove_learn::cause::WriteShare;
 use callgrove_trees::dataset::Rows;
@@ -143,6 +144,17 @@ impl RunEvidence {
             tail,
             tail_of_model,
         }
+    }
+
+    /// Returns the ranks of the trees of `is_normal`: by the evidence of the complete run, and as a model of this run
+    /// computes it.
+    pub(super) fn normal_ranks(&self, is_normal: &[bool]) -> (NormalRanks, NormalRanks) {
+        let ranks =
+            |evidence: &TreeEvidence, tail| evidence.normal_ranks(tail, &self.placement, is_normal);
+        (
+            ranks(&self.evidence, &self.tail),
+            ranks(&self.of_model, &self.tail_of_model),
+        )
     }
 
     /// Returns the norm that nearly all normal rows do not exceed.

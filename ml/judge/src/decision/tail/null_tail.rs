@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::quantiles::{ascending, lower_scale, quantile};
-use super::tail_fit::{LARGEST_SCALE, LARGEST_SHAPE, fit_pareto};
+use super::pareto::{LARGEST_SCALE, LARGEST_SHAPE, fit_pareto};
+use crate::decision::quantiles::{ascending, lower_scale, quantile};
 use callgrove_trees::real::{Real, whole};
 
 /// Quantiles that may be reliable, each with the one at which its tail begins and that of a standard normal
@@ -45,7 +45,7 @@ const NUM_BODY: usize = 64;
 /// make the tail heavier: the predictive survival of an exponential distribution with unknown scale is a Pareto
 /// distribution of shape 1/k, so the shape used is ξ + 1/k_eff.
 ///
-/// NaN is as common as the smallest value. n values: a sort, and 660 points of a grid.
+/// NaN is as common as the smallest value. n values: a sort, and 420 points of a grid.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NullTail {
@@ -175,7 +175,7 @@ impl NullTail {
 }
 
 /// Returns the number of independent exceedances: those within one median duration are one.
-fn num_independent(beyond: &[Observation], all: &[Observation]) -> f64 {
+pub(super) fn num_independent(beyond: &[Observation], all: &[Observation]) -> f64 {
     let num = beyond.len().real();
     let durations = all.iter().map(|seen| (seen.exit_ns - seen.entry_ns).real());
     let width = quantile(&ascending(durations.collect()), 0.5).max(1.0);

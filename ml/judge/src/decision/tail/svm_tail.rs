@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::quantiles::{ascending, lower_scale, quantile};
-use super::tail::{NullTail, Observation};
+use super::null_tail::{NullTail, Observation};
+use crate::decision::quantiles::{ascending, lower_scale, quantile};
 
 /// Minimum p-value of the one-class SVM alone: it detects dissimilarity, but does not measure it.
 const MIN_P_VALUE: f64 = 0.001;
