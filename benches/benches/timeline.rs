@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgrove_gui::context::ViewContext;
-use callgrove_gui::theme::Theme;
 use callgrove_gui::views::timeline::{TimelineState, timeline_ui};
 use callgrove_model::{
     CommKind, CommRef, Comms, Counters, DurationNs, ExecIdx, Executions, FuncId, Lane, LaneIdx,
@@ -12,6 +11,7 @@ use callgrove_model::{
 };
 use callgrove_query::Calls;
 use callgrove_session::Snapshot;
+use callgrove_widgets::theme::Theme;
 use criterion::{Criterion, criterion_group, criterion_main};
 use egui::{
     Context, Event, Key, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, RawInput, Rect,

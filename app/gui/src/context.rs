@@ -3,11 +3,11 @@
 use callgrove_model::{Trace, TreeIdx};
 use callgrove_session::watch::{Scope, WatchCommand};
 use callgrove_session::{CauseEvidence, Command, Selection, Snapshot};
+use callgrove_widgets::text::short_name;
+use callgrove_widgets::theme::Theme;
 use egui::Color32;
 
 use crate::command::Action;
-use crate::text::short_name;
-use crate::theme::Theme;
 
 /// The data that a view borrows for one frame.
 pub struct ViewContext<'a> {

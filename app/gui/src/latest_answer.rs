@@ -57,10 +57,10 @@ impl<Q: AskCalls + Clone + PartialEq + Into<CallQuestion>> LatestAnswer<Q> {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::{snapshot, with_patterns};
     use callgrove_session::{IterationAt, TotalsOf};
 
     use super::*;
-    use crate::test_support::{snapshot, with_patterns};
 
     #[test]
     fn a_slow_answer_arrives_though_every_frame_wants_another_query() {

@@ -14,19 +14,13 @@
 //! context, platform      snapshot, theme and commands of a view; the host of the window
 //! background             files that are made while the window is used
 //! command                actions, menus, keys, names of views and layouts
-//! canvas                 ranks over time, points on a plane
-//! delay, text, widgets   descriptions and numbers as text, small controls
-//! theme                  colours and fonts
 //! ```
 
 mod app;
 mod background;
-pub mod canvas;
 mod command;
 pub mod context;
-mod delay;
 pub mod export;
-pub mod hover;
 mod latest_answer;
 mod panels;
 pub mod picture;
@@ -34,15 +28,8 @@ mod platform;
 #[cfg(test)]
 mod remote_tests;
 #[cfg(test)]
-mod stall_run_for_tests;
-#[cfg(test)]
 mod test_support;
-mod text;
-pub mod theme;
-#[cfg(test)]
-mod trend_run_for_tests;
 pub mod views;
-pub mod widgets;
 
 pub use app::{CallgroveApp, Place, stored_window_size};
 pub use background::{ExportProgress, FileMaker};

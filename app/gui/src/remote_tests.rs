@@ -1,6 +1,9 @@
 //! Views of remote calls: every view draws them like local calls once their answers have arrived, and does not fail
 //! before.
 
+use callgrove_app_tests::demo_run::{demo_snapshot, with_focus, with_patterns};
+use callgrove_app_tests::stall_run::{stalled_snapshot, with_incident};
+use callgrove_app_tests::trend_run::trend_snapshot;
 use callgrove_model::{ExecIdx, ExecRef, LaneIdx, TreeIdx};
 use callgrove_session::wire::{
     SessionLink, SnapshotSender, ViewerMessage, answer_frame, welcome_frame,
@@ -9,9 +12,7 @@ use callgrove_session::{Snapshot, TimeRange, ViewerId};
 use egui::Ui;
 
 use crate::context::ViewContext;
-use crate::stall_run_for_tests::{stalled_snapshot, with_incident};
-use crate::test_support::{demo_snapshot, harness_of, themed, with_focus, with_patterns, written};
-use crate::trend_run_for_tests::trend_snapshot;
+use crate::test_support::{harness_of, themed, written};
 use crate::views;
 
 /// Number of frames after which nothing moves any more: a drawn tree needs some for its layout.

@@ -20,7 +20,15 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("eframe", &["app/cli", "app/gui", "wasm"]),
     (
         "egui",
-        &["app/cli", "app/gui", "app/picture", "benches", "wasm"],
+        &[
+            "app/canvas",
+            "app/cli",
+            "app/gui",
+            "app/picture",
+            "app/widgets",
+            "benches",
+            "wasm",
+        ],
     ),
     ("libloading", &["core/*-sys"]),
     ("pyo3", &["app/python"]),

@@ -190,6 +190,8 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Mutex;
 
+    use callgrove_app_tests::demo_run::demo_snapshot;
+    use callgrove_app_tests::stall_run::{stalled_snapshot, with_incident};
     use callgrove_report::ReportOrigin;
     use callgrove_session::Command;
     use egui::{Key, Modifiers};
@@ -198,8 +200,6 @@ mod tests {
     use super::super::tests::{Window, order};
     use super::*;
     use crate::platform::{NoDialogs, Platform};
-    use crate::stall_run_for_tests::{stalled_snapshot, with_incident};
-    use crate::test_support::demo_snapshot;
 
     type Files = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 

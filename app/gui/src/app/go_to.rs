@@ -173,8 +173,9 @@ fn views(typed: &str) -> Vec<Choice<Target>> {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::demo_snapshot;
+
     use super::*;
-    use crate::test_support::demo_snapshot;
 
     fn texts(typed: &str) -> Vec<String> {
         let found = targets(&demo_snapshot(), typed);

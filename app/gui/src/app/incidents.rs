@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use callgrove_session::{Selection, Snapshot};
+use callgrove_widgets::delay::{commands_to_show_incident, trees_hit};
 
 use super::CallgroveApp;
 use crate::command::View;
-use crate::delay::{commands_to_show_incident, trees_hit};
 use crate::views::incidents::IncidentsState;
 
 impl CallgroveApp {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use callgrove_session::watch::{QueryForm, WatchCommand};
 use callgrove_session::{CallOf, Command, EventKey, Label, Selection, Snapshot, TrainingAnswer};
+use callgrove_widgets::theme::Theme;
 use egui::Context;
 
 use super::dock::{focus_id, newly_focused};
@@ -16,7 +17,6 @@ use super::overlay::Overlay;
 use super::picker::Picker;
 use super::{CallgroveApp, HandledState};
 use crate::command::{Action, LayoutName, View};
-use crate::theme::Theme;
 use crate::views::candidates::Step;
 use crate::views::incidents::IncidentsState;
 

@@ -8,9 +8,9 @@ use callgrove_report::{
     IncidentSection, ReportError, ReportPicture, ReportRequest, RunReport, to_html,
 };
 use callgrove_session::{Calls, Explainer, LearningError, Selection, Snapshot};
+use callgrove_widgets::delay::selection_of_incident;
 
 use crate::command::PictureView;
-use crate::delay::selection_of_incident;
 use crate::picture::{PictureError, ViewPicture, draw_snapshot};
 
 /// Sizes of pictures, in points.

@@ -63,12 +63,13 @@ fn others(snapshot: &Snapshot) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::demo_snapshot;
     use callgrove_session::PresentViewer;
     use egui::Key;
     use egui_kittest::kittest::Queryable as _;
 
     use super::*;
-    use crate::test_support::{demo_snapshot, harness_of};
+    use crate::test_support::harness_of;
 
     #[test]
     fn the_name_is_shown_with_the_others_and_can_be_changed() {

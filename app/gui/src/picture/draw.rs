@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use callgrove_session::{Session, Snapshot};
+use callgrove_widgets::ViewNotes;
+use callgrove_widgets::theme::Theme;
 
 use super::error::PictureError;
 use super::page::page_ui;
@@ -11,9 +13,7 @@ use super::sheet::{DrawnPicture, Sheet};
 use super::wanted::ViewPicture;
 use crate::command::PictureView;
 use crate::context::ViewContext;
-use crate::theme::Theme;
 use crate::views::ViewStates;
-use crate::widgets::ViewNotes;
 
 /// Number of frames after which a picture that still changes is given up.
 const MAX_FRAMES: usize = 5_000;

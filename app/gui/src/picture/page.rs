@@ -1,12 +1,15 @@
 //! The layout of a picture: title and facts, the view, its legend.
 
 use callgrove_session::Snapshot;
+use callgrove_widgets::theme::Theme;
+use callgrove_widgets::{
+    LegendItem, LegendMark, PictureHeader, ViewNotes, legend_ui, picture_title, view_header,
+};
 use egui::{Frame, Label, Margin, Panel, RichText, Ui};
 
 use super::wanted::ViewPicture;
 use crate::command::PictureView;
 use crate::context::ViewContext;
-use crate::theme::Theme;
 use crate::views::ViewStates;
 use crate::views::candidates::candidates_ui;
 use crate::views::changes::changes_ui;
@@ -22,9 +25,6 @@ use crate::views::scatter::map_picture_ui;
 use crate::views::timeline::timeline_picture_ui;
 use crate::views::tree::tree_picture_ui;
 use crate::views::waits::waits_ui;
-use crate::widgets::{
-    LegendItem, LegendMark, PictureHeader, ViewNotes, legend_ui, picture_title, view_header,
-};
 
 /// Margin around everything, in points.
 const MARGIN: i8 = 12;

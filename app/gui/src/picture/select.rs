@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use callgrove_model::{ExecLabel, ProgramId, TreeIdx};
 use callgrove_session::{AskState, Command, Labelled, Selection, Session, Severity, Snapshot};
+use callgrove_widgets::delay::commands_to_show_incident;
 
 use super::error::PictureError;
 use super::wanted::{PictureSubject, ViewPicture};
 use crate::command::PictureView;
-use crate::delay::commands_to_show_incident;
 
 /// Selects the subject of a picture.
 pub(super) fn select_subject(

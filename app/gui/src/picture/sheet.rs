@@ -5,12 +5,12 @@ use std::time::Duration;
 #[cfg(feature = "png")]
 use callgrove_picture::{FontAtlas, PixelPage, write_png};
 use callgrove_picture::{PaintError, SvgPage, write_svg};
+use callgrove_widgets::begin_picture;
+use callgrove_widgets::theme::Theme;
 use egui::epaint::ClippedShape;
 use egui::{Color32, Context, Pos2, RawInput, Rect, Ui, Vec2, ViewportId};
 
 use super::error::PictureError;
-use crate::theme::Theme;
-use crate::widgets::begin_picture;
 
 /// Seconds between two frames.
 const FRAME: f64 = 1.0 / 60.0;

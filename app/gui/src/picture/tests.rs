@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use callgrove_app_tests::demo_run::demo_snapshot;
+use callgrove_app_tests::stall_run::stalled_snapshot;
 use callgrove_model::Progress;
 use callgrove_session::{ComparedWith, Selection, Snapshot};
 
 use super::shown::draw_snapshot;
 use super::wanted::ViewPicture;
 use crate::command::PictureView;
-use crate::stall_run_for_tests::stalled_snapshot;
-use crate::test_support::demo_snapshot;
 
 /// Controls of the views, which a picture does not have.
 const CONTROLS: [&str; 6] = ["Search", "Normal", "Copy", "End", "All", "Whole run"];

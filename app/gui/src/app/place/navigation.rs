@@ -121,9 +121,10 @@ impl CallgroveApp {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::demo_snapshot;
+
     use super::super::super::tests::Window;
     use super::*;
-    use crate::test_support::demo_snapshot;
 
     #[test]
     fn a_link_restores_trees_views_and_time() {

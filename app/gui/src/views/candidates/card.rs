@@ -2,10 +2,15 @@
 
 use std::sync::Arc;
 
-use callgrove_model::TreeIdx;
+use callgrove_model::{TreeIdx, thousands};
 use callgrove_session::{
     Analysis, Cause, DelayRole, Detection, Selection, design_text, rareness_text,
 };
+use callgrove_widgets::delay::role_of_tree;
+use callgrove_widgets::hover;
+use callgrove_widgets::text::{author_text, cause_text, design_note, held_text};
+use callgrove_widgets::theme::RADIUS;
+use callgrove_widgets::{SIGN_WIDTH, label_buttons, paint_role, score_text};
 use egui::{
     Align2, Color32, FontId, Painter, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder,
     WidgetInfo, vec2,
@@ -14,11 +19,6 @@ use egui::{
 use super::mini_tree;
 use super::state::CandidatesState;
 use crate::context::ViewContext;
-use crate::delay::role_of_tree;
-use crate::hover;
-use crate::text::{author_text, cause_text, design_note, held_text};
-use crate::theme::RADIUS;
-use crate::widgets::{SIGN_WIDTH, label_buttons, paint_role, score_text, thousands};
 
 /// Height of a card, in points.
 pub(super) const CARD_HEIGHT: f32 = 96.0;

@@ -1,11 +1,11 @@
 //! Filter and order of the list.
 
+use callgrove_model::thousands;
 use egui::{CollapsingHeader, ComboBox, Key, RichText, TextEdit, Ui};
 
 use super::list::{CandidateFilter, CandidateOrder};
 use super::state::CandidatesState;
 use crate::context::ViewContext;
-use crate::widgets::thousands;
 
 /// Size of a pane, in points, below which the choices are folded behind one line.
 const FOLD_BELOW: egui::Vec2 = egui::vec2(330.0, 280.0);

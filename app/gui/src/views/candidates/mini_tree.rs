@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use callgrove_model::{DurationNs, FuncId, TreeIdx};
+use callgrove_model::{DurationNs, FuncId, TreeIdx, thousands};
 use callgrove_session::{Analysis, Snapshot, SummaryNode, SummaryOf};
+use callgrove_widgets::theme::{SMALLEST_TEXT, Theme};
 use egui::{FontId, Painter, Pos2, Rect, Stroke, Vec2, vec2};
 
-use crate::theme::{SMALLEST_TEXT, Theme};
 use crate::views::labels::{NameRequest, is_inside, place_labels};
-use crate::widgets::thousands;
 
 /// Maximum number of nodes in a card.
 const MAX_NODES: usize = 9;

@@ -8,13 +8,13 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use callgrove_model::TreeIdx;
+use callgrove_model::{TreeIdx, thousands};
 use callgrove_session::Analysis;
+use callgrove_widgets::text::short_name;
+use callgrove_widgets::{header_fact, in_picture, picture_fact, view_header};
 use egui::{Rect, ScrollArea, Ui};
 
 use crate::context::ViewContext;
-use crate::text::short_name;
-use crate::widgets::{header_fact, in_picture, picture_fact, thousands, view_header};
 use card::CARD_HEIGHT;
 use controls::controls_ui;
 pub use list::{CandidateFilter, CandidateOrder};

@@ -3,8 +3,12 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use callgrove_app_tests::demo_run::{demo_snapshot, with_focus, with_label, with_trace_write};
+use callgrove_app_tests::stall_run::{stalled_snapshot, trees_of_stall};
 use callgrove_model::{RankId, TreeIdx};
 use callgrove_session::{Command, Detection, Label, Selection, Snapshot, design_text};
+use callgrove_widgets::hover;
+use callgrove_widgets::theme::{SMALLEST_TEXT, Theme};
 use egui::{Key, Ui, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
@@ -12,12 +16,7 @@ use egui_kittest::kittest::Queryable as _;
 use super::list::{CandidateFilter, CandidateOrder};
 use super::{CandidatesState, Step, candidates_ui};
 use crate::context::ViewContext;
-use crate::hover;
-use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall};
-use crate::test_support::{
-    DrawnText, demo_snapshot, with_focus, with_label, with_trace_write, written,
-};
-use crate::theme::{SMALLEST_TEXT, Theme};
+use crate::test_support::{DrawnText, written};
 
 fn state(snapshot: &Snapshot) -> CandidatesState {
     let mut state = CandidatesState::default();
@@ -472,7 +471,10 @@ fn the_button_of_a_label_shows_its_author() {
     assert_eq!(snapshot.label_author(tree), Some("ana"));
     let code = demo.analysis.as_ref().unwrap().forest.code(tree);
     let by_author = format!("{code}, labelled abnormal by ana");
-    assert_eq!(crate::text::author_text(&snapshot, tree), Some(by_author));
+    assert_eq!(
+        callgrove_widgets::text::author_text(&snapshot, tree),
+        Some(by_author)
+    );
     let (mut harness, _) = crate::test_support::harness_of(snapshot, [420.0, 400.0], candidates_ui);
     harness.run();
     let button = format!("Abnormal {code}");

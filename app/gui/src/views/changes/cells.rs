@@ -2,8 +2,7 @@
 
 use callgrove_model::DurationNs;
 use callgrove_session::ChangeRow;
-
-use crate::widgets::table::Cell;
+use callgrove_widgets::table::Cell;
 
 /// Returns the cells of a change.
 pub(super) fn cells(row: &ChangeRow) -> Vec<Cell> {

@@ -7,13 +7,14 @@ mod tests;
 
 use std::sync::Arc;
 
+use callgrove_model::thousands;
 use callgrove_session::ComparedWith;
+use callgrove_widgets::table::{Clicked, Column, Table, empty_ui};
+use callgrove_widgets::{count_of, view_header};
 use egui::{Label, RichText, ScrollArea, Ui};
 
 use crate::command::{Action, FilePurpose};
 use crate::context::ViewContext;
-use crate::widgets::table::{Clicked, Column, Table, empty_ui};
-use crate::widgets::{count_of, thousands, view_header};
 use cells::{cells, sentence};
 pub(crate) use state::ChangesState;
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use callgrove_session::{ChangeRow, Command, ComparedWith, Snapshot};
+use callgrove_widgets::delay::commands_to_show_incident;
+use callgrove_widgets::table::Sort;
 
 use crate::command::{Action, View};
-use crate::delay::commands_to_show_incident;
-use crate::widgets::table::Sort;
 
 /// What the other views do to show a change.
 pub(crate) type ShownChange = (Vec<Command>, Option<Action>);

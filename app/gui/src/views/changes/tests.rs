@@ -1,9 +1,9 @@
 //! Tests of the Changes view, driven by label without a display.
 
 use callgrove_session::ChangeRow;
+use callgrove_widgets::table::Cell;
 
 use super::cells::{cells, sentence};
-use crate::widgets::table::Cell;
 
 fn row() -> ChangeRow {
     ChangeRow {

@@ -2,12 +2,12 @@
 
 use callgrove_session::watch::{CounterStats, Statistic};
 use callgrove_tables::CounterRow;
+use callgrove_widgets::table::{Cell, Column, Sort, Table, empty_ui, search_ui};
+use callgrove_widgets::text::number;
+use callgrove_widgets::{count_of, header_fact, view_header};
 use egui::Ui;
 
 use crate::context::ViewContext;
-use crate::text::number;
-use crate::widgets::table::{Cell, Column, Sort, Table, empty_ui, search_ui};
-use crate::widgets::{count_of, header_fact, view_header};
 
 /// Sort order and search text of the table.
 pub(crate) struct CountersState {

@@ -2,11 +2,11 @@
 
 use callgrove_model::{FunctionName, Trace};
 use callgrove_session::{Command, DelayRole, Snapshot};
+use callgrove_widgets::delay::{Delay, KnownDelay, commands_to_show_incident, root_of_tree};
+use callgrove_widgets::{SIGN_WIDTH, count_of, paint_role, phrases_ui};
 use egui::{Link, RichText, Sense, Ui, Vec2};
 
 use crate::context::ViewContext;
-use crate::delay::{Delay, KnownDelay, commands_to_show_incident, root_of_tree};
-use crate::widgets::{SIGN_WIDTH, count_of, paint_role, phrases_ui};
 
 /// Maximum number of listed steps of the path to a root.
 const MAX_STEPS: usize = 6;

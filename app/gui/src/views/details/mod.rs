@@ -5,14 +5,14 @@ mod facts;
 
 use std::sync::Arc;
 
+use callgrove_canvas::time::iteration_text;
 use callgrove_model::ExecRef;
 use callgrove_session::{CallDetails, CallOf, Calls, Command, LaneNames};
+use callgrove_widgets::text::{cause_text, design_note, held_text};
+use callgrove_widgets::{count_of, in_picture, view_header};
 use egui::{Align, Layout, RichText, ScrollArea, Ui};
 
-use crate::canvas::time::iteration_text;
 use crate::context::ViewContext;
-use crate::text::{cause_text, design_note, held_text};
-use crate::widgets::{count_of, in_picture, view_header};
 use delay::{DelayState, delay_ui};
 use facts::{Fact, FactGroup, as_text, fact_groups};
 

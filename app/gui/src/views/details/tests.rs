@@ -3,14 +3,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use callgrove_app_tests::demo_run::{demo_snapshot, with_focus, with_label, with_trace_write};
+use callgrove_app_tests::stall_run::{stalled_snapshot, trees_of_stall};
 use callgrove_model::{ExecIdx, LaneIdx, TreeIdx};
 use callgrove_session::{Label, Selection, Snapshot};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
 use super::*;
-use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall};
-use crate::test_support::{demo_snapshot, harness_of, with_focus, with_label, with_trace_write};
+use crate::test_support::harness_of;
 
 /// The view of a call of rank 0, with the commands that it sent.
 fn details_of(exec: u32) -> (Harness<'static, DetailsState>, Rc<RefCell<Vec<Command>>>) {

@@ -2,8 +2,15 @@
 
 use std::sync::Arc;
 
-use callgrove_model::TreeIdx;
+use callgrove_canvas::time::relative_time;
+use callgrove_model::{TreeIdx, thousands};
 use callgrove_session::{Incident, RunCauses, Snapshot};
+use callgrove_widgets::delay::{
+    commands_to_show_incident, common_author, common_label, kind_text, trees_hit,
+};
+use callgrove_widgets::text::short_name;
+use callgrove_widgets::theme::RADIUS;
+use callgrove_widgets::{count_of, label_buttons, paint_kind};
 use egui::text::{LayoutJob, TextFormat, TextWrapping};
 use egui::{
     Align2, Color32, FontId, Pos2, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui,
@@ -12,12 +19,7 @@ use egui::{
 
 use super::card_size::{BUTTONS_HEIGHT, LEFT, LINE_HEIGHT, RIGHT, num_lines};
 use super::state::IncidentsState;
-use crate::canvas::time::relative_time;
 use crate::context::ViewContext;
-use crate::delay::{commands_to_show_incident, common_author, common_label, kind_text, trees_hit};
-use crate::text::short_name;
-use crate::theme::RADIUS;
-use crate::widgets::{count_of, label_buttons, paint_kind, thousands};
 
 /// Top of the line with cost and time, in points.
 const COST_TOP: f32 = 7.0;

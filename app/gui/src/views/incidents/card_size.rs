@@ -1,8 +1,7 @@
 //! The size of an incident's card.
 
 use callgrove_session::{RunCauses, Snapshot};
-
-use crate::delay::trees_hit;
+use callgrove_widgets::delay::trees_hit;
 
 /// Distance from the left edge of a card to its text, in points.
 pub(super) const LEFT: f32 = 30.0;

@@ -1,15 +1,15 @@
 //! The calls that an incident delayed: executions of the root function, and the number of others.
 
-use callgrove_model::TreeIdx;
+use callgrove_model::{TreeIdx, thousands};
 use callgrove_session::{Command, DelayRole, Selection};
+use callgrove_widgets::delay::role_of_tree;
+use callgrove_widgets::hover;
+use callgrove_widgets::text::short_name;
+use callgrove_widgets::theme::RADIUS;
+use callgrove_widgets::{SIGN_WIDTH, paint_role};
 use egui::{Align2, FontId, Pos2, Rect, RichText, Role, Sense, Ui, UiBuilder, WidgetInfo};
 
 use crate::context::ViewContext;
-use crate::delay::role_of_tree;
-use crate::hover;
-use crate::text::short_name;
-use crate::theme::RADIUS;
-use crate::widgets::{SIGN_WIDTH, paint_role, thousands};
 
 /// Indentation of the lines below their card, in points.
 const INSET: f32 = 30.0;

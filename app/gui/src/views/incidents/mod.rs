@@ -13,11 +13,12 @@ mod state;
 mod tests;
 mod trend;
 
+use callgrove_model::thousands;
 use callgrove_session::{RunCauses, Snapshot};
+use callgrove_widgets::{count_of, header_fact, in_picture, picture_fact, view_header};
 use egui::{Key, Rect, ScrollArea, Ui};
 
 use crate::context::ViewContext;
-use crate::widgets::{count_of, header_fact, in_picture, picture_fact, thousands, view_header};
 use list::ListLine;
 pub(crate) use picture::incident_notes;
 pub(crate) use state::IncidentsState;

@@ -1,10 +1,10 @@
 //! The facts about an incident for a picture.
 
 use callgrove_session::{SimilarIncidents, Snapshot};
+use callgrove_widgets::ViewNotes;
+use callgrove_widgets::delay::trees_hit;
 
 use super::card::{cost_text, facts_text};
-use crate::delay::trees_hit;
-use crate::widgets::ViewNotes;
 
 /// Returns the title of an incident and the facts that its card shows; no legend.
 pub(crate) fn incident_notes(snapshot: &Snapshot, number: usize) -> Option<ViewNotes> {

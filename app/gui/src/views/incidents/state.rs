@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
 use callgrove_session::{CallsOutside, Command, Label, RunCauses, RunTrends, Snapshot, TreeCauses};
+use callgrove_widgets::delay::{commands_to_show_incident, common_label, trees_hit};
 
 use super::card_size;
 use super::list::ListLines;
 use super::trend::{self, commands_to_show_trend};
-use crate::delay::{commands_to_show_incident, common_label, trees_hit};
 
 /// The unfolded incidents, and the resulting lines.
 #[derive(Default)]

@@ -3,16 +3,17 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use callgrove_app_tests::demo_run::{demo_snapshot, with_label};
+use callgrove_app_tests::stall_run::{stalled_snapshot, trees_of_stall, with_incident};
+use callgrove_app_tests::trend_run::{doubted_trend_snapshot, trend_snapshot};
 use callgrove_model::TreeIdx;
 use callgrove_session::{Command, Label, Selection, Snapshot, Work};
+use callgrove_widgets::theme::SMALLEST_TEXT;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
 use super::{IncidentsState, incidents_ui};
-use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall, with_incident};
-use crate::test_support::{demo_snapshot, harness_of, with_label, written};
-use crate::theme::SMALLEST_TEXT;
-use crate::trend_run_for_tests::{doubted_trend_snapshot, trend_snapshot};
+use crate::test_support::{harness_of, written};
 
 type View = Harness<'static, IncidentsState>;
 

@@ -1,6 +1,8 @@
 //! The card of one trend: slow throughout, growing, or changed.
 
 use callgrove_session::{Command, RunTrends, Snapshot, Trend, TrendKind};
+use callgrove_widgets::text::short_name;
+use callgrove_widgets::theme::RADIUS;
 use egui::text::{LayoutJob, TextFormat, TextWrapping};
 use egui::{
     Align2, Color32, FontId, Painter, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder,
@@ -9,8 +11,6 @@ use egui::{
 
 use super::card_size::{BUTTONS_HEIGHT, LEFT, LINE_HEIGHT, RIGHT, num_lines};
 use crate::context::ViewContext;
-use crate::text::short_name;
-use crate::theme::RADIUS;
 
 /// Top of the line with the cost, in points.
 const COST_TOP: f32 = 7.0;

@@ -3,13 +3,13 @@
 use callgrove_session::watch::{
     Measure, Ranked, RankedEnd, Ranking, Scope, Statistic, ranked_funcs, ranked_ranks,
 };
+use callgrove_widgets::table::{empty_ui, search_ui};
+use callgrove_widgets::text::{self, short_name};
+use callgrove_widgets::theme::RADIUS;
+use callgrove_widgets::{in_picture, view_header};
 use egui::{Align2, ComboBox, FontId, Pos2, Rect, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::context::ViewContext;
-use crate::text::{self, short_name};
-use crate::theme::RADIUS;
-use crate::widgets::table::{empty_ui, search_ui};
-use crate::widgets::{in_picture, view_header};
 
 /// Height of a row, in points.
 const ROW_HEIGHT: f32 = 22.0;

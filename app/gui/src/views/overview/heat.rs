@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use callgrove_session::watch::{HeatMap, Scope, WatchCommand};
+use callgrove_widgets::table::empty_ui;
+use callgrove_widgets::text::{num_anomalies, number};
+use callgrove_widgets::{count_of, move_by_arrows, pointer_card, view_header};
 use egui::{
     Align2, FontId, Key, Mesh, PopupAnchor, Pos2, Rect, Response, Role, ScrollArea, Sense, Shape,
     Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
 };
 
 use crate::context::ViewContext;
-use crate::text::{num_anomalies, number};
-use crate::widgets::table::empty_ui;
-use crate::widgets::{count_of, move_by_arrows, pointer_card, view_header};
 
 /// Width of the names of ranks, in points.
 pub(crate) const GUTTER: f32 = 64.0;

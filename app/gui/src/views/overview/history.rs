@@ -1,12 +1,12 @@
 //! Anomalies over time: by step, or by update.
 
 use callgrove_session::watch::HeatMap;
+use callgrove_widgets::text::{clock, number};
+use callgrove_widgets::view_header;
 use egui::{Align2, FontId, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::heat::{GUTTER, RIGHT};
 use crate::context::ViewContext;
-use crate::text::{clock, number};
-use crate::widgets::view_header;
 
 /// Height of the plot, in points.
 const HEIGHT: f32 = 96.0;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use callgrove_session::watch::{Scope, TrendRecord, WatchCommand};
+use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
+use callgrove_widgets::text::{clock, duration};
 use egui::Ui;
 
 use crate::context::ViewContext;
-use crate::text::{clock, duration};
-use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 
 /// Index of the delay column.
 const DELAY: usize = 3;

@@ -5,13 +5,13 @@
 //! be sorted by any of them, and names its values.
 
 use callgrove_session::watch::{MetricsData, Scope, Watch};
+use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
+use callgrove_widgets::text::{clock, duration, number, short_name};
+use callgrove_widgets::view_header;
 use egui::Ui;
 
 use super::incidents::{IncidentTableState, incidents_ui};
 use crate::context::ViewContext;
-use crate::text::{clock, duration, number, short_name};
-use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
-use crate::widgets::view_header;
 
 /// Sort order and scope of the table.
 pub(crate) struct RecentState {

@@ -1,7 +1,9 @@
 //! The curve of a pattern's durations, in three parts with different colours and hatches.
 
-use callgrove_model::DurationNs;
+use callgrove_model::{DurationNs, thousands};
 use callgrove_session::{CurveOf, JudgedPattern};
+use callgrove_widgets::theme::{SMALLEST_TEXT, Theme};
+use callgrove_widgets::{count_of, pointer_card};
 use egui::{
     Align2, Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Role, Sense, Shape, Stroke, Ui,
     Vec2, WidgetInfo,
@@ -12,8 +14,6 @@ use super::scale::{CurveScale, factor_text, share_text};
 use super::selected_pattern::SelectedPattern;
 use crate::context::ViewContext;
 use crate::latest_answer::LatestAnswer;
-use crate::theme::{SMALLEST_TEXT, Theme};
-use crate::widgets::{count_of, pointer_card, thousands};
 
 /// Width of the duration labels at the left, in points.
 const LEFT: f32 = 58.0;

@@ -1,6 +1,7 @@
 //! The handles of q and s: dragged by the pointer, moved by the arrow keys, reset by a double click.
 
 use callgrove_session::PatternReference;
+use callgrove_widgets::theme::SMALLEST_TEXT;
 use egui::{
     Align2, CursorIcon, EventFilter, FontId, Id, Key, Pos2, Rect, Response, Sense, Shape, Stroke,
     Ui, Vec2, WidgetInfo,
@@ -9,7 +10,6 @@ use egui::{
 use super::scale::{CurveScale, factor_text, rounded_factor, share_text};
 use super::selected_pattern::SelectedPattern;
 use crate::context::ViewContext;
-use crate::theme::SMALLEST_TEXT;
 
 /// Largest distance from the line of a handle at which it is grabbed, in points.
 const REACH: f32 = 6.0;

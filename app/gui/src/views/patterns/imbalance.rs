@@ -1,13 +1,13 @@
 //! A strip of the imbalance of the program's iterations: higher if the busiest rank worked for longer than the mean.
 
-use callgrove_model::Trace;
+use callgrove_model::{Trace, thousands};
 use callgrove_session::{Imbalance, ListedIterations, TimeRange, UnevenIteration, UnevenOf};
+use callgrove_widgets::{count_of, pointer_card};
 use egui::{Mesh, PopupAnchor, Rect, Role, Sense, Shape, Ui, Vec2, WidgetInfo};
 
 use crate::command::Action;
 use crate::context::ViewContext;
 use crate::latest_answer::LatestAnswer;
-use crate::widgets::{count_of, pointer_card, thousands};
 
 /// Height of the strip with its caption, in points.
 pub(super) const HEIGHT: f32 = 62.0;

@@ -23,11 +23,11 @@ mod tests;
 use std::sync::Arc;
 
 use callgrove_session::{Command, PatternList, Snapshot};
+use callgrove_widgets::table::empty_ui;
+use callgrove_widgets::{count_of, view_header};
 use egui::{Key, Panel, Ui, Vec2};
 
 use crate::context::ViewContext;
-use crate::widgets::table::empty_ui;
-use crate::widgets::{count_of, view_header};
 use part::part_ui;
 pub(crate) use picture::patterns_picture_ui;
 pub(crate) use state::PatternsState;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use callgrove_session::{
     AnomalousOf, Calls, ListedOccurrence, OccurrenceOrder, PatternId, PatternReference,
 };
-
-use crate::widgets::table::Sort;
+use callgrove_widgets::table::Sort;
 
 /// The initial order.
 pub(super) const LONGEST_FIRST: Sort = Sort {

@@ -2,19 +2,18 @@
 
 use std::cell::RefCell;
 
-use callgrove_model::ExecRef;
+use callgrove_canvas::time::relative_time;
+use callgrove_model::{ExecRef, thousands};
 use callgrove_session::{Command, ListedOccurrence, TimeRange};
+use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
+use callgrove_widgets::text::dash;
 use egui::Ui;
 
 use super::occurrence_rows::OccurrenceRows;
 use super::selected_pattern::SelectedPattern;
 use super::state::Run;
-use crate::canvas::time::relative_time;
 use crate::command::Action;
 use crate::context::ViewContext;
-use crate::text::dash;
-use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
-use crate::widgets::thousands;
 
 /// Precision of times, in nanoseconds.
 const PIXEL_NS: f64 = 1_000.0;
@@ -82,6 +81,8 @@ fn cells(run: &Run, chosen: SelectedPattern<'_>, listed: ListedOccurrence) -> Ve
         Cell::Text(relative_time(occurrence.start, run.origin, PIXEL_NS)),
         Cell::Text(listed.iteration.map_or_else(dash, thousands)),
         Cell::Text(occurrence.duration.to_string()),
-        Cell::Text(crate::text::number((times * 10.0).round() / 10.0)),
+        Cell::Text(callgrove_widgets::text::number(
+            (times * 10.0).round() / 10.0,
+        )),
     ]
 }

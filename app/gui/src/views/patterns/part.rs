@@ -1,11 +1,11 @@
 //! One part of the view: the table of patterns, or a part about the selected one.
 
+use callgrove_widgets::table::empty_ui;
 use egui::Ui;
 
 use super::state::{PatternsState, ShownPart};
 use super::{curve, definition, occurrences, pattern_table};
 use crate::context::ViewContext;
-use crate::widgets::table::empty_ui;
 
 /// Draws a part.
 pub(super) fn part_ui(

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use callgrove_model::thousands;
 use callgrove_session::{Calls, JudgedBy, JudgedPattern, PatternId, PatternList, PatternReference};
+use callgrove_widgets::table::{Cell, Sort};
+use callgrove_widgets::theme::Theme;
 
 use callgrove_tables::ListedPatternRow;
 
 use super::selected_pattern::SelectedPattern;
 use crate::latest_answer::LatestAnswer;
-use crate::theme::Theme;
-use crate::widgets::table::{Cell, Sort};
-use crate::widgets::thousands;
 
 /// The order by total time, largest first.
 pub(super) const BY_TOTAL: Sort = Sort {

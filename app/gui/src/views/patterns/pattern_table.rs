@@ -1,11 +1,11 @@
 //! The table of patterns: usual duration, and the cost of slow occurrences.
 
 use callgrove_session::{Command, PatternId, Snapshot};
+use callgrove_widgets::table::{Clicked, Column, Table};
 use egui::Ui;
 
 use super::state::PatternsState;
 use crate::context::ViewContext;
-use crate::widgets::table::{Clicked, Column, Table};
 
 /// The columns of the table.
 const COLUMNS: [Column; 8] = [

@@ -1,5 +1,7 @@
 //! The patterns as a picture: the table, the curve of the selected one, its slowest occurrences and the iterations.
 
+use callgrove_widgets::table::ROW_HEIGHT;
+use callgrove_widgets::{LegendItem, LegendMark, ViewNotes, count_of};
 use egui::{Frame, Margin, Panel, RichText, Ui};
 
 use super::curve::CurvePart;
@@ -9,8 +11,6 @@ use super::pattern_rows::PatternRows;
 use super::pattern_table;
 use super::state::{PatternsState, ShownPart};
 use crate::context::ViewContext;
-use crate::widgets::table::ROW_HEIGHT;
-use crate::widgets::{LegendItem, LegendMark, ViewNotes, count_of};
 use callgrove_session::Command;
 
 /// Fraction of the height that the table has at most.

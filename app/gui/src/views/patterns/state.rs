@@ -7,13 +7,13 @@ use callgrove_session::{
     Calls, CurveOf, LaneNames, OutlineLine, OutlineOf, PatternId, PatternList, Snapshot, UnevenOf,
     Unfolding,
 };
+use callgrove_widgets::table::Sort;
 
 use callgrove_tables::ListedPatternRow;
 
 use super::occurrence_rows::{LONGEST_FIRST, OccurrenceRows};
 use super::pattern_rows::{BY_TOTAL, PatternRows};
 use crate::latest_answer::LatestAnswer;
-use crate::widgets::table::Sort;
 
 /// Number of levels of a definition that are unfolded initially.
 const FIRST_DEPTH: usize = 1;

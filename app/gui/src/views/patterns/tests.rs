@@ -3,16 +3,17 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use callgrove_app_tests::demo_run::{demo_snapshot, snapshot, with_patterns};
 use callgrove_model::DurationNs;
 use callgrove_session::{Command, PatternId, PatternReference, Snapshot, Work};
+use callgrove_widgets::theme::SMALLEST_TEXT;
 use egui::{Key, Modifiers, Pos2, Rect, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::scale::CurveScale;
 use super::*;
-use crate::test_support::{demo_snapshot, harness_of, snapshot, themed, with_patterns, written};
-use crate::theme::SMALLEST_TEXT;
+use crate::test_support::{harness_of, themed, written};
 
 type View = Harness<'static, PatternsState>;
 

@@ -3,12 +3,12 @@
 use callgrove_session::Command;
 use callgrove_session::watch::{FuncOverview, Overview, Scope};
 use callgrove_tables::FunctionRow;
+use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui, search_ui};
+use callgrove_widgets::text::{dash, duration, number, short_name};
+use callgrove_widgets::{count_of, header_fact, view_header};
 use egui::Ui;
 
 use crate::context::ViewContext;
-use crate::text::{dash, duration, number, short_name};
-use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui, search_ui};
-use crate::widgets::{count_of, header_fact, view_header};
 
 /// Sort order and search text of the table.
 pub(crate) struct FunctionsState {

@@ -3,11 +3,13 @@
 use callgrove_model::{FunctionName, tag_text};
 use callgrove_session::watch::ExecutionDocument;
 use callgrove_session::watch::document::{CallStackEntry, CommType, GpuParent, Model};
+use callgrove_widgets::text::{
+    dash, duration, duration_or_dash, number, number_or_dash, short_name, utc,
+};
 use egui::{CollapsingHeader, Grid, Label, RichText, Ui};
 
 use super::histogram::histogram_ui;
 use crate::context::ViewContext;
-use crate::text::{dash, duration, duration_or_dash, number, number_or_dash, short_name, utc};
 
 /// Maximum number of counters shown; more are in the JSON.
 const MAX_COUNTERS: usize = 200;

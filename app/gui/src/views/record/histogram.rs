@@ -1,12 +1,12 @@
 //! The detector's histogram, with the position of the execution.
 
+use callgrove_canvas::points::Axis;
 use callgrove_session::watch::ExecutionDocument;
 use callgrove_session::watch::document::RecordHistogram;
+use callgrove_widgets::text::{duration, number};
 use egui::{Align2, FontId, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo};
 
-use crate::canvas::points::Axis;
 use crate::context::ViewContext;
-use crate::text::{duration, number};
 
 /// Height of the histogram, in points.
 const HEIGHT: f32 = 130.0;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use callgrove_session::Command;
 use callgrove_session::watch::{ExecutionDocument, WatchCommand};
+use callgrove_widgets::table::empty_ui;
+use callgrove_widgets::text::short_name;
+use callgrove_widgets::{label_buttons, view_header};
 use egui::{CentralPanel, Frame, Margin, Panel, ScrollArea, TextEdit, Ui};
 
 use crate::context::ViewContext;
-use crate::text::short_name;
-use crate::widgets::table::empty_ui;
-use crate::widgets::{label_buttons, view_header};
 use timeline::RecordTimelineState;
 
 /// The displayed form of the record.

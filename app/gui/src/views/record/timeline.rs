@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use callgrove_canvas::time::{Hovered, LaneCanvas, LaneScene, RankChoice, Window};
 use callgrove_model::ExecRef;
 use callgrove_session::watch::{ExecutionDocument, QueryForm, RecordWindow, WatchCommand};
 use callgrove_session::{Calls, Span, SpanIndex};
+use callgrove_widgets::table::empty_ui;
+use callgrove_widgets::{count_of, view_header};
 use egui::Ui;
 
-use crate::canvas::time::{Hovered, LaneCanvas, LaneScene, RankChoice, Window};
 use crate::context::ViewContext;
-use crate::widgets::table::empty_ui;
-use crate::widgets::{count_of, view_header};
 
 /// The record that is shown, and its visible part.
 #[derive(Default)]

@@ -5,17 +5,18 @@ mod scatter;
 
 use std::sync::Arc;
 
+use callgrove_model::thousands;
 use callgrove_session::Snapshot;
 use callgrove_session::watch::{
     ExecutionDocument, ExecutionField, QueryState, Results, WatchCommand,
 };
 use callgrove_tables::RecordedRow;
+use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
+use callgrove_widgets::text::{dash, duration_or_dash, number_or_dash, short_name, utc};
+use callgrove_widgets::{header_fact, in_picture, view_header};
 use egui::{CentralPanel, Frame, Margin, Panel, RichText, Ui, Vec2};
 
 use crate::context::ViewContext;
-use crate::text::{dash, duration_or_dash, number_or_dash, short_name, utc};
-use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
-use crate::widgets::{header_fact, in_picture, thousands, view_header};
 use form::FormState;
 use scatter::RecordScatterState;
 

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_session::watch::{
-    ExecutionDocument, ExecutionField, FieldUnit, Results, WatchCommand,
-};
-use egui::{Align2, ComboBox, FontId, PopupAnchor, Rect, Response, Ui, Vec2};
-
-use crate::canvas::points::{
+use callgrove_canvas::points::{
     Aspect, Axis, MarkShape, PointMark, PointScene, PointsState, Ruler, SelectionMode, mark_shape,
     plane_value, points_ui,
 };
+use callgrove_session::watch::{
+    ExecutionDocument, ExecutionField, FieldUnit, Results, WatchCommand,
+};
+use callgrove_widgets::text::{self, short_name};
+use callgrove_widgets::{count_of, pointer_card, view_header};
+use egui::{Align2, ComboBox, FontId, PopupAnchor, Rect, Response, Ui, Vec2};
+
 use crate::context::ViewContext;
-use crate::text::{self, short_name};
-use crate::widgets::{count_of, pointer_card, view_header};
 
 /// Width of the legend, in points.
 const LEGEND: f32 = 190.0;

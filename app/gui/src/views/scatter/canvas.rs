@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use callgrove_canvas::points::{
+    self, Aspect, PickedPoints, PointScene, PointsOutput, SelectionMode,
+};
 use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Command, TreeMap};
+use callgrove_widgets::hover;
+use callgrove_widgets::{count_of, pointer_card, score_text};
 use egui::{Key, Modifiers, PopupAnchor, Ui};
 
 use super::legend;
 use super::state::{self, ScatterState};
-use crate::canvas::points::{self, Aspect, PickedPoints, PointScene, PointsOutput, SelectionMode};
 use crate::context::ViewContext;
-use crate::hover;
-use crate::widgets::{count_of, pointer_card, score_text};
 
 /// Number of neighbours on the map that `G` selects with a tree.
 const NUM_NEIGHBOURS: usize = 12;

@@ -1,15 +1,15 @@
 //! The colourings of the map.
 
-use callgrove_model::{DurationNs, Forest, TreeIdx};
+use callgrove_canvas::points::{MarkShape, PointMark};
+use callgrove_model::{DurationNs, Forest, TreeIdx, thousands};
 use callgrove_session::{Analysis, DelayRole, Label, Snapshot};
+use callgrove_widgets::count_of;
+use callgrove_widgets::theme::{NUM_CATEGORIES, Theme};
 use egui::Color32;
 
 use super::delays::{incidents, role_legend, roles, root_ranks};
 use super::values::{LegendRow, Values, trees};
-use crate::canvas::points::{MarkShape, PointMark};
 use crate::context::ViewContext;
-use crate::theme::{NUM_CATEGORIES, Theme};
-use crate::widgets::{count_of, thousands};
 
 /// Number of ranks from which their colours are a continuous scale.
 const MAX_RANK_COLORS: usize = 8;
@@ -283,8 +283,9 @@ fn structures(analysis: &Analysis) -> Values {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::demo_snapshot;
+
     use super::*;
-    use crate::test_support::demo_snapshot;
 
     #[test]
     fn scales_begin_and_end_with_the_trees_that_they_name() {
@@ -309,7 +310,7 @@ mod tests {
         assert!(
             matches!(few.values, Values::Classes(_, names, None) if names == ["rank 0", "rank 1"])
         );
-        let many = crate::test_support::snapshot(12, 3);
+        let many = callgrove_app_tests::demo_run::snapshot(12, 3);
         let many = Palette::new(Coloring::Rank, &many, many.analysis.as_ref().unwrap());
         assert!(matches!(many.values, Values::Scale(_, ends) if ends == ["rank 0", "rank 11"]));
     }

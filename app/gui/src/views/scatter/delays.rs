@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use callgrove_model::{Forest, TreeIdx};
+use callgrove_canvas::points::MarkShape;
+use callgrove_model::{Forest, TreeIdx, thousands};
 use callgrove_session::{DelayRole, Snapshot};
+use callgrove_widgets::count_of;
+use callgrove_widgets::theme::{NUM_CATEGORIES, Theme};
 
 use super::values::{LegendRow, Values, trees};
-use crate::canvas::points::MarkShape;
-use crate::theme::{NUM_CATEGORIES, Theme};
-use crate::widgets::{count_of, thousands};
 
 /// The class of trees without a colour of their own.
 const NO_CLASS: u32 = u32::MAX;
@@ -108,9 +108,10 @@ fn classes(
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::demo_snapshot;
+    use callgrove_app_tests::stall_run::{stalled_snapshot, trees_of_stall};
+
     use super::*;
-    use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall};
-    use crate::test_support::demo_snapshot;
 
     #[test]
     fn trees_are_coloured_by_role_root_and_incident() {

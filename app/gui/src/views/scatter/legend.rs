@@ -1,14 +1,14 @@
 //! The legend, and the code of the focused tree, on the map.
 
+use callgrove_canvas::points::{Transform, mark_shape};
 use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Selection};
+use callgrove_widgets::theme::{RADIUS, Theme};
 use egui::{FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, Vec2};
 
 use super::coloring::Palette;
 use super::values::LegendRow;
-use crate::canvas::points::{Transform, mark_shape};
 use crate::context::ViewContext;
-use crate::theme::{RADIUS, Theme};
 
 /// Height of a line, in points.
 const LINE: f32 = 18.0;

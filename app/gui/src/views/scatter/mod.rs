@@ -11,12 +11,12 @@ mod state;
 mod tests;
 mod values;
 
+use callgrove_canvas::points::Tool;
 use callgrove_session::{Command, MapMethod, TreeMap};
+use callgrove_widgets::view_header;
 use egui::Ui;
 
-use crate::canvas::points::Tool;
 use crate::context::ViewContext;
-use crate::widgets::view_header;
 use canvas::canvas_ui;
 use coloring::Coloring;
 use method::{method_help, method_name};

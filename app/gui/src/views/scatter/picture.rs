@@ -1,5 +1,8 @@
 //! The map as a picture.
 
+use callgrove_canvas::points::mark_shape;
+use callgrove_widgets::text::short_name;
+use callgrove_widgets::{LegendItem, ViewNotes, count_of};
 use egui::{Painter, Rect, Stroke, Ui};
 
 use super::canvas::canvas_ui;
@@ -7,10 +10,7 @@ use super::legend::scale_bar;
 use super::method::method_name;
 use super::state::ScatterState;
 use super::values::LegendRow;
-use crate::canvas::points::mark_shape;
 use crate::context::ViewContext;
-use crate::text::short_name;
-use crate::widgets::{LegendItem, ViewNotes, count_of};
 
 /// Draws the map alone.
 pub(crate) fn map_picture_ui(

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use callgrove_canvas::points::{PickedPoints, PointsState, SelectionMode, Tool};
 use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Detection, Label, Selection, Snapshot, TreeCauses, TreeMap};
 
 use super::coloring::{Coloring, Palette};
-use crate::canvas::points::{PickedPoints, PointsState, SelectionMode, Tool};
 use crate::context::ViewContext;
 
 /// View, tool and colouring of the map.

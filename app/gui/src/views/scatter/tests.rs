@@ -1,16 +1,16 @@
 //! Tests of the map, by label and by behaviour.
 
+use callgrove_app_tests::demo_run::{demo_snapshot, with_focus};
+use callgrove_canvas::points::{self, Aspect, PickedPoints, SelectionMode};
 use callgrove_model::TreeIdx;
 use callgrove_session::{Selection, Snapshot};
+use callgrove_widgets::hover;
+use callgrove_widgets::theme::Theme;
 use egui::{Color32, Key, Modifiers, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::*;
-use crate::canvas::points::{self, Aspect, PickedPoints, SelectionMode};
-use crate::hover;
-use crate::test_support::{demo_snapshot, with_focus};
-use crate::theme::Theme;
 
 struct Map {
     snapshot: Snapshot,
@@ -241,7 +241,11 @@ fn new_scores_change_the_marks_and_not_the_view() {
     harness.state_mut().snapshot = Snapshot {
         map,
         analysis,
-        ..crate::test_support::with_label(&snapshot, TreeIdx(3), callgrove_session::Label::Normal)
+        ..callgrove_app_tests::demo_run::with_label(
+            &snapshot,
+            TreeIdx(3),
+            callgrove_session::Label::Normal,
+        )
     };
     harness.run();
     assert_eq!(rings(&harness), 1);

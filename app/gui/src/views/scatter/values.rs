@@ -1,10 +1,9 @@
 //! The values of a colouring, and its legend.
 
+use callgrove_canvas::points::MarkShape;
 use callgrove_model::{Forest, TreeIdx};
 use callgrove_session::DelayRole;
 use egui::Color32;
-
-use crate::canvas::points::MarkShape;
 
 /// The values that determine the colours.
 pub(super) enum Values {

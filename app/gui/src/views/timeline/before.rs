@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
+use callgrove_canvas::time::{LaneCanvas, Window};
 use callgrove_model::{DurationNs, TimeNs};
 use callgrove_session::{ComparedWith, SpanIndex};
-
-use crate::canvas::time::{LaneCanvas, Window};
 
 /// Height from which the strip of the whole run is shown above the rows of two runs, in points.
 const MIN_HEIGHT_FOR_STRIP: f32 = 400.0;

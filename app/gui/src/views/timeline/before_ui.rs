@@ -1,12 +1,12 @@
 //! Draws the earlier run of a comparison below the open one.
 
+use callgrove_canvas::time::{LaneScene, RangeChoice};
 use callgrove_model::{DurationNs, TimeNs};
 use callgrove_session::{Command, TimeRange};
 use egui::{DragValue, Label, Panel, RichText, Ui};
 
 use super::before::Alignment;
 use super::state::ShownRun;
-use crate::canvas::time::{LaneScene, RangeChoice};
 use crate::context::ViewContext;
 
 /// Initial share of the height that the earlier run takes.

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Cascade, RunCauses, Snapshot};
+use callgrove_widgets::theme::Theme;
+use callgrove_widgets::{SIGN_WIDTH, count_of, paint_kind};
 use egui::Ui;
-
-use crate::theme::Theme;
-use crate::widgets::{SIGN_WIDTH, count_of, paint_kind};
 
 /// Width from which the switch names the rank where the delay began, in points.
 const MIN_WIDTH_FOR_NAME: f32 = 640.0;
@@ -115,13 +114,14 @@ pub(super) fn cascade_ui(state: &mut CascadeState, theme: &Theme, ui: &mut Ui) {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::with_focus;
+    use callgrove_app_tests::stall_run::{stalled_snapshot, trees_of_stall, with_incident};
     use callgrove_session::RankFilter;
     use egui_kittest::Harness;
     use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
     use super::super::{TimelineState, timeline_ui};
-    use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall, with_incident};
-    use crate::test_support::{harness_of, with_focus, written};
+    use crate::test_support::{harness_of, written};
 
     type View = Harness<'static, TimelineState>;
 

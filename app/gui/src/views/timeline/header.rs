@@ -1,17 +1,17 @@
 //! The header of the timeline: the visible range, and the choice of ranks.
 
+use callgrove_canvas::time::write_legend_ui;
 use callgrove_model::{DurationNs, ExecRef};
 use callgrove_session::{RankFilter, RankSort};
+use callgrove_widgets::text::round_duration;
+use callgrove_widgets::{count_of, view_header};
 use egui::{ComboBox, TextEdit, Ui};
 
 use super::cascade::cascade_ui;
 use super::marks::marks_ui;
 use super::search::search_ui;
 use super::state::ShownRun;
-use crate::canvas::time::write_legend_ui;
 use crate::context::ViewContext;
-use crate::text::round_duration;
-use crate::widgets::{count_of, view_header};
 
 /// Width next to the buttons from which the number of messages that are not drawn is shown, in points.
 const MIN_WIDTH_FOR_MESSAGES: f32 = 230.0;

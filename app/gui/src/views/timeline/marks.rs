@@ -1,9 +1,9 @@
 //! The user's marks on the timeline: a field for a new one, and the list of all.
 
+use callgrove_canvas::time::relative_time;
 use callgrove_session::{Command, Mark, TimeRange};
 use egui::{Key, TextEdit, Ui};
 
-use crate::canvas::time::relative_time;
 use crate::context::ViewContext;
 
 /// A mark while its text is entered.

@@ -1,8 +1,8 @@
 //! The anomalous occurrences of the selected pattern, underlined while q and s are dragged.
 
+use callgrove_canvas::time::MarkedOccurrences;
 use callgrove_session::{JudgedBy, Snapshot};
 
-use crate::canvas::time::MarkedOccurrences;
 use crate::latest_answer::LatestAnswer;
 
 /// The duration above which occurrences of the selected pattern are anomalous.

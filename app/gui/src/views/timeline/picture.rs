@@ -1,15 +1,15 @@
 //! The timeline as a picture: the strip of the run and the rows, without controls.
 
-use callgrove_model::DurationNs;
+use callgrove_canvas::time::relative_time;
+use callgrove_model::{DurationNs, thousands};
+use callgrove_widgets::text::round_duration;
+use callgrove_widgets::{ViewNotes, count_of};
 use egui::Ui;
 
 use super::state::{ShownRun, TimelineState};
 use super::strip::strip_ui;
 use super::ui::rows_ui;
-use crate::canvas::time::relative_time;
 use crate::context::ViewContext;
-use crate::text::round_duration;
-use crate::widgets::{ViewNotes, count_of, thousands};
 
 /// Draws strip and rows. Rows that do not fit as a whole are left out and counted.
 pub(crate) fn timeline_picture_ui(

@@ -6,9 +6,8 @@ use callgrove_model::{DurationNs, ExecRef, FuncId};
 use callgrove_session::{
     CallOf, Calls, CallsNamed, CallsOfFunction, FoundCalls, SpanIndex, TimeRange,
 };
+use callgrove_widgets::count_of;
 use egui::{Key, Response, TextEdit, Ui};
-
-use crate::widgets::count_of;
 
 /// The search and its matches.
 #[derive(Default)]

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use callgrove_canvas::time::{LaneCanvas, RankChoice, RowRequest, Window};
 use callgrove_model::{ExecRef, FuncId, ProgramId, RankId, TimeNs, TreeIdx};
 use callgrove_session::{
     Analysis, CallOf, Detection, RankFilter, Selection, Snapshot, SpanIndex, TimeRange,
 };
+use callgrove_widgets::text::short_name;
 
 use super::before::BeforeRun;
 use super::cascade::CascadeState;
@@ -14,8 +16,6 @@ use super::occurrences::PatternMarks;
 use super::search::SearchState;
 use super::statistics::StatisticsState;
 use super::trend::ShownTrend;
-use crate::canvas::time::{LaneCanvas, RankChoice, RowRequest, Window};
-use crate::text::short_name;
 use crate::views::focus::Focus;
 
 /// Margin on both sides of a tree that fills the window, as a fraction of its length.

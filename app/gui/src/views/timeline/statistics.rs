@@ -3,15 +3,14 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{DurationNs, ExecRef, FuncId, FunctionName, Trace};
+use callgrove_canvas::time::{LaneCanvas, Window, relative_time};
+use callgrove_model::{DurationNs, ExecRef, FuncId, FunctionName, Trace, thousands};
 use callgrove_session::{
     CallsOfFunction, DurationHistogram, FoundCalls, FunctionTotals, SpanIndex, TimeRange, TotalsOf,
 };
+use callgrove_widgets::theme::Theme;
+use callgrove_widgets::{count_of, view_header};
 use egui::{Grid, Mesh, Pos2, Rangef, Rect, Role, ScrollArea, Sense, Shape, Ui, Vec2, WidgetInfo};
-
-use crate::canvas::time::{LaneCanvas, Window, relative_time};
-use crate::theme::Theme;
-use crate::widgets::{count_of, thousands, view_header};
 
 /// Number of bins of the histogram.
 const NUM_BINS: usize = 40;

@@ -1,16 +1,16 @@
 //! The strip of the whole run above the rows: its abnormal executions by time and duration, and the visible range.
 
+use callgrove_canvas::time::{GUTTER, Window, span};
 use callgrove_model::TimeNs;
 use callgrove_session::{Command, Label, Selection, Span};
+use callgrove_widgets::count_of;
 use egui::{
     Align, Color32, Layout, Mesh, Pos2, Rangef, Rect, Response, Role, Sense, Shape, Stroke,
     StrokeKind, Ui, UiBuilder, Vec2, WidgetInfo,
 };
 
 use super::state::ShownRun;
-use crate::canvas::time::{GUTTER, Window, span};
 use crate::context::ViewContext;
-use crate::widgets::count_of;
 
 /// Height of the strip, in points.
 const HEIGHT: f32 = 46.0;

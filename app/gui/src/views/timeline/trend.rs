@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use callgrove_canvas::time::Window;
 use callgrove_model::{FuncId, ProgramId, RankId, TimeNs};
 use callgrove_session::{RunTrends, Snapshot, Trend, TrendKind};
-
-use crate::canvas::time::Window;
 
 /// The trend that was selected last.
 #[derive(Default)]

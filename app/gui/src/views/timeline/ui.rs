@@ -1,7 +1,9 @@
 //! The timeline as a widget.
 
+use callgrove_canvas::time::{Hovered, LaneScene, RangeChoice, UnderlinedCalls};
 use callgrove_model::ExecRef;
 use callgrove_session::Command;
+use callgrove_widgets::view_header;
 use egui::{Panel, Ui};
 
 use super::before::BeforeRun;
@@ -11,9 +13,7 @@ use super::marks::{NewMark, new_mark_ui};
 use super::state::{ShownRun, TimelineState};
 use super::statistics::{RangeRequest, StatisticsState, statistics_ui};
 use super::strip::strip_ui;
-use crate::canvas::time::{Hovered, LaneScene, RangeChoice, UnderlinedCalls};
 use crate::context::ViewContext;
-use crate::widgets::view_header;
 
 /// Draws the timeline of the run, the selected tree first.
 pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mut Ui) {

@@ -1,13 +1,13 @@
 //! The calls of two trees on one time axis, relative to their entries.
 
 use callgrove_model::{CsTree, DurationNs, FuncId, FunctionName};
+use callgrove_widgets::pointer_card;
+use callgrove_widgets::theme::{SMALLEST_TEXT, Theme};
 use egui::{
     Align2, FontId, Mesh, PopupAnchor, Pos2, Rect, Role, Sense, Shape, Ui, Vec2, WidgetInfo,
 };
 
 use super::state::Shown;
-use crate::theme::{SMALLEST_TEXT, Theme};
-use crate::widgets::pointer_card;
 
 /// Maximum number of call levels drawn.
 const MAX_LEVELS: usize = 6;
@@ -125,10 +125,10 @@ pub(super) fn aligned_ui(theme: &Theme, shown: &Shown, ui: &mut Ui) {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::forest_of;
     use callgrove_model::TreeIdx;
 
     use super::*;
-    use crate::test_support::forest_of;
 
     #[test]
     fn bars_start_at_the_entry_of_their_tree_and_do_not_overlap() {

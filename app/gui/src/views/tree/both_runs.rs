@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use callgrove_widgets::table::empty_ui;
+use callgrove_widgets::theme::Theme;
 use egui::{Label, RichText, Ui};
 
 use super::state::{BothRuns, DrawnPair, TreeState};
 use super::ui::one_run_ui;
 use crate::context::ViewContext;
-use crate::theme::Theme;
-use crate::widgets::table::empty_ui;
 
 /// Draws the focused tree and its differences from usual ones; on request the usual executions of two compared runs.
 pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {

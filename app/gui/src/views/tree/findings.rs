@@ -1,7 +1,10 @@
 //! The differences of the tree from usual ones, most important first.
 
-use callgrove_model::{DurationNs, FunctionName, Trace, WeightUnit};
+use callgrove_model::{DurationNs, FunctionName, Trace, WeightUnit, thousands};
 use callgrove_session::{Command, Difference, DifferenceKind, Explanation};
+use callgrove_widgets::delay::Delay;
+use callgrove_widgets::phrases_ui;
+use callgrove_widgets::theme::{RADIUS, Theme};
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
     Align, CursorIcon, Frame, Layout, Pos2, RichText, Role, ScrollArea, Sense, Slider, Stroke, Ui,
@@ -12,9 +15,6 @@ use super::outline::{Outline, outline};
 use super::sign::{paint_sign, sign_color};
 use super::state::{Shown, TreeState};
 use crate::context::ViewContext;
-use crate::delay::Delay;
-use crate::theme::{RADIUS, Theme};
-use crate::widgets::{phrases_ui, thousands};
 
 /// Height of the pane below which the title is left out, in points.
 const MIN_TITLE_HEIGHT: f32 = 240.0;

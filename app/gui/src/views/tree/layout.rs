@@ -326,10 +326,10 @@ impl Drawing {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::forest_of;
     use callgrove_model::{TreeIdx, WeightUnit};
 
     use super::*;
-    use crate::test_support::forest_of;
 
     const SCALE: Scale = Scale { area_per_ns: 1.0 };
     const CALLS: &str = "+r +a -a +b +a -a -b +a -a +b -b +b -b -r";

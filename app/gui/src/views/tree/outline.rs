@@ -99,10 +99,10 @@ fn merged_paths(tree: CsTree<'_>, root: usize, degree: usize) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::forest_of;
     use callgrove_model::TreeIdx;
 
     use super::*;
-    use crate::test_support::forest_of;
 
     /// Returns lines as `depth:name×calls`, and the number of truncated lines.
     fn drawn(calls: &str, root: usize, degree: usize, max_lines: usize) -> (Vec<String>, usize) {

@@ -2,11 +2,11 @@
 
 use callgrove_model::FunctionName;
 use callgrove_session::DifferenceKind;
+use callgrove_widgets::theme::{RADIUS, SMALLEST_TEXT, Theme};
 use egui::{Align2, Color32, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, Vec2};
 
 use super::sign::{paint_sign, sign_color};
 use super::state::{Camera, Shown};
-use crate::theme::{RADIUS, SMALLEST_TEXT, Theme};
 use crate::views::labels::{NameRequest, is_inside, place_labels};
 
 /// Maximum number of names.
@@ -336,7 +336,7 @@ impl Canvas<'_> {
         let others = drawn.other.map_or(0, |other| other.num_calls);
         match drawn.num_calls.max(others) {
             1 => name.to_owned(),
-            num_calls => format!("{name} ×{}", crate::widgets::thousands(num_calls)),
+            num_calls => format!("{name} ×{}", callgrove_model::thousands(num_calls)),
         }
     }
 

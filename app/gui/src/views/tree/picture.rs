@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, FuncId};
 use callgrove_session::{Difference, DifferenceKind, Explanation};
+use callgrove_widgets::text::short_name;
+use callgrove_widgets::theme::Theme;
+use callgrove_widgets::{LegendItem, ViewNotes, score_text};
 use egui::{Frame, Margin, Painter, Panel, Rect, RichText, Ui, UiBuilder, Vec2};
 
 use super::findings::{card_ui, compared_text, listed};
@@ -11,9 +14,6 @@ use super::sign::{paint_sign, sign_color};
 use super::state::{Shown, TreeState};
 use super::ui::canvas_ui;
 use crate::context::ViewContext;
-use crate::text::short_name;
-use crate::theme::Theme;
-use crate::widgets::{LegendItem, ViewNotes, score_text};
 
 /// Width of the list of differences, in points.
 const LIST_WIDTH: f32 = 280.0;

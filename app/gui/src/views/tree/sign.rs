@@ -1,9 +1,8 @@
 //! Signs of differences: the shape repeats the meaning of the colour, for colour-blind users.
 
 use callgrove_session::DifferenceKind;
+use callgrove_widgets::theme::Theme;
 use egui::{Color32, Painter, Pos2, Shape, Stroke, Vec2};
-
-use crate::theme::Theme;
 
 /// Returns the colour of a kind of difference: one for more than usual, one for less.
 pub(super) fn sign_color(theme: &Theme, kind: DifferenceKind) -> Color32 {

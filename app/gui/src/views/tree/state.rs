@@ -9,11 +9,11 @@ use callgrove_session::{
     Analysis, Calls, Explanation, Selection, Snapshot, TreeExplanation, TreeOf, UsualPair,
     median_duration,
 };
+use callgrove_widgets::delay::KnownDelay;
 use egui::{Pos2, Rect, Vec2};
 
 use super::forces::Forces;
 use super::layout::{Drawing, MERGE_FROM, Scale, TreeMove};
-use crate::delay::KnownDelay;
 use crate::views::focus::Focus;
 
 /// Initial importance from which differences are listed.

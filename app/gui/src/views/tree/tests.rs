@@ -1,7 +1,9 @@
 //! Tests of the tree on the screen, by label, pointer and keys.
 
+use callgrove_app_tests::demo_run::{demo_snapshot, demo_trace, snapshot_of, with_focus};
 use callgrove_model::{ExecIdx, ExecRef, LaneIdx, TreeIdx, WeightUnit};
 use callgrove_session::{Calls, Command, Difference, DifferenceKind, Snapshot};
+use callgrove_widgets::theme::Theme;
 use egui::{Key, Pos2, Rect, Ui, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
@@ -10,8 +12,7 @@ use super::state::{Shown, TreeState};
 use super::tree_ui;
 use super::ui::highlight;
 use crate::context::ViewContext;
-use crate::test_support::{demo_snapshot, demo_trace, snapshot_of, with_focus, written};
-use crate::theme::Theme;
+use crate::test_support::written;
 
 /// The view, and the commands that it sent.
 #[derive(Default)]
@@ -249,7 +250,7 @@ fn with_large_structure(num_functions: usize) -> Snapshot {
     let call = |at: usize| format!("+a_rather_long_name_{at} -a_rather_long_name_{at} ");
     let calls: Vec<String> = (0..num_functions).map(call).collect();
     let calls = calls.concat();
-    let forest = crate::test_support::forest_of(&format!("+r {calls}-r"));
+    let forest = callgrove_app_tests::demo_run::forest_of(&format!("+r {calls}-r"));
     let snapshot = with_focus(&demo_snapshot(), TreeIdx(0));
     let analysis = callgrove_session::Analysis {
         forest: forest.clone(),
@@ -431,7 +432,7 @@ fn a_tree_is_compared_with_the_usual_one_and_with_a_pinned_one() {
 
 #[test]
 fn a_vertex_of_the_other_tree_alone_selects_its_call_there() {
-    let forest = crate::test_support::forest_of("+r +a -a -r +r +a -a +b -b -r");
+    let forest = callgrove_app_tests::demo_run::forest_of("+r +a -a -r +r +a -a +b -b -r");
     let snapshot = with_focus(&demo_snapshot(), TreeIdx(0));
     let analysis = callgrove_session::Analysis {
         forest: forest.clone(),

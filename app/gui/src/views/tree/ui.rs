@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{CsTree, FunctionName, WeightUnit};
+use callgrove_model::{CsTree, FunctionName, WeightUnit, thousands};
 use callgrove_session::{Command, DifferenceKind};
+use callgrove_widgets::{pointer_card, view_header};
 use egui::{
     Checkbox, EventFilter, Frame, Key, Margin, Panel, PointerButton, PopupAnchor, Rect, Response,
     Role, Sense, Ui, WidgetInfo,
@@ -15,7 +16,6 @@ use super::layout::{TreeMove, Vertex};
 use super::paint::{Canvas, Highlight};
 use super::state::{Shown, TreeState};
 use crate::context::ViewContext;
-use crate::widgets::{pointer_card, thousands, view_header};
 
 /// Width of the list of differences, in points.
 const LIST_WIDTH: std::ops::RangeInclusive<f32> = 180.0..=280.0;

@@ -1,5 +1,7 @@
 //! The matrix as a widget: a row waits for a column.
 
+use callgrove_widgets::theme::SMALLEST_TEXT;
+use callgrove_widgets::{move_by_arrows, pointer_card};
 use egui::{
     Align2, FontId, Key, Mesh, PopupAnchor, Pos2, Rect, Response, Role, Sense, Shape, Stroke,
     StrokeKind, Ui, Vec2, WidgetInfo,
@@ -8,8 +10,6 @@ use egui::{
 use super::grid::WaitGrid;
 use crate::command::Action;
 use crate::context::ViewContext;
-use crate::theme::SMALLEST_TEXT;
-use crate::widgets::{move_by_arrows, pointer_card};
 
 /// Minimum size of a cell, in points.
 pub(super) const MIN_CELL: f32 = 3.0;

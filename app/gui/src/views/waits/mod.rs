@@ -10,11 +10,11 @@ mod state;
 mod tests;
 
 use callgrove_session::{Command, Snapshot};
+use callgrove_widgets::table::empty_ui;
+use callgrove_widgets::{header_fact, view_header};
 use egui::{Panel, Ui};
 
 use crate::context::ViewContext;
-use crate::widgets::table::empty_ui;
-use crate::widgets::{header_fact, view_header};
 pub(crate) use state::WaitsState;
 
 /// Width from which matrix and list are shown side by side, in points.

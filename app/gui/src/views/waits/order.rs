@@ -2,8 +2,7 @@
 
 use callgrove_model::FunctionName;
 use callgrove_session::{RootCause, RunCauses, TimeRange};
-
-use crate::widgets::table::Sort;
+use callgrove_widgets::table::Sort;
 
 /// The initial order.
 pub(super) const BY_CAUSED: Sort = Sort {

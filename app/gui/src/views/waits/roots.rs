@@ -1,15 +1,14 @@
 //! The list of roots, where delays began; the one that caused most delay first.
 
-use callgrove_model::{FunctionName, TimeNs};
+use callgrove_canvas::time::relative_time;
+use callgrove_model::{FunctionName, TimeNs, thousands};
 use callgrove_session::{Command, RootCause, RunCauses};
+use callgrove_widgets::delay::{commands_to_show_incident, kind_text};
+use callgrove_widgets::table::{Cell, Clicked, Column, Table, empty_ui};
 use egui::Ui;
 
 use super::WaitsState;
-use crate::canvas::time::relative_time;
 use crate::context::ViewContext;
-use crate::delay::{commands_to_show_incident, kind_text};
-use crate::widgets::table::{Cell, Clicked, Column, Table, empty_ui};
-use crate::widgets::thousands;
 
 /// Precision of times, in nanoseconds.
 const PIXEL_NS: f64 = 1_000.0;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use callgrove_model::TimeNs;
 use callgrove_session::{RunCauses, Snapshot, TimeRange, WaitCell, WaitsIn};
+use callgrove_widgets::table::Sort;
 
 use callgrove_tables::{DelayRootRow, RankWaitRow};
 
 use super::grid::{WaitGrid, ranks_of};
 use super::order::{BY_CAUSED, in_order};
 use crate::latest_answer::LatestAnswer;
-use crate::widgets::table::Sort;
 
 /// The user's choices, and the waits.
 pub(crate) struct WaitsState {

@@ -1,13 +1,14 @@
 //! Tests of matrix and list, driven by label without a display.
 
+use callgrove_app_tests::demo_run::demo_snapshot;
+use callgrove_app_tests::stall_run::stalled_snapshot;
 use callgrove_model::TimeNs;
 use callgrove_session::{Command, Snapshot, TimeRange, Work};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::*;
-use crate::stall_run_for_tests::stalled_snapshot;
-use crate::test_support::{demo_snapshot, harness_of, themed};
+use crate::test_support::{harness_of, themed};
 
 type View = Harness<'static, WaitsState>;
 

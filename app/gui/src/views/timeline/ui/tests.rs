@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use callgrove_app_tests::demo_run::{demo_snapshot, snapshot, with_focus, with_trace_write};
+use callgrove_canvas::time::Window;
 use callgrove_model::{LaneIdx, TimeNs, TreeIdx};
 use callgrove_session::{Command, RowKind, Selection, Snapshot};
 use egui::{Key, Pos2};
@@ -11,8 +13,7 @@ use egui_kittest::kittest::Queryable as _;
 
 use super::super::state::ShownRun;
 use super::*;
-use crate::canvas::time::Window;
-use crate::test_support::{demo_snapshot, harness_of, snapshot, with_focus, with_trace_write};
+use crate::test_support::harness_of;
 
 type View = Harness<'static, TimelineState>;
 
@@ -187,7 +188,7 @@ fn a_point_of_the_overview_selects_its_tree_and_a_drag_zooms() {
         .iter()
         .max_by_key(|span| span.duration())
         .expect("some are abnormal");
-    let left = rect.left() + crate::canvas::time::GUTTER;
+    let left = rect.left() + callgrove_canvas::time::GUTTER;
     let x = left + all.share_of(longest.from) as f32 * (rect.right() - left);
     let at = Pos2::new(x, rect.top() + 6.0);
     harness.hover_at(at);
