@@ -21,10 +21,12 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     (
         "egui",
         &[
+            "app/actions",
             "app/canvas",
             "app/cli",
             "app/gui",
             "app/picture",
+            "app/views*",
             "app/widgets",
             "benches",
             "wasm",

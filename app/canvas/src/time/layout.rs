@@ -36,9 +36,9 @@ pub(crate) const MIN_MARK_WIDTH: f32 = 3.0;
 /// A row and its position, in points from the top of the first row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PlacedRow {
-    /// The rank and its position among all.
+    /// The lane, and why it has a row.
     pub lane: LaneRow,
-    /// What it shows.
+    /// What the row shows.
     pub kind: RowKind,
     pub(crate) num_levels: usize,
     /// Top of the marks.

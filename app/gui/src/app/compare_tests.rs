@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callgrove_actions::View;
 use callgrove_app_tests::demo_run::demo_snapshot;
 use callgrove_app_tests::stall_run::stalled_snapshot;
 use callgrove_model::Progress;
@@ -10,7 +11,6 @@ use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::tests::Window;
-use crate::command::View;
 
 /// Returns a session in which the open run is compared with the run of another session.
 fn compared(after: &Snapshot, before: &Snapshot) -> Snapshot {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgrove_actions::{FilePurpose, ReportScope, WindowTable};
 use callgrove_export::SinkFormat;
 use callgrove_report::{CandidateChoice, IncidentChoice, ReportRequest};
 use callgrove_session::{Selection, Severity, Snapshot};
@@ -11,7 +12,6 @@ use egui::Context;
 
 use super::CallgroveApp;
 use crate::background::{ExportJob, FileMaker};
-use crate::command::{FilePurpose, ReportScope, WindowTable};
 use crate::export::{TableMaker, candidates_table, report_html, table_of};
 
 /// Period of frames while a file is made.

@@ -1,11 +1,11 @@
 //! Targets of the go-to box: executions, records, ranks, functions, times, views.
 
+use callgrove_actions::{Action, View};
 use callgrove_model::{DurationNs, ExecLabel, FunctionName, ProgramId, RankId, TimeNs, TreeCode};
 use callgrove_session::watch::{Scope, WatchCommand};
 use callgrove_session::{Command, Selection, Snapshot, TimeRange};
 
 use super::picker::{Choice, fit};
-use crate::command::{Action, View};
 
 /// The target of a row.
 #[derive(Clone, PartialEq, Debug)]

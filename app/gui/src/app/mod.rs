@@ -30,16 +30,16 @@ mod watch_tests;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use callgrove_actions::{Action, FilePurpose, View};
 use callgrove_session::watch::Page;
 use callgrove_session::{Command, ComparedWith, RunCauses, Session, Snapshot};
+use callgrove_views::ViewStates;
 use callgrove_widgets::focus_ring;
 use callgrove_widgets::theme::Theme;
 
 use crate::background::ExportJob;
-use crate::command::{Action, FilePurpose, View};
 use crate::panels::{ConnectForm, PublicationDraft, RootChooser, SettingsDraft, Start, StatusBar};
 use crate::platform::Platform;
-use crate::views::ViewStates;
 use layouts::Layout;
 use overlay::Overlay;
 use place::Destination;

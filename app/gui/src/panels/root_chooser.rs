@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use callgrove_actions::context::ViewContext;
 use callgrove_model::{FunctionName, FunctionPattern, thousands};
 use callgrove_session::{Command, Snapshot, Suggestion};
 use callgrove_widgets::theme::RADIUS;
@@ -10,8 +11,6 @@ use egui::{
     Align2, Button, FontId, Popup, PopupCloseBehavior, Rect, Role, ScrollArea, Sense, TextEdit,
     TextFormat, Ui, WidgetInfo, vec2,
 };
-
-use crate::context::ViewContext;
 
 /// Preferred width of the list, in points.
 const WIDTH: f32 = 560.0;

@@ -1,12 +1,12 @@
 //! Navigates from the current location to another, and back.
 
+use callgrove_actions::View;
 use callgrove_model::{TimeNs, TreeIdx};
 use callgrove_session::{Command, Selection, Snapshot, TimeRange};
 
 use super::super::CallgroveApp;
 use super::super::layouts::{bring_to_front, is_in_front};
 use super::{Destination, Place};
-use crate::command::View;
 
 /// Maximum number of trees in a link; larger groups are left out to keep links short.
 const MAX_TREES: usize = 40;
