@@ -8,12 +8,12 @@ use callgrove_session::Tile;
 /// Minimum length of a window: single events of a trace with microsecond timestamps are well separated in it.
 const MIN_LENGTH_NS: i64 = 1_000;
 
-/// A time range, at least [`MIN_LENGTH_NS`] long.
+/// A time range, at least a microsecond long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     /// Its begin.
     pub from: TimeNs,
-    /// Its end, at least [`MIN_LENGTH_NS`] later.
+    /// Its end, at least a microsecond later.
     pub to: TimeNs,
 }
 

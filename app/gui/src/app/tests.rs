@@ -13,8 +13,7 @@ use callgrove_session::{
 use callgrove_view_tests::{DrawnText, written};
 use callgrove_widgets::theme::SMALLEST_TEXT;
 use egui::{Key, Modifiers, Vec2};
-use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::{Harness, kittest::Queryable};
 
 use super::CallgroveApp;
 use crate::platform::{NoDialogs, Platform};
