@@ -12,7 +12,7 @@ pub struct ExportTexts {
 }
 
 impl ExportTexts {
-    pub(super) const fn new(
+    pub(crate) const fn new(
         name: &'static str,
         title: &'static str,
         file_name: &'static str,

@@ -32,7 +32,7 @@ pub enum WindowTable {
 
 impl WindowTable {
     /// Extensions of the possible files, the usual one first.
-    pub(super) const EXTENSIONS: &[&str] = &[
+    pub(crate) const EXTENSIONS: &[&str] = &[
         "csv",
         #[cfg(feature = "parquet")]
         "parquet",
@@ -41,7 +41,7 @@ impl WindowTable {
     ];
 
     /// A hint about possible files.
-    pub(super) const HINT: &str = if cfg!(feature = "parquet") {
+    pub(crate) const HINT: &str = if cfg!(feature = "parquet") {
         "Table (.csv, .parquet, .jsonl or .txt) of all listed rows; an existing one is replaced"
     } else {
         "Table (.csv, .jsonl or .txt) of all listed rows; an existing one is replaced"

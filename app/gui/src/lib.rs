@@ -1,4 +1,4 @@
-//! Callgrove's window: views and panels over a session.
+//! Callgrove's window: panels, layouts and dialogs around the views of a session.
 //!
 //! [`CallgroveApp`] reads the newest [`callgrove_session::Snapshot`], draws it, and sends
 //! [`callgrove_session::Command`]s. A frame never blocks on work. Functions that depend on the host of the window

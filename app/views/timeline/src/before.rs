@@ -10,17 +10,17 @@ use callgrove_session::{ComparedWith, SpanIndex};
 const MIN_HEIGHT_FOR_STRIP: f32 = 400.0;
 
 /// The earlier run on a canvas of its own.
-pub(super) struct BeforeRun {
-    pub(super) comparison: Arc<ComparedWith>,
-    pub(super) canvas: LaneCanvas,
-    pub(super) alignment: Alignment,
-    pub(super) is_hidden: bool,
-    pub(super) flagged: Arc<SpanIndex>,
+pub(crate) struct BeforeRun {
+    pub(crate) comparison: Arc<ComparedWith>,
+    pub(crate) canvas: LaneCanvas,
+    pub(crate) alignment: Alignment,
+    pub(crate) is_hidden: bool,
+    pub(crate) flagged: Arc<SpanIndex>,
 }
 
 /// The times of the two runs that are below each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Alignment {
+pub(crate) enum Alignment {
     /// The starts of the runs.
     Start,
     /// The starts of an iteration, counted from 0.
@@ -30,7 +30,7 @@ pub(super) enum Alignment {
 impl BeforeRun {
     /// Returns the run of a comparison, with the choices for it that are known; shows the same times of it as of the open
     /// run, whose canvas is `after`.
-    pub(super) fn follow(
+    pub(crate) fn follow(
         known: Option<Self>,
         comparison: Option<&Arc<ComparedWith>>,
         after: &mut LaneCanvas,
@@ -59,7 +59,7 @@ impl BeforeRun {
     }
 
     /// Returns whether the strip of the whole run fits above the rows of both runs.
-    pub(super) fn has_strip(run: Option<&Self>, height: f32) -> bool {
+    pub(crate) fn has_strip(run: Option<&Self>, height: f32) -> bool {
         run.is_none_or(|before| before.is_hidden) || height >= MIN_HEIGHT_FOR_STRIP
     }
 
@@ -74,7 +74,7 @@ impl BeforeRun {
     }
 
     /// Returns the time of this run that is below a time of AFTER, minus that time.
-    pub(super) fn shift(&self, after_origin: TimeNs) -> DurationNs {
+    pub(crate) fn shift(&self, after_origin: TimeNs) -> DurationNs {
         let [before, after] = self.comparison.iteration_starts();
         if let Alignment::Iteration(at) = self.alignment
             && let (Some(before), Some(after)) = (before.get(at), after.get(at))
@@ -85,13 +85,13 @@ impl BeforeRun {
     }
 
     /// Returns the number of iterations that both runs have.
-    pub(super) fn num_iterations(&self) -> usize {
+    pub(crate) fn num_iterations(&self) -> usize {
         let [before, after] = self.comparison.iteration_starts();
         before.len().min(after.len())
     }
 
     /// Returns the iteration of AFTER at a time, limited to those that both runs have.
-    pub(super) fn iteration_at(&self, time: TimeNs) -> usize {
+    pub(crate) fn iteration_at(&self, time: TimeNs) -> usize {
         let after = &self.comparison.iteration_starts()[1];
         let last = after.partition_point(|start| *start <= time);
         last.saturating_sub(1)

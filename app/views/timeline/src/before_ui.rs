@@ -15,7 +15,7 @@ const SHARE: f32 = 0.45;
 const MIN_HEIGHT: f32 = 240.0;
 
 /// Draws the earlier run in the lower part of the view.
-pub(super) fn before_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
+pub(crate) fn before_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     let Some(before) = &mut shown.before else {
         return;
     };

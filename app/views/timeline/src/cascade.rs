@@ -13,7 +13,7 @@ const MIN_WIDTH_FOR_NAME: f32 = 640.0;
 
 /// The selected delay, and the user's choice whether it is drawn.
 #[derive(Default)]
-pub(super) struct CascadeState {
+pub(crate) struct CascadeState {
     known: Option<Known>,
     /// Whether the user hides the path of an incident, which is drawn by default.
     hides_incidents: bool,
@@ -43,7 +43,7 @@ impl Known {
 
 impl CascadeState {
     /// Looks up the path of the selection, if it is not known.
-    pub(super) fn follow(&mut self, snapshot: &Snapshot) {
+    pub(crate) fn follow(&mut self, snapshot: &Snapshot) {
         let Some(causes) = &snapshot.causes else {
             self.known = None;
             return;
@@ -62,7 +62,7 @@ impl CascadeState {
     }
 
     /// Shows or hides the path.
-    pub(super) fn toggle(&mut self) {
+    pub(crate) fn toggle(&mut self) {
         let is_incident = (self.known.as_ref()).is_some_and(|known| known.incident.is_some());
         if is_incident {
             self.hides_incidents ^= true;
@@ -72,7 +72,7 @@ impl CascadeState {
     }
 
     /// Returns the path to draw.
-    pub(super) fn shown(&self) -> Option<&Cascade> {
+    pub(crate) fn shown(&self) -> Option<&Cascade> {
         let known = self.known.as_ref()?;
         let is_shown = if known.incident.is_some() {
             !self.hides_incidents
@@ -84,7 +84,7 @@ impl CascadeState {
 }
 
 /// Draws the switch of the path, if a selected item was delayed.
-pub(super) fn cascade_ui(state: &mut CascadeState, theme: &Theme, ui: &mut Ui) {
+pub(crate) fn cascade_ui(state: &mut CascadeState, theme: &Theme, ui: &mut Ui) {
     let known = state.known.as_ref();
     let Some(cascade) = known.and_then(|known| known.cascade.as_ref()) else {
         return;

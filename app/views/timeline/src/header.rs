@@ -58,7 +58,7 @@ pub(crate) fn header_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mu
 }
 
 /// Draws the row below: the search, and the choice of ranks. Returns a call to show.
-pub(super) fn tools_ui(
+pub(crate) fn tools_ui(
     shown: &mut ShownRun,
     call: Option<ExecRef>,
     ui: &mut Ui,

@@ -6,7 +6,7 @@ use callgrove_session::{Command, Mark, TimeRange};
 use egui::{Key, TextEdit, Ui};
 
 /// A mark while its text is entered.
-pub(super) struct NewMark {
+pub(crate) struct NewMark {
     range: TimeRange,
     text: String,
     wants_focus: bool,
@@ -14,7 +14,7 @@ pub(super) struct NewMark {
 
 impl NewMark {
     /// Starts a mark.
-    pub(super) fn at(range: TimeRange) -> Self {
+    pub(crate) fn at(range: TimeRange) -> Self {
         Self {
             range,
             text: String::new(),
@@ -24,7 +24,7 @@ impl NewMark {
 }
 
 /// Draws the field of a new mark: Enter saves it, Esc discards it.
-pub(super) fn new_mark_ui(ctx: &mut ViewContext<'_>, new: &mut Option<NewMark>, ui: &mut Ui) {
+pub(crate) fn new_mark_ui(ctx: &mut ViewContext<'_>, new: &mut Option<NewMark>, ui: &mut Ui) {
     let Some(mark) = new else { return };
     let field = TextEdit::singleline(&mut mark.text)
         .hint_text("Add a note")
@@ -45,7 +45,7 @@ pub(super) fn new_mark_ui(ctx: &mut ViewContext<'_>, new: &mut Option<NewMark>, 
 }
 
 /// Draws the menu of all marks. Returns the mark to go to.
-pub(super) fn marks_ui(
+pub(crate) fn marks_ui(
     ctx: &mut ViewContext<'_>,
     origin: callgrove_model::TimeNs,
     ui: &mut Ui,

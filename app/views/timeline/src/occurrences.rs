@@ -6,14 +6,14 @@ use callgrove_session::{JudgedBy, Snapshot};
 
 /// The duration above which occurrences of the selected pattern are anomalous.
 #[derive(Default)]
-pub(super) struct PatternMarks {
+pub(crate) struct PatternMarks {
     judged: LatestAnswer<JudgedBy>,
     shown: Option<MarkedOccurrences>,
 }
 
 impl PatternMarks {
     /// Takes over pattern and reference.
-    pub(super) fn follow(&mut self, snapshot: &Snapshot) {
+    pub(crate) fn follow(&mut self, snapshot: &Snapshot) {
         self.shown = self.longer_occurrences(snapshot);
     }
 
@@ -27,7 +27,7 @@ impl PatternMarks {
     }
 
     /// Returns the occurrences that take longer.
-    pub(super) fn shown(&self) -> Option<MarkedOccurrences> {
+    pub(crate) fn shown(&self) -> Option<MarkedOccurrences> {
         self.shown
     }
 }

@@ -11,14 +11,14 @@ use egui::{Key, Response, TextEdit, Ui};
 
 /// The search and its matches.
 #[derive(Default)]
-pub(super) struct SearchState {
+pub(crate) struct SearchState {
     text: String,
     /// The function that was chosen elsewhere; its calls are the matches, whatever the text.
     func: Option<FuncId>,
     /// The matches of the text, once they are known.
     found: Option<Arc<FoundCalls>>,
     /// The matching calls, for drawing.
-    pub(super) spans: SpanIndex,
+    pub(crate) spans: SpanIndex,
     wants_focus: bool,
     /// A pending step to another match, forward or back, which waits for its starting point.
     step: Option<bool>,
@@ -26,12 +26,12 @@ pub(super) struct SearchState {
 
 impl SearchState {
     /// Focuses the field.
-    pub(super) fn focus(&mut self) {
+    pub(crate) fn focus(&mut self) {
         self.wants_focus = true;
     }
 
     /// Searches the calls of a function that was chosen elsewhere.
-    pub(super) fn choose(&mut self, func: FuncId, name: String) {
+    pub(crate) fn choose(&mut self, func: FuncId, name: String) {
         (self.found, self.step, self.spans) = (None, None, SpanIndex::default());
         (self.func, self.text) = (Some(func), name);
     }

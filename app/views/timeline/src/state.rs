@@ -30,39 +30,39 @@ pub struct TimelineState {
 }
 
 /// A run on the canvas.
-pub(super) struct ShownRun {
-    pub(super) canvas: LaneCanvas,
-    pub(super) ranks: RankChoice,
+pub(crate) struct ShownRun {
+    pub(crate) canvas: LaneCanvas,
+    pub(crate) ranks: RankChoice,
     /// The user's text that chooses ranks.
-    pub(super) ranks_text: String,
+    pub(crate) ranks_text: String,
     /// The error of that text.
-    pub(super) ranks_error: Option<String>,
+    pub(crate) ranks_error: Option<String>,
     focus: Option<Focus>,
     call: Option<ExecRef>,
     /// The selected incident, and its time range.
     incident: Option<(usize, Window)>,
     trend: ShownTrend,
     /// Anomalous occurrences of the selected pattern.
-    pub(super) occurrences: PatternMarks,
+    pub(crate) occurrences: PatternMarks,
     /// Whether the incident as a whole is selected, and not one of its trees.
     is_of_incident: bool,
     /// The path of a delay.
-    pub(super) cascade: CascadeState,
+    pub(crate) cascade: CascadeState,
     /// The call that was fitted last.
     fitted: Option<ExecRef>,
     /// Abnormal trees.
-    pub(super) flagged: Arc<SpanIndex>,
+    pub(crate) flagged: Arc<SpanIndex>,
     flagged_of: Option<(Arc<Analysis>, Arc<Detection>)>,
     /// The earlier run that this one is compared with.
-    pub(super) before: Option<BeforeRun>,
+    pub(crate) before: Option<BeforeRun>,
     /// The search for calls.
-    pub(super) search: SearchState,
+    pub(crate) search: SearchState,
     /// Statistics of functions in the selected time range.
-    pub(super) statistics: Option<StatisticsState>,
+    pub(crate) statistics: Option<StatisticsState>,
     /// A mark while its text is entered.
-    pub(super) new_mark: Option<NewMark>,
+    pub(crate) new_mark: Option<NewMark>,
     /// Start of the brushed range of the strip, as a fraction of the run.
-    pub(super) brush_from: Option<f64>,
+    pub(crate) brush_from: Option<f64>,
 }
 
 impl TimelineState {
@@ -118,12 +118,12 @@ impl TimelineState {
     }
 
     /// Returns the run that was shown last.
-    pub(super) fn shown(&mut self) -> Option<&mut ShownRun> {
+    pub(crate) fn shown(&mut self) -> Option<&mut ShownRun> {
         self.shown.as_mut()
     }
 
     /// Shows the run of a snapshot; a newly selected tree fills the window.
-    pub(super) fn show(&mut self, snapshot: &Snapshot) -> Option<&mut ShownRun> {
+    pub(crate) fn show(&mut self, snapshot: &Snapshot) -> Option<&mut ShownRun> {
         let Some(calls) = &snapshot.calls else {
             self.shown = None;
             return None;
@@ -243,21 +243,21 @@ impl ShownRun {
 
     /// Returns the root of the selected tree; `None` while a trend or an incident as a whole is selected, since all
     /// rows of the incident are equal.
-    pub(super) fn tree(&self) -> Option<ExecRef> {
+    pub(crate) fn tree(&self) -> Option<ExecRef> {
         let is_of_tree = !self.is_of_incident && self.trend.number().is_none();
         let focus = self.focus.as_ref().filter(|_| is_of_tree)?;
         Some(focus.analysis.forest.trees()[focus.tree.index()].root)
     }
 
     /// Returns entry and exit of the tree of [`ShownRun::tree`].
-    pub(super) fn tree_times(&self) -> Option<(TimeNs, TimeNs)> {
+    pub(crate) fn tree_times(&self) -> Option<(TimeNs, TimeNs)> {
         self.tree()?;
         let tree = self.focus.as_ref()?.root();
         Some((tree.entry()[0], tree.exit()))
     }
 
     /// Returns the title of the timeline.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         if let Some((number, _)) = self.incident.filter(|_| self.is_of_incident) {
             return format!("Timeline of incident {}", number + 1);
         }
@@ -272,7 +272,7 @@ impl ShownRun {
     }
 
     /// Returns the code of a tree of the forest of the abnormal executions.
-    pub(super) fn code(&self, tree: TreeIdx) -> String {
+    pub(crate) fn code(&self, tree: TreeIdx) -> String {
         let subject = self.flagged_of.as_ref();
         subject.map_or_else(String::new, |(analysis, _)| {
             analysis.forest.code(tree).to_string()
@@ -280,7 +280,7 @@ impl ShownRun {
     }
 
     /// Fits a newly selected call; otherwise the next of call, incident, tree and run after the visible one.
-    pub(super) fn fit(&mut self) {
+    pub(crate) fn fit(&mut self) {
         let is_new = self.call.is_some() && self.call != self.fitted;
         self.fitted = self.call;
         let call = self.call.and_then(|call| {
@@ -304,7 +304,7 @@ impl ShownRun {
     }
 
     /// Carries out an action at the name of a rank's row.
-    pub(super) fn choose(&mut self, rank: (ProgramId, RankId), request: RowRequest) {
+    pub(crate) fn choose(&mut self, rank: (ProgramId, RankId), request: RowRequest) {
         match request {
             RowRequest::Pin => {
                 if !self.ranks.pinned.remove(&rank) {

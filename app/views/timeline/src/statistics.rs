@@ -18,7 +18,7 @@ const NUM_BINS: usize = 40;
 const HISTOGRAM_HEIGHT: f32 = 72.0;
 
 /// The totals of a time range.
-pub(super) struct StatisticsState {
+pub(crate) struct StatisticsState {
     wanted: TotalsOf,
     /// The totals, once they are known.
     totals: Option<Arc<Vec<FunctionTotals>>>,
@@ -38,7 +38,7 @@ struct FunctionDurations {
 }
 
 /// A request of the user.
-pub(super) enum RangeRequest {
+pub(crate) enum RangeRequest {
     /// To show a call.
     Call(ExecRef),
     /// To clear the range.
@@ -47,13 +47,13 @@ pub(super) enum RangeRequest {
 
 impl StatisticsState {
     /// Returns the calls in the brushed bins of the histogram.
-    pub(super) fn spans(&self) -> Option<&SpanIndex> {
+    pub(crate) fn spans(&self) -> Option<&SpanIndex> {
         self.function.as_ref().map(|function| &function.spans)
     }
 }
 
 /// Draws the statistics of `range` over the rows.
-pub(super) fn statistics_ui(
+pub(crate) fn statistics_ui(
     theme: &Theme,
     (canvas, state): (&mut LaneCanvas, &mut Option<StatisticsState>),
     range: TimeRange,

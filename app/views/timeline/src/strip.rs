@@ -26,7 +26,7 @@ const MIN_RATIO: f32 = 2.0;
 
 /// Draws the strip. A drag zooms to the brushed range, a click on a point selects its tree, and a click elsewhere moves
 /// the window there.
-pub(super) fn strip_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
+pub(crate) fn strip_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     let size = Vec2::new(ui.available_width(), HEIGHT);
     let (area, response) = ui.allocate_exact_size(size, Sense::click_and_drag());
     let strip = area.with_min_x((area.left() + GUTTER).min(area.right() - 1.0));

@@ -9,28 +9,28 @@ use callgrove_session::{RunTrends, Snapshot, Trend, TrendKind};
 
 /// The trend that was selected last.
 #[derive(Default)]
-pub(super) struct ShownTrend {
+pub(crate) struct ShownTrend {
     known: Option<(Arc<RunTrends>, usize)>,
 }
 
 /// The ranks, function and time range of a trend.
-pub(super) struct TrendPlace {
+pub(crate) struct TrendPlace {
     /// Its ranks.
-    pub(super) ranks: BTreeSet<(ProgramId, RankId)>,
+    pub(crate) ranks: BTreeSet<(ProgramId, RankId)>,
     /// The function with the largest cost.
-    pub(super) func: FuncId,
+    pub(crate) func: FuncId,
     /// Its time range.
-    pub(super) window: Window,
+    pub(crate) window: Window,
 }
 
 impl ShownTrend {
     /// Returns the number of the selected trend.
-    pub(super) fn number(&self) -> Option<usize> {
+    pub(crate) fn number(&self) -> Option<usize> {
         self.known.as_ref().map(|(_, number)| *number)
     }
 
     /// Takes over the selected trend. Returns whether the selection changed.
-    pub(super) fn follow(&mut self, snapshot: &Snapshot) -> bool {
+    pub(crate) fn follow(&mut self, snapshot: &Snapshot) -> bool {
         let new = snapshot.trends.as_ref().zip(snapshot.trend);
         let new = new.filter(|(trends, number)| *number < trends.all().len());
         let is_same = match (&self.known, new) {
@@ -46,7 +46,7 @@ impl ShownTrend {
     }
 
     /// Returns the location of the trend within a run.
-    pub(super) fn place(&self, run: Window) -> Option<TrendPlace> {
+    pub(crate) fn place(&self, run: Window) -> Option<TrendPlace> {
         let (trends, number) = self.known.as_ref()?;
         let trend = trends.all().get(*number)?;
         let ranks = trend.lanes.iter().map(|&lane| {
