@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use callgrove_gui::canvas::points::{
-    Aspect, MarkShape, PointMark, PointScene, PointsState, points_ui,
-};
-use callgrove_gui::theme::Theme;
+use callgrove_canvas::points::{Aspect, MarkShape, PointMark, PointScene, PointsState, points_ui};
+use callgrove_widgets::theme::Theme;
 use criterion::{Criterion, criterion_group, criterion_main};
 use egui::{Color32, Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2};
 use rand::{Rng, SeedableRng};

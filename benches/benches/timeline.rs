@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgrove_gui::context::ViewContext;
-use callgrove_gui::theme::Theme;
-use callgrove_gui::views::timeline::{TimelineState, timeline_ui};
+use callgrove_actions::context::ViewContext;
 use callgrove_model::{
     CommKind, CommRef, Comms, Counters, DurationNs, ExecIdx, Executions, FuncId, Lane, LaneIdx,
     Message, NameTable, NonMaxIdx, ProgramId, RankId, StepId, ThreadId, TimeNs, Trace,
 };
 use callgrove_query::Calls;
 use callgrove_session::Snapshot;
+use callgrove_timeline_view::{TimelineState, timeline_ui};
+use callgrove_widgets::theme::Theme;
 use criterion::{Criterion, criterion_group, criterion_main};
 use egui::{
     Context, Event, Key, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, RawInput, Rect,

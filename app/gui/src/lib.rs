@@ -1,4 +1,4 @@
-//! Callgrove's window: views and panels over a session.
+//! Callgrove's window: panels, layouts and dialogs around the views of a session.
 //!
 //! [`CallgroveApp`] reads the newest [`callgrove_session::Snapshot`], draws it, and sends
 //! [`callgrove_session::Command`]s. A frame never blocks on work. Functions that depend on the host of the window
@@ -9,42 +9,17 @@
 //! ```text
 //! app                    frame loop, layouts, overlays
 //! panels, export         bars and dialogs; tables and reports as files
-//! picture                views as pictures, without a window
-//! views                  one folder each
-//! context, platform      snapshot, theme and commands of a view; the host of the window
+//! platform               the host of the window
 //! background             files that are made while the window is used
-//! command                actions, menus, keys, names of views and layouts
-//! canvas                 ranks over time, points on a plane
-//! delay, text, widgets   descriptions and numbers as text, small controls
-//! theme                  colours and fonts
 //! ```
 
 mod app;
 mod background;
-pub mod canvas;
-mod command;
-pub mod context;
-mod delay;
 pub mod export;
-pub mod hover;
-mod latest_answer;
 mod panels;
-pub mod picture;
 mod platform;
-#[cfg(test)]
-mod remote_tests;
-#[cfg(test)]
-mod stall_run_for_tests;
-#[cfg(test)]
-mod test_support;
-mod text;
-pub mod theme;
-#[cfg(test)]
-mod trend_run_for_tests;
-pub mod views;
-pub mod widgets;
 
 pub use app::{CallgroveApp, Place, stored_window_size};
 pub use background::{ExportProgress, FileMaker};
-pub use command::{FilePurpose, PictureView, ReportScope, WindowTable};
+pub use callgrove_actions::{FilePurpose, PictureView, ReportScope, WindowTable};
 pub use platform::{InputFinder, NoDialogs, PathKind, Platform, command_for};

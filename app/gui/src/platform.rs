@@ -1,12 +1,12 @@
 //! The interface between the window and its host.
 
+use callgrove_actions::FilePurpose;
 use callgrove_model::{Progress, TimeNs};
 use callgrove_report::{InputFile, ReportOrigin};
 use callgrove_session::Command;
 use callgrove_session::watch::WatchCommand;
 
 use crate::background::{ExportProgress, FileMaker};
-use crate::command::FilePurpose;
 
 /// Finds the input files of a report; an error is a sentence without its period.
 pub type InputFinder = Box<dyn FnOnce(Progress<'_>) -> Result<Vec<InputFile>, String> + Send>;

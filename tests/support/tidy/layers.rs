@@ -20,7 +20,17 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("eframe", &["app/cli", "app/gui", "wasm"]),
     (
         "egui",
-        &["app/cli", "app/gui", "app/picture", "benches", "wasm"],
+        &[
+            "app/actions",
+            "app/canvas",
+            "app/cli",
+            "app/gui",
+            "app/picture",
+            "app/views*",
+            "app/widgets",
+            "benches",
+            "wasm",
+        ],
     ),
     ("libloading", &["core/*-sys"]),
     ("pyo3", &["app/python"]),

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use callgrove_actions::View;
+use callgrove_app_tests::demo_run::demo_snapshot;
+use callgrove_app_tests::stall_run::stalled_snapshot;
 use callgrove_model::Progress;
 use callgrove_session::{Command, ComparedWith, Snapshot};
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::tests::Window;
-use crate::command::View;
-use crate::stall_run_for_tests::stalled_snapshot;
-use crate::test_support::demo_snapshot;
 
 /// Returns a session in which the open run is compared with the run of another session.
 fn compared(after: &Snapshot, before: &Snapshot) -> Snapshot {

@@ -1,13 +1,16 @@
 //! Draws each docked view, or a hint about what is missing when a view has no content.
 
+use callgrove_actions::context::ViewContext;
+use callgrove_actions::{Action, View};
+use callgrove_finding_views::{changes, incidents, patterns, waits};
+use callgrove_job_views::{counters, overview, profile, record, records};
+use callgrove_timeline_view::timeline_ui;
+use callgrove_tree_views::{candidates, details, scatter, tree};
 use egui::{EventFilter, Frame, Id, Margin, RichText, Sense, Stroke, StrokeKind, Ui, WidgetText};
 use egui_tiles::{SimplificationOptions, TileId, UiResponse};
 
 use super::{States, layouts};
-use crate::command::{Action, View};
-use crate::context::ViewContext;
 use crate::panels;
-use crate::views;
 
 /// Margin around a view, in points.
 const MARGIN: i8 = 6;
@@ -104,27 +107,27 @@ impl Dock<'_, '_> {
         }
         let (ctx, states) = (&mut *self.ctx, &mut self.states.views);
         match view {
-            View::Incidents => views::incidents::incidents_ui(ctx, &mut states.incidents, ui),
+            View::Incidents => incidents::incidents_ui(ctx, &mut states.incidents, ui),
             View::Candidates => {
-                views::candidates::candidates_ui(ctx, &mut states.candidates, ui);
+                candidates::candidates_ui(ctx, &mut states.candidates, ui);
             }
-            View::Map => views::scatter::scatter_ui(ctx, &mut states.scatter, ui),
-            View::Tree => views::tree::tree_ui(ctx, &mut states.tree, ui),
-            View::Timeline => views::timeline::timeline_ui(ctx, &mut states.timeline, ui),
-            View::Details => views::details::details_ui(ctx, &mut states.details, ui),
+            View::Map => scatter::scatter_ui(ctx, &mut states.scatter, ui),
+            View::Tree => tree::tree_ui(ctx, &mut states.tree, ui),
+            View::Timeline => timeline_ui(ctx, &mut states.timeline, ui),
+            View::Details => details::details_ui(ctx, &mut states.details, ui),
             View::Training => {
                 let (settings, publication) =
                     (&mut self.states.settings, &mut self.states.publication);
                 panels::training_ui(ctx, &mut states.candidates, settings, publication, ui);
             }
-            View::Overview => views::overview::overview_ui(ctx, &mut states.overview, ui),
-            View::Profile => views::profile::functions_ui(ctx, &mut states.profile, ui),
-            View::Patterns => views::patterns::patterns_ui(ctx, &mut states.patterns, ui),
-            View::Changes => views::changes::changes_ui(ctx, &mut states.changes, ui),
-            View::Waits => views::waits::waits_ui(ctx, &mut states.waits, ui),
-            View::Counters => views::counters::counters_ui(ctx, &mut states.counters, ui),
-            View::Records => views::records::executions_ui(ctx, &mut states.records, ui),
-            View::Record => views::record::document_ui(ctx, &mut states.record, ui),
+            View::Overview => overview::overview_ui(ctx, &mut states.overview, ui),
+            View::Profile => profile::functions_ui(ctx, &mut states.profile, ui),
+            View::Patterns => patterns::patterns_ui(ctx, &mut states.patterns, ui),
+            View::Changes => changes::changes_ui(ctx, &mut states.changes, ui),
+            View::Waits => waits::waits_ui(ctx, &mut states.waits, ui),
+            View::Counters => counters::counters_ui(ctx, &mut states.counters, ui),
+            View::Records => records::executions_ui(ctx, &mut states.records, ui),
+            View::Record => record::document_ui(ctx, &mut states.record, ui),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
+use callgrove_app_tests::demo_run::demo_trace;
 use callgrove_model::{Progress, RunIdentity, TimeNs, Trace, TreeIdx};
 use callgrove_session::{
     Command, DifferenceKind, Engine, Host, HostError, JournalWriter, Label, LearnSettings,
@@ -15,7 +16,6 @@ use egui_kittest::kittest::Queryable as _;
 
 use super::CallgroveApp;
 use crate::platform::NoDialogs;
-use crate::test_support::demo_trace;
 
 type Files = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 

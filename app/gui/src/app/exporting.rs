@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgrove_actions::{FilePurpose, ReportScope, WindowTable};
 use callgrove_export::SinkFormat;
 use callgrove_report::{CandidateChoice, IncidentChoice, ReportRequest};
 use callgrove_session::{Selection, Severity, Snapshot};
@@ -11,7 +12,6 @@ use egui::Context;
 
 use super::CallgroveApp;
 use crate::background::{ExportJob, FileMaker};
-use crate::command::{FilePurpose, ReportScope, WindowTable};
 use crate::export::{TableMaker, candidates_table, report_html, table_of};
 
 /// Period of frames while a file is made.
@@ -190,6 +190,8 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Mutex;
 
+    use callgrove_app_tests::demo_run::demo_snapshot;
+    use callgrove_app_tests::stall_run::{stalled_snapshot, with_incident};
     use callgrove_report::ReportOrigin;
     use callgrove_session::Command;
     use egui::{Key, Modifiers};
@@ -198,8 +200,6 @@ mod tests {
     use super::super::tests::{Window, order};
     use super::*;
     use crate::platform::{NoDialogs, Platform};
-    use crate::stall_run_for_tests::{stalled_snapshot, with_incident};
-    use crate::test_support::demo_snapshot;
 
     type Files = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 

@@ -1,11 +1,11 @@
 //! Targets of the go-to box: executions, records, ranks, functions, times, views.
 
+use callgrove_actions::{Action, View};
 use callgrove_model::{DurationNs, ExecLabel, FunctionName, ProgramId, RankId, TimeNs, TreeCode};
 use callgrove_session::watch::{Scope, WatchCommand};
 use callgrove_session::{Command, Selection, Snapshot, TimeRange};
 
 use super::picker::{Choice, fit};
-use crate::command::{Action, View};
 
 /// The target of a row.
 #[derive(Clone, PartialEq, Debug)]
@@ -173,8 +173,9 @@ fn views(typed: &str) -> Vec<Choice<Target>> {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::demo_snapshot;
+
     use super::*;
-    use crate::test_support::demo_snapshot;
 
     fn texts(typed: &str) -> Vec<String> {
         let found = targets(&demo_snapshot(), typed);

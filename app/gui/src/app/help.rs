@@ -1,9 +1,8 @@
 //! The help overlay: all keys, which can be changed here, and a glossary of terms and values.
 
+use callgrove_actions::context::ViewContext;
+use callgrove_actions::{ACTIONS, Entry, KeyMap, Menu, View, any_pressed};
 use egui::{Context, Grid, Id, Modal, RichText, ScrollArea, Ui};
-
-use crate::command::{ACTIONS, Entry, KeyMap, Menu, View, any_pressed};
-use crate::context::ViewContext;
 
 /// State of the help overlay while it is open.
 #[derive(Default)]

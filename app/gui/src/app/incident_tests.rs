@@ -1,5 +1,9 @@
 //! Tests of incidents in the whole window: the initial view and the keys.
 
+use callgrove_app_tests::stall_run::{
+    stalled_snapshot, trees_of_stall, with_causes, with_incident,
+};
+use callgrove_app_tests::trend_run::trend_snapshot;
 use callgrove_session::watch::{Collection, WatchUpdate};
 use callgrove_session::{Command, Label, Selection, Snapshot};
 use egui::{Key, Modifiers};
@@ -7,8 +11,6 @@ use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::tests::Window;
 use super::watch_tests::{WAIT, Window as WatchWindow, packet};
-use crate::stall_run_for_tests::{stalled_snapshot, trees_of_stall, with_causes, with_incident};
-use crate::trend_run_for_tests::trend_snapshot;
 
 fn select_stall(snapshot: &Snapshot, number: usize) -> Command {
     Command::Select(Selection::Group(trees_of_stall(snapshot, number)))

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use callgrove_actions::View;
+use callgrove_finding_views::incidents::IncidentsState;
 use callgrove_session::{Selection, Snapshot};
+use callgrove_widgets::delay::{commands_to_show_incident, trees_hit};
 
 use super::CallgroveApp;
-use crate::command::View;
-use crate::delay::{commands_to_show_incident, trees_hit};
-use crate::views::incidents::IncidentsState;
 
 impl CallgroveApp {
     /// Selects the costliest incident that hit an execution, or a trend if there is no such incident. Does nothing once

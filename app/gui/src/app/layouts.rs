@@ -1,9 +1,8 @@
 //! Where the views are docked: two named layouts, each as the user last arranged it.
 
+use callgrove_actions::{LayoutName, View};
 use egui::{Id, Pos2, Rect, Vec2};
 use egui_tiles::{Container, Linear, LinearDir, Tabs, Tile, TileId, Tiles, Tree};
-
-use crate::command::{LayoutName, View};
 
 /// Windows narrower than this, in points, get fewer columns.
 const NARROW: f32 = 1_150.0;

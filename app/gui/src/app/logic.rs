@@ -3,8 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgrove_actions::{Action, LayoutName, View};
+use callgrove_finding_views::incidents::IncidentsState;
 use callgrove_session::watch::{QueryForm, WatchCommand};
 use callgrove_session::{CallOf, Command, EventKey, Label, Selection, Snapshot, TrainingAnswer};
+use callgrove_tree_views::candidates::Step;
+use callgrove_widgets::theme::Theme;
 use egui::Context;
 
 use super::dock::{focus_id, newly_focused};
@@ -15,10 +19,6 @@ use super::layouts::{
 use super::overlay::Overlay;
 use super::picker::Picker;
 use super::{CallgroveApp, HandledState};
-use crate::command::{Action, LayoutName, View};
-use crate::theme::Theme;
-use crate::views::candidates::Step;
-use crate::views::incidents::IncidentsState;
 
 /// Interval between two checks of the progress.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);

@@ -30,16 +30,16 @@ mod watch_tests;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use callgrove_actions::{Action, FilePurpose, View};
 use callgrove_session::watch::Page;
 use callgrove_session::{Command, ComparedWith, RunCauses, Session, Snapshot};
+use callgrove_views::ViewStates;
+use callgrove_widgets::focus_ring;
+use callgrove_widgets::theme::Theme;
 
 use crate::background::ExportJob;
-use crate::command::{Action, FilePurpose, View};
 use crate::panels::{ConnectForm, PublicationDraft, RootChooser, SettingsDraft, Start, StatusBar};
 use crate::platform::Platform;
-use crate::theme::Theme;
-use crate::views::ViewStates;
-use crate::widgets::focus_ring;
 use layouts::Layout;
 use overlay::Overlay;
 use place::Destination;
@@ -193,13 +193,13 @@ fn longest_click(is_touch: bool) -> f64 {
 
 #[cfg(test)]
 mod click_tests {
+    use callgrove_app_tests::demo_run::demo_snapshot;
     use egui::Modifiers;
     use egui_kittest::Harness;
     use egui_kittest::kittest::Queryable as _;
 
     use super::CallgroveApp;
     use super::tests::Window;
-    use crate::test_support::demo_snapshot;
 
     #[test]
     fn a_press_is_a_click_however_long_a_frame_takes() {

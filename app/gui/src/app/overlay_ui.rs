@@ -1,12 +1,13 @@
 //! Draws the overlay, and carries out what was chosen there.
 
+use callgrove_actions::context::ViewContext;
+use callgrove_actions::{ACTIONS, Action, View};
+
 use super::CallgroveApp;
 use super::go_to::{Target, targets};
 use super::help::help_ui;
 use super::overlay::Overlay;
 use super::picker::{Choice, Picked, fit};
-use crate::command::{ACTIONS, Action, View};
-use crate::context::ViewContext;
 use crate::panels::PathAnswer;
 
 impl CallgroveApp {

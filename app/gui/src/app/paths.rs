@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use callgrove_actions::{FilePurpose, PictureView};
 use callgrove_session::{Command, Severity};
+use callgrove_views::picture::{PictureSubject, ViewPicture, draw_shown};
 use egui::Context;
 
 use super::CallgroveApp;
 use super::overlay::Overlay;
-use crate::command::{FilePurpose, PictureView};
 use crate::panels::PathDialog;
-use crate::picture::{PictureSubject, ViewPicture, draw_shown};
 
 /// Size of exported pictures, in points.
 const PICTURE_SIZE: [f32; 2] = [1_200.0, 720.0];

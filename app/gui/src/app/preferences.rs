@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use callgrove_actions::{KeyMap, LayoutName};
 use egui::Vec2;
 use serde::{Deserialize, Serialize};
 
 use super::layouts::{Layout, arrange, is_complete};
-use crate::command::{KeyMap, LayoutName};
 
 /// Maximum number of recent runs.
 const MAX_RECENT: usize = 10;

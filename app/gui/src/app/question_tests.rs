@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callgrove_app_tests::demo_run::{demo_snapshot, with_focus, with_label};
 use callgrove_model::TreeIdx;
 use callgrove_session::{
     Command, Label, Notice, Severity, Snapshot, TrainingAnswer, TrainingQuestion,
@@ -10,7 +11,6 @@ use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
 
 use super::tests::{Window, order, select, set_label};
-use crate::test_support::{demo_snapshot, with_focus, with_label};
 
 /// The demo with a training that waits for confirmation.
 fn asked() -> Snapshot {

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use callgrove_actions::{FilePurpose, LayoutName};
+use callgrove_app_tests::demo_run::{demo_snapshot, with_focus, with_label};
 use callgrove_model::TreeIdx;
 use callgrove_session::{
     Command, Doubt, Label, MapMethod, Notice, QueryStrategy, Selection, Session, SessionHandle,
     Severity, Snapshot, SnapshotCell, TreeMap, Work,
 };
+use callgrove_view_tests::{DrawnText, written};
+use callgrove_widgets::theme::SMALLEST_TEXT;
 use egui::{Key, Modifiers, Vec2};
-use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::{Harness, kittest::Queryable};
 
 use super::CallgroveApp;
-use crate::command::{FilePurpose, LayoutName};
 use crate::platform::{NoDialogs, Platform};
-use crate::test_support::{DrawnText, demo_snapshot, with_focus, with_label, written};
-use crate::theme::SMALLEST_TEXT;
 
 /// The window, and the commands that it sent.
 pub(super) struct Window {

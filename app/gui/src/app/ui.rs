@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use callgrove_actions::context::ViewContext;
 use callgrove_session::Command;
 use egui::{CentralPanel, Frame, Margin, Panel, Ui};
 
 use super::CallgroveApp;
 use super::dock::Dock;
 use crate::background::ExportJob;
-use crate::context::ViewContext;
 use crate::panels;
 
 impl CallgroveApp {

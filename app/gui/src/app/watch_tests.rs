@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use callgrove_actions::ACTIONS;
 use callgrove_model::{ExecLabel, ProgramId, RunIdentity};
 use callgrove_session::watch::packet::{
     AnomalyMetrics, AnomalyStats, FuncAnomalies, RankAnomalies, StepAnomalies, VERSION,
@@ -18,7 +19,6 @@ use callgrove_session::watch::WatchCommand;
 use callgrove_session::{Command, Label, Session, SessionHandle, SnapshotCell};
 
 use super::CallgroveApp;
-use crate::command::ACTIONS;
 use crate::platform::NoDialogs;
 
 pub(super) const WAIT: &str = "MPI_Wait() [{mpi.c} {12,0}]";

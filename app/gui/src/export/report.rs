@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
+use callgrove_actions::PictureView;
 use callgrove_model::{Cancelled, Progress, Reason, TreeIdx};
 use callgrove_picture::PaintError;
 use callgrove_report::{
     IncidentSection, ReportError, ReportPicture, ReportRequest, RunReport, to_html,
 };
 use callgrove_session::{Calls, Explainer, LearningError, Selection, Snapshot};
-
-use crate::command::PictureView;
-use crate::delay::selection_of_incident;
-use crate::picture::{PictureError, ViewPicture, draw_snapshot};
+use callgrove_views::picture::{PictureError, ViewPicture, draw_snapshot};
+use callgrove_widgets::delay::selection_of_incident;
 
 /// Sizes of pictures, in points.
 const INCIDENT_SIZE: [f32; 2] = [960.0, 420.0];

@@ -1,9 +1,8 @@
 //! A tree's code that selects the tree when clicked.
 
+use callgrove_actions::context::ViewContext;
 use callgrove_model::TreeIdx;
 use egui::{Link, Response, RichText, Ui};
-
-use crate::context::ViewContext;
 
 /// Draws `#4-40` as a link; a click selects the tree in all views.
 pub(super) fn code_link(ctx: &mut ViewContext<'_>, ui: &mut Ui, tree: TreeIdx) -> Option<Response> {

@@ -1,10 +1,9 @@
 //! The form for the address of a database or server, and the state of a connection without data.
 
+use callgrove_actions::Action;
+use callgrove_actions::context::ViewContext;
 use callgrove_session::watch::{Connection, WatchCommand};
 use egui::{Id, Key, Modal, RichText, TextEdit, Ui};
-
-use crate::command::Action;
-use crate::context::ViewContext;
 
 /// Width of the texts, in points.
 const WIDTH: f32 = 560.0;

@@ -1,10 +1,10 @@
 //! Models of the running job: the versions in force, a trial of another one, and its publication.
 
+use callgrove_actions::context::ViewContext;
+use callgrove_model::thousands;
 use callgrove_session::{Command, ModelInForce, ModelTrial, RunningModels, TreeModelInfo};
+use callgrove_widgets::count_of;
 use egui::{RichText, TextEdit, Ui};
-
-use crate::context::ViewContext;
-use crate::widgets::{count_of, thousands};
 
 /// Maximum number of listed versions, the newest ones.
 const MAX_VERSIONS: usize = 6;
@@ -186,11 +186,12 @@ fn model_ui(ctx: &mut ViewContext<'_>, server: &str, model: &TreeModelInfo, ui: 
 mod tests {
     use std::sync::Arc;
 
+    use callgrove_app_tests::demo_run::demo_snapshot;
     use callgrove_session::{Snapshot, TreeModelList, TreeModelVersion};
+    use callgrove_view_tests::harness_of;
     use egui_kittest::kittest::Queryable as _;
 
     use super::*;
-    use crate::test_support::{demo_snapshot, harness_of};
 
     const JOB: &str = "http://127.0.0.1:5559";
 

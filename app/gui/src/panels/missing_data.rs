@@ -1,12 +1,12 @@
 //! The text of an empty view: what it is for, reason it is empty, and what to do.
 
+use callgrove_actions::context::ViewContext;
+use callgrove_actions::{Action, FilePurpose, View};
 use callgrove_session::watch::RECORDED_TREES;
 use callgrove_session::{Command, Snapshot};
 use egui::{RichText, Ui, vec2};
 
 use super::{has_no_trees, waiting_ui};
-use crate::command::{Action, FilePurpose, View};
-use crate::context::ViewContext;
 
 /// Maximum width of a line of text, in points.
 const WIDTH: f32 = 440.0;

@@ -1,12 +1,11 @@
 //! Messages of the session, on the lower right, until they are dismissed.
 
+use callgrove_actions::context::ViewContext;
 use callgrove_session::{Command, Notice, Severity};
+use callgrove_widgets::theme::RADIUS;
 use egui::{
     Align, Align2, Area, Frame, Id, Label, Layout, Margin, RichText, Role, Stroke, Ui, WidgetInfo,
 };
-
-use crate::context::ViewContext;
-use crate::theme::RADIUS;
 
 /// Maximum number of messages shown at once; older ones appear when newer ones are closed.
 const MAX_SHOWN: usize = 4;

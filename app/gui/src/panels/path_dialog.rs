@@ -1,9 +1,8 @@
 //! Asks for a path if there is no native dialog.
 
+use callgrove_actions::FilePurpose;
 use egui::text::{CCursor, CCursorRange};
 use egui::{Id, Key, Modal, TextEdit, Ui};
-
-use crate::command::FilePurpose;
 
 /// State of the dialog while it is open.
 pub(crate) struct PathDialog {

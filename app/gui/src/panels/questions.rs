@@ -1,14 +1,13 @@
 //! Question bars above the status bar: they wait for an answer, while the window stays usable.
 
-use callgrove_model::FunctionName;
+use callgrove_actions::context::ViewContext;
+use callgrove_actions::{Action, KeyMap};
+use callgrove_model::{FunctionName, thousands};
 use callgrove_session::{
     Command, ModelAnswer, ModelOrigin, ModelQuestion, TrainingAnswer, TrainingQuestion,
 };
+use callgrove_widgets::{KeyButton, count_of};
 use egui::{Frame, Label, Margin, Panel, RichText, Role, Ui, WidgetInfo};
-
-use crate::command::{Action, KeyMap};
-use crate::context::ViewContext;
-use crate::widgets::{KeyButton, count_of, thousands};
 
 /// Draws a bar for each open question.
 pub(crate) fn questions_ui(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
@@ -169,12 +168,13 @@ fn origin_text(origin: &ModelOrigin) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use callgrove_app_tests::demo_run::demo_snapshot;
     use callgrove_model::{DurationNs, TreeIdx, WeightUnit};
     use callgrove_session::{Misfit, Snapshot};
+    use callgrove_view_tests::harness_of;
     use egui_kittest::kittest::Queryable as _;
 
     use super::*;
-    use crate::test_support::{demo_snapshot, harness_of};
 
     fn training() -> TrainingQuestion {
         TrainingQuestion {

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{FunctionName, FunctionPattern};
+use callgrove_actions::context::ViewContext;
+use callgrove_model::{FunctionName, FunctionPattern, thousands};
 use callgrove_session::{Command, Snapshot, Suggestion};
+use callgrove_widgets::theme::RADIUS;
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
     Align2, Button, FontId, Popup, PopupCloseBehavior, Rect, Role, ScrollArea, Sense, TextEdit,
     TextFormat, Ui, WidgetInfo, vec2,
 };
-
-use crate::context::ViewContext;
-use crate::theme::RADIUS;
-use crate::widgets::thousands;
 
 /// Preferred width of the list, in points.
 const WIDTH: f32 = 560.0;

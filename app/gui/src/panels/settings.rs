@@ -1,9 +1,8 @@
 //! Expert settings of the model: false-alarm rate, ν and the kernel's width.
 
+use callgrove_actions::context::ViewContext;
 use callgrove_session::{Command, ModelSettings};
 use egui::{Button, CollapsingHeader, Label, RichText, Slider, Ui};
-
-use crate::context::ViewContext;
 
 /// Help text of the false-alarm rate.
 const RATE_HELP: &str = "Fraction of the executions classified as abnormal that may be so by chance: 0.1 means about 1 in 10. A larger value classifies more as abnormal.";

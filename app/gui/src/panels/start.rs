@@ -1,12 +1,12 @@
 //! The start page, while nothing is attached: an invitation, progress, or an error.
 
+use callgrove_actions::context::ViewContext;
+use callgrove_actions::{Action, FilePurpose};
 use callgrove_session::Snapshot;
 use egui::{Frame, Key, ProgressBar, RichText, TextEdit, Ui};
 
 use super::RootChooser;
 use super::notices::notice_ui;
-use crate::command::{Action, FilePurpose};
-use crate::context::ViewContext;
 use crate::platform::Platform;
 
 /// Maximum width of the page, in points.

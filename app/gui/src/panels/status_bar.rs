@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_model::WarningKind;
+use callgrove_actions::Action;
+use callgrove_actions::context::ViewContext;
+use callgrove_model::{WarningKind, thousands};
 use callgrove_session::{Calls, Work};
+use callgrove_widgets::count_of;
 use egui::{Align, Layout, Popup, PopupCloseBehavior, ProgressBar, RichText, ScrollArea, Ui};
 
 use super::needs_start;
 use super::viewers::{NameDraft, viewers_ui};
-use crate::command::Action;
-use crate::context::ViewContext;
-use crate::widgets::{count_of, thousands};
 
 /// Preferred width of the list of warnings, in points.
 const LIST_WIDTH: f32 = 620.0;

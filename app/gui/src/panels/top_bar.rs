@@ -1,13 +1,14 @@
 //! The top bar: menus, source, layouts, counts, connection, undo, appearance, help.
 
+use callgrove_actions::context::ViewContext;
+use callgrove_actions::{ACTIONS, Action, KeyMap, LayoutName, Menu};
+use callgrove_model::thousands;
 use callgrove_session::Snapshot;
 use callgrove_session::watch::{Connection, Scope, WatchCommand};
+use callgrove_widgets::count_of;
 use egui::{Align, Button, Label, Layout, RichText, Ui};
 
 use super::RootChooser;
-use crate::command::{ACTIONS, Action, KeyMap, LayoutName, Menu};
-use crate::context::ViewContext;
-use crate::widgets::{count_of, thousands};
 
 /// Width below which only the root function is shown, without the source, in points.
 const MIN_WIDTH_WITH_SOURCE: f32 = 300.0;

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use callgrove_actions::context::ViewContext;
+use callgrove_actions::{Action, FilePurpose};
+use callgrove_model::thousands;
 use callgrove_session::{Change, Command, Label, QueryStrategy, Selection};
+use callgrove_tree_views::candidates::CandidatesState;
+use callgrove_widgets::{KeyButton, count_of, view_header};
 use egui::{Align, CornerRadius, Layout, RichText, ScrollArea, Ui};
 
 use super::code_link::code_link;
 use super::{PublicationDraft, SettingsDraft};
-use crate::command::{Action, FilePurpose};
-use crate::context::ViewContext;
-use crate::views::candidates::CandidatesState;
-use crate::widgets::{KeyButton, count_of, thousands, view_header};
 
 /// Maximum number of listed codes.
 const MAX_CODES: usize = 12;
@@ -349,12 +350,13 @@ fn files_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::demo_snapshot;
     use callgrove_model::TreeIdx;
     use callgrove_session::{Snapshot, TrainingQuestion};
+    use callgrove_view_tests::harness_of;
     use egui_kittest::kittest::Queryable as _;
 
     use super::*;
-    use crate::test_support::{demo_snapshot, harness_of};
 
     #[test]
     fn held_labels_are_listed_with_a_button_to_learn_them() {

@@ -1,10 +1,9 @@
 //! The user's name, and the other viewers of the session.
 
+use callgrove_actions::context::ViewContext;
 use egui::{Popup, PopupCloseBehavior, RichText, TextEdit, Ui};
 
 use callgrove_session::{Command, Snapshot};
-
-use crate::context::ViewContext;
 
 /// Width of the field for the name, in points.
 const NAME_WIDTH: f32 = 180.0;
@@ -63,12 +62,13 @@ fn others(snapshot: &Snapshot) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::demo_snapshot;
     use callgrove_session::PresentViewer;
+    use callgrove_view_tests::harness_of;
     use egui::Key;
     use egui_kittest::kittest::Queryable as _;
 
     use super::*;
-    use crate::test_support::{demo_snapshot, harness_of};
 
     #[test]
     fn the_name_is_shown_with_the_others_and_can_be_changed() {
@@ -83,7 +83,7 @@ mod tests {
         };
         let (mut harness, sent) = harness_of(snapshot, [400.0, 200.0], viewers_ui);
         harness.run();
-        let text = crate::test_support::written(&harness);
+        let text = callgrove_view_tests::written(&harness);
         assert!(text.iter().any(|it| it.text == "ana +1"));
         harness.get_by_label("Viewers").click();
         harness.run();

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use callgrove_gui::picture::{PictureSubject, ViewPicture, draw_view};
 use callgrove_model::{ExecLabel, ProgramId, Trace};
 use callgrove_session::{Command, PatternId, Snapshot};
+use callgrove_views::picture::{PictureSubject, ViewPicture, draw_view};
 
 use super::session_wait::{JournalUse, open_session};
 use crate::args::DrawArgs;

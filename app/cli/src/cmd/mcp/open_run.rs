@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use callgrove_gui::PictureView;
-use callgrove_gui::picture::{PictureSubject, ViewPicture, draw_view};
 use callgrove_headless::HeadlessSession;
 use callgrove_model::{Forest, Label, Progress, TreeIdx};
 use callgrove_query::{IncidentRow, RunCauses, RunPatterns};
 use callgrove_session::{Command, Detection, Explainer, Host as _, Snapshot, TreeRow, tree_rows};
 use callgrove_source::PATH_SEPARATOR;
+use callgrove_views::picture::{PictureSubject, ViewPicture, draw_view};
 use serde_json::{Value, json};
 
 use super::answer::RowAnswer;

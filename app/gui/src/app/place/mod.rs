@@ -4,10 +4,9 @@ mod navigation;
 
 use std::fmt::Write as _;
 
+use callgrove_actions::View;
 use callgrove_model::{ProgramId, RankId, TreeCode, TreeIdx, percent_decoded, percent_encoded};
 use callgrove_session::{Analysis, Selection};
-
-use crate::command::View;
 
 /// A location in a run.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -1,12 +1,12 @@
 //! Navigates from the current location to another, and back.
 
+use callgrove_actions::View;
 use callgrove_model::{TimeNs, TreeIdx};
 use callgrove_session::{Command, Selection, Snapshot, TimeRange};
 
 use super::super::CallgroveApp;
 use super::super::layouts::{bring_to_front, is_in_front};
 use super::{Destination, Place};
-use crate::command::View;
 
 /// Maximum number of trees in a link; larger groups are left out to keep links short.
 const MAX_TREES: usize = 40;
@@ -121,9 +121,10 @@ impl CallgroveApp {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::demo_run::demo_snapshot;
+
     use super::super::super::tests::Window;
     use super::*;
-    use crate::test_support::demo_snapshot;
 
     #[test]
     fn a_link_restores_trees_views_and_time() {
