@@ -132,7 +132,7 @@ impl EventRecorder {
         let row = self.rows.row(place, ChromeRowKind::Calls(kind));
         let named = self.function(event.name);
         if length_ns < 0 {
-            self.count(WarningKind::ImpossibleTime);
+            self.count(WarningKind::NegativeDuration);
         }
         let call = RowCall {
             start_ns,

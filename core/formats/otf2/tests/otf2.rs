@@ -314,7 +314,7 @@ fn what_is_missing_is_reported() {
     archive.locations.remove(1);
     let trace = read(archive.files()).unwrap();
     assert_eq!(call_lines(&trace), PAIR[..2]);
-    assert_eq!(trace.warnings.total(WarningKind::StreamTruncated), 1);
+    assert_eq!(trace.warnings.total(WarningKind::FileMissing), 1);
 
     let fault = |files: MemoryFiles| match read(files).unwrap_err() {
         SourceError::Invalid { source, .. } => source.to_string(),

@@ -32,7 +32,7 @@ pub(crate) struct Assembly {
 
 /// Returns the ranks of a trace. A process that does not state its rank has that of its file.
 pub(crate) fn assemble(mut recorder: TraceRecorder, of_file: RankId, file: &str) -> DecodedRun {
-    close_asyncs(&mut recorder);
+    close_asyncs(&mut recorder, file);
     let mut warnings = std::mem::take(&mut recorder.warnings);
     let mut processes = Processes::of(&recorder.tracks);
     let tracks_with_events = tracks_with_events(&recorder);
@@ -75,14 +75,14 @@ pub(crate) fn assemble(mut recorder: TraceRecorder, of_file: RankId, file: &str)
 }
 
 /// Gives up asynchronous slices that have no end.
-fn close_asyncs(recorder: &mut TraceRecorder) {
+fn close_asyncs(recorder: &mut TraceRecorder, file: &str) {
     let num_open: usize = recorder.asyncs.drain().map(|it| it.1.len()).sum();
     if num_open > 0 {
         let count = u64::try_from(num_open).unwrap_or(u64::MAX);
-        let place = || "asynchronous slices without an end, left out".to_owned();
+        let place = || format!("asynchronous slices: {file}");
         recorder
             .warnings
-            .count_many(WarningKind::BadRow, None, count, place);
+            .count_many(WarningKind::EntryWithoutExit, None, count, place);
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn nest(
             }
         };
         let kind = match fit {
-            None => Some(WarningKind::BadRow),
+            None => Some(WarningKind::OverlapsLeftOut),
             Some(Fit::Cut) => Some(WarningKind::CallCut),
             _ if lane > 0 => Some(WarningKind::CallsOverlap),
             _ => None,
